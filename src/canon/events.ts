@@ -1,0 +1,51 @@
+/** The nine canonical events. A result is folded events: streaming and non-streaming share one path. */
+import type { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { Opaque } from './request.ts'
+import type { Usage } from './usage.ts'
+
+/**
+ * text, refusal: the message. reasoning: raw reasoning text. summary: one reasoning summary part.
+ * call: a tool call whose deltas are argument text. media: an image or audio answer (whole, in `of`).
+ * opaque: an output item that only its own dialect understands (whole, in `of`).
+ * server: the output item of a tool that the gateway ran (whole, in `of`; `of.type` is `<brand>:<name>`).
+ */
+export type BlockKind = 'text' | 'refusal' | 'reasoning' | 'summary' | 'call' | 'media' | 'opaque' | 'server'
+
+/** Unified end of a turn; chat's finish_reason has the same words. */
+export type EndReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error'
+
+export type NoteKind = 'annotation' | 'signature' | 'sealed' | 'logprobs' | 'format'
+
+export type StreamEvent =
+  | { type: 'start'; model?: string }
+  | {
+      type: 'block-start'
+      /** Rises by one per block over the whole exchange. */
+      block: number
+      kind: BlockKind
+      /** Blocks that share it belong to one output item (a message with two parts, a reasoning item with summaries). */
+      item?: string
+      call?: { id: string; name: string }
+      of?: Opaque
+    }
+  | { type: 'block-delta'; block: number; text: string }
+  | { type: 'block-note'; block: number; note: NoteKind; data: JsonObject }
+  | { type: 'block-end'; block: number }
+  /** Cumulative: the last one counts. */
+  | { type: 'usage'; usage: Usage }
+  | { type: 'end'; reason: EndReason; raw?: string }
+  | { type: 'fault'; fault: Fault }
+  | { type: 'opaque'; of: Opaque }
+
+/**
+ * True for an event that carries content: the commit point of a stream.
+ * A block that merely opens is not content (an empty answer must still be able to fall back);
+ * a call, media, opaque or server block is, since its name alone tells the caller something.
+ */
+export function isContent(event: StreamEvent): boolean {
+  if (event.type === 'block-delta') return event.text.length > 0
+  if (event.type === 'block-start')
+    return event.kind !== 'text' && event.kind !== 'reasoning' && event.kind !== 'summary' && event.kind !== 'refusal'
+  return event.type === 'block-note'
+}

@@ -1,0 +1,116 @@
+/**
+ * The canonical request: what a caller asked, free of any dialect.
+ * Built lazily from the parsed body, only if a layer asks for it.
+ */
+import type { JsonObject } from '../core/json.ts'
+
+export type DialectId = string
+
+/** What we do not understand: written back verbatim to the same dialect, dropped and recorded towards another. */
+export interface Opaque {
+  dialect: DialectId
+  type: string
+  data: JsonObject
+}
+
+export type CacheMark = { ttl?: string }
+
+export type Part =
+  | { kind: 'text'; text: string; cache?: CacheMark }
+  | { kind: 'refusal'; text: string }
+  | {
+      kind: 'media'
+      media: 'image' | 'audio' | 'video' | 'file'
+      /** Public or data URL. Audio carries `data` and `format` instead. */
+      url?: string
+      data?: string
+      format?: string
+      fileId?: string
+      name?: string
+      detail?: string
+      cache?: CacheMark
+    }
+  | { kind: 'opaque'; of: Opaque }
+
+export type Role = 'system' | 'developer' | 'user' | 'assistant'
+
+export type Item =
+  | { kind: 'message'; role: Role; parts: Part[]; name?: string; id?: string; phase?: string }
+  | {
+      kind: 'reasoning'
+      id?: string
+      text?: string
+      summary?: string[]
+      /** Sealed reasoning goes back only to the provider family that sealed it (`format`). */
+      sealed?: string
+      signature?: string
+      format?: string
+    }
+  | { kind: 'call'; callId: string; name: string; args: string; id?: string }
+  | { kind: 'result'; callId: string; parts: Part[]; error?: boolean; id?: string }
+  | { kind: 'opaque'; of: Opaque }
+
+export type ToolSpec =
+  | { kind: 'function'; name: string; description?: string; parameters?: JsonObject | null; strict?: boolean | null }
+  /** A `<brand>:<name>` tool that the gateway runs itself; `name` is without the brand word. */
+  | { kind: 'server'; name: string; parameters: JsonObject }
+  | { kind: 'opaque'; of: Opaque }
+
+export type ToolChoice = { mode: 'auto' | 'none' | 'required' } | { mode: 'named'; name: string } | { mode: 'opaque'; of: Opaque }
+
+/** Sampling and length; absent means that the caller sent nothing. */
+export interface Sampling {
+  temperature?: number
+  topP?: number
+  topK?: number
+  minP?: number
+  topA?: number
+  frequencyPenalty?: number
+  presencePenalty?: number
+  repetitionPenalty?: number
+  seed?: number
+  stop?: string[]
+  maxOutput?: number
+  logprobs?: boolean
+  topLogprobs?: number
+  logitBias?: JsonObject
+  parallelToolCalls?: boolean
+}
+
+export interface Reasoning {
+  effort?: string
+  maxTokens?: number
+  enabled?: boolean
+  summary?: string
+  /** Keep reasoning out of the reply; its tokens still count. */
+  exclude?: boolean
+}
+
+export interface OutputFormat {
+  type: 'text' | 'json_object' | 'json_schema'
+  name?: string
+  description?: string
+  schema?: JsonObject
+  strict?: boolean | null
+}
+
+export interface CanonicalRequest {
+  items: Item[]
+  tools: ToolSpec[]
+  toolChoice?: ToolChoice
+  sampling: Sampling
+  reasoning?: Reasoning
+  format?: OutputFormat
+  verbosity?: string
+  serviceTier?: string
+  modalities?: string[]
+  include?: string[]
+  user?: string
+  safetyIdentifier?: string
+  cacheKey?: string
+  stream: boolean
+  /** Top-level fields of the client's dialect that the canon does not name, for the same dialect only. */
+  extras?: { dialect: DialectId; fields: JsonObject }
+  /** Canonical names of the parameters that the caller really sent (what parameter filters need). */
+  used: Set<string>
+}

@@ -1,0 +1,37 @@
+/** Token counts, normalised once for the client and the ledger alike: `input >= cached + cacheWrite`. */
+export interface Usage {
+  input: number
+  output: number
+  cached: number
+  cacheWrite: number
+  reasoning: number
+  audioInput: number
+  audioOutput: number
+  imageOutput: number
+  /** True where the provider reported nothing and the counts are our estimate. */
+  estimated?: boolean
+}
+
+export function noUsage(): Usage {
+  return { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
+}
+
+/** A count as providers send it: a non-negative integer, or else 0. */
+export function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0
+}
+
+/** The sum of two turns of one exchange. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cached: a.cached + b.cached,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    reasoning: a.reasoning + b.reasoning,
+    audioInput: a.audioInput + b.audioInput,
+    audioOutput: a.audioOutput + b.audioOutput,
+    imageOutput: a.imageOutput + b.imageOutput,
+    ...(a.estimated || b.estimated ? { estimated: true } : {}),
+  }
+}

@@ -1,0 +1,80 @@
+/** Providers, models and their endpoints: data, as the configuration declared it. */
+import type { DialectId } from '../canon/request.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { Rate } from '../core/money.ts'
+
+export interface Timeouts {
+  /** Milliseconds each. */
+  connect: number
+  firstByte: number
+  idle: number
+  total: number
+}
+
+export interface Provider {
+  readonly slug: string
+  /** Display name in replies and metadata. */
+  readonly name: string
+  readonly dialect: DialectId
+  /** Absent for a provider inside this process. */
+  readonly baseUrl?: string
+  readonly key?: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly timeouts: Timeouts
+  readonly onAbort: 'cancel' | 'drain'
+  readonly dataCollection: 'allow' | 'deny'
+  readonly zdr: boolean
+  readonly user: 'pass' | 'hash' | 'drop'
+  readonly quirks: JsonObject
+  readonly discover: boolean
+  /** `passage` of the provider's YAML: nano-dollars per request; absent where the passage is closed. */
+  readonly passagePrice?: number
+}
+
+/** Rates in attodollars per token or per unit; absent kinds fall back as `ledger/pricing.ts` says. */
+export interface Price {
+  readonly prompt: Rate
+  readonly completion: Rate
+  readonly cached?: Rate
+  readonly cacheWrite?: Rate
+  readonly reasoning?: Rate
+  readonly image?: Rate
+  readonly audio?: Rate
+  readonly request?: Rate
+}
+
+export interface Endpoint {
+  /** `model@provider` or `model@provider/variant`: stable over reloads, the key of statistics. */
+  readonly id: string
+  readonly provider: Provider
+  readonly model: Model
+  /** The provider's own name of the model. */
+  readonly upstreamModel: string
+  /** `free`: costs nothing by declaration. `unpriced`: refused for a key with a limit. */
+  readonly price: Price | 'free' | 'unpriced'
+  readonly context: number | undefined
+  readonly maxOutput: number | undefined
+  readonly quantization: string
+  readonly variant: string | undefined
+  readonly tier: 'flex' | 'priority' | undefined
+  readonly supported: ReadonlySet<string> | undefined
+}
+
+export type ModelKind = 'generate' | 'embedding' | 'rerank' | 'image'
+
+export interface Model {
+  /** `author/name`. */
+  readonly slug: string
+  readonly name: string
+  readonly description: string
+  /** Unix seconds. */
+  readonly created: number
+  readonly kind: ModelKind
+  readonly context: number | undefined
+  readonly maxOutput: number | undefined
+  /** Output cap assumed for the hold where the caller names none. */
+  readonly defaultMaxOutput: number
+  readonly input: readonly string[]
+  readonly output: readonly string[]
+  readonly endpoints: readonly Endpoint[]
+}

@@ -1,0 +1,127 @@
+/**
+ * The one error value and the one table it is made from.
+ * A fault's `code` doubles as a metric label; `type` is the wire's `error_type`.
+ */
+import type { JsonObject } from './json.ts'
+
+export type Origin = 'client' | 'gateway' | 'upstream'
+/** never: return it; same: this endpoint may be asked again; next: another endpoint may do better. */
+export type RetryClass = 'never' | 'same' | 'next'
+
+interface FaultRow {
+  status: number
+  type: string
+  message: string
+  origin: Origin
+  retry: RetryClass
+}
+
+const row = (status: number, type: string, message: string, origin: Origin, retry: RetryClass): FaultRow => ({
+  status,
+  type,
+  message,
+  origin,
+  retry,
+})
+
+export const FAULTS = {
+  // the caller's request
+  bad_request: row(400, 'invalid_request', 'Invalid request parameters', 'client', 'never'),
+  context_length: row(400, 'context_length_exceeded', "The request is longer than the model's context", 'client', 'never'),
+  missing_key: row(401, 'authentication', 'Missing Authentication header', 'client', 'never'),
+  invalid_key: row(401, 'authentication', 'Invalid API key', 'client', 'never'),
+  no_credit: row(402, 'payment_required', 'Insufficient credits', 'client', 'never'),
+  forbidden: row(403, 'permission_denied', 'This key may not do that', 'client', 'never'),
+  management_only: row(403, 'permission_denied', 'Only management keys can perform this operation', 'client', 'never'),
+  guardrail_blocked: row(403, 'permission_denied', 'Request blocked by guardrail', 'client', 'never'),
+  not_found: row(404, 'not_found', 'Resource not found', 'client', 'never'),
+  model_not_found: row(404, 'not_found', 'No such model', 'client', 'never'),
+  no_endpoints: row(404, 'not_found', 'No endpoint can serve this request', 'client', 'never'),
+  method_not_allowed: row(405, 'invalid_request', 'Method not allowed', 'client', 'never'),
+  client_timeout: row(408, 'timeout', 'The request was not received in time', 'client', 'never'),
+  deadline: row(408, 'timeout', 'Operation timed out', 'gateway', 'never'),
+  conflict: row(409, 'invalid_request', 'Resource conflict', 'client', 'never'),
+  too_large: row(413, 'payload_too_large', 'Request payload too large', 'client', 'never'),
+  uri_too_long: row(414, 'invalid_request', 'Request target too long', 'client', 'never'),
+  media_type: row(415, 'invalid_request', 'Unsupported media type', 'client', 'never'),
+  unprocessable: row(422, 'unprocessable', 'Invalid argument', 'client', 'never'),
+  rate_limited: row(429, 'rate_limit_exceeded', 'Rate limit exceeded', 'client', 'never'),
+  headers_too_large: row(431, 'invalid_request', 'Request headers too large', 'client', 'never'),
+  // ourselves
+  internal: row(500, 'server', 'Internal Server Error', 'gateway', 'never'),
+  unavailable: row(503, 'provider_overloaded', 'Service temporarily unavailable', 'gateway', 'never'),
+  client_gone: row(499, 'unmapped', 'The client closed the connection', 'client', 'never'),
+  // a provider; the text never quotes what the provider said unless a dialect decoded it as safe
+  upstream_rejected: row(400, 'invalid_request', 'Provider rejected the request', 'upstream', 'never'),
+  upstream_context: row(400, 'context_length_exceeded', "The request is longer than the model's context", 'upstream', 'never'),
+  upstream_policy: row(400, 'content_policy_violation', 'Provider refused the content', 'upstream', 'never'),
+  upstream_too_large: row(413, 'payload_too_large', 'Provider refused the payload as too large', 'upstream', 'never'),
+  upstream_auth: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
+  upstream_missing: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
+  upstream_limited: row(429, 'rate_limit_exceeded', 'Provider rate limit exceeded', 'upstream', 'next'),
+  upstream_error: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
+  upstream_connect: row(502, 'provider_unavailable', 'Provider could not be reached', 'upstream', 'same'),
+  upstream_cut: row(502, 'provider_unavailable', 'Provider closed the connection early', 'upstream', 'next'),
+  upstream_garbled: row(502, 'provider_unavailable', 'Provider returned an unreadable answer', 'upstream', 'next'),
+  upstream_empty: row(502, 'provider_unavailable', 'Provider returned an empty answer', 'upstream', 'next'),
+  upstream_silent: row(524, 'timeout', 'Request timed out: the provider did not answer in time', 'upstream', 'next'),
+  upstream_overloaded: row(529, 'provider_overloaded', 'Provider returned error', 'upstream', 'next'),
+} as const satisfies Record<string, FaultRow>
+
+export type FaultCode = keyof typeof FAULTS
+
+export interface FaultOptions {
+  message?: string
+  metadata?: JsonObject
+  /** Additive object of the wire: why nothing could serve (contract section 8). */
+  availability?: JsonObject
+  /** Seconds the caller should wait. */
+  retryAfter?: number
+  headers?: Record<string, string>
+  cause?: unknown
+}
+
+export class Fault extends Error {
+  readonly code: FaultCode
+  readonly status: number
+  readonly type: string
+  readonly origin: Origin
+  readonly retry: RetryClass
+  metadata: JsonObject | undefined
+  readonly availability: JsonObject | undefined
+  readonly retryAfter: number | undefined
+  readonly headers: Record<string, string> | undefined
+
+  constructor(code: FaultCode, options: FaultOptions = {}) {
+    super(options.message ?? FAULTS[code].message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.status = FAULTS[code].status
+    this.type = FAULTS[code].type
+    this.origin = FAULTS[code].origin
+    this.retry = FAULTS[code].retry
+    this.metadata = options.metadata
+    this.availability = options.availability
+    this.retryAfter = options.retryAfter
+    this.headers = options.headers
+  }
+}
+
+/** The usual 400: names the field and what was expected there. */
+export function badField(path: string, expected: string): Fault {
+  return new Fault('bad_request', { message: `${path}: ${expected}`, metadata: { field: path } })
+}
+
+/** Anything thrown, as a fault; what is not one becomes a generic 500 that keeps its cause for the log. */
+export function asFault(thrown: unknown): Fault {
+  return thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown })
+}
+
+/** The standard error body (contract section 8); `code` is always the integer status. */
+export function faultBody(fault: Fault, routerMetadata?: { key: string; value: JsonObject }): JsonObject {
+  const metadata: JsonObject = { error_type: fault.type, ...fault.metadata }
+  const error: JsonObject = { code: fault.status, message: fault.message, metadata }
+  if (fault.availability) error.availability = fault.availability
+  const body: JsonObject = { error }
+  if (routerMetadata) body[routerMetadata.key] = routerMetadata.value
+  return body
+}

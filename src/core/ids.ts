@@ -1,0 +1,48 @@
+/** Identifiers: unguessable, sortable by time, and the row key of the journal at once. */
+import { randomFillSync } from 'node:crypto'
+
+const pool = Buffer.allocUnsafe(9 * 512)
+let used = pool.length
+
+/** 72 random bits as 12 characters of base64url; one system call per 512 identifiers. */
+export function randomTag(): string {
+  if (used === pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  used += 9
+  return pool.toString('base64url', used - 9, used)
+}
+
+/** A generation's identity: `seq` is its integer key in the journal, `id` what clients see. */
+export interface GenerationId {
+  seq: number
+  tag: string
+  id: string
+}
+
+/** Ticks per millisecond of the sequence: leaves 2^53 unreached until the year 2039. */
+const TICKS = 4096
+
+/**
+ * Sequential integers that are also times: `seq / 4096` is the millisecond of admission.
+ * `last` is the highest key already in the journal, so that a clock that went back cannot repeat one.
+ */
+export class GenerationIds {
+  private last: number
+  constructor(last: number) {
+    this.last = last
+  }
+  next(nowMs: number): GenerationId {
+    const floor = Math.floor(nowMs) * TICKS
+    this.last = floor > this.last ? floor : this.last + 1
+    const tag = randomTag()
+    return { seq: this.last, tag, id: `gen-${this.last.toString(36)}-${tag}` }
+  }
+}
+
+/** Splits `gen-<seq>-<tag>`; undefined if it is not of that form. */
+export function parseGenerationId(id: string): { seq: number; tag: string } | undefined {
+  const match = /^gen-([0-9a-z]{1,11})-([A-Za-z0-9_-]{12})$/.exec(id)
+  return match ? { seq: Number.parseInt(match[1], 36), tag: match[2] } : undefined
+}

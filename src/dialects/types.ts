@@ -1,0 +1,164 @@
+/** What a dialect adapter offers, split by direction: N client and M upstream dialects cost N + M adapters. */
+import type { EndReason, StreamEvent } from '../canon/events.ts'
+import type { Folded } from '../canon/fold.ts'
+import type { CanonicalRequest, DialectId } from '../canon/request.ts'
+import type { Usage } from '../canon/usage.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Fault } from '../core/faults.ts'
+import type { Json, JsonObject } from '../core/json.ts'
+
+/** Facts of one reply, shared by whoever writes a piece of it. */
+export interface ReplyContext {
+  /** `gen-…`: the id that clients see, in every lane. */
+  readonly id: string
+  /** Unix seconds. */
+  readonly created: number
+  /** Public slug that serves; the requested one until an endpoint has committed. */
+  model: string
+  /** Display name of the provider; empty until an endpoint has committed. */
+  provider: string
+  /** The caller's body, for the settings that replies echo. */
+  readonly body: JsonObject
+  /** White-label word of `router_metadata`, `router:…` and the keep-alive comment. */
+  readonly brand: string
+  /** Next `sequence_number`; whoever writes an event takes it and adds one. */
+  sequence: number
+  /** True once `ClientDialect.open` has been written. */
+  opened: boolean
+}
+
+/** What is known only when everything has ended and the books are closed. */
+export interface Final {
+  /** Normalised usage: the same value that the ledger charges. */
+  usage: Usage
+  /** Nano-dollars: the whole charge, and its share of input and output tokens. */
+  cost: number
+  inputCost: number
+  outputCost: number
+  end: { reason: EndReason; raw?: string }
+  /** Set when the exchange failed; a stream then ends with the dialect's one terminal error. */
+  fault?: Fault
+  /** Unix seconds. */
+  completedAt: number
+  serviceTier?: string
+  /** `router_metadata` if the caller asked for it. */
+  metadata?: JsonObject
+  /** Calls of server tools in this exchange; absent where there were none. */
+  serverTools?: { requested: number; executed: number }
+}
+
+export interface StreamEncoder {
+  /** Bytes for a batch of events; '' for none. `start`, `usage`, `end` and `fault` never write: `finish` does. */
+  push(events: readonly StreamEvent[]): string
+  /** Closes open blocks and writes the one terminal event, usage and `[DONE]`. Called exactly once. */
+  finish(final: Final): string
+}
+
+export interface ClientDialect {
+  readonly id: DialectId
+  /** @throws Fault 400 naming the field, or unmet rules of the contract. */
+  check(body: JsonObject): void
+  decodeRequest(body: JsonObject): CanonicalRequest
+  /** Lifecycle events at the head of a stream, written once; '' where the dialect has none. The caller sets `ctx.opened`. */
+  open(ctx: ReplyContext): string
+  /** One debug chunk holding the body that is about to go upstream. */
+  debug(ctx: ReplyContext, upstreamBody: JsonObject): string
+  /** `ctx.opened` is true by the time that `push` is called. */
+  streamEncoder(ctx: ReplyContext): StreamEncoder
+  /** The whole non-streaming reply as JSON text. */
+  encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string
+}
+
+/** Everything about an endpoint that encoding a request may depend on. */
+export interface Target {
+  /** The provider's own name of the model. */
+  readonly model: string
+  readonly stream: boolean
+  /** Set where the key has a limit: the output cap that the hold was computed for. */
+  readonly outputCap?: number
+  /** Canonical names of the parameters that the endpoint takes; undefined where it takes whatever the dialect knows. */
+  readonly supported?: ReadonlySet<string>
+  /** The endpoint's data of `quirks` in the provider's YAML. */
+  readonly quirks: JsonObject
+  /** What becomes of `user` and `safety_identifier`. */
+  readonly user: 'pass' | 'hash' | 'drop'
+}
+
+export interface Encoded {
+  /** Appended to the provider's base URL. */
+  path: string
+  body: JsonObject
+  /** Names of what the caller sent and this upstream cannot take. */
+  dropped: string[]
+}
+
+export interface StreamDecoder {
+  /** One SSE frame. Malformed data becomes a `fault` event, never a throw. */
+  feed(data: string, event: string | undefined, out: StreamEvent[]): void
+  /** The upstream closed: a missing end becomes a `fault` event. */
+  end(out: StreamEvent[]): void
+}
+
+/** What the pass lane reads off a reply on its way through. */
+export interface PassFacts {
+  usage?: Usage
+  end?: { reason: EndReason; raw?: string }
+  fault?: Fault
+}
+
+export interface PassStream extends PassFacts {
+  /**
+   * Takes raw upstream bytes, cut anywhere; returns what goes to the client as a binary (latin1) string, '' for none.
+   * Content frames travel verbatim but for `id`, `model` and `sequence_number`; lifecycle and usage frames are ours.
+   */
+  feed(chunk: Buffer): string
+  /** Called when the upstream closed; sets `fault` where its end was missing. Returns what was still held. */
+  close(): string
+  /** True once a content frame has been returned: the commit point. */
+  readonly committed: boolean
+  /** Bytes of content frames returned so far, for the estimate after an abort. */
+  readonly relayed: number
+  /** As `StreamEncoder.finish`. */
+  finish(final: Final): string
+}
+
+export interface PassResult extends PassFacts {
+  /** The upstream's body with our envelope, as JSON text. */
+  finish(final: Final): string
+}
+
+/** Client and upstream speak the same wire: bodies and frames travel with a short list of patches. */
+export interface PassWire {
+  readonly client: DialectId
+  request(body: JsonObject, target: Target): Encoded
+  result(body: JsonObject, ctx: ReplyContext): PassResult
+  stream(ctx: ReplyContext): PassStream
+}
+
+export interface LocalSink {
+  events(batch: readonly StreamEvent[]): void
+  /** An HTTP-like failure before any event, or a cut after some. */
+  fail(fault: Fault): void
+  end(): void
+}
+
+export interface LocalRun {
+  pause(): void
+  resume(): void
+  abort(): void
+}
+
+export interface UpstreamDialect {
+  readonly id: DialectId
+  encodeRequest(request: CanonicalRequest, target: Target): Encoded
+  streamDecoder(): StreamDecoder
+  /** A whole reply as events, ending with `usage` and `end` (or `fault`). Malformed bodies become a `fault` event. */
+  decodeResult(body: JsonObject, out: StreamEvent[]): void
+  /** An error status, or an error inside a 200. Never quotes the provider's key or internals. */
+  decodeFault(status: number, body: Json | undefined): Fault
+  /** Name and value of the header that carries the provider's key. */
+  auth(key: string): [name: string, value: string]
+  readonly pass?: PassWire
+  /** Present where the provider lives inside this process: no HTTP, events straight away. */
+  run?(request: CanonicalRequest, target: Target, clock: Clock, sink: LocalSink): LocalRun
+}

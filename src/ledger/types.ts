@@ -1,0 +1,62 @@
+/** Rows of the journal: one when money is reserved, one when it is settled. */
+
+/** Written before the upstream is called. */
+export interface HoldRow {
+  /** Integer key, sequential in time; together with `tag` the generation's public id. */
+  seq: number
+  tag: string
+  /** Identity of the key (its name in YAML, its hash in the store): survives reload and a new secret. */
+  key: string
+  model: string
+  endpoint: string
+  /** Nano-dollars reserved: the maximum over all candidates. */
+  hold: number
+  /** Nano-dollars of the hold's input part: the charge if the outcome stays unknown. */
+  floor: number
+}
+
+export type SettleStatus = 'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown'
+
+/** Written before the reply ends. Exactly one per hold. */
+export interface SettleRow {
+  seq: number
+  status: SettleStatus
+  /** Nano-dollars charged. */
+  cost: number
+  input: number
+  output: number
+  cached: number
+  cacheWrite: number
+  reasoning: number
+  estimated: boolean
+  /** The rest of what `GET /v1/generation` shows, as JSON text. */
+  facts: string
+}
+
+/** A generation as it is read back; `settled` is undefined while the exchange is still open. */
+export interface GenerationRecord {
+  id: string
+  /** Milliseconds since the epoch, from the sequence. */
+  at: number
+  hold: HoldRow
+  settled: SettleRow | undefined
+}
+
+export interface Journal {
+  /** Queues a row; it is committed at the end of this turn of the event loop. */
+  hold(row: HoldRow): void
+  settle(row: SettleRow): void
+  /** Resolves when everything queued so far is committed; rejects with fault `unavailable` if the store refuses. */
+  committed(): Promise<void>
+  /** Highest sequence in the journal, 0 if empty. */
+  lastSeq(): number
+  /** Settles what a crash left open as `unknown`, charged at its floor. @returns how many, and the sum charged. */
+  reconcile(): { count: number; charged: number }
+  /** Settled nano-dollars per key. */
+  spent(): Map<string, number>
+  /** Reads rows still queued as well. */
+  find(id: string): GenerationRecord | undefined
+  /** All generations in order of their sequence. */
+  export(): Iterable<GenerationRecord>
+  close(): void
+}

@@ -1,0 +1,85 @@
+/** One client request and everything known about it; each phase adds facts, and a missing fact does not compile. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { GatewayFields } from '../canon/gateway-fields.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
+import type { Endpoint, Model } from '../catalog/types.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { ClientDialect } from '../dialects/types.ts'
+import type { ApiKey } from './key.ts'
+
+/** A stage that acted, as `router_metadata.pipeline` shows it. */
+export interface Stage {
+  type: string
+  name: string
+  summary?: string
+  data?: JsonObject
+  cost_usd?: number
+  guardrail_id?: string
+  guardrail_scope?: string
+}
+
+export interface AttemptRecord {
+  provider: string
+  model: string
+  endpoint: string
+  status: number
+  /** Milliseconds from dispatch to the commit point, or to the failure. */
+  latency: number
+  code?: string
+}
+
+/** The caller has gone, or the deadline has passed: whoever waits for something registers here. */
+export interface Cancel {
+  readonly aborted: boolean
+  /** Why: the client closed, or a fault of ours such as the deadline. */
+  readonly reason: unknown
+  /** Calls `fn` once, at once if already aborted. @returns a function that takes it back. */
+  onAbort(fn: () => void): () => void
+  /** Made only when asked for. */
+  readonly signal: AbortSignal
+}
+
+export interface Head {
+  readonly id: string
+  readonly seq: number
+  readonly tag: string
+  readonly client: ClientDialect
+  readonly headers: IncomingHttpHeaders
+  /** Milliseconds since the epoch, and on the monotonic clock. */
+  readonly at: number
+  readonly started: number
+  readonly cancel: Cancel
+  readonly wantsMetadata: boolean
+  readonly stages: Stage[]
+  readonly attempts: AttemptRecord[]
+}
+
+export interface Authed extends Head {
+  readonly key: ApiKey
+}
+
+export interface Read extends Authed {
+  readonly body: JsonObject
+  readonly gateway: GatewayFields
+  readonly stream: boolean
+  /** The canonical form, built on first use. */
+  request(): CanonicalRequest
+  /** True once a layer has changed the canonical form: the pass lane is out. */
+  readonly edited: boolean
+  /** Changes the canonical form; `by` names the layer or plugin. */
+  edit(by: string, change: (draft: CanonicalRequest) => void): void
+}
+
+export interface Resolved extends Read {
+  /** The slug as the caller sent it. */
+  readonly requested: string
+  readonly strategy: string
+  readonly models: readonly Model[]
+  /** After the hard filters, in catalogue order: at least one. */
+  readonly endpoints: readonly Endpoint[]
+}
+
+export interface Planned extends Resolved {
+  /** In the order in which they are to be tried. */
+  readonly candidates: readonly Endpoint[]
+}

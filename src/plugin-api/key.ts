@@ -1,0 +1,31 @@
+/** An API key as the request path knows it: never the secret, only what it may do. */
+import type { ProviderPreferences } from '../canon/gateway-fields.ts'
+
+export interface RateLimits {
+  /** Requests per minute. */
+  requests?: number
+  /** Concurrent streams. */
+  streams?: number
+  /** Request bytes in flight. */
+  bytes?: number
+}
+
+export interface ApiKey {
+  /** Identity in the ledger: survives reload and a new secret. */
+  readonly identity: string
+  /** SHA-256 of the secret, hex. */
+  readonly hash: string
+  /** Masked: first and last few characters. */
+  readonly label: string
+  readonly name: string
+  readonly management: boolean
+  readonly disabled: boolean
+  /** Nano-dollars; null where the key may spend without limit. */
+  readonly limit: number | null
+  /** Milliseconds since the epoch; null for never. */
+  readonly expiresAt: number | null
+  readonly allowedModels: readonly string[] | undefined
+  readonly provider: ProviderPreferences | undefined
+  readonly limits: RateLimits
+  readonly passage: boolean
+}
