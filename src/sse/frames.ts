@@ -1,0 +1,82 @@
+/**
+ * Cuts a byte stream into whole SSE frames without decoding it.
+ * Text is binary (latin1): one character per byte, so UTF-8 survives any cut.
+ */
+
+/** Longest frame that is kept while its end is awaited. */
+export const MAX_FRAME = 1024 * 1024
+
+export class FrameSplitter {
+  private held = ''
+  private first = true
+  /** A CR at the end of a chunk may be half of a CRLF. */
+  private heldCr = false
+
+  /**
+   * @returns the whole frames now known, each ended by a blank line (`\n\n`), '' for none.
+   * Line ends CR and CRLF become LF, which the format treats alike (WHATWG HTML, 9.2.6).
+   * @throws RangeError when a frame passes MAX_FRAME.
+   */
+  push(chunk: Buffer): string {
+    let text = chunk.toString('latin1')
+    if (this.heldCr || text.includes('\r')) text = this.normalise(text)
+    if (this.first && text.length > 0) {
+      this.first = false
+      if (text.startsWith('\u00ef\u00bb\u00bf')) text = text.slice(3)
+    }
+    if (this.held === '' && text.endsWith('\n\n')) return text
+    text = this.held + text
+    const end = text.lastIndexOf('\n\n')
+    if (end === -1) {
+      this.held = text
+      if (text.length > MAX_FRAME) throw new RangeError('an event of the stream is too long')
+      return ''
+    }
+    this.held = text.slice(end + 2)
+    return text.slice(0, end + 2)
+  }
+
+  /** What is left without a blank line when the stream closes, as a frame; providers forget the last one. */
+  close(): string {
+    const rest = this.held
+    this.held = ''
+    return rest.trim() === '' ? '' : `${rest.replace(/\n+$/, '')}\n\n`
+  }
+
+  private normalise(text: string): string {
+    let all = text
+    if (this.heldCr) {
+      // The CR ended its line already when it came; an LF right after it is the same line end.
+      this.heldCr = false
+      if (all.startsWith('\n')) all = all.slice(1)
+    }
+    if (all.endsWith('\r')) this.heldCr = true
+    return all.replace(/\r\n?/g, '\n')
+  }
+}
+
+/** Joins the `data` lines of one frame; undefined if it has none (a comment, an empty frame). */
+export function frameData(frame: string): string | undefined {
+  if (frame.startsWith('data: ') && frame.indexOf('\n') === frame.length - 2) return frame.slice(6, -2)
+  let data: string | undefined
+  for (const line of frame.split('\n')) {
+    if (!line.startsWith('data')) continue
+    const rest = line.slice(4)
+    if (rest !== '' && !rest.startsWith(':')) continue
+    const value = rest.startsWith(': ') ? rest.slice(2) : rest.slice(1)
+    data = data === undefined ? value : `${data}\n${value}`
+  }
+  return data
+}
+
+/** A binary string as the text that its bytes spell in UTF-8. */
+export function utf8(binary: string): string {
+  // Only bytes above 0x7f differ; most frames have none.
+  for (let i = 0; i < binary.length; i++) if (binary.charCodeAt(i) > 0x7f) return Buffer.from(binary, 'latin1').toString('utf8')
+  return binary
+}
+
+/** Text as the binary string of its UTF-8 bytes. */
+export function binary(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1')
+}

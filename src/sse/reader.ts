@@ -1,0 +1,24 @@
+/** Server-sent events as text: eventsource-parser behind one streaming UTF-8 decoder. */
+import { createParser, type EventSourceParser } from 'eventsource-parser'
+import { MAX_FRAME } from './frames.ts'
+
+export type OnEvent = (data: string, event: string | undefined) => void
+
+export class EventReader {
+  private readonly parser: EventSourceParser
+  private readonly decoder = new TextDecoder('utf-8')
+
+  constructor(onEvent: OnEvent) {
+    this.parser = createParser({ onEvent: (message) => onEvent(message.data, message.event), maxBufferSize: MAX_FRAME })
+  }
+
+  /** @throws when one event passes the size cap. */
+  push(chunk: Buffer): void {
+    this.parser.feed(this.decoder.decode(chunk, { stream: true }))
+  }
+
+  /** Flushes an event whose last blank line the provider left out. */
+  close(): void {
+    this.parser.feed(`${this.decoder.decode()}\n\n`)
+  }
+}
