@@ -7,6 +7,8 @@ export interface Timeouts {
   /** Milliseconds each. */
   connect: number
   firstByte: number
+  /** For answers that are not streamed: `first_byte` if the file sets it, else `total`. */
+  firstByteWhole: number
   idle: number
   total: number
 }

@@ -125,3 +125,14 @@ export function faultBody(fault: Fault, routerMetadata?: { key: string; value: J
   if (routerMetadata) body[routerMetadata.key] = routerMetadata.value
   return body
 }
+
+/** A fault as it leaves: status, headers and JSON text, for every path that answers with one. */
+export function faultReply(fault: Fault, extras: { headers?: Record<string, string>; routerMetadata?: { key: string; value: JsonObject } } = {}): {
+  status: number
+  headers: Record<string, string>
+  json: string
+} {
+  const headers: Record<string, string> = { ...extras.headers, ...fault.headers }
+  if (fault.retryAfter !== undefined) headers['Retry-After'] = String(fault.retryAfter)
+  return { status: fault.status, headers, json: JSON.stringify(faultBody(fault, extras.routerMetadata)) }
+}

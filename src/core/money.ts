@@ -5,7 +5,8 @@ export type Rate = bigint
 
 const NANO_DIGITS = 9
 const ATTO_DIGITS = 18
-const ATTO_PER_NANO = 1_000_000_000n
+const ATTO_PER_NANO = 1e9
+const EXACT = Number.MAX_SAFE_INTEGER
 
 /**
  * A decimal string such as "0.25" as an integer of 10^-digits.
@@ -22,7 +23,7 @@ function decimal(text: string, digits: number): bigint | undefined {
 /** USD as nano-dollars; undefined where it is no such decimal or passes 2^53. */
 export function nanoFromUsd(text: string): number | undefined {
   const value = decimal(text, NANO_DIGITS)
-  return value === undefined || value > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : Number(value)
+  return value === undefined || value > BigInt(EXACT) ? undefined : Number(value)
 }
 
 /** USD per million tokens as a rate; up to 12 decimals. */
@@ -35,15 +36,29 @@ export function rateFromUsd(text: string): Rate | undefined {
   return decimal(text, ATTO_DIGITS)
 }
 
-/** An exact sum of `count × rate` products, rounded once, half up, to nano-dollars. */
+/**
+ * An exact sum of `count × rate` products, rounded once to nano-dollars.
+ * Sums below 2^53 attodollars stay in a double, where they are exact; the rest goes to a BigInt.
+ * A sum above 2^53 nano-dollars (9 million USD) is cut to it: a provider's absurd report must not stop the books.
+ */
 export class Bill {
   private small = 0
   private large = 0n
 
+  /** @param count non-negative; less than one whole unit, or not a number, adds nothing, a fraction is dropped. */
   add(count: number, rate: Rate): void {
-    const product = count * Number(rate)
-    if (product <= Number.MAX_SAFE_INTEGER && this.small + product <= Number.MAX_SAFE_INTEGER) this.small += product
-    else this.large += BigInt(count) * rate
+    if (!(count >= 1)) return
+    const units = Math.floor(Math.min(count, EXACT))
+    const product = units * Number(rate)
+    if (this.small + product <= EXACT) this.small += product
+    else this.large += BigInt(units) * rate
+  }
+
+  /** Takes in another bill's sum. */
+  join(other: Bill): void {
+    this.large += other.large
+    if (this.small + other.small <= EXACT) this.small += other.small
+    else this.large += BigInt(other.small)
   }
 
   /** Attodollars, exact. */
@@ -51,11 +66,23 @@ export class Bill {
     return this.large + BigInt(this.small)
   }
 
+  /** Nano-dollars, rounded half up. */
   nano(): number {
-    const nano = Number((this.exact() + ATTO_PER_NANO / 2n) / ATTO_PER_NANO)
-    if (!Number.isSafeInteger(nano)) throw new RangeError('a charge passes 2^53 nano-dollars')
-    return nano
+    if (this.large !== 0n) return cut((this.exact() + 500_000_000n) / 1_000_000_000n)
+    const rest = this.small % ATTO_PER_NANO
+    return (this.small - rest) / ATTO_PER_NANO + (rest >= ATTO_PER_NANO / 2 ? 1 : 0)
   }
+
+  /** Nano-dollars, rounded up: what must be reserved. */
+  nanoUp(): number {
+    if (this.large !== 0n) return cut((this.exact() + 999_999_999n) / 1_000_000_000n)
+    const rest = this.small % ATTO_PER_NANO
+    return (this.small - rest) / ATTO_PER_NANO + (rest > 0 ? 1 : 0)
+  }
+}
+
+function cut(nano: bigint): number {
+  return nano > BigInt(EXACT) ? EXACT : Number(nano)
 }
 
 /** Nano-dollars as the USD number that replies carry. */

@@ -130,6 +130,8 @@ export interface PassResult extends PassFacts {
 /** Client and upstream speak the same wire: bodies and frames travel with a short list of patches. */
 export interface PassWire {
   readonly client: DialectId
+  /** False where the caller's wishes or the provider's quirks need more than the patches: the translate lane serves them. */
+  admits(body: JsonObject, target: Target): boolean
   request(body: JsonObject, target: Target): Encoded
   result(body: JsonObject, ctx: ReplyContext): PassResult
   stream(ctx: ReplyContext): PassStream

@@ -1,0 +1,85 @@
+/** The load generator, a process of its own: takes jobs from its parent one by one and answers with what it saw. */
+import autocannon from 'autocannon'
+import { leaveWithParent } from './child.ts'
+import { PLAIN_TEXT } from './replies.ts'
+import type { BenchRequest } from './requests.ts'
+import { runStreams } from './stream-client.ts'
+
+/** One load on one target. */
+export interface LoadJob {
+  readonly port: number
+  readonly request: BenchRequest
+  readonly headers: Record<string, string>
+  readonly connections: number
+  readonly seconds: number
+}
+
+/** What a load saw; times in milliseconds. `firsts` is the time to the first byte of a stream, empty without streams. */
+export interface LoadResult {
+  readonly completed: number
+  readonly seconds: number
+  readonly latencies: number[]
+  readonly firsts: number[]
+}
+
+/** The parent's view of a result: percentiles instead of every value. */
+export interface LoadSummary {
+  readonly completed: number
+  readonly seconds: number
+  readonly p50: number
+  readonly p99: number
+  /** Median time to the first byte of a stream, ms; 0 without streams. */
+  readonly first: number
+}
+
+async function runPlain(job: LoadJob): Promise<LoadResult> {
+  const latencies: number[] = []
+  const instance = autocannon({
+    url: `http://127.0.0.1:${job.port}${job.request.path}`,
+    method: 'POST',
+    headers: job.headers,
+    body: job.request.body,
+    connections: job.connections,
+    duration: job.seconds,
+    verifyBody: (body) => body.includes(PLAIN_TEXT) && body.includes('"usage":{'),
+  })
+  let refused = ''
+  instance.on('response', (_client: unknown, status: number, _bytes: number, milliseconds: number) => {
+    latencies.push(milliseconds)
+    if (status !== 200) refused = `status ${status}`
+  })
+  const result = await instance
+  const bad = result.errors + result.timeouts + result.mismatches + result.non2xx
+  if (bad > 0 || refused !== '' || latencies.length === 0) {
+    throw new Error(
+      `${latencies.length} replies, ${result.errors} errors, ${result.non2xx} not 2xx, ${result.mismatches} with a wrong body ${refused}`,
+    )
+  }
+  return { completed: latencies.length, seconds: result.duration, latencies, firsts: [] }
+}
+
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+}
+
+function summary(result: LoadResult): LoadSummary {
+  const latencies = result.latencies.sort((a, b) => a - b)
+  const firsts = result.firsts.sort((a, b) => a - b)
+  return {
+    completed: result.completed,
+    seconds: result.seconds,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+    first: percentile(firsts, 0.5),
+  }
+}
+
+leaveWithParent()
+process.on('message', (job: LoadJob) => {
+  const run = job.request.reply === 'chat' ? runPlain(job) : runStreams(job)
+  run.then(
+    (result) => process.send?.({ summary: summary(result) }),
+    (error: unknown) => process.send?.({ error: error instanceof Error ? error.message : String(error) }),
+  )
+})
+process.send?.({ port: 0 })

@@ -1,0 +1,95 @@
+/**
+ * The mock upstream: answers chat completions and Responses as cheaply as node:http can, so that it is never what
+ * limits a run. Started with an IPC channel; sends `{ port }` and leaves when the channel closes.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { serveToParent } from './child.ts'
+import { CHAT_BODY, CHAT_STREAM, RESPONSE_BODY, RESPONSE_STREAM } from './replies.ts'
+
+/** A paced stream gets one event every so many milliseconds. */
+const PACE_MS = 5
+
+interface Stream {
+  readonly response: ServerResponse
+  readonly socket: Socket
+  readonly chunks: readonly Buffer[]
+  next: number
+}
+
+/** Unpaced streams: one event each per turn of the event loop. */
+let running: Stream[] = []
+let turning = false
+
+/** Paced streams: spread over slots a millisecond apart, as independent providers would be. */
+const slots: Stream[][] = Array.from({ length: PACE_MS }, () => [])
+const pacedSince = performance.now()
+let ticks = 0
+let nextSlot = 0
+
+/** Writes one event. @returns whether the stream goes on. */
+function step(stream: Stream): boolean {
+  if (stream.socket.destroyed) return false
+  if (stream.socket.writableNeedDrain) return true
+  stream.socket.write(stream.chunks[stream.next])
+  stream.next += 1
+  if (stream.next < stream.chunks.length) return true
+  stream.response.end()
+  return false
+}
+
+function turn(): void {
+  running = running.filter(step)
+  turning = running.length > 0
+  if (turning) setImmediate(turn)
+}
+
+/** Serves every slot that is due by the clock: a late timer must not slow the pace. */
+function tick(): void {
+  const due = Math.floor(performance.now() - pacedSince)
+  for (; ticks < due; ticks++) {
+    const slot = ticks % PACE_MS
+    if (slots[slot].length > 0) slots[slot] = slots[slot].filter(step)
+  }
+}
+
+function startStream(response: ServerResponse, chunks: readonly Buffer[], paced: boolean): void {
+  response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'Transfer-Encoding': 'chunked' })
+  response.flushHeaders()
+  const socket = response.socket
+  if (socket === null) return
+  // The chunks carry their own transfer framing and go straight to the socket: the response writes only head and end.
+  const stream: Stream = { response, socket, chunks, next: 0 }
+  if (paced) {
+    nextSlot = (nextSlot + 1) % PACE_MS
+    slots[nextSlot].push(stream)
+    return
+  }
+  running.push(stream)
+  if (!turning) {
+    turning = true
+    setImmediate(turn)
+  }
+}
+
+function answer(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+  const chat = request.url === '/v1/chat/completions'
+  if (!chat && request.url !== '/v1/responses') {
+    response.writeHead(404).end()
+    return
+  }
+  if (body.includes('"stream":true')) {
+    startStream(response, chat ? CHAT_STREAM : RESPONSE_STREAM, body.includes('chat-paced'))
+    return
+  }
+  const reply = chat ? CHAT_BODY : RESPONSE_BODY
+  response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': reply.length }).end(reply)
+}
+
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => answer(request, response, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+})
+setInterval(tick, 1).unref()
+serveToParent(server)

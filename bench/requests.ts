@@ -1,0 +1,41 @@
+/** What the clients send: one body of about 500 bytes per kind of request. */
+
+/** The key that the gateway's bench configuration knows; it means nothing anywhere else. */
+export const BENCH_KEY = 'sk-router-v1-bench-0123456789abcdef0123456789abcdef'
+
+/** How a request is sent and its reply is checked. */
+export interface BenchRequest {
+  readonly path: string
+  readonly body: string
+  readonly reply: 'chat' | 'chat-stream' | 'responses-stream'
+}
+
+const system = 'You are a patient teacher. Answer in plain words, in at most three sentences, and name no sources.'
+const turns = [
+  { role: 'user', content: 'Why is the sea salty?' },
+  { role: 'assistant', content: 'Rivers carry dissolved minerals into it; water leaves as vapour, and the salt stays behind.' },
+  { role: 'user', content: 'And why are there tides, twice a day on most coasts, when the moon passes overhead only once?' },
+]
+
+const chat = (model: string, more: object = {}): string =>
+  JSON.stringify({ model, messages: [{ role: 'system', content: system }, ...turns], temperature: 0.7, max_tokens: 512, ...more })
+
+const streaming = { stream: true, stream_options: { include_usage: true } }
+
+const responses = (model: string): string =>
+  JSON.stringify({ model, instructions: system, input: turns, temperature: 0.7, max_output_tokens: 512, stream: true })
+
+/** Chat, one JSON reply. */
+export const CHAT: BenchRequest = { path: '/v1/chat/completions', body: chat('bench/chat'), reply: 'chat' }
+
+/** Chat, streamed as fast as the upstream can. */
+export const CHAT_STREAM: BenchRequest = { path: '/v1/chat/completions', body: chat('bench/chat', streaming), reply: 'chat-stream' }
+
+/** Chat, streamed with one event every 5 ms. */
+export const CHAT_PACED: BenchRequest = { path: '/v1/chat/completions', body: chat('bench/chat-paced', streaming), reply: 'chat-stream' }
+
+/** Responses asked of a model whose provider speaks chat: every event is translated. */
+export const RESPONSES_TRANSLATED: BenchRequest = { path: '/v1/responses', body: responses('bench/chat'), reply: 'responses-stream' }
+
+/** Responses asked of a model whose provider speaks Responses. */
+export const RESPONSES_PASSED: BenchRequest = { path: '/v1/responses', body: responses('bench/responses'), reply: 'responses-stream' }

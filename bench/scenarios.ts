@@ -1,0 +1,41 @@
+/** The scenarios: which request each target gets, and with how many connections. */
+import { type BenchRequest, CHAT, CHAT_PACED, CHAT_STREAM, RESPONSES_PASSED, RESPONSES_TRANSLATED } from './requests.ts'
+import type { TargetName } from './targets.ts'
+
+/** One kind of load, put on several targets in turn. */
+export interface Scenario {
+  readonly name: string
+  readonly about: string
+  readonly targets: readonly { readonly name: TargetName; readonly request: BenchRequest }[]
+  /** Whether peers speak this request. */
+  readonly peers: boolean
+  /** Overrides the run's number of connections. */
+  readonly connections?: number
+}
+
+const everyone = (request: BenchRequest): Scenario['targets'] =>
+  (['direct', 'forwarder', 'blind-proxy', 'headgate'] as const).map((name) => ({ name, request }))
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: 'chat', about: 'chat, one JSON reply', targets: everyone(CHAT), peers: true },
+  {
+    name: 'chat-alone',
+    about: 'the same from one connection: the latency that is added to a lone request',
+    targets: everyone(CHAT),
+    peers: false,
+    connections: 1,
+  },
+  { name: 'chat-stream', about: 'chat stream, 100 text events as fast as they go', targets: everyone(CHAT_STREAM), peers: true },
+  { name: 'chat-stream-paced', about: 'chat stream, 100 text events, one every 5 ms', targets: everyone(CHAT_PACED), peers: true },
+  { name: 'responses-stream', about: 'Responses stream, passed, 100 text events', targets: everyone(RESPONSES_PASSED), peers: false },
+  {
+    name: 'responses-translated',
+    about: 'Responses stream translated from a chat upstream; the others carry the chat stream itself',
+    targets: [
+      { name: 'direct', request: CHAT_STREAM },
+      { name: 'forwarder', request: CHAT_STREAM },
+      { name: 'headgate', request: RESPONSES_TRANSLATED },
+    ],
+    peers: false,
+  },
+]

@@ -1,0 +1,57 @@
+/** What a load can be put on: the mock itself, the baselines, headgate and its peers. */
+import { startGateway } from './gateway.ts'
+import { type InstalledPortkey, startPortkey } from './peers/portkey.ts'
+import { startScript, stop } from './processes.ts'
+
+export type TargetName = 'direct' | 'forwarder' | 'blind-proxy' | 'headgate' | 'portkey'
+
+/** A running target. */
+export interface Target {
+  readonly name: TargetName
+  readonly port: number
+  /** The process whose cost counts; none for the mock alone. */
+  readonly pid: number | undefined
+  /** Headers that only this target needs. */
+  readonly headers: Record<string, string>
+  stop(): Promise<void>
+  /** The end of what the target wrote, where it is kept. */
+  readonly logTail?: () => string
+  /** Called after the load with the number of requests. @throws Error when the target did not do what it should. */
+  check(requests: number): Promise<void>
+}
+
+/** What targets stand on. */
+export interface Ground {
+  readonly mockPort: number
+  readonly portkey: InstalledPortkey | undefined
+}
+
+async function startBaseline(name: TargetName, script: string, mockPort: number): Promise<Target> {
+  const { child, port } = await startScript(script, [String(mockPort)])
+  return { name, port, pid: child.pid, headers: {}, stop: () => stop(child), check: async () => undefined }
+}
+
+async function startHeadgate(mockPort: number): Promise<Target> {
+  const gateway = await startGateway(mockPort)
+  return {
+    name: 'headgate',
+    port: gateway.port,
+    pid: gateway.child.pid,
+    headers: {},
+    stop: () => gateway.stop(),
+    logTail: gateway.logTail,
+    check: (requests) => gateway.checkFeatures(requests),
+  }
+}
+
+/** Starts a target afresh. @throws Error when it does not start. */
+export async function startTarget(name: TargetName, ground: Ground): Promise<Target> {
+  if (name === 'direct') {
+    return { name, port: ground.mockPort, pid: undefined, headers: {}, stop: async () => undefined, check: async () => undefined }
+  }
+  if (name === 'forwarder') return startBaseline(name, 'baselines/forwarder.ts', ground.mockPort)
+  if (name === 'blind-proxy') return startBaseline(name, 'baselines/blind-proxy.ts', ground.mockPort)
+  if (name === 'headgate') return startHeadgate(ground.mockPort)
+  if (ground.portkey === undefined) throw new Error('portkey is not installed: run with --peers')
+  return startPortkey(ground.portkey, ground.mockPort)
+}

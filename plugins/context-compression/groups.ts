@@ -1,0 +1,39 @@
+/** Items that may only stay or leave together. */
+import type { Item } from '../../src/plugin-api/index.ts'
+
+export interface Group {
+  /** Positions in the request's items, rising. */
+  members: number[]
+  /** Never left out. */
+  fixed: boolean
+}
+
+/**
+ * An assistant's turn (reasoning, text, calls) and the results of its calls are one group;
+ * every other item is a group of its own. System, developer and the last user message are fixed.
+ */
+export function groupItems(items: readonly Item[]): Group[] {
+  const lastUser = items.findLastIndex((item) => item.kind === 'message' && item.role === 'user')
+  const groups: Group[] = []
+  const byCall = new Map<string, Group>()
+  let turn: Group | undefined
+  for (const [at, item] of items.entries()) {
+    let group = item.kind === 'result' ? byCall.get(item.callId) : undefined
+    const ofTurn = item.kind === 'reasoning' || item.kind === 'call' || (item.kind === 'message' && item.role === 'assistant')
+    if (ofTurn && turn && continues(items[at - 1], item)) group = turn
+    if (group) group.members.push(at)
+    else {
+      const instruction = item.kind === 'message' && (item.role === 'system' || item.role === 'developer')
+      group = { members: [at], fixed: at === lastUser || instruction }
+      groups.push(group)
+    }
+    if (item.kind === 'call') byCall.set(item.callId, group)
+    turn = ofTurn ? group : undefined
+  }
+  return groups
+}
+
+/** Two assistant texts in a row are two messages; anything else of a turn belongs together. */
+function continues(before: Item, item: Item): boolean {
+  return before.kind !== 'message' || item.kind === 'call'
+}

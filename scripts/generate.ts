@@ -1,0 +1,39 @@
+/** Writes the files that are made from source; `--check` only compares them. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { configJsonSchema } from '../src/config/schema/publish.ts'
+
+const GENERATED: readonly [file: string, make: () => string][] = [
+  ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
+]
+
+const checking = process.argv.includes('--check')
+const root = new URL('../', import.meta.url)
+
+for (const [file, make] of GENERATED) {
+  const url = new URL(file, root)
+  const fresh = make()
+  if (!checking) {
+    writeFileSync(url, fresh)
+    process.stdout.write(`${file}: written\n`)
+    continue
+  }
+  const found = readOrEmpty(url)
+  if (found === fresh) continue
+  process.stderr.write(`${file}:${firstDifference(found, fresh)}: out of date, run \`node scripts/generate.ts\`\n`)
+  process.exitCode = 1
+}
+
+function readOrEmpty(url: URL): string {
+  try {
+    return readFileSync(url, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** Line of the first difference, from 1. */
+function firstDifference(found: string, fresh: string): number {
+  const [old, now] = [found.split('\n'), fresh.split('\n')]
+  const at = now.findIndex((line, index) => line !== old[index])
+  return (at < 0 ? now.length : at) + 1
+}

@@ -1,0 +1,6 @@
+export { readGeneration } from './generation.ts'
+export { readKey } from './key.ts'
+export type { ModelSource } from './models.ts'
+export { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel } from './models.ts'
+export type { ApiReply } from './reply.ts'
+export { SpendWindows, type WindowUsage } from './spend-windows.ts'

@@ -1,0 +1,39 @@
+/** GET /v1/key: what the caller's own key is and what it has spent. */
+import { usd } from '../core/money.ts'
+import type { Account } from '../ledger/credit.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import { type ApiReply, ok } from './reply.ts'
+import type { WindowUsage } from './spend-windows.ts'
+
+/**
+ * Amounts are USD. `limit_remaining` is what may still be reserved: open requests count with their holds.
+ * @param windows the share of the current UTC day, week and month.
+ */
+export function readKey(key: ApiKey, account: Pick<Account, 'settled' | 'remaining'>, windows: WindowUsage): ApiReply {
+  const remaining = account.remaining(key.limit)
+  return ok({
+    data: {
+      label: key.label,
+      name: key.name,
+      limit: key.limit === null ? null : usd(key.limit),
+      limit_remaining: remaining === null ? null : usd(remaining),
+      limit_reset: null,
+      include_byok_in_limit: false,
+      usage: usd(account.settled),
+      usage_daily: usd(windows.daily),
+      usage_weekly: usd(windows.weekly),
+      usage_monthly: usd(windows.monthly),
+      byok_usage: 0,
+      byok_usage_daily: 0,
+      byok_usage_weekly: 0,
+      byok_usage_monthly: 0,
+      is_free_tier: false,
+      is_management_key: key.management,
+      is_provisioning_key: key.management,
+      creator_user_id: null,
+      expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+      // An old field that clients still require; -1 says that no rate is set.
+      rate_limit: { requests: key.limits.requests ?? -1, interval: '1m', note: 'Kept for older clients' },
+    },
+  })
+}

@@ -1,0 +1,117 @@
+/** Schema and rules of the fields that are the gateway's own: one source for every client dialect. */
+import { Type } from 'typebox'
+import { badField } from '../core/faults.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+
+const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+const flag = () => nullable(Type.Boolean())
+const slugs = () => nullable(Type.Array(Type.String({ minLength: 1 })))
+const amount = () =>
+  Type.Optional(
+    Type.Union([
+      Type.Number({ minimum: 0 }),
+      Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,24})?$', description: 'a decimal number such as "0.25"' }),
+    ]),
+  )
+
+const SORTS = ['price', 'throughput', 'latency', 'exacto']
+const QUANTIZATIONS = ['int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'mxfp8', 'fp16', 'bf16', 'fp32', 'unknown']
+
+const percentile = () => nullable(Type.Number({ minimum: 0 }))
+const cutoff = () =>
+  nullable(
+    Type.Union([
+      Type.Number({ minimum: 0 }),
+      Type.Object({ p50: percentile(), p75: percentile(), p90: percentile(), p99: percentile() }, { additionalProperties: false }),
+    ]),
+  )
+
+/** Contract section 5.1: a closed object. */
+export const providerPreferences = Type.Object(
+  {
+    order: slugs(),
+    only: slugs(),
+    ignore: slugs(),
+    allow_fallbacks: flag(),
+    sort: nullable(
+      Type.Union([
+        Type.Enum(SORTS),
+        Type.Object({ by: nullable(Type.Enum(SORTS)), partition: nullable(Type.Enum(['model', 'none'])) }, { additionalProperties: false }),
+      ]),
+    ),
+    quantizations: nullable(Type.Array(Type.Enum(QUANTIZATIONS))),
+    preferred_max_latency: cutoff(),
+    preferred_min_throughput: cutoff(),
+    max_price: Type.Optional(
+      Type.Object(
+        { prompt: amount(), completion: amount(), request: amount(), image: amount(), audio: amount() },
+        { additionalProperties: false },
+      ),
+    ),
+    require_parameters: flag(),
+    data_collection: nullable(Type.Enum(['allow', 'deny'])),
+    zdr: flag(),
+    enforce_distillable_text: flag(),
+  },
+  { additionalProperties: false },
+)
+
+const stopCondition = Type.Union([
+  Type.Object({ type: Type.Literal('step_count_is'), step_count: Type.Integer({ minimum: 1 }) }),
+  Type.Object({ type: Type.Literal('has_tool_call'), tool_name: Type.String({ minLength: 1 }) }),
+  Type.Object({ type: Type.Literal('max_tokens_used'), max_tokens: Type.Integer({ minimum: 1 }) }),
+  Type.Object({ type: Type.Literal('max_cost'), max_cost_in_dollars: Type.Number({ minimum: 0 }) }),
+  Type.Object({ type: Type.Literal('finish_reason_is'), reason: Type.String({ minLength: 1 }) }),
+])
+
+/** Sampling fields have their own names in each dialect; these have not. To be spread into a dialect's `Type.Object`. */
+export const gatewayProperties = {
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  models: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }))),
+  provider: nullable(providerPreferences),
+  route: nullable(Type.Enum(['fallback', 'sort'])),
+  plugins: Type.Optional(Type.Array(Type.Object({ id: Type.String({ minLength: 1 }), enabled: Type.Optional(Type.Boolean()) }))),
+  session_id: Type.Optional(Type.String({ maxLength: 256 })),
+  user: Type.Optional(Type.String({ maxLength: 256 })),
+  metadata: nullable(Type.Record(Type.String(), Type.String({ maxLength: 512 }))),
+  trace: Type.Optional(Type.Object({})),
+  debug: Type.Optional(Type.Object({ echo_upstream_body: Type.Optional(Type.Boolean()) })),
+  stop_server_tools_when: Type.Optional(Type.Array(stopCondition, { minItems: 1 })),
+  max_tool_calls: nullable(Type.Integer({ minimum: 0 })),
+  service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'priority', 'scale', 'fast'])),
+  cache_control: Type.Optional(Type.Object({ type: Type.Literal('ephemeral'), ttl: Type.Optional(Type.Enum(['5m', '1h'])) })),
+  prompt_cache_key: nullable(Type.String()),
+  prompt_cache_options: nullable(Type.Object({ mode: Type.Literal('explicit'), ttl: nullable(Type.String()) })),
+  safety_identifier: nullable(Type.String()),
+  image_config: Type.Optional(Type.Object({})),
+  modalities: Type.Optional(Type.Array(Type.Enum(['text', 'image', 'audio']))),
+}
+
+const MAX_PAIRS = 16
+const MAX_KEY = 64
+
+function checkMetadata(metadata: JsonObject): void {
+  const keys = Object.keys(metadata)
+  if (keys.length > MAX_PAIRS) throw badField('metadata', `must have at most ${MAX_PAIRS} pairs`)
+  for (const key of keys) {
+    if (key.length > MAX_KEY) throw badField('metadata', `a key must be at most ${MAX_KEY} characters`)
+    if (/[[\]]/.test(key)) throw badField('metadata', 'a key must not hold [ or ]')
+  }
+}
+
+/** `author/name`, `~author/family-latest`, `@preset/x`; variants after colons; `@preset/x` behind a slug. */
+const SLUG = /^(?:@preset\/[\w.-]+(?::[\w.+-]+)*|~?\w[\w.-]*(?:\/[\w.+-]+)+(?::[\w.+-]+)*(?:@preset\/[\w.-]+(?::[\w.+-]+)*)?)$/
+
+function checkSlug(value: unknown, path: string): void {
+  if (typeof value === 'string' && !SLUG.test(value)) throw badField(path, 'expected a model slug of the form author/name')
+}
+
+/**
+ * What a schema says badly; runs after the schema, on any client dialect's body.
+ * @throws Fault 400 naming the field (contract 1.1, 2.4).
+ */
+export function checkGatewayRules(body: JsonObject): void {
+  checkSlug(body.model, 'model')
+  if (Array.isArray(body.models)) for (const [index, slug] of body.models.entries()) checkSlug(slug, `models[${index}]`)
+  if (isObject(body.metadata)) checkMetadata(body.metadata)
+}

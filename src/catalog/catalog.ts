@@ -1,0 +1,110 @@
+/** Builds the catalogue from the configuration and finds models by slug. */
+import { LRUCache } from 'lru-cache'
+import type { Config, ModelConfig, ProviderConfig } from '../config/types.ts'
+import type { JsonObject } from '../core/json.ts'
+import { discoveredModels } from './discover.ts'
+import { buildModel } from './endpoints.ts'
+import type { Model, Provider } from './types.ts'
+
+export interface Found {
+  model: Model
+  /** Suffix of the slug that no model's own slug holds, such as `nitro` or `floor:online`. */
+  variant?: string
+}
+
+export interface Catalog {
+  /** By slug. */
+  readonly providers: ReadonlyMap<string, Provider>
+  /** Declared and discovered models without wildcards, in order of the file. */
+  readonly models: readonly Model[]
+  /** Other slugs, with the slugs that they stand for. */
+  readonly aliases: ReadonlyMap<string, string>
+  /** Exact slug, then alias, then without variant suffixes, then a wildcard. */
+  find(slug: string): Found | undefined
+}
+
+/** Suffixes that change how a model is routed (contract section 2.4); any other belongs to a name. */
+const VARIANTS: ReadonlySet<string> = new Set(['free', 'extended', 'thinking', 'nitro', 'floor', 'exacto', 'online'])
+
+/** Callers choose the names behind a wildcard, so what is made for them is bounded. */
+const MOST_MADE = 1000
+const LONGEST_SLUG = 256
+const MOST_ALIASES = 16
+
+/**
+ * @param listings replies of `GET /models` by provider slug, for providers with `discover: true`.
+ */
+export function buildCatalog(config: Config, listings: ReadonlyMap<string, JsonObject> = new Map()): Catalog {
+  return new BuiltCatalog(config, listings)
+}
+
+class BuiltCatalog implements Catalog {
+  readonly providers: ReadonlyMap<string, Provider>
+  readonly models: readonly Model[]
+  readonly aliases: ReadonlyMap<string, string>
+  private readonly bySlug = new Map<string, Model>()
+  /** By author. */
+  private readonly wildcards = new Map<string, ModelConfig>()
+  private readonly made = new LRUCache<string, Model>({ max: MOST_MADE })
+
+  constructor(config: Config, listings: ReadonlyMap<string, JsonObject>) {
+    this.providers = new Map(config.providers.map((provider) => [provider.slug, buildProvider(provider)]))
+    this.aliases = new Map(Object.entries(config.aliases))
+    for (const [slug, model] of Object.entries(config.models)) {
+      if (slug.endsWith('/*')) this.wildcards.set(slug.slice(0, -2), model)
+      else this.bySlug.set(slug, buildModel(slug, model, this.providers))
+    }
+    for (const provider of this.providers.values()) {
+      const listing = provider.discover ? listings.get(provider.slug) : undefined
+      for (const model of listing ? discoveredModels(provider, listing) : []) {
+        if (!this.bySlug.has(model.slug)) this.bySlug.set(model.slug, model)
+      }
+    }
+    this.models = [...this.bySlug.values()]
+  }
+
+  find(slug: string): Found | undefined {
+    let bare = slug
+    let variant: string | undefined
+    for (;;) {
+      const model = this.exact(bare)
+      if (model) return variant === undefined ? { model } : { model, variant }
+      const colon = bare.lastIndexOf(':')
+      const suffix = bare.slice(colon + 1)
+      if (colon < 0 || !VARIANTS.has(suffix)) break
+      variant = variant === undefined ? suffix : `${suffix}:${variant}`
+      bare = bare.slice(0, colon)
+    }
+    const model = this.fromWildcard(bare)
+    if (!model) return undefined
+    return variant === undefined ? { model } : { model, variant }
+  }
+
+  private exact(slug: string): Model | undefined {
+    let at = slug
+    for (let step = 0; step < MOST_ALIASES; step++) {
+      const model = this.bySlug.get(at)
+      if (model) return model
+      const target = this.aliases.get(at)
+      if (target === undefined) return step === 0 ? undefined : this.fromWildcard(at)
+      at = target
+    }
+    return undefined
+  }
+
+  private fromWildcard(slug: string): Model | undefined {
+    const slash = slug.indexOf('/')
+    const config = slash < 1 || slug.length > LONGEST_SLUG ? undefined : this.wildcards.get(slug.slice(0, slash))
+    if (!config || slash === slug.length - 1) return undefined
+    let model = this.made.get(slug)
+    if (!model) {
+      model = buildModel(slug, config, this.providers, slug.slice(slash + 1))
+      this.made.set(slug, model)
+    }
+    return model
+  }
+}
+
+function buildProvider(config: ProviderConfig): Provider {
+  return Object.freeze({ ...config })
+}

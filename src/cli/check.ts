@@ -1,0 +1,44 @@
+/** `headgate check FILE`: says whether a file can be served, without opening a port. */
+
+import { loadConfig } from '../config/load.ts'
+import { ConfigError } from '../config/problems.ts'
+
+export interface CheckStreams {
+  out: (line: string) => void
+  error: (line: string) => void
+}
+
+const CONSOLE: CheckStreams = {
+  out: (line) => process.stdout.write(`${line}\n`),
+  error: (line) => process.stderr.write(`${line}\n`),
+}
+
+/**
+ * Prints one line if the file is good, else every problem as `file:line:column: what, and what was expected`.
+ * @returns the exit code: 0, or 1 where there are problems.
+ */
+export async function check(
+  file: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  streams: CheckStreams = CONSOLE,
+): Promise<number> {
+  try {
+    const config = loadConfig(file, env)
+    const counts = [
+      plural(config.providers.length, 'provider'),
+      plural(Object.keys(config.models).length, 'model'),
+      plural(config.keys.length, 'key'),
+    ]
+    streams.out(`${file}: ok, ${counts.join(', ')}`)
+    if (config.skipped.length > 0) streams.out(`${file}: left out for want of their variables: ${config.skipped.join(', ')}`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    streams.error(error.message)
+    return 1
+  }
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

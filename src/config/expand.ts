@@ -1,0 +1,39 @@
+/** `${NAME}`, `${NAME:-default}` and `${NAME?}` in the strings of a file; `$${` stands for `${`. */
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Expansion {
+  text: string
+  /** True where a variable took part: the text may be a secret. */
+  expanded: boolean
+  /** Name of a `${NAME?}` that is not set. */
+  unset?: string
+  /** Why the text cannot be expanded; never holds a value. */
+  problem?: string
+}
+
+const PART = /\$\$\{|\$\{([^}]*)(\}?)/g
+const FORM = /^([A-Za-z_][A-Za-z0-9_]*)(?:(\?)|:-([\s\S]*))?$/
+
+/** An empty variable counts as not set. Values are not expanded again. */
+export function expand(source: string, env: Environment): Expansion {
+  if (!source.includes('${')) return { text: source, expanded: false }
+  const result: Expansion = { text: '', expanded: false }
+  result.text = source.replace(PART, (whole, inner: string | undefined, close: string | undefined) => {
+    if (whole === '$${') return '${'
+    const form = close === '}' ? FORM.exec(inner ?? '') : null
+    if (!form) {
+      result.problem ??= `malformed variable, expected \${NAME}, \${NAME:-default} or \${NAME?}`
+      return ''
+    }
+    result.expanded = true
+    const [, name, optional, fallback] = form
+    const value = env[name]
+    if (value !== undefined && value !== '') return value
+    if (fallback !== undefined) return fallback
+    if (optional) result.unset ??= name
+    else result.problem ??= `the environment variable ${name} is not set, expected a value or a default as in \${${name}:-default}`
+    return ''
+  })
+  return result
+}

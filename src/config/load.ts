@@ -1,0 +1,97 @@
+/** Reads, checks and resolves a configuration file. */
+import { readFileSync } from 'node:fs'
+import { dirname, resolve as resolvePath } from 'node:path'
+import type { Environment } from './expand.ts'
+import { DEVELOPMENT_KEY, developmentKeyRefusal } from './keys.ts'
+import { ConfigError, MOST_PROBLEMS, type Problem } from './problems.ts'
+import { resolve } from './resolve.ts'
+import { checkRules, type ModelFile } from './rules.ts'
+import { catalogSchema, configSchema, type RawConfig, type RawModels } from './schema/root.ts'
+import { Source } from './source.ts'
+import type { Config } from './types.ts'
+import { validate } from './validate.ts'
+
+export interface LoadOptions {
+  /** Text to use instead of the file's; catalogue files are then read relative to `path`. */
+  text?: string
+  /** `--host` and `--port`. */
+  host?: string
+  port?: number
+}
+
+/**
+ * @param path of the YAML file.
+ * @param env for `${NAME}`; and `HEADGATE_DEV_KEY`.
+ * @throws ConfigError with up to 20 problems.
+ */
+export function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Config {
+  const main = new Source(path, options.text ?? readText(path), env)
+  stopAt(main.problems)
+  const raw = validate(configSchema, main) as unknown as RawConfig
+  stopAt(main.problems)
+  const files: ModelFile[] = [{ source: main, models: raw.models ?? {} }]
+  const paths = [path]
+  for (const [index, name] of (raw.catalog ?? []).entries()) {
+    const file = resolvePath(dirname(path), name)
+    paths.push(file)
+    const catalog = readCatalog(file, env, (why) => main.report(['catalog', index], why))
+    if (catalog) files.push(catalog)
+  }
+  stopAt(files.flatMap(({ source }) => source.problems))
+  checkRules(raw, main, files)
+  stopAt(files.flatMap(({ source }) => source.problems))
+  const config = resolve({
+    file: path,
+    files: paths,
+    raw,
+    models: merged(files),
+    skippedProviders: new Set(Object.keys(raw.providers).filter((slug) => main.isSkipped(['providers', slug]))),
+    skippedKeys: new Set((raw.auth?.keys ?? []).map((_, index) => index).filter((index) => main.isSkipped(['auth', 'keys', index]))),
+    env,
+    overrides: { host: options.host, port: options.port },
+  })
+  const refusal = developmentKeyRefusal(config)
+  if (refusal !== undefined) {
+    const at = raw.auth?.keys?.findIndex((key) => key.key === DEVELOPMENT_KEY)
+    main.report(at === undefined ? ['server', 'host'] : ['auth', 'keys', at, 'key'], refusal)
+  }
+  stopAt(main.problems)
+  return config
+}
+
+function stopAt(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new ConfigError(problems.slice(0, MOST_PROBLEMS))
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new ConfigError([{ file: path, line: 1, column: 1, path: '', message: unreadable(error) }])
+  }
+}
+
+function unreadable(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+  return `the file cannot be read (${code}), expected a YAML file`
+}
+
+function readCatalog(file: string, env: Environment, report: (why: string) => void): ModelFile | undefined {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    report(unreadable(error))
+    return undefined
+  }
+  const source = new Source(file, text, env)
+  const data = source.problems.length > 0 ? { models: {} } : validate(catalogSchema, source)
+  return { source, models: (data as unknown as { models?: RawModels }).models ?? {} }
+}
+
+/** The file's own models win over the catalogue's. */
+function merged(files: readonly ModelFile[]): RawModels {
+  const all: RawModels = {}
+  for (const { models } of [...files.slice(1), files[0]]) Object.assign(all, models)
+  return all
+}

@@ -1,0 +1,145 @@
+/** From the checked file to `Config`: defaults, units, and what was left out. */
+import type { JsonObject } from '../core/json.ts'
+import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
+import type { Environment } from './expand.ts'
+import { DEVELOPMENT_KEY, FALLBACK_NAME, hashOf, plainKey } from './keys.ts'
+import type { RawConfig, RawKey, RawModels, RawProvider } from './schema/root.ts'
+import type { Config, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig } from './types.ts'
+import { bytes, milliseconds } from './units.ts'
+
+export interface Checked {
+  file: string
+  files: string[]
+  raw: RawConfig
+  /** Of the file and its catalogue files. */
+  models: RawModels
+  skippedProviders: ReadonlySet<string>
+  skippedKeys: ReadonlySet<number>
+  env: Environment
+  overrides: { host?: string; port?: number }
+}
+
+const DEFAULT_STORE = 'sqlite:./data/headgate.db'
+
+export function resolve(checked: Checked): Config {
+  const { raw, env } = checked
+  const providers = Object.entries(raw.providers)
+    .filter(([slug]) => !checked.skippedProviders.has(slug))
+    .map(([slug, provider]) => resolveProvider(slug, provider, raw.passage?.enabled !== false))
+  const keysNamed = raw.auth?.keys !== undefined
+  const keys = (raw.auth?.keys ?? []).filter((_, index) => !checked.skippedKeys.has(index)).map(resolveKey)
+  const fallbackKey = plainKey(FALLBACK_NAME, env.HEADGATE_DEV_KEY || DEVELOPMENT_KEY)
+  const published = hashOf(DEVELOPMENT_KEY)
+  const realKey = providers.some((provider) => provider.key !== undefined)
+  return {
+    file: checked.file,
+    files: checked.files,
+    server: { ...resolveServer(raw), ...definedOf(checked.overrides) },
+    admin: { host: raw.admin?.host ?? '127.0.0.1', port: raw.admin?.port ?? 8081 },
+    brand: { word: raw.brand?.word ?? 'router' },
+    store: { url: raw.store?.url ?? DEFAULT_STORE, durability: raw.store?.durability ?? 'process' },
+    keysNamed,
+    keys,
+    fallbackKey,
+    developmentKey: keysNamed ? keys.some((key) => key.hash === published) : fallbackKey.hash === published && !realKey,
+    providers,
+    skipped: [...checked.skippedProviders],
+    models: remaining(checked),
+    aliases: { ...raw.aliases },
+    ...(raw.default_model === undefined ? {} : { defaultModel: raw.default_model }),
+    ...(raw.provider === undefined ? {} : { provider: raw.provider as JsonObject }),
+    limits: resolveLimits(raw.limits),
+    plugins: { order: [...(raw.plugins?.order ?? [])], defaults: { ...raw.plugins?.defaults } as Record<string, JsonObject> },
+    guardrails: (raw.guardrails ?? []).map((guardrail) => ({
+      name: guardrail.name,
+      ...(guardrail.description === undefined ? {} : { description: guardrail.description }),
+      ...(guardrail.scope === undefined ? {} : { keys: guardrail.scope.keys }),
+      direction: 'input',
+      contentFilters: guardrail.content_filters,
+    })),
+  }
+}
+
+function definedOf(overrides: { host?: string; port?: number }): { host?: string; port?: number } {
+  return Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
+}
+
+function resolveServer({ server }: RawConfig): ServerConfig {
+  return {
+    host: server?.host ?? '127.0.0.1',
+    port: server?.port ?? 8080,
+    maxBody: bytes(server?.max_body ?? '32MB'),
+    maxHeaders: bytes(server?.max_headers ?? '16KB'),
+    jsonDepth: server?.json_depth ?? 128,
+    drain: milliseconds(server?.drain ?? '30s'),
+    deadline: milliseconds(server?.deadline ?? '900s'),
+    keepAlive: milliseconds(server?.keep_alive ?? '75s'),
+    headerTimeout: milliseconds(server?.header_timeout ?? '10s'),
+    bodyTimeout: milliseconds(server?.body_timeout ?? '60s'),
+    silence: milliseconds(server?.silence ?? '10s'),
+  }
+}
+
+function resolveLimits(limits: RawConfig['limits']): LimitsConfig {
+  const result: LimitsConfig = {}
+  if (limits?.requests !== undefined) result.requests = limits.requests
+  if (limits?.streams !== undefined) result.streams = limits.streams
+  if (limits?.bytes !== undefined) result.bytes = bytes(limits.bytes)
+  return result
+}
+
+function resolveKey(key: RawKey): KeyConfig {
+  return {
+    ...plainKey(key.name, key.key),
+    limit: key.limit === undefined ? null : (nanoFromUsd(key.limit) ?? 0),
+    management: key.management ?? false,
+    disabled: key.disabled ?? false,
+    expiresAt: key.expires_at === undefined ? null : Date.parse(key.expires_at),
+    ...(key.allowed_models === undefined ? {} : { allowedModels: key.allowed_models }),
+    ...(key.provider === undefined ? {} : { provider: key.provider as JsonObject }),
+    limits: resolveLimits(key.limits),
+    passage: key.passage ?? false,
+  }
+}
+
+const ATTO_PER_NANO = 1_000_000_000n
+
+function resolveProvider(slug: string, provider: RawProvider, passage: boolean): ProviderConfig {
+  const { faults } = provider
+  const quirks: JsonObject = { ...provider.quirks }
+  if (faults) quirks.faults = { ...faults, ...(faults.delay === undefined ? {} : { delay: milliseconds(faults.delay) }) }
+  const price = passage && provider.passage ? rateFromUsd(provider.passage.price) : undefined
+  return {
+    slug,
+    name: provider.name ?? slug,
+    dialect: provider.dialect,
+    ...(provider.base_url === undefined ? {} : { baseUrl: provider.base_url.replace(/\/+$/, '') }),
+    ...(provider.key === undefined ? {} : { key: provider.key }),
+    headers: { ...provider.headers },
+    timeouts: {
+      connect: milliseconds(provider.timeouts?.connect ?? '5s'),
+      firstByte: milliseconds(provider.timeouts?.first_byte ?? '60s'),
+      firstByteWhole: milliseconds(provider.timeouts?.first_byte ?? provider.timeouts?.total ?? '600s'),
+      idle: milliseconds(provider.timeouts?.idle ?? '30s'),
+      total: milliseconds(provider.timeouts?.total ?? '600s'),
+    },
+    onAbort: provider.on_abort ?? 'cancel',
+    dataCollection: provider.data_collection ?? 'allow',
+    zdr: provider.zdr ?? false,
+    user: provider.user ?? 'pass',
+    quirks,
+    discover: provider.discover ?? false,
+    // Rounded up: a passage is never cheaper than declared.
+    ...(price === undefined ? {} : { passagePrice: Number((price + ATTO_PER_NANO - 1n) / ATTO_PER_NANO) }),
+  }
+}
+
+/** Models with an endpoint at a provider that is there. */
+function remaining(checked: Checked): RawModels {
+  const models: RawModels = {}
+  for (const [slug, model] of Object.entries(checked.models)) {
+    const endpoints = model.endpoints.filter((endpoint) => !checked.skippedProviders.has(endpoint.provider))
+    if (endpoints.length > 0) models[slug] = { ...model, endpoints }
+  }
+  return models
+}

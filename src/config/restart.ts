@@ -1,0 +1,27 @@
+/** What a reload cannot change. */
+import type { Config } from './types.ts'
+
+/** Values that a process reads once, when it opens its listeners and its store. */
+function fixed(config: Config): [name: string, value: string | number][] {
+  const { server, admin, store } = config
+  return [
+    ['server.host', server.host],
+    ['server.port', server.port],
+    ['server.max_headers', server.maxHeaders],
+    ['server.keep_alive', server.keepAlive],
+    ['server.header_timeout', server.headerTimeout],
+    ['server.body_timeout', server.bodyTimeout],
+    ['admin.host', admin.host],
+    ['admin.port', admin.port],
+    ['store.url', store.url],
+    ['store.durability', store.durability],
+  ]
+}
+
+/** Names of the settings that differ and need a restart; empty where a reload will do. */
+export function restartReasons(old: Config, next: Config): string[] {
+  const after = new Map(fixed(next))
+  return fixed(old)
+    .filter(([name, value]) => after.get(name) !== value)
+    .map(([name]) => name)
+}

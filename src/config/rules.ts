@@ -1,0 +1,193 @@
+/** What a schema cannot say: references between parts of the file. */
+import type { Path } from './problems.ts'
+import type { RawConfig, RawModels } from './schema/root.ts'
+import type { Source } from './source.ts'
+import { hint } from './suggest.ts'
+import { milliseconds } from './units.ts'
+
+/** Models of one file, with the source that their problems belong to. */
+export interface ModelFile {
+  source: Source
+  models: RawModels
+}
+
+/** Reports every broken reference. `files` begins with the file itself; catalogue files follow. */
+export function checkRules(raw: RawConfig, main: Source, files: readonly ModelFile[]): void {
+  const slugs = checkModels(raw, files)
+  checkProviders(raw, main, files)
+  checkKeys(raw, main)
+  checkGuardrails(raw, main)
+  const resolvable = (slug: string): boolean => isKnown(slug, slugs, raw)
+  checkAliases(raw, main, resolvable)
+  if (raw.default_model !== undefined && !resolvable(raw.default_model)) {
+    main.report(['default_model'], `no such model${hint(raw.default_model, [...slugs, ...Object.keys(raw.aliases ?? {})])}`)
+  }
+  checkPreferences(raw.provider, ['provider'], raw, main)
+  const { keys } = raw.auth ?? {}
+  for (const [index, key] of (keys ?? []).entries()) {
+    const at = ['auth', 'keys', index]
+    if (main.isSkipped(at)) continue
+    checkPreferences(key.provider, [...at, 'provider'], raw, main)
+    for (const [place, slug] of (key.allowed_models ?? []).entries()) {
+      if (!slug.includes('*') && !resolvable(slug)) main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...slugs])}`)
+    }
+  }
+}
+
+function checkModels(raw: RawConfig, files: readonly ModelFile[]): Set<string> {
+  const slugs = new Set<string>()
+  const own = new Set(Object.keys(files[0].models))
+  for (const [index, { source, models }] of files.entries()) {
+    for (const [slug, model] of Object.entries(models)) {
+      const at = ['models', slug]
+      if (index > 0 && slugs.has(slug) && !own.has(slug))
+        source.report(at, 'this model is in another catalogue file as well, expected it once', 'key')
+      slugs.add(slug)
+      if (slug.includes('*') && !/^[^*]+\/\*$/.test(slug))
+        source.report(at, 'a wildcard stands for the whole name, expected author/*', 'key')
+      if (slug.startsWith('~')) source.report(at, 'expected author/name; a slug with ~ can only be an alias', 'key')
+      checkEndpoints(model, slug, raw, source)
+    }
+  }
+  return slugs
+}
+
+function checkEndpoints(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {
+  const at = ['models', slug]
+  const seen = new Set<string>()
+  const { context, max_output: output, default_max_output: assumed } = model
+  if (context !== undefined && output !== undefined && output > context) {
+    source.report([...at, 'max_output'], `expected at most the context of ${context}`)
+  }
+  if (assumed !== undefined && output !== undefined && assumed > output) {
+    source.report([...at, 'default_max_output'], `expected at most the max_output of ${output}`)
+  }
+  for (const [index, endpoint] of model.endpoints.entries()) {
+    const place = [...at, 'endpoints', index]
+    if (!Object.hasOwn(raw.providers, endpoint.provider)) {
+      source.report([...place, 'provider'], `no such provider${hint(endpoint.provider, Object.keys(raw.providers))}`)
+    }
+    const stars = endpoint.model.split('*').length - 1
+    if (stars > 0 && !slug.endsWith('/*'))
+      source.report([...place, 'model'], "a * in the model of a slug without one, expected the provider's own name")
+    if (slug.endsWith('/*') && stars !== 1) source.report([...place, 'model'], 'expected one * for the tail of the slug')
+    if (endpoint.variant !== undefined && endpoint.tier !== undefined)
+      source.report([...place, 'tier'], 'expected either a variant or a tier')
+    const identity = `${endpoint.provider}/${endpoint.variant ?? endpoint.tier ?? ''}`
+    if (seen.has(identity))
+      source.report(place, 'a second endpoint of this model at this provider, expected a variant that tells them apart')
+    seen.add(identity)
+  }
+}
+
+function checkProviders(raw: RawConfig, main: Source, files: readonly ModelFile[]): void {
+  const used = new Set(
+    files.flatMap(({ models }) => Object.values(models).flatMap((model) => model.endpoints.map((endpoint) => endpoint.provider))),
+  )
+  for (const [slug, provider] of Object.entries(raw.providers)) {
+    const at = ['providers', slug]
+    if (!used.has(slug) && !provider.discover && !provider.passage) {
+      main.report(at, 'this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`', 'key')
+    }
+    if (main.isSkipped(at)) continue
+    const local = provider.dialect === 'sim'
+    if (!local && provider.base_url === undefined) main.report(at, `"base_url" is missing, expected the address of the provider`, 'key')
+    if (!local && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
+    for (const key of ['base_url', 'key', 'discover', 'passage', 'headers'] as const) {
+      if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim calls nobody, expected no such key', 'key')
+    }
+    for (const name of Object.keys(provider.headers ?? {})) {
+      if (HOP_BY_HOP.has(name.toLowerCase()))
+        main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')
+    }
+    const { first_byte: first, total } = provider.timeouts ?? {}
+    if (first !== undefined && total !== undefined && milliseconds(first) > milliseconds(total)) {
+      main.report([...at, 'timeouts', 'first_byte'], `expected at most the total of ${total}`)
+    }
+  }
+}
+
+/** RFC 9110 section 7.6.1, and what framing or addressing is made of. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'content-length',
+  'content-type',
+])
+
+function checkKeys(raw: RawConfig, main: Source): void {
+  const names = new Set<string>()
+  const secrets = new Set<string>()
+  for (const [index, key] of (raw.auth?.keys ?? []).entries()) {
+    const at = ['auth', 'keys', index]
+    if (names.has(key.name)) main.report([...at, 'name'], 'a second key of this name, expected another: spend is kept by name')
+    names.add(key.name)
+    if (main.isSkipped(at)) continue
+    if (secrets.has(key.key)) main.report([...at, 'key'], 'a second entry with this secret, expected another')
+    secrets.add(key.key)
+  }
+}
+
+function checkGuardrails(raw: RawConfig, main: Source): void {
+  const keys = raw.auth?.keys?.map((key) => key.name) ?? ['dev']
+  const names = new Set<string>()
+  for (const [index, guardrail] of (raw.guardrails ?? []).entries()) {
+    const at: Path = ['guardrails', index]
+    if (names.has(guardrail.name)) main.report([...at, 'name'], 'a second guardrail of this name, expected another')
+    names.add(guardrail.name)
+    for (const [place, key] of (guardrail.scope?.keys ?? []).entries()) {
+      if (!keys.includes(key)) main.report([...at, 'scope', 'keys', place], `no such key${hint(key, keys)}`)
+    }
+  }
+  const order = raw.plugins?.order ?? []
+  for (const [index, id] of order.entries()) {
+    if (order.indexOf(id) !== index) main.report(['plugins', 'order', index], 'this plugin is named twice, expected it once')
+  }
+}
+
+function checkAliases(raw: RawConfig, main: Source, resolvable: (slug: string) => boolean): void {
+  const aliases = raw.aliases ?? {}
+  for (const [alias, target] of Object.entries(aliases)) {
+    const at = ['aliases', alias]
+    if (alias.includes('*')) main.report(at, 'expected a slug without *', 'key')
+    if (raw.models && Object.hasOwn(raw.models, alias)) main.report(at, 'a model has this slug, expected another', 'key')
+    if (target.includes('*')) main.report(at, 'expected a slug without *')
+    else if (isCircular(alias, aliases)) main.report(at, 'this alias leads back to itself, expected a model')
+    else if (!resolvable(target)) main.report(at, `no such model${hint(target, Object.keys(raw.models ?? {}))}`)
+  }
+}
+
+function isCircular(alias: string, aliases: Readonly<Record<string, string>>): boolean {
+  const seen = new Set<string>()
+  for (let at: string | undefined = alias; at !== undefined; at = Object.hasOwn(aliases, at) ? aliases[at] : undefined) {
+    if (seen.has(at)) return true
+    seen.add(at)
+  }
+  return false
+}
+
+/** A slug that a model, an alias, a wildcard or a provider with `discover` may answer to, with or without a variant. */
+function isKnown(slug: string, slugs: ReadonlySet<string>, raw: RawConfig): boolean {
+  const bare = slug.replace(/:.*$/, '')
+  const author = slug.slice(0, slug.indexOf('/'))
+  const aliases = raw.aliases ?? {}
+  const known = (each: string): boolean => slugs.has(each) || Object.hasOwn(aliases, each)
+  const discovered = Object.hasOwn(raw.providers, author) && raw.providers[author].discover === true
+  return known(slug) || known(bare) || slugs.has(`${author}/*`) || discovered
+}
+
+function checkPreferences(preferences: RawConfig['provider'], path: Path, raw: RawConfig, main: Source): void {
+  for (const list of ['order', 'only', 'ignore'] as const) {
+    for (const [index, tag] of (preferences?.[list] ?? []).entries()) {
+      const provider = tag.split('/')[0]
+      if (!Object.hasOwn(raw.providers, provider)) {
+        main.report([...path, list, index], `no such provider${hint(provider, Object.keys(raw.providers))}`)
+      }
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/** What a string must be beyond its pattern. */
+import { RE2JS } from 're2js'
+import { nanoFromUsd, rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
+import type { ScalarKind } from './schema/scalars.ts'
+import { bytes, milliseconds } from './units.ts'
+
+const LONGEST_DURATION = 24 * 3_600_000
+const LARGEST_SIZE = 1024 ** 3
+
+const CHECKS: Readonly<Record<ScalarKind, (text: string) => string | undefined>> = {
+  duration: (text) => (milliseconds(text) <= LONGEST_DURATION ? undefined : 'expected at most 24h'),
+  size: (text) => (bytes(text) > 0 && bytes(text) <= LARGEST_SIZE ? undefined : 'expected between 1B and 1GB'),
+  url: checkUrl,
+  regex: checkRegex,
+  usd: (text) => (nanoFromUsd(text) === undefined ? 'expected at most 9 decimals and at most 9000000 USD' : undefined),
+  'usd-per-million': (text) => (rateFromUsdPerMillion(text) === undefined ? 'expected at most 12 decimals' : undefined),
+  'usd-per-unit': (text) => (rateFromUsd(text) === undefined ? 'expected at most 18 decimals' : undefined),
+  timestamp: (text) => (isTime(text) ? undefined : 'expected a time such as 2027-01-31T00:00:00Z or a day such as 2027-01-31'),
+}
+
+/** @returns what was expected, if the text is not of its kind; never quotes the text, but for patterns. */
+export function checkScalar(kind: ScalarKind, text: string): string | undefined {
+  return CHECKS[kind](text)
+}
+
+function checkUrl(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (!url || !/^https?:\/\//i.test(text)) return 'expected an http or https URL'
+  if (url.username !== '' || url.password !== '') return 'expected a URL without credentials'
+  if (url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) return 'expected a URL without query or fragment'
+  return undefined
+}
+
+function checkRegex(text: string): string | undefined {
+  try {
+    RE2JS.compile(text)
+    return undefined
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : 'not a pattern'
+    return `the pattern ${JSON.stringify(text.slice(0, 200))} is refused (${why.slice(0, 200)}), expected a regular expression without look-around and back-references`
+  }
+}
+
+function isTime(text: string): boolean {
+  const form = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2}))?$/.exec(text)
+  if (!form || Number.isNaN(Date.parse(text))) return false
+  // Date.parse takes 31 February for 3 March.
+  const [year, month, day] = [Number(form[1]), Number(form[2]), Number(form[3])]
+  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day && month <= 12
+}

@@ -1,0 +1,92 @@
+/** Models and their endpoints. */
+import { Type } from 'typebox'
+import { quantization } from './preferences.ts'
+import { closed, count, entryName, line, listOf, mapOf, oneOf, perMillion, perUnit, SLUG, SLUG_EXPECTED } from './scalars.ts'
+
+const price = Type.Union(
+  [
+    Type.Literal('free'),
+    closed('Prices.', {
+      prompt: perMillion('USD per million input tokens.'),
+      completion: perMillion('USD per million output tokens.'),
+      cached: Type.Optional(perMillion('USD per million input tokens read from a cache; `prompt` by default.')),
+      cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache; `prompt` by default.')),
+      reasoning: Type.Optional(perMillion('USD per million reasoning tokens; `completion` by default.')),
+      audio: Type.Optional(perMillion('USD per million input tokens of audio; `prompt` by default.')),
+      request: Type.Optional(perUnit('USD per request, on top.')),
+      image: Type.Optional(perUnit('USD per image of the request, on top.')),
+    }),
+  ],
+  {
+    description: 'What the endpoint costs. Without it, a key with a limit cannot use the endpoint.',
+    expected: 'free, or an object of prices',
+  },
+)
+
+/** Names of `supported_parameters` on the wire (contract section 4, schema Parameter). */
+export const PARAMETERS = [
+  'temperature',
+  'top_p',
+  'top_k',
+  'min_p',
+  'top_a',
+  'frequency_penalty',
+  'presence_penalty',
+  'repetition_penalty',
+  'max_tokens',
+  'max_completion_tokens',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'prediction',
+  'seed',
+  'response_format',
+  'structured_outputs',
+  'stop',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'include_reasoning',
+  'reasoning',
+  'reasoning_effort',
+  'web_search_options',
+  'verbosity',
+] as const
+
+const endpoint = closed(
+  'One model at one provider.',
+  {
+    provider: entryName('A provider of this file.'),
+    model: line("The provider's own name of the model; * stands for the tail of a wildcard."),
+    price: Type.Optional(price),
+    quantization: Type.Optional(quantization),
+    context: Type.Optional(count("Tokens of input and output, where it differs from the model's.")),
+    max_output: Type.Optional(count("Tokens of output, where it differs from the model's.")),
+    supported_parameters: Type.Optional(listOf('Parameters that the endpoint takes; all by default.', oneOf('A parameter.', PARAMETERS))),
+    variant: Type.Optional(entryName('Name that tells two endpoints of one model at one provider apart.')),
+    tier: Type.Optional(oneOf('A service tier; never used unless asked for.', ['flex', 'priority'])),
+  },
+  ['scores'],
+)
+
+const model = closed('One model.', {
+  name: Type.Optional(line('Display name; the slug by default.')),
+  description: Type.Optional(line('What the model is.', 2000)),
+  created: Type.Optional(
+    Type.String({
+      description: 'Day of release.',
+      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+      scalar: 'timestamp',
+      expected: 'a day such as "2026-11-01"',
+    }),
+  ),
+  kind: Type.Optional(oneOf('What it does; generate by default.', ['generate'], ['embedding', 'rerank', 'image'])),
+  context: Type.Optional(count('Tokens of input and output together.')),
+  max_output: Type.Optional(count('Tokens of output at most.')),
+  default_max_output: Type.Optional(count('Output assumed for the hold where a request names no cap; 4096 by default.')),
+  input: Type.Optional(listOf('What it reads; text by default.', oneOf('A modality.', ['text', 'image', 'file', 'audio', 'video']), 1)),
+  output: Type.Optional(listOf('What it writes; text by default.', oneOf('A modality.', ['text'], ['image', 'audio', 'embeddings']), 1)),
+  endpoints: listOf('Where it is served.', endpoint, 1),
+})
+
+export const models = mapOf('Models by slug. A key that ends in /* takes every name and hands it on.', SLUG, SLUG_EXPECTED, model)

@@ -1,0 +1,55 @@
+/** Providers: one account at one address each. */
+import { Type } from 'typebox'
+import { closed, duration, flag, line, listOf, mapOf, NAME, NAME_EXPECTED, oneOf, perUnit, secret, url } from './scalars.ts'
+
+const timeouts = closed('Time-outs of calls to this provider.', {
+  connect: Type.Optional(duration('Until the connection stands; 5s by default.')),
+  first_byte: Type.Optional(duration('Until the reply begins; 60s by default for streams, `total` for whole answers.')),
+  idle: Type.Optional(duration('Between two data events of a stream; 30s by default.')),
+  total: Type.Optional(duration('Until the reply has ended; 600s by default.')),
+})
+
+const faults = closed('Faults that a simulated provider shows.', {
+  status: Type.Optional(Type.Integer({ description: 'HTTP status instead of an answer.', minimum: 400, maximum: 599 })),
+  delay: Type.Optional(duration('Wait before the first event.')),
+  cut_after: Type.Optional(Type.Integer({ description: 'The stream breaks off after so many events.', minimum: 0, maximum: 1_000_000 })),
+  stall_after: Type.Optional(
+    Type.Integer({ description: 'The stream falls silent after so many events.', minimum: 0, maximum: 1_000_000 }),
+  ),
+  rate: Type.Optional(Type.Number({ description: 'Share of the calls that show the fault; 1 by default.', minimum: 0, maximum: 1 })),
+})
+
+export const DIALECTS = ['openai-chat', 'openai-responses', 'sim'] as const
+
+const provider = closed('One provider.', {
+  dialect: oneOf('The format that the provider speaks.', DIALECTS, ['anthropic', 'gemini', 'bedrock']),
+  name: Type.Optional(line("Name shown in replies and metadata; the entry's own name by default.")),
+  base_url: Type.Optional(url('Address up to and without the operation, such as https://api.openai.com/v1.')),
+  key: Type.Optional(secret('Key of the account; with an unset variable marked ? the provider is left out.')),
+  discover: Type.Optional(flag('True: serve the models that the provider lists under /models as well.')),
+  timeouts: Type.Optional(timeouts),
+  on_abort: Type.Optional(oneOf('When a client goes: cancel the call, or drain it to learn the usage.', ['cancel', 'drain'])),
+  data_collection: Type.Optional(oneOf('Whether the provider may keep data; allow by default.', ['allow', 'deny'])),
+  zdr: Type.Optional(flag('True: the provider retains nothing.')),
+  user: Type.Optional(oneOf('What becomes of `user` and `safety_identifier`; pass by default.', ['pass', 'hash', 'drop'])),
+  headers: Type.Optional(
+    mapOf(
+      'Headers added to every call.',
+      '^[A-Za-z0-9-]{1,64}$',
+      'a header name',
+      Type.String({ pattern: '^[\\x20-\\x7e]{0,2048}$', secret: true, expected: 'visible ASCII text' }),
+    ),
+  ),
+  quirks: Type.Optional(
+    closed('Small departures from the dialect.', {
+      max_tokens_field: Type.Optional(oneOf('Name of the output cap.', ['max_tokens', 'max_completion_tokens'])),
+      reasoning: Type.Optional(oneOf('How reasoning is asked for.', ['effort', 'object'])),
+      reasoning_field: Type.Optional(line('Name of the reasoning text in replies.', 64)),
+      drop: Type.Optional(listOf('Parameters never sent.', line('A parameter.', 64))),
+    }),
+  ),
+  passage: Type.Optional(closed('Opens the passage to provider-native paths.', { price: perUnit('USD per request.') })),
+  faults: Type.Optional(faults),
+})
+
+export const providers = mapOf('Providers by name.', NAME, NAME_EXPECTED, provider)

@@ -1,0 +1,39 @@
+/** The schema of the whole file and of a catalogue file. */
+import { type Static, Type } from 'typebox'
+import { guardrails, plugins } from './guardrails.ts'
+import { models } from './models.ts'
+import { limits, preferences } from './preferences.ts'
+import { providers } from './providers.ts'
+import { closed, flag, line, listOf, mapOf, modelSlug, SLUG, SLUG_EXPECTED } from './scalars.ts'
+import { admin, auth, brand, server, store } from './server.ts'
+
+export const configSchema = closed(
+  'Configuration of headgate.',
+  {
+    server: Type.Optional(server),
+    admin: Type.Optional(admin),
+    brand: Type.Optional(brand),
+    store: Type.Optional(store),
+    auth: Type.Optional(auth),
+    providers,
+    catalog: Type.Optional(listOf('Files with further models, relative to this one; models of this file win.', line('A YAML file.', 1024))),
+    models: Type.Optional(models),
+    aliases: Type.Optional(mapOf('Other slugs for models.', SLUG, SLUG_EXPECTED, modelSlug('The model meant.'))),
+    default_model: Type.Optional(modelSlug('Model of a request that names none.')),
+    provider: Type.Optional(preferences),
+    limits: Type.Optional(limits),
+    plugins: Type.Optional(plugins),
+    guardrails: Type.Optional(guardrails),
+    passage: Type.Optional(
+      closed('The passage to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') }),
+    ),
+  },
+  ['shared', 'prompts', 'presets'],
+)
+
+export const catalogSchema = closed('A catalogue file.', { models })
+
+export type RawConfig = Static<typeof configSchema>
+export type RawModels = Static<typeof models>
+export type RawProvider = Static<typeof providers>[string]
+export type RawKey = NonNullable<NonNullable<Static<typeof auth>['keys']>>[number]

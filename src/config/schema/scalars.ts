@@ -1,0 +1,97 @@
+/**
+ * Building blocks of the schema. Four extra keywords carry what JSON Schema cannot say and are left out of the published file:
+ * `expected` (text of an error), `scalar` (a further check by `scalars/check`), `unavailable` (keys or values of a later version)
+ * and `secret` (never quoted).
+ */
+import { type TSchema, Type } from 'typebox'
+
+/** Further checks that `checkScalar` does on a string after its pattern. */
+export type ScalarKind = 'duration' | 'size' | 'url' | 'regex' | 'usd' | 'usd-per-million' | 'usd-per-unit' | 'timestamp'
+
+export interface Extras {
+  expected?: string
+  scalar?: ScalarKind
+  unavailable?: readonly string[]
+  secret?: boolean
+  description?: string
+}
+
+const CLOSED = { additionalProperties: false } as const
+
+/** An object that takes no keys but the named ones. */
+export function closed<P extends Record<string, TSchema>>(description: string, properties: P, unavailable: readonly string[] = []) {
+  return Type.Object(properties, { ...CLOSED, description, ...(unavailable.length > 0 ? { unavailable } : {}) })
+}
+
+/** An object from names of one form to values of one schema. */
+export function mapOf<T extends TSchema>(description: string, keyPattern: string, keyExpected: string, values: T) {
+  return Type.Record(Type.String({ pattern: keyPattern }), values, { ...CLOSED, description, keyExpected })
+}
+
+export function oneOf<const V extends readonly string[]>(description: string, values: V, unavailable: readonly string[] = []) {
+  return Type.Unsafe<V[number]>({ type: 'string', enum: [...values], description, ...(unavailable.length > 0 ? { unavailable } : {}) })
+}
+
+export const duration = (description: string) =>
+  Type.String({ description, pattern: '^[0-9]{1,9}(ms|s|m|h)$', scalar: 'duration', expected: 'a duration such as 250ms, 5s or 10m' })
+
+export const size = (description: string) =>
+  Type.String({ description, pattern: '^[0-9]{1,9}(B|KB|MB|GB)$', scalar: 'size', expected: 'a size such as 512KB or 32MB' })
+
+const DECIMAL = '^[0-9]{1,12}(\\.[0-9]{1,24})?$'
+
+export const usd = (description: string) =>
+  Type.String({ description, pattern: DECIMAL, scalar: 'usd', expected: 'an amount of USD as a decimal in quotes, such as "10.00"' })
+
+export const perMillion = (description: string) =>
+  Type.String({
+    description,
+    pattern: DECIMAL,
+    scalar: 'usd-per-million',
+    expected: 'a price in USD per million tokens as a decimal in quotes, such as "0.25"',
+  })
+
+export const perUnit = (description: string) =>
+  Type.String({
+    description,
+    pattern: DECIMAL,
+    scalar: 'usd-per-unit',
+    expected: 'a price in USD per unit as a decimal in quotes, such as "0.005"',
+  })
+
+export const port = (description: string) => Type.Integer({ description, minimum: 0, maximum: 65535 })
+
+export const host = (description: string) =>
+  Type.String({ description, pattern: '^[A-Za-z0-9:.%_-]{1,255}$', expected: 'a host name or IP address without a port' })
+
+export const url = (description: string) =>
+  Type.String({ description, scalar: 'url', expected: 'an http or https URL without credentials, query or fragment' })
+
+export const count = (description: string, minimum = 1) => Type.Integer({ description, minimum, maximum: 1_000_000_000_000 })
+
+/** `author/name`, also `~author/name`, with variant suffixes. */
+export const SLUG = '^~?\\w[\\w.-]*(/[\\w.+*-]+)+(:[\\w.+-]+)*$'
+export const SLUG_EXPECTED = 'a model slug such as author/name'
+
+export const modelSlug = (description: string) => Type.String({ description, pattern: SLUG, expected: SLUG_EXPECTED })
+
+/** Name of a provider, a key or a guardrail. */
+export const NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
+export const NAME_EXPECTED = 'a name of up to 64 letters, digits, dots, dashes and underscores'
+
+export const entryName = (description: string) => Type.String({ description, pattern: NAME, expected: NAME_EXPECTED })
+
+export const line = (description: string, maxLength = 200) => Type.String({ description, minLength: 1, maxLength })
+
+export const secret = (description: string, minLength = 1) =>
+  Type.String({
+    description,
+    pattern: `^[\\x21-\\x7e]{${minLength},512}$`,
+    secret: true,
+    expected: `${minLength > 1 ? `at least ${minLength}` : 'visible'} ASCII characters without spaces`,
+  })
+
+export const listOf = <T extends TSchema>(description: string, items: T, minItems = 0) =>
+  Type.Array(items, { description, minItems, maxItems: 10_000 })
+
+export const flag = (description: string) => Type.Boolean({ description })

@@ -1,0 +1,66 @@
+/** Listeners, brand, store and keys. */
+import { Type } from 'typebox'
+import { limits, preferences } from './preferences.ts'
+import { closed, duration, entryName, flag, host, listOf, modelSlug, oneOf, port, secret, size, usd } from './scalars.ts'
+
+export const server = closed('The public listener.', {
+  host: Type.Optional(host('Address to listen on; 127.0.0.1 by default.')),
+  port: Type.Optional(port('Port to listen on; 8080 by default, 0 for any free one.')),
+  max_body: Type.Optional(size('Longest request body; 32MB by default.')),
+  max_headers: Type.Optional(size('Longest request head; 16KB by default.')),
+  json_depth: Type.Optional(Type.Integer({ description: 'Deepest nesting of a request body; 128 by default.', minimum: 8, maximum: 1000 })),
+  drain: Type.Optional(duration('Grace for open exchanges after SIGTERM; 30s by default.')),
+  deadline: Type.Optional(duration('Longest exchange from end to end; 900s by default.')),
+  keep_alive: Type.Optional(duration('How long an idle client connection stays open; 75s by default.')),
+  header_timeout: Type.Optional(duration('Time to send a request head; 10s by default.')),
+  body_timeout: Type.Optional(duration('Time to send a whole request; 60s by default.')),
+  silence: Type.Optional(duration('Silence after which a stream gets a keep-alive comment; 10s by default.')),
+})
+
+export const admin = closed("The operator's listener: health, readiness, metrics.", {
+  host: Type.Optional(host('Address to listen on; 127.0.0.1 by default.')),
+  port: Type.Optional(port('Port to listen on; 8081 by default, 0 for any free one.')),
+})
+
+export const brand = closed('White label.', {
+  word: Type.Optional(
+    Type.String({
+      description: 'Word of `router_metadata`, `X-Router-Metadata` and `router:datetime`; router by default.',
+      pattern: '^[a-z][a-z0-9]{0,31}$',
+      expected: 'a lower-case word of letters and digits',
+    }),
+  ),
+})
+
+export const store = closed('Where holds, settlements and keys are kept.', {
+  url: Type.Optional(
+    Type.String({
+      description: 'sqlite: and a path relative to the working directory, or memory:.',
+      pattern: '^(sqlite:.+|memory:)$',
+      unavailable: ['postgres:', 'postgresql:'],
+      expected: 'sqlite: and a path, or memory:',
+    }),
+  ),
+  durability: Type.Optional(oneOf('process survives kill -9; power adds an fsync to every commit.', ['process', 'power'])),
+})
+
+const key = closed('One API key.', {
+  name: entryName('Identity of the key: its spend stays with the name when the secret changes.'),
+  key: secret('The secret that callers send; an entry with an unset variable marked ? is left out.', 8),
+  limit: Type.Optional(usd('USD that the key may spend in all; without it there is no limit.')),
+  management: Type.Optional(flag('True: manages and cannot generate.')),
+  disabled: Type.Optional(flag('True: refused.')),
+  expires_at: Type.Optional(
+    Type.String({ description: 'Refused from this time on.', scalar: 'timestamp', expected: 'a time such as 2027-01-31T00:00:00Z' }),
+  ),
+  allowed_models: Type.Optional(
+    listOf('Only these models; * stands for any text.', modelSlug('A slug, or a pattern such as openai/*.'), 1),
+  ),
+  provider: Type.Optional(preferences),
+  limits: Type.Optional(limits),
+  passage: Type.Optional(flag('True: may use the passage to provider-native paths.')),
+})
+
+export const auth = closed('Who may call.', {
+  keys: Type.Optional(listOf('API keys. Without this list a development key is used.', key)),
+})

@@ -1,0 +1,216 @@
+/** A YAML file as plain data together with the position of every value and key. */
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type YAMLError } from 'yaml'
+import type { Json, JsonObject } from '../core/json.ts'
+import { type Environment, expand } from './expand.ts'
+import { MOST_PROBLEMS, type Path, type Problem, pathText } from './problems.ts'
+
+/** Bounds that no honest file meets: they end alias bombs and endless nesting. */
+const MOST_NODES = 100_000
+const DEEPEST = 40
+const MOST_OPEN_BRACKETS = 1000
+const LONGEST = 4_000_000
+
+interface Place {
+  value: number
+  key: number
+}
+
+export class Source {
+  readonly file: string
+  readonly data: Json
+  readonly problems: Problem[] = []
+  /** Paths of strings that hold the text of a variable. */
+  readonly expanded = new Set<string>()
+  /** Paths of strings whose `${NAME?}` is not set, with that name. */
+  readonly unset = new Map<string, string>()
+  private readonly lines = new LineCounter()
+  private readonly places = new Map<string, Place>()
+  private readonly env: Environment
+  private readonly anchors = new Map<string, unknown>()
+  private nodes = 0
+
+  constructor(file: string, text: string, env: Environment) {
+    this.file = file
+    this.env = env
+    this.data = this.parse(text)
+  }
+
+  /** Records a problem at the value of a path, or at its key; at the nearest parent where the path does not exist. */
+  report(path: Path, message: string, at: 'value' | 'key' = 'value'): void {
+    let place = this.places.get(placeKey(path))
+    for (let up = path.length - 1; place === undefined && up >= 0; up--) place = this.places.get(placeKey(path.slice(0, up)))
+    this.reportAt(place?.[at] ?? 0, path, message)
+  }
+
+  /** True where a value came, in whole or in part, from the environment: it must not be quoted. */
+  isExpanded(path: Path): boolean {
+    return this.expanded.has(placeKey(path))
+  }
+
+  isUnset(path: Path): boolean {
+    return this.unset.has(placeKey(path))
+  }
+
+  /** True if a string under the path has an unset `${NAME?}`. */
+  isSkipped(path: Path): boolean {
+    const prefix = placeKey(path)
+    for (const key of this.unset.keys())
+      if (key.startsWith(prefix) && (key.length === prefix.length || key[prefix.length] === '\0')) return true
+    return false
+  }
+
+  private reportAt(offset: number, path: Path, message: string): void {
+    if (this.problems.length >= MOST_PROBLEMS) return
+    const { line, col } = this.lines.linePos(offset)
+    const problem = { file: this.file, line: Math.max(1, line), column: Math.max(1, col), path: pathText(path), message }
+    const last = this.problems.at(-1)
+    // The parser stumbles more than once over one mistake.
+    if (path.length === 0 && last?.line === problem.line && last.column === problem.column) return
+    this.problems.push(problem)
+  }
+
+  private parse(text: string): Json {
+    if (text.length > LONGEST) {
+      this.reportAt(0, [], `the file has ${text.length} characters, expected at most ${LONGEST}`)
+      return null
+    }
+    const deep = unclosedAt(text)
+    if (deep >= 0) {
+      for (let at = text.indexOf('\n'); at >= 0 && at < deep; at = text.indexOf('\n', at + 1)) this.lines.addNewLine(at + 1)
+      this.reportAt(deep, [], `more than ${MOST_OPEN_BRACKETS} open brackets, expected a flatter file`)
+      return null
+    }
+    try {
+      const document = parseDocument(text, {
+        lineCounter: this.lines,
+        prettyErrors: false,
+        strict: true,
+        uniqueKeys: true,
+        logLevel: 'error',
+      })
+      for (const error of [...document.errors, ...document.warnings]) this.reportAt(error.pos[0], [], syntaxMessage(error))
+      if (this.problems.length > 0) return null
+      if (document.contents === null) {
+        this.reportAt(0, [], 'the file is empty, expected a configuration')
+        return null
+      }
+      return this.read(document.contents, [], [])
+    } catch (error) {
+      // A stack overflow of the parser on absurd nesting is the one thing that it throws.
+      this.reportAt(0, [], error instanceof RangeError ? 'the file is nested too deeply' : 'the file cannot be read as YAML')
+      return null
+    }
+  }
+
+  /** `within` holds the nodes above, so that an alias to one of them is seen. */
+  private read(node: unknown, path: Path, within: readonly unknown[]): Json {
+    const offset = (node as Node | null)?.range?.[0] ?? this.places.get(placeKey(path))?.value ?? 0
+    if (!this.places.has(placeKey(path))) this.places.set(placeKey(path), { value: offset, key: offset })
+    if (++this.nodes > MOST_NODES || within.length > DEEPEST) {
+      const what =
+        within.length > DEEPEST ? `nested more than ${DEEPEST} levels deep` : `more than ${MOST_NODES} values once aliases are expanded`
+      if (this.nodes !== Number.POSITIVE_INFINITY) this.reportAt(offset, path, `${what}, expected a smaller file`)
+      this.nodes = Number.POSITIVE_INFINITY
+      return null
+    }
+    const anchor = (node as { anchor?: string } | null)?.anchor
+    if (anchor !== undefined) this.anchors.set(anchor, node)
+    if (isAlias(node)) return this.readAlias(node, path, within)
+    if (isScalar(node)) return this.readScalar(node.value, path)
+    if (isSeq(node)) return node.items.map((item, index) => this.readChild(item, [...path, index], [...within, node]))
+    if (isMap(node)) return this.readMap(node.items, path, [...within, node])
+    return null
+  }
+
+  private readChild(node: unknown, path: Path, within: readonly unknown[]): Json {
+    return this.nodes > MOST_NODES ? null : this.read(node, path, within)
+  }
+
+  private readAlias(node: { source: string; range?: readonly number[] | null }, path: Path, within: readonly unknown[]): Json {
+    const target = this.anchors.get(node.source)
+    if (target === undefined || within.includes(target)) {
+      this.reportAt(node.range?.[0] ?? 0, path, target ? 'an alias that contains itself' : 'an alias without an anchor before it')
+      return null
+    }
+    return this.read(target, path, [...within, node])
+  }
+
+  private readMap(pairs: readonly Pair[], path: Path, within: readonly unknown[]): JsonObject {
+    const object: JsonObject = Object.create(null) as JsonObject
+    for (const pair of pairs) {
+      const keyOffset = (pair.key as Node | null)?.range?.[0] ?? 0
+      if (!isScalar(pair.key) || pair.key.value === null || typeof pair.key.value === 'object') {
+        this.reportAt(keyOffset, path, 'expected a key that is plain text')
+        continue
+      }
+      const key = String(pair.key.value)
+      const at = [...path, key]
+      this.places.set(placeKey(at), { value: (pair.value as Node | null)?.range?.[0] ?? keyOffset, key: keyOffset })
+      object[key] = this.readChild(pair.value, at, within)
+    }
+    return object
+  }
+
+  private readScalar(value: unknown, path: Path): Json {
+    if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value
+    if (typeof value !== 'string') {
+      this.report(path, 'expected text, a number, true or false')
+      return null
+    }
+    const result = expand(value, this.env)
+    if (result.problem !== undefined) this.report(path, result.problem)
+    if (result.expanded || result.problem !== undefined) this.expanded.add(placeKey(path))
+    if (result.unset !== undefined) {
+      this.unset.set(placeKey(path), result.unset)
+      if (!isSkippable(path))
+        this.report(
+          path,
+          `the environment variable ${result.unset} is not set; the form with ? works only in an entry of providers or auth.keys`,
+        )
+    }
+    return result.text
+  }
+}
+
+/** True inside an entry that is left out as a whole when a `${NAME?}` is not set. */
+function isSkippable(path: Path): boolean {
+  return path[0] === 'providers' ? path.length > 2 : path[0] === 'auth' && path[1] === 'keys' && path.length > 3
+}
+
+/** Offset of the bracket that opens one level too many, -1 if there is none: the parser takes seconds for such a file. */
+function unclosedAt(text: string): number {
+  let open = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]
+    if (char === '[' || char === '{') open++
+    else if ((char === ']' || char === '}') && open > 0) open--
+    if (open > MOST_OPEN_BRACKETS) return at
+  }
+  return -1
+}
+
+/** NUL never occurs in YAML text, so it can part the steps. */
+function placeKey(path: Path): string {
+  return path.length === 0 ? '' : `\0${path.join('\0')}`
+}
+
+const SYNTAX: Readonly<Record<string, string>> = {
+  DUPLICATE_KEY: 'this key occurs twice, expected it once',
+  TAB_AS_INDENT: 'a tab, expected spaces',
+  BAD_INDENT: 'bad indentation or a bracket that is not closed, expected entries of one level in one column',
+  BAD_ALIAS: 'bad alias, expected the name of an anchor before it',
+  BAD_DQ_ESCAPE: 'bad escape in a quoted text, expected a backslash only before what YAML escapes',
+  BAD_SCALAR_START: 'text that begins with a reserved character, expected quotes around it',
+  BLOCK_AS_IMPLICIT_KEY: 'a mapping inside a line, expected it on lines of its own or in braces',
+  MISSING_CHAR: 'a character is missing, expected a closing quote or bracket, a comma, or a space after a colon',
+  MULTILINE_IMPLICIT_KEY: 'a key over several lines, expected `key: value` on one line',
+  MULTIPLE_DOCS: 'a second document, expected one',
+  NON_STRING_KEY: 'expected a key that is plain text',
+  TAG_RESOLVE_FAILED: 'an unknown tag, expected plain YAML',
+  UNEXPECTED_TOKEN: 'unexpected text, expected `key: value`',
+}
+
+/** Our own words: the parser's may quote the file, and a file may hold secrets. */
+function syntaxMessage(error: YAMLError): string {
+  return SYNTAX[error.code] ?? 'bad YAML, expected `key: value`, lists and quoted text'
+}

@@ -1,0 +1,113 @@
+/** The configuration as plain data: every default filled in, durations in milliseconds, sizes in bytes. */
+import type { JsonObject } from '../core/json.ts'
+import type { RawModels } from './schema/root.ts'
+
+export interface ServerConfig {
+  host: string
+  port: number
+  maxBody: number
+  maxHeaders: number
+  jsonDepth: number
+  drain: number
+  deadline: number
+  keepAlive: number
+  headerTimeout: number
+  bodyTimeout: number
+  /** Silence before headers go out early, and between keep-alive comments. */
+  silence: number
+}
+
+export interface LimitsConfig {
+  /** Per minute. */
+  requests?: number
+  streams?: number
+  bytes?: number
+}
+
+/** Only the hash of a key leaves the loader. */
+export interface KeyConfig {
+  name: string
+  /** SHA-256 of the secret, hex. */
+  hash: string
+  /** Masked secret. */
+  label: string
+  /** Nano-dollars. */
+  limit: number | null
+  management: boolean
+  disabled: boolean
+  /** Milliseconds since the epoch. */
+  expiresAt: number | null
+  allowedModels?: string[]
+  provider?: JsonObject
+  limits: LimitsConfig
+  passage: boolean
+}
+
+export interface ProviderConfig {
+  slug: string
+  name: string
+  dialect: string
+  baseUrl?: string
+  key?: string
+  headers: Record<string, string>
+  /** `firstByteWhole` is for answers that are not streamed: `first_byte` if the file sets it, else `total`. */
+  timeouts: { connect: number; firstByte: number; firstByteWhole: number; idle: number; total: number }
+  onAbort: 'cancel' | 'drain'
+  dataCollection: 'allow' | 'deny'
+  zdr: boolean
+  user: 'pass' | 'hash' | 'drop'
+  /** With `faults` of a simulated provider, durations in milliseconds. */
+  quirks: JsonObject
+  discover: boolean
+  /** Nano-dollars per request; absent where the passage is closed. */
+  passagePrice?: number
+}
+
+/** A model as declared; endpoints at providers that were left out are gone. Prices are decimal strings still. */
+export type ModelConfig = RawModels[string]
+export type EndpointConfig = ModelConfig['endpoints'][number]
+
+export interface ContentFilter {
+  pattern: string
+  action: 'block'
+  label?: string
+}
+
+export interface GuardrailConfig {
+  name: string
+  description?: string
+  /** Names of keys; absent: every request. */
+  keys?: string[]
+  direction: 'input'
+  contentFilters: ContentFilter[]
+}
+
+export interface Config {
+  /** As given. */
+  file: string
+  /** The file and its catalogue files: what a watcher watches. */
+  files: string[]
+  server: ServerConfig
+  admin: { host: string; port: number }
+  brand: { word: string }
+  store: { url: string; durability: 'process' | 'power' }
+  /** True where the file has `auth.keys`, even if empty. */
+  keysNamed: boolean
+  keys: KeyConfig[]
+  /** Secret used where the file names no keys: `HEADGATE_DEV_KEY`, else the development key. */
+  fallbackKey: KeyConfig
+  /** True while the published development key is honoured. */
+  developmentKey: boolean
+  providers: ProviderConfig[]
+  /** Names of providers left out because of an unset `${NAME?}`. */
+  skipped: string[]
+  models: Record<string, ModelConfig>
+  aliases: Record<string, string>
+  defaultModel?: string
+  /** Account-wide preferences, of the form of `ProviderPreferences`. */
+  provider?: JsonObject
+  /** For every key that sets none of its own. */
+  limits: LimitsConfig
+  plugins: { order: string[]; defaults: Record<string, JsonObject> }
+  guardrails: GuardrailConfig[]
+}

@@ -1,0 +1,168 @@
+/**
+ * Checks data against a typebox schema and reports every problem at its place in the source.
+ * Written by hand over the few keywords that our schemas use, because an error must name the key, say what was expected,
+ * suggest the nearest name, and never quote a secret.
+ */
+import type { TSchema } from 'typebox'
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import type { Path } from './problems.ts'
+import { checkScalar } from './scalar-checks.ts'
+import type { Extras } from './schema/scalars.ts'
+import type { Source } from './source.ts'
+import { hint } from './suggest.ts'
+
+/** The keywords of our schemas. */
+export interface Rule extends Extras {
+  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
+  properties?: Record<string, Rule>
+  required?: string[]
+  patternProperties?: Record<string, Rule>
+  keyExpected?: string
+  items?: Rule
+  minItems?: number
+  anyOf?: Rule[]
+  enum?: string[]
+  const?: string
+  pattern?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+}
+
+const LATER = 'not available in this version'
+
+/** @returns the data with numbers and booleans that variables gave as text put right; problems are in the source. */
+export function validate(schema: TSchema, source: Source): Json {
+  return new Validation(source).value(schema as Rule, source.data, [])
+}
+
+class Validation {
+  private readonly source: Source
+  constructor(source: Source) {
+    this.source = source
+  }
+
+  value(rule: Rule, value: Json, path: Path): Json {
+    if (this.source.isUnset(path)) return value
+    if (rule.anyOf) return this.alternatives(rule, rule.anyOf, value, path)
+    if (rule.enum || rule.const !== undefined) return this.choice(rule, value, path)
+    if (rule.type === 'object') return isObject(value) ? this.object(rule, value, path) : this.wrong(value, path, 'a mapping')
+    if (rule.type === 'array') return Array.isArray(value) ? this.array(rule, value, path) : this.wrong(value, path, 'a list')
+    if (rule.type === 'string') return this.string(rule, value, path)
+    return this.plain(rule, value, path)
+  }
+
+  private object(rule: Rule, value: JsonObject, path: Path): JsonObject {
+    // Only names that the schema knows are copied, and none of its patterns takes `__proto__`.
+    const object: JsonObject = {}
+    const [pattern, values] = Object.entries(rule.patternProperties ?? {})[0] ?? []
+    const form = pattern === undefined ? undefined : new RegExp(pattern)
+    for (const [key, member] of Object.entries(value)) {
+      const at = [...path, key]
+      const inner = rule.properties && Object.hasOwn(rule.properties, key) ? rule.properties[key] : form?.test(key) ? values : undefined
+      if (inner) object[key] = this.value(inner, member ?? null, at)
+      else if (rule.unavailable?.includes(key)) this.source.report(at, LATER, 'key')
+      else if (form) this.source.report(at, `expected ${rule.keyExpected ?? 'another form of the key'}`, 'key')
+      else this.source.report(at, `unknown key${hint(key, Object.keys(rule.properties ?? {}))}`, 'key')
+    }
+    for (const key of rule.required ?? []) {
+      if (!Object.hasOwn(value, key))
+        this.source.report(path, `"${key}" is missing, expected ${expectation(rule.properties?.[key])}`, 'key')
+    }
+    return object
+  }
+
+  private array(rule: Rule, value: readonly Json[], path: Path): Json[] {
+    if (value.length < (rule.minItems ?? 0)) this.source.report(path, `expected at least ${rule.minItems} entry`)
+    const { items } = rule
+    return items ? value.map((item, index) => this.value(items, item, [...path, index])) : [...value]
+  }
+
+  private choice(rule: Rule, value: Json, path: Path): Json {
+    const values = rule.enum ?? [rule.const ?? '']
+    if (typeof value === 'string' && values.includes(value)) return value
+    if (typeof value === 'string' && rule.unavailable?.includes(value)) this.source.report(path, `"${value}" is ${LATER}`)
+    else if (typeof value === 'string' && !this.hidden(rule, path))
+      this.source.report(path, `unknown value "${clip(value)}"${hint(value, values)}`)
+    else this.source.report(path, `expected one of: ${values.join(', ')}`)
+    return value
+  }
+
+  private alternatives(rule: Rule, branches: readonly Rule[], value: Json, path: Path): Json {
+    const branch = branches.find((each) => (each.type === 'object') === isObject(value))
+    const words = branch?.enum ?? (branch?.const === undefined ? undefined : [branch.const])
+    const fits = branch && (branch.type === 'object' || (words ? words.includes(value as string) : typeof value === branch.type))
+    if (branch && fits) return this.value(branch, value, path)
+    if (typeof value === 'string' && !this.hidden(rule, path)) {
+      this.source.report(path, `"${clip(value)}" does not fit, expected ${rule.expected ?? 'another value'}`)
+      return value
+    }
+    return this.wrong(value, path, rule.expected ?? 'another kind of value')
+  }
+
+  private string(rule: Rule, value: Json, path: Path): Json {
+    if (typeof value !== 'string') return this.wrong(value, path, rule.expected ?? 'text')
+    const later = rule.unavailable?.find((prefix) => value.startsWith(prefix))
+    const short = value.length < (rule.minLength ?? 0)
+    const long = value.length > (rule.maxLength ?? Number.POSITIVE_INFINITY)
+    if (later !== undefined) this.source.report(path, `"${later}" is ${LATER}`)
+    else if (short) this.source.report(path, 'expected text that is not empty')
+    else if (long) this.source.report(path, `${value.length} characters, expected at most ${rule.maxLength}`)
+    else if (rule.pattern !== undefined && !new RegExp(rule.pattern).test(value)) {
+      const found = this.hidden(rule, path) ? '' : `"${clip(value)}" does not fit, `
+      this.source.report(path, `${found}expected ${rule.expected ?? `text that matches ${rule.pattern}`}`)
+    } else if (rule.scalar) {
+      const expected = checkScalar(rule.scalar, value)
+      if (expected !== undefined) this.source.report(path, expected)
+    }
+    return value
+  }
+
+  private plain(rule: Rule, given: Json, path: Path): Json {
+    const value = this.source.isExpanded(path) && typeof given === 'string' ? fromText(given) : given
+    if (rule.type === 'boolean') return typeof value === 'boolean' ? value : this.wrong(value, path, 'true or false')
+    const whole = rule.type === 'integer'
+    const low = rule.minimum ?? Number.NEGATIVE_INFINITY
+    const high = rule.maximum ?? Number.POSITIVE_INFINITY
+    if (typeof value === 'number' && Number.isFinite(value) && (!whole || Number.isInteger(value)) && value >= low && value <= high)
+      return value
+    const range = Number.isFinite(high) ? ` from ${low} to ${high}` : Number.isFinite(low) ? ` of at least ${low}` : ''
+    return this.wrong(value, path, `${whole ? 'a whole number' : 'a number'}${range}`)
+  }
+
+  private wrong(value: Json, path: Path, expected: string): Json {
+    const found = typeof value === 'number' && !this.source.isExpanded(path) ? String(value) : kind(value)
+    this.source.report(path, `found ${found}, expected ${expected}`)
+    return value
+  }
+
+  private hidden(rule: Rule, path: Path): boolean {
+    return rule.secret === true || this.source.isExpanded(path)
+  }
+}
+
+function kind(value: Json): string {
+  if (value === null) return 'nothing'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a mapping'
+  return typeof value === 'string' ? 'text' : typeof value === 'number' ? 'a number' : 'true or false'
+}
+
+function expectation(rule: Rule | undefined): string {
+  if (rule?.expected !== undefined) return rule.expected
+  if (rule?.enum) return `one of: ${rule.enum.join(', ')}`
+  return rule?.type === 'object' ? 'a mapping' : rule?.type === 'array' ? 'a list' : 'a value'
+}
+
+/** `port: "${PORT}"` gives text; YAML's own plain forms of numbers and booleans count. */
+function fromText(text: string): Json {
+  if (text === 'true' || text === 'false') return text === 'true'
+  return /^-?[0-9]{1,15}(\.[0-9]{1,15})?$/.test(text) ? Number(text) : text
+}
+
+function clip(text: string): string {
+  const short = text.length > 80 ? `${text.slice(0, 80)}…` : text
+  // A control character must not reach a terminal.
+  return JSON.stringify(short).slice(1, -1)
+}

@@ -1,0 +1,135 @@
+/** Reloads the configuration on SIGHUP and when its files change. */
+import { createHash } from 'node:crypto'
+import { readFileSync, watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import type { Clock, Timer } from '../core/clock.ts'
+import { restartReasons } from './restart.ts'
+import type { Config } from './types.ts'
+
+/** Editors write a file in several steps: changes within so many milliseconds count as one. */
+const SETTLE = 100
+
+export type Reload =
+  | { kind: 'applied'; config: Config }
+  /** The new file needs a restart for these settings: the old one stays. */
+  | { kind: 'refused'; reasons: string[] }
+  /** The new file is broken: the old one stays. `error` is a `ConfigError` unless something else went wrong. */
+  | { kind: 'failed'; error: unknown }
+
+export interface WatchOptions {
+  /** Loads the file anew with the environment and the overrides of the start. */
+  load: () => Config
+  onReload: (reload: Reload) => void
+  clock: Clock
+  /** Where SIGHUP comes from; the process by default. */
+  signals?: SignalSource
+  /** Watches a directory; `fs.watch` by default. @returns a function that ends it. */
+  watchDirectory?: (directory: string, changed: (name: string | null) => void) => () => void
+}
+
+export interface SignalSource {
+  on(signal: 'SIGHUP', listener: () => void): unknown
+  off(signal: 'SIGHUP', listener: () => void): unknown
+}
+
+export interface ConfigWatch {
+  /** Reloads now, as SIGHUP does. */
+  reload(): void
+  close(): void
+}
+
+/** Watches the files of `config` until closed. Every outcome is told; what is applied becomes the next one's old configuration. */
+export function watchConfig(config: Config, options: WatchOptions): ConfigWatch {
+  return new Watcher(config, options)
+}
+
+class Watcher implements ConfigWatch {
+  private current: Config
+  private seen: string
+  private timer: Timer | undefined
+  private stops: (() => void)[] = []
+  private readonly options: WatchOptions
+  private readonly signals: SignalSource
+  private readonly onSignal = (): void => this.reload()
+
+  constructor(config: Config, options: WatchOptions) {
+    this.current = config
+    this.options = options
+    this.signals = options.signals ?? process
+    this.seen = digest(config.files)
+    this.signals.on('SIGHUP', this.onSignal)
+    this.watchFiles()
+  }
+
+  reload(): void {
+    this.timer?.cancel()
+    this.timer = undefined
+    this.seen = digest(this.current.files)
+    this.options.onReload(this.attempt())
+  }
+
+  close(): void {
+    this.timer?.cancel()
+    this.signals.off('SIGHUP', this.onSignal)
+    for (const stop of this.stops) stop()
+    this.stops = []
+  }
+
+  private attempt(): Reload {
+    let next: Config
+    try {
+      next = this.options.load()
+    } catch (error) {
+      return { kind: 'failed', error }
+    }
+    const reasons = restartReasons(this.current, next)
+    if (reasons.length > 0) return { kind: 'refused', reasons }
+    const files = this.current.files.join('\0')
+    this.current = next
+    if (next.files.join('\0') !== files) {
+      this.seen = digest(next.files)
+      this.watchFiles()
+    }
+    return { kind: 'applied', config: next }
+  }
+
+  /** Directories, not files: an editor that renames a new file into place would leave a file's watch on the old one. */
+  private watchFiles(): void {
+    for (const stop of this.stops) stop()
+    const begin = this.options.watchDirectory ?? watchDirectory
+    const names = new Set(this.current.files.map((file) => basename(file)))
+    const changed = (name: string | null): void => {
+      // Mounted volumes swap a link such as `..data` instead of the file itself.
+      if (name === null || names.has(name) || name.startsWith('..')) this.settle()
+    }
+    this.stops = [...new Set(this.current.files.map((file) => dirname(file)))].map((directory) => begin(directory, changed))
+  }
+
+  private settle(): void {
+    this.timer?.cancel()
+    this.timer = this.options.clock.after(SETTLE, () => {
+      this.timer = undefined
+      if (digest(this.current.files) !== this.seen) this.reload()
+    })
+  }
+}
+
+/** Changes of anything but the content, and a file written twice alike, are no change. */
+function digest(files: readonly string[]): string {
+  const hash = createHash('sha256')
+  for (const file of files) {
+    try {
+      hash.update(readFileSync(file)).update('\0')
+    } catch {
+      hash.update('\0missing\0')
+    }
+  }
+  return hash.digest('hex')
+}
+
+function watchDirectory(directory: string, changed: (name: string | null) => void): () => void {
+  const watcher = watch(directory, { persistent: false }, (_, name) => changed(name))
+  // A directory that goes away ends the watch; SIGHUP still works.
+  watcher.on('error', () => watcher.close())
+  return () => watcher.close()
+}

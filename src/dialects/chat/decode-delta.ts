@@ -1,0 +1,237 @@
+/** The deltas of one chat reply as canonical blocks; a whole message is one large delta. */
+import type { BlockKind, NoteKind, StreamEvent } from '../../canon/events.ts'
+import type { Opaque } from '../../canon/request.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { flatAnnotation } from './annotations.ts'
+import { type CallSlot, ToolCalls } from './tool-calls.ts'
+import { OPAQUE, WIRE } from './wire.ts'
+
+const KNOWN: ReadonlySet<string> = new Set([
+  'role',
+  'content',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'refusal',
+  'tool_calls',
+  'function_call',
+  'annotations',
+  'images',
+  'audio',
+])
+
+/** The reasoning block that is open, as far as later details must know it. */
+interface OpenReasoning {
+  index: unknown
+  id: unknown
+  format: unknown
+  /** A signature or a seal ends what may still join the block. */
+  signed: boolean
+  sealed: boolean
+}
+
+interface CallBlock {
+  /** -1 until its name is known. */
+  block: number
+  args: string
+}
+
+const filled = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+export class DeltaReader {
+  private next = 0
+  private block = -1
+  private kind: BlockKind | undefined
+  private thought: OpenReasoning | undefined
+  private readonly calls = new ToolCalls()
+  private readonly callBlocks: CallBlock[] = []
+  private audio: JsonObject | undefined
+
+  get hasCalls(): boolean {
+    return this.callBlocks.length > 0
+  }
+
+  read(delta: JsonObject, logprobs: Json | undefined, out: StreamEvent[]): void {
+    if (delta.reasoning_details || delta.reasoning || delta.reasoning_content) this.readReasoning(delta, out)
+    const { content } = delta
+    if (typeof content === 'string') {
+      if (content !== '') out.push({ type: 'block-delta', block: this.turn('text', out), text: content })
+    } else if (Array.isArray(content)) this.readParts(content as JsonObject[], out)
+    if (filled(delta.refusal)) out.push({ type: 'block-delta', block: this.turn('refusal', out), text: delta.refusal })
+    if (isObject(logprobs)) this.readLogprobs(logprobs, out)
+    if (Array.isArray(delta.annotations)) {
+      for (const each of delta.annotations) if (isObject(each)) this.note(this.turn('text', out), 'annotation', flatAnnotation(each), out)
+    }
+    if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls) if (isObject(call)) this.readCall(call, out)
+    if (isObject(delta.function_call)) this.readCall({ index: 0, function: delta.function_call }, out)
+    if (Array.isArray(delta.images)) for (const image of delta.images) if (isObject(image)) this.whole('media', OPAQUE.image, image, out)
+    if (isObject(delta.audio)) this.audio = joinAudio(this.audio, delta.audio)
+    for (const key in delta) if (!KNOWN.has(key)) this.unknown(key, delta[key], out)
+  }
+
+  /** Closes everything that is open, in the order in which it was opened. */
+  close(out: StreamEvent[]): void {
+    this.endBlock(out)
+    for (const [index, call] of this.callBlocks.entries()) {
+      if (call.block === -1) this.startCall(call, this.calls.slots[index], out)
+      out.push({ type: 'block-end', block: call.block })
+    }
+    if (this.audio) this.whole('media', OPAQUE.audio, this.audio, out)
+    this.audio = undefined
+  }
+
+  private start(kind: BlockKind, out: StreamEvent[], more?: { item?: string; of?: Opaque; call?: { id: string; name: string } }): number {
+    const block = this.next++
+    out.push({ type: 'block-start', block, kind, ...more })
+    return block
+  }
+
+  /** The open block of this kind; another kind of speech ends the one before. */
+  private turn(kind: 'text' | 'refusal' | 'reasoning' | 'summary', out: StreamEvent[], id?: unknown): number {
+    if (this.kind === kind) return this.block
+    this.endBlock(out)
+    this.kind = kind
+    this.block = this.start(kind, out, filled(id) ? { item: id } : undefined)
+    return this.block
+  }
+
+  private endBlock(out: StreamEvent[]): void {
+    if (this.kind === undefined) return
+    out.push({ type: 'block-end', block: this.block })
+    this.kind = undefined
+    this.thought = undefined
+  }
+
+  private note(block: number, note: NoteKind, data: JsonObject, out: StreamEvent[]): void {
+    out.push({ type: 'block-note', block, note, data })
+  }
+
+  /** A block that comes in one piece. */
+  private whole(kind: 'media' | 'server', type: string, data: JsonObject, out: StreamEvent[]): void {
+    const block = this.start(kind, out, { of: { dialect: WIRE, type, data } })
+    out.push({ type: 'block-end', block })
+  }
+
+  private unknown(key: string, value: Json | undefined, out: StreamEvent[]): void {
+    const empty = value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
+    if (!empty) out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.field, data: { [key]: value } } })
+  }
+
+  private readParts(parts: JsonObject[], out: StreamEvent[]): void {
+    for (const part of parts) {
+      if (part.type === 'thinking') {
+        const pieces = Array.isArray(part.thinking) ? (part.thinking as JsonObject[]).map((each) => each.text) : [part.thinking]
+        for (const text of pieces) if (filled(text)) out.push({ type: 'block-delta', block: this.turn('reasoning', out), text })
+      } else if (filled(part.text)) out.push({ type: 'block-delta', block: this.turn('text', out), text: part.text })
+      else if (isObject(part.image_url)) this.whole('media', OPAQUE.image, part, out)
+    }
+  }
+
+  private readLogprobs(logprobs: JsonObject, out: StreamEvent[]): void {
+    const { content, refusal } = logprobs
+    if (Array.isArray(content) && content.length > 0) this.note(this.turn('text', out), 'logprobs', { content }, out)
+    if (Array.isArray(refusal) && refusal.length > 0) this.note(this.turn('refusal', out), 'logprobs', { refusal }, out)
+  }
+
+  private readReasoning(delta: JsonObject, out: StreamEvent[]): void {
+    const details = Array.isArray(delta.reasoning_details) ? (delta.reasoning_details as JsonObject[]).filter(isObject) : []
+    // Providers that send both say the same in both.
+    const spoken = details.some((detail) => filled(detail.text) || filled(detail.summary))
+    const plain = filled(delta.reasoning) ? delta.reasoning : delta.reasoning_content
+    if (!spoken && filled(plain)) out.push({ type: 'block-delta', block: this.turn('reasoning', out), text: plain })
+    for (const detail of details) this.readDetail(detail, out)
+  }
+
+  private readDetail(detail: JsonObject, out: StreamEvent[]): void {
+    switch (detail.type) {
+      case 'reasoning.text':
+        this.think('reasoning', detail, out)
+        return
+      case 'reasoning.summary':
+        this.think('summary', detail, out)
+        return
+      case 'reasoning.encrypted':
+        this.seal(detail, out)
+        return
+      case 'reasoning.server_tool_call':
+        this.whole('server', String(detail.tool_name), detail, out)
+        return
+      default:
+        out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.detail, data: detail } })
+    }
+  }
+
+  private think(kind: 'reasoning' | 'summary', detail: JsonObject, out: StreamEvent[]): void {
+    const text = kind === 'summary' ? detail.summary : detail.text
+    const { thought } = this
+    const other = thought && detail.index !== undefined && thought.index !== undefined && detail.index !== thought.index
+    if (thought && filled(text) && (other || thought.signed || thought.sealed)) this.endBlock(out)
+    if (!this.thought || filled(text)) this.enter(kind, detail, out)
+    this.formatNote(detail, out)
+    if (filled(text)) out.push({ type: 'block-delta', block: this.block, text })
+    if (filled(detail.signature)) {
+      this.note(this.block, 'signature', withFormat({ signature: detail.signature }, detail), out)
+      if (this.thought) this.thought.signed = true
+    }
+  }
+
+  private seal(detail: JsonObject, out: StreamEvent[]): void {
+    if (!filled(detail.data)) return
+    const { thought } = this
+    const other = thought && ((filled(thought.id) && filled(detail.id) && thought.id !== detail.id) || thought.sealed)
+    if (other) this.endBlock(out)
+    if (this.kind !== 'reasoning' && this.kind !== 'summary') this.enter('reasoning', detail, out)
+    this.formatNote(detail, out)
+    const data: JsonObject = { data: detail.data }
+    if (filled(detail.id)) data.id = detail.id
+    this.note(this.block, 'sealed', withFormat(data, detail), out)
+    if (this.thought) this.thought.sealed = true
+  }
+
+  private enter(kind: 'reasoning' | 'summary', detail: JsonObject, out: StreamEvent[]): void {
+    this.turn(kind, out, detail.id)
+    this.thought ??= { index: detail.index, id: detail.id, format: undefined, signed: false, sealed: false }
+  }
+
+  private formatNote(detail: JsonObject, out: StreamEvent[]): void {
+    if (!filled(detail.format) || !this.thought || this.thought.format === detail.format) return
+    this.thought.format = detail.format
+    this.note(this.block, 'format', { format: detail.format }, out)
+  }
+
+  private readCall(fragment: JsonObject, out: StreamEvent[]): void {
+    const { slot, fresh } = this.calls.resolve(fragment)
+    if (fresh) {
+      this.endBlock(out)
+      this.callBlocks.push({ block: -1, args: '' })
+    }
+    const call = this.callBlocks[slot.index]
+    const args = isObject(fragment.function) ? fragment.function.arguments : undefined
+    const text = typeof args === 'string' ? args : isObject(args) ? JSON.stringify(args) : ''
+    if (call.block === -1 && slot.name !== '') this.startCall(call, slot, out)
+    if (text === '') return
+    if (call.block === -1) call.args += text
+    else out.push({ type: 'block-delta', block: call.block, text })
+  }
+
+  private startCall(call: CallBlock, slot: CallSlot, out: StreamEvent[]): void {
+    call.block = this.start('call', out, { call: { id: slot.id, name: slot.name } })
+    if (call.args !== '') out.push({ type: 'block-delta', block: call.block, text: call.args })
+  }
+}
+
+function withFormat(data: JsonObject, detail: JsonObject): JsonObject {
+  if (filled(detail.format)) data.format = detail.format
+  return data
+}
+
+/** Audio comes in pieces of base64 and of transcript; its other fields are whole. */
+function joinAudio(before: JsonObject | undefined, piece: JsonObject): JsonObject {
+  const joined: JsonObject = { ...before, ...piece }
+  for (const key of ['data', 'transcript']) {
+    const old = before?.[key]
+    const more = piece[key]
+    if (typeof old === 'string') joined[key] = typeof more === 'string' ? old + more : old
+  }
+  return joined
+}

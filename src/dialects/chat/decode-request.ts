@@ -1,0 +1,185 @@
+/** A checked chat body as a canonical request. */
+import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { serverToolName } from './check.ts'
+import { decodeMessages } from './decode-messages.ts'
+import { OWN_KEYS, SAMPLING, WIRE } from './wire.ts'
+
+/** Fields that become canonical ones; the rest are extras. */
+const NAMED: ReadonlySet<string> = new Set([
+  ...SAMPLING.map(([wire]) => wire),
+  ...OWN_KEYS,
+  'model',
+  'messages',
+  'prompt',
+  'stop',
+  'max_tokens',
+  'max_completion_tokens',
+  'tools',
+  'tool_choice',
+  'response_format',
+  'reasoning',
+  'reasoning_effort',
+  'verbosity',
+  'service_tier',
+  'modalities',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+  'store',
+  'n',
+])
+
+/** The output cap that the caller asked for; the newer of the two names wins. */
+export function askedCap(body: JsonObject): number | undefined {
+  const cap = body.max_completion_tokens ?? body.max_tokens
+  return typeof cap === 'number' ? cap : undefined
+}
+
+/**
+ * `reasoning`, its shorthand `reasoning_effort` and the legacy `include_reasoning` as one value;
+ * undefined where the caller sent none of them.
+ */
+export function askedReasoning(body: JsonObject): Reasoning | undefined {
+  const sent = isObject(body.reasoning) ? body.reasoning : undefined
+  const effort = sent?.effort ?? body.reasoning_effort
+  const hidden = sent?.exclude === true || (body.include_reasoning === false && sent?.exclude !== false)
+  if (!sent && typeof effort !== 'string' && typeof body.include_reasoning !== 'boolean') return undefined
+  const reasoning: Reasoning = {}
+  if (typeof effort === 'string') reasoning.effort = effort
+  if (typeof sent?.max_tokens === 'number') reasoning.maxTokens = sent.max_tokens
+  if (typeof sent?.enabled === 'boolean') reasoning.enabled = sent.enabled
+  if (typeof sent?.summary === 'string') reasoning.summary = sent.summary
+  if (hidden) reasoning.exclude = true
+  return reasoning
+}
+
+/** True where the reply must carry no reasoning; its tokens still count. */
+export function hidesReasoning(body: JsonObject): boolean {
+  return askedReasoning(body)?.exclude === true
+}
+
+function sampling(body: JsonObject, used: Set<string>): Sampling {
+  const out: Record<string, Json> = {}
+  for (const [wire, canonical] of SAMPLING) {
+    const value = body[wire]
+    if (value === undefined || value === null) continue
+    out[canonical] = value
+    used.add(wire)
+  }
+  if (typeof body.stop === 'string') out.stop = [body.stop]
+  else if (Array.isArray(body.stop)) out.stop = body.stop
+  if (out.stop !== undefined) used.add('stop')
+  const cap = askedCap(body)
+  if (cap !== undefined) {
+    out.maxOutput = cap
+    used.add('max_tokens')
+  }
+  return out as Sampling
+}
+
+function tool(spec: JsonObject): ToolSpec {
+  const type = spec.type as string
+  if (type === 'function' && isObject(spec.function)) {
+    const { name, description, parameters, strict } = spec.function
+    const out: ToolSpec = { kind: 'function', name: name as string }
+    if (typeof description === 'string') out.description = description
+    if (isObject(parameters)) out.parameters = parameters
+    if (typeof strict === 'boolean') out.strict = strict
+    return out
+  }
+  const server = serverToolName(type)
+  if (server === undefined) return { kind: 'opaque', of: { dialect: WIRE, type, data: spec } }
+  return { kind: 'server', name: server, parameters: isObject(spec.parameters) ? spec.parameters : {} }
+}
+
+function toolChoice(choice: Json): ToolChoice | undefined {
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { mode: choice }
+  if (!isObject(choice)) return undefined
+  const type = choice.type as string
+  if (type === 'function' && isObject(choice.function)) return { mode: 'named', name: choice.function.name as string }
+  const server = serverToolName(type)
+  return server === undefined ? { mode: 'opaque', of: { dialect: WIRE, type, data: choice } } : { mode: 'named', name: server }
+}
+
+function outputFormat(format: JsonObject, used: Set<string>): OutputFormat | undefined {
+  const { type } = format
+  if (type === 'text') return { type }
+  if (type === 'json_object') {
+    used.add('response_format')
+    return { type }
+  }
+  if (type !== 'json_schema' || !isObject(format.json_schema)) return undefined
+  used.add('response_format')
+  used.add('structured_outputs')
+  const { name, description, schema, strict } = format.json_schema
+  const out: OutputFormat = { type }
+  if (typeof name === 'string') out.name = name
+  if (typeof description === 'string') out.description = description
+  if (isObject(schema)) out.schema = schema
+  if (typeof strict === 'boolean') out.strict = strict
+  return out
+}
+
+function extras(body: JsonObject): JsonObject | undefined {
+  let fields: JsonObject | undefined
+  for (const key of Object.keys(body)) {
+    if (NAMED.has(key) || GATEWAY_KEYS.has(key) || body[key] === null) continue
+    fields ??= {}
+    fields[key] = body[key]
+  }
+  return fields
+}
+
+function decodeTools(body: JsonObject, request: CanonicalRequest): void {
+  if (Array.isArray(body.tools) && body.tools.length > 0) {
+    request.tools = (body.tools as JsonObject[]).map(tool)
+    request.used.add('tools')
+  }
+  const choice = body.tool_choice === undefined ? undefined : toolChoice(body.tool_choice)
+  if (choice) {
+    request.toolChoice = choice
+    request.used.add('tool_choice')
+  }
+}
+
+/** @param body as the dialect's `check` has accepted it. */
+export function decodeRequest(body: JsonObject): CanonicalRequest {
+  const used = new Set<string>()
+  const items = decodeMessages(messagesOf(body))
+  const request: CanonicalRequest = { items, tools: [], sampling: sampling(body, used), stream: body.stream === true, used }
+  decodeTools(body, request)
+  const reasoning = askedReasoning(body)
+  if (reasoning) {
+    request.reasoning = reasoning
+    if (reasoning.effort ?? reasoning.maxTokens ?? reasoning.enabled ?? reasoning.summary) used.add('reasoning')
+  }
+  let rest = extras(body)
+  if (isObject(body.response_format)) {
+    const format = outputFormat(body.response_format, used)
+    if (format) request.format = format
+    else {
+      rest = { ...rest, response_format: body.response_format }
+      used.add('response_format')
+    }
+  }
+  if (typeof body.verbosity === 'string') {
+    request.verbosity = body.verbosity
+    used.add('verbosity')
+  }
+  if (typeof body.service_tier === 'string') request.serviceTier = body.service_tier
+  if (Array.isArray(body.modalities)) request.modalities = body.modalities as string[]
+  if (typeof body.user === 'string') request.user = body.user
+  if (typeof body.safety_identifier === 'string') request.safetyIdentifier = body.safety_identifier
+  if (typeof body.prompt_cache_key === 'string') request.cacheKey = body.prompt_cache_key
+  if (isObject(body.stream_options)) rest = { ...rest, stream_options: body.stream_options }
+  if (rest) request.extras = { dialect: WIRE, fields: rest }
+  return request
+}
+
+/** The messages, or the legacy `prompt` as one. */
+export function messagesOf(body: JsonObject): JsonObject[] {
+  if (Array.isArray(body.messages)) return body.messages as JsonObject[]
+  return [{ role: 'user', content: body.prompt }]
+}

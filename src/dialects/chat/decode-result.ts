@@ -1,0 +1,27 @@
+/** A whole reply as events: its message is read as one large delta, so it folds like the stream. */
+import type { StreamEvent } from '../../canon/events.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { ChatStreamDecoder, faultIn } from './decode-stream.ts'
+
+/** The choice of a whole reply; a fault where there is none that can be read. */
+export function firstChoice(body: JsonObject): JsonObject | Fault {
+  const fault = faultIn(body)
+  if (fault) return fault
+  if (!Array.isArray(body.choices)) return new Fault('upstream_garbled')
+  const choice = body.choices.find((each) => isObject(each) && (each.index ?? 0) === 0)
+  if (choice === undefined) return new Fault('upstream_empty')
+  return isObject(choice) && isObject(choice.message) ? choice : new Fault('upstream_garbled')
+}
+
+export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
+  const choice = firstChoice(body)
+  if (choice instanceof Fault) {
+    out.push({ type: 'fault', fault: choice })
+    return
+  }
+  const decoder = new ChatStreamDecoder()
+  decoder.chunk({ ...body, choices: [{ ...choice, index: 0, delta: choice.message }] }, out)
+  // A whole reply is complete even where it names no reason.
+  decoder.feed('[DONE]', undefined, out)
+}

@@ -1,0 +1,109 @@
+/** Folded events as a whole chat reply (contract section 2.2). */
+import type { Block, Folded } from '../../canon/fold.ts'
+import { faultBody } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Final, ReplyContext } from '../types.ts'
+import { nestedAnnotation } from './annotations.ts'
+import { hidesReasoning } from './decode-request.ts'
+import { audioOf, imageOf, sealedDetail, serverDetail } from './reply-parts.ts'
+import { usageText } from './usage.ts'
+import { OPAQUE, WIRE } from './wire.ts'
+
+function join(blocks: readonly Block[], kind: Block['kind']): string | null {
+  const some = blocks.filter((block) => block.kind === kind)
+  return some.length === 0 ? null : some.map((block) => block.text).join('')
+}
+
+function thoughtDetails(block: Block, details: JsonObject[]): void {
+  const find = (note: string) => block.notes.find((each) => each.note === note)?.data
+  const format = find('format')?.format as string | undefined
+  const signature = find('signature')
+  const known = signature?.format ?? format
+  if (block.text !== '' || signature) {
+    const detail: JsonObject =
+      block.kind === 'summary' ? { type: 'reasoning.summary', summary: block.text } : { type: 'reasoning.text', text: block.text }
+    if (signature) detail.signature = signature.signature
+    if (known !== undefined) detail.format = known
+    detail.index = details.length
+    details.push(detail)
+  }
+  for (const { note, data } of block.notes) if (note === 'sealed') details.push(sealedDetail(data, format, details.length))
+}
+
+function reasoningOf(folded: Folded, hide: boolean): { text: string; details: JsonObject[] } {
+  const details: JsonObject[] = []
+  let text = ''
+  for (const block of folded.blocks) {
+    if (block.kind === 'server' && block.of) details.push(serverDetail(block.of, details.length))
+    else if ((block.kind === 'reasoning' || block.kind === 'summary') && !hide) {
+      text += block.text
+      thoughtDetails(block, details)
+    }
+  }
+  if (!hide) for (const of of folded.opaque) if (of.dialect === WIRE && of.type === OPAQUE.detail) details.push(of.data)
+  return { text, details }
+}
+
+function notesOf(blocks: readonly Block[], kind: 'annotation' | 'logprobs'): JsonObject[] {
+  return blocks.flatMap((block) => block.notes.filter((each) => each.note === kind).map((each) => each.data))
+}
+
+function messageOf(folded: Folded, hide: boolean): JsonObject {
+  const { blocks } = folded
+  const message: JsonObject = { role: 'assistant', content: join(blocks, 'text'), refusal: join(blocks, 'refusal') }
+  const { text, details } = reasoningOf(folded, hide)
+  if (text !== '') message.reasoning = text
+  if (details.length > 0) message.reasoning_details = details
+  const calls = blocks.filter((block) => block.kind === 'call')
+  if (calls.length > 0) {
+    message.tool_calls = calls.map(({ call, text: args }) => {
+      return { id: call?.id ?? '', type: 'function', function: { name: call?.name ?? '', arguments: args } }
+    })
+  }
+  const annotations = notesOf(blocks, 'annotation')
+  if (annotations.length > 0) message.annotations = annotations.map(nestedAnnotation)
+  const images: JsonObject[] = []
+  for (const { kind, of } of blocks) {
+    if (kind !== 'media' || !of) continue
+    const image = imageOf(of)
+    if (image) images.push(image)
+    else message.audio = audioOf(of)
+  }
+  if (images.length > 0) message.images = images
+  for (const of of folded.opaque) if (of.dialect === WIRE && of.type === OPAQUE.field) Object.assign(message, of.data)
+  return message
+}
+
+function logprobsOf(blocks: readonly Block[]): JsonObject | null {
+  const notes = notesOf(blocks, 'logprobs')
+  if (notes.length === 0) return null
+  const all = (field: 'content' | 'refusal') => {
+    const lists = notes.map((data) => data[field]).filter((list) => Array.isArray(list))
+    return lists.length === 0 ? null : lists.flat()
+  }
+  return { content: all('content'), refusal: all('refusal') }
+}
+
+/** The reply's members around its choice, as JSON text. */
+export function envelope(ctx: ReplyContext, final: Final, reply: { created: number; choices: string; members: string }): string {
+  const provider = ctx.provider === '' ? '' : `,"provider":${JSON.stringify(ctx.provider)}`
+  const tier = final.serviceTier === undefined ? '' : `,"service_tier":${JSON.stringify(final.serviceTier)}`
+  const metadata = final.metadata === undefined ? '' : `,${JSON.stringify(`${ctx.brand}_metadata`)}:${JSON.stringify(final.metadata)}`
+  return (
+    `{"id":${JSON.stringify(ctx.id)},"object":"chat.completion","created":${reply.created},"model":${JSON.stringify(ctx.model)}${provider}` +
+    `${reply.members},"choices":${reply.choices},"usage":${usageText(final)}${tier}${metadata}}`
+  )
+}
+
+export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
+  const { reason, raw } = final.end
+  const choice: JsonObject = {
+    index: 0,
+    message: messageOf(folded, hidesReasoning(ctx.body)),
+    logprobs: logprobsOf(folded.blocks),
+    finish_reason: final.fault ? 'error' : reason,
+    native_finish_reason: raw ?? (final.fault ? null : reason),
+  }
+  if (final.fault) choice.error = faultBody(final.fault).error
+  return envelope(ctx, final, { created: ctx.created, choices: JSON.stringify([choice]), members: ',"system_fingerprint":null' })
+}

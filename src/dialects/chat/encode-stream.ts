@@ -1,0 +1,170 @@
+/** Canonical events as chat chunks. */
+import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
+import { nestedAnnotation } from './annotations.ts'
+import { chunkHead, closingChunks } from './chunk.ts'
+import { hidesReasoning } from './decode-request.ts'
+import { audioOf, imageOf, noteDetail, sealedDetail, serverDetail } from './reply-parts.ts'
+import { OPAQUE, WIRE } from './wire.ts'
+
+type Start = Extract<StreamEvent, { type: 'block-start' }>
+type Note = Extract<StreamEvent, { type: 'block-note' }>
+
+interface OpenBlock {
+  kind: BlockKind
+  /** Of a call: its position among the calls. Of reasoning: its position among the details. */
+  index: number
+  /** JSON text around the text of a delta. */
+  before: string
+  after: string
+  format: string | undefined
+  /** Reasoning that the caller asked not to see. */
+  hidden: boolean
+}
+
+const TAIL = ',"finish_reason":null,"native_finish_reason":null}]}\n\n'
+
+export class ChatStreamEncoder implements StreamEncoder {
+  private readonly ctx: ReplyContext
+  private readonly hide: boolean
+  private readonly blocks = new Map<number, OpenBlock>()
+  private head = ''
+  private model = ''
+  private provider = ''
+  private calls = 0
+  private details = 0
+  private roleSent = false
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+    this.hide = hidesReasoning(ctx.body)
+  }
+
+  push(events: readonly StreamEvent[]): string {
+    let out = ''
+    for (let i = 0; i < events.length; i++) {
+      const event = events[i]
+      if (event.type === 'block-delta') {
+        const next = events[i + 1]
+        const merged = next?.type === 'block-note' && next.note === 'logprobs' && next.block === event.block
+        if (merged) i++
+        out += this.text(event.block, event.text, merged ? next : undefined)
+      } else if (event.type === 'block-start') out += this.start(event)
+      else if (event.type === 'block-note') out += this.note(event)
+      else if (event.type === 'block-end') this.blocks.delete(event.block)
+      else if (event.type === 'opaque') out += this.opaque(event.of)
+    }
+    return out
+  }
+
+  finish(final: Final): string {
+    const delta = this.roleSent ? '{"content":""}' : '{"role":"assistant","content":""}'
+    return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), { delta, rest: '' })
+  }
+
+  /** One chunk around the members of a delta; the first one tells the role. */
+  private chunk(members: string, logprobs = ''): string {
+    const { ctx } = this
+    if (this.model !== ctx.model || this.provider !== ctx.provider) {
+      this.model = ctx.model
+      this.provider = ctx.provider
+      this.head = `${chunkHead(ctx, ctx.created)},"choices":[{"index":0,"delta":{`
+    }
+    if (this.roleSent) return `${this.head}${members}}${logprobs}${TAIL}`
+    this.roleSent = true
+    return `${this.head}"role":"assistant",${members}}${logprobs}${TAIL}`
+  }
+
+  private start(event: Start): string {
+    const block: OpenBlock = { kind: event.kind, index: -1, before: '', after: '', format: undefined, hidden: false }
+    this.blocks.set(event.block, block)
+    switch (event.kind) {
+      case 'text':
+        block.before = '"content":'
+        return ''
+      case 'refusal':
+        block.before = '"refusal":'
+        return ''
+      case 'reasoning':
+      case 'summary':
+        block.hidden = this.hide
+        return ''
+      case 'call': {
+        block.index = this.calls++
+        block.before = `"tool_calls":[{"index":${block.index},"function":{"arguments":`
+        block.after = '}}]'
+        const id = JSON.stringify(event.call?.id ?? '')
+        const name = JSON.stringify(event.call?.name ?? '')
+        return this.chunk(`"tool_calls":[{"index":${block.index},"id":${id},"type":"function","function":{"name":${name},"arguments":""}}]`)
+      }
+      default:
+        return this.whole(event)
+    }
+  }
+
+  /** Blocks that come in one piece. */
+  private whole(event: Start): string {
+    if (event.of === undefined) return ''
+    if (event.kind === 'server') return this.chunk(`"reasoning_details":[${JSON.stringify(serverDetail(event.of, this.details++))}]`)
+    if (event.kind !== 'media') return ''
+    const image = imageOf(event.of)
+    if (image) return this.chunk(`"images":[${JSON.stringify(image)}]`)
+    const audio = audioOf(event.of)
+    return audio ? this.chunk(`"audio":${JSON.stringify(audio)}`) : ''
+  }
+
+  private text(number: number, text: string, logprobs: Note | undefined): string {
+    const block = this.blocks.get(number)
+    if (block === undefined || text === '' || block.hidden) return ''
+    if (block.kind === 'reasoning' || block.kind === 'summary') return this.thought(block, text)
+    if (block.before === '') return ''
+    return this.chunk(block.before + JSON.stringify(text) + block.after, logprobs && `,"logprobs":${JSON.stringify(logprobs.data)}`)
+  }
+
+  private thought(block: OpenBlock, text: string): string {
+    if (block.index === -1) this.detail(block)
+    const quoted = JSON.stringify(text)
+    return this.chunk(`"reasoning":${quoted},"reasoning_details":[${block.before}${quoted}${block.after}]`)
+  }
+
+  /** Numbers a block among the details, once it writes its first one. */
+  private detail(block: OpenBlock): void {
+    block.index = this.details++
+    this.frame(block)
+  }
+
+  private frame(block: OpenBlock): void {
+    const format = block.format === undefined ? '' : `,"format":${JSON.stringify(block.format)}`
+    block.before = block.kind === 'summary' ? '{"type":"reasoning.summary","summary":' : '{"type":"reasoning.text","text":'
+    block.after = `${format},"index":${block.index}}`
+  }
+
+  private note(event: Note): string {
+    const block = this.blocks.get(event.block)
+    if (block === undefined || block.hidden) return ''
+    switch (event.note) {
+      case 'annotation':
+        return this.chunk(`"annotations":[${JSON.stringify(nestedAnnotation(event.data))}]`)
+      case 'logprobs':
+        return this.chunk('"content":""', `,"logprobs":${JSON.stringify(event.data)}`)
+      case 'format':
+        if (typeof event.data.format === 'string') block.format = event.data.format
+        if (block.index !== -1) this.frame(block)
+        return ''
+      case 'signature': {
+        if (block.index === -1) this.detail(block)
+        return this.chunk(`"reasoning_details":[${JSON.stringify(noteDetail(event.data, block))}]`)
+      }
+      case 'sealed':
+        return this.chunk(`"reasoning_details":[${JSON.stringify(sealedDetail(event.data, block.format, this.details++))}]`)
+    }
+  }
+
+  private opaque(of: { dialect: string; type: string; data: JsonObject }): string {
+    if (of.dialect !== WIRE) return ''
+    if (of.type === OPAQUE.field) return this.chunk(JSON.stringify(of.data).slice(1, -1))
+    if (of.type === OPAQUE.detail && !this.hide) return this.chunk(`"reasoning_details":[${JSON.stringify(of.data)}]`)
+    return ''
+  }
+}

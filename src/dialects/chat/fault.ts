@@ -1,0 +1,80 @@
+/** A provider's error as one of our faults. Its free text is read for its meaning and never passed on. */
+import { Fault, type FaultCode } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+
+const SAFE_WORD = /^[A-Za-z][\w.-]{0,63}$/
+const SAFE_PARAM = /^[A-Za-z_][\w.[\]-]{0,79}$/
+const TOO_LONG =
+  /context[ _](length|window|size)|maximum (context|prompt|input)|prompt is too long|input is too long|too many (input )?tokens/i
+const POLICY = /content[ _-]?(policy|filter|management)|moderation|safety|flagged/i
+const OVERLOAD = /overload|no capacity|at capacity|insufficient_system_resource/i
+const NO_MONEY = /insufficient[ _](quota|balance|credit|fund)|billing/i
+
+/** The error object, wherever the provider put it. */
+function errorOf(body: Json | undefined): JsonObject {
+  const inner = Array.isArray(body) ? body[0] : body
+  if (typeof inner === 'string') return { message: inner }
+  if (!isObject(inner)) return {}
+  if (isObject(inner.error)) return inner.error
+  if (typeof inner.error === 'string') return { message: inner.error, code: inner.code, type: inner.type }
+  return inner
+}
+
+const word = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+
+/** 400 to 599, from an error inside a 200. */
+function statusIn(error: JsonObject): number | undefined {
+  for (const value of [error.code, error.status, error.status_code]) {
+    const status = typeof value === 'number' ? value : Number(word(value) || Number.NaN)
+    if (Number.isInteger(status) && status >= 400 && status <= 599) return status
+  }
+  return undefined
+}
+
+/** Types that tell a status where an error inside a 200 has no number. */
+const TYPED: readonly [RegExp, number][] = [
+  [/rate_limit|too_many_requests|resource_exhausted/i, 429],
+  [/authentication|invalid_api_key|unauthorized/i, 401],
+  [/permission|forbidden/i, 403],
+  [/not_found/i, 404],
+  [/overloaded/i, 529],
+  [/invalid_request|bad_?request|invalid_argument/i, 400],
+]
+
+function effectiveStatus(status: number, error: JsonObject, words: string): number {
+  if (status >= 400) return status
+  return statusIn(error) ?? TYPED.find(([pattern]) => pattern.test(words))?.[1] ?? 500
+}
+
+function faultCode(status: number, words: string, message: string): FaultCode {
+  const all = `${words} ${message}`
+  if (status === 413) return 'upstream_too_large'
+  if (status === 400 || status === 422) {
+    if (TOO_LONG.test(all)) return 'upstream_context'
+    return POLICY.test(all) ? 'upstream_policy' : 'upstream_rejected'
+  }
+  if (status === 401 || status === 402) return 'upstream_auth'
+  if (status === 403) return POLICY.test(all) ? 'upstream_policy' : 'upstream_auth'
+  if (status === 404) return 'upstream_missing'
+  if (status === 429) return NO_MONEY.test(all) ? 'upstream_auth' : OVERLOAD.test(words) ? 'upstream_overloaded' : 'upstream_limited'
+  if (status === 529 || OVERLOAD.test(all)) return 'upstream_overloaded'
+  return status < 500 && status !== 408 ? 'upstream_rejected' : 'upstream_error'
+}
+
+/**
+ * @param status the HTTP status, or 200 for an error inside a good reply.
+ * @param body what the provider sent, if it was JSON.
+ */
+export function decodeFault(status: number, body: Json | undefined): Fault {
+  const error = errorOf(body)
+  const words = `${word(error.type)} ${word(error.code)} ${word(error.status)}`
+  const effective = effectiveStatus(status, error, words)
+  const code = faultCode(effective, words, word(error.message))
+  const named = [error.code, error.type, error.status].find((value) => typeof value === 'string' && SAFE_WORD.test(value))
+  const metadata: JsonObject = { provider_code: (named as string | undefined) ?? String(effective) }
+  if (code !== 'upstream_rejected') return new Fault(code, { metadata })
+  const param = typeof error.param === 'string' && SAFE_PARAM.test(error.param) ? error.param : undefined
+  if (param === undefined) return new Fault(code, { metadata })
+  metadata.field = param
+  return new Fault(code, { message: `Provider rejected the request (${param})`, metadata })
+}

@@ -1,0 +1,33 @@
+/** The chat dialect: what callers speak and what OpenAI-compatible providers speak. */
+import type { ClientDialect, UpstreamDialect } from '../types.ts'
+import { check } from './check.ts'
+import { debugChunk } from './chunk.ts'
+import { decodeRequest } from './decode-request.ts'
+import { decodeResult } from './decode-result.ts'
+import { ChatStreamDecoder } from './decode-stream.ts'
+import { encodeRequest } from './encode-request.ts'
+import { encodeResult } from './encode-result.ts'
+import { ChatStreamEncoder } from './encode-stream.ts'
+import { decodeFault } from './fault.ts'
+import { chatPass } from './pass.ts'
+import { CLIENT_ID, UPSTREAM_ID } from './wire.ts'
+
+export const chatClient: ClientDialect = {
+  id: CLIENT_ID,
+  check,
+  decodeRequest,
+  open: () => '',
+  debug: debugChunk,
+  streamEncoder: (ctx) => new ChatStreamEncoder(ctx),
+  encodeResult,
+}
+
+export const openaiChat: UpstreamDialect = {
+  id: UPSTREAM_ID,
+  encodeRequest,
+  streamDecoder: () => new ChatStreamDecoder(),
+  decodeResult,
+  decodeFault,
+  auth: (key) => ['authorization', `Bearer ${key}`],
+  pass: chatPass,
+}

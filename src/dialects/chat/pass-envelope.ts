@@ -1,0 +1,120 @@
+/** The bytes that all chunks of one upstream stream begin with, learned from one of them, and what they become. */
+import type { JsonObject } from '../../core/json.ts'
+import { binary, utf8 } from '../../sse/frames.ts'
+import type { ReplyContext } from '../types.ts'
+import { Skeleton } from './pass-skeleton.ts'
+
+const TOOL_CALLS = '"tool_calls"'
+const ERROR = '"error":'
+const USAGE = '"usage":'
+const LF = 10
+/** Chunks in a row that may fit no skeleton before none is looked for any more. */
+const MAX_MISSES = 8
+
+/** Two ways in which serialisers write JSON; a third one is left to the slow path. */
+const STYLES = [
+  { choices: ',"choices":[', finish: '"finish_reason":"', usage: '"usage":{', noUsage: ',"usage":null' },
+  { choices: ', "choices": [', finish: '"finish_reason": "', usage: '"usage": {', noUsage: ', "usage": null' },
+] as const
+
+/** Quotes inside JSON strings are escaped, so none of these texts can stand in what the model said. */
+export class Envelope {
+  private readonly prefix: string
+  private readonly ours: string
+  private readonly style: (typeof STYLES)[number]
+  /** Bytes of a chunk that are not the model's words, about. */
+  private readonly bones: number
+  private skeleton: Skeleton | undefined
+  private misses = 0
+  /** Content bytes of the last batch that was rewritten. */
+  content = 0
+
+  private constructor(prefix: string, ours: string, style: (typeof STYLES)[number], bones: number) {
+    this.prefix = prefix
+    this.ours = ours
+    this.style = style
+    this.bones = bones
+  }
+
+  /**
+   * @param frame a whole frame, binary; its members before `choices` are the envelope.
+   * @param words characters of model text in it.
+   * @returns undefined where the frame is not written in a way that can be patched by text.
+   */
+  static learn(frame: string, words: number, ctx: ReplyContext): Envelope | undefined {
+    if (!frame.startsWith('data: {') || frame.indexOf('\n') !== frame.length - 2) return undefined
+    for (const style of STYLES) {
+      const at = frame.indexOf(style.choices)
+      if (at === -1) continue
+      const header = parseHeader(frame.slice(6, at))
+      if (!header) return undefined
+      const ours = `data: ${binary(JSON.stringify(ourHeader(header, ctx)).slice(0, -1))}`
+      return new Envelope(frame.slice(0, at), ours, style, frame.length - words)
+    }
+    return undefined
+  }
+
+  /**
+   * A batch of whole frames with our envelope, everything behind it as it came.
+   * @param calls false where frames with tool calls must be looked at one by one.
+   * @returns undefined if any frame is not a plain content chunk with the learned envelope.
+   */
+  rewrite(batch: string, calls: boolean): string | undefined {
+    const { skeleton } = this
+    if (skeleton && (calls || !skeleton.ofCalls)) {
+      const out = skeleton.rewrite(batch)
+      if (out !== undefined) {
+        this.misses = 0
+        this.content = skeleton.words
+        return out
+      }
+    }
+    const out = this.scan(batch, calls)
+    if (out !== undefined && this.misses < MAX_MISSES) {
+      this.misses++
+      const first = batch.slice(0, batch.indexOf('\n\n') + 2)
+      this.skeleton = Skeleton.learn(first, this.prefix, this.ours, this.style.noUsage) ?? skeleton
+    }
+    return out
+  }
+
+  /** As `rewrite`, by looking for what must not be in a content chunk. */
+  private scan(batch: string, calls: boolean): string | undefined {
+    const { prefix, ours, style } = this
+    if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR)) return undefined
+    if (!calls && batch.includes(TOOL_CALLS)) return undefined
+    let text = batch
+    if (batch.includes(USAGE)) {
+      if (batch.includes(style.usage)) return undefined
+      text = batch.replaceAll(style.noUsage, '')
+    }
+    let out = ''
+    let frames = 0
+    for (let at = 0; at < text.length; frames++) {
+      if (!text.startsWith(prefix, at)) return undefined
+      const end = text.indexOf('\n', at + prefix.length)
+      if (text.charCodeAt(end + 1) !== LF) return undefined
+      out += ours + text.slice(at + prefix.length, end + 2)
+      at = end + 2
+    }
+    this.content = Math.max(frames, batch.length - frames * this.bones)
+    return out
+  }
+}
+
+function parseHeader(text: string): JsonObject | undefined {
+  try {
+    const header = JSON.parse(`${utf8(text)}}`) as JsonObject
+    return typeof header.id === 'string' && !header.usage ? header : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Our id, model and provider in a chunk's members; `usage` is only ever ours, in the last chunk. */
+export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
+  const out: JsonObject = { ...chunk, id: ctx.id, object: 'chat.completion.chunk', model: ctx.model }
+  if (ctx.provider !== '') out.provider = ctx.provider
+  delete out.usage
+  return out
+}

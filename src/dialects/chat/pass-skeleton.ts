@@ -1,0 +1,82 @@
+/** What all chunks of one kind have around the model's words: compared in one go, without a scan. */
+
+const LF = 10
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** Members of a delta whose text is the model's words. */
+const WORDS = ['content', 'reasoning', 'reasoning_content', 'arguments']
+
+/** The index of the quote that ends a JSON string whose inside begins at `from`; -1 if there is none. */
+function endOfString(text: string, from: number): number {
+  for (let i = from; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit === BACKSLASH) i++
+    else if (unit === QUOTE) return i
+  }
+  return -1
+}
+
+export class Skeleton {
+  /** True for fragments of a call's arguments. */
+  readonly ofCalls: boolean
+  private readonly before: string
+  private readonly after: string
+  private readonly ourBefore: string
+  private readonly ourAfter: string
+  /** Bytes of the model's words in the last batch. */
+  words = 0
+
+  private constructor(parts: { before: string; after: string; ourBefore: string; ourAfter: string; ofCalls: boolean }) {
+    this.ofCalls = parts.ofCalls
+    this.before = parts.before
+    this.after = parts.after
+    this.ourBefore = parts.ourBefore
+    this.ourAfter = parts.ourAfter
+  }
+
+  /**
+   * @param frame one frame that is known to be a plain content chunk.
+   * @param prefix its head, and `ours` what becomes of it.
+   * @param noUsage the text of an empty usage, which is left out.
+   */
+  static learn(frame: string, prefix: string, ours: string, noUsage: string): Skeleton | undefined {
+    const colon = noUsage.startsWith(', ') ? '": "' : '":"'
+    for (const name of WORDS) {
+      const marker = `"${name}${colon}`
+      const at = frame.indexOf(marker, prefix.length)
+      if (at === -1) continue
+      const from = at + marker.length
+      const end = endOfString(frame, from)
+      if (end === -1) return undefined
+      const after = frame.slice(end)
+      return new Skeleton({
+        before: frame.slice(0, from),
+        after,
+        ourBefore: ours + frame.slice(prefix.length, from),
+        ourAfter: after.replace(noUsage, ''),
+        ofCalls: name === 'arguments',
+      })
+    }
+    return undefined
+  }
+
+  /** The batch with our envelope; undefined if any of its frames has other bones. */
+  rewrite(batch: string): string | undefined {
+    const { before, after, ourBefore, ourAfter } = this
+    let out = ''
+    let words = 0
+    for (let at = 0; at < batch.length; ) {
+      if (!batch.startsWith(before, at)) return undefined
+      const from = at + before.length
+      const end = batch.indexOf('\n', from)
+      const to = end + 2 - after.length
+      if (to < from || batch.charCodeAt(end + 1) !== LF || !batch.startsWith(after, to)) return undefined
+      out += ourBefore + batch.slice(from, to) + ourAfter
+      words += to - from
+      at = end + 2
+    }
+    this.words = words
+    return out
+  }
+}

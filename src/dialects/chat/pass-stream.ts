@@ -1,0 +1,231 @@
+/** The pass lane of a chat stream: content chunks keep their bytes, everything else is read and written anew. */
+import type { EndReason } from '../../canon/events.ts'
+import type { Usage } from '../../canon/usage.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
+import type { Final, PassStream, ReplyContext } from '../types.ts'
+import { chunkHead, closingChunks } from './chunk.ts'
+import { choiceFault, faultIn } from './decode-stream.ts'
+import { unify } from './end-reason.ts'
+import { Envelope, ourHeader } from './pass-envelope.ts'
+import { ToolCalls } from './tool-calls.ts'
+import { decodeUsage } from './usage.ts'
+
+/** Fragments of calls that must be in order before further ones are trusted unread. */
+const TRUSTED_FRAGMENTS = 2
+/** Frames that may fail to teach an envelope before the stream is taken frame by frame for good. */
+const MAX_LESSONS = 4
+
+const filled = (value: unknown): boolean =>
+  typeof value === 'string' || Array.isArray(value) ? value.length > 0 : value !== null && value !== undefined
+
+/** True where a delta says more than its role. */
+function speaks(delta: JsonObject): boolean {
+  for (const key in delta) if (key !== 'role' && filled(delta[key])) return true
+  return false
+}
+
+/** Pure ASCII, so that it is the same text in every encoding. */
+const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+export class ChatPassStream implements PassStream {
+  usage?: Usage
+  end?: { reason: EndReason; raw?: string }
+  fault?: Fault
+  committed = false
+  relayed = 0
+  private readonly ctx: ReplyContext
+  private readonly splitter = new FrameSplitter()
+  private readonly calls = new ToolCalls()
+  private envelope: Envelope | undefined
+  private lessons = 0
+  private fragments = 0
+  /** True once a fragment had to be put right: then all of them are read. */
+  private tidying = false
+  /** A chunk that only told the role, until content follows. */
+  private held = ''
+  private roleSent = false
+  private created: number | undefined
+  private frames = 0
+  private done = false
+  /** Members of the finishing choice that are not ours, such as its log probabilities. */
+  private rest = ''
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+  }
+
+  feed(chunk: Buffer): string {
+    if (this.done) return ''
+    let batch: string
+    try {
+      batch = this.splitter.push(chunk)
+    } catch (cause) {
+      return this.fail(new Fault('upstream_garbled', { cause }))
+    }
+    if (batch === '') return ''
+    if (this.committed && this.envelope) {
+      const out = this.envelope.rewrite(batch, this.fragments >= TRUSTED_FRAGMENTS && !this.tidying)
+      if (out !== undefined) {
+        this.relayed += this.envelope.content
+        return out
+      }
+    }
+    return this.byFrame(batch)
+  }
+
+  close(): string {
+    const out = this.done ? '' : this.byFrame(this.splitter.close())
+    if (this.fault === undefined && this.end === undefined) {
+      if (this.done && this.frames > 0) this.end = { reason: unify('stop', this.calls.slots.length > 0) }
+      else this.fault = new Fault(this.frames > 0 ? 'upstream_cut' : 'upstream_empty')
+    }
+    this.done = true
+    return out
+  }
+
+  finish(final: Final): string {
+    const delta = this.roleSent ? '{"content":""}' : '{"role":"assistant","content":""}'
+    return ascii(closingChunks(this.ctx, final, chunkHead(this.ctx, this.created ?? this.ctx.created), { delta, rest: this.rest }))
+  }
+
+  private fail(fault: Fault): string {
+    this.done = true
+    this.fault = fault
+    return ''
+  }
+
+  private byFrame(batch: string): string {
+    let out = ''
+    for (let at = 0; at < batch.length && !this.done; ) {
+      const end = batch.indexOf('\n\n', at) + 2
+      out += this.frame(batch.slice(at, end))
+      at = end
+    }
+    return out
+  }
+
+  private frame(frame: string): string {
+    const data = frameData(frame)
+    if (data === undefined || data === '') return ''
+    if (data === '[DONE]') {
+      this.done = true
+      return ''
+    }
+    let chunk: unknown
+    try {
+      chunk = JSON.parse(utf8(data))
+    } catch {
+      return this.fail(new Fault('upstream_garbled'))
+    }
+    if (!isObject(chunk)) return this.fail(new Fault('upstream_garbled'))
+    return this.chunk(chunk, frame)
+  }
+
+  private chunk(chunk: JsonObject, frame: string): string {
+    const fault = faultIn(chunk)
+    if (fault) return this.fail(fault)
+    this.frames++
+    if (typeof chunk.created === 'number') this.created ??= chunk.created
+    if (chunk.usage) this.usage = decodeUsage(chunk.usage) ?? this.usage
+    const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
+    if (!isObject(choice)) return ''
+    const delta = isObject(choice.delta) ? choice.delta : {}
+    let edited = this.tidy(delta, choice)
+    const reason = choice.finish_reason
+    const over = typeof reason === 'string' && reason !== ''
+    if (over || isObject(choice.error)) edited = true
+    let out = ''
+    if (speaks(delta)) out = this.content(chunk, choice, delta, { frame, edited })
+    else if (over) this.keepRest(choice)
+    else if (delta.role === 'assistant' && !this.roleSent && this.held === '') this.held = this.written(chunk)
+    else if (filled(choice.logprobs)) out = this.content(chunk, choice, delta, { frame, edited })
+    if ((over && unify(reason, false) === 'error') || isObject(choice.error)) this.fail(choiceFault({ ...choice, finish_reason: reason }))
+    else if (over) this.end = { reason: unify(reason, this.calls.slots.length > 0), raw: reason }
+    return out
+  }
+
+  /** Puts right what clients trip over, in place; true if anything changed. */
+  private tidy(delta: JsonObject, choice: JsonObject): boolean {
+    let changed = false
+    if (Array.isArray(delta.tool_calls)) {
+      for (const fragment of delta.tool_calls) if (isObject(fragment) && this.tidyCall(fragment)) changed = true
+      this.fragments += delta.tool_calls.length
+      if (changed) this.tidying = true
+    }
+    if (choice.finish_reason === '') choice.finish_reason = null
+    return changed
+  }
+
+  /** A fragment has an index always; id, type and name only the first time. */
+  private tidyCall(fragment: JsonObject): boolean {
+    const { slot, fresh } = this.calls.resolve(fragment)
+    const spec = isObject(fragment.function) ? fragment.function : undefined
+    let changed = fragment.index !== slot.index
+    fragment.index = slot.index
+    if (fresh) {
+      if (fragment.id !== slot.id || fragment.type !== 'function') changed = true
+      fragment.id = slot.id
+      fragment.type = 'function'
+      return changed
+    }
+    if (fragment.id !== undefined || fragment.type !== undefined) changed = true
+    delete fragment.id
+    delete fragment.type
+    if (spec?.name !== undefined) {
+      changed = true
+      delete spec.name
+    }
+    return changed
+  }
+
+  private content(chunk: JsonObject, choice: JsonObject, delta: JsonObject, how: { frame: string; edited: boolean }): string {
+    let { edited } = how
+    let out = ''
+    if (!this.roleSent) {
+      out = this.held
+      if (out === '' && delta.role !== 'assistant') {
+        choice.delta = { role: 'assistant', ...delta }
+        edited = true
+      }
+      this.roleSent = true
+      this.held = ''
+    }
+    if (edited) {
+      // The finish is told by our own chunk; what came with it must not be lost.
+      choice.finish_reason = null
+      delete choice.native_finish_reason
+      delete choice.error
+    }
+    const text = edited ? this.written(chunk) : this.patched(chunk, delta, how.frame)
+    this.committed = true
+    this.relayed += this.envelope && !edited ? this.envelope.content : binary(JSON.stringify(delta)).length
+    return out + text
+  }
+
+  /** The frame's own bytes behind our envelope, if it can be learned; else written anew. */
+  private patched(chunk: JsonObject, delta: JsonObject, frame: string): string {
+    const known = this.envelope?.rewrite(frame, true)
+    if (known !== undefined) return known
+    if (this.lessons >= MAX_LESSONS) return this.written(chunk)
+    const words = typeof delta.content === 'string' ? binary(JSON.stringify(delta.content)).length - 2 : 0
+    this.envelope = Envelope.learn(frame, words, this.ctx)
+    const out = this.envelope?.rewrite(frame, true)
+    if (out !== undefined) return out
+    this.lessons++
+    this.envelope = undefined
+    return this.written(chunk)
+  }
+
+  private written(chunk: JsonObject): string {
+    return `data: ${binary(JSON.stringify(ourHeader(chunk, this.ctx)))}\n\n`
+  }
+
+  private keepRest(choice: JsonObject): void {
+    for (const key of Object.keys(choice)) {
+      if (key === 'index' || key === 'delta' || key === 'finish_reason' || key === 'native_finish_reason' || key === 'error') continue
+      this.rest += `,${JSON.stringify(key)}:${JSON.stringify(choice[key])}`
+    }
+  }
+}

@@ -1,0 +1,73 @@
+/** Chat to an OpenAI-compatible provider without the canonical form: bodies travel with a short list of patches. */
+import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+import { Fault, faultBody } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
+import { hidesReasoning, messagesOf } from './decode-request.ts'
+import { firstChoice } from './decode-result.ts'
+import { choiceFault } from './decode-stream.ts'
+import { PATH } from './encode-request.ts'
+import { envelope } from './encode-result.ts'
+import { unify } from './end-reason.ts'
+import { ChatPassStream } from './pass-stream.ts'
+import { shapeRequest } from './shape-request.ts'
+import { decodeUsage } from './usage.ts'
+import { CLIENT_ID, OWN_KEYS } from './wire.ts'
+
+function passRequest(body: JsonObject, target: Target): Encoded {
+  const dropped: string[] = []
+  const copy: JsonObject = {}
+  for (const key of Object.keys(body)) if (!GATEWAY_KEYS.has(key) && (!OWN_KEYS.has(key) || key === 'stream_options')) copy[key] = body[key]
+  if (body.include_reasoning !== undefined) copy.include_reasoning = body.include_reasoning
+  if (copy.prompt !== undefined) {
+    copy.messages = messagesOf(body)
+    delete copy.prompt
+  }
+  shapeRequest(copy, target, dropped)
+  return { path: PATH, body: copy, dropped }
+}
+
+/** Members of an upstream's reply that are written anew. */
+const REWRITTEN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'provider', 'choices', 'usage'])
+
+function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
+  const choice = firstChoice(body)
+  if (choice instanceof Fault) return { fault: choice, finish: (final) => faultText(ctx, final) }
+  const message = choice.message as JsonObject
+  const usage = decodeUsage(body.usage)
+  const raw = typeof choice.finish_reason === 'string' && choice.finish_reason !== '' ? choice.finish_reason : undefined
+  const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
+  const reason = unify(raw ?? 'stop', hasCalls)
+  const fault = reason === 'error' || isObject(choice.error) ? choiceFault(choice) : undefined
+  const end = raw === undefined ? { reason } : { reason, raw }
+  const finish = (final: Final): string => {
+    choice.finish_reason = final.fault ? 'error' : final.end.reason
+    choice.native_finish_reason = final.end.raw ?? (final.fault ? null : final.end.reason)
+    if (final.fault) choice.error = faultBody(final.fault).error
+    let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
+    for (const key of Object.keys(body)) {
+      const ours = REWRITTEN.has(key) || key === `${ctx.brand}_metadata` || (key === 'service_tier' && final.serviceTier !== undefined)
+      if (!ours && body[key] !== undefined) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
+    }
+    const created = typeof body.created === 'number' ? body.created : ctx.created
+    return envelope(ctx, final, { created, choices: JSON.stringify([choice]), members })
+  }
+  return { ...(usage ? { usage } : {}), end, ...(fault ? { fault } : {}), finish }
+}
+
+/** A reply that could not be read has nothing to patch. */
+function faultText(ctx: ReplyContext, final: Final): string {
+  const error = faultBody(final.fault ?? new Fault('upstream_garbled')).error
+  const message = { role: 'assistant', content: null }
+  const choices = JSON.stringify([{ index: 0, message, finish_reason: 'error', native_finish_reason: null, error }])
+  return envelope(ctx, final, { created: ctx.created, choices, members: ',"system_fingerprint":null' })
+}
+
+export const chatPass: PassWire = {
+  client: CLIENT_ID,
+  // Reasoning that the caller asked not to see is left out only where the reply is written anew.
+  admits: (body) => !hidesReasoning(body),
+  request: passRequest,
+  result: passResult,
+  stream: (ctx) => new ChatPassStream(ctx),
+}

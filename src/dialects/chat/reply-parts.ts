@@ -1,0 +1,59 @@
+/** Parts of a reply that streams and whole replies write alike. */
+import type { Opaque } from '../../canon/request.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { OPAQUE } from './wire.ts'
+
+const asText = (value: Json | undefined, fallback: string): string =>
+  typeof value === 'string' ? value : value === undefined || value === null ? fallback : JSON.stringify(value)
+
+/**
+ * A `reasoning.server_tool_call` detail of a tool that the gateway ran.
+ * @param of its output item; `call` in its data, where present, tells what was asked and what the model was told.
+ */
+export function serverDetail(of: Opaque, index: number): JsonObject {
+  const told = isObject(of.data.call) ? of.data.call : of.data
+  const detail: JsonObject = {
+    type: 'reasoning.server_tool_call',
+    tool_name: asText(told.tool_name, of.type),
+    arguments: asText(told.arguments, '{}'),
+    result: asText(told.result, '{}'),
+  }
+  if (typeof told.tool_call_id === 'string') detail.tool_call_id = told.tool_call_id
+  if (typeof of.data.id === 'string') detail.id = of.data.id
+  detail.index = index
+  return detail
+}
+
+/** A signature, as a detail that adds to the one of the same index. */
+export function noteDetail(data: JsonObject, block: { format: string | undefined; index: number }): JsonObject {
+  const detail: JsonObject = { type: 'reasoning.text', signature: data.signature }
+  const format = data.format ?? block.format
+  if (format !== undefined) detail.format = format
+  detail.index = block.index
+  return detail
+}
+
+/** Sealed reasoning, under the name that either wire gives it. */
+export function sealedDetail(data: JsonObject, format: string | undefined, index: number): JsonObject {
+  const detail: JsonObject = { type: 'reasoning.encrypted', data: data.data ?? data.encrypted_content ?? data.sealed ?? '' }
+  if (typeof data.id === 'string') detail.id = data.id
+  const known = data.format ?? format
+  if (known !== undefined) detail.format = known
+  detail.index = index
+  return detail
+}
+
+/** An image answer as an entry of `images`; undefined where it is none. */
+export function imageOf(of: Opaque): JsonObject | undefined {
+  const { data } = of
+  if (isObject(data.image_url)) return data
+  const url = data.url ?? data.image_url
+  if (typeof url === 'string') return { type: 'image_url', image_url: { url } }
+  if (typeof data.result === 'string') return { type: 'image_url', image_url: { url: `data:image/png;base64,${data.result}` } }
+  return undefined
+}
+
+/** An audio answer as `audio`; undefined where it is none. */
+export function audioOf(of: Opaque): JsonObject | undefined {
+  return of.type === OPAQUE.audio ? of.data : undefined
+}

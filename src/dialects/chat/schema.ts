@@ -1,0 +1,105 @@
+/** The request of `POST /v1/chat/completions` (contract section 2.1). What it does not name is tolerated and kept. */
+import { Type } from 'typebox'
+import { gatewayProperties } from '../../canon/gateway-schema.ts'
+import { checker } from '../../core/check.ts'
+
+type Field = Parameters<typeof Type.Optional>[0]
+const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+const number = (minimum: number, maximum: number) => nullable(Type.Number({ minimum, maximum }))
+
+export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+
+const effort = () => nullable(Type.Enum([...EFFORTS]))
+const tokens = () => nullable(Type.Integer({ minimum: 1 }))
+
+/** Deep rules of messages depend on the role: `check-messages.ts` walks them. */
+const message = Type.Object({
+  role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool']),
+  content: nullable(Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }))])),
+  name: nullable(Type.String()),
+  tool_call_id: nullable(Type.String()),
+  tool_calls: nullable(Type.Array(Type.Object({ id: Type.String(), type: Type.Optional(Type.String()) }))),
+  refusal: nullable(Type.String()),
+  reasoning: nullable(Type.String()),
+  reasoning_content: nullable(Type.String()),
+  reasoning_details: nullable(Type.Array(Type.Object({ type: Type.String() }))),
+  annotations: nullable(Type.Array(Type.Object({}))),
+  images: nullable(Type.Array(Type.Object({}))),
+  audio: nullable(Type.Object({})),
+})
+
+const tool = Type.Object({
+  type: Type.String({ minLength: 1 }),
+  function: Type.Optional(
+    Type.Object({
+      name: Type.String({ minLength: 1, maxLength: 64 }),
+      description: nullable(Type.String()),
+      parameters: nullable(Type.Object({})),
+      strict: nullable(Type.Boolean()),
+    }),
+  ),
+  parameters: nullable(Type.Object({})),
+})
+
+const toolChoice = Type.Union([
+  Type.Enum(['none', 'auto', 'required']),
+  Type.Object({ type: Type.String({ minLength: 1 }), function: Type.Optional(Type.Object({ name: Type.String({ minLength: 1 }) })) }),
+])
+
+const responseFormat = Type.Union([
+  Type.Object({ type: Type.Enum(['text', 'json_object', 'python']) }),
+  Type.Object({
+    type: Type.Literal('json_schema'),
+    json_schema: Type.Object({
+      name: Type.String({ minLength: 1, maxLength: 64 }),
+      description: nullable(Type.String()),
+      schema: nullable(Type.Object({})),
+      strict: nullable(Type.Boolean()),
+    }),
+  }),
+  Type.Object({ type: Type.Literal('grammar'), grammar: Type.String() }),
+])
+
+export const chatRequest = Type.Object({
+  ...gatewayProperties,
+  messages: Type.Optional(Type.Array(message, { minItems: 1 })),
+  prompt: Type.Optional(Type.String({ minLength: 1 })),
+  stream: nullable(Type.Boolean()),
+  stream_options: nullable(Type.Object({})),
+  usage: nullable(Type.Object({})),
+  temperature: number(0, 2),
+  top_p: number(0, 1),
+  top_k: nullable(Type.Integer({ minimum: 0 })),
+  min_p: number(0, 1),
+  top_a: number(0, 1),
+  frequency_penalty: number(-2, 2),
+  presence_penalty: number(-2, 2),
+  repetition_penalty: number(0, 2),
+  seed: nullable(Type.Integer()),
+  n: nullable(Type.Integer({ minimum: 1 })),
+  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
+  logit_bias: nullable(Type.Record(Type.String(), Type.Number({ minimum: -100, maximum: 100 }))),
+  logprobs: nullable(Type.Boolean()),
+  top_logprobs: nullable(Type.Integer({ minimum: 0, maximum: 20 })),
+  max_tokens: tokens(),
+  max_completion_tokens: tokens(),
+  tools: nullable(Type.Array(tool)),
+  tool_choice: nullable(toolChoice),
+  parallel_tool_calls: nullable(Type.Boolean()),
+  response_format: nullable(responseFormat),
+  reasoning: nullable(
+    Type.Object({
+      effort: effort(),
+      max_tokens: tokens(),
+      exclude: nullable(Type.Boolean()),
+      enabled: nullable(Type.Boolean()),
+      summary: nullable(Type.Enum(['auto', 'concise', 'detailed'])),
+    }),
+  ),
+  reasoning_effort: effort(),
+  include_reasoning: nullable(Type.Boolean()),
+  verbosity: nullable(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])),
+})
+
+/** @throws Fault 400 naming the first wrong field. */
+export const checkShape = checker(chatRequest)

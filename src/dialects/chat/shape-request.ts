@@ -1,0 +1,155 @@
+/** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
+import { createHash } from 'node:crypto'
+import type { Reasoning } from '../../canon/request.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Target } from '../types.ts'
+import { askedCap, askedReasoning } from './decode-request.ts'
+import { EFFORTS } from './schema.ts'
+import { SAMPLING } from './wire.ts'
+
+/** Parameters that an endpoint may lack; some have two canonical names. */
+const STRIPPABLE: readonly (readonly [field: string, ...names: string[]])[] = [
+  ...SAMPLING.map(([field]) => [field, field] as const),
+  ['stop', 'stop'],
+  ['tools', 'tools'],
+  ['tool_choice', 'tool_choice'],
+  ['response_format', 'response_format', 'structured_outputs'],
+  ['verbosity', 'verbosity'],
+  ['web_search_options', 'web_search_options'],
+]
+
+function strip(body: JsonObject, target: Target, dropped: string[]): void {
+  if (!Array.isArray(body.tools) || body.tools.length === 0) {
+    // Providers refuse an empty list, and settings of tools without any.
+    delete body.tools
+    delete body.tool_choice
+    delete body.parallel_tool_calls
+  }
+  for (const [field, ...names] of STRIPPABLE) {
+    if (body[field] === undefined) continue
+    if (body[field] === null) delete body[field]
+    else if (target.supported && !names.some((name) => target.supported?.has(name))) {
+      delete body[field]
+      dropped.push(field)
+    }
+  }
+  if (body.tools === undefined) {
+    delete body.tool_choice
+    delete body.parallel_tool_calls
+  }
+}
+
+/** A hold was computed for `outputCap`, so that one is sent even where the endpoint lists no such parameter. */
+function setCap(body: JsonObject, target: Target, dropped: string[]): void {
+  const asked = askedCap(body)
+  delete body.max_tokens
+  delete body.max_completion_tokens
+  const cap = target.outputCap === undefined ? asked : Math.min(asked ?? target.outputCap, target.outputCap)
+  if (cap === undefined) return
+  const { supported } = target
+  if (target.outputCap === undefined && supported && !supported.has('max_tokens') && !supported.has('max_completion_tokens'))
+    dropped.push('max_tokens')
+  else body[target.quirks.max_tokens_field === 'max_completion_tokens' ? 'max_completion_tokens' : 'max_tokens'] = cap
+}
+
+/** Shares of the output that each effort stands for (contract section 1.1). */
+const SHARES: readonly [effort: string, share: number][] = [
+  ['minimal', 0.1],
+  ['low', 0.2],
+  ['medium', 0.5],
+  ['high', 0.8],
+  ['xhigh', 0.95],
+]
+
+/** The effort whose share of the output cap comes nearest to a budget of reasoning tokens. */
+function effortOfBudget(budget: number, cap: number | undefined): string {
+  if (cap === undefined || cap <= 0) return 'medium'
+  let best = SHARES[0]
+  for (const each of SHARES) if (Math.abs(each[1] - budget / cap) < Math.abs(best[1] - budget / cap)) best = each
+  return best[0]
+}
+
+/** The nearest effort that the endpoint lists in `quirks.efforts`; the lower one where two are as near. */
+function nearestEffort(effort: string, quirks: JsonObject): string {
+  const offered = Array.isArray(quirks.efforts) ? quirks.efforts.filter((name) => typeof name === 'string') : undefined
+  if (!offered || offered.length === 0 || offered.includes(effort)) return effort
+  const rank = (name: unknown): number => (EFFORTS as readonly unknown[]).indexOf(name)
+  const wanted = rank(effort)
+  const known = offered.filter((name) => rank(name) !== -1).sort((a, b) => rank(a) - rank(b))
+  let best = known[0] ?? effort
+  for (const name of known) if (Math.abs(rank(name) - wanted) < Math.abs(rank(best) - wanted)) best = name
+  return best
+}
+
+function reasoningObject(asked: Reasoning, quirks: JsonObject): JsonObject {
+  const out: JsonObject = {}
+  if (asked.effort !== undefined) out.effort = nearestEffort(asked.effort, quirks)
+  if (asked.maxTokens !== undefined) out.max_tokens = asked.maxTokens
+  if (asked.enabled !== undefined) out.enabled = asked.enabled
+  if (asked.summary !== undefined) out.summary = asked.summary
+  return out
+}
+
+/** `exclude` never goes upstream: the gateway itself leaves reasoning out of the reply. */
+function setReasoning(body: JsonObject, target: Target, dropped: string[]): void {
+  const asked = askedReasoning(body)
+  delete body.reasoning
+  delete body.reasoning_effort
+  if (!asked || (asked.effort ?? asked.maxTokens ?? asked.enabled ?? asked.summary) === undefined) return
+  const { supported, quirks } = target
+  if (supported && !supported.has('reasoning') && !supported.has('reasoning_effort')) {
+    dropped.push('reasoning')
+    return
+  }
+  if (quirks.reasoning === 'object') {
+    body.reasoning = reasoningObject(asked, quirks)
+    return
+  }
+  if (asked.summary !== undefined) dropped.push('reasoning.summary')
+  let { effort } = asked
+  if (effort === undefined && asked.enabled === false) effort = 'none'
+  else if (effort === undefined && asked.maxTokens !== undefined) {
+    effort = effortOfBudget(asked.maxTokens, askedCap(body))
+    dropped.push('reasoning.max_tokens')
+  } else if (effort === undefined && asked.enabled === true) effort = 'medium'
+  if (effort !== undefined) body.reasoning_effort = nearestEffort(effort, quirks)
+}
+
+function setUser(body: JsonObject, target: Target): void {
+  for (const field of ['user', 'safety_identifier']) {
+    const value = body[field]
+    if (typeof value !== 'string' || target.user === 'drop') delete body[field]
+    else if (target.user === 'hash') body[field] = createHash('sha256').update(value).digest('hex')
+  }
+}
+
+/**
+ * Changes a chat body, which must be the caller's to change, into what goes to the target.
+ * `include_reasoning` may still be in it; what the endpoint cannot take is named in `dropped`.
+ */
+export function shapeRequest(body: JsonObject, target: Target, dropped: string[]): void {
+  body.model = target.model
+  setReasoning(body, target, dropped)
+  delete body.include_reasoning
+  setCap(body, target, dropped)
+  strip(body, target, dropped)
+  setUser(body, target)
+  if (body.store !== undefined) body.store = false
+  if (body.n !== undefined) delete body.n
+  if (body.service_tier === 'fast') body.service_tier = 'priority'
+  else if (body.service_tier === null) delete body.service_tier
+  if (target.stream) {
+    body.stream = true
+    body.stream_options = isObject(body.stream_options) ? { ...body.stream_options, include_usage: true } : { include_usage: true }
+  } else {
+    delete body.stream
+    delete body.stream_options
+  }
+  if (Array.isArray(target.quirks.drop)) {
+    for (const name of target.quirks.drop) {
+      if (typeof name !== 'string' || body[name] === undefined) continue
+      delete body[name]
+      if (name !== 'stream_options') dropped.push(name)
+    }
+  }
+}

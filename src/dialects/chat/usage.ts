@@ -1,0 +1,64 @@
+/** Token usage, both ways (contract section 2.2). */
+import { count, type Usage } from '../../canon/usage.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { usd } from '../../core/money.ts'
+import type { Final } from '../types.ts'
+
+/**
+ * Counts that a provider left out of `completion_tokens` or `prompt_tokens` although `total_tokens` holds them.
+ * Some report reasoning, or the cached part of the prompt, beside the two instead of inside.
+ */
+function addMissing(usage: Usage, total: number): void {
+  const missing = total - usage.input - usage.output
+  const aside = usage.cached + usage.cacheWrite
+  if (missing > 0 && aside > 0 && missing === aside) usage.input += aside
+  else if (missing > 0) {
+    usage.output += missing
+    if (usage.reasoning < missing) usage.reasoning = missing
+  } else if (total === 0 && usage.reasoning > usage.output) usage.output += usage.reasoning
+}
+
+/** The provider's usage object as normalised counts; undefined where it holds none. */
+export function decodeUsage(raw: unknown): Usage | undefined {
+  if (!isObject(raw)) return undefined
+  const sent = raw.prompt_tokens ?? raw.input_tokens
+  const made = raw.completion_tokens ?? raw.output_tokens
+  if (typeof sent !== 'number' && typeof made !== 'number') return undefined
+  const into = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {}
+  const out = isObject(raw.completion_tokens_details) ? raw.completion_tokens_details : {}
+  const usage: Usage = {
+    input: count(sent),
+    output: count(made),
+    cached: count(into.cached_tokens ?? raw.prompt_cache_hit_tokens ?? raw.cached_tokens),
+    cacheWrite: count(into.cache_write_tokens ?? into.cache_creation_tokens),
+    reasoning: count(out.reasoning_tokens ?? raw.reasoning_tokens),
+    audioInput: count(into.audio_tokens),
+    audioOutput: count(out.audio_tokens),
+    imageOutput: count(out.image_tokens),
+  }
+  addMissing(usage, count(raw.total_tokens))
+  usage.cached = Math.min(usage.cached, usage.input)
+  usage.cacheWrite = Math.min(usage.cacheWrite, usage.input - usage.cached)
+  usage.reasoning = Math.min(usage.reasoning, usage.output)
+  return usage
+}
+
+/** The `usage` of a reply as JSON text: what the ledger charged, never what the upstream said. */
+export function usageText(final: Final): string {
+  const { usage } = final
+  const tools = final.serverTools
+    ? `,"server_tool_use_details":{"tool_calls_requested":${final.serverTools.requested},"tool_calls_executed":${final.serverTools.executed}}`
+    : ''
+  return (
+    `{"prompt_tokens":${usage.input},"completion_tokens":${usage.output},"total_tokens":${usage.input + usage.output},` +
+    `"prompt_tokens_details":{"cached_tokens":${usage.cached},"cache_write_tokens":${usage.cacheWrite},"audio_tokens":${usage.audioInput},"video_tokens":0},` +
+    `"completion_tokens_details":{"reasoning_tokens":${usage.reasoning},"audio_tokens":${usage.audioOutput},"image_tokens":${usage.imageOutput}},` +
+    `"cost":${usd(final.cost)},"cost_details":{"upstream_inference_cost":${usd(final.inputCost + final.outputCost)},` +
+    `"upstream_inference_prompt_cost":${usd(final.inputCost)},"upstream_inference_completions_cost":${usd(final.outputCost)}},"is_byok":false${tools}}`
+  )
+}
+
+/** As `usageText`, parsed. */
+export function encodeUsage(final: Final): JsonObject {
+  return JSON.parse(usageText(final)) as JsonObject
+}

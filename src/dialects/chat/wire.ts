@@ -1,0 +1,44 @@
+/** Names that both halves of the dialect share. */
+
+/** What opaque values of this wire are marked with, by the client and the upstream half alike. */
+export const WIRE = 'chat'
+
+export const CLIENT_ID = 'chat'
+export const UPSTREAM_ID = 'openai-chat'
+
+/** Types of opaque values that the wire knows how to put back. */
+export const OPAQUE = {
+  /** An entry of `reasoning_details` that is no reasoning of the model. */
+  detail: 'reasoning_detail',
+  /** A field of a message or delta that the canon has no word for. */
+  field: 'field',
+  image: 'image',
+  audio: 'audio',
+} as const
+
+/** Sampling fields that are a plain value on both sides: wire name, canonical name. */
+export const SAMPLING = [
+  ['temperature', 'temperature'],
+  ['top_p', 'topP'],
+  ['top_k', 'topK'],
+  ['min_p', 'minP'],
+  ['top_a', 'topA'],
+  ['frequency_penalty', 'frequencyPenalty'],
+  ['presence_penalty', 'presencePenalty'],
+  ['repetition_penalty', 'repetitionPenalty'],
+  ['seed', 'seed'],
+  ['logprobs', 'logprobs'],
+  ['top_logprobs', 'topLogprobs'],
+  ['logit_bias', 'logitBias'],
+  ['parallel_tool_calls', 'parallelToolCalls'],
+] as const
+
+/** Body fields that have no effect upstream, or that this gateway sets itself. */
+export const OWN_KEYS: ReadonlySet<string> = new Set([
+  'usage',
+  'metadata',
+  'prompt_cache_options',
+  'include_reasoning',
+  'stream',
+  'stream_options',
+])

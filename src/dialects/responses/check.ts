@@ -1,0 +1,65 @@
+/** Everything a Responses body must hold before anybody reads it. */
+import { checkGatewayRules } from '../../canon/gateway-schema.ts'
+import { badField } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { checkBody, checkFunctionTool, checkNamedChoice, checkServerTool, ITEM_CHECKS, PART_CHECKS } from './schema.ts'
+
+/** `type` of an input item; an item with only a role is an easy message. */
+export function itemType(item: JsonObject): string | undefined {
+  if (typeof item.type === 'string') return item.type
+  return item.type === undefined && item.role !== undefined ? 'message' : undefined
+}
+
+function checkParts(parts: Json | undefined, path: string): void {
+  if (!Array.isArray(parts)) return
+  for (const [index, part] of parts.entries()) {
+    if (isObject(part) && typeof part.type === 'string') PART_CHECKS.get(part.type)?.(part, `${path}[${index}]`)
+  }
+}
+
+function checkItems(items: Json[]): void {
+  let ids: Set<string> | undefined
+  for (const [index, item] of items.entries()) {
+    if (!isObject(item)) continue
+    const path = `input[${index}]`
+    const type = itemType(item)
+    if (type === undefined) throw badField(`${path}.type`, 'expected the type of an input item, or a message with a role')
+    ITEM_CHECKS.get(type)?.(item, path)
+    if (type === 'message') checkParts(item.content, `${path}.content`)
+    else if (type === 'function_call_output') checkParts(item.output, `${path}.output`)
+    else if (type === 'item_reference') {
+      ids ??= new Set(
+        items.flatMap((each) => (isObject(each) && each.type !== 'item_reference' && typeof each.id === 'string' ? [each.id] : [])),
+      )
+      if (!ids.has(String(item.id))) throw badField(`${path}.id`, 'nothing is stored here: the item itself must be in the same input')
+    }
+  }
+}
+
+function checkTools(body: JsonObject): void {
+  if (Array.isArray(body.tools)) {
+    for (const [index, tool] of body.tools.entries()) {
+      if (!isObject(tool)) continue
+      if (tool.type === 'function') checkFunctionTool(tool, `tools[${index}]`)
+      else if (String(tool.type).includes(':')) checkServerTool(tool, `tools[${index}]`)
+    }
+  }
+  if (isObject(body.tool_choice) && body.tool_choice.type === 'function') checkNamedChoice(body.tool_choice, 'tool_choice')
+}
+
+/** The service keeps nothing between requests, so whatever needs a stored response is refused. */
+function checkStateless(body: JsonObject): void {
+  if (body.store === true) throw badField('store', 'only false is supported: responses are not stored')
+  if (body.background === true) throw badField('background', 'only false is supported')
+  if (body.previous_response_id !== undefined && body.previous_response_id !== null)
+    throw badField('previous_response_id', 'must be null: send the whole conversation in input')
+}
+
+/** @throws Fault 400 naming the field (contract 1.1, 1.2 and checklist C-029..C-039). */
+export function checkRequest(body: JsonObject): void {
+  checkBody(body)
+  checkGatewayRules(body)
+  checkStateless(body)
+  if (Array.isArray(body.input)) checkItems(body.input)
+  checkTools(body)
+}

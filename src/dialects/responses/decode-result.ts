@@ -1,0 +1,35 @@
+/** A whole Response object of an upstream as canonical events. */
+import type { StreamEvent } from '../../canon/events.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { decodeFault, endOf } from './fault.ts'
+import { decodeUsage } from './usage.ts'
+import { isCallItem, itemEvents } from './whole-item.ts'
+import { objectsOf, stringOf } from './wire.ts'
+
+/** True where an upstream says in a 200 that it failed. */
+export function hasFailed(body: JsonObject): boolean {
+  return isObject(body.error) || body.status === 'failed' || body.status === 'cancelled'
+}
+
+/** Events of a reply that is there at once, ending with `usage` and `end`, or with `fault`. */
+export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
+  if (hasFailed(body)) {
+    const usage = decodeUsage(body.usage)
+    if (usage) out.push({ type: 'usage', usage })
+    out.push({ type: 'fault', fault: decodeFault(200, body) })
+    return
+  }
+  if (!Array.isArray(body.output)) {
+    out.push({ type: 'fault', fault: new Fault('upstream_garbled') })
+    return
+  }
+  const model = stringOf(body.model)
+  out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
+  const items = objectsOf(body.output)
+  const numbers = { next: 0 }
+  for (const item of items) itemEvents(item, numbers, out)
+  const usage = decodeUsage(body.usage)
+  if (usage) out.push({ type: 'usage', usage })
+  out.push({ type: 'end', ...endOf(body, items.some(isCallItem)) })
+}

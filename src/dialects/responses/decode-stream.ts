@@ -1,0 +1,246 @@
+/** An upstream's event stream of this wire as canonical events. */
+import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { StreamDecoder } from '../types.ts'
+import { decodeFault, endOf } from './fault.ts'
+import { decodeUsage } from './usage.ts'
+import { isCallItem, itemEvents, sealNotes } from './whole-item.ts'
+import { objectsOf, stringOf } from './wire.ts'
+
+interface OpenBlock {
+  number: number
+  /** True once text has come, so that a `.done` need not bring it. */
+  fed: boolean
+}
+
+interface OpenItem {
+  id: string | undefined
+  type: Json | undefined
+  /** By kind and index of the part. */
+  blocks: Map<string, OpenBlock>
+  /** True once any block of it has started. */
+  begun: boolean
+}
+
+type Handler = (self: ResponsesStreamDecoder, message: JsonObject, out: StreamEvent[]) => void
+
+/** Member of a `.done` event that holds the whole text. */
+const WHOLE: Readonly<Partial<Record<BlockKind, string>>> = { refusal: 'refusal', call: 'arguments' }
+
+const KIND_OF_PART: Readonly<Record<string, BlockKind>> = { output_text: 'text', refusal: 'refusal', reasoning_text: 'reasoning' }
+
+export class ResponsesStreamDecoder implements StreamDecoder {
+  private readonly items = new Map<number, OpenItem>()
+  private readonly numbers = { next: 0 }
+  private started = false
+  private ended = false
+  private sawCall = false
+  private sawItem = false
+  private anything = false
+
+  feed(data: string, event: string | undefined, out: StreamEvent[]): void {
+    if (this.ended || data === '[DONE]') return
+    let message: unknown
+    try {
+      message = JSON.parse(data)
+    } catch {
+      message = undefined
+    }
+    if (!isObject(message)) {
+      this.fault(new Fault('upstream_garbled'), out)
+      return
+    }
+    this.anything = true
+    ResponsesStreamDecoder.handlers.get(stringOf(message.type) ?? event ?? '')?.(this, message, out)
+  }
+
+  end(out: StreamEvent[]): void {
+    if (!this.ended) this.fault(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'), out)
+  }
+
+  private fault(fault: Fault, out: StreamEvent[]): void {
+    this.ended = true
+    out.push({ type: 'fault', fault })
+  }
+
+  private static readonly handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
+    ['response.output_text.delta', (self, message, out) => self.textDelta(message, out)],
+    ['response.refusal.delta', (self, message, out) => self.delta('refusal', message, out)],
+    ['response.reasoning_text.delta', (self, message, out) => self.delta('reasoning', message, out)],
+    ['response.reasoning_summary_text.delta', (self, message, out) => self.delta('summary', message, out)],
+    ['response.function_call_arguments.delta', (self, message, out) => self.delta('call', message, out)],
+    ['response.output_text.done', (self, message, out) => self.done('text', message, out)],
+    ['response.refusal.done', (self, message, out) => self.done('refusal', message, out)],
+    ['response.reasoning_text.done', (self, message, out) => self.done('reasoning', message, out)],
+    ['response.reasoning_summary_text.done', (self, message, out) => self.done('summary', message, out)],
+    ['response.function_call_arguments.done', (self, message, out) => self.done('call', message, out)],
+    ['response.output_text.annotation.added', (self, message, out) => self.annotation(message, out)],
+    ['response.output_item.added', (self, message, out) => self.itemAdded(message, out)],
+    ['response.output_item.done', (self, message, out) => self.itemDone(message, out)],
+    ['response.content_part.added', (self, message, out) => self.partAdded(message, out)],
+    ['response.content_part.done', (self, message, out) => self.partDone(message, out)],
+    ['response.reasoning_summary_part.added', (self, message, out) => self.summaryAdded(message, out)],
+    ['response.created', (self, message, out) => self.start(message, out)],
+    ['response.queued', (self, message, out) => self.start(message, out)],
+    ['response.in_progress', (self, message, out) => self.start(message, out)],
+    ['response.completed', (self, message, out) => self.complete(message, out)],
+    ['response.incomplete', (self, message, out) => self.complete(message, out)],
+    ['response.failed', (self, message, out) => self.failed(message, out)],
+    ['response.cancelled', (self, message, out) => self.failed(message, out)],
+    ['error', (self, message, out) => self.fault(decodeFault(200, message), out)],
+  ])
+
+  private start(message: JsonObject, out: StreamEvent[]): void {
+    if (this.started) return
+    this.started = true
+    const model = isObject(message.response) ? stringOf(message.response.model) : undefined
+    out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
+  }
+
+  private failed(message: JsonObject, out: StreamEvent[]): void {
+    const response = isObject(message.response) ? message.response : message
+    const usage = decodeUsage(response.usage)
+    if (usage) out.push({ type: 'usage', usage })
+    this.fault(decodeFault(200, response), out)
+  }
+
+  private item(message: JsonObject): OpenItem {
+    const index = Number(message.output_index ?? 0)
+    let item = this.items.get(index)
+    if (item === undefined) {
+      item = { id: stringOf(message.item_id), type: undefined, blocks: new Map(), begun: false }
+      this.items.set(index, item)
+    }
+    return item
+  }
+
+  /** The open block that a message speaks of; started here where the provider skipped the event that opens it. */
+  private open(kind: BlockKind, message: JsonObject, out: StreamEvent[]): OpenBlock {
+    const item = this.item(message)
+    const key = `${kind}${message.content_index ?? message.summary_index ?? 0}`
+    const known = item.blocks.get(key)
+    if (known) return known
+    // Blocks of a reasoning item stay open until the next one or the item's end, which brings its seal.
+    if (kind === 'summary' || kind === 'reasoning') this.endBlocks(item, out)
+    const block = { number: this.numbers.next++, fed: false }
+    item.blocks.set(key, block)
+    item.begun = true
+    this.sawItem = true
+    out.push({ type: 'block-start', block: block.number, kind, item: item.id })
+    return block
+  }
+
+  private delta(kind: BlockKind, message: JsonObject, out: StreamEvent[]): void {
+    const text = stringOf(message.delta)
+    // A call's name comes with its item: arguments of an item that was never added wait for its `done`.
+    if (text === undefined || text === '' || (kind === 'call' && !this.item(message).begun)) return
+    const block = this.open(kind, message, out)
+    block.fed = true
+    out.push({ type: 'block-delta', block: block.number, text })
+  }
+
+  private textDelta(message: JsonObject, out: StreamEvent[]): void {
+    this.delta('text', message, out)
+    const content = objectsOf(message.logprobs)
+    if (content.length > 0)
+      out.push({ type: 'block-note', block: this.open('text', message, out).number, note: 'logprobs', data: { content } })
+  }
+
+  private done(kind: BlockKind, message: JsonObject, out: StreamEvent[]): void {
+    const text = stringOf(message[WHOLE[kind] ?? 'text'])
+    const item = this.item(message)
+    if (text === undefined || text === '' || (kind === 'call' && !item.begun)) return
+    const block = this.open(kind, message, out)
+    if (!block.fed) out.push({ type: 'block-delta', block: block.number, text })
+    block.fed = true
+  }
+
+  private annotation(message: JsonObject, out: StreamEvent[]): void {
+    if (!isObject(message.annotation)) return
+    out.push({ type: 'block-note', block: this.open('text', message, out).number, note: 'annotation', data: message.annotation })
+  }
+
+  private summaryAdded(message: JsonObject, out: StreamEvent[]): void {
+    this.open('summary', message, out)
+  }
+
+  private partAdded(message: JsonObject, out: StreamEvent[]): void {
+    const part = isObject(message.part) ? message.part : {}
+    const kind = KIND_OF_PART[String(part.type)]
+    if (kind === undefined) return
+    const block = this.open(kind, message, out)
+    const text = stringOf(part.text) ?? stringOf(part.refusal)
+    if (text === undefined || text === '') return
+    block.fed = true
+    out.push({ type: 'block-delta', block: block.number, text })
+  }
+
+  private partDone(message: JsonObject, out: StreamEvent[]): void {
+    const item = this.item(message)
+    for (const kind of ['text', 'refusal']) {
+      const key = `${kind}${message.content_index ?? 0}`
+      const block = item.blocks.get(key)
+      if (block === undefined) continue
+      item.blocks.delete(key)
+      out.push({ type: 'block-end', block: block.number })
+    }
+  }
+
+  private itemAdded(message: JsonObject, out: StreamEvent[]): void {
+    const added = isObject(message.item) ? message.item : {}
+    const item = this.item(message)
+    item.id = stringOf(added.id) ?? item.id
+    item.type = added.type
+    if (added.type !== 'function_call' || (added.namespace ?? null) !== null) return
+    this.sawItem = true
+    this.sawCall = true
+    item.begun = true
+    const block = { number: this.numbers.next++, fed: false }
+    item.blocks.set('call0', block)
+    const call = { id: stringOf(added.call_id) ?? item.id ?? '', name: stringOf(added.name) ?? '' }
+    out.push({ type: 'block-start', block: block.number, kind: 'call', item: item.id, call })
+    const text = stringOf(added.arguments)
+    if (text) {
+      block.fed = true
+      out.push({ type: 'block-delta', block: block.number, text })
+    }
+  }
+
+  private itemDone(message: JsonObject, out: StreamEvent[]): void {
+    const done = isObject(message.item) ? message.item : {}
+    const item = this.item(message)
+    this.items.delete(Number(message.output_index ?? 0))
+    this.sawItem = true
+    if (isCallItem(done)) this.sawCall = true
+    if (!item.begun) {
+      itemEvents(done, this.numbers, out)
+      return
+    }
+    const [last] = [...item.blocks.values()].slice(-1)
+    if (last !== undefined) {
+      const text = stringOf(done.arguments)
+      if (!last.fed && done.type === 'function_call' && text) out.push({ type: 'block-delta', block: last.number, text })
+      if (done.type === 'reasoning') sealNotes(done, last.number, out)
+    }
+    this.endBlocks(item, out)
+  }
+
+  private endBlocks(item: OpenItem, out: StreamEvent[]): void {
+    for (const block of item.blocks.values()) out.push({ type: 'block-end', block: block.number })
+    item.blocks.clear()
+  }
+
+  private complete(message: JsonObject, out: StreamEvent[]): void {
+    const response = isObject(message.response) ? message.response : {}
+    for (const item of this.items.values()) this.endBlocks(item, out)
+    const output = objectsOf(response.output)
+    // Some providers send nothing but the finished object.
+    if (!this.sawItem) for (const item of output) itemEvents(item, this.numbers, out)
+    if (output.some(isCallItem)) this.sawCall = true
+    const usage = decodeUsage(response.usage)
+    if (usage) out.push({ type: 'usage', usage })
+    this.ended = true
+    out.push({ type: 'end', ...endOf(response, this.sawCall) })
+  }
+}

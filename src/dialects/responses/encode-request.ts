@@ -1,0 +1,147 @@
+/** A canonical request as the body of an upstream that speaks Responses. */
+import type { CanonicalRequest, Item, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Encoded, Target } from '../types.ts'
+import { INSTRUCTIONS } from './decode-request.ts'
+import { encodeItem, type ItemContext } from './encode-items.ts'
+import { fitToTarget } from './target.ts'
+import { present, WIRE } from './wire.ts'
+
+export const PATH = '/responses'
+
+/** Value of `include` that makes reasoning replayable without a stored response. */
+export const SEALED = 'reasoning.encrypted_content'
+
+const LOGPROBS = 'message.output_text.logprobs'
+
+/** The system message that came as `instructions`, as long as it is still the first item and plain text. */
+function instructionsOf(items: Item[]): string | undefined {
+  const [first] = items
+  if (first?.kind !== 'message' || first.role !== 'system' || first.id !== INSTRUCTIONS || first.parts.length !== 1) return undefined
+  const [part] = first.parts
+  return part.kind === 'text' ? part.text : undefined
+}
+
+function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefined {
+  if (tool.kind === 'function') {
+    return present({
+      type: 'function',
+      name: tool.name,
+      description: tool.description,
+      parameters: tool.parameters,
+      // Absent means strict on this wire and not strict on others.
+      strict: tool.strict ?? (context.sameWire ? undefined : false),
+    })
+  }
+  if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
+  context.dropped.add(tool.kind === 'server' ? `tools.${tool.name}` : `tools.${tool.of.type}`)
+  return undefined
+}
+
+function encodeChoice(choice: ToolChoice, context: ItemContext): Json | undefined {
+  if (choice.mode === 'named') return { type: 'function', name: choice.name }
+  if (choice.mode !== 'opaque') return choice.mode
+  if (choice.of.dialect === WIRE) return choice.of.data
+  context.dropped.add('tool_choice')
+  return undefined
+}
+
+function encodeFormat(format: OutputFormat): JsonObject {
+  if (format.type !== 'json_schema') return { type: format.type }
+  return present({
+    type: 'json_schema',
+    name: format.name ?? 'answer',
+    description: format.description,
+    schema: format.schema ?? {},
+    strict: format.strict ?? undefined,
+  })
+}
+
+function encodeText(request: CanonicalRequest): JsonObject | undefined {
+  if (!request.format && request.verbosity === undefined) return undefined
+  return present({ format: request.format && encodeFormat(request.format), verbosity: request.verbosity })
+}
+
+/** Sampling that this wire has no field for. */
+const UNSAID: readonly (readonly [keyof Sampling, string])[] = [
+  ['minP', 'min_p'],
+  ['topA', 'top_a'],
+  ['repetitionPenalty', 'repetition_penalty'],
+  ['seed', 'seed'],
+  ['stop', 'stop'],
+  ['logitBias', 'logit_bias'],
+]
+
+function encodeSampling(sampling: Sampling, dropped: Set<string>): JsonObject {
+  for (const [key, name] of UNSAID) if (sampling[key] !== undefined) dropped.add(name)
+  return {
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK,
+    frequency_penalty: sampling.frequencyPenalty,
+    presence_penalty: sampling.presencePenalty,
+    max_output_tokens: sampling.maxOutput,
+    top_logprobs: sampling.topLogprobs,
+    parallel_tool_calls: sampling.parallelToolCalls,
+  }
+}
+
+function encodeReasoning(request: CanonicalRequest, extras: JsonObject): JsonObject | undefined {
+  const { reasoning } = request
+  if (!reasoning) return undefined
+  return present({
+    effort: reasoning.effort,
+    summary: reasoning.summary,
+    enabled: reasoning.enabled,
+    max_tokens: reasoning.maxTokens,
+    context: extras['reasoning.context'],
+    mode: extras['reasoning.mode'],
+  })
+}
+
+function encodeInclude(request: CanonicalRequest, body: JsonObject): string[] | undefined {
+  const include = new Set(request.include)
+  if (request.sampling.logprobs) include.add(LOGPROBS)
+  const reasons = isObject(body.reasoning) && body.reasoning.effort !== 'none'
+  if (reasons || request.items.some((item) => item.kind === 'reasoning')) include.add(SEALED)
+  return include.size === 0 ? undefined : [...include]
+}
+
+/** Fields of the caller's own wire that the canon does not name, unless it is another wire: then they are reported. */
+function addExtras(request: CanonicalRequest, body: JsonObject, dropped: Set<string>): void {
+  const { extras } = request
+  for (const [key, value] of Object.entries(extras?.fields ?? {})) {
+    if (extras?.dialect !== WIRE) dropped.add(key)
+    else if (!key.startsWith('reasoning.')) body[key] = value
+  }
+}
+
+/** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
+export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
+  const context: ItemContext = { sameWire: request.extras?.dialect === WIRE, dropped: new Set() }
+  const instructions = instructionsOf(request.items)
+  const items = instructions === undefined ? request.items : request.items.slice(1)
+  const body: JsonObject = {
+    model: target.model,
+    instructions,
+    input: items.map((item) => encodeItem(item, context)).filter((item) => item !== undefined),
+    ...encodeSampling(request.sampling, context.dropped),
+    reasoning: encodeReasoning(request, context.sameWire ? (request.extras?.fields ?? {}) : {}),
+    text: encodeText(request),
+    service_tier: request.serviceTier,
+    modalities: request.modalities,
+    user: request.user,
+    safety_identifier: request.safetyIdentifier,
+    prompt_cache_key: request.cacheKey,
+  }
+  const tools = request.tools.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
+  if (tools.length > 0) body.tools = tools
+  if (request.toolChoice && (tools.length > 0 || request.toolChoice.mode === 'none'))
+    body.tool_choice = encodeChoice(request.toolChoice, context)
+  addExtras(request, body, context.dropped)
+  const dropped = [...context.dropped]
+  fitToTarget(present(body), target, dropped)
+  const include = encodeInclude(request, body)
+  if (include) body.include = include
+  return { path: PATH, body, dropped }
+}

@@ -1,0 +1,25 @@
+/** Folded events as a whole reply: the same items that the stream would have ended with. */
+import type { Folded } from '../../canon/fold.ts'
+import type { Final, ReplyContext } from '../types.ts'
+import { OutputItems } from './output-items.ts'
+import { closingJson, endingOf } from './result-object.ts'
+
+/** @returns the Response object as JSON text. */
+export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
+  const items = new OutputItems(ctx)
+  for (const block of folded.blocks) {
+    const part = items.start(block)
+    if (part === undefined) continue
+    if (block.text !== '' && !part.begun) items.begin(part)
+    part.text = block.text
+    for (const { note, data } of block.notes) items.note(part, note, data)
+    if (block.closed) part.item.open--
+  }
+  const ending = endingOf(final, items.all.length > 0)
+  const last = items.all.at(-1)
+  for (const item of items.all) {
+    const cut = ending.status !== 'completed' && (item === last || item.open > 0)
+    items.close(item, cut && item.type !== 'whole' ? 'incomplete' : 'completed')
+  }
+  return closingJson(ctx, final, ending, { output: items.json() })
+}

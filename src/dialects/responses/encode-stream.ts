@@ -1,0 +1,189 @@
+/** Canonical events as the event stream of this wire (order: contract 1.6). */
+import type { StreamEvent } from '../../canon/events.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
+import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
+import { closingJson, endingOf, openingJson } from './result-object.ts'
+import { wholeFrames } from './whole-frames.ts'
+import { DONE, eventFrame } from './wire.ts'
+
+/** Names of the events of a part, by the kind of its block. */
+const NAMES = {
+  text: { delta: 'response.output_text.delta', done: 'response.output_text.done', field: 'text' },
+  refusal: { delta: 'response.refusal.delta', done: 'response.refusal.done', field: 'refusal' },
+  reasoning: { delta: 'response.reasoning_text.delta', done: 'response.reasoning_text.done', field: 'text' },
+  summary: { delta: 'response.reasoning_summary_text.delta', done: 'response.reasoning_summary_text.done', field: 'text' },
+  call: { delta: 'response.function_call_arguments.delta', done: 'response.function_call_arguments.done', field: 'arguments' },
+} as const
+
+type Named = keyof typeof NAMES
+
+function isNamed(kind: string): kind is Named {
+  return kind in NAMES
+}
+
+/** `response.created` and `response.in_progress`. */
+export function openStream(ctx: ReplyContext): string {
+  const fields = `,"response":${openingJson(ctx)}`
+  return eventFrame(ctx, 'response.created', fields) + eventFrame(ctx, 'response.in_progress', fields)
+}
+
+/** One `response.debug` with the body that goes upstream. */
+export function debugEvent(ctx: ReplyContext, upstreamBody: JsonObject): string {
+  return eventFrame(ctx, 'response.debug', `,"debug":${JSON.stringify({ echo_upstream_body: upstreamBody })}`)
+}
+
+/** The one terminal event and the sentinel. */
+export function closeStream(ctx: ReplyContext, response: string, status: 'completed' | 'incomplete' | 'failed' | 'in_progress'): string {
+  return eventFrame(ctx, `response.${status}`, `,"response":${response}`) + DONE
+}
+
+/** Position fields of a part as JSON text that begins with a comma. */
+function position(part: Part): string {
+  const place = `,"item_id":${JSON.stringify(part.item.id)},"output_index":${part.item.index}`
+  if (part.kind === 'call') return place
+  return part.kind === 'summary' ? `${place},"summary_index":${part.index}` : `${place},"content_index":${part.index}`
+}
+
+export class ResponsesStreamEncoder implements StreamEncoder {
+  private readonly ctx: ReplyContext
+  private readonly items: OutputItems
+  private readonly parts = new Map<number, Part>()
+  /** Log probabilities that came before the delta they belong to. */
+  private pending: JsonObject[] = []
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+    this.items = new OutputItems(ctx)
+  }
+
+  push(events: readonly StreamEvent[]): string {
+    let out = ''
+    for (let i = 0; i < events.length; i++) {
+      const event = events[i]
+      if (event.type === 'block-delta') {
+        const part = this.parts.get(event.block)
+        if (part === undefined || event.text === '') continue
+        const next = events[i + 1]
+        if (this.pending.length === 0 && next?.type === 'block-note' && next.note === 'logprobs' && next.block === event.block) {
+          this.pending = logprobsOf(next.data)
+          part.logprobs.push(...this.pending)
+          i++
+        }
+        out += this.delta(part, event.text)
+      } else if (event.type === 'block-start') out += this.start(event)
+      else if (event.type === 'block-note') out += this.note(event)
+      else if (event.type === 'block-end') out += this.end(event.block)
+    }
+    return out
+  }
+
+  finish(final: Final): string {
+    const ending = endingOf(final, this.items.all.length > 0)
+    const status = ending.status === 'completed' ? 'completed' : 'incomplete'
+    let out = ''
+    for (const item of this.items.all) out += this.closeItem(item, status)
+    const response = closingJson(this.ctx, final, ending, { output: this.items.json() })
+    return out + closeStream(this.ctx, response, ending.status)
+  }
+
+  private start(event: Extract<StreamEvent, { type: 'block-start' }>): string {
+    const before = this.items.all.length
+    const part = this.items.start(event)
+    if (part === undefined) return ''
+    this.parts.set(event.block, part)
+    if (part.item.type === 'whole') return this.closeEnded(part.item) + wholeFrames(this.ctx, part.item, 'start')
+    let out = ''
+    if (this.items.all.length > before) {
+      out = this.closeEnded(part.item)
+      part.begun = false
+      const snapshot = itemSnapshot(part.item, 'in_progress')
+      out += eventFrame(this.ctx, 'response.output_item.added', `,"output_index":${part.item.index},"item":${JSON.stringify(snapshot)}`)
+      part.begun = part.kind !== 'reasoning'
+    }
+    return part.begun ? out + this.open(part) : out
+  }
+
+  /** The events that open a part, and the text in front of its deltas. */
+  private open(part: Part): string {
+    const place = position(part)
+    part.head = `${place},"delta":`
+    if (part.kind === 'call') return ''
+    const type = part.kind === 'summary' ? 'response.reasoning_summary_part.added' : 'response.content_part.added'
+    return eventFrame(this.ctx, type, `${place},"part":${JSON.stringify(partSnapshot(part))}`)
+  }
+
+  private delta(part: Part, text: string): string {
+    const { kind } = part
+    if (!isNamed(kind)) return ''
+    let out = ''
+    if (!part.begun) {
+      this.items.begin(part)
+      out = this.open(part)
+    }
+    part.text += text
+    if (kind !== 'text')
+      return `${out}data: {"type":"${NAMES[kind].delta}","sequence_number":${this.ctx.sequence++}${part.head}${JSON.stringify(text)}}\n\n`
+    const logprobs = this.pending.length === 0 ? '[]' : JSON.stringify(this.pending)
+    this.pending = []
+    return `${out}data: {"type":"response.output_text.delta","sequence_number":${this.ctx.sequence++}${part.head}${JSON.stringify(text)},"logprobs":${logprobs}}\n\n`
+  }
+
+  private note(event: Extract<StreamEvent, { type: 'block-note' }>): string {
+    const part = this.parts.get(event.block)
+    if (part === undefined) return ''
+    this.items.note(part, event.note, event.data)
+    if (event.note === 'logprobs') this.pending.push(...logprobsOf(event.data))
+    if (event.note !== 'annotation' || part.kind !== 'text') return ''
+    const fields = `${position(part)},"annotation_index":${part.annotations.length - 1},"annotation":${JSON.stringify(event.data)}`
+    return eventFrame(this.ctx, 'response.output_text.annotation.added', fields)
+  }
+
+  private end(block: number): string {
+    const part = this.parts.get(block)
+    if (part === undefined) return ''
+    this.parts.delete(block)
+    const { item } = part
+    item.open--
+    if (item.type === 'whole') {
+      this.items.close(item, 'completed')
+      return wholeFrames(this.ctx, item, 'end')
+    }
+    const out = this.endPart(part)
+    // The last item stays open: only the end of the reply tells whether it is complete.
+    return item.open === 0 && item !== this.items.all.at(-1) ? out + this.closeItem(item, 'completed') : out
+  }
+
+  private endPart(part: Part): string {
+    const { kind } = part
+    if (part.ended || !part.begun || !isNamed(kind)) return ''
+    part.ended = true
+    this.pending = []
+    const place = position(part)
+    let fields = `${place},"${NAMES[kind].field}":${JSON.stringify(part.text)}`
+    if (kind === 'text') fields += `,"logprobs":${JSON.stringify(part.logprobs)}`
+    if (kind === 'call') fields += `,"name":${JSON.stringify(part.item.call?.name ?? '')}`
+    const out = eventFrame(this.ctx, NAMES[kind].done, fields)
+    if (kind === 'call') return out
+    const type = kind === 'summary' ? 'response.reasoning_summary_part.done' : 'response.content_part.done'
+    return out + eventFrame(this.ctx, type, `${place},"part":${JSON.stringify(partSnapshot(part))}`)
+  }
+
+  /** Items before this one whose blocks have all ended are complete. */
+  private closeEnded(current: OutputItem): string {
+    const previous = this.items.all[current.index - 1]
+    return previous !== undefined && previous.open === 0 ? this.closeItem(previous, 'completed') : ''
+  }
+
+  private closeItem(item: OutputItem, status: 'completed' | 'incomplete'): string {
+    if (item.closed) return ''
+    if (item.type === 'whole') {
+      this.items.close(item, status)
+      return wholeFrames(this.ctx, item, 'end')
+    }
+    let out = ''
+    for (const part of item.parts) out += this.endPart(part)
+    this.items.close(item, status)
+    return out + eventFrame(this.ctx, 'response.output_item.done', `,"output_index":${item.index},"item":${item.json}`)
+  }
+}

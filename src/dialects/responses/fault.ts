@@ -1,0 +1,87 @@
+/** Errors between this wire and the fault table. */
+import type { EndReason } from '../../canon/events.ts'
+import { Fault, type FaultCode } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+
+/** Codes that say more than the status does; the first expression that matches wins. */
+const BY_CODE: readonly (readonly [RegExp, FaultCode])[] = [
+  [/context_length|max_tokens_exceeded|token_limit|string_too_long|string_above_max_length/, 'upstream_context'],
+  [/content_policy|content_filter|moderation|bio_policy|cyber_policy/, 'upstream_policy'],
+  [/insufficient_quota|billing|invalid_api_key|authentication|permission/, 'upstream_auth'],
+  [/overloaded|slow_down/, 'upstream_overloaded'],
+  [/rate_limit/, 'upstream_limited'],
+  [/model_not_found/, 'upstream_missing'],
+  [/timeout/, 'upstream_silent'],
+  [/invalid_|unsupported_|unknown_parameter|missing_required|image_|empty_image|failed_to_download/, 'upstream_rejected'],
+]
+
+const BY_STATUS: Readonly<Record<number, FaultCode>> = {
+  400: 'upstream_rejected',
+  401: 'upstream_auth',
+  402: 'upstream_auth',
+  403: 'upstream_auth',
+  404: 'upstream_missing',
+  408: 'upstream_silent',
+  413: 'upstream_too_large',
+  422: 'upstream_rejected',
+  429: 'upstream_limited',
+  504: 'upstream_silent',
+  524: 'upstream_silent',
+  529: 'upstream_overloaded',
+}
+
+/** Statuses that settle the matter whatever the code says. */
+const FIRM = new Set([401, 402, 403, 404, 413])
+
+function codeOf(status: number, code: string): FaultCode {
+  const byStatus = BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'upstream_rejected' : 'upstream_error')
+  if (FIRM.has(status)) return byStatus
+  for (const [pattern, fault] of BY_CODE) {
+    // A server error that calls itself invalid is still a server error: another endpoint may do better.
+    if (pattern.test(code)) return status >= 500 && fault === 'upstream_rejected' ? byStatus : fault
+  }
+  return byStatus
+}
+
+/** An identifier that a provider sent and that is safe to show: no sentence, no key. */
+function plainWord(value: Json | undefined): string | undefined {
+  return typeof value === 'string' && /^[a-z][a-z0-9_.[\]]{0,63}$/i.test(value) ? value : undefined
+}
+
+/**
+ * A failure as an upstream of this wire tells it.
+ * @param status the HTTP status; 200 for an error inside a reply that began well.
+ * @param body `{error: {code, message, type, param}}`, a Response object whose `error` is set, or an `error` event.
+ * @returns a fault whose text names the refused parameter and the provider's code, never its sentence.
+ */
+export function decodeFault(status: number, body: Json | undefined): Fault {
+  const outer: JsonObject = isObject(body) ? body : {}
+  const error = isObject(outer.error) ? outer.error : outer
+  const inner =
+    typeof error.code === 'number' ? error.code : Number(typeof error.code === 'string' && /^[45]\d\d$/.test(error.code) ? error.code : 0)
+  const real = status >= 400 ? status : inner >= 400 && inner < 600 ? inner : 500
+  const word = plainWord(error.code) ?? (plainWord(error.type) === 'error' ? undefined : plainWord(error.type))
+  const code = codeOf(real, `${word ?? ''}`.toLowerCase())
+  const metadata: JsonObject = {}
+  if (word !== undefined) metadata.provider_code = word
+  else if (status >= 400) metadata.provider_code = status
+  const param = plainWord(error.param)
+  if (code !== 'upstream_rejected' || param === undefined) return new Fault(code, { metadata })
+  return new Fault(code, { message: `Provider rejected the request: ${word === undefined ? param : `${param} (${word})`}`, metadata })
+}
+
+/** The few words that `error.code` of a Response may hold (contract section 8). */
+export function responseErrorCode(errorType: string): string {
+  if (errorType === 'context_length_exceeded' || errorType === 'invalid_request') return 'invalid_prompt'
+  if (errorType === 'content_policy_violation') return 'image_content_policy_violation'
+  return errorType === 'rate_limit_exceeded' ? 'rate_limit_exceeded' : 'server_error'
+}
+
+/** Unified end of a Response object that did not fail. */
+export function endOf(response: JsonObject, sawCall: boolean): { reason: EndReason; raw?: string } {
+  const details = isObject(response.incomplete_details) ? response.incomplete_details : undefined
+  const raw = typeof details?.reason === 'string' ? details.reason : typeof response.status === 'string' ? response.status : undefined
+  let reason: EndReason = sawCall ? 'tool_calls' : 'stop'
+  if (response.status === 'incomplete') reason = raw === 'content_filter' ? 'content_filter' : 'length'
+  return raw === undefined ? { reason } : { reason, raw }
+}

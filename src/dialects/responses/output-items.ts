@@ -1,0 +1,236 @@
+/**
+ * The output of a reply while it grows: owns the items, their identifiers and their snapshots.
+ * Which block joins which item depends on the order of block starts alone, so a stream and a whole reply agree.
+ */
+import type { BlockKind, NoteKind } from '../../canon/events.ts'
+import type { Opaque } from '../../canon/request.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { ReplyContext } from '../types.ts'
+import { SEALED } from './encode-request.ts'
+import { objectsOf, stringOf, WIRE } from './wire.ts'
+
+export interface Part {
+  readonly item: OutputItem
+  readonly kind: BlockKind
+  /** `content_index` or `summary_index`; the arguments of a call have none. */
+  index: number
+  text: string
+  readonly annotations: JsonObject[]
+  readonly logprobs: JsonObject[]
+  /** True once the events that open the part have been written. */
+  begun: boolean
+  ended: boolean
+  /** JSON text between `sequence_number` and the delta's own text. */
+  head: string
+}
+
+export interface OutputItem {
+  readonly index: number
+  readonly id: string
+  readonly type: 'message' | 'reasoning' | 'function_call' | 'whole'
+  /** The canon's key of the item, where the blocks carry one. */
+  readonly key: string | undefined
+  readonly parts: Part[]
+  readonly call: { id: string; name: string } | undefined
+  readonly whole: JsonObject | undefined
+  signature: string | undefined
+  sealed: string | undefined
+  format: string | undefined
+  /** Blocks of the item that have not ended. */
+  open: number
+  closed: boolean
+  /** The final snapshot as JSON text, once the item is closed. */
+  json: string
+}
+
+export interface NewBlock {
+  kind: BlockKind
+  item?: string
+  call?: { id: string; name: string }
+  of?: Opaque
+}
+
+type ItemType = OutputItem['type']
+
+function itemTypeOf(kind: BlockKind): ItemType {
+  if (kind === 'text' || kind === 'refusal') return 'message'
+  if (kind === 'reasoning' || kind === 'summary') return 'reasoning'
+  return kind === 'call' ? 'function_call' : 'whole'
+}
+
+const PREFIX: Readonly<Record<ItemType, string>> = { message: 'msg', reasoning: 'rs', function_call: 'fc', whole: 'item' }
+
+/** An image as providers of other wires send it, in the words of this one. */
+function imageItem(data: JsonObject): JsonObject | undefined {
+  const link = isObject(data.image_url) ? data.image_url.url : (data.url ?? data.image_url ?? data.data)
+  const text = stringOf(link)
+  if (text === undefined) return undefined
+  const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0
+  return { type: 'image_generation_call', status: 'completed', result: text.slice(comma) }
+}
+
+/** What a tool of the gateway did; `call` in its data is for wires that show no such items. */
+function serverItem(of: Opaque): JsonObject | undefined {
+  if (!of.type.includes(':')) return undefined
+  const { call: _, ...shown } = of.data
+  return { status: 'completed', ...shown, type: of.type }
+}
+
+/** @returns undefined for an item that this wire has no form for. */
+function wholeItem(block: NewBlock): JsonObject | undefined {
+  const { of } = block
+  if (of === undefined) return undefined
+  if (block.kind === 'server') return serverItem(of)
+  if (of.dialect === WIRE) return { type: of.type, ...of.data }
+  return block.kind === 'media' && !/audio/.test(of.type) ? imageItem(of.data) : undefined
+}
+
+/** Every key that strict clients demand of an entry. */
+function logprobEntry(entry: JsonObject): JsonObject {
+  const best = objectsOf(entry.top_logprobs).map((each) => ({ ...each, bytes: each.bytes ?? [] }))
+  return { ...entry, bytes: entry.bytes ?? [], top_logprobs: best }
+}
+
+export function logprobsOf(data: JsonObject): JsonObject[] {
+  return objectsOf(data.content ?? data.logprobs).map(logprobEntry)
+}
+
+/** The finished or growing part as the wire shows it. */
+export function partSnapshot(part: Part): JsonObject {
+  switch (part.kind) {
+    case 'text':
+      return { type: 'output_text', text: part.text, annotations: part.annotations, logprobs: part.logprobs }
+    case 'refusal':
+      return { type: 'refusal', refusal: part.text }
+    case 'reasoning':
+      return { type: 'reasoning_text', text: part.text }
+    default:
+      return { type: 'summary_text', text: part.text }
+  }
+}
+
+function reasoningSnapshot(item: OutputItem, status: string): JsonObject {
+  const begun = item.parts.filter((part) => part.begun)
+  const content = begun.filter((part) => part.kind === 'reasoning')
+  const snapshot: JsonObject = {
+    id: item.id,
+    type: 'reasoning',
+    status,
+    summary: begun.filter((part) => part.kind === 'summary').map(partSnapshot),
+  }
+  if (content.length > 0) snapshot.content = content.map(partSnapshot)
+  if (item.sealed !== undefined) snapshot.encrypted_content = item.sealed
+  if (item.signature !== undefined) snapshot.signature = item.signature
+  if (item.format !== undefined) snapshot.format = item.format
+  return snapshot
+}
+
+export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'completed' | 'incomplete'): JsonObject {
+  switch (item.type) {
+    case 'message':
+      return { id: item.id, type: 'message', status, role: 'assistant', content: item.parts.filter((part) => part.begun).map(partSnapshot) }
+    case 'reasoning':
+      return reasoningSnapshot(item, status)
+    case 'function_call':
+      return {
+        id: item.id,
+        type: 'function_call',
+        status,
+        call_id: item.call?.id ?? '',
+        name: item.call?.name ?? '',
+        arguments: item.parts[0]?.text ?? '',
+      }
+    case 'whole':
+      return { ...item.whole, ...(status === 'in_progress' && item.whole?.status !== undefined ? { status } : {}) }
+  }
+}
+
+export class OutputItems {
+  readonly all: OutputItem[] = []
+  private readonly ctx: ReplyContext
+  private readonly sealedWanted: boolean
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+    this.sealedWanted = Array.isArray(ctx.body.include) && ctx.body.include.includes(SEALED)
+  }
+
+  /**
+   * Places a block in the output: with the last item where they belong together, else in a new one.
+   * @returns undefined where this wire has no form for the block.
+   */
+  start(block: NewBlock): Part | undefined {
+    const type = itemTypeOf(block.kind)
+    const whole = type === 'whole' ? wholeItem(block) : undefined
+    if (type === 'whole' && whole === undefined) return undefined
+    const last = this.all.at(-1)
+    const joins = last !== undefined && last.type === type && (type === 'message' || type === 'reasoning') && last.key === block.item
+    const item = joins ? last : this.add(type, block, whole)
+    const index = type === 'reasoning' ? -1 : item.parts.length
+    const part: Part = { item, kind: block.kind, index, text: '', annotations: [], logprobs: [], begun: false, ended: false, head: '' }
+    item.parts.push(part)
+    item.open++
+    // A reasoning block may hold nothing but a seal: its part begins with its first text.
+    if (block.kind !== 'reasoning') this.begin(part)
+    return part
+  }
+
+  /** Gives the part its place within the item. */
+  begin(part: Part): void {
+    const { item } = part
+    part.begun = true
+    if (item.type === 'reasoning') {
+      part.index = 0
+      for (const other of item.parts) if (other !== part && other.kind === part.kind && other.begun) part.index++
+    }
+  }
+
+  note(part: Part, note: NoteKind, data: JsonObject): void {
+    const { item } = part
+    if (typeof data.format === 'string' && item.type === 'reasoning') item.format = data.format
+    if (note === 'annotation') part.annotations.push(data)
+    else if (note === 'logprobs') part.logprobs.push(...logprobsOf(data))
+    else if (note === 'signature') item.signature = stringOf(data.signature)
+    else if (note === 'sealed' && this.sealedWanted) item.sealed = stringOf(data.data) ?? stringOf(data.encrypted_content)
+  }
+
+  close(item: OutputItem, status: 'completed' | 'incomplete'): void {
+    item.closed = true
+    item.json = JSON.stringify(itemSnapshot(item, status))
+  }
+
+  /** The output array as JSON text; every item must be closed. */
+  json(): string {
+    return `[${this.all.map((item) => item.json).join(',')}]`
+  }
+
+  private add(type: ItemType, block: NewBlock, whole: JsonObject | undefined): OutputItem {
+    const index = this.all.length
+    const id = this.idOf(type, block, whole, index)
+    const item: OutputItem = {
+      index,
+      id,
+      type,
+      key: block.item,
+      parts: [],
+      call: block.call,
+      whole: whole && { ...whole, id },
+      signature: undefined,
+      sealed: undefined,
+      format: undefined,
+      open: 0,
+      closed: false,
+      json: '',
+    }
+    this.all.push(item)
+    return item
+  }
+
+  private idOf(type: ItemType, block: NewBlock, whole: JsonObject | undefined, index: number): string {
+    const given: Json | undefined = whole?.id
+    if (typeof given === 'string') return given
+    // Sealed reasoning is bound to the identifier that its provider gave it.
+    if (type === 'reasoning' && block.item?.startsWith('rs_')) return block.item
+    return `${PREFIX[type]}_${this.ctx.id.replace(/^gen-/, '')}_${index}`
+  }
+}

@@ -1,0 +1,26 @@
+/** What the pass lane reads off an upstream's Response object. */
+import type { JsonObject } from '../../core/json.ts'
+import type { PassFacts } from '../types.ts'
+import { hasFailed } from './decode-result.ts'
+import { decodeFault, endOf } from './fault.ts'
+import { isOurs } from './result-object.ts'
+import { decodeUsage } from './usage.ts'
+import { isCallItem } from './whole-item.ts'
+import { objectsOf } from './wire.ts'
+
+/** Usage, end and fault of an upstream's Response object. */
+export function factsOf(response: JsonObject): PassFacts {
+  const facts: PassFacts = {}
+  const usage = decodeUsage(response.usage)
+  if (usage) facts.usage = usage
+  if (hasFailed(response)) facts.fault = decodeFault(200, response)
+  else facts.end = endOf(response, objectsOf(response.output).some(isCallItem))
+  return facts
+}
+
+/** Members of an upstream's object that are not ours to write: they go to the client as they came. */
+export function restOf(response: JsonObject): JsonObject {
+  const rest: JsonObject = {}
+  for (const key in response) if (!isOurs(key)) rest[key] = response[key]
+  return rest
+}

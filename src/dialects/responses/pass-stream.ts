@@ -1,0 +1,223 @@
+/** The stream of the pass lane: content frames travel as they came, lifecycle frames are ours. */
+import { Fault } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
+import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
+import { closeStream, openStream } from './encode-stream.ts'
+import { decodeFault } from './fault.ts'
+import { factsOf, restOf } from './pass-facts.ts'
+import { digitsEnd, type FrameView, sequenceAt, spells, viewFrame } from './pass-frame.ts'
+import { OpenItems } from './pass-repair.ts'
+import { closingJson, endingOf } from './result-object.ts'
+
+/** Events that open something and say nothing yet: with an empty answer another endpoint may still be tried. */
+const OPENERS = new Set(['response.output_item.added', 'response.content_part.added', 'response.reasoning_summary_part.added'])
+
+const QUIET_ITEMS: ReadonlySet<Json | undefined> = new Set(['message', 'reasoning'])
+
+/** True for an event that shows the caller something: the commit point. */
+function showsContent(type: string, message: JsonObject): boolean {
+  if (type.endsWith('.delta')) return message.delta !== ''
+  if (type === 'response.output_item.added') return !isObject(message.item) || !QUIET_ITEMS.has(message.item.type)
+  if (type === 'response.output_text.done' || type === 'response.refusal.done') return (message.text ?? message.refusal) !== ''
+  if (type === 'response.content_part.done') return isObject(message.part) && (message.part.text ?? message.part.refusal) !== ''
+  return !OPENERS.has(type)
+}
+
+/** False for a frame that the upstream's end cut in two; a whole one may merely lack its blank line. */
+function isWhole(frame: string): boolean {
+  const data = frame === '' ? undefined : frameData(frame)
+  try {
+    return data !== undefined && (data === '[DONE]' || isObject(JSON.parse(utf8(data))))
+  } catch {
+    return false
+  }
+}
+
+export class ResponsesPassStream implements PassStream {
+  usage: PassFacts['usage']
+  end: PassFacts['end']
+  fault: PassFacts['fault']
+  committed = false
+  relayed = 0
+  private readonly ctx: ReplyContext
+  private readonly splitter = new FrameSplitter()
+  private readonly view: FrameView = { end: 0, json: -1, name: 0, nameEnd: 0 }
+  private readonly items = new OpenItems()
+  /** Content frames before the commit point, as they came. */
+  private held = ''
+  /** The upstream's last object; `over` is set with it. */
+  private terminal: JsonObject | undefined
+  private over = false
+  private anything = false
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+  }
+
+  feed(chunk: Buffer): string {
+    if (this.over) return ''
+    try {
+      const frames = this.splitter.push(chunk)
+      return frames === '' ? '' : this.route(frames)
+    } catch (error) {
+      this.stop(new Fault('upstream_garbled', { cause: error }))
+      return ''
+    }
+  }
+
+  close(): string {
+    const rest = this.over ? '' : this.splitter.close()
+    const out = isWhole(rest) ? this.route(rest) : ''
+    if (!this.over) this.stop(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'))
+    return out
+  }
+
+  finish(final: Final): string {
+    const { ctx, terminal } = this
+    let out = ''
+    // An answer without content: what opened and closed it belongs to the reply all the same.
+    if (!this.committed && this.held !== '' && !final.fault) out = utf8(this.commit())
+    else if (!ctx.opened) out = utf8(this.head())
+    const intact = terminal !== undefined && !final.fault && Array.isArray(terminal.output)
+    const ending = endingOf(final, this.committed)
+    if (!intact && this.committed) out += this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete')
+    const output = intact ? JSON.stringify(terminal.output) : this.items.json()
+    const rest = terminal === undefined ? undefined : restOf(terminal)
+    return out + closeStream(ctx, closingJson(ctx, final, ending, { output, rest, tier: terminal?.service_tier }), ending.status)
+  }
+
+  private stop(fault: Fault): void {
+    this.over = true
+    this.fault = fault
+  }
+
+  /** Whole frames: before the commit point one by one, after it in one go. */
+  private route(frames: string): string {
+    this.anything = true
+    if (this.committed) return this.relay(frames)
+    let at = 0
+    while (at < frames.length && !this.over) {
+      viewFrame(frames, at, this.view)
+      const frame = frames.slice(at, this.view.end)
+      at = this.view.end
+      const message = this.parse(frame)
+      if (message === undefined) continue
+      const type = String(message.type)
+      if (this.lifecycle(type, message)) continue
+      this.held += frame
+      if (showsContent(type, message)) return this.commit() + this.relay(frames.slice(at))
+    }
+    return ''
+  }
+
+  /** Our own lifecycle events, unless they have gone out early. */
+  private head(): string {
+    if (this.ctx.opened) return ''
+    this.ctx.opened = true
+    return binary(openStream(this.ctx))
+  }
+
+  private commit(): string {
+    const { held } = this
+    this.committed = true
+    this.held = ''
+    return this.head() + this.relay(held)
+  }
+
+  /** @returns content frames with our sequence numbers; the same string where nothing had to change. */
+  private relay(frames: string): string {
+    const { ctx, view } = this
+    let out = ''
+    let from = 0
+    for (let at = 0; at < frames.length; at = view.end) {
+      viewFrame(frames, at, view)
+      const digits = view.json === -1 || !this.isContent(frames) ? -1 : sequenceAt(frames, view)
+      if (digits === -1) {
+        const frame = frames.slice(at, view.end)
+        const { end } = view
+        out += frames.slice(from, at) + this.rewrite(frame)
+        view.end = end
+        from = end
+        if (this.over) break
+        continue
+      }
+      if (!spells(frames, digits, ctx.sequence)) {
+        out += frames.slice(from, digits) + ctx.sequence
+        from = digitsEnd(frames, digits)
+      }
+      ctx.sequence++
+      this.relayed += view.end - at
+      this.watch(frames, at)
+    }
+    const all = from === 0 && out === '' ? frames : out + (this.over ? '' : frames.slice(from))
+    this.items.keep(all)
+    return all
+  }
+
+  /** Types of content have a second dot (`response.output_text.delta`), those of the lifecycle have none. */
+  private isContent(frames: string): boolean {
+    if (frames.startsWith('output_text.delta"', this.view.name)) return true
+    const dot = frames.indexOf('.', this.view.name)
+    return dot !== -1 && dot < this.view.nameEnd
+  }
+
+  /** Items that come and go, so that a cut stream can close what is open. */
+  private watch(frames: string, at: number): void {
+    const { name, end } = this.view
+    if (!frames.startsWith('output_item.', name)) return
+    if (frames.startsWith('added"', name + 12)) this.items.added()
+    else if (frames.startsWith('done"', name + 12)) this.items.done(frames.slice(at, end))
+  }
+
+  /** The slow way, for frames of an unusual form and for the lifecycle. */
+  private rewrite(frame: string): string {
+    const message = this.parse(frame)
+    if (message === undefined) return ''
+    const type = String(message.type)
+    if (this.lifecycle(type, message)) return ''
+    message.sequence_number = this.ctx.sequence++
+    const text = binary(`data: ${JSON.stringify(message)}\n\n`)
+    this.relayed += text.length
+    if (type === 'response.output_item.added') this.items.added()
+    else if (type === 'response.output_item.done') this.items.done(text)
+    return text
+  }
+
+  /** @returns undefined for a frame without an event: a comment, the sentinel; a garbled one sets the fault. */
+  private parse(frame: string): JsonObject | undefined {
+    const data = frameData(frame)
+    if (data === undefined || data === '' || data === '[DONE]') return undefined
+    let message: unknown
+    try {
+      message = JSON.parse(utf8(data))
+    } catch {
+      message = undefined
+    }
+    if (!isObject(message)) {
+      this.stop(new Fault('upstream_garbled'))
+      return undefined
+    }
+    message.type ??= /^event: ?(.*)$/m.exec(frame)?.[1] ?? ''
+    return message
+  }
+
+  /** @returns true for an event that does not travel: the upstream's lifecycle, its errors, its keep-alives. */
+  private lifecycle(type: string, message: JsonObject): boolean {
+    if (type.startsWith('response.') && type.includes('.', 9)) return false
+    if (type === 'error') {
+      this.stop(decodeFault(200, message))
+      return true
+    }
+    if (type !== 'response.completed' && type !== 'response.incomplete' && type !== 'response.failed' && type !== 'response.cancelled')
+      return true
+    const response = isObject(message.response) ? message.response : {}
+    const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response)
+    this.usage = facts.usage
+    this.end = facts.end
+    this.fault = facts.fault
+    this.terminal = response
+    this.over = true
+    return true
+  }
+}

@@ -1,0 +1,46 @@
+/** Client and upstream speak Responses: bodies and frames travel with a short list of patches. */
+import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
+import { hasFailed } from './decode-result.ts'
+import { PATH } from './encode-request.ts'
+import { factsOf, restOf } from './pass-facts.ts'
+import { ResponsesPassStream } from './pass-stream.ts'
+import { closingJson, endingOf } from './result-object.ts'
+import { fitToTarget } from './target.ts'
+import { WIRE } from './wire.ts'
+
+/** The caller's body without the gateway's own fields, fitted to its endpoint. */
+function passRequest(body: JsonObject, target: Target): Encoded {
+  const copy: JsonObject = {}
+  for (const key in body) if (!GATEWAY_KEYS.has(key)) copy[key] = body[key]
+  delete copy.background
+  delete copy.previous_response_id
+  // A reference can only name an item of the same input, which is there already.
+  if (Array.isArray(copy.input) && copy.input.some((item) => isObject(item) && item.type === 'item_reference'))
+    copy.input = copy.input.filter((item) => !isObject(item) || item.type !== 'item_reference')
+  const dropped: string[] = []
+  fitToTarget(copy, target, dropped)
+  return { path: PATH, body: copy, dropped }
+}
+
+function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
+  const facts = Array.isArray(body.output) || hasFailed(body) ? factsOf(body) : { fault: new Fault('upstream_garbled') }
+  return {
+    ...facts,
+    finish(final: Final): string {
+      const output = Array.isArray(body.output) ? body.output : []
+      const json = { output: JSON.stringify(output), rest: restOf(body), tier: body.service_tier }
+      return closingJson(ctx, final, endingOf(final, output.length > 0), json)
+    },
+  }
+}
+
+export const responsesPass: PassWire = {
+  client: WIRE,
+  admits: () => true,
+  request: passRequest,
+  result: passResult,
+  stream: (ctx) => new ResponsesPassStream(ctx),
+}

@@ -1,0 +1,151 @@
+/** The Response object (contract 1.5): one writer for every event and reply that carries it. */
+import type { Fault } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Final, ReplyContext } from '../types.ts'
+import { responseErrorCode } from './fault.ts'
+import { encodeUsage } from './usage.ts'
+import { objectsOf } from './wire.ts'
+
+export type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
+
+/** How a reply ended, in the words of this wire. */
+export interface Ending {
+  status: Status
+  /** `incomplete_details.reason`. */
+  reason?: 'max_output_tokens' | 'content_filter'
+  error?: { code: string; message: string }
+  errorType?: string
+}
+
+/** Strict clients demand every key of a function tool. */
+function echoTool(tool: JsonObject): JsonObject {
+  if (tool.type !== 'function') return tool
+  return { ...tool, description: tool.description ?? null, parameters: tool.parameters ?? null, strict: tool.strict ?? null }
+}
+
+function echoText(text: Json | undefined): JsonObject {
+  const given = isObject(text) ? text : {}
+  return { ...given, format: given.format ?? { type: 'text' } }
+}
+
+/** Optional settings that are shown only where the caller sent them. */
+const SHOWN_IF_SENT = ['user', 'prompt', 'prompt_cache_options']
+
+/** The caller's settings, with the defaults in place of null where strict clients refuse null. */
+function echoes(body: JsonObject): JsonObject {
+  const echo: JsonObject = {
+    instructions: body.instructions ?? null,
+    metadata: body.metadata ?? null,
+    temperature: body.temperature ?? 1,
+    top_p: body.top_p ?? 1,
+    presence_penalty: body.presence_penalty ?? 0,
+    frequency_penalty: body.frequency_penalty ?? 0,
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: objectsOf(body.tools).map(echoTool),
+    text: echoText(body.text),
+    reasoning: body.reasoning ?? null,
+    truncation: body.truncation ?? 'disabled',
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
+    top_logprobs: body.top_logprobs ?? 0,
+    previous_response_id: null,
+    background: false,
+    store: false,
+    safety_identifier: body.safety_identifier ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+  }
+  for (const key of SHOWN_IF_SENT) if ((body[key] ?? null) !== null) echo[key] = body[key]
+  return echo
+}
+
+/** The echoes as JSON text: tools can be long, and a stream needs them three times. */
+const echoTexts = new WeakMap<ReplyContext, string>()
+
+function echoJson(ctx: ReplyContext): string {
+  let text = echoTexts.get(ctx)
+  if (text === undefined) {
+    text = JSON.stringify(echoes(ctx.body)).slice(1, -1)
+    echoTexts.set(ctx, text)
+  }
+  return text
+}
+
+/** Names of the members that are always ours, so that an upstream's object can lend the rest. */
+export function isOurs(key: string): boolean {
+  return OURS.has(key)
+}
+
+const OURS = new Set([
+  ...Object.keys(echoes({})),
+  ...SHOWN_IF_SENT,
+  'id',
+  'object',
+  'created_at',
+  'completed_at',
+  'model',
+  'status',
+  'output',
+  'error',
+  'error_type',
+  'incomplete_details',
+  'usage',
+  'service_tier',
+])
+
+/** The tier that served: never null, never an alias. */
+export function servedTier(tier: Json | undefined): string {
+  return tier === 'flex' || tier === 'priority' ? tier : tier === 'fast' ? 'priority' : 'default'
+}
+
+function failure(fault: Fault): Ending {
+  return { status: 'failed', error: { code: responseErrorCode(fault.type), message: fault.message }, errorType: fault.type }
+}
+
+/** @param anything true where some output has been written: a limit of the provider then ends the reply instead of failing it. */
+export function endingOf(final: Final, anything: boolean): Ending {
+  const { fault, end } = final
+  if (fault) return anything && fault.code === 'upstream_context' ? { status: 'incomplete', reason: 'max_output_tokens' } : failure(fault)
+  if (end.reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
+  if (end.reason === 'content_filter') return { status: 'incomplete', reason: 'content_filter' }
+  if (end.reason === 'error')
+    return { status: 'failed', error: { code: 'server_error', message: 'Provider returned error' }, errorType: 'provider_unavailable' }
+  return { status: 'completed' }
+}
+
+/** The object at the head of a stream, as JSON text. */
+export function openingJson(ctx: ReplyContext): string {
+  const { id, created, model } = ctx
+  return (
+    `{"id":${JSON.stringify(id)},"object":"response","created_at":${created},"completed_at":null,"model":${JSON.stringify(model)},` +
+    `"status":"in_progress","output":[],"error":null,"incomplete_details":null,${echoJson(ctx)},"service_tier":"default","usage":null}`
+  )
+}
+
+/**
+ * The object at the end, as JSON text.
+ * @param output the array of output items as JSON text.
+ * @param rest further members from an upstream's own object, none of them ours.
+ */
+export function closingJson(
+  ctx: ReplyContext,
+  final: Final,
+  ending: Ending,
+  body: { output: string; rest?: JsonObject; tier?: Json },
+): string {
+  const head: JsonObject = {
+    id: ctx.id,
+    object: 'response',
+    created_at: ctx.created,
+    completed_at: ending.status === 'completed' ? Math.max(final.completedAt, ctx.created) : null,
+    model: ctx.model,
+    status: ending.status,
+    error: ending.error ?? null,
+    incomplete_details: ending.reason ? { reason: ending.reason } : null,
+  }
+  const tail: JsonObject = { service_tier: servedTier(final.serviceTier ?? body.tier), usage: encodeUsage(final) }
+  if (ending.errorType) tail.error_type = ending.errorType
+  if (final.metadata) tail[`${ctx.brand}_metadata`] = final.metadata
+  Object.assign(tail, body.rest)
+  return `${JSON.stringify(head).slice(0, -1)},"output":${body.output},${echoJson(ctx)},${JSON.stringify(tail).slice(1)}`
+}

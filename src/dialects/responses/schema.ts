@@ -1,0 +1,122 @@
+/** Shapes of the Responses request (contract 1.1, 1.2, 1.4). Unknown fields pass: they are kept for the same wire. */
+import { Type } from 'typebox'
+import { gatewayProperties } from '../../canon/gateway-schema.ts'
+import { checker } from '../../core/check.ts'
+
+const maybe = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+const word = () => Type.String({ minLength: 1 })
+const penalty = () => maybe(Type.Number({ minimum: -2, maximum: 2 }))
+
+const textFormat = Type.Union([
+  Type.Object({ type: Type.Literal('text') }),
+  Type.Object({ type: Type.Literal('json_object') }),
+  Type.Object({
+    type: Type.Literal('json_schema'),
+    name: word(),
+    schema: Type.Object({}),
+    description: maybe(Type.String()),
+    strict: maybe(Type.Boolean()),
+  }),
+])
+
+const reasoning = Type.Object({
+  effort: maybe(Type.Enum(['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none'])),
+  summary: maybe(Type.Enum(['auto', 'concise', 'detailed'])),
+  enabled: maybe(Type.Boolean()),
+  max_tokens: maybe(Type.Integer({ minimum: 0 })),
+  context: maybe(Type.Enum(['auto', 'all_turns', 'current_turn'])),
+  mode: maybe(Type.Enum(['standard', 'pro'])),
+})
+
+export const responsesRequest = Type.Object({
+  ...gatewayProperties,
+  input: Type.Union([Type.String(), Type.Array(Type.Object({}))]),
+  instructions: maybe(Type.String()),
+  stream: maybe(Type.Boolean()),
+  store: maybe(Type.Boolean()),
+  background: maybe(Type.Boolean()),
+  temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
+  top_k: maybe(Type.Integer({ minimum: 0 })),
+  top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
+  frequency_penalty: penalty(),
+  presence_penalty: penalty(),
+  max_output_tokens: maybe(Type.Integer({ minimum: 1 })),
+  parallel_tool_calls: maybe(Type.Boolean()),
+  prompt: maybe(Type.Object({ id: word(), variables: maybe(Type.Object({})) })),
+  include: maybe(Type.Array(Type.String())),
+  reasoning: maybe(reasoning),
+  text: maybe(Type.Object({ format: maybe(textFormat), verbosity: maybe(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])) })),
+  tool_choice: maybe(Type.Union([Type.Enum(['auto', 'none', 'required']), Type.Object({ type: word() })])),
+  tools: maybe(Type.Array(Type.Object({ type: word() }))),
+  truncation: maybe(Type.Enum(['auto', 'disabled'])),
+})
+
+export const checkBody = checker(responsesRequest)
+
+export const checkFunctionTool = checker(
+  Type.Object({
+    name: word(),
+    description: maybe(Type.String()),
+    parameters: maybe(Type.Object({})),
+    strict: maybe(Type.Boolean()),
+  }),
+)
+export const checkServerTool = checker(Type.Object({ parameters: maybe(Type.Object({})) }))
+export const checkNamedChoice = checker(Type.Object({ name: word() }))
+
+const content = () => Type.Union([Type.String(), Type.Null(), Type.Array(Type.Object({ type: word() }))])
+const output = () => Type.Union([Type.String(), Type.Array(Type.Object({ type: word() }))])
+
+type Check = ReturnType<typeof checker>
+
+/** Input items whose fields we read; other types travel as they are. */
+export const ITEM_CHECKS: ReadonlyMap<string, Check> = new Map([
+  ['message', checker(Type.Object({ role: Type.Enum(['user', 'system', 'developer', 'assistant']), content: Type.Optional(content()) }))],
+  ['function_call', checker(Type.Object({ call_id: word(), name: word(), arguments: Type.String() }))],
+  ['function_call_output', checker(Type.Object({ call_id: word(), output: output() }))],
+  ['custom_tool_call', checker(Type.Object({ call_id: word(), name: word(), input: Type.String() }))],
+  ['custom_tool_call_output', checker(Type.Object({ call_id: word(), output: output() }))],
+  [
+    'reasoning',
+    checker(
+      Type.Object({
+        summary: maybe(Type.Array(Type.Object({ type: word(), text: Type.String() }))),
+        content: maybe(Type.Array(Type.Object({ type: word(), text: Type.String() }))),
+        encrypted_content: maybe(Type.String()),
+        signature: maybe(Type.String()),
+      }),
+    ),
+  ],
+  ['item_reference', checker(Type.Object({ id: word() }))],
+])
+
+/** Content parts whose fields we read. */
+export const PART_CHECKS: ReadonlyMap<string, Check> = new Map([
+  ['input_text', checker(Type.Object({ text: Type.String() }))],
+  ['output_text', checker(Type.Object({ text: Type.String() }))],
+  ['refusal', checker(Type.Object({ refusal: Type.String() }))],
+  [
+    'input_image',
+    checker(
+      Type.Object({
+        image_url: maybe(Type.String()),
+        file_id: maybe(Type.String()),
+        detail: maybe(Type.Enum(['auto', 'low', 'high', 'original'])),
+      }),
+    ),
+  ],
+  [
+    'input_file',
+    checker(
+      Type.Object({
+        file_id: maybe(Type.String()),
+        file_data: maybe(Type.String()),
+        file_url: maybe(Type.String()),
+        filename: maybe(Type.String()),
+      }),
+    ),
+  ],
+  ['input_audio', checker(Type.Object({ input_audio: Type.Object({ data: Type.String(), format: Type.Enum(['mp3', 'wav']) }) }))],
+  ['input_video', checker(Type.Object({ video_url: Type.String() }))],
+])

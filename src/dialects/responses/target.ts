@@ -1,0 +1,98 @@
+/** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
+import { createHash } from 'node:crypto'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Target } from '../types.ts'
+import { PARAMETERS } from './decode-request.ts'
+
+/** Reasoning budgets in tokens, up to which an effort of that name comes nearest. */
+const EFFORTS: readonly (readonly [number, string])[] = [
+  [1024, 'minimal'],
+  [4096, 'low'],
+  [16384, 'medium'],
+]
+
+function effortOf(reasoning: JsonObject): string | undefined {
+  if (typeof reasoning.effort === 'string') return reasoning.effort
+  if (reasoning.enabled === false) return 'none'
+  const budget = reasoning.max_tokens
+  if (typeof budget === 'number') return EFFORTS.find(([limit]) => budget <= limit)?.[1] ?? 'high'
+  return reasoning.enabled === true ? 'medium' : undefined
+}
+
+/** `quirks.reasoning: object` takes the whole object; others know no `enabled` and no `max_tokens`. */
+function fitReasoning(body: JsonObject, target: Target): void {
+  if (!isObject(body.reasoning) || target.quirks.reasoning === 'object') return
+  const { enabled, max_tokens: budget, ...rest } = body.reasoning
+  if (enabled === undefined && budget === undefined) return
+  const effort = effortOf(body.reasoning)
+  body.reasoning = effort === undefined ? rest : { ...rest, effort }
+}
+
+function fitUser(body: JsonObject, target: Target, dropped: string[]): void {
+  if (target.user === 'pass') return
+  for (const field of ['user', 'safety_identifier']) {
+    const value = body[field]
+    if (typeof value !== 'string') continue
+    if (target.user === 'hash') body[field] = createHash('sha256').update(value).digest('hex')
+    else {
+      delete body[field]
+      dropped.push(field)
+    }
+  }
+}
+
+function take(body: JsonObject, field: string, name: string, dropped: string[]): void {
+  if (body[field] === undefined) return
+  if (body[field] !== null) dropped.push(name)
+  delete body[field]
+}
+
+function fitText(body: JsonObject, supported: ReadonlySet<string>, dropped: string[]): void {
+  if (!isObject(body.text)) return
+  const text = { ...body.text }
+  const type = isObject(text.format) ? text.format.type : 'text'
+  const formatName = type === 'json_schema' && supported.has('structured_outputs') ? 'structured_outputs' : 'response_format'
+  if (type !== 'text' && !supported.has(formatName)) take(text, 'format', 'response_format', dropped)
+  if (!supported.has('verbosity')) take(text, 'verbosity', 'verbosity', dropped)
+  body.text = text
+}
+
+function fitParameters(body: JsonObject, target: Target, dropped: string[]): void {
+  const { supported, quirks } = target
+  if (supported) {
+    for (const [field, name] of PARAMETERS) if (!supported.has(name)) take(body, field, name, dropped)
+    if (body.tools === undefined) take(body, 'tool_choice', 'tool_choice', dropped)
+    fitText(body, supported, dropped)
+  }
+  if (quirks.explicit_caching !== true) take(body, 'prompt_cache_options', 'prompt_cache_options', dropped)
+  if (Array.isArray(quirks.drop)) for (const field of quirks.drop) if (typeof field === 'string') take(body, field, field, dropped)
+}
+
+/** Items of the gateway's own tools (`router:web_search`) mean nothing to a provider. */
+function fitInput(body: JsonObject, dropped: string[]): void {
+  if (!Array.isArray(body.input)) return
+  const own = body.input.filter((item) => isObject(item) && typeof item.type === 'string' && item.type.includes(':'))
+  if (own.length === 0) return
+  body.input = body.input.filter((item) => !own.includes(item))
+  for (const item of own) if (isObject(item)) dropped.push(String(item.type))
+}
+
+/**
+ * Fits a wire body to its endpoint, in place: model, statelessness, output cap, parameters, identity, quirks.
+ * Quirks of this dialect: `drop` (field names), `reasoning: object`, `explicit_caching`.
+ * @param dropped receives the canonical names of what was taken out.
+ */
+export function fitToTarget(body: JsonObject, target: Target, dropped: string[]): void {
+  body.model = target.model
+  body.store = false
+  body.stream = target.stream
+  if (body.service_tier === 'fast') body.service_tier = 'priority'
+  fitInput(body, dropped)
+  fitReasoning(body, target)
+  fitParameters(body, target, dropped)
+  fitUser(body, target, dropped)
+  const { outputCap } = target
+  // The hold was computed for this cap, so it stands whatever the parameter list says.
+  if (outputCap !== undefined && !(typeof body.max_output_tokens === 'number' && body.max_output_tokens <= outputCap))
+    body.max_output_tokens = outputCap
+}

@@ -1,0 +1,50 @@
+/** Token counts between this wire and the canon. */
+import { count, type Usage } from '../../canon/usage.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { usd } from '../../core/money.ts'
+import type { Final } from '../types.ts'
+
+/**
+ * Reads an upstream's `usage`: cached counts lie within the input, reasoning within the output.
+ * @returns undefined where there is no such object.
+ */
+export function decodeUsage(usage: Json | undefined): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const inputs = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
+  const outputs = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  const input = count(usage.input_tokens)
+  const output = count(usage.output_tokens)
+  const cached = Math.min(count(inputs.cached_tokens), input)
+  return {
+    input,
+    output,
+    cached,
+    cacheWrite: Math.min(count(inputs.cache_write_tokens), input - cached),
+    reasoning: Math.min(count(outputs.reasoning_tokens), output),
+    audioInput: Math.min(count(inputs.audio_tokens), input),
+    audioOutput: Math.min(count(outputs.audio_tokens), output),
+    imageOutput: Math.min(count(outputs.image_tokens), output),
+  }
+}
+
+/** `usage` of a reply (contract 1.5), with what it cost in USD. */
+export function encodeUsage(final: Final): JsonObject {
+  const { usage, serverTools } = final
+  const result: JsonObject = {
+    input_tokens: usage.input,
+    input_tokens_details: { cached_tokens: usage.cached, cache_write_tokens: usage.cacheWrite },
+    output_tokens: usage.output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning },
+    total_tokens: usage.input + usage.output,
+    cost: usd(final.cost),
+    cost_details: {
+      upstream_inference_cost: usd(final.inputCost + final.outputCost),
+      upstream_inference_input_cost: usd(final.inputCost),
+      upstream_inference_output_cost: usd(final.outputCost),
+    },
+    is_byok: false,
+  }
+  if (serverTools)
+    result.server_tool_use_details = { tool_calls_requested: serverTools.requested, tool_calls_executed: serverTools.executed }
+  return result
+}

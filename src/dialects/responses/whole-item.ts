@@ -1,0 +1,81 @@
+/** A finished output item as canonical events: whole replies, and streams whose provider sends items only at their end. */
+import type { StreamEvent } from '../../canon/events.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { objectsOf, present, stringOf, WIRE } from './wire.ts'
+
+/** Hands out block numbers over one reply. */
+export interface Numbering {
+  next: number
+}
+
+function block(
+  out: StreamEvent[],
+  numbers: Numbering,
+  start: Omit<Extract<StreamEvent, { type: 'block-start' }>, 'type' | 'block'>,
+  text: string,
+): number {
+  const number = numbers.next++
+  out.push({ type: 'block-start', block: number, ...start })
+  if (text !== '') out.push({ type: 'block-delta', block: number, text })
+  return number
+}
+
+/** Seal, signature and format of a reasoning item as notes on one of its blocks. */
+export function sealNotes(item: JsonObject, number: number, out: StreamEvent[]): void {
+  const sealed = stringOf(item.encrypted_content)
+  const signature = stringOf(item.signature)
+  const format = stringOf(item.format)
+  if (sealed !== undefined)
+    out.push({ type: 'block-note', block: number, note: 'sealed', data: present({ data: sealed, id: stringOf(item.id) }) })
+  if (signature !== undefined) out.push({ type: 'block-note', block: number, note: 'signature', data: { signature } })
+  if (format !== undefined) out.push({ type: 'block-note', block: number, note: 'format', data: { format } })
+}
+
+function messageEvents(item: JsonObject, numbers: Numbering, out: StreamEvent[]): void {
+  const key = stringOf(item.id)
+  for (const part of objectsOf(item.content)) {
+    const refusal = part.type === 'refusal'
+    if (!refusal && part.type !== 'output_text') continue
+    const text = stringOf(refusal ? part.refusal : part.text) ?? ''
+    const number = block(out, numbers, { kind: refusal ? 'refusal' : 'text', item: key }, text)
+    const logprobs = objectsOf(part.logprobs)
+    if (logprobs.length > 0) out.push({ type: 'block-note', block: number, note: 'logprobs', data: { content: logprobs } })
+    for (const annotation of objectsOf(part.annotations))
+      out.push({ type: 'block-note', block: number, note: 'annotation', data: annotation })
+    out.push({ type: 'block-end', block: number })
+  }
+}
+
+function reasoningEvents(item: JsonObject, numbers: Numbering, out: StreamEvent[]): void {
+  const key = stringOf(item.id)
+  const summary = objectsOf(item.summary).map((part) => ['summary', stringOf(part.text) ?? ''] as const)
+  const content = objectsOf(item.content).map((part) => ['reasoning', stringOf(part.text) ?? ''] as const)
+  const parts = [...summary, ...content]
+  const seals: StreamEvent[] = []
+  sealNotes(item, 0, seals)
+  if (parts.length === 0 && seals.length > 0) parts.push(['reasoning', ''])
+  for (const [index, [kind, text]] of parts.entries()) {
+    const number = block(out, numbers, { kind, item: key }, text)
+    if (index === parts.length - 1) sealNotes(item, number, out)
+    out.push({ type: 'block-end', block: number })
+  }
+}
+
+/** A call that this wire alone understands ends the turn as a function call does. */
+export function isCallItem(item: JsonObject): boolean {
+  return item.type === 'function_call' || item.type === 'custom_tool_call'
+}
+
+export function itemEvents(item: JsonObject, numbers: Numbering, out: StreamEvent[]): void {
+  if (item.type === 'message') messageEvents(item, numbers, out)
+  else if (item.type === 'reasoning') reasoningEvents(item, numbers, out)
+  else if (item.type === 'function_call' && (item.namespace ?? null) === null) {
+    const call = { id: stringOf(item.call_id) ?? stringOf(item.id) ?? '', name: stringOf(item.name) ?? '' }
+    const number = block(out, numbers, { kind: 'call', item: stringOf(item.id), call }, stringOf(item.arguments) ?? '')
+    out.push({ type: 'block-end', block: number })
+  } else {
+    const kind = item.type === 'image_generation_call' && typeof item.result === 'string' ? 'media' : 'opaque'
+    const number = block(out, numbers, { kind, of: { dialect: WIRE, type: String(item.type), data: item } }, '')
+    out.push({ type: 'block-end', block: number })
+  }
+}

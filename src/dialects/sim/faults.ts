@@ -1,0 +1,56 @@
+/** Faults on purpose: what goes wrong, and when. */
+import type { Clock } from '../../core/clock.ts'
+import { Fault, type FaultCode } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+
+export interface FaultPlan {
+  /** HTTP status to fail with before any event. */
+  status?: number
+  /** Milliseconds before the first event or the failure. */
+  delay: number
+  /** Events after which the connection breaks. */
+  cutAfter?: number
+  /** Events after which nothing comes any more. */
+  stallAfter?: number
+}
+
+const NONE: FaultPlan = { delay: 0 }
+
+const CODES: Readonly<Record<number, FaultCode>> = {
+  400: 'upstream_rejected',
+  401: 'upstream_auth',
+  402: 'upstream_auth',
+  403: 'upstream_auth',
+  404: 'upstream_missing',
+  408: 'upstream_silent',
+  413: 'upstream_too_large',
+  422: 'upstream_rejected',
+  429: 'upstream_limited',
+  503: 'upstream_overloaded',
+  504: 'upstream_silent',
+  524: 'upstream_silent',
+  529: 'upstream_overloaded',
+}
+
+/** The fault that a provider's HTTP status stands for; the simulated body says nothing more. */
+export function decodeFault(status: number, _body?: Json): Fault {
+  return new Fault(CODES[status] ?? 'upstream_error')
+}
+
+/** What hits this run, by `quirks.faults`; one random draw decides for all of them where `rate` is below 1. */
+export function faultPlan(quirks: JsonObject, clock: Clock): FaultPlan {
+  const faults = quirks.faults
+  if (!isObject(faults)) return NONE
+  const rate = typeof faults.rate === 'number' ? faults.rate : 1
+  if (rate < 1 && clock.random() >= rate) return NONE
+  return {
+    status: amount(faults.status),
+    delay: amount(faults.delay) ?? 0,
+    cutAfter: amount(faults.cut_after),
+    stallAfter: amount(faults.stall_after),
+  }
+}
+
+function amount(value: Json | undefined): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined
+}

@@ -1,0 +1,106 @@
+/** What each simulated model answers: a list of blocks, before caps, stop sequences and pace. */
+import type { CanonicalRequest } from '../../canon/request.ts'
+import { schemaInstance } from './instance.ts'
+import { type FunctionTool, functionTools, lastUserAt, lastUserText, type Steering, textOf } from './request.ts'
+import { story } from './story.ts'
+import { countTokens, pieces } from './tokens.ts'
+
+export interface ScriptBlock {
+  kind: 'text' | 'reasoning' | 'summary' | 'call'
+  text: string
+  item?: string
+  call?: { id: string; name: string }
+  /** Counts as reasoning, but is not shown. */
+  hidden?: boolean
+}
+
+type Script = (request: CanonicalRequest, steering: Steering) => ScriptBlock[]
+
+const say = (text: string): ScriptBlock => ({ kind: 'text', text })
+
+const SCRIPTS: ReadonlyMap<string, Script> = new Map([
+  ['echo', (request) => [say(lastUserText(request) || 'There was no text to repeat.')]],
+  ['story', (_request, steering) => [say(story(steering.words))]],
+  ['tools', useTools],
+  ['think', think],
+  ['json', (request) => [say(JSON.stringify(structured(request)))]],
+])
+
+/** The answer's blocks; undefined where there is no such model. */
+export function script(model: string, request: CanonicalRequest, steering: Steering): ScriptBlock[] | undefined {
+  return SCRIPTS.get(model)?.(request, steering)
+}
+
+function structured(request: CanonicalRequest): unknown {
+  if (request.format?.type === 'json_schema' && request.format.schema) return schemaInstance(request.format.schema)
+  return { answer: lastUserText(request) }
+}
+
+function think(request: CanonicalRequest): ScriptBlock[] {
+  const question = lastUserText(request)
+  const { enabled, effort, exclude, maxTokens, summary } = request.reasoning ?? {}
+  const answer = say(`You said: ${question}`)
+  if (enabled === false || effort === 'none') return [answer]
+  const text = firstTokens(
+    `The user wrote ${countTokens(question)} tokens. I read them twice, look for the point, and answer with the same words.`,
+    maxTokens,
+  )
+  const blocks: ScriptBlock[] = [{ kind: 'reasoning', text, item: 'thought', hidden: exclude === true }]
+  if (summary !== undefined && summary !== 'none' && exclude !== true) {
+    blocks.push({ kind: 'summary', text: 'I read the message and repeat it.', item: 'thought' })
+  }
+  return [...blocks, answer]
+}
+
+function firstTokens(text: string, most: number | undefined): string {
+  return most === undefined ? text : [...pieces(text)].slice(0, Math.max(1, most)).join('')
+}
+
+function useTools(request: CanonicalRequest, steering: Steering): ScriptBlock[] {
+  const tools = functionTools(request)
+  const results = resultsOfTurn(request)
+  const choice = request.toolChoice
+  const first = choice?.mode === 'named' ? tools.findIndex((tool) => tool.name === choice.name) : 0
+  const callable = choice?.mode !== 'none' && first >= 0 && tools.length > 0
+  if (callingTurns(request) >= steering.calls || (results.length > 0 && !callable)) return [say(quote(results))]
+  if (!callable) return [say('No tool that I may call was offered.')]
+  const many = request.sampling.parallelToolCalls === false ? 1 : steering.parallel
+  const before = request.items.reduce((sum, item) => sum + (item.kind === 'call' ? 1 : 0), 0)
+  return Array.from({ length: many }, (_, i) => callBlock(tools[(first + i) % tools.length], before + i + 1))
+}
+
+function callBlock(tool: FunctionTool, number: number): ScriptBlock {
+  const args = schemaInstance(tool.parameters ?? { type: 'object' })
+  return { kind: 'call', text: JSON.stringify(args), call: { id: `call_sim_${number}`, name: tool.name } }
+}
+
+interface ToolResult {
+  name: string
+  text: string
+}
+
+/** Tool results since the last user message. */
+function resultsOfTurn(request: CanonicalRequest): ToolResult[] {
+  const names = new Map<string, string>()
+  for (const item of request.items) if (item.kind === 'call') names.set(item.callId, item.name)
+  const results: ToolResult[] = []
+  for (const item of request.items.slice(lastUserAt(request) + 1)) {
+    if (item.kind === 'result') results.push({ name: names.get(item.callId) ?? item.callId, text: textOf(item.parts) })
+  }
+  return results
+}
+
+/** Runs of results since the last user message: each answered one turn of calls. */
+function callingTurns(request: CanonicalRequest): number {
+  let turns = 0
+  let before = ''
+  for (const item of request.items.slice(lastUserAt(request) + 1)) {
+    if (item.kind === 'result' && before !== 'result') turns++
+    before = item.kind
+  }
+  return turns
+}
+
+function quote(results: readonly ToolResult[]): string {
+  return results.map(({ name, text }) => `The tool ${name} answered: ${text}`).join('\n')
+}

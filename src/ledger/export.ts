@@ -1,0 +1,62 @@
+/** Rows of the ledger export: one flat object per generation, for NDJSON files and reconciliation. */
+import type { JsonObject } from '../core/json.ts'
+import { factsOf } from './facts.ts'
+import type { GenerationRecord } from './types.ts'
+
+/** Columns of every row; the other facts follow under their own names and never replace one of these. */
+export interface ExportRow extends JsonObject {
+  id: string
+  /** Identity of the key. */
+  key: string
+  model: string
+  provider: string | null
+  user: string | null
+  session_id: string | null
+  /** `open` while there is no settlement. */
+  status: string
+  usage: {
+    input_tokens: number
+    output_tokens: number
+    cached_tokens: number
+    cache_write_tokens: number
+    reasoning_tokens: number
+  }
+  /** Nano-dollars. */
+  cost_nano: number
+  hold_nano: number
+  estimated: boolean
+  /** ISO 8601. */
+  created_at: string
+}
+
+/** One record as its export row. */
+export function exportRow(record: GenerationRecord): ExportRow {
+  const { hold, settled } = record
+  const facts = factsOf(settled)
+  return {
+    ...facts,
+    id: record.id,
+    key: hold.key,
+    model: textOr(facts.model, hold.model),
+    provider: textOr(facts.provider, null),
+    endpoint: textOr(facts.endpoint, hold.endpoint),
+    user: textOr(facts.user, null),
+    session_id: textOr(facts.session_id, null),
+    status: settled?.status ?? 'open',
+    usage: {
+      input_tokens: settled?.input ?? 0,
+      output_tokens: settled?.output ?? 0,
+      cached_tokens: settled?.cached ?? 0,
+      cache_write_tokens: settled?.cacheWrite ?? 0,
+      reasoning_tokens: settled?.reasoning ?? 0,
+    },
+    cost_nano: settled?.cost ?? 0,
+    hold_nano: hold.hold,
+    estimated: settled?.estimated ?? false,
+    created_at: new Date(record.at).toISOString(),
+  }
+}
+
+function textOr<T>(value: unknown, otherwise: T): string | T {
+  return typeof value === 'string' ? value : otherwise
+}

@@ -1,0 +1,62 @@
+/** The JSON text of a settlement: what `GET /v1/generation` and the export show beside the columns. */
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import type { SettleRow } from './types.ts'
+
+/** One upstream call of an exchange, in order. */
+export interface ProviderResponse extends JsonObject {
+  provider_name: string
+  /** HTTP status; 0 where none came. */
+  status: number
+  /** Milliseconds. */
+  latency: number
+}
+
+/** Written by the account layer. Absent means null on the wire. Times are milliseconds. */
+export interface Facts extends JsonObject {
+  /** Public slug that served; the hold's model where absent. */
+  model?: string
+  /** Provider's display name. */
+  provider?: string
+  endpoint?: string
+  /** Slug of the alias or router model that the caller named, if any. */
+  router?: string
+  user?: string
+  session_id?: string
+  finish_reason?: string
+  native_finish_reason?: string
+  /** To the first content, and from there to the end. */
+  latency?: number
+  generation_time?: number
+  moderation_latency?: number
+  streamed?: boolean
+  cancelled?: boolean
+  service_tier?: string
+  /** Token counts as the provider named them, where they differ from the normalised ones. */
+  native_tokens_prompt?: number
+  native_tokens_completion?: number
+  native_tokens_reasoning?: number
+  native_tokens_cached?: number
+  native_tokens_completion_images?: number
+  /** Nano-dollars of the cost's parts. */
+  cost_input?: number
+  cost_output?: number
+  cost_tools?: number
+  provider_responses?: ProviderResponse[]
+  /** Application attribution of the caller. */
+  app_title?: string
+  app_url?: string
+  user_agent?: string
+  /** The provider's own id of the generation. */
+  upstream_id?: string
+  api_type?: 'completions' | 'embeddings' | 'rerank' | 'image'
+  num_search_results?: number
+  num_fetches?: number
+  web_search_engine?: string
+}
+
+/** The facts of a settlement; empty where there is none, or where a crash wrote none. */
+export function factsOf(settled: SettleRow | undefined): JsonObject {
+  if (!settled || settled.facts === '') return {}
+  const parsed = JSON.parse(settled.facts) as Json
+  return isObject(parsed) ? parsed : {}
+}

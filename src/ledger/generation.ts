@@ -1,0 +1,77 @@
+/** A recorded generation as `GET /v1/generation` shows it (contract section 4). */
+import type { Json, JsonObject } from '../core/json.ts'
+import { usd } from '../core/money.ts'
+import { factsOf } from './facts.ts'
+import type { GenerationRecord } from './types.ts'
+
+/** Facts that go out under their own name, null where the exchange recorded none: the wire requires the fields. */
+const PLAIN = [
+  'router',
+  'finish_reason',
+  'native_finish_reason',
+  'latency',
+  'generation_time',
+  'moderation_latency',
+  'service_tier',
+  'session_id',
+  'upstream_id',
+  'request_id',
+  'api_type',
+  'user_agent',
+  'preset_id',
+  'workspace_id',
+  'app_id',
+  'app_title',
+  'cache_discount',
+  'response_cache_source_id',
+  'native_tokens_completion_images',
+  'num_media_prompt',
+  'num_media_completion',
+  'num_input_audio_prompt',
+  'num_search_results',
+  'num_fetches',
+  'web_search_engine',
+] as const
+
+/**
+ * The `data` object of the reply. Costs are USD, `latency` and `generation_time` milliseconds.
+ * `usage` and `total_cost` are the charge; `upstream_inference_cost` is it without the tools.
+ * A generation that is still open has status `open`, has cost nothing yet, and knows no token counts.
+ */
+export function generationView(record: GenerationRecord): JsonObject {
+  const { hold, settled } = record
+  const facts = factsOf(settled)
+  const cost = usd(settled?.cost ?? 0)
+  const view: JsonObject = {
+    id: record.id,
+    created_at: new Date(record.at).toISOString(),
+    model: facts.model ?? hold.model,
+    provider_name: facts.provider ?? null,
+    endpoint: facts.endpoint ?? hold.endpoint,
+    status: settled?.status ?? 'open',
+    estimated: settled?.estimated ?? false,
+    usage: cost,
+    total_cost: cost,
+    upstream_inference_cost: sumUsd(facts.cost_input, facts.cost_output),
+    tokens_prompt: settled?.input ?? null,
+    tokens_completion: settled?.output ?? null,
+    native_tokens_prompt: facts.native_tokens_prompt ?? settled?.input ?? null,
+    native_tokens_completion: facts.native_tokens_completion ?? settled?.output ?? null,
+    native_tokens_reasoning: facts.native_tokens_reasoning ?? settled?.reasoning ?? null,
+    native_tokens_cached: facts.native_tokens_cached ?? settled?.cached ?? null,
+    streamed: facts.streamed ?? null,
+    cancelled: facts.cancelled ?? (settled ? settled.status === 'aborted' : null),
+    is_byok: facts.is_byok ?? false,
+    external_user: facts.user ?? null,
+    origin: facts.app_url ?? '',
+    http_referer: facts.app_url ?? null,
+    data_region: facts.data_region ?? 'global',
+    provider_responses: facts.provider_responses ?? null,
+  }
+  for (const name of PLAIN) view[name] = facts[name] ?? null
+  return view
+}
+
+function sumUsd(input: Json | undefined, output: Json | undefined): number | null {
+  return typeof input === 'number' && typeof output === 'number' ? usd(input + output) : null
+}

@@ -1,0 +1,130 @@
+/** Usage × price: exact sums, rounded once. */
+import type { Usage } from '../canon/usage.ts'
+import type { Price } from '../catalog/types.ts'
+import { Bill, type Rate } from '../core/money.ts'
+
+/** A price as an endpoint carries it; `free` and `unpriced` cost nothing (limited keys never get to `unpriced`). */
+export type Tariff = Price | 'free' | 'unpriced'
+
+/** Nano-dollars; `input + output = total` always. */
+export interface Charge {
+  total: number
+  input: number
+  output: number
+}
+
+/** Countable things of a request beside its tokens. */
+export interface Extras {
+  /** Images in the request, priced where the tariff has a price per image. */
+  images?: number
+}
+
+const NOTHING: Charge = Object.freeze({ total: 0, input: 0, output: 0 })
+
+/** The most tokens of any one kind that a charge believes in; above it a provider's report is nonsense. */
+const MOST_TOKENS = 1e10
+
+/** `value` as a count between 0 and `most`. */
+function within(value: number, most: number): number {
+  return value > 0 ? Math.min(value, most) : 0
+}
+
+/**
+ * What a usage costs, in nano-dollars.
+ * Parts are clamped so that they never pass their whole: cached, then cache writes, then audio within the input,
+ * reasoning within the output. The request's and the images' price belong to the input part.
+ * `total` is the exact sum rounded once, half up; the output part is rounded, the input part is the rest.
+ */
+export function charge(usage: Usage, price: Tariff, extras?: Extras): Charge {
+  if (price === 'free' || price === 'unpriced') return NOTHING
+  const input = within(usage.input, MOST_TOKENS)
+  const cached = within(usage.cached, input)
+  const cacheWrite = within(usage.cacheWrite, input - cached)
+  const audio = within(usage.audioInput, input - cached - cacheWrite)
+  const output = within(usage.output, MOST_TOKENS)
+  const reasoning = within(usage.reasoning, output)
+
+  const sum = new Bill()
+  sum.add(input - cached - cacheWrite - audio, price.prompt)
+  if (cached > 0) sum.add(cached, price.cached ?? price.prompt)
+  if (cacheWrite > 0) sum.add(cacheWrite, price.cacheWrite ?? price.prompt)
+  if (audio > 0) sum.add(audio, price.audio ?? price.prompt)
+  addFixed(sum, price, extras)
+  const completion = new Bill()
+  completion.add(output - reasoning, price.completion)
+  if (reasoning > 0) completion.add(reasoning, price.reasoning ?? price.completion)
+  sum.join(completion)
+  const total = sum.nano()
+  const ofOutput = completion.nano()
+  return { total, input: total - ofOutput, output: ofOutput }
+}
+
+function addFixed(bill: Bill, price: Price, extras: Extras | undefined): void {
+  if (price.request !== undefined) bill.add(1, price.request)
+  if (price.image !== undefined && extras?.images) bill.add(extras.images, price.image)
+}
+
+function highest(...rates: (Rate | undefined)[]): Rate {
+  let most = 0n
+  for (const rate of rates) if (rate !== undefined && rate > most) most = rate
+  return most
+}
+
+interface Ceiling {
+  input: Rate
+  output: Rate
+}
+
+/** Dearest rate of each direction; a catalogue's price objects live long, so each is looked at once. */
+const ceilings = new WeakMap<Price, Ceiling>()
+
+function ceilingOf(price: Price): Ceiling {
+  let found = ceilings.get(price)
+  if (!found) {
+    found = {
+      input: highest(price.prompt, price.cached, price.cacheWrite, price.audio),
+      output: highest(price.completion, price.reasoning),
+    }
+    ceilings.set(price, found)
+  }
+  return found
+}
+
+/** Nano-dollars to reserve, and the share of it that the input alone may cost. */
+export interface Reserve {
+  hold: number
+  floor: number
+}
+
+const NO_RESERVE: Reserve = Object.freeze({ hold: 0, floor: 0 })
+
+/**
+ * What to reserve for at most `inputTokens` and `outputCap` tokens, rounded up.
+ * Every token counts at the dearest rate that it could get (a cache write, audio, reasoning),
+ * so no charge within these bounds is higher.
+ */
+export function holdFor(price: Tariff, inputTokens: number, outputCap: number, extras?: Extras): Reserve {
+  if (price === 'free' || price === 'unpriced') return NO_RESERVE
+  const ceiling = ceilingOf(price)
+  const bill = new Bill()
+  bill.add(Math.ceil(inputTokens), ceiling.input)
+  addFixed(bill, price, extras)
+  const floor = bill.nanoUp()
+  bill.add(Math.ceil(outputCap), ceiling.output)
+  return { hold: bill.nanoUp(), floor }
+}
+
+/**
+ * Output tokens that `left` nano-dollars still pay for after the input: what a 402 tells the caller.
+ * @returns 0 where not even the input fits, Infinity where output costs nothing.
+ */
+export function affordableOutput(price: Tariff, inputTokens: number, left: number, extras?: Extras): number {
+  if (price === 'free' || price === 'unpriced') return Number.POSITIVE_INFINITY
+  const ceiling = ceilingOf(price)
+  const bill = new Bill()
+  bill.add(Math.ceil(inputTokens), ceiling.input)
+  addFixed(bill, price, extras)
+  const rest = BigInt(Math.floor(Math.max(0, left))) * 1_000_000_000n - bill.exact()
+  if (rest < 0n) return 0
+  return ceiling.output === 0n ? Number.POSITIVE_INFINITY : Math.min(Number(rest / ceiling.output), Number.MAX_SAFE_INTEGER)
+}

@@ -1,0 +1,111 @@
+/** The composition root: configuration, store, runtime, listeners. */
+import { ledgerRoutes } from './api/ledger.ts'
+import { loadConfig } from './config/load.ts'
+import type { Config } from './config/types.ts'
+import { type Reload, type WatchOptions, watchConfig } from './config/watch.ts'
+import { type Clock, systemClock } from './core/clock.ts'
+import { openLog } from './core/log.ts'
+import type { Lane } from './pipeline/reply.ts'
+import { Runtime } from './runtime.ts'
+import { startAdmin } from './server/admin.ts'
+import { Drain } from './server/drain.ts'
+import { listen } from './server/listener.ts'
+import { openStore, type Store } from './store/open.ts'
+
+export interface StartOptions {
+  configFile: string
+  /** Text to use instead of the file's. */
+  configText?: string
+  env?: Readonly<Record<string, string | undefined>>
+  /** `--host` and `--port`. */
+  host?: string
+  port?: number
+  clock?: Clock
+  /** Lane forced wherever the facts allow it, for contract tests. */
+  lane?: Lane
+  /** Takes log lines instead of standard output. */
+  log?: (line: string) => void
+  /** Reload on SIGHUP and on file change. */
+  watch?: boolean
+}
+
+export interface Running {
+  readonly url: string
+  readonly adminUrl: string
+  readonly runtime: Runtime
+  readonly store: Store
+  readonly drain: Drain
+  /** Reads the configuration anew. */
+  reload(): Promise<Reload>
+  /** Closes everything at once; `drain.begin()` comes first where streams are to finish. */
+  close(): Promise<void>
+}
+
+/** Nothing but `Running.reload` reads the file again. */
+const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchDirectory'> = {
+  signals: { on: () => {}, off: () => {} },
+  watchDirectory: () => () => {},
+}
+
+/** Starts the gateway. @throws ConfigError, Fault or a system error, with nothing left open. */
+export async function start(options: StartOptions): Promise<Running> {
+  const { clock = systemClock, env = process.env } = options
+  const load = (): Config => loadConfig(options.configFile, env, { text: options.configText, host: options.host, port: options.port })
+  const config = load()
+  const closers: (() => Promise<void> | void)[] = []
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).reverse()) await closer()
+  }
+  try {
+    const { log, flush } = openLog(clock, options.log)
+    closers.push(flush)
+    const store = openStore(config.store.url, {
+      clock,
+      durability: config.store.durability,
+      report: (news) => log.warn(news, 'journal'),
+    })
+    closers.push(() => store.close())
+    const recovered = store.journal.reconcile()
+    if (recovered.count > 0) log.warn(recovered, 'generations that a crash had left open are settled')
+    const runtime = new Runtime({ config, clock, log, store, forcedLane: options.lane })
+    closers.push(() => runtime.close())
+    const drain = new Drain(clock, config.server.drain)
+    const url = await listening(runtime, drain, closers)
+    const admin = await startAdmin({
+      ...config.admin,
+      metrics: runtime.metrics,
+      notReady: () => (drain.draining ? ['draining'] : []),
+      routes: ledgerRoutes(store.journal),
+    })
+    closers.push(() => admin.close())
+    let last: Reload = { kind: 'applied', config }
+    const onReload = (reload: Reload): void => {
+      last = reload
+      runtime.apply(reload)
+    }
+    const watch = watchConfig(config, { load, clock, onReload, ...(options.watch ? undefined : UNWATCHED) })
+    closers.push(() => watch.close())
+    void runtime.discover()
+    const reload = async (): Promise<Reload> => {
+      watch.reload()
+      return last
+    }
+    return { url, adminUrl: admin.url, runtime, store, drain, reload, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function listening(runtime: Runtime, drain: Drain, closers: (() => Promise<void> | void)[]): Promise<string> {
+  const { server, url } = await listen(runtime.config.server, runtime.gateway)
+  drain.follow(server)
+  closers.push(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  )
+  return url
+}

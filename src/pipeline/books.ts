@@ -1,0 +1,21 @@
+/** The books of one exchange: what is reserved, what every turn used, what tools cost. */
+import type { Account } from '../ledger/credit.ts'
+import { noUsage, type Usage } from '../canon/usage.ts'
+import type { Turn } from './reply.ts'
+
+export class Books {
+  account: Account | undefined
+  /** Nano-dollars reserved in memory, and the part of it that an unknown outcome would be charged. */
+  held = 0
+  floor = 0
+  /** True once the hold's row is in the journal: a settlement must follow. */
+  open = false
+  /** Upper bound of the input's tokens that the hold was computed for. */
+  inputTokens = 0
+  readonly turns: Turn[] = []
+  readonly noUsage: Usage = noUsage()
+  /** Nano-dollars of tools that ran. */
+  toolCost = 0
+  toolsRequested = 0
+  toolsExecuted = 0
+}

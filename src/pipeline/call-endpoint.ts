@@ -1,0 +1,141 @@
+/** One upstream call: choose the lane, encode, send, and give back the reply as soon as it has ended. */
+import type { Endpoint, Provider } from '../catalog/types.ts'
+import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { StreamEvent } from '../canon/events.ts'
+import type { Encoded, Target, UpstreamDialect } from '../dialects/types.ts'
+import { UpstreamCall } from '../upstream/call.ts'
+import { EventPath } from './event-path.ts'
+import type { Exchange } from './exchange.ts'
+import { chooseLane } from './lanes.ts'
+import { runLocal } from './local-attempt.ts'
+import type { ChainParts } from './parts.ts'
+import { providerAddress } from './provider-address.ts'
+import { ObserveRelay, PassRelay, type Relay, TranslateRelay } from './relays.ts'
+import type { Lane, Reply } from './reply.ts'
+import { ReplyStream } from './reply-stream.ts'
+import { StreamAttempt } from './stream-attempt.ts'
+import { translated, WholeAttempt } from './whole-attempt.ts'
+
+export interface EndpointCall {
+  exchange: Exchange
+  endpoint: Endpoint
+  dialect: UpstreamDialect
+  target: Target
+  lane: Lane
+}
+
+export function callEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
+  const dialect = parts.upstreams.get(endpoint.provider.dialect)
+  if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
+  const target = targetOf(exchange, endpoint)
+  const call: EndpointCall = { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, parts.forcedLane) }
+  const encoded = encode(call)
+  exchange.ctx.model = endpoint.model.slug
+  exchange.ctx.provider = endpoint.provider.name
+  if (exchange.stream) {
+    exchange.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.id }, exchange.silence)
+    exchange.reply.prepare(exchange.gateway.echoUpstreamBody ? encoded.body : undefined)
+  }
+  if (call.lane === 'translate') beginTurn(exchange)
+  if (dialect.run) return runLocal(call, parts)
+  return exchange.stream ? streamed(call, encoded, parts) : whole(call, encoded, parts)
+}
+
+function targetOf(exchange: Exchange, endpoint: Endpoint): Target {
+  return {
+    model: endpoint.upstreamModel,
+    stream: exchange.stream,
+    outputCap: exchange.outputCap,
+    supported: endpoint.supported,
+    quirks: endpoint.provider.quirks,
+    user: endpoint.provider.user,
+  }
+}
+
+function laneOf(exchange: Exchange, dialect: UpstreamDialect, target: Target, forced: Lane | undefined): Lane {
+  const { pass } = dialect
+  return chooseLane({
+    sameWire: pass?.client === exchange.client.id,
+    edited: exchange.edited,
+    mutated: exchange.toolNames !== undefined || exchange.taps?.some((tap) => tap.mode === 'mutate') === true,
+    observed: exchange.taps !== undefined,
+    reshaped: pass !== undefined && !pass.admits(exchange.body, target),
+    forced,
+  })
+}
+
+function encode({ exchange, dialect, lane, target }: EndpointCall): Encoded {
+  if (lane !== 'translate' && dialect.pass) return dialect.pass.request(exchange.body, target)
+  return dialect.encodeRequest(exchange.request(), target)
+}
+
+/** The path lives as long as the exchange; an attempt that failed before content has left no trace in it. */
+export function beginTurn(exchange: Exchange): EventPath {
+  exchange.path ??= new EventPath(exchange)
+  exchange.path.beginTurn(exchange.toolNames)
+  return exchange.path
+}
+
+function streamed(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
+  const { exchange, endpoint, dialect, lane } = call
+  const attempt = new StreamAttempt(exchange, {
+    endpoint,
+    lane,
+    relay: relayFor(call),
+    drains: parts.drains,
+    decodeFault: (status, body) => dialect.decodeFault(status, body),
+  })
+  send(attempt, call, encoded, parts)
+  return attempt.done
+}
+
+function relayFor({ exchange, dialect, lane }: EndpointCall): Relay {
+  const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
+  if (lane === 'translate' || !dialect.pass) return new TranslateRelay(exchange.path ?? beginTurn(exchange), dialect.streamDecoder(), observers)
+  const stream = dialect.pass.stream(exchange.ctx)
+  return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), observers) : new PassRelay(stream)
+}
+
+function whole(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
+  const { exchange, endpoint, dialect, lane } = call
+  const attempt = new WholeAttempt(exchange, {
+    endpoint,
+    lane,
+    drains: parts.drains,
+    decodeFault: (status, body) => dialect.decodeFault(status, body),
+    read: (body) => readWhole(call, body),
+  })
+  send(attempt, call, encoded, parts)
+  return attempt.done
+}
+
+function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject) {
+  const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
+  const events: StreamEvent[] = []
+  if (lane !== 'pass') {
+    dialect.decodeResult(body, events)
+    for (const tap of observers) for (const event of events) tap.push(event, () => {})
+  }
+  if (lane !== 'translate' && dialect.pass) return dialect.pass.result(body, exchange.ctx)
+  return translated(events, exchange.path ?? beginTurn(exchange))
+}
+
+function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded: Encoded, parts: ChainParts): void {
+  const { exchange, endpoint, dialect } = call
+  const { provider } = endpoint
+  const address = providerAddress(provider, dialect)
+  const upstream = new UpstreamCall(attempt, exchange.clock, timeoutsOf(provider, exchange.stream))
+  attempt.flow = upstream
+  const headers = exchange.stream ? address.streamHeaders : address.headers
+  upstream.send(parts.pools.for(address), {
+    path: address.path + encoded.path,
+    headers: [...headers, 'x-client-request-id', exchange.id],
+    body: JSON.stringify(encoded.body),
+  })
+}
+
+/** A whole answer has no first byte before its last token: unless the file says otherwise it may take the total. */
+function timeoutsOf({ timeouts }: Provider, stream: boolean) {
+  return stream ? timeouts : { ...timeouts, firstByte: timeouts.firstByteWhole }
+}

@@ -1,0 +1,47 @@
+/**
+ * The way of a request, in order. Composed once per configuration, never per request.
+ *
+ *  1. receive       refuses by the head alone; writes the reply when all below has ended
+ *  2. authenticate  who is asking, still from the head: nothing is read for a stranger
+ *  3. admit         how much a key may have going, before its body takes memory
+ *  4. read          the body once, parsed once, checked
+ *  5. account       the books: whatever happens below is settled here, exactly once
+ *  6. resolve       slug to models to endpoints, each exclusion with its reason
+ *  7. guard         what the policy forbids, before anything else sees the text
+ *  8. shape         request plugins, which need to know what the endpoints can do
+ *  9. converse      the server-tool loop: wraps what is below, once per turn
+ * 10. plan          the order of the endpoints, and the hold over all that may serve
+ * 11. attempt       one endpoint after the other, until content comes
+ *
+ * The phase types make a wrong order a compile error: each layer takes the facts that it needs and adds its own.
+ */
+import type { Head } from '../plugin-api/exchange.ts'
+import { account } from './layers/account.ts'
+import { admit } from './layers/admit.ts'
+import { attempt } from './layers/attempt.ts'
+import { authenticate } from './layers/authenticate.ts'
+import { converse } from './layers/converse.ts'
+import { guard } from './layers/guard.ts'
+import { plan } from './layers/plan.ts'
+import { read } from './layers/read.ts'
+import { type Front, receive } from './layers/receive.ts'
+import { resolve } from './layers/resolve.ts'
+import { shape } from './layers/shape.ts'
+import type { ChainParts, ChainSettings } from './parts.ts'
+import type { At, Service } from './reply.ts'
+
+export type { Front } from './layers/receive.ts'
+
+export function composeChain(settings: ChainSettings, parts: ChainParts): Front {
+  const attempted = attempt(parts)
+  const planned = plan(parts)(attempted)
+  const conversed = converse(parts.tools, parts.host)(planned)
+  const shaped = shape(settings.plugins, parts.host)(conversed)
+  const guarded = guard(settings.guardrails)(shaped)
+  const resolved = resolve(settings)(guarded)
+  const accounted = account(parts)(resolved)
+  const readBody = read(settings, parts.admission)(accounted)
+  const admitted = admit(parts.admission)(readBody)
+  const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
+  return receive(settings, parts)(authenticated)
+}

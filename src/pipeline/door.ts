@@ -1,0 +1,21 @@
+/** What the pipeline needs of the connection to the caller; the server implements it over HTTP. */
+import type { OutgoingHttpHeaders } from 'node:http'
+
+export interface Door {
+  /** Declared length of the body, undefined where it comes in chunks. */
+  readonly contentLength: number | undefined
+  /** @throws Fault `too_large`, `client_timeout` or `client_gone`. */
+  readBody(limit: number): Promise<Buffer>
+  /** The whole reply at once. */
+  whole(status: number, headers: OutgoingHttpHeaders, json: string): void
+  /** Head of an event stream. */
+  openStream(headers: OutgoingHttpHeaders): void
+  /** Raw bytes, one per character. @returns false if the caller should be waited for. */
+  bytes(text: string): boolean
+  text(text: string): boolean
+  /** Calls `fn` once when the caller has read enough to go on. */
+  onDrain(fn: () => void): void
+  endStream(text: string): void
+  /** Sends something that means nothing: a caller that is gone answers with a reset. */
+  probe(): void
+}

@@ -1,0 +1,156 @@
+/** The one object of a request: every phase's facts and the working parts that layers share. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { GatewayFields } from '../canon/gateway-fields.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
+import type { Endpoint, Model } from '../catalog/types.ts'
+import type { Clock } from '../core/clock.ts'
+import type { GenerationId } from '../core/ids.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { ClientDialect, Final, ReplyContext } from '../dialects/types.ts'
+import type { AttemptRecord, Planned, Stage, Tap } from '../plugin-api/index.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import { type MergedPreferences, NO_PREFERENCES } from '../routing/index.ts'
+import { Books } from './books.ts'
+import { CancelSource } from './cancel.ts'
+import type { Door } from './door.ts'
+import type { EventPath } from './event-path.ts'
+import type { ReplyStream } from './reply-stream.ts'
+
+export interface ExchangeStart {
+  id: GenerationId
+  client: ClientDialect
+  headers: IncomingHttpHeaders
+  door: Door
+  clock: Clock
+  brand: string
+  wantsMetadata: boolean
+}
+
+const NO_BODY: JsonObject = {}
+
+/** Layers see it through the phase types of the plugin API: a field is read only in the phases that have set it. */
+export class Exchange implements Planned {
+  readonly id: string
+  readonly seq: number
+  readonly tag: string
+  readonly client: ClientDialect
+  readonly headers: IncomingHttpHeaders
+  readonly at: number
+  readonly started: number
+  readonly cancel = new CancelSource()
+  readonly wantsMetadata: boolean
+  readonly stages: Stage[] = []
+  readonly attempts: AttemptRecord[] = []
+  readonly door: Door
+  readonly clock: Clock
+  readonly brand: string
+  readonly books = new Books()
+
+  // authenticate
+  key: ApiKey = NOBODY
+  // read
+  body: JsonObject = NO_BODY
+  bodyBytes = 0
+  /** False where the body surely holds text alone. */
+  mayHoldMedia = false
+  gateway: GatewayFields = { models: [], plugins: [], echoUpstreamBody: false }
+  stream = false
+  /** Who changed the canonical form, in order. */
+  readonly edits: string[] = []
+  private canon: CanonicalRequest | undefined
+  // resolve
+  requested = ''
+  strategy = 'direct'
+  models: readonly Model[] = []
+  endpoints: readonly Endpoint[] = []
+  // shape
+  taps: Tap[] | undefined
+  // converse
+  /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
+  toolNames: ReadonlySet<string> | undefined
+  /** Where decoded events go; absent until an attempt translates. */
+  path: EventPath | undefined
+  // resolve
+  preferences: MergedPreferences = NO_PREFERENCES
+  // plan
+  candidates: readonly Endpoint[] = []
+  /** Output cap that the hold was computed for; sent upstream only where the key has a limit. */
+  outputCap: number | undefined
+  // attempt
+  readonly ctx: ReplyContext
+  reply: ReplyStream | undefined
+  /** Milliseconds of silence before a stream's head goes out early, and between keep-alive comments. */
+  silence = 10_000
+  committedEndpoint: Endpoint | undefined
+  /** Monotonic time of the first content that reached us. */
+  firstContentAt = 0
+  /** Milliseconds spent waiting for providers, over all attempts. */
+  upstreamMs = 0
+  // account
+  final: Final | undefined
+
+  constructor(start: ExchangeStart) {
+    this.id = start.id.id
+    this.seq = start.id.seq
+    this.tag = start.id.tag
+    this.client = start.client
+    this.headers = start.headers
+    this.door = start.door
+    this.clock = start.clock
+    this.brand = start.brand
+    this.wantsMetadata = start.wantsMetadata
+    this.at = start.clock.now()
+    this.started = start.clock.monotonic()
+    this.ctx = {
+      id: this.id,
+      created: Math.floor(this.at / 1000),
+      model: '',
+      provider: '',
+      body: NO_BODY,
+      brand: start.brand,
+      sequence: 0,
+      opened: false,
+    }
+  }
+
+  /** Sets what the `read` phase adds. */
+  accept(body: JsonObject, bytes: number, gateway: GatewayFields): void {
+    this.body = body
+    this.bodyBytes = bytes
+    this.gateway = gateway
+    this.stream = body.stream === true
+    this.requested = gateway.model ?? ''
+    const ctx = this.ctx as { body: JsonObject; model: string }
+    ctx.body = body
+    ctx.model = this.requested
+  }
+
+  request(): CanonicalRequest {
+    this.canon ??= this.client.decodeRequest(this.body)
+    return this.canon
+  }
+
+  edit(by: string, change: (draft: CanonicalRequest) => void): void {
+    change(this.request())
+    this.edits.push(by)
+  }
+
+  get edited(): boolean {
+    return this.edits.length > 0
+  }
+}
+
+const NOBODY: ApiKey = {
+  identity: '',
+  hash: '',
+  label: '',
+  name: '',
+  management: false,
+  disabled: true,
+  limit: 0,
+  expiresAt: null,
+  allowedModels: undefined,
+  provider: undefined,
+  limits: {},
+  passage: false,
+}

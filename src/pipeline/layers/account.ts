@@ -1,0 +1,104 @@
+/** 5. Opens the exchange's books and settles them once, whatever happened below: usage, price, ledger. */
+import { addUsage, type Usage } from '../../canon/usage.ts'
+import { asFault, type Fault } from '../../core/faults.ts'
+import type { Final } from '../../dialects/types.ts'
+import { charge } from '../../ledger/pricing.ts'
+import { type EarlierTurns, type Outcome, type OutcomeKind, type Settlement, settlementOf } from '../../ledger/settlement.ts'
+import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
+import type { Read } from '../../plugin-api/exchange.ts'
+import type { Exchange } from '../exchange.ts'
+import { generationFacts } from '../generation-facts.ts'
+import { routerMetadata } from '../metadata.ts'
+import type { ChainParts } from '../parts.ts'
+import type { At, Layer, Reply, Turn } from '../reply.ts'
+
+export function account(parts: ChainParts): Layer<At<Read>> {
+  return (next) =>
+    async function accounted(exchange): Promise<Reply> {
+      let reply: Reply | undefined
+      let fault: Fault | undefined
+      parts.retries.enter()
+      try {
+        reply = await next(exchange)
+      } catch (thrown) {
+        fault = asFault(thrown)
+      } finally {
+        parts.retries.leave()
+      }
+      const settlement = settlementOf(outcomeOf(exchange, reply?.turn, fault))
+      exchange.final = finalOf(exchange, settlement, reply?.turn.fault ?? fault)
+      await settle(exchange, settlement, parts)
+      if (reply) return reply
+      throw fault
+    }
+}
+
+/** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
+async function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): Promise<void> {
+  const { books } = exchange
+  books.account?.settle(books.held, settlement.cost)
+  if (!books.open) return
+  const { usage } = settlement
+  parts.journal.settle({
+    seq: exchange.seq,
+    status: settlement.status,
+    cost: settlement.cost,
+    input: usage.input,
+    output: usage.output,
+    cached: usage.cached,
+    cacheWrite: usage.cacheWrite,
+    reasoning: usage.reasoning,
+    estimated: settlement.estimated,
+    facts: generationFacts(exchange, settlement),
+  })
+  await parts.journal.committed()
+}
+
+function kindOf(turn: Turn | undefined, fault: Fault | undefined): OutcomeKind {
+  if (!turn) return fault?.code === 'client_gone' ? 'aborted' : 'failed-before-content'
+  if (turn.aborted) return 'aborted'
+  if (turn.fault) return 'failed-after-content'
+  return turn.end?.reason === 'length' || turn.end?.reason === 'content_filter' ? 'incomplete' : 'completed'
+}
+
+function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | undefined): Outcome {
+  const { books } = exchange
+  return {
+    kind: kindOf(last, fault),
+    reported: last?.usage,
+    relayed: last ? estimateFromBytes(last.relayed) : 0,
+    input: last ? estimateFromBytes(exchange.bodyBytes) : 0,
+    finish: last?.end?.reason,
+    streamed: exchange.stream,
+    tools: books.toolCost,
+    price: last?.endpoint.price ?? 'free',
+    earlier: earlierTurns(books.turns, last),
+  }
+}
+
+function earlierTurns(turns: readonly Turn[], last: Turn | undefined): EarlierTurns | undefined {
+  let sum: EarlierTurns | undefined
+  for (const turn of turns) {
+    if (turn === last || !turn.usage) continue
+    const part = charge(turn.usage, turn.endpoint.price)
+    const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
+    sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
+  }
+  return sum
+}
+
+function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | undefined): Final {
+  const { books } = exchange
+  const last = books.turns.at(-1)
+  return {
+    usage: settlement.usage,
+    cost: settlement.cost,
+    inputCost: settlement.input,
+    outputCost: settlement.output,
+    end: fault ? { reason: 'error' } : (last?.end ?? { reason: 'stop' }),
+    fault,
+    completedAt: Math.floor(exchange.clock.now() / 1000),
+    metadata: exchange.wantsMetadata ? routerMetadata(exchange) : undefined,
+    serverTools: books.toolsRequested > 0 ? { requested: books.toolsRequested, executed: books.toolsExecuted } : undefined,
+  }
+}

@@ -1,0 +1,120 @@
+/** 11. Tries the candidates in order until one answers with content; after that nothing is tried again. */
+import pRetry from 'p-retry'
+import type { Endpoint } from '../../catalog/types.ts'
+import { asFault, Fault } from '../../core/faults.ts'
+import type { Planned } from '../../plugin-api/exchange.ts'
+import { callEndpoint } from '../call-endpoint.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts } from '../parts.ts'
+import type { At, Reply, Service } from '../reply.ts'
+
+export function attempt(parts: ChainParts): Service<At<Planned>> {
+  return async function attempted(exchange) {
+    const failures: { endpoint: Endpoint; fault: Fault }[] = []
+    const { candidates } = exchange
+    for (let i = 0; i < candidates.length; i++) {
+      const endpoint = candidates[i]
+      if (failures.some((failure) => skips(failure, endpoint))) continue
+      if (exchange.cancel.aborted) throw goneFault(exchange)
+      const further = failures.length > 0
+      if (further && !parts.retries.take()) break
+      const sequence = exchange.ctx.sequence
+      try {
+        return await tryEndpoint(exchange, endpoint, parts)
+      } catch (thrown) {
+        const fault = asFault(thrown)
+        if (fault.origin !== 'upstream') throw fault
+        exchange.ctx.sequence = sequence
+        failures.push({ endpoint, fault })
+      } finally {
+        if (further) parts.retries.release()
+      }
+    }
+    throw lastWord(failures)
+  }
+}
+
+/** What the caller got wrong no other endpoint of the same model would take; another model may. */
+function skips(failure: { endpoint: Endpoint; fault: Fault }, endpoint: Endpoint): boolean {
+  return failure.fault.retry === 'never' && failure.endpoint.model === endpoint.model
+}
+
+async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
+  const started = exchange.clock.monotonic()
+  const record = { provider: endpoint.provider.name, model: endpoint.model.slug, endpoint: endpoint.id, status: 200, latency: 0 }
+  exchange.attempts.push(record)
+  try {
+    const reply = await connecting(exchange, endpoint, parts)
+    exchange.books.turns.push(reply.turn)
+    record.latency = Math.round(Math.max(0, exchange.firstContentAt - started))
+    if (reply.turn.fault) failed(reply.turn.fault)
+    else if (!reply.turn.aborted) served(reply)
+    return reply
+  } catch (thrown) {
+    const fault = asFault(thrown)
+    Object.assign(record, { status: fault.status, code: fault.code, latency: Math.round(exchange.clock.monotonic() - started) })
+    if (fault.origin === 'upstream') failed(fault)
+    throw fault
+  } finally {
+    exchange.upstreamMs += exchange.clock.monotonic() - started
+  }
+
+  function failed(fault: Fault): void {
+    parts.health.failure(endpoint, fault)
+    parts.attempted(endpoint.provider.slug, fault.code)
+    if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)
+  }
+
+  function served(reply: Reply): void {
+    const first = Math.max(0, exchange.firstContentAt - started)
+    const rest = exchange.clock.monotonic() - started - first
+    const tokens = reply.turn.usage?.output ?? 0
+    parts.health.success(endpoint, first, exchange.stream && rest > 0 ? (tokens * 1000) / rest : 0)
+    parts.attempted(endpoint.provider.slug, 'ok')
+    const session = exchange.gateway.sessionId
+    if (session !== undefined) {
+      parts.sessions.set({ key: exchange.key.identity, model: exchange.models[0].slug, session, endpoint: endpoint.id })
+    }
+  }
+}
+
+/** A connection that could not be made is tried once more on the same endpoint: nothing was sent, so nothing can happen twice. */
+async function connecting(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
+  try {
+    return await callEndpoint(exchange, endpoint, parts)
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.retry !== 'same' || exchange.cancel.aborted) throw thrown
+    return pRetry(() => callEndpoint(exchange, endpoint, parts), {
+      retries: 1,
+      minTimeout: 10,
+      maxTimeout: 25,
+      randomize: true,
+      shouldRetry: ({ error }) => error instanceof Fault && error.retry === 'same' && !exchange.cancel.aborted,
+    })
+  }
+}
+
+export function goneFault(exchange: Exchange): Fault {
+  const { reason } = exchange.cancel
+  return reason instanceof Fault ? reason : new Fault('client_gone')
+}
+
+/** The last failure is what the caller is told; where all were limited, the soonest that one may be asked again. */
+function lastWord(failures: readonly { endpoint: Endpoint; fault: Fault }[]): Fault {
+  const last = failures.at(-1)
+  if (!last) return new Fault('unavailable', { retryAfter: 1 })
+  const { fault } = last
+  const hints = failures.map((failure) => failure.fault.retryAfter).filter((seconds) => seconds !== undefined)
+  const previous = failures.slice(0, -1).map((failure) => ({
+    provider: failure.endpoint.provider.name,
+    code: failure.fault.code,
+    status: failure.fault.status,
+  }))
+  const metadata = { ...fault.metadata, ...(previous.length > 0 ? { previous_errors: previous } : {}) }
+  return new Fault(fault.code, {
+    message: fault.message,
+    metadata,
+    retryAfter: fault.status === 429 || fault.status === 503 ? (hints.length > 0 ? Math.min(...hints) : 1) : undefined,
+    cause: fault,
+  })
+}

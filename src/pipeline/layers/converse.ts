@@ -1,0 +1,47 @@
+/** 9. The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
+import { badField } from '../../core/faults.ts'
+import type { Host, Resolved, ServerTool } from '../../plugin-api/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { At, Layer, Reply, Service } from '../reply.ts'
+import { offerTools, type Offer } from '../server-tools.ts'
+import { appendTurn, runCalls } from '../tool-turn.ts'
+import { shouldStop } from '../stop-conditions.ts'
+
+/** Contract section 6: default and maximum of `max_tool_calls`. */
+const MOST_STEPS = 30
+
+export function converse(tools: readonly ServerTool[], host: Host): Layer<At<Resolved>> {
+  return (next) =>
+    function conversed(exchange) {
+      if (!asksForServerTools(exchange)) return next(exchange)
+      return loop(exchange, next, offerTools(exchange, tools), host)
+    }
+}
+
+async function loop(exchange: Exchange, next: Service<Exchange>, offer: Offer, host: Host): Promise<Reply> {
+  const { stopWhen, maxToolCalls } = exchange.gateway
+  if (maxToolCalls !== undefined && maxToolCalls < 0) throw badField('max_tool_calls', 'must not be negative')
+  const budget = stopWhen ? Number.POSITIVE_INFINITY : Math.min(maxToolCalls ?? MOST_STEPS, MOST_STEPS)
+  let steps = 0
+  if (budget === 0) offer.withdraw()
+  for (;;) {
+    const reply = await next(exchange)
+    const { path } = exchange
+    if (reply.turn.aborted || reply.turn.fault || !path || path.calls.length === 0) return reply
+    const { calls } = path
+    const clientCalls = path.turn?.result.blocks.some((block) => block.kind === 'call' && block.call && !offer.has(block.call.name))
+    const outputs = await runCalls(exchange, calls, { offer, host, left: budget - steps })
+    steps += calls.length
+    if (clientCalls || exchange.cancel.aborted) return reply
+    appendTurn(exchange, outputs)
+    // The last word is the model's, without tools: what it called for has been run.
+    if (steps >= budget || shouldStop(stopWhen, { exchange, steps, calls: outputs, reply })) offer.withdraw()
+  }
+}
+
+/** A tool type with a word before a colon is the gateway's own; reading the body spares the canonical form where there is none. */
+function asksForServerTools(exchange: Exchange): boolean {
+  const { tools } = exchange.body
+  if (!Array.isArray(tools)) return exchange.edited && exchange.request().tools.some((tool) => tool.kind === 'server')
+  return tools.some((tool) => typeof tool === 'object' && tool !== null && !Array.isArray(tool) && String(tool.type).includes(':'))
+}

@@ -1,0 +1,116 @@
+/** 10. In which order the endpoints are tried, and the money for it: the hold, as the maximum over all that may serve. */
+import { Fault } from '../../core/faults.ts'
+import { usdText } from '../../core/money.ts'
+import type { Endpoint } from '../../catalog/types.ts'
+import { affordableOutput, holdFor } from '../../ledger/pricing.ts'
+import type { Planned, Resolved } from '../../plugin-api/exchange.ts'
+import { filterEndpoints, NO_PREFERENCES, noEndpointFault, orderEndpoints, stickinessApplies } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { callerCap, contextNeed, inputBound } from '../needs.ts'
+import type { ChainParts } from '../parts.ts'
+import { type At, advance, type Layer, type Reply } from '../reply.ts'
+
+export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
+  return (next) =>
+    async function planned(exchange): Promise<Reply> {
+      exchange.candidates = order(exchange, affordable(exchange, fitting(exchange)), parts)
+      hold(exchange, parts)
+      if (exchange.books.open) return next(advance<Planned>(exchange))
+      const { books } = exchange
+      const first = exchange.candidates[0]
+      parts.journal.hold({
+        seq: exchange.seq,
+        tag: exchange.tag,
+        key: exchange.key.identity,
+        model: first.model.slug,
+        endpoint: first.id,
+        hold: books.held,
+        floor: books.floor,
+      })
+      // From here on a settlement must follow, even if this commit fails: the row may be there.
+      books.open = true
+      await parts.journal.committed()
+      return next(advance<Planned>(exchange))
+    }
+}
+
+/** @throws Fault 400 `context_length` where the input fits no endpoint. */
+function fitting(exchange: Exchange): readonly Endpoint[] {
+  const { endpoints } = exchange
+  const contextTokens = contextNeed(exchange)
+  const tooSmall = (endpoint: Endpoint) => (endpoint.context ?? endpoint.model.context ?? Number.POSITIVE_INFINITY) < contextTokens
+  if (!endpoints.some(tooSmall)) return endpoints
+  const { kept, removed } = filterEndpoints(endpoints, { provider: NO_PREFERENCES, contextTokens, tiers: ALL_TIERS })
+  if (kept.length > 0) return kept
+  const fault = noEndpointFault([exchange.requested], removed)
+  throw new Fault('context_length', {
+    message: `${fault.message}. Shorten the input, or add the plugin context-compression`,
+    availability: fault.availability,
+  })
+}
+
+const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
+
+/** A key with a limit is never let near a price that nobody knows. */
+function affordable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  if (exchange.key.limit === null || !endpoints.some((endpoint) => endpoint.price === 'unpriced')) return endpoints
+  const priced = endpoints.filter((endpoint) => endpoint.price !== 'unpriced')
+  if (priced.length === 0) {
+    throw new Fault('forbidden', { message: `${exchange.requested} has no price: a key with a limit cannot use it` })
+  }
+  return priced
+}
+
+function order(exchange: Exchange, endpoints: readonly Endpoint[], parts: ChainParts): readonly Endpoint[] {
+  const served = exchange.books.turns.at(-1)?.endpoint
+  if (served) return [served, ...exchange.candidates.filter((endpoint) => endpoint !== served)]
+  if (endpoints.length === 1) return endpoints
+  const { preferences, gateway } = exchange
+  const session = gateway.sessionId
+  const sticky =
+    session !== undefined && stickinessApplies(preferences)
+      ? parts.sessions.get(exchange.key.identity, exchange.models[0].slug, session)
+      : undefined
+  return orderEndpoints(endpoints, { ...preferences, route: gateway.route, sticky }, parts.clock.random, parts.health)
+}
+
+/** @throws Fault 402 that says what was needed, what is left and what would be affordable. */
+function hold(exchange: Exchange, parts: ChainParts): void {
+  const { books, key, candidates } = exchange
+  const input = inputBound(exchange)
+  const cap = callerCap(exchange)
+  let most = 0
+  let floor = 0
+  let largestCap = 0
+  for (const endpoint of candidates) {
+    const output = outputCap(endpoint, cap)
+    const reserve = holdFor(endpoint.price, input, output)
+    if (reserve.hold >= most) largestCap = output
+    most = Math.max(most, reserve.hold)
+    floor = Math.max(floor, reserve.floor)
+  }
+  books.account ??= parts.credit.account(key.identity)
+  if (!books.account.tryHold(most, key.limit)) throw noCredit(exchange, most, input)
+  books.held += most
+  books.floor += floor
+  books.inputTokens = input
+  exchange.outputCap = key.limit === null ? undefined : largestCap
+}
+
+/** The caller's own cap, else the model's default; never more than the endpoint writes. */
+export function outputCap(endpoint: Endpoint, callers: number | undefined): number {
+  const most = endpoint.maxOutput ?? endpoint.model.maxOutput ?? Number.POSITIVE_INFINITY
+  return Math.min(callers ?? endpoint.model.defaultMaxOutput, most)
+}
+
+function noCredit(exchange: Exchange, needed: number, input: number): Fault {
+  const left = exchange.books.account?.remaining(exchange.key.limit) ?? 0
+  const tokens = exchange.candidates.reduce((best, endpoint) => Math.max(best, affordableOutput(endpoint.price, input, left)), 0)
+  const affordable = Math.max(0, Math.floor(tokens))
+  return new Fault('no_credit', {
+    message:
+      `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left. ` +
+      `With an output cap of ${affordable} tokens it would fit`,
+    metadata: { needed: usdText(needed), left: usdText(left), affordable_output_tokens: affordable },
+  })
+}

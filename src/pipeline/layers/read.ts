@@ -1,0 +1,51 @@
+/** 4. The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect. */
+import { gatewayFields } from '../../canon/gateway-fields.ts'
+import { Fault } from '../../core/faults.ts'
+import { depthExceeds, isObject, type JsonObject } from '../../core/json.ts'
+import type { Authed, Read } from '../../plugin-api/exchange.ts'
+import type { Admission } from '../admission.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainSettings } from '../parts.ts'
+import { type At, advance, type Layer, type Reply } from '../reply.ts'
+
+export function read(settings: ChainSettings, admission: Admission): Layer<At<Authed>, At<Read>> {
+  return (next) =>
+    async function readBody(exchange): Promise<Reply> {
+      const bytes = await exchange.door.readBody(settings.maxBody)
+      const body = parseBody(bytes, settings.jsonDepth)
+      exchange.client.check(body)
+      accept(exchange, body, bytes)
+      if (!exchange.stream) return next(advance<Read>(exchange))
+      admission.openStream(exchange.key)
+      try {
+        return await next(advance<Read>(exchange))
+      } finally {
+        admission.closeStream(exchange.key)
+      }
+    }
+}
+
+function accept(exchange: Exchange, body: JsonObject, bytes: Buffer): void {
+  const session = exchange.headers['x-session-id']
+  exchange.accept(body, bytes.length, gatewayFields(body, typeof session === 'string' ? session : undefined))
+  exchange.mayHoldMedia = MEDIA.some((needle) => bytes.includes(needle))
+}
+
+/** Words without which no part of a body is an image, sound, film or file; a hit only means a closer look. */
+const MEDIA = ['image', 'audio', 'video', '"file', 'input_file'].map((word) => Buffer.from(word))
+
+/** @throws Fault 400; what stands in the body is never quoted. */
+export function parseBody(bytes: Buffer, depth: number): JsonObject {
+  if (bytes.length === 0) throw new Fault('bad_request', { message: 'body: expected a JSON object, found nothing' })
+  if (depthExceeds(bytes, depth)) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
+  let body: unknown
+  try {
+    body = JSON.parse(bytes.toString('utf8'))
+  } catch (problem) {
+    const at = /position (\d+)/.exec(String(problem))
+    throw new Fault('bad_request', { message: `body: expected valid JSON${at ? `, but it breaks at position ${at[1]}` : ''}` })
+  }
+  if (!isObject(body)) throw new Fault('bad_request', { message: 'body: expected a JSON object' })
+  if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
+  return body
+}

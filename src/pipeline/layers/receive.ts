@@ -1,0 +1,92 @@
+/** 1. Checks the head of a request before a byte of its body is read, and writes the reply when all below has ended. */
+import { asFault, Fault, faultReply } from '../../core/faults.ts'
+import { metadataOnFault, routerMetadata } from '../metadata.ts'
+import type { ChainParts, ChainSettings } from '../parts.ts'
+import type { Head } from '../../plugin-api/exchange.ts'
+import { type At, advance, type Reply, type Service } from '../reply.ts'
+import type { Exchange } from '../exchange.ts'
+
+/** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
+export type Front = (exchange: Exchange) => Promise<void>
+
+export function receive(settings: ChainSettings, parts: ChainParts): (next: Service<At<Head>>) => Front {
+  return (next) =>
+    async function received(exchange) {
+      const deadline = parts.clock.after(settings.deadline, () => exchange.cancel.abort(new Fault('deadline')))
+      exchange.silence = settings.silence
+      try {
+        checkHead(exchange, settings.maxBody)
+        const reply = await next(advance<Head>(exchange))
+        answer(exchange, reply)
+        parts.witness(exchange, { status: reply.turn.aborted ? 499 : 200, fault: reply.turn.fault, lane: reply.turn.lane })
+      } catch (thrown) {
+        const fault = asFault(thrown)
+        refuse(exchange, fault)
+        parts.witness(exchange, { status: fault.status, fault })
+      } finally {
+        deadline.cancel()
+        exchange.reply?.stop()
+      }
+    }
+}
+
+function answer(exchange: Exchange, reply: Reply): void {
+  const { final } = exchange
+  if (!final || reply.turn.aborted) return
+  const text = reply.finish(final)
+  if (exchange.reply) {
+    exchange.reply.open()
+    exchange.reply.end(text)
+  } else exchange.door.whole(200, { 'X-Generation-Id': exchange.id }, text)
+}
+
+function refuse(exchange: Exchange, fault: Fault): void {
+  if (fault.code === 'client_gone') return
+  if (exchange.reply?.sent) {
+    exchange.reply.end(inBand(exchange, fault))
+    return
+  }
+  const shown = metadataOnFault(exchange, fault) ? { key: `${exchange.brand}_metadata`, value: routerMetadata(exchange) } : undefined
+  const reply = faultReply(fault, { headers: { 'X-Generation-Id': exchange.id }, routerMetadata: shown })
+  exchange.door.whole(reply.status, reply.headers, reply.json)
+}
+
+/** The head had gone out early: the failure becomes the dialect's one terminal event. */
+function inBand(exchange: Exchange, fault: Fault): string {
+  const final = exchange.final ?? {
+    usage: exchange.books.noUsage,
+    cost: 0,
+    inputCost: 0,
+    outputCost: 0,
+    end: { reason: 'error' as const },
+    completedAt: Math.floor(exchange.clock.now() / 1000),
+  }
+  const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange) : undefined
+  return exchange.client.streamEncoder(exchange.ctx).finish({ ...final, end: { reason: 'error' }, fault, metadata })
+}
+
+function checkHead(exchange: Exchange, maxBody: number): void {
+  const { headers, door } = exchange
+  if (door.contentLength !== undefined && door.contentLength > maxBody) {
+    throw new Fault('too_large', { message: `Request payload too large: at most ${maxBody} bytes are accepted` })
+  }
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new Fault('media_type', { message: 'content-encoding: request bodies are taken uncompressed only' })
+  }
+  const type = headers['content-type']
+  if (type !== undefined && !isJsonLabel(type)) throw new Fault('media_type', { message: 'content-type: expected application/json' })
+  const session = headers['x-session-id']
+  if (session !== undefined && session.length > 256) {
+    throw new Fault('bad_request', { message: 'x-session-id: must be at most 256 characters', metadata: { field: 'x-session-id' } })
+  }
+}
+
+/** The form type is what curl says of any body; it is taken for JSON. */
+function isJsonLabel(type: string): boolean {
+  if (type === 'application/json') return true
+  const [name, ...parameters] = type.toLowerCase().split(';')
+  const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='))
+  if (charset !== undefined && charset.slice(8).replaceAll('"', '') !== 'utf-8') return false
+  return /^\s*application\/([\w.+-]+\+)?(json|x-www-form-urlencoded)\s*$/.test(name)
+}

@@ -1,0 +1,92 @@
+/** 6. From a slug to models to the endpoints that may serve, each exclusion with its reason. */
+import { badField, Fault } from '../../core/faults.ts'
+import type { Endpoint, Model } from '../../catalog/types.ts'
+import type { Read, Resolved } from '../../plugin-api/exchange.ts'
+import { filterEndpoints, mergePreferences, noEndpointFault, type Tier } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { callerCap, inputModalities } from '../needs.ts'
+import type { ChainSettings, ModelLookup } from '../parts.ts'
+import { type At, advance, type Layer } from '../reply.ts'
+
+export function resolve(settings: ChainSettings): Layer<At<Read>, At<Resolved>> {
+  return (next) =>
+    function resolved(exchange) {
+      const models = findModels(exchange, settings)
+      exchange.models = models
+      exchange.preferences = mergePreferences([
+        { from: 'request', preferences: exchange.gateway.provider },
+        { from: 'key', preferences: exchange.key.provider },
+        { from: 'account', preferences: settings.provider },
+      ])
+      const all = models.length === 1 ? models[0].endpoints : models.flatMap((model) => model.endpoints)
+      exchange.endpoints = serving(exchange, all)
+      return next(advance<Resolved>(exchange))
+    }
+}
+
+function serving(exchange: Exchange, all: readonly Endpoint[]): readonly Endpoint[] {
+  const needsParameters = all.some((endpoint) => endpoint.supported !== undefined) || exchange.preferences.require_parameters === true
+  const { kept, removed } = filterEndpoints(all, {
+    provider: exchange.preferences,
+    maxOutput: callerCap(exchange),
+    input: inputModalities(exchange),
+    output: outputModalities(exchange),
+    used: needsParameters ? exchange.request().used : undefined,
+    serviceTier: tierOf(exchange.body.service_tier),
+  })
+  if (kept.length === 0) {
+    throw noEndpointFault(
+      exchange.models.map((model) => model.slug),
+      removed,
+    )
+  }
+  return kept
+}
+
+function findModels(exchange: Exchange, settings: ChainSettings): Model[] {
+  const { gateway, key } = exchange
+  const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
+  if (first === undefined) throw badField('model', 'is required: no default model is configured')
+  exchange.requested = first
+  const slugs = gateway.model === undefined ? gateway.models.slice(1) : gateway.models
+  const found = findModel(first, settings.catalog)
+  exchange.strategy = found.strategy ?? (slugs.length > 0 ? 'fallback' : 'direct')
+  exchange.ctx.model = found.model.slug
+  const models = [found.model]
+  for (const slug of slugs) {
+    const { model } = findModel(slug, settings.catalog)
+    if (!models.includes(model)) models.push(model)
+  }
+  const { allowedModels } = key
+  if (!allowedModels) return models
+  const allowed = models.filter((model) => allowedModels.includes(model.slug))
+  if (allowed.length === 0) throw new Fault('forbidden', { message: `This key may not use ${models.map((model) => model.slug).join(', ')}` })
+  return allowed
+}
+
+function findModel(slug: string, catalog: ModelLookup): { model: Model; strategy?: string } {
+  const found = catalog.find(slug)
+  if (!found) {
+    throw new Fault('model_not_found', {
+      message: `No such model: ${slug}`,
+      availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
+    })
+  }
+  if (found.model.kind !== 'generate') {
+    throw new Fault('bad_request', {
+      message: `model: ${slug} does not generate text; it is an ${found.model.kind} model`,
+      availability: { code: 'wrong_endpoint', retryable: false, requested_models: [slug], docs_url: '/docs' },
+    })
+  }
+  return found
+}
+
+function outputModalities(exchange: Exchange): string[] | undefined {
+  const { modalities } = exchange.body
+  return Array.isArray(modalities) ? modalities.filter((one): one is string => typeof one === 'string' && one !== 'text') : undefined
+}
+
+function tierOf(value: unknown): Tier | undefined {
+  if (value === 'flex') return 'flex'
+  return value === 'priority' || value === 'fast' ? 'priority' : undefined
+}

@@ -1,0 +1,48 @@
+/** 8. Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
+import { badField } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Host, Resolved } from '../../plugin-api/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { PluginSetting } from '../parts.ts'
+import type { At, Layer } from '../reply.ts'
+
+interface Active {
+  setting: PluginSetting
+  config: unknown
+}
+
+export function shape(plugins: readonly PluginSetting[], host: Host): Layer<At<Resolved>> {
+  const known = new Set(plugins.map(({ plugin }) => plugin.id))
+  return (next) =>
+    function shaped(exchange) {
+      exchange.gateway.plugins.forEach((entry, i) => {
+        if (!known.has(entry.id)) throw badField(`plugins[${i}].id`, `no such plugin; expected one of: ${[...known].join(', ')}`)
+      })
+      const active = activePlugins(exchange, plugins)
+      if (active.length === 0) return next(exchange)
+      return run(exchange, active, host).then(() => next(exchange))
+    }
+}
+
+function activePlugins(exchange: Exchange, plugins: readonly PluginSetting[]): Active[] {
+  const active: Active[] = []
+  for (const setting of plugins) {
+    const i = exchange.gateway.plugins.findIndex((entry) => entry.id === setting.plugin.id)
+    const entry: JsonObject | undefined = exchange.gateway.plugins[i]
+    const settings = entry ? { ...setting.defaults, ...entry } : setting.defaults
+    const wanted = entry ? entry.enabled !== false : setting.defaults.enabled === true || setting.plugin.implied?.(exchange) === true
+    // An entry that is switched off is still checked: its mistakes are the caller's to know.
+    const config = entry || wanted ? setting.plugin.parse(settings, i === -1 ? 'plugins' : `plugins[${i}]`) : undefined
+    if (wanted) active.push({ setting, config })
+  }
+  return active
+}
+
+async function run(exchange: Exchange, active: readonly Active[], host: Host): Promise<void> {
+  for (const { setting, config } of active) {
+    const waiting = setting.plugin.shape?.(exchange, config, host)
+    if (waiting) await waiting
+    const tap = setting.plugin.tap?.(exchange, config, host)
+    if (tap) exchange.taps = [...(exchange.taps ?? []), tap]
+  }
+}

@@ -1,0 +1,42 @@
+/** An attempt at a provider inside this process: its events go the translate lane, with the same holding, pausing and faults. */
+import type { StreamEvent } from '../canon/events.ts'
+import type { LocalRun, LocalSink } from '../dialects/types.ts'
+import type { EndpointCall } from './call-endpoint.ts'
+import { beginTurn } from './call-endpoint.ts'
+import type { ChainParts } from './parts.ts'
+import { EventRelay } from './relays.ts'
+import type { Reply } from './reply.ts'
+import { StreamAttempt } from './stream-attempt.ts'
+import { translated, WholeAttempt } from './whole-attempt.ts'
+
+export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> {
+  const { exchange, endpoint, dialect, target } = call
+  const path = exchange.path ?? beginTurn(exchange)
+  const decodeFault = dialect.decodeFault.bind(dialect)
+  if (!exchange.stream) {
+    const attempt = new WholeAttempt(exchange, { endpoint, lane: 'translate', drains: parts.drains, decodeFault, read: () => translated([], path) })
+    const events: StreamEvent[] = []
+    start(attempt, {
+      events: (batch) => {
+        for (const event of batch) events.push(event)
+      },
+      fail: (fault) => attempt.fail(fault),
+      end: () => attempt.complete(translated(events, path)),
+    })
+    return attempt.done
+  }
+  const relay = new EventRelay(path)
+  const attempt = new StreamAttempt(exchange, { endpoint, lane: 'translate', relay, drains: parts.drains, decodeFault })
+  start(attempt, {
+    events: (batch) => attempt.relay(relay.take(batch)),
+    fail: (fault) => attempt.fail(fault),
+    end: () => attempt.end(),
+  })
+  return attempt.done
+
+  function start(attempt: StreamAttempt | WholeAttempt, sink: LocalSink): void {
+    // The run may answer at once: what it says before its handle exists must still find the attempt.
+    const run: LocalRun | undefined = dialect.run?.(exchange.request(), target, exchange.clock, sink)
+    attempt.flow = run
+  }
+}

@@ -1,0 +1,57 @@
+/** What a request asks of an endpoint, read from the body as cheaply as it can be. */
+import { estimateFromBytes } from '../ledger/usage-estimate.ts'
+import { requestTexts } from '../guardrails/index.ts'
+import { estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
+import type { Item, Part } from '../canon/request.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Upper bound of what one image, sound or file may count as input tokens; stated in the operations manual. */
+export const MEDIA_TOKENS = 20_000
+
+/** Kinds of input beside text; undefined where there are none. */
+export function inputModalities(exchange: Exchange): Set<string> | undefined {
+  if (!exchange.mayHoldMedia) return undefined
+  const found = new Set<string>()
+  for (const part of mediaParts(exchange)) found.add(part.media)
+  return found.size > 0 ? found : undefined
+}
+
+export function mediaCount(exchange: Exchange): number {
+  if (!exchange.mayHoldMedia) return 0
+  let count = 0
+  for (const _part of mediaParts(exchange)) count++
+  return count
+}
+
+/** Tokens of the input, erring high for prose: a request near a model's limit is kept away from it. */
+export function contextNeed(exchange: Exchange): number {
+  if (!exchange.mayHoldMedia && !exchange.edited) return estimateFromBytes(exchange.bodyBytes)
+  let tokens = TOOL_PROMPT_TOKENS
+  for (const text of requestTexts(exchange.request())) tokens += estimateTokens(text)
+  return tokens + mediaCount(exchange) * 1000
+}
+
+/** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
+export function inputBound(exchange: Exchange): number {
+  if (!exchange.mayHoldMedia) return exchange.bodyBytes + TOOL_PROMPT_TOKENS
+  let bytes = TOOL_PROMPT_TOKENS
+  for (const text of requestTexts(exchange.request())) bytes += Buffer.byteLength(text)
+  return bytes + mediaCount(exchange) * MEDIA_TOKENS + JSON.stringify(exchange.body.tools ?? '').length
+}
+
+/** The caller's own cap on output tokens, under whichever of its names. */
+export function callerCap(exchange: Exchange): number | undefined {
+  const { body } = exchange
+  const cap = body.max_output_tokens ?? body.max_completion_tokens ?? body.max_tokens
+  return typeof cap === 'number' ? cap : undefined
+}
+
+function* mediaParts(exchange: Exchange): Generator<Extract<Part, { kind: 'media' }>> {
+  for (const item of exchange.request().items) {
+    for (const part of partsOf(item)) if (part.kind === 'media') yield part
+  }
+}
+
+function partsOf(item: Item): readonly Part[] {
+  return item.kind === 'message' || item.kind === 'result' ? item.parts : []
+}

@@ -1,0 +1,82 @@
+/** What the layers are built from: handed in by the composition root, so that the pipeline knows no adapter by name. */
+import type { ProviderPreferences } from '../canon/gateway-fields.ts'
+import type { DialectId } from '../canon/request.ts'
+import type { Model, Provider } from '../catalog/types.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { UpstreamDialect } from '../dialects/types.ts'
+import type { Scanner } from '../guardrails/index.ts'
+import type { Credit } from '../ledger/credit.ts'
+import type { Journal } from '../ledger/types.ts'
+import type { ApiKey, Host, Plugin, ServerTool } from '../plugin-api/index.ts'
+import type { HealthBook, StickySessions } from '../routing/index.ts'
+import type { Pools } from '../upstream/pools.ts'
+import type { Admission } from './admission.ts'
+import type { DrainSlots } from './drain-slots.ts'
+import type { Exchange } from './exchange.ts'
+import type { Lane } from './reply.ts'
+import type { RetryBudget } from './retry-budget.ts'
+
+export interface KeyLookup {
+  /** @param hash SHA-256 of the secret, hex. */
+  find(hash: string): ApiKey | undefined | Promise<ApiKey | undefined>
+}
+
+export interface ModelLookup {
+  find(slug: string): { model: Model; variant?: string; strategy?: string } | undefined
+}
+
+export interface PluginSetting {
+  plugin: Plugin
+  /** The operator's settings; a request's own fields come on top. */
+  defaults: JsonObject
+}
+
+export interface GuardrailSetting {
+  name: string
+  /** Names of the keys it holds for; undefined: every request. */
+  keys: ReadonlySet<string> | undefined
+  scanner: Scanner
+}
+
+/** How an exchange ended, for metrics and the log line; called once per exchange, after the reply. */
+export type Witness = (exchange: Exchange, outcome: { status: number; fault?: Fault; lane?: Lane }) => void
+
+/** Everything a configuration decides. In-flight exchanges keep theirs. */
+export interface ChainSettings {
+  keys: KeyLookup
+  catalog: ModelLookup
+  plugins: readonly PluginSetting[]
+  guardrails: readonly GuardrailSetting[]
+  defaultModel: string | undefined
+  /** Account-wide provider preferences. */
+  provider: ProviderPreferences | undefined
+  maxBody: number
+  jsonDepth: number
+  /** Milliseconds. */
+  deadline: number
+  silence: number
+}
+
+/** What outlives a reload. */
+export interface ChainParts {
+  clock: Clock
+  journal: Journal
+  credit: Credit
+  health: HealthBook
+  sessions: StickySessions
+  admission: Admission
+  retries: RetryBudget
+  drains: DrainSlots
+  pools: Pools
+  upstreams: ReadonlyMap<DialectId, UpstreamDialect>
+  tools: readonly ServerTool[]
+  host: Host
+  witness: Witness
+  /** A provider refused our own key. */
+  alarm: (provider: Provider, fault: Fault) => void
+  attempted: (provider: string, code: string) => void
+  /** Lane that contract tests ask for, where the facts allow it. */
+  forcedLane: Lane | undefined
+}

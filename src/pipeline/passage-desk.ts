@@ -1,0 +1,124 @@
+/** The passage's front desk: who may pass, what it costs, and one ledger row for each passing. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Provider } from '../catalog/types.ts'
+import { asFault, Fault } from '../core/faults.ts'
+import type { GenerationId, GenerationIds } from '../core/ids.ts'
+import { usdText } from '../core/money.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import type { Passage, PassageCall, PassageEnd } from '../upstream/passage.ts'
+import { findKey, usableKey } from './layers/authenticate.ts'
+import type { ChainParts, KeyLookup } from './parts.ts'
+
+export const PASSAGE_PREFIX = '/v1/passage/'
+
+export interface PassageSettings {
+  keys: KeyLookup
+  providers: ReadonlyMap<string, Provider>
+}
+
+interface Booking {
+  id: GenerationId
+  key: ApiKey
+  provider: Provider
+  price: number
+  startedAt: number
+}
+
+export class PassageDesk {
+  private readonly settings: PassageSettings
+  private readonly parts: Pick<ChainParts, 'clock' | 'journal' | 'credit' | 'admission' | 'upstreams'>
+  private readonly passage: Passage
+  private readonly ids: GenerationIds
+
+  constructor(settings: PassageSettings, source: { parts: PassageDesk['parts']; passage: Passage; ids: GenerationIds }) {
+    this.settings = settings
+    this.parts = source.parts
+    this.passage = source.passage
+    this.ids = source.ids
+  }
+
+  matches(path: string): boolean {
+    return path.startsWith(PASSAGE_PREFIX)
+  }
+
+  /** Relays one request; whatever refuses it is thrown. */
+  async request(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const booking = await this.book(request)
+    response.setHeader('X-Generation-Id', booking.id.id)
+    this.passage.web(request, response, this.call(booking, request))
+  }
+
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const booking = await this.book(request)
+    this.passage.upgrade(request, socket as Socket, head, this.call(booking, request))
+  }
+
+  private call(booking: Booking, request: IncomingMessage): PassageCall {
+    const { provider } = booking
+    const dialect = this.parts.upstreams.get(provider.dialect)
+    return {
+      provider,
+      path: (request.url ?? '').slice(PASSAGE_PREFIX.length + provider.slug.length),
+      auth: provider.key === undefined ? undefined : dialect?.auth(provider.key),
+      onEnd: (end) => this.settle(booking, end),
+    }
+  }
+
+  /** Checks the key, takes the price and writes the hold's row before anything goes out. */
+  private async book(request: IncomingMessage): Promise<Booking> {
+    const { parts, settings } = this
+    const key = usableKey(await findKey(request.headers, settings.keys), parts.clock)
+    const slug = (request.url ?? '').slice(PASSAGE_PREFIX.length).split(/[/?]/, 1)[0]
+    const provider = settings.providers.get(slug)
+    if (key.management || !key.passage) throw new Fault('forbidden', { message: 'This key may not use the passage' })
+    if (!provider || provider.passagePrice === undefined) throw new Fault('not_found', { message: `No passage to ${slug.slice(0, 64)}` })
+    parts.admission.request(key)
+    const price = provider.passagePrice
+    const account = parts.credit.account(key.identity)
+    if (!account.tryHold(price, key.limit)) {
+      throw new Fault('no_credit', { message: `Insufficient credits: a passage to ${slug} costs $${usdText(price)}` })
+    }
+    const id = this.ids.next(parts.clock.now())
+    const booking = { id, key, provider, price, startedAt: parts.clock.monotonic() }
+    const endpoint = `passage@${provider.slug}`
+    parts.journal.hold({ seq: id.seq, tag: id.tag, key: key.identity, model: 'passage', endpoint, hold: price, floor: price })
+    try {
+      await parts.journal.committed()
+    } catch (thrown) {
+      account.settle(price, 0)
+      throw asFault(thrown)
+    }
+    return booking
+  }
+
+  /** A request that the provider never answered costs nothing. */
+  private settle(booking: Booking, end: PassageEnd): Promise<void> {
+    const { parts } = this
+    const { id, key, provider, price } = booking
+    const cost = end.outcome === 'failed' ? 0 : price
+    parts.credit.account(key.identity).settle(price, cost)
+    parts.journal.settle({
+      seq: id.seq,
+      status: end.outcome,
+      cost,
+      input: 0,
+      output: 0,
+      cached: 0,
+      cacheWrite: 0,
+      reasoning: 0,
+      estimated: false,
+      facts: JSON.stringify({
+        model: 'passage',
+        provider: provider.name,
+        endpoint: `passage@${provider.slug}`,
+        operation: 'passage',
+        generation_time: Math.round(parts.clock.monotonic() - booking.startedAt),
+        cancelled: end.outcome === 'aborted',
+        provider_responses: [{ provider_name: provider.name, status: end.status }],
+      }),
+    })
+    return parts.journal.committed()
+  }
+}

@@ -1,0 +1,185 @@
+/** How a stream's bytes become the caller's bytes: one relay per lane, behind one interface. */
+import { isContent, type StreamEvent } from '../canon/events.ts'
+import { Fault } from '../core/faults.ts'
+import type { Final, PassFacts, PassStream, StreamDecoder } from '../dialects/types.ts'
+import type { Tap } from '../plugin-api/index.ts'
+import { EventReader } from '../sse/reader.ts'
+import type { EventPath } from './event-path.ts'
+
+export interface Relay extends PassFacts {
+  /** True if `feed` returns bytes, one per character; else text. */
+  readonly raw: boolean
+  /** True once content has been returned: the commit point. */
+  readonly committed: boolean
+  readonly relayed: number
+  /** True where the chunk just fed held a data event; comments do not count as life. */
+  readonly lively: boolean
+  feed(chunk: Buffer): string
+  close(): string
+  finish(final: Final): string
+}
+
+/** Same wire on both sides: frames travel with a short list of patches. */
+export class PassRelay implements Relay {
+  readonly raw = true
+  lively = false
+  private readonly stream: PassStream
+  constructor(stream: PassStream) {
+    this.stream = stream
+  }
+  get committed(): boolean {
+    return this.stream.committed
+  }
+  get relayed(): number {
+    return this.stream.relayed
+  }
+  get usage() {
+    return this.stream.usage
+  }
+  get end() {
+    return this.stream.end
+  }
+  get fault(): Fault | undefined {
+    return this.stream.fault
+  }
+  feed(chunk: Buffer): string {
+    const text = this.stream.feed(chunk)
+    this.lively = text !== '' || this.stream.end !== undefined
+    return text
+  }
+  close(): string {
+    return this.stream.close()
+  }
+  finish(final: Final): string {
+    return this.stream.finish(final)
+  }
+}
+
+/** As pass, with the events decoded on the side for taps that only read. */
+export class ObserveRelay extends PassRelay {
+  private readonly reader: EventReader
+  private readonly decoder: StreamDecoder
+  private readonly taps: readonly Tap[]
+  private events: StreamEvent[] = []
+
+  constructor(stream: PassStream, decoder: StreamDecoder, taps: readonly Tap[]) {
+    super(stream)
+    this.decoder = decoder
+    this.taps = taps
+    this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
+  }
+
+  override feed(chunk: Buffer): string {
+    this.reader.push(chunk)
+    this.show()
+    return super.feed(chunk)
+  }
+
+  override close(): string {
+    this.reader.close()
+    this.decoder.end(this.events)
+    this.show()
+    return super.close()
+  }
+
+  private show(): void {
+    const { events } = this
+    if (events.length === 0) return
+    this.events = []
+    for (const event of events) for (const tap of this.taps) tap.push(event, ignore)
+  }
+}
+
+const ignore = (): void => {}
+
+/** Decoded, tapped, encoded. Events are held until the first content, so that a failed attempt leaves no trace. */
+export class EventRelay implements Relay {
+  readonly raw = false
+  committed = false
+  relayed = 0
+  lively = false
+  usage: PassFacts['usage']
+  end: PassFacts['end']
+  fault: Fault | undefined
+  private readonly path: EventPath
+  private held: StreamEvent[] = []
+
+  constructor(path: EventPath) {
+    this.path = path
+  }
+
+  /** Takes decoded events. @returns text for the client. */
+  take(events: readonly StreamEvent[]): string {
+    this.lively = events.length > 0
+    let content = false
+    for (const event of events) {
+      if (event.type === 'usage') this.usage = event.usage
+      else if (event.type === 'end') this.end = event.raw === undefined ? { reason: event.reason } : { reason: event.reason, raw: event.raw }
+      else if (event.type === 'fault') this.fault ??= event.fault
+      else if (event.type === 'block-delta') this.relayed += event.text.length
+      content ||= isContent(event)
+    }
+    if (this.committed) return this.path.push(events)
+    if (!content) {
+      for (const event of events) this.held.push(event)
+      return ''
+    }
+    this.committed = true
+    const all = this.held.length === 0 ? events : [...this.held, ...events]
+    this.held = []
+    return this.path.push(all)
+  }
+
+  feed(_chunk: Buffer): string {
+    return ''
+  }
+
+  /** An answer that ended well without content is still an answer. */
+  close(): string {
+    if (this.committed || this.held.length === 0 || this.fault) return ''
+    const { held } = this
+    this.held = []
+    return this.path.push(held)
+  }
+
+  finish(final: Final): string {
+    return this.path.finish(final)
+  }
+}
+
+/** The event relay behind a provider's event stream. */
+export class TranslateRelay extends EventRelay {
+  private readonly reader: EventReader
+  private readonly decoder: StreamDecoder
+  private readonly observers: readonly Tap[]
+  private events: StreamEvent[] = []
+
+  constructor(path: EventPath, decoder: StreamDecoder, observers: readonly Tap[]) {
+    super(path)
+    this.decoder = decoder
+    this.observers = observers
+    this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
+  }
+
+  override feed(chunk: Buffer): string {
+    try {
+      this.reader.push(chunk)
+    } catch (cause) {
+      this.events.push({ type: 'fault', fault: new Fault('upstream_garbled', { cause }) })
+    }
+    return this.drain()
+  }
+
+  override close(): string {
+    this.reader.close()
+    this.decoder.end(this.events)
+    return this.drain() + super.close()
+  }
+
+  private drain(): string {
+    const { events } = this
+    this.events = []
+    for (const tap of this.observers) for (const event of events) tap.push(event, ignore)
+    return this.take(events)
+  }
+}

@@ -1,0 +1,44 @@
+/** What is left to say when everything below has ended: the reply as it travels back up the chain. */
+import type { EndReason } from '../canon/events.ts'
+import type { Usage } from '../canon/usage.ts'
+import type { Endpoint } from '../catalog/types.ts'
+import type { Fault } from '../core/faults.ts'
+import type { Final } from '../dialects/types.ts'
+import type { Exchange } from './exchange.ts'
+
+export type Lane = 'pass' | 'observe' | 'translate'
+
+/** One upstream answer: what it used and how it ended. Several in one exchange where tools ran. */
+export interface Turn {
+  endpoint: Endpoint
+  lane: Lane
+  usage: Usage | undefined
+  end: { reason: EndReason; raw?: string } | undefined
+  /** Set where the answer broke off after its first content. */
+  fault: Fault | undefined
+  /** The caller left, or the deadline passed, while it ran. */
+  aborted: boolean
+  /** Bytes of content relayed, for the estimate where no usage was reported. */
+  relayed: number
+}
+
+export interface Reply {
+  /** The last turn. */
+  turn: Turn
+  /** Body of a whole reply, or the last events of a stream. Called once, after the books are closed. */
+  finish(final: Final): string
+}
+
+export type Service<X> = (exchange: X) => Promise<Reply>
+/** A layer is given what follows it and the facts it needs; what it adds is in `Out`. */
+export type Layer<In, Out = In> = (next: Service<Out>) => Service<In>
+
+declare const reached: unique symbol
+
+/** An exchange that has come as far as `Phase`: a layer that needs more does not take it, so a wrong order does not compile. */
+export type At<Phase> = Exchange & { readonly [reached]?: Phase }
+
+/** Says that the facts of `Phase` are set now. */
+export function advance<Phase>(exchange: Exchange): At<Phase> {
+  return exchange
+}

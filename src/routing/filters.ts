@@ -1,0 +1,218 @@
+/** The hard filters: which endpoints may serve a request at all, each exclusion with its reason. */
+import type { Endpoint, Model } from '../catalog/types.ts'
+import type { Ceiling } from './ceiling.ts'
+import { overCeiling, parseCeiling } from './ceiling.ts'
+import type { MergedPreferences, SidedSlugs } from './merge.ts'
+import type { Tier } from './slugs.ts'
+import { excludesEndpoint, namesEndpoint, namesTag } from './slugs.ts'
+
+/** Names of the filters, in the order in which they are asked. Who is removed by a late one passed all before it. */
+export const FILTERS = [
+  'status',
+  'tier',
+  'input_modality',
+  'output_modality',
+  'context',
+  'max_output',
+  'only',
+  'ignore',
+  'order',
+  'quantization',
+  'require_parameters',
+  'soft_parameters',
+  'max_price',
+  'distillable',
+  'data_collection',
+  'zdr',
+] as const
+export type FilterName = (typeof FILTERS)[number]
+
+export interface Removed {
+  readonly endpoint: Endpoint
+  readonly filter: FilterName
+  /** What about the endpoint did not fit, for people. */
+  readonly detail: string
+  /** Whose list it was, where the filter is a list. */
+  readonly from?: string
+}
+
+/** What a request asks of an endpoint; absent members ask nothing. */
+export interface RouteNeeds {
+  readonly provider: MergedPreferences
+  /** Tokens that the request needs to fit, and the output cap that the caller named. */
+  readonly contextTokens?: number
+  readonly maxOutput?: number
+  readonly input?: Iterable<string>
+  readonly output?: Iterable<string>
+  /** Canonical names of the parameters that the caller sent. */
+  readonly used?: ReadonlySet<string>
+  /** Tiers opened by a variant such as `:nitro`. */
+  readonly tiers?: ReadonlySet<Tier>
+  /** Tier asked by `service_tier`. */
+  readonly serviceTier?: Tier
+  /** Endpoints that are out of service by the operator's word. */
+  readonly unavailable?: (endpoint: Endpoint) => boolean
+  /** Models whose author allows training on their output; without it none is known to. */
+  readonly distillable?: (model: Model) => boolean
+}
+
+export interface Filtered {
+  readonly kept: Endpoint[]
+  readonly removed: Removed[]
+}
+
+/**
+ * Applies every hard filter of contract sections 5.1 and 5.2; `kept` stays in catalogue order.
+ * @throws Fault 400 naming the member of `max_price` that is no price.
+ */
+export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeeds): Filtered {
+  const compiled = compile(needs)
+  const removed: Removed[] = []
+  const kept: Endpoint[] = []
+  for (const endpoint of endpoints) {
+    const reason = firstReason(endpoint, compiled)
+    if (reason) removed.push({ endpoint, ...reason })
+    else kept.push(endpoint)
+  }
+  return preferAble(onlyAskedTier(kept, needs, removed), needs, removed)
+}
+
+interface Reason {
+  readonly filter: FilterName
+  readonly detail: string
+  readonly from?: string
+}
+
+interface Compiled {
+  readonly needs: RouteNeeds
+  readonly admitted: ReadonlySet<Tier>
+  readonly ceiling: Ceiling
+  readonly quantizations: ReadonlySet<string> | undefined
+}
+
+/** A lower precision that other formats are a kind of. */
+const FAMILIES: Readonly<Record<string, readonly string[]>> = { fp4: ['mxfp4', 'nvfp4'], fp8: ['mxfp8'] }
+/** Sent parameters that an endpoint must take as soon as any candidate does. */
+const SOFT_PARAMETERS = ['tools', 'response_format', 'verbosity'] as const
+const NO_CEILING: Ceiling = []
+const NO_TIERS: ReadonlySet<Tier> = new Set()
+
+function compile(needs: RouteNeeds): Compiled {
+  const { max_price: maxPrice, quantizations } = needs.provider
+  return {
+    needs,
+    admitted: needs.serviceTier ? new Set([...(needs.tiers ?? []), needs.serviceTier]) : (needs.tiers ?? NO_TIERS),
+    ceiling: maxPrice ? parseCeiling(maxPrice) : NO_CEILING,
+    quantizations: quantizations ? new Set(quantizations.flatMap((name) => [name, ...(FAMILIES[name] ?? [])])) : undefined,
+  }
+}
+
+function firstReason(endpoint: Endpoint, compiled: Compiled): Reason | undefined {
+  return byAbility(endpoint, compiled) ?? byLists(endpoint, compiled) ?? byTerms(endpoint, compiled)
+}
+
+function byAbility(endpoint: Endpoint, { needs, admitted }: Compiled): Reason | undefined {
+  if (needs.unavailable?.(endpoint)) return { filter: 'status', detail: 'out of service' }
+  if (endpoint.tier !== undefined && !tierOpen(endpoint, endpoint.tier, needs, admitted)) {
+    return { filter: 'tier', detail: `serves the ${endpoint.tier} tier only` }
+  }
+  const input = needs.input && firstMissing(needs.input, endpoint.model.input)
+  if (input) return { filter: 'input_modality', detail: `takes no ${input} input` }
+  const output = needs.output && firstMissing(needs.output, endpoint.model.output)
+  if (output) return { filter: 'output_modality', detail: `gives no ${output} output` }
+  const context = endpoint.context ?? endpoint.model.context
+  if (needs.contextTokens !== undefined && context !== undefined && needs.contextTokens > context) {
+    return { filter: 'context', detail: `its context of ${context} tokens is shorter than ${needs.contextTokens}` }
+  }
+  const maxOutput = endpoint.maxOutput ?? endpoint.model.maxOutput
+  if (needs.maxOutput !== undefined && maxOutput !== undefined && needs.maxOutput > maxOutput) {
+    return { filter: 'max_output', detail: `writes at most ${maxOutput} tokens` }
+  }
+  return undefined
+}
+
+function tierOpen(endpoint: Endpoint, tier: Tier, needs: RouteNeeds, admitted: ReadonlySet<Tier>): boolean {
+  if (admitted.has(tier)) return true
+  const { order, only } = needs.provider
+  const tagged = (entry: string) => namesTag(entry, endpoint)
+  return order?.some(tagged) === true || only.some((list) => list.slugs.some(tagged))
+}
+
+function byLists(endpoint: Endpoint, { needs, admitted }: Compiled): Reason | undefined {
+  for (const list of needs.provider.only) {
+    if (!list.slugs.some((entry) => namesEndpoint(entry, endpoint, admitted))) return listReason('only', list)
+  }
+  for (const list of needs.provider.ignore) {
+    if (list.slugs.some((entry) => excludesEndpoint(entry, endpoint))) return listReason('ignore', list)
+  }
+  const { order, allow_fallbacks: fallbacks } = needs.provider
+  // Without fallbacks the order list is all that there is.
+  if (fallbacks === false && order?.length && !order.some((entry) => namesEndpoint(entry, endpoint, admitted))) {
+    return { filter: 'order', detail: `order without fallbacks: [${shown(order)}]` }
+  }
+  return undefined
+}
+
+function listReason(filter: 'only' | 'ignore', list: SidedSlugs): Reason {
+  return { filter, detail: `${filter} of the ${list.from}: [${shown(list.slugs)}]`, from: list.from }
+}
+
+function shown(slugs: readonly string[]): string {
+  return slugs.length > 8 ? `${slugs.slice(0, 8).join(', ')}, …` : slugs.join(', ')
+}
+
+function byTerms(endpoint: Endpoint, { needs, ceiling, quantizations }: Compiled): Reason | undefined {
+  const wanted = needs.provider
+  if (quantizations && !quantizations.has(endpoint.quantization)) {
+    return { filter: 'quantization', detail: `its quantization is ${endpoint.quantization}` }
+  }
+  if (wanted.require_parameters && needs.used && endpoint.supported) {
+    const missing = missingFrom(needs.used, endpoint.supported)
+    if (missing) return { filter: 'require_parameters', detail: `does not take ${missing}` }
+  }
+  const over = overCeiling(endpoint, ceiling)
+  if (over) return { filter: 'max_price', detail: over }
+  if (wanted.enforce_distillable_text && !needs.distillable?.(endpoint.model)) {
+    return { filter: 'distillable', detail: 'its author is not known to allow distillation' }
+  }
+  if (wanted.data_collection === 'deny' && endpoint.provider.dataCollection !== 'deny') {
+    return { filter: 'data_collection', detail: 'its provider may collect data' }
+  }
+  if (wanted.zdr && !endpoint.provider.zdr) return { filter: 'zdr', detail: 'its provider does not promise zero retention' }
+  return undefined
+}
+
+function firstMissing(wanted: Iterable<string>, offered: readonly string[]): string | undefined {
+  for (const name of wanted) if (!offered.includes(name)) return name
+  return undefined
+}
+
+function missingFrom(used: ReadonlySet<string>, supported: ReadonlySet<string>): string | undefined {
+  for (const name of used) if (!supported.has(name)) return name
+  return undefined
+}
+
+/** `service_tier: flex` uses flex endpoints alone where there are any (contract section 5.5). */
+function onlyAskedTier(kept: Endpoint[], needs: RouteNeeds, removed: Removed[]): Endpoint[] {
+  if (needs.serviceTier !== 'flex' || !kept.some((endpoint) => endpoint.tier === 'flex')) return kept
+  return kept.filter((endpoint) => {
+    if (endpoint.tier === 'flex') return true
+    removed.push({ endpoint, filter: 'tier', detail: 'the flex tier was asked for' })
+    return false
+  })
+}
+
+/** Leaves out who cannot take tools, an output format or verbosity, as long as another candidate can. */
+function preferAble(kept: Endpoint[], needs: RouteNeeds, removed: Removed[]): Filtered {
+  let able = kept
+  for (const name of SOFT_PARAMETERS) {
+    if (able.length < 2 || !needs.used?.has(name)) continue
+    const takes = (endpoint: Endpoint) => endpoint.supported?.has(name) !== false
+    const next = able.filter(takes)
+    if (next.length === 0 || next.length === able.length) continue
+    for (const endpoint of able)
+      if (!takes(endpoint)) removed.push({ endpoint, filter: 'soft_parameters', detail: `does not take ${name}` })
+    able = next
+  }
+  return { kept: able, removed }
+}

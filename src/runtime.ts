@@ -1,0 +1,141 @@
+/** What runs: the parts that outlive a reload, and the serving that each configuration composes anew. */
+import { buildCatalog, type Catalog } from './catalog/catalog.ts'
+import { discoverListings } from './catalog/discover.ts'
+import { resolveKeys } from './config/keys.ts'
+import type { Config } from './config/types.ts'
+import type { Reload } from './config/watch.ts'
+import type { Clock } from './core/clock.ts'
+import { GenerationIds } from './core/ids.ts'
+import type { JsonObject } from './core/json.ts'
+import type { Log } from './core/log.ts'
+import { clientDialects, upstreamDialects } from './dialects/registry.ts'
+import { Credit } from './ledger/credit.ts'
+import { estimateTokens } from './ledger/usage-estimate.ts'
+import { Admission } from './pipeline/admission.ts'
+import { composeChain } from './pipeline/chain.ts'
+import { DrainSlots } from './pipeline/drain-slots.ts'
+import type { ChainParts } from './pipeline/parts.ts'
+import { PassageDesk } from './pipeline/passage-desk.ts'
+import type { Lane } from './pipeline/reply.ts'
+import { RetryBudget } from './pipeline/retry-budget.ts'
+import type { ApiKey } from './plugin-api/key.ts'
+import { HealthBook, StickySessions } from './routing/index.ts'
+import { Gateway, type Serving } from './server/gateway.ts'
+import { Metrics } from './server/metrics.ts'
+import { operations } from './server/operations.ts'
+import { witnessWith } from './server/witness.ts'
+import { chainSettings, keyLookup } from './settings.ts'
+import type { Store } from './store/open.ts'
+import { serverTools } from './tools/registry.ts'
+import { fetchListing } from './upstream/listing.ts'
+import { Passage } from './upstream/passage.ts'
+import { Pools } from './upstream/pools.ts'
+
+export interface RuntimeSource {
+  config: Config
+  clock: Clock
+  log: Log
+  store: Store
+  forcedLane: Lane | undefined
+}
+
+export class Runtime {
+  config: Config
+  catalog: Catalog
+  readonly gateway: Gateway
+  readonly metrics = new Metrics()
+  /** A random secret made because the file names no keys: printed once. */
+  readonly generated: string | undefined
+  private readonly source: RuntimeSource
+  private readonly parts: ChainParts
+  private readonly passage: Passage
+  private readonly ids: GenerationIds
+  private keys: readonly ApiKey[]
+  private listings = new Map<string, JsonObject>()
+
+  constructor(source: RuntimeSource) {
+    const { config, clock, store, log } = source
+    this.source = source
+    this.config = config
+    const { keys, generated } = resolveKeys(config)
+    this.keys = keys
+    this.generated = generated
+    this.parts = partsOf(source, this.metrics)
+    this.passage = new Passage(clock)
+    this.ids = new GenerationIds(store.journal.lastSeq())
+    this.catalog = buildCatalog(config, this.listings)
+    const oops = (error: unknown): void => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
+    this.gateway = new Gateway({ serving: this.compose(), clock, ids: this.ids, clients: clientDialects, oops })
+  }
+
+  /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
+  apply(reload: Reload): void {
+    const { log } = this.source
+    this.metrics.reload(reload.kind === 'applied')
+    if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
+    else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
+    else {
+      this.config = reload.config
+      // A random secret made at the start stays: it was printed once and is in use.
+      if (!this.generated || reload.config.keysNamed) this.keys = resolveKeys(reload.config).keys
+      this.catalog = buildCatalog(reload.config, this.listings)
+      this.gateway.serving = this.compose()
+      log.info({ file: reload.config.file }, 'configuration reloaded')
+      void this.discover()
+    }
+  }
+
+  /** Asks the providers with `discover: true` what they serve; one that does not answer serves nothing. */
+  async discover(): Promise<void> {
+    const { log } = this.source
+    this.listings = await discoverListings(this.catalog.providers.values(), fetchListing, (provider) =>
+      log.debug({ provider: provider.slug }, 'no list of models: the provider does not answer'),
+    )
+    if (this.listings.size === 0) return
+    this.catalog = buildCatalog(this.config, this.listings)
+    this.gateway.serving = this.compose()
+  }
+
+  async close(): Promise<void> {
+    this.passage.close()
+    this.metrics.close()
+    await this.parts.pools.close()
+  }
+
+  private compose(): Serving {
+    const { config, catalog, parts, source } = this
+    const keys = keyLookup(this.keys, source.store.keys)
+    this.metrics.know({
+      models: new Set(catalog.models.map((model) => model.slug)),
+      providers: new Set(catalog.providers.keys()),
+    })
+    const { store, clock } = source
+    return {
+      brand: config.brand.word,
+      front: composeChain(chainSettings(config, catalog, keys), parts),
+      operations: operations({ keys, catalog, store, credit: parts.credit, clock }),
+      passages: new PassageDesk({ keys, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
+    }
+  }
+}
+
+function partsOf({ clock, store, log, forcedLane }: RuntimeSource, metrics: Metrics): ChainParts {
+  return {
+    clock,
+    journal: store.journal,
+    credit: new Credit(store.journal.spent()),
+    health: new HealthBook(clock),
+    sessions: new StickySessions(clock),
+    admission: new Admission(clock),
+    retries: new RetryBudget(),
+    drains: new DrainSlots(),
+    pools: new Pools(),
+    upstreams: upstreamDialects,
+    tools: serverTools,
+    host: { clock, estimateTokens },
+    witness: witnessWith(metrics, log),
+    alarm: (provider, fault) => log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
+    attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
+    forcedLane,
+  }
+}

@@ -1,0 +1,105 @@
+/** The operator's listener: health, readiness, metrics, and whatever routes later parts add. Loopback unless configured otherwise. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { asFault, Fault, faultBody } from '../core/faults.ts'
+import type { Json } from '../core/json.ts'
+
+export interface AdminReply {
+  status: number
+  /** Sent as JSON, unless `text` is there. */
+  body?: Json
+  text?: { type: string; content: string }
+}
+
+export type AdminRoute = (request: IncomingMessage, url: URL) => AdminReply | Promise<AdminReply>
+
+export interface AdminOptions {
+  host?: string
+  /** 0 takes a free port. */
+  port: number
+  metrics: { text(): Promise<string>; readonly contentType: string }
+  /** Why the process should get no traffic; empty when it should. */
+  notReady: () => readonly string[]
+  /** Further routes by method and path, such as `GET /keys`. They win over the built-in ones. */
+  routes?: ReadonlyMap<string, AdminRoute>
+  /** Told what went wrong behind a 500. */
+  onError?: (error: unknown) => void
+}
+
+export interface Admin {
+  readonly url: string
+  /** Stops listening and closes every connection. */
+  close(): Promise<void>
+}
+
+/** Starts the listener. @throws the system's error where the address cannot be taken. */
+export async function startAdmin(options: AdminOptions): Promise<Admin> {
+  const host = options.host ?? '127.0.0.1'
+  const routes = new Map<string, AdminRoute>([...builtIn(options), ...(options.routes ?? [])])
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
+    void answer(routes, request, options.onError).then((reply) => send(response, reply))
+  })
+  await listen(server, host, options.port)
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function builtIn(options: AdminOptions): [string, AdminRoute][] {
+  return [
+    ['GET /healthz', () => ({ status: 200, body: { status: 'ok' } })],
+    [
+      'GET /readyz',
+      () => {
+        const reasons = [...options.notReady()]
+        return reasons.length === 0 ? { status: 200, body: { status: 'ready' } } : { status: 503, body: { status: 'not ready', reasons } }
+      },
+    ],
+    ['GET /metrics', async () => ({ status: 200, text: { type: options.metrics.contentType, content: await options.metrics.text() } })],
+  ]
+}
+
+async function answer(
+  routes: ReadonlyMap<string, AdminRoute>,
+  request: IncomingMessage,
+  onError: AdminOptions['onError'],
+): Promise<AdminReply> {
+  try {
+    // A fixed base: the Host header is the caller's and names nothing here.
+    const url = URL.parse(request.url ?? '/', 'http://admin.invalid')
+    if (!url) throw new Fault('bad_request', { message: 'The request target is not a path' })
+    const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
+    const route = routes.get(`${method} ${url.pathname}`)
+    if (route) return await route(request, url)
+    const known = [...routes.keys()].some((name) => name.endsWith(` ${url.pathname}`))
+    throw new Fault(known ? 'method_not_allowed' : 'not_found')
+  } catch (error) {
+    const fault = asFault(error)
+    if (fault.status >= 500) onError?.(error)
+    return { status: fault.status, body: faultBody(fault) as Json }
+  }
+}
+
+function send(response: ServerResponse, reply: AdminReply): void {
+  const type = reply.text?.type ?? 'application/json'
+  const content = reply.text?.content ?? JSON.stringify(reply.body ?? null)
+  response.writeHead(reply.status, { 'content-type': type, 'content-length': Buffer.byteLength(content), 'cache-control': 'no-store' })
+  response.end(content)
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,155 @@
+/** From a request line to what answers it: completions through the chain, other operations by the route table. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../core/clock.ts'
+import { asFault, Fault, faultReply } from '../core/faults.ts'
+import type { GenerationIds } from '../core/ids.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { ClientDialect } from '../dialects/types.ts'
+import type { Front } from '../pipeline/chain.ts'
+import { Exchange } from '../pipeline/exchange.ts'
+import { edgeFault } from './edge-guard.ts'
+import { HttpDoor } from './http-door.ts'
+import { type RequestHandler, refuse } from './listener.ts'
+
+export interface OperationRequest {
+  method: string
+  path: string
+  query: URLSearchParams
+  request: IncomingMessage
+}
+
+/** @returns undefined where no operation has the path. @throws Fault. */
+export type Operations = (operation: OperationRequest) => Promise<{ status: number; body: JsonObject }> | undefined
+
+export interface Passages {
+  matches(path: string): boolean
+  /** Rejects with the fault that refuses it; nothing has been answered then. */
+  request(request: IncomingMessage, response: ServerResponse): Promise<void>
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+}
+
+/** What a configuration decides; replaced whole on reload, running exchanges keep theirs. */
+export interface Serving {
+  front: Front
+  brand: string
+  operations: Operations
+  passages: Passages
+}
+
+/** A caller that has closed its sending side is asked after so long whether it still listens. */
+const PROBE_AFTER = 50
+
+export class Gateway implements RequestHandler {
+  serving: Serving
+  private readonly clock: Clock
+  private readonly ids: GenerationIds
+  private readonly clients: ReadonlyMap<string, ClientDialect>
+  private readonly active = new WeakMap<Socket, Exchange>()
+  private readonly oops: (error: unknown) => void
+
+  /** @param clients client dialects by path. */
+  constructor(source: {
+    serving: Serving
+    clock: Clock
+    ids: GenerationIds
+    clients: ReadonlyMap<string, ClientDialect>
+    oops: (error: unknown) => void
+  }) {
+    this.serving = source.serving
+    this.clock = source.clock
+    this.ids = source.ids
+    this.clients = source.clients
+    this.oops = source.oops
+  }
+
+  request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const fault = edgeFault(request)
+    if (fault) {
+      response.setHeader('Connection', 'close')
+      writeFault(response, fault)
+      response.once('finish', () => request.socket.destroySoon())
+      return
+    }
+    const url = request.url ?? '/'
+    const mark = url.indexOf('?')
+    const path = mark === -1 ? url : url.slice(0, mark)
+    const client = this.clients.get(path)
+    if (client && request.method === 'POST') this.complete(client, request, response, expectsContinue)
+    else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
+    else if (this.serving.passages.matches(path)) this.serving.passages.request(request, response).catch((thrown) => writeFault(response, asFault(thrown)))
+    else void this.operate({ method: request.method ?? 'GET', path, query: new URLSearchParams(mark === -1 ? '' : url.slice(mark)), request }, response)
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const fault = edgeFault(request)
+    if (fault) refuse(socket, fault)
+    else if (this.serving.passages.matches(request.url ?? '')) {
+      this.serving.passages.upgrade(request, socket, head).catch((thrown) => refuse(socket, asFault(thrown)))
+    }
+    else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
+  }
+
+  /** A reset tells a caller that has left from one that merely has nothing more to say: a harmless byte provokes it. */
+  halfClosed(socket: Socket): void {
+    const exchange = this.active.get(socket)
+    if (!exchange) return
+    this.clock.after(PROBE_AFTER, () => exchange.door.probe())
+  }
+
+  private complete(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const { front, brand } = this.serving
+    const exchange = new Exchange({
+      id: this.ids.next(this.clock.now()),
+      client,
+      headers: request.headers,
+      door: new HttpDoor(request, response, { clock: this.clock, expectsContinue }),
+      clock: this.clock,
+      brand,
+      wantsMetadata: wantsMetadata(request, brand),
+    })
+    this.active.set(request.socket, exchange)
+    response.on('close', () => {
+      if (!response.writableFinished) exchange.cancel.abort(new Fault('client_gone'))
+    })
+    front(exchange).catch((error) => {
+      this.oops(error)
+      response.destroy()
+    })
+  }
+
+  private async operate(operation: OperationRequest, response: ServerResponse): Promise<void> {
+    try {
+      if (operation.path === '/' && operation.method === 'HEAD') {
+        response.writeHead(200).end()
+        return
+      }
+      const answer = await this.serving.operations(operation)
+      if (!answer) throw new Fault('not_found', { message: `No such path: ${operation.path.slice(0, 200)}` })
+      const text = JSON.stringify(answer.body)
+      response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) })
+      response.end(operation.method === 'HEAD' ? undefined : text)
+    } catch (thrown) {
+      const fault = asFault(thrown)
+      if (fault.code === 'internal') this.oops(fault.cause)
+      writeFault(response, fault)
+    }
+  }
+}
+
+export function writeFault(response: ServerResponse, fault: Fault): void {
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const { status, headers, json } = faultReply(fault)
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers })
+  response.end(json)
+}
+
+/** The header counts whatever its case; any other value than `enabled` is off (contract section 0, row 21). */
+function wantsMetadata({ headers }: IncomingMessage, brand: string): boolean {
+  const value = headers[`x-${brand}-metadata`] ?? headers[`x-${brand}-experimental-metadata`]
+  return typeof value === 'string' && value.toLowerCase() === 'enabled'
+}

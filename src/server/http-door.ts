@@ -1,0 +1,121 @@
+/** The pipeline's door to one caller, over Node's HTTP server. */
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Clock, Timer } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
+import type { Door } from '../pipeline/door.ts'
+import { EventWriter } from '../sse/writer.ts'
+
+/** A caller that reads nothing for so long is cut off. */
+const WRITE_STALL = 60_000
+
+export class HttpDoor implements Door {
+  readonly contentLength: number | undefined
+  private readonly request: IncomingMessage
+  private readonly response: ServerResponse
+  private readonly clock: Clock
+  private readonly expectsContinue: boolean
+  private writer: EventWriter | undefined
+  private stall: Timer | undefined
+  private drained: (() => void) | undefined
+
+  constructor(request: IncomingMessage, response: ServerResponse, source: { clock: Clock; expectsContinue: boolean }) {
+    this.request = request
+    this.response = response
+    this.clock = source.clock
+    this.expectsContinue = source.expectsContinue
+    const length = request.headers['content-length']
+    this.contentLength = length === undefined ? undefined : Number(length)
+  }
+
+  readBody(limit: number): Promise<Buffer> {
+    const { request } = this
+    if (this.expectsContinue) this.response.writeContinue()
+    return new Promise((resolve, reject) => {
+      let first: Buffer | undefined
+      let chunks: Buffer[] | undefined
+      let size = 0
+      request.on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (size > limit) {
+          request.removeAllListeners('data')
+          request.pause()
+          reject(new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` }))
+        } else if (!first) first = chunk
+        else if (chunks) chunks.push(chunk)
+        else chunks = [first, chunk]
+      })
+      request.on('end', () => resolve(chunks ? Buffer.concat(chunks) : (first ?? EMPTY)))
+      request.on('error', () => reject(new Fault('client_gone')))
+    })
+  }
+
+  whole(status: number, headers: OutgoingHttpHeaders, json: string): void {
+    const { response, request } = this
+    if (response.headersSent || response.destroyed) return
+    // What is left of a body that was refused is not read: the connection cannot serve another request.
+    const unread = !request.complete && (this.contentLength !== 0 || request.headers['transfer-encoding'] !== undefined)
+    response.writeHead(status, {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(json),
+      ...headers,
+      ...(unread ? { Connection: 'close' } : undefined),
+    })
+    response.end(json)
+    if (unread) this.discard()
+  }
+
+  openStream(headers: OutgoingHttpHeaders): void {
+    this.writer = new EventWriter(this.response)
+    this.writer.open(headers)
+  }
+
+  bytes(text: string): boolean {
+    return this.watched(this.writer?.writeBytes(text))
+  }
+
+  text(text: string): boolean {
+    return this.watched(this.writer?.writeText(text))
+  }
+
+  onDrain(fn: () => void): void {
+    this.drained = fn
+  }
+
+  endStream(text: string): void {
+    this.stall?.cancel()
+    this.writer?.end(text)
+  }
+
+  probe(): void {
+    const { response } = this
+    if (response.writableEnded || response.destroyed) return
+    if (this.writer) this.text(': \n\n')
+    else if (!response.headersSent) response.writeProcessing()
+  }
+
+  /** A write that found the socket full starts the stall clock and waits for the drain. */
+  private watched(flowing: boolean | undefined): boolean {
+    if (flowing !== false) return true
+    if (this.response.destroyed) return true
+    if (!this.stall) {
+      this.stall = this.clock.after(WRITE_STALL, () => this.response.destroy())
+      this.writer?.onDrain(() => {
+        this.stall?.cancel()
+        this.stall = undefined
+        const fn = this.drained
+        this.drained = undefined
+        fn?.()
+      })
+    }
+    return false
+  }
+
+  /** Lets a refused body run out for a moment, so that the caller gets to read the refusal before a reset. */
+  private discard(): void {
+    const { request } = this
+    request.resume()
+    this.clock.after(500, () => request.destroy())
+  }
+}
+
+const EMPTY = Buffer.alloc(0)

@@ -1,0 +1,92 @@
+/** The public listener: limits and time-outs of the connection, and a JSON error for what never becomes a request. */
+import { createServer, type IncomingMessage, type Server, STATUS_CODES, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
+
+export interface ListenerOptions {
+  host: string
+  /** 0 takes a free port. */
+  port: number
+  /** Milliseconds: idle keep-alive, whole head, whole request. */
+  keepAlive: number
+  headerTimeout: number
+  bodyTimeout: number
+  /** Bytes of all headers together. */
+  maxHeaders: number
+}
+
+export interface RequestHandler {
+  request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** The caller has closed its sending side; it may still read. */
+  halfClosed(socket: Socket): void
+}
+
+export interface Listener {
+  readonly server: Server
+  readonly url: string
+}
+
+const MOST_HEADERS = 100
+
+/** @throws the system's error where the address cannot be taken. */
+export async function listen(options: ListenerOptions, handler: RequestHandler): Promise<Listener> {
+  const server = createServer({
+    keepAliveTimeout: options.keepAlive,
+    headersTimeout: options.headerTimeout,
+    requestTimeout: options.bodyTimeout,
+    connectionsCheckingInterval: 5000,
+    maxHeaderSize: options.maxHeaders,
+    noDelay: true,
+  })
+  // A caller may close its sending side after the request and still wait for the reply.
+  Object.assign(server, { httpAllowHalfOpen: true })
+  server.maxHeadersCount = MOST_HEADERS
+  server.on('request', (request, response) => handler.request(request, response, false))
+  server.on('checkContinue', (request, response) => handler.request(request, response, true))
+  server.on('checkExpectation', (request, response) => handler.request(request, response, false))
+  server.on('upgrade', (request: IncomingMessage, socket, head) => handler.upgrade(request, socket, head))
+  server.on('connect', (_request, socket) => refuse(socket, new Fault('method_not_allowed')))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(socket, parserFault(error)))
+  server.on('connection', (socket) => socket.on('end', () => handler.halfClosed(socket)))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, options.host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  const { port } = server.address() as AddressInfo
+  return { server, url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}` }
+}
+
+const PARSER_FAULTS: Readonly<Record<string, FaultCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'client_timeout',
+}
+
+function parserFault(error: NodeJS.ErrnoException): Fault {
+  const code = PARSER_FAULTS[error.code ?? '']
+  return code ? new Fault(code) : new Fault('bad_request', { message: 'Not a valid HTTP/1.1 request' })
+}
+
+/** Answers on the bare socket and closes it: what follows on it can no longer be trusted. */
+export function refuse(socket: Duplex, fault: Fault): void {
+  const busy = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  if (socket.destroyed || !socket.writable || busy?.headersSent) {
+    socket.destroy()
+    return
+  }
+  const { status, headers, json } = faultReply(fault)
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(json)}`,
+    'Connection: close',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ]
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${json}`)
+  socket.once('finish', () => socket.destroy())
+}

@@ -1,0 +1,313 @@
+/**
+ * Metrics of the process: cheap tallies on the request path, written out by prom-client when somebody asks.
+ * Labels come from closed sets (catalogue, dialects, lanes, statuses), never from a key or a caller's text.
+ */
+import { Counter, Gauge, Registry } from 'prom-client'
+import { LatencyHistogram, LatencyTally } from './latency-histogram.ts'
+import { ProcessGauges } from './process-gauges.ts'
+
+/** One finished exchange. `provider` and `model` are '' where none was chosen; milliseconds are -1 where there are none. */
+export interface ExchangeFacts {
+  client: string
+  status: number
+  lane: string
+  provider: string
+  model: string
+  tokensIn: number
+  tokensOut: number
+  costNano: number
+  /** From admission to the first content event. */
+  firstEventMs: number
+  /** What the gateway itself added before the upstream was called. */
+  addedMs: number
+}
+
+export interface KnownLabels {
+  readonly models: ReadonlySet<string>
+  readonly providers: ReadonlySet<string>
+}
+
+/** Bounds that together keep a scrape under 10,000 series. */
+const MAX_ROUTES = 1_000
+const MAX_REQUEST_SERIES = 4_000
+const MAX_PROVIDERS = 64
+const MAX_ATTEMPT_SERIES = 500
+const MAX_WORDS = 16
+const OTHER = 'other'
+const NONE = 'none'
+
+/** Everything counted for one model at one provider. */
+interface Route {
+  readonly model: string
+  readonly provider: string
+  /** By status, client and lane in one integer. */
+  readonly requests: Map<number, number>
+  readonly firstEvent: LatencyTally
+  tokensIn: number
+  tokensOut: number
+  costNano: number
+}
+
+export class Metrics {
+  private known: KnownLabels | undefined
+  private readonly registry = new Registry()
+  private readonly routes = new Map<string, Map<string, Route>>()
+  private readonly clients = new WordList()
+  private readonly lanes = new WordList()
+  private readonly firstEvents = new Map<string, LatencyTally>()
+  private readonly added: (LatencyTally | undefined)[] = []
+  private readonly attempts = new Map<string, Map<string, number>>()
+  private readonly process: ProcessGauges
+  private routeCount = 0
+  private requestSeries = 0
+  private attemptSeries = 0
+  private streams = 0
+  private shedCount = 0
+  private reloadsDone = 0
+  private reloadsFailed = 0
+  private lastRoute: Route
+
+  /** @param known names that may become labels; without it every name may, within the bounds. */
+  constructor(known?: KnownLabels) {
+    this.known = known
+    this.lastRoute = this.openRoute(OTHER, OTHER)
+    this.process = new ProcessGauges(this.registry)
+    this.declareExchanges()
+    this.declareOperations()
+  }
+
+  /** The catalogue after a reload. What was counted before stays. */
+  know(known: KnownLabels): void {
+    this.known = known
+  }
+
+  exchange(facts: ExchangeFacts): void {
+    let route = this.lastRoute
+    if (route.model !== facts.model || route.provider !== facts.provider) {
+      route = this.routes.get(facts.model)?.get(facts.provider) ?? this.newRoute(facts.model, facts.provider)
+      this.lastRoute = route
+    }
+    const lane = this.lanes.index(facts.lane)
+    this.countRequest(route, requestCode(facts.status, this.clients.index(facts.client), lane))
+    route.tokensIn += facts.tokensIn
+    route.tokensOut += facts.tokensOut
+    route.costNano += facts.costNano
+    if (facts.firstEventMs >= 0) route.firstEvent.observe(facts.firstEventMs)
+    if (facts.addedMs >= 0) {
+      let added = this.added[lane]
+      if (added === undefined) {
+        added = new LatencyTally()
+        this.added[lane] = added
+      }
+      added.observe(facts.addedMs)
+    }
+  }
+
+  /** One upstream call. `outcome` is `ok` or a fault's code. */
+  attempt(facts: { provider: string; outcome: string }): void {
+    const byOutcome = this.attempts.get(facts.provider)
+    const seen = byOutcome?.get(facts.outcome)
+    if (byOutcome !== undefined && seen !== undefined) byOutcome.set(facts.outcome, seen + 1)
+    else this.newAttempt(facts.provider, facts.outcome)
+  }
+
+  streamOpened(): void {
+    this.streams++
+  }
+
+  streamClosed(): void {
+    this.streams--
+  }
+
+  /** A request refused because we had too much to do. */
+  shed(): void {
+    this.shedCount++
+  }
+
+  reload(ok: boolean): void {
+    if (ok) this.reloadsDone++
+    else this.reloadsFailed++
+  }
+
+  /** The Prometheus text exposition, format 0.0.4. */
+  text(): Promise<string> {
+    return this.registry.metrics()
+  }
+
+  get contentType(): string {
+    return this.registry.contentType
+  }
+
+  close(): void {
+    this.process.close()
+    this.registry.clear()
+  }
+
+  private countRequest(route: Route, code: number): void {
+    const seen = route.requests.get(code)
+    if (seen !== undefined) route.requests.set(code, seen + 1)
+    else if (this.requestSeries < MAX_REQUEST_SERIES) {
+      this.requestSeries++
+      route.requests.set(code, 1)
+    } else {
+      // Of a combination that came too late only the hundred of the status is kept, under the overflow label.
+      const other = this.openRoute(OTHER, OTHER)
+      const rough = requestCode(Math.floor(code / STATUS_UNIT / 100) * 100, MAX_WORDS, MAX_WORDS)
+      other.requests.set(rough, (other.requests.get(rough) ?? 0) + 1)
+    }
+  }
+
+  private newRoute(model: string, provider: string): Route {
+    return this.openRoute(this.label(model, this.known?.models), this.label(provider, this.known?.providers))
+  }
+
+  private label(name: string, known: ReadonlySet<string> | undefined): string {
+    if (name === '') return NONE
+    return known === undefined || known.has(name) ? name : OTHER
+  }
+
+  private openRoute(model: string, provider: string): Route {
+    const found = this.routes.get(model)?.get(provider)
+    if (found) return found
+    const full = this.routeCount >= MAX_ROUTES || (!this.firstEvents.has(provider) && this.firstEvents.size >= MAX_PROVIDERS)
+    if (full) return this.openRoute(OTHER, OTHER)
+    const firstEvent = this.firstEvents.get(provider) ?? new LatencyTally()
+    this.firstEvents.set(provider, firstEvent)
+    const route: Route = { model, provider, requests: new Map(), firstEvent, tokensIn: 0, tokensOut: 0, costNano: 0 }
+    const siblings = this.routes.get(model) ?? new Map<string, Route>()
+    this.routes.set(model, siblings.set(provider, route))
+    this.routeCount++
+    return route
+  }
+
+  private newAttempt(provider: string, outcome: string): void {
+    const allowed = this.label(provider, this.known?.providers)
+    const room = this.attemptSeries < MAX_ATTEMPT_SERIES
+    const name = room ? allowed : OTHER
+    const word = room ? outcome : OTHER
+    const byOutcome = this.attempts.get(name) ?? new Map<string, number>()
+    const seen = byOutcome.get(word)
+    if (seen === undefined) this.attemptSeries++
+    this.attempts.set(name, byOutcome.set(word, (seen ?? 0) + 1))
+  }
+
+  private *allRoutes(): Generator<Route> {
+    for (const siblings of this.routes.values()) yield* siblings.values()
+  }
+
+  private declareExchanges(): void {
+    const each = (visit: (route: Route, counter: Counter) => void) =>
+      function (this: Counter, routes: Iterable<Route>): void {
+        this.reset()
+        for (const route of routes) visit(route, this)
+      }
+    const routed = (name: string, help: string, labelNames: string[], visit: (route: Route, counter: Counter) => void) => {
+      const fill = each(visit)
+      const routes = () => this.allRoutes()
+      new Counter({
+        name: `headgate_${name}`,
+        help,
+        labelNames,
+        registers: [this.registry],
+        collect() {
+          fill.call(this, routes())
+        },
+      })
+    }
+    const place = (route: Route) => ({ provider: route.provider, model: route.model })
+    routed('requests_total', 'Exchanges that ended.', ['client', 'status', 'lane', 'provider', 'model'], (route, counter) => {
+      for (const [code, count] of route.requests) counter.inc({ ...this.requestLabels(code), ...place(route) }, count)
+    })
+    routed('tokens_total', 'Tokens as charged.', ['direction', 'provider', 'model'], (route, counter) => {
+      if (route.tokensIn > 0) counter.inc({ direction: 'input', ...place(route) }, route.tokensIn)
+      if (route.tokensOut > 0) counter.inc({ direction: 'output', ...place(route) }, route.tokensOut)
+    })
+    routed('cost_usd_total', 'Charges in US dollars.', ['provider', 'model'], (route, counter) => {
+      if (route.costNano > 0) counter.inc(place(route), route.costNano / 1e9)
+    })
+    new LatencyHistogram(this.registry, {
+      name: 'headgate_first_event_seconds',
+      help: 'From admission to the first content event.',
+      label: 'provider',
+      tallies: () => this.firstEvents,
+    })
+    new LatencyHistogram(this.registry, {
+      name: 'headgate_added_latency_seconds',
+      help: 'Time that the gateway itself added before the upstream was called.',
+      label: 'lane',
+      tallies: () => this.addedByLane(),
+    })
+  }
+
+  private declareOperations(): void {
+    const registers = [this.registry]
+    const attempts = this.attempts
+    new Counter({
+      name: 'headgate_attempts_total',
+      help: 'Upstream calls by outcome: ok, or the code of the fault.',
+      labelNames: ['provider', 'outcome'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [provider, byOutcome] of attempts) for (const [outcome, count] of byOutcome) this.inc({ provider, outcome }, count)
+      },
+    })
+    const plain = (name: string, help: string, read: () => number) => {
+      new Counter({
+        name: `headgate_${name}`,
+        help,
+        registers,
+        collect() {
+          this.reset()
+          this.inc(read())
+        },
+      })
+    }
+    plain('shed_total', 'Requests refused because the gateway was overloaded.', () => this.shedCount)
+    plain('reloads_total', 'Configuration reloads that were taken.', () => this.reloadsDone)
+    plain('reload_failures_total', 'Configuration reloads that were refused.', () => this.reloadsFailed)
+    const open = () => this.streams
+    new Gauge({
+      name: 'headgate_open_streams',
+      help: 'Streams being relayed now.',
+      registers,
+      collect() {
+        this.set(open())
+      },
+    })
+  }
+
+  private requestLabels(code: number): { client: string; status: string; lane: string } {
+    const status = Math.floor(code / STATUS_UNIT)
+    const client = Math.floor(code / LANE_UNIT) % LANE_UNIT
+    return { status: String(status), client: this.clients.word(client), lane: this.lanes.word(code % LANE_UNIT) }
+  }
+
+  private *addedByLane(): Generator<[string, LatencyTally]> {
+    for (const [index, tally] of this.added.entries()) if (tally) yield [this.lanes.word(index), tally]
+  }
+}
+
+/** Indexes of client and lane take up to 16 each and one for the overflow. */
+const LANE_UNIT = MAX_WORDS + 1
+const STATUS_UNIT = LANE_UNIT * LANE_UNIT
+
+function requestCode(status: number, client: number, lane: number): number {
+  return status * STATUS_UNIT + client * LANE_UNIT + lane
+}
+
+/** A few words, numbered as they come; index 16 stands for all that came too late. */
+class WordList {
+  private readonly words: string[] = []
+
+  index(word: string): number {
+    const found = this.words.indexOf(word)
+    if (found >= 0) return found
+    return this.words.length < MAX_WORDS ? this.words.push(word) - 1 : MAX_WORDS
+  }
+
+  word(index: number): string {
+    const word = index < this.words.length ? this.words[index] : OTHER
+    return word === '' ? NONE : word
+  }
+}

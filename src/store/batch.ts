@@ -1,0 +1,114 @@
+/**
+ * The journal's queue: all rows of one turn of the event loop become one transaction and one shared promise.
+ * The medium behind it (SQLite, memory) only writes whole batches.
+ */
+import { Fault } from '../core/faults.ts'
+import type { HoldRow, SettleRow } from '../ledger/types.ts'
+
+export interface Medium {
+  /** Writes both lists as one transaction, all or nothing. @throws whatever the medium throws. */
+  write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void
+  /** True if the hold has been written; also where that cannot be found out. */
+  knows(seq: number): boolean
+  /** Told of every batch that `write` refused, after what is left of it waits again. */
+  refused(cause: unknown): void
+}
+
+interface Waiting {
+  readonly promise: Promise<void>
+  resolve(): void
+  reject(fault: Fault): void
+}
+
+const DONE = Promise.resolve()
+
+/** A refusal is reported beside the promise, so a caller that does not wait must not bring the process down. */
+const ignore = () => {}
+
+/** Refused holds that are remembered; beyond it the oldest are forgotten. */
+const MOST_REFUSED = 65_536
+
+export class BatchQueue {
+  private holds: HoldRow[] = []
+  private settles: SettleRow[] = []
+  private waiting: Waiting | undefined
+  private scheduled = false
+  /** Holds that no file knows: their settlements have nothing to settle. */
+  private readonly refused = new Set<number>()
+  private readonly medium: Medium
+
+  constructor(medium: Medium) {
+    this.medium = medium
+  }
+
+  hold(row: HoldRow): void {
+    this.holds.push(row)
+    this.schedule()
+  }
+
+  settle(row: SettleRow): void {
+    if (this.refused.size > 0 && this.refused.delete(row.seq)) return
+    this.settles.push(row)
+    this.schedule()
+  }
+
+  /** True where something waits: a retry after a failure, or this turn's rows. */
+  get pending(): boolean {
+    return this.holds.length > 0 || this.settles.length > 0
+  }
+
+  committed(): Promise<void> {
+    if (!this.pending) return DONE
+    this.schedule()
+    if (!this.waiting) {
+      this.waiting = Promise.withResolvers<void>()
+      this.waiting.promise.catch(ignore)
+    }
+    return this.waiting.promise
+  }
+
+  queuedHold(seq: number): HoldRow | undefined {
+    return this.holds.find((row) => row.seq === seq)
+  }
+
+  queuedSettle(seq: number): SettleRow | undefined {
+    return this.settles.find((row) => row.seq === seq)
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    setImmediate(this.flush)
+  }
+
+  /**
+   * Writes what waits. A refused batch rejects its promise. Its holds are forgotten, since their requests will not be
+   * sent; its settlements wait for the next batch, since what they charge for has happened.
+   */
+  readonly flush = (): void => {
+    this.scheduled = false
+    if (!this.pending) return
+    const { holds, settles, waiting } = this
+    this.holds = []
+    this.settles = []
+    this.waiting = undefined
+    try {
+      this.medium.write(holds, settles)
+    } catch (cause) {
+      this.settles = this.keepAfterRefusal(holds, settles)
+      waiting?.reject(new Fault('unavailable', { message: 'The ledger cannot be written', cause }))
+      this.medium.refused(cause)
+      return
+    }
+    waiting?.resolve()
+  }
+
+  private keepAfterRefusal(holds: readonly HoldRow[], settles: SettleRow[]): SettleRow[] {
+    for (const row of holds) if (!this.medium.knows(row.seq)) this.refused.add(row.seq)
+    for (const seq of this.refused) {
+      if (this.refused.size <= MOST_REFUSED) break
+      this.refused.delete(seq)
+    }
+    return settles.filter((row) => !this.refused.delete(row.seq))
+  }
+}

@@ -1,0 +1,245 @@
+/** The journal on SQLite: holds and settlements, appended, one commit per turn of the event loop. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Clock, Timer } from '../core/clock.ts'
+import type { GenerationRecord, HoldRow, Journal, SettleRow, SettleStatus } from '../ledger/types.ts'
+import { BatchQueue } from './batch.ts'
+import { checkHold, checkSettle, findRecord, recordOf } from './rows.ts'
+import { type Durability, integer, openDatabase, text } from './sqlite.ts'
+
+/** What an operator should hear about; no row's content is in it. */
+export type JournalNews =
+  | { kind: 'refused'; cause: unknown }
+  /** A second settlement of one generation, or a hold under another's number: ignored, the first one stands. */
+  | { kind: 'duplicate'; seq: number }
+  | { kind: 'checkpoint-failed'; cause: unknown }
+
+export interface JournalOptions {
+  durability: Durability
+  clock: Clock
+  report?: (news: JournalNews) => void
+}
+
+/** Milliseconds from the first commit after a checkpoint to the next one: often, so that none stalls the loop for long. */
+const CHECKPOINT_EVERY = 250
+/** Milliseconds until settlements that were refused are tried again. */
+const RETRY_AFTER = 1000
+const EXPORT_PAGE = 500
+
+const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, model, endpoint, hold, floor) VALUES (?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
+const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
+const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
+  SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE seq NOT IN (SELECT seq FROM settlement)`
+
+/** A sum that is cut to 2^53 instead of failing: absurd charges must not keep the gateway from starting. */
+const cappedSum = (column: 'cost' | 'floor') => `CAST(min(total(${column}), ${Number.MAX_SAFE_INTEGER}) AS INTEGER)`
+
+type Row = ReturnType<StatementSync['get']>
+
+export class SqliteJournal implements Journal {
+  private readonly db: DatabaseSync
+  private readonly clock: Clock
+  private readonly report: (news: JournalNews) => void
+  private readonly queue: BatchQueue
+  private readonly begin: StatementSync
+  private readonly commit: StatementSync
+  private readonly insertHold: StatementSync
+  private readonly insertSettlement: StatementSync
+  private readonly selectHold: StatementSync
+  private readonly selectSettlement: StatementSync
+  private last: number
+  private checkpointTimer: Timer | undefined
+  private retryTimer: Timer | undefined
+
+  constructor(db: DatabaseSync, options: Omit<JournalOptions, 'durability'>) {
+    this.db = db
+    this.clock = options.clock
+    this.report = options.report ?? (() => {})
+    this.begin = db.prepare('BEGIN IMMEDIATE')
+    this.commit = db.prepare('COMMIT')
+    this.insertHold = db.prepare(INSERT_HOLD)
+    this.insertSettlement = db.prepare(INSERT_SETTLEMENT)
+    this.selectHold = db.prepare('SELECT * FROM hold WHERE seq = ?')
+    this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
+    this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
+    this.queue = new BatchQueue({
+      write: (holds, settles) => this.write(holds, settles),
+      knows: (seq) => this.knows(seq),
+      refused: (cause) => this.refused(cause),
+    })
+  }
+
+  hold(row: HoldRow): void {
+    checkHold(row)
+    if (row.seq > this.last) this.last = row.seq
+    this.queue.hold(row)
+  }
+
+  settle(row: SettleRow): void {
+    checkSettle(row)
+    this.queue.settle(row)
+  }
+
+  committed(): Promise<void> {
+    return this.queue.committed()
+  }
+
+  lastSeq(): number {
+    return this.last
+  }
+
+  reconcile(): { count: number; charged: number } {
+    this.queue.flush()
+    const open = this.db.prepare(
+      `SELECT count(*) AS count, ${cappedSum('floor')} AS charged FROM hold WHERE seq NOT IN (SELECT seq FROM settlement)`,
+    )
+    const row = open.get()
+    const found = { count: integer(row?.count), charged: integer(row?.charged) }
+    if (found.count > 0) this.db.exec(RECONCILE)
+    return found
+  }
+
+  spent(): Map<string, number> {
+    const sums = new Map<string, number>()
+    const rows = this.db.prepare(`SELECT key, ${cappedSum('cost')} AS cost FROM hold JOIN settlement USING (seq) GROUP BY key`).all()
+    for (const row of rows) sums.set(text(row.key), integer(row.cost))
+    return sums
+  }
+
+  find(id: string): GenerationRecord | undefined {
+    return findRecord(
+      id,
+      (seq) => this.queue.queuedHold(seq) ?? holdFrom(this.selectHold.get(seq)),
+      (seq) => settlementFrom(this.selectSettlement.get(seq)) ?? this.queue.queuedSettle(seq),
+    )
+  }
+
+  *export(): Iterable<GenerationRecord> {
+    this.queue.flush()
+    const page = this.db.prepare(
+      `SELECT hold.*, settlement.seq AS settled, status, cost, input, output, cached, cache_write, reasoning, estimated, facts
+       FROM hold LEFT JOIN settlement USING (seq) WHERE hold.seq > ? ORDER BY hold.seq LIMIT ${EXPORT_PAGE}`,
+    )
+    let after = 0
+    for (;;) {
+      const rows = page.all(after)
+      for (const row of rows) {
+        const hold = holdFrom(row)
+        if (!hold) continue
+        after = hold.seq
+        yield recordOf(hold, row.settled === null ? undefined : settlementFrom(row))
+      }
+      if (rows.length < EXPORT_PAGE) return
+    }
+  }
+
+  close(): void {
+    if (!this.db.isOpen) return
+    this.queue.flush()
+    this.checkpointTimer?.cancel()
+    this.retryTimer?.cancel()
+    this.db.close()
+  }
+
+  private write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void {
+    const { insertHold, insertSettlement } = this
+    const duplicates: number[] = []
+    try {
+      this.begin.run()
+      for (const row of holds) {
+        const done = insertHold.run(row.seq, row.tag, row.key, row.model, row.endpoint, row.hold, row.floor)
+        if (done.changes === 0) duplicates.push(row.seq)
+      }
+      for (const row of settles) {
+        const done = insertSettlement.run(
+          row.seq,
+          row.status,
+          row.cost,
+          row.input,
+          row.output,
+          row.cached,
+          row.cacheWrite,
+          row.reasoning,
+          row.estimated ? 1 : 0,
+          row.facts,
+        )
+        if (done.changes === 0) duplicates.push(row.seq)
+      }
+      this.commit.run()
+    } catch (cause) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
+      throw cause
+    }
+    if (!this.checkpointTimer) this.checkpointTimer = this.clock.after(CHECKPOINT_EVERY, this.checkpoint)
+    for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
+  }
+
+  private knows(seq: number): boolean {
+    try {
+      return this.selectHold.get(seq) !== undefined
+    } catch {
+      return true
+    }
+  }
+
+  private refused(cause: unknown): void {
+    this.report({ kind: 'refused', cause })
+    if (!this.queue.pending || this.retryTimer || !this.db.isOpen) return
+    this.retryTimer = this.clock.after(RETRY_AFTER, () => {
+      this.retryTimer = undefined
+      this.queue.flush()
+    })
+  }
+
+  /** Copies the log into the file, off the path of any request; a failure only leaves the log longer. */
+  private readonly checkpoint = (): void => {
+    this.checkpointTimer = undefined
+    try {
+      this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+    } catch (cause) {
+      this.report({ kind: 'checkpoint-failed', cause })
+    }
+  }
+}
+
+function holdFrom(row: Row): HoldRow | undefined {
+  if (!row) return undefined
+  return {
+    seq: integer(row.seq),
+    tag: text(row.tag),
+    key: text(row.key),
+    model: text(row.model),
+    endpoint: text(row.endpoint),
+    hold: integer(row.hold),
+    floor: integer(row.floor),
+  }
+}
+
+const STATUSES: readonly SettleStatus[] = ['completed', 'incomplete', 'failed', 'aborted', 'unknown']
+
+function settlementFrom(row: Row): SettleRow | undefined {
+  if (!row) return undefined
+  const status = STATUSES.find((known) => known === row.status)
+  if (status === undefined) throw new TypeError('expected a settlement status')
+  return {
+    seq: integer(row.seq),
+    status,
+    cost: integer(row.cost),
+    input: integer(row.input),
+    output: integer(row.output),
+    cached: integer(row.cached),
+    cacheWrite: integer(row.cache_write),
+    reasoning: integer(row.reasoning),
+    estimated: row.estimated === 1,
+    facts: text(row.facts),
+  }
+}
+
+/**
+ * Opens the journal at `path` alone, without keys.
+ * @throws Fault `unavailable` naming the file, as `openDatabase` does.
+ */
+export function openJournal(path: string, options: JournalOptions): SqliteJournal {
+  return new SqliteJournal(openDatabase(path, options.durability), options)
+}

@@ -1,0 +1,119 @@
+/** The store's contracts in memory: for tests, and for a gateway that may forget. */
+import type { Clock } from '../core/clock.ts'
+import type { GenerationRecord, HoldRow, Journal, SettleRow } from '../ledger/types.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import { BatchQueue } from './batch.ts'
+import type { JournalNews } from './journal.ts'
+import { type KeyStore, type StoredKey, storedKey } from './keys.ts'
+import { checkHold, checkSettle, findRecord, recordOf, unknownSettlement } from './rows.ts'
+
+export class MemoryJournal implements Journal {
+  private readonly holds = new Map<number, HoldRow>()
+  private readonly settlements = new Map<number, SettleRow>()
+  private readonly queue: BatchQueue
+  private last = 0
+
+  constructor(report: (news: JournalNews) => void = () => {}) {
+    this.queue = new BatchQueue({
+      write: (holds, settles) => {
+        for (const row of holds) {
+          const known = this.holds.get(row.seq)
+          if (known && known.tag !== row.tag) report({ kind: 'duplicate', seq: row.seq })
+          else this.holds.set(row.seq, known ? { ...known, hold: row.hold, floor: row.floor } : row)
+        }
+        for (const row of settles) {
+          if (this.settlements.has(row.seq)) report({ kind: 'duplicate', seq: row.seq })
+          else this.settlements.set(row.seq, row)
+        }
+      },
+      knows: (seq) => this.holds.has(seq),
+      refused: (cause) => report({ kind: 'refused', cause }),
+    })
+  }
+
+  hold(row: HoldRow): void {
+    checkHold(row)
+    if (row.seq > this.last) this.last = row.seq
+    this.queue.hold(row)
+  }
+
+  settle(row: SettleRow): void {
+    checkSettle(row)
+    this.queue.settle(row)
+  }
+
+  committed(): Promise<void> {
+    return this.queue.committed()
+  }
+
+  lastSeq(): number {
+    return this.last
+  }
+
+  reconcile(): { count: number; charged: number } {
+    this.queue.flush()
+    const done = { count: 0, charged: 0 }
+    for (const [seq, hold] of this.holds) {
+      if (this.settlements.has(seq)) continue
+      this.settlements.set(seq, unknownSettlement(seq, hold.floor))
+      done.count++
+      done.charged += hold.floor
+    }
+    return done
+  }
+
+  spent(): Map<string, number> {
+    const sums = new Map<string, number>()
+    for (const { seq, cost } of this.settlements.values()) {
+      const key = this.holds.get(seq)?.key
+      if (key !== undefined) sums.set(key, Math.min((sums.get(key) ?? 0) + cost, Number.MAX_SAFE_INTEGER))
+    }
+    return sums
+  }
+
+  find(id: string): GenerationRecord | undefined {
+    return findRecord(
+      id,
+      (seq) => this.queue.queuedHold(seq) ?? this.holds.get(seq),
+      (seq) => this.settlements.get(seq) ?? this.queue.queuedSettle(seq),
+    )
+  }
+
+  *export(): Iterable<GenerationRecord> {
+    this.queue.flush()
+    const rows = [...this.holds.values()].sort((a, b) => a.seq - b.seq)
+    for (const hold of rows) yield recordOf(hold, this.settlements.get(hold.seq))
+  }
+
+  close(): void {
+    this.queue.flush()
+  }
+}
+
+export class MemoryKeys implements KeyStore {
+  private readonly keys = new Map<string, StoredKey>()
+  private readonly clock: Clock
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  find(hash: string): StoredKey | undefined {
+    return this.keys.get(hash)
+  }
+
+  put(key: ApiKey): StoredKey {
+    const now = Math.floor(this.clock.now())
+    const stored = storedKey(structuredClone(key), this.keys.get(key.hash)?.createdAt ?? now, now)
+    this.keys.set(key.hash, stored)
+    return stored
+  }
+
+  remove(hash: string): boolean {
+    return this.keys.delete(hash)
+  }
+
+  list(): StoredKey[] {
+    return [...this.keys.values()].sort((a, b) => a.createdAt - b.createdAt || (a.hash < b.hash ? -1 : 1))
+  }
+}

@@ -1,0 +1,40 @@
+/** Opens the store that a URL names. */
+import type { Clock } from '../core/clock.ts'
+import { badField } from '../core/faults.ts'
+import type { Journal } from '../ledger/types.ts'
+import { type JournalNews, SqliteJournal } from './journal.ts'
+import { type KeyStore, SqliteKeys } from './keys.ts'
+import { MemoryJournal, MemoryKeys } from './memory.ts'
+import { type Durability, openDatabase } from './sqlite.ts'
+
+export interface Store {
+  readonly journal: Journal
+  readonly keys: KeyStore
+  /** Commits what waits and gives the file free; calling it again does nothing. */
+  close(): void
+}
+
+export interface StoreOptions {
+  clock: Clock
+  /** Default `process`. */
+  durability?: Durability
+  /** Told what an operator should hear about: refused batches, second settlements. */
+  report?: (news: JournalNews) => void
+}
+
+/**
+ * @param url `sqlite:./path` (relative to the working directory) or `memory:`.
+ * @throws Fault `bad_request` for another URL, `unavailable` naming the file where it cannot be had.
+ */
+export function openStore(url: string, options: StoreOptions): Store {
+  const { clock, report } = options
+  if (url === 'memory:') {
+    const journal = new MemoryJournal(report)
+    return { journal, keys: new MemoryKeys(clock), close: () => journal.close() }
+  }
+  const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : ''
+  if (path === '') throw badField('store.url', 'expected sqlite:<path> or memory:')
+  const db = openDatabase(path, options.durability ?? 'process')
+  const journal = new SqliteJournal(db, { clock, report })
+  return { journal, keys: new SqliteKeys(db, clock), close: () => journal.close() }
+}

@@ -1,0 +1,59 @@
+/** What the journals of every medium share: row checks, record building, reconciliation rows. */
+import { parseGenerationId } from '../core/ids.ts'
+import type { GenerationRecord, HoldRow, SettleRow } from '../ledger/types.ts'
+
+/** Ticks of the sequence per millisecond, as `core/ids.ts` lays them out. */
+const TICKS = 4096
+
+/** A refused row must not take its whole batch with it, so rows are checked before they are queued. */
+export function checkHold(row: HoldRow): void {
+  if (!(safe(row.seq) && safe(row.hold) && safe(row.floor))) throw new RangeError('hold row: counts must be non-negative integers')
+}
+
+export function checkSettle(row: SettleRow): void {
+  const fine =
+    safe(row.seq) &&
+    safe(row.cost) &&
+    safe(row.input) &&
+    safe(row.output) &&
+    safe(row.cached) &&
+    safe(row.cacheWrite) &&
+    safe(row.reasoning)
+  if (!fine) throw new RangeError('settlement row: counts must be non-negative integers')
+}
+
+function safe(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0
+}
+
+export function recordOf(hold: HoldRow, settled: SettleRow | undefined): GenerationRecord {
+  return { id: `gen-${hold.seq.toString(36)}-${hold.tag}`, at: Math.floor(hold.seq / TICKS), hold, settled }
+}
+
+/** Looks a public id up by its sequence; the tag must fit, or else it names nobody's generation. */
+export function findRecord(
+  id: string,
+  holdOf: (seq: number) => HoldRow | undefined,
+  settleOf: (seq: number) => SettleRow | undefined,
+): GenerationRecord | undefined {
+  const parsed = parseGenerationId(id)
+  if (!parsed || !Number.isSafeInteger(parsed.seq)) return undefined
+  const hold = holdOf(parsed.seq)
+  return hold && hold.tag === parsed.tag ? recordOf(hold, settleOf(parsed.seq)) : undefined
+}
+
+/** The settlement of a hold whose outcome a crash took with it: charged at the floor, flagged. */
+export function unknownSettlement(seq: number, floor: number): SettleRow {
+  return {
+    seq,
+    status: 'unknown',
+    cost: floor,
+    input: 0,
+    output: 0,
+    cached: 0,
+    cacheWrite: 0,
+    reasoning: 0,
+    estimated: true,
+    facts: '{}',
+  }
+}

@@ -1,0 +1,93 @@
+/** Opens the embedded database: one owner per file, and a damaged or foreign file is refused with the reason. */
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import { Fault } from '../core/faults.ts'
+import { APPLICATION_ID, CREATE, SCHEMA_VERSION } from './schema.ts'
+
+/** `process`: survives the death of the process. `power`: survives that of the machine, at the price of an fsync per commit. */
+export type Durability = 'process' | 'power'
+
+/** Bytes; small, since every commit writes whole pages to the log. */
+const PAGE_SIZE = 2048
+
+/** Pages in the log at which SQLite itself checkpoints, should the timer never come. */
+const CHECKPOINT_PAGES = 16_384
+
+const BUSY = 5
+const CORRUPT = 11
+const NOT_A_DATABASE = 26
+
+/** SQLite's primary result code of an error thrown by node:sqlite; undefined for any other error. */
+export function sqliteCode(thrown: unknown): number | undefined {
+  if (!(thrown instanceof Error) || !('errcode' in thrown) || typeof thrown.errcode !== 'number') return undefined
+  return thrown.errcode & 0xff
+}
+
+/**
+ * Opens or creates the database file and takes the exclusive lock that it keeps until it is closed.
+ * @throws Fault `unavailable` naming the file: in use by another process, damaged, not ours, or not accessible.
+ */
+export function openDatabase(path: string, durability: Durability): DatabaseSync {
+  const file = resolve(path)
+  let db: DatabaseSync | undefined
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    closeSync(openSync(file, 'a', 0o600))
+    db = new DatabaseSync(file, { timeout: 0, enableForeignKeyConstraints: false })
+    prepare(db, durability, file)
+    return db
+  } catch (thrown) {
+    db?.close()
+    throw thrown instanceof Fault ? thrown : refusal(file, thrown)
+  }
+}
+
+function prepare(db: DatabaseSync, durability: Durability, file: string): void {
+  db.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = ${PAGE_SIZE}`)
+  const empty = integer(db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.n) === 0
+  if (!empty && pragma(db, 'application_id') !== APPLICATION_ID) throw refused(file, 'is a database of another program')
+  db.exec('PRAGMA journal_mode = WAL')
+  db.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`)
+  db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`)
+  db.exec(`BEGIN IMMEDIATE; ${empty ? CREATE : ''} COMMIT`)
+  const problem = integrityProblem(db)
+  if (problem !== undefined) throw refused(file, `is damaged: ${problem}`)
+  const version = pragma(db, 'user_version')
+  if (version !== SCHEMA_VERSION) throw refused(file, `has schema version ${version}, this program knows ${SCHEMA_VERSION}`)
+}
+
+/** The first thing wrong with the pages and rows of the file; undefined if all is well. */
+export function integrityProblem(db: DatabaseSync): string | undefined {
+  const found = db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check
+  return found === 'ok' ? undefined : text(found).replace(/\s+/g, ' ')
+}
+
+function pragma(db: DatabaseSync, name: 'application_id' | 'user_version'): number {
+  return integer(db.prepare(`PRAGMA ${name}`).get()?.[name])
+}
+
+function refused(file: string, why: string, cause?: unknown): Fault {
+  return new Fault('unavailable', { message: `store ${file} ${why}`, cause })
+}
+
+function refusal(file: string, thrown: unknown): Fault {
+  const why = thrown instanceof Error ? thrown.message : String(thrown)
+  const code = sqliteCode(thrown)
+  if (code === BUSY) return refused(file, 'is in use by another process, which owns it until it ends', thrown)
+  if (code === NOT_A_DATABASE) return refused(file, 'is damaged or not a database', thrown)
+  if (code === CORRUPT) return refused(file, `is damaged: ${why}`, thrown)
+  return refused(file, `cannot be opened: ${why}`, thrown)
+}
+
+/** A column that the schema declares INTEGER NOT NULL. */
+export function integer(value: SQLOutputValue | undefined): number {
+  if (typeof value !== 'number') throw new TypeError('expected an integer column')
+  return value
+}
+
+/** A column that the schema declares TEXT NOT NULL. */
+export function text(value: SQLOutputValue | undefined): string {
+  if (typeof value !== 'string') throw new TypeError('expected a text column')
+  return value
+}

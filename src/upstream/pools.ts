@@ -1,0 +1,35 @@
+/** One connection pool per provider address, kept over reloads. */
+import { Pool } from 'undici'
+
+export interface PoolSettings {
+  origin: string
+  /** Milliseconds. */
+  connectTimeout: number
+}
+
+export class Pools {
+  private readonly pools = new Map<string, Pool>()
+
+  for(settings: PoolSettings): Pool {
+    const key = `${settings.origin} ${settings.connectTimeout}`
+    let pool = this.pools.get(key)
+    if (!pool) {
+      pool = new Pool(settings.origin, {
+        pipelining: 1,
+        allowH2: false,
+        keepAliveTimeout: 30_000,
+        // The time-outs of a running call are ours, on the injected clock: the client's own are coarse and comments reset them.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        connect: { timeout: settings.connectTimeout },
+      })
+      this.pools.set(key, pool)
+    }
+    return pool
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.pools.values()].map((pool) => pool.destroy()))
+    this.pools.clear()
+  }
+}

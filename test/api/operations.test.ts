@@ -1,0 +1,235 @@
+import t from 'tap'
+import { readGeneration, readKey, SpendWindows } from '../../src/api/index.ts'
+import { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel } from '../../src/api/models.ts'
+import type { ApiReply } from '../../src/api/reply.ts'
+import type { Model } from '../../src/catalog/types.ts'
+import { Account } from '../../src/ledger/credit.ts'
+import type { GenerationRecord, SettleRow } from '../../src/ledger/types.ts'
+import type { ApiKey } from '../../src/plugin-api/key.ts'
+import { health, model, provider, usdPerMillion } from '../routing/catalogue.ts'
+
+const DAY = 86_400
+const NOW = Date.UTC(2026, 10, 21, 12)
+const seconds = NOW / 1000
+
+const MODELS: readonly Model[] = [
+  model('acme/small', [{ price: usdPerMillion('0.25', '2'), supported: new Set(['tools', 'seed']) }], {
+    name: 'Acme Small',
+    context: 8000,
+    created: seconds - 10 * DAY,
+  }),
+  model('acme/large', [{ provider: provider('hosted', { zdr: false }), price: usdPerMillion('5', '10'), supported: new Set(['tools']) }], {
+    name: 'Great One',
+    context: 200_000,
+    created: seconds - 100 * DAY,
+    input: ['text', 'image'],
+  }),
+  model('open/riddle', [{ provider: provider('local', { zdr: false }), price: 'unpriced' }]),
+  model('open/gift', [{ provider: provider('local', { zdr: false }), price: 'free' }], { context: 32_000 }),
+  model('acme/draw', ['acme'], { output: ['image'] }),
+  model('acme/embed', ['acme'], { kind: 'embedding', output: ['embeddings'] }),
+]
+
+const catalog = {
+  models: MODELS,
+  aliases: new Map([['~acme/small-latest', 'acme/small']]),
+  find: (slug: string) => {
+    const bare = slug === '~acme/small-latest' ? 'acme/small' : slug.replace(/:nitro$/, '')
+    const found = MODELS.find((one) => one.slug === bare)
+    return found && { model: found }
+  },
+}
+const source = { catalog, now: NOW }
+const ids = (reply: ApiReply) => (reply.body.data as { id: string }[]).map((entry) => entry.id)
+const list = (query: string) => ids(listModels(new URLSearchParams(query), source))
+
+t.test('GET /v1/models: text models by default, each entry of the shared shape', (t) => {
+  const reply = listModels(new URLSearchParams(), source)
+  t.equal(reply.status, 200)
+  t.match(reply.body, { total_count: 4, links: { next: null } })
+  t.same(ids(reply), ['acme/small', 'acme/large', 'open/riddle', 'open/gift'])
+  t.match((reply.body.data as object[])[0], { id: 'acme/small', context_length: 8000, pricing: { prompt: '0.00000025' } })
+  t.end()
+})
+
+t.test('filters', (t) => {
+  const cases: [string, string[]][] = [
+    ['q=GREAT', ['acme/large']],
+    ['q=open/', ['open/riddle', 'open/gift']],
+    ['output_modalities=all', MODELS.map((one) => one.slug)],
+    ['output_modalities=image', ['acme/draw']],
+    ['input_modalities=text,image', ['acme/large']],
+    ['supported_parameters=tools,seed', ['acme/small', 'open/riddle', 'open/gift']],
+    ['context=32000', ['acme/large', 'open/gift']],
+    ['max_price=0.25', ['acme/small', 'open/gift']],
+    ['min_price=0.25', ['acme/small', 'acme/large']],
+    ['min_output_price=3&max_output_price=10', ['acme/large']],
+    ['model_authors=Open', ['open/riddle', 'open/gift']],
+    ['providers=HOSTED,acme', ['acme/small', 'acme/large']],
+    ['zdr=true', ['acme/small']],
+    ['max_age_days=10', ['acme/small']],
+    ['min_age_days=11', ['acme/large']],
+    ['q=&max_price=', ['acme/small', 'acme/large', 'open/riddle', 'open/gift']],
+  ]
+  for (const [query, expected] of cases) t.same(list(query), expected, query)
+  t.end()
+})
+
+t.test('orders, with unknown figures last', (t) => {
+  t.same(list('sort=newest'), ['acme/small', 'acme/large', 'open/riddle', 'open/gift'])
+  t.same(list('sort=pricing-low-to-high'), ['open/gift', 'acme/small', 'acme/large', 'open/riddle'])
+  t.same(list('sort=pricing-high-to-low'), ['acme/large', 'acme/small', 'open/gift', 'open/riddle'])
+  t.same(list('sort=context-high-to-low'), ['acme/large', 'open/gift', 'acme/small', 'open/riddle'])
+  const known = health({ latency: { hosted: 1, local: 0.5 }, throughput: { acme: 9, local: 80 } })
+  const sorted = (sort: string) => ids(listModels(new URLSearchParams({ sort }), { ...source, health: known }))
+  t.same(sorted('latency-low-to-high'), ['open/riddle', 'open/gift', 'acme/large', 'acme/small'])
+  t.same(sorted('throughput-high-to-low'), ['open/riddle', 'open/gift', 'acme/small', 'acme/large'])
+  t.end()
+})
+
+t.test('pages', (t) => {
+  const first = listModels(new URLSearchParams('limit=3&q=e'), source)
+  t.equal((first.body.data as unknown[]).length, 3)
+  t.match(first.body, { total_count: 4 })
+  const { next } = first.body.links as { next: string }
+  const url = new URL(next, 'http://gateway')
+  t.equal(url.pathname, '/v1/models')
+  const second = listModels(url.searchParams, source)
+  t.same([...ids(first), ...ids(second)], list('q=e'))
+  t.match(second.body, { links: { next: null } })
+  t.same(list('offset=99'), [])
+  t.end()
+})
+
+t.test('what cannot be answered is a 400 that names the parameter', (t) => {
+  const wrong = [
+    'limit=0',
+    'limit=1001',
+    'limit=x',
+    'offset=-1',
+    'context=0',
+    'max_price=-1',
+    'max_price=cheap',
+    'sort=best',
+    'sort=most-popular',
+  ]
+  for (const query of [...wrong, 'zdr=maybe', 'category=legal', 'region=eu', 'min_age_days=1.5']) {
+    const [name] = query.split('=')
+    t.throws(() => list(query), { code: 'bad_request', metadata: { field: name } }, query)
+  }
+  t.throws(() => listEmbeddingModels(new URLSearchParams('limit=0'), source), { message: /^limit: / }, 'C-188')
+  t.end()
+})
+
+t.test('count, embeddings, the models of a key, one model', (t) => {
+  t.same(countModels(new URLSearchParams(), source).body, { data: { count: 4 } })
+  t.same(countModels(new URLSearchParams('output_modalities=all'), source).body, { data: { count: 6 } })
+  t.match(listEmbeddingModels(new URLSearchParams(), source).body, { data: [{ id: 'acme/embed' }], total_count: 1, links: { next: null } })
+  const query = new URLSearchParams()
+  t.same(ids(listKeyModels(query, { allowedModels: ['open/gift', 'gone/model'] }, source)), ['open/gift'])
+  t.equal(ids(listKeyModels(query, { allowedModels: undefined }, source)).length, MODELS.length)
+  t.match(oneModel('acme/small:nitro', source).body, { data: { id: 'acme/small' } })
+  t.match(oneModel('~acme/small-latest', source).body, { data: { id: '~acme/small-latest', alias_target: { slug: 'acme/small' } } })
+  t.throws(() => oneModel('acme/none', source), { code: 'model_not_found', message: /acme\/none/ })
+  t.end()
+})
+
+const SETTLED: SettleRow = {
+  seq: 1,
+  status: 'completed',
+  cost: 1_500_000,
+  input: 10,
+  output: 20,
+  cached: 0,
+  cacheWrite: 0,
+  reasoning: 0,
+  estimated: false,
+  facts: '{}',
+}
+const record = (key: string, at: number, cost: number): GenerationRecord => ({
+  id: `gen-${at}`,
+  at,
+  hold: { seq: 1, tag: 't', key, model: 'acme/small', endpoint: 'acme/small@acme', hold: 5, floor: 1 },
+  settled: { ...SETTLED, cost },
+})
+
+t.test('GET /v1/generation: only for its own key and for management', (t) => {
+  const journal = { find: (id: string) => (id === 'gen-1' ? record('mine', 1, SETTLED.cost) : undefined) }
+  const read = (query: string, identity: string, management = false) =>
+    readGeneration(new URLSearchParams(query), { identity, management }, journal)
+  t.match(read('id=gen-1', 'mine'), { status: 200, body: { data: { id: 'gen-1', total_cost: 0.0015 } } })
+  t.match(read('id=gen-1', 'boss', true).body, { data: { id: 'gen-1' } })
+  const refusals = ['id=gen-1', 'id=gen-2'].map((query) => {
+    try {
+      return read(query, 'other')
+    } catch (fault) {
+      return fault
+    }
+  })
+  t.match(refusals[0], { status: 404 })
+  t.equal((refusals[0] as Error).message, (refusals[1] as Error).message, 'a stranger cannot tell that it exists')
+  t.throws(() => read('', 'mine'), { code: 'bad_request', message: /^id: / })
+  t.throws(() => read('id=', 'mine'), { code: 'bad_request' })
+  t.end()
+})
+
+const KEY: ApiKey = {
+  identity: 'dev',
+  hash: 'aa'.repeat(32),
+  label: 'sk-router-v1-abc...xyz',
+  name: 'dev',
+  management: false,
+  disabled: false,
+  limit: 10_000_000_000,
+  expiresAt: NOW,
+  allowedModels: undefined,
+  provider: undefined,
+  limits: {},
+  passage: false,
+}
+
+t.test('GET /v1/key: amounts in USD, holds counted, no secret', (t) => {
+  const account = new Account(2_500_000_000)
+  account.tryHold(500_000_000, KEY.limit)
+  const reply = readKey(KEY, account, { daily: 1_000_000_000, weekly: 2_000_000_000, monthly: 2_500_000_000 })
+  t.match(reply.body.data, {
+    label: KEY.label,
+    limit: 10,
+    limit_remaining: 7,
+    usage: 2.5,
+    usage_daily: 1,
+    usage_weekly: 2,
+    usage_monthly: 2.5,
+    is_management_key: false,
+    expires_at: '2026-11-21T12:00:00.000Z',
+    rate_limit: { requests: -1, interval: '1m' },
+  })
+  t.notMatch(JSON.stringify(reply.body), KEY.hash)
+  const free = readKey({ ...KEY, limit: null, expiresAt: null, management: true, limits: { requests: 60 } }, account, {
+    daily: 0,
+    weekly: 0,
+    monthly: 0,
+  })
+  t.match(free.body.data, { limit: null, limit_remaining: null, expires_at: null, is_management_key: true, rate_limit: { requests: 60 } })
+  t.end()
+})
+
+t.test('spending by UTC day, week from Monday, and month', (t) => {
+  const windows = new SpendWindows()
+  const at = (iso: string) => Date.parse(iso)
+  windows.seed([
+    record('k', at('2026-10-31T23:59:59Z'), 1),
+    record('k', at('2026-11-01T00:00:00Z'), 10),
+    record('k', at('2026-11-15T23:59:59Z'), 100),
+    record('k', at('2026-11-16T00:00:00Z'), 1000),
+    { ...record('k', at('2026-11-16T00:00:00Z'), 5), settled: undefined },
+  ])
+  windows.add('k', 10_000, at('2026-11-21T00:00:00Z'))
+  windows.add('k', 7, at('2026-11-20T23:59:59Z'))
+  t.same(windows.usage('k', NOW), { daily: 10_000, weekly: 11_007, monthly: 11_117 }, '2026-11-16 is a Monday')
+  t.same(windows.usage('k', at('2026-11-22T00:00:00Z')), { daily: 0, weekly: 11_007, monthly: 11_117 })
+  t.same(windows.usage('k', at('2026-11-23T00:00:00Z')), { daily: 0, weekly: 0, monthly: 11_117 })
+  t.same(windows.usage('k', at('2026-12-01T00:00:00Z')), { daily: 0, weekly: 0, monthly: 0 })
+  t.same(windows.usage('unknown', NOW), { daily: 0, weekly: 0, monthly: 0 })
+  t.end()
+})

@@ -1,0 +1,139 @@
+/**
+ * A third-party client that validates what it reads, run against the gateway under that client's brand word.
+ * Its unions fall back silently to `isUnknown`, so every parsed value is searched for that mark as well.
+ */
+import { OpenRouter } from '@openrouter/sdk'
+import t from 'tap'
+import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { countLane, type Lane, lanesOf } from '../support/lanes.ts'
+import { sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { answerFor, framesFor, type Said, upstreamError } from '../support/wire.ts'
+
+const TOOL = {
+  type: 'function' as const,
+  name: 'weather',
+  description: 'The weather of a place',
+  parameters: { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] },
+}
+
+interface Case {
+  name: string
+  said: Said
+  request?: Record<string, unknown>
+  status?: string
+}
+
+const CASES: readonly Case[] = [
+  { name: 'text', said: { text: ['Hel', 'lo ', 'wörld'] } },
+  { name: 'reasoning before text', said: { reasoning: ['let me', ' see'], text: ['so'] }, request: { reasoning: { effort: 'high', summary: 'auto' } } },
+  {
+    name: 'parallel tool calls',
+    said: { calls: [{ id: 'call_1', name: 'weather', args: ['{"place"', ':"Rome"}'] }, { id: 'call_2', name: 'weather', args: ['{"place":"Oslo"}'] }] },
+    request: { tools: [TOOL], toolChoice: 'auto', parallelToolCalls: true },
+  },
+  { name: 'refusal', said: { refusal: ['I will', ' not'] } },
+  { name: 'cut at the output limit', said: { text: ['half a sen'], end: 'length' }, request: { maxOutputTokens: 16 }, status: 'incomplete' },
+  {
+    name: 'structured output',
+    said: { text: ['{"ok":', 'true}'] },
+    request: { text: { format: { type: 'json_schema', name: 'answer', schema: { type: 'object', properties: { ok: { type: 'boolean' } } } } } },
+  },
+  {
+    name: 'every setting that is echoed',
+    said: { text: ['fine'] },
+    request: { instructions: 'Be brief.', temperature: 0.5, topP: 0.9, metadata: { a: 'b' }, user: 'someone', truncation: 'auto', frequencyPenalty: 0.1, presencePenalty: 0.1 },
+  },
+]
+
+/** Paths at which the client did not know what it read. */
+function unknowns(value: unknown, path = '$'): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  if ((value as { isUnknown?: boolean }).isUnknown === true) return [`${path}: ${JSON.stringify((value as { raw?: unknown }).raw)}`]
+  return Object.entries(value).flatMap(([key, inner]) => unknowns(inner, `${path}.${key}`))
+}
+
+const clientOf = (gateway: Gateway): OpenRouter =>
+  new OpenRouter({ apiKey: KEY, serverURL: `${gateway.url}/v1`, retryConfig: { strategy: 'none' } })
+
+const start = (upstream: Upstream, dialect: string, lane?: Lane): Promise<Gateway> =>
+  startGateway(`brand: { word: openrouter }\n${oneModel(upstream.url, dialect)}`, lane ? { lane } : {})
+
+type Parsed = Record<string, unknown>
+
+async function whole(gateway: Gateway, request: Record<string, unknown>): Promise<Parsed> {
+  const responsesRequest = { model: 'acme/one', input: 'Hello', ...request, stream: false }
+  return (await clientOf(gateway).responses.send({ xOpenRouterMetadata: 'enabled', responsesRequest } as never)) as unknown as Parsed
+}
+
+async function streamed(gateway: Gateway, request: Record<string, unknown>): Promise<Parsed[]> {
+  const responsesRequest = { model: 'acme/one', input: 'Hello', ...request, stream: true }
+  const stream = (await clientOf(gateway).responses.send({ xOpenRouterMetadata: 'enabled', responsesRequest } as never)) as unknown as AsyncIterable<Parsed>
+  const events: Parsed[] = []
+  for await (const event of stream) events.push(event)
+  return events
+}
+
+for (const dialect of ['openai-responses', 'openai-chat'])
+  for (const lane of lanesOf('responses', dialect))
+    t.test(`responses from ${dialect} in lane ${lane}`, async (t) => {
+      const upstream = await startUpstream(() => ({}))
+      t.teardown(() => upstream.close())
+      const gateway = await start(upstream, dialect, lane)
+      t.teardown(() => gateway.close())
+      for (const { name, said, request = {}, status = 'completed' } of CASES)
+        await t.test(name, async (t) => {
+          upstream.script = (seen) => answerFor(seen, said)
+          const reply = await whole(gateway, request)
+          t.same(unknowns(reply), [], 'every part of the reply is known')
+          t.match(reply, { object: 'response', status, model: 'acme/one', openrouterMetadata: { requested: 'acme/one' } })
+          const events = await streamed(gateway, request)
+          t.same(unknowns(events), [], 'every event is known')
+          t.same(events.map((event) => event.sequenceNumber), [...events.keys()], 'numbers without a gap')
+          const last = events.at(-1) as { type: string; response: Parsed }
+          t.equal(last.type, `response.${status}`)
+          const { output } = last.response as { output: Parsed[] }
+          const shape = (items: Parsed[]): Parsed[] => items.map(({ id: _, callId: __, ...rest }) => rest)
+          t.same(shape(output), shape(reply.output as Parsed[]), 'stream and whole reply hold the same output')
+          countLane(root, lane)
+        })
+      await t.test('a stream that breaks ends with response.failed', async (t) => {
+        upstream.script = (seen) => sseAnswer(framesFor(seen.path, { text: ['one', 'two', 'three'] }).slice(0, -4), { after: 'close' })
+        const events = await streamed(gateway, {})
+        t.same(unknowns(events), [])
+        t.match(events.at(-1), { type: 'response.failed', response: { status: 'failed', errorType: 'provider_unavailable', error: { code: 'server_error' } } })
+      })
+    })
+
+const root = t
+
+t.test('errors have the type of their status', async (t) => {
+  const upstream = await startUpstream(() => upstreamError(500))
+  t.teardown(() => upstream.close())
+  const gateway = await start(upstream, 'openai-responses')
+  t.teardown(() => gateway.close())
+  const failure = async (request: Record<string, unknown>): Promise<{ name: string; statusCode: number }> => {
+    try {
+      await whole(gateway, request)
+    } catch (error) {
+      return error as { name: string; statusCode: number }
+    }
+    throw new Error('no error came')
+  }
+  t.match(await failure({}), { name: 'BadGatewayResponseError', statusCode: 502 })
+  t.match(await failure({ model: 'acme/none' }), { name: 'NotFoundResponseError', statusCode: 404 })
+  t.match(await failure({ user: 'x'.repeat(257) }), { name: 'BadRequestResponseError', statusCode: 400 })
+  upstream.script = () => upstreamError(429, 'slow down', { 'retry-after': '3' })
+  t.match(await failure({}), { name: 'TooManyRequestsResponseError', statusCode: 429 })
+  upstream.script = () => upstreamError(529)
+  t.match(await failure({}), { name: 'ProviderOverloadedResponseError', statusCode: 529 })
+})
+
+t.test('the list of models is read', async (t) => {
+  const upstream = await startUpstream(() => ({}))
+  t.teardown(() => upstream.close())
+  const gateway = await start(upstream, 'openai-responses')
+  t.teardown(() => gateway.close())
+  const models = (await clientOf(gateway).models.list({} as never)) as unknown as { data: { id: string }[] }
+  t.same(unknowns(models), [])
+  t.ok(models.data.some((model) => model.id === 'acme/one'))
+})

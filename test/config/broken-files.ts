@@ -1,0 +1,536 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold variables of their own
+/** Broken files, each with the problems that it must give. `GOOD` is the file that most of them spoil in one place. */
+
+export const GOOD = `server: { host: 127.0.0.1, port: 8080, max_body: 32MB }
+auth:
+  keys:
+    - { name: app, key: "sk-app-secret-value", limit: "10.00" }
+providers:
+  openai: { dialect: openai-responses, base_url: "https://api.openai.com/v1", key: "sk-upstream-secret" }
+  sim: { dialect: sim }
+models:
+  openai/gpt-5-mini:
+    context: 400000
+    max_output: 128000
+    endpoints:
+      - { provider: openai, model: gpt-5-mini, price: { prompt: "0.25", completion: "2.00" } }
+  sim/echo:
+    endpoints: [ { provider: sim, model: echo } ]
+aliases: { app/default: openai/gpt-5-mini }
+default_model: app/default
+guardrails:
+  - name: names
+    scope: { keys: [ app ] }
+    content_filters: [ { pattern: "forbidden-[0-9]{4}", action: block } ]
+`
+
+export interface Broken {
+  name: string
+  /** A whole file, or a replacement in the good one. */
+  text?: string
+  replace?: [from: string, to: string]
+  env?: Record<string, string>
+  /** `line:column: …`, in order. */
+  problems: string[]
+}
+
+const spoil = (name: string, from: string, to: string, ...problems: string[]): Broken => ({ name, replace: [from, to], problems })
+const append = (name: string, more: string, ...problems: string[]): Broken => ({ name, text: `${GOOD}${more}\n`, problems })
+const whole = (name: string, text: string, ...problems: string[]): Broken => ({ name, text, problems })
+
+const bomb = (): string => {
+  const lines = ['a0: &a0 [ x, x, x, x, x, x, x, x, x, x ]']
+  for (let level = 1; level < 9; level++)
+    lines.push(
+      `a${level}: &a${level} [ ${Array(10)
+        .fill(`*a${level - 1}`)
+        .join(', ')} ]`,
+    )
+  return `${lines.join('\n')}\n`
+}
+
+export const SYNTAX: Broken[] = [
+  whole('an empty file', '', '1:1: the file is empty, expected a configuration'),
+  whole('only a comment', '# nothing\n', '1:1: the file is empty, expected a configuration'),
+  whole('a tab as indentation', 'server:\n\tport: 1\n', '2:1: a tab, expected spaces'),
+  whole(
+    'a bracket that never closes',
+    'server: { port: 1\n',
+    '2:1: bad indentation or a bracket that is not closed, expected entries of one level in one column',
+  ),
+  whole(
+    'a quote that never closes',
+    'store: { url: "sqlite:x }\n',
+    '2:1: a character is missing, expected a closing quote or bracket, a comma, or a space after a colon',
+  ),
+  append('a key twice', 'server: { port: 9 }', '22:1: this key occurs twice, expected it once'),
+  whole(
+    'bad indentation',
+    'server:\n  port: 1\n host: x\n',
+    '3:1: bad indentation or a bracket that is not closed, expected entries of one level in one column',
+  ),
+  whole('two documents', 'server: { port: 1 }\n---\nserver: { port: 2 }\n', '2:1: a second document, expected one'),
+  whole('an unknown anchor', 'server: *nothing\n', '1:9: server: an alias without an anchor before it'),
+  whole('an alias that contains itself', 'models: &loop { sim/echo: *loop }\n', '1:27: models["sim/echo"]: an alias that contains itself'),
+  whole('a bomb of aliases', bomb(), '1:35: a4[7][0][7][0][8]: more than 100000 values once aliases are expanded, expected a smaller file'),
+  whole(
+    'nesting without end',
+    `server: ${'['.repeat(100)}${']'.repeat(100)}\n`,
+    '1:49: server[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0]: nested more than 40 levels deep, expected a smaller file',
+  ),
+  whole(
+    'nesting that would overflow the stack',
+    `server: ${'['.repeat(200000)}\n`,
+    '1:1008: more than 1000 open brackets, expected a flatter file',
+  ),
+  whole('a list as a key', '? [ a, b ]\n: 1\n', '1:3: expected a key that is plain text'),
+  whole('an unknown tag', 'server: !!js/function "x"\n', '1:9: an unknown tag, expected plain YAML'),
+  whole('a list instead of a mapping', '- server\n', '1:1: found a list, expected a mapping'),
+  whole('plain text', 'just text\n', '1:1: found text, expected a mapping'),
+  whole('a bad escape', 'store: { url: "\\q" }\n', '1:16: bad escape in a quoted text, expected a backslash only before what YAML escapes'),
+  whole('a reserved character', 'store: { url: @here }\n', '1:15: text that begins with a reserved character, expected quotes around it'),
+]
+
+export const SHAPE: Broken[] = [
+  spoil('an unknown key with a near name', 'max_body', 'max_bdoy', '1:40: server.max_bdoy: unknown key, did you mean "max_body"?'),
+  append('an unknown top-level key', 'provders: {}', '22:1: provders: unknown key, did you mean "providers"?'),
+  spoil(
+    'an unknown key without a near name',
+    'max_body: 32MB',
+    'wibble: 1',
+    '1:40: server.wibble: unknown key, expected one of: host, port, max_body, max_headers, json_depth, drain, deadline, keep_alive, header_timeout, body_timeout, silence',
+  ),
+  spoil('text for a number', 'port: 8080', 'port: "8080"', '1:34: server.port: found text, expected a whole number from 0 to 65535'),
+  spoil('a number out of range', 'port: 8080', 'port: 70000', '1:34: server.port: found 70000, expected a whole number from 0 to 65535'),
+  spoil(
+    'a fraction for a whole number',
+    'port: 8080',
+    'port: 1.5',
+    '1:34: server.port: found 1.5, expected a whole number from 0 to 65535',
+  ),
+  spoil('a size without unit', '32MB', '32', '1:50: server.max_body: found 32, expected a size such as 512KB or 32MB'),
+  spoil(
+    'a size with an unknown unit',
+    '32MB',
+    '32MiB',
+    '1:50: server.max_body: "32MiB" does not fit, expected a size such as 512KB or 32MB',
+  ),
+  spoil('a size of nothing', '32MB', '0MB', '1:50: server.max_body: expected between 1B and 1GB'),
+  spoil(
+    'a duration without unit',
+    'max_body: 32MB',
+    'drain: "30"',
+    '1:47: server.drain: "30" does not fit, expected a duration such as 250ms, 5s or 10m',
+  ),
+  spoil('a duration that is too long', 'max_body: 32MB', 'drain: 999999h', '1:47: server.drain: expected at most 24h'),
+  spoil(
+    'money as a number',
+    '"10.00"',
+    '10.00',
+    '4:55: auth.keys[0].limit: found 10, expected an amount of USD as a decimal in quotes, such as "10.00"',
+  ),
+  spoil(
+    'money with a sign',
+    '"10.00"',
+    '"$10"',
+    '4:55: auth.keys[0].limit: "$10" does not fit, expected an amount of USD as a decimal in quotes, such as "10.00"',
+  ),
+  spoil(
+    'money finer than a nano-dollar',
+    '"10.00"',
+    '"0.0000000001"',
+    '4:55: auth.keys[0].limit: expected at most 9 decimals and at most 9000000 USD',
+  ),
+  spoil(
+    'a price as a number',
+    'prompt: "0.25"',
+    'prompt: 0.25',
+    '13:65: models["openai/gpt-5-mini"].endpoints[0].price.prompt: found 0.25, expected a price in USD per million tokens as a decimal in quotes, such as "0.25"',
+  ),
+  spoil(
+    'a price without completion',
+    ', completion: "2.00"',
+    '',
+    '13:48: models["openai/gpt-5-mini"].endpoints[0].price: "completion" is missing, expected a price in USD per million tokens as a decimal in quotes, such as "0.25"',
+  ),
+  spoil(
+    'a price in words',
+    'price: { prompt: "0.25", completion: "2.00" }',
+    'price: cheap',
+    '13:55: models["openai/gpt-5-mini"].endpoints[0].price: "cheap" does not fit, expected free, or an object of prices',
+  ),
+  spoil('an unknown dialect', 'dialect: sim', 'dialect: smi', '7:19: providers.sim.dialect: unknown value "smi", did you mean "sim"?'),
+  spoil(
+    'a dialect of a later version',
+    'dialect: openai-responses',
+    'dialect: anthropic',
+    '6:22: providers.openai.dialect: "anthropic" is not available in this version',
+  ),
+  spoil(
+    'no dialect',
+    'sim: { dialect: sim }',
+    'sim: { }',
+    '7:3: providers.sim: "dialect" is missing, expected one of: openai-chat, openai-responses, sim',
+  ),
+  spoil('nothing where a mapping belongs', 'sim: { dialect: sim }', 'sim:', '7:7: providers.sim: found nothing, expected a mapping'),
+  spoil(
+    'a list where a mapping belongs',
+    'server: { host: 127.0.0.1, port: 8080, max_body: 32MB }',
+    'server: [ 1 ]',
+    '1:9: server: found a list, expected a mapping',
+  ),
+  spoil(
+    'a mapping where a list belongs',
+    '[ { provider: sim, model: echo } ]',
+    '{ provider: sim }',
+    '15:16: models["sim/echo"].endpoints: found a mapping, expected a list',
+  ),
+  spoil('no endpoints', '[ { provider: sim, model: echo } ]', '[ ]', '15:16: models["sim/echo"].endpoints: expected at least 1 entry'),
+  spoil('a model without author', 'sim/echo:', 'echo:', '14:3: models.echo: expected a model slug such as author/name'),
+  spoil(
+    'a provider with a bad name',
+    'sim: { dialect',
+    '"si m": { dialect',
+    '7:3: providers["si m"]: expected a name of up to 64 letters, digits, dots, dashes and underscores',
+  ),
+  spoil(
+    'a short secret, not shown',
+    '"sk-app-secret-value"',
+    '"abc def"',
+    '4:25: auth.keys[0].key: expected at least 8 ASCII characters without spaces',
+  ),
+  spoil('yes for a flag', 'limit: "10.00"', 'management: yes', '4:60: auth.keys[0].management: found text, expected true or false'),
+  spoil(
+    'a day that does not exist',
+    'limit: "10.00"',
+    'expires_at: "2026-02-31"',
+    '4:60: auth.keys[0].expires_at: expected a time such as 2027-01-31T00:00:00Z or a day such as 2027-01-31',
+  ),
+  append('providers of preferences in one text', 'provider: { only: openai }', '22:19: provider.only: found text, expected a list'),
+  append(
+    'an unknown sort',
+    'provider: { sort: cheapest }',
+    '22:19: provider.sort: "cheapest" does not fit, expected one of price, throughput, latency, exacto, or an object of by and partition',
+  ),
+  append(
+    'a bad cutoff',
+    'provider: { preferred_max_latency: fast }',
+    '22:36: provider.preferred_max_latency: "fast" does not fit, expected a number, or an object of p50, p75, p90 and p99',
+  ),
+  append(
+    'a brand of two words',
+    'brand: { word: "my router" }',
+    '22:16: brand.word: "my router" does not fit, expected a lower-case word of letters and digits',
+  ),
+]
+
+export const LATER: Broken[] = [
+  append('shared', 'shared: { url: "redis://localhost" }', '22:1: shared: not available in this version'),
+  append('prompts', 'prompts: []', '22:1: prompts: not available in this version'),
+  append('presets', 'presets: {}', '22:1: presets: not available in this version'),
+  append(
+    'a PostgreSQL store',
+    'store: { url: "postgres://user:secret@db/headgate" }',
+    '22:15: store.url: "postgres:" is not available in this version',
+  ),
+  append('a token limit', 'limits: { tokens: 1000 }', '22:11: limits.tokens: not available in this version'),
+  append('a plugin of a later version', 'plugins: { order: [ web ] }', '22:21: plugins.order[0]: "web" is not available in this version'),
+  append(
+    'settings of such a plugin',
+    'plugins: { defaults: { moderation: { engine: openai } } }',
+    '22:24: plugins.defaults.moderation: not available in this version',
+  ),
+  spoil(
+    'an output guardrail',
+    'scope: { keys: [ app ] }',
+    'direction: output',
+    '20:16: guardrails[0].direction: "output" is not available in this version',
+  ),
+  spoil(
+    'a built-in filter',
+    'scope: { keys: [ app ] }',
+    'content_filter_builtins: [ ]',
+    '20:5: guardrails[0].content_filter_builtins: not available in this version',
+  ),
+  spoil(
+    'a redacting filter',
+    'action: block',
+    'action: redact',
+    '21:65: guardrails[0].content_filters[0].action: "redact" is not available in this version',
+  ),
+  spoil(
+    'a guardrail engine',
+    'scope: { keys: [ app ] }',
+    'engine: { type: webhook }',
+    '20:5: guardrails[0].engine: not available in this version',
+  ),
+  spoil(
+    'scores',
+    'model: echo',
+    'model: echo, scores: { coding: 0.7 }',
+    '15:48: models["sim/echo"].endpoints[0].scores: not available in this version',
+  ),
+  spoil(
+    'an embedding model',
+    'context: 400000',
+    'kind: embedding',
+    '10:11: models["openai/gpt-5-mini"].kind: "embedding" is not available in this version',
+  ),
+]
+
+export const RULES: Broken[] = [
+  spoil(
+    'an endpoint at an unknown provider',
+    'provider: sim,',
+    'provider: sin,',
+    '15:30: models["sim/echo"].endpoints[0].provider: no such provider, did you mean "sim"?',
+    '7:3: providers.sim: this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`',
+  ),
+  spoil(
+    'a provider that nobody uses',
+    '  sim/echo:\n    endpoints: [ { provider: sim, model: echo } ]\n',
+    '',
+    '7:3: providers.sim: this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`',
+  ),
+  spoil(
+    'a base URL that is none',
+    'https://api.openai.com/v1',
+    'api.openai.com',
+    '6:50: providers.openai.base_url: expected an http or https URL',
+  ),
+  spoil(
+    'a base URL of another protocol',
+    'https://api.openai.com/v1',
+    'ftp://api.openai.com/v1',
+    '6:50: providers.openai.base_url: expected an http or https URL',
+  ),
+  spoil(
+    'a base URL with a password, not shown',
+    'https://api.openai.com/v1',
+    'https://me:hunter2@api.openai.com/v1',
+    '6:50: providers.openai.base_url: expected a URL without credentials',
+  ),
+  spoil(
+    'a base URL with a query',
+    'https://api.openai.com/v1',
+    'https://api.openai.com/v1?x=1',
+    '6:50: providers.openai.base_url: expected a URL without query or fragment',
+  ),
+  spoil(
+    'no base URL',
+    ' base_url: "https://api.openai.com/v1",',
+    '',
+    '6:3: providers.openai: "base_url" is missing, expected the address of the provider',
+  ),
+  spoil(
+    'a base URL for the simulator',
+    'dialect: sim',
+    'dialect: sim, base_url: "http://127.0.0.1"',
+    '7:24: providers.sim.base_url: the dialect sim calls nobody, expected no such key',
+  ),
+  spoil(
+    'faults of a real provider',
+    'key: "sk-upstream-secret"',
+    'faults: { status: 500 }',
+    '6:79: providers.openai.faults: faults are for the dialect sim, expected none here',
+  ),
+  spoil(
+    'a header of the connection',
+    'key: "sk-upstream-secret"',
+    'headers: { Host: x }',
+    '6:90: providers.openai.headers.Host: this header belongs to the connection, expected another',
+  ),
+  spoil(
+    'a look-ahead',
+    'forbidden-[0-9]{4}',
+    'forbidden(?=x)',
+    '21:35: guardrails[0].content_filters[0].pattern: the pattern "forbidden(?=x)" is refused (invalid or unsupported Perl syntax: `(?=`), expected a regular expression without look-around and back-references',
+  ),
+  spoil(
+    'a back-reference',
+    'forbidden-[0-9]{4}',
+    '(a)\\\\1',
+    '21:35: guardrails[0].content_filters[0].pattern: the pattern "(a)\\\\1" is refused (invalid escape sequence: `\\1`), expected a regular expression without look-around and back-references',
+  ),
+  spoil(
+    'a bracket in a pattern',
+    'forbidden-[0-9]{4}',
+    'forbidden[',
+    '21:35: guardrails[0].content_filters[0].pattern: the pattern "forbidden[" is refused (missing closing ]: `[`), expected a regular expression without look-around and back-references',
+  ),
+  spoil(
+    'a wildcard in the middle',
+    'sim/echo:',
+    '"sim/*-echo":',
+    '14:3: models["sim/*-echo"]: a wildcard stands for the whole name, expected author/*',
+  ),
+  spoil(
+    'a wildcard without a star upstream',
+    'sim/echo:',
+    '"sim/*":',
+    '15:42: models["sim/*"].endpoints[0].model: expected one * for the tail of the slug',
+  ),
+  spoil(
+    'a star upstream without a wildcard',
+    'model: echo',
+    'model: "*"',
+    '15:42: models["sim/echo"].endpoints[0].model: a * in the model of a slug without one, expected the provider\'s own name',
+  ),
+  spoil(
+    'an endpoint twice',
+    '[ { provider: sim, model: echo } ]',
+    '[ { provider: sim, model: echo }, { provider: sim, model: story } ]',
+    '15:50: models["sim/echo"].endpoints[1]: a second endpoint of this model at this provider, expected a variant that tells them apart',
+  ),
+  spoil(
+    'more output than context',
+    'context: 400000',
+    'context: 1000',
+    '11:17: models["openai/gpt-5-mini"].max_output: expected at most the context of 1000',
+  ),
+  spoil(
+    'an alias to nothing',
+    'app/default: openai/gpt-5-mini',
+    'app/default: openai/gpt-6-mini',
+    '16:25: aliases["app/default"]: no such model, did you mean "openai/gpt-5-mini"?',
+  ),
+  spoil(
+    'an alias in a circle',
+    'app/default: openai/gpt-5-mini',
+    'app/default: app/other, app/other: app/default',
+    '16:25: aliases["app/default"]: this alias leads back to itself, expected a model',
+    '16:47: aliases["app/other"]: this alias leads back to itself, expected a model',
+  ),
+  spoil(
+    'an alias that is a model',
+    'app/default: openai/gpt-5-mini',
+    'sim/echo: openai/gpt-5-mini',
+    '16:12: aliases["sim/echo"]: a model has this slug, expected another',
+    '17:16: default_model: no such model, expected one of: openai/gpt-5-mini, sim/echo, sim/echo',
+  ),
+  spoil(
+    'a default model that is not there',
+    'default_model: app/default',
+    'default_model: app/defautl',
+    '17:16: default_model: no such model, did you mean "app/default"?',
+  ),
+  spoil(
+    'a key name twice',
+    'limit: "10.00" }',
+    'limit: "10.00" }\n    - { name: app, key: "sk-other-secret" }',
+    '5:15: auth.keys[1].name: a second key of this name, expected another: spend is kept by name',
+  ),
+  spoil(
+    'a secret twice, not shown',
+    'limit: "10.00" }',
+    'limit: "10.00" }\n    - { name: other, key: "sk-app-secret-value" }',
+    '5:27: auth.keys[1].key: a second entry with this secret, expected another',
+  ),
+  spoil(
+    'a guardrail for an unknown key',
+    'keys: [ app ]',
+    'keys: [ apq ]',
+    '20:22: guardrails[0].scope.keys[0]: no such key, did you mean "app"?',
+  ),
+  spoil(
+    'a key for an unknown model',
+    'limit: "10.00"',
+    'allowed_models: [ openai/gpt-5-mino ]',
+    '4:66: auth.keys[0].allowed_models[0]: no such model, did you mean "openai/gpt-5-mini"?',
+  ),
+  append(
+    'preferences for an unknown provider',
+    'provider: { only: [ opnai ] }',
+    '22:21: provider.only[0]: no such provider, did you mean "openai"?',
+  ),
+  append(
+    'a catalogue file that is not there',
+    'catalog: [ nowhere.yaml ]',
+    '22:12: catalog[0]: the file cannot be read (ENOENT), expected a YAML file',
+  ),
+  append(
+    'a plugin twice',
+    'plugins: { order: [ context-compression, context-compression ] }',
+    '22:42: plugins.order[1]: this plugin is named twice, expected it once',
+  ),
+]
+
+const variable = (name: string, from: string, to: string, env: Record<string, string>, ...problems: string[]): Broken => ({
+  name,
+  replace: [from, to],
+  env,
+  problems,
+})
+
+export const VARIABLES: Broken[] = [
+  variable(
+    'a missing variable',
+    '"sk-upstream-secret"',
+    '"${UPSTREAM_KEY}"',
+    {},
+    '6:84: providers.openai.key: the environment variable UPSTREAM_KEY is not set, expected a value or a default as in ${UPSTREAM_KEY:-default}',
+  ),
+  variable(
+    'an empty variable',
+    '"sk-upstream-secret"',
+    '"${UPSTREAM_KEY}"',
+    { UPSTREAM_KEY: '' },
+    '6:84: providers.openai.key: the environment variable UPSTREAM_KEY is not set, expected a value or a default as in ${UPSTREAM_KEY:-default}',
+  ),
+  variable(
+    'a malformed variable',
+    '"sk-upstream-secret"',
+    '"${UPSTREAM-KEY}"',
+    {},
+    '6:84: providers.openai.key: malformed variable, expected ${NAME}, ${NAME:-default} or ${NAME?}',
+  ),
+  variable(
+    'a variable that never closes',
+    '"sk-upstream-secret"',
+    '"${UPSTREAM_KEY"',
+    {},
+    '6:84: providers.openai.key: malformed variable, expected ${NAME}, ${NAME:-default} or ${NAME?}',
+  ),
+  variable(
+    'an optional variable outside an entry',
+    '127.0.0.1',
+    '"${HOST?}"',
+    {},
+    '1:17: server.host: the environment variable HOST is not set; the form with ? works only in an entry of providers or auth.keys',
+  ),
+  variable(
+    'a bad value of a variable, not shown',
+    '"sk-upstream-secret"',
+    '"${UPSTREAM_KEY}"',
+    { UPSTREAM_KEY: 'hunter2 hunter2' },
+    '6:84: providers.openai.key: expected visible ASCII characters without spaces',
+  ),
+  variable(
+    'a bad number of a variable, not shown',
+    'port: 8080',
+    'port: "${PORT}"',
+    { PORT: 'hunter2' },
+    '1:34: server.port: found text, expected a whole number from 0 to 65535',
+  ),
+  variable(
+    'a bad URL of a variable, not shown',
+    '"https://api.openai.com/v1"',
+    '"${BASE}"',
+    { BASE: 'https://me:hunter2@x/v1' },
+    '6:50: providers.openai.base_url: expected a URL without credentials',
+  ),
+  variable(
+    'a bad choice of a variable, not shown',
+    'dialect: sim',
+    'dialect: "${DIALECT}"',
+    { DIALECT: 'hunter2' },
+    '7:19: providers.sim.dialect: expected one of: openai-chat, openai-responses, sim',
+  ),
+  variable(
+    'the development key beyond loopback',
+    '"sk-app-secret-value"',
+    '"${HEADGATE_DEV_KEY:-sk-router-v1-dev}"',
+    {},
+    '4:25: auth.keys[0].key: the development key sk-router-v1-dev is honoured only while listening on loopback, expected server.host 127.0.0.1 or a key of your own in auth.keys',
+  ),
+]

@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { ConfigError } from '../../src/config/problems.ts'
+import { type Broken, GOOD, LATER, RULES, SHAPE, SYNTAX, VARIABLES } from './broken-files.ts'
+
+const SECRETS = ['sk-app-secret-value', 'sk-upstream-secret', 'hunter2', 'user:secret']
+
+/** Problems as `line:column: …`. */
+function problemsOf(text: string, env: Record<string, string> = {}, host?: string): string[] {
+  try {
+    loadConfig('f.yaml', env, { text, host })
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    for (const line of error.message.split('\n')) t.match(line, /^[^:]+:\d+:\d+: ./, 'file, line and column')
+    return error.message.split('\n').map((line) => line.slice('f.yaml:'.length))
+  }
+  return []
+}
+
+function textOf(broken: Broken): string {
+  if (broken.text !== undefined) return broken.text
+  const [from, to] = broken.replace ?? ['', '']
+  if (!GOOD.includes(from)) throw new Error(`${broken.name}: nothing to replace`)
+  return GOOD.replace(from, () => to)
+}
+
+t.test('the good file loads', async (t) => {
+  t.same(problemsOf(GOOD), [])
+})
+
+for (const [group, files] of Object.entries({ SYNTAX, SHAPE, LATER, RULES, VARIABLES })) {
+  t.test(`broken files: ${group.toLowerCase()}`, async (t) => {
+    for (const broken of files) {
+      const host = broken.name.endsWith('beyond loopback') ? '0.0.0.0' : undefined
+      const problems = problemsOf(textOf(broken), broken.env, host)
+      t.same(problems, broken.problems, broken.name)
+      for (const secret of SECRETS)
+        t.notOk(
+          problems.some((each) => each.includes(secret)),
+          `${broken.name}: no secret`,
+        )
+    }
+  })
+}
+
+t.test('at most twenty problems at once, in order', async (t) => {
+  const many = Array.from({ length: 30 }, (_, index) => `wrong_${index}: 1`).join('\n')
+  const problems = problemsOf(`${GOOD}${many}\n`)
+  t.equal(problems.length, 20)
+  t.match(problems[0], /^22:1: wrong_0: unknown key/)
+  t.match(problems[19], /^41:1: wrong_19: unknown key/)
+})
+
+t.test('defaults are filled in and units resolved', async (t) => {
+  const config = loadConfig('f.yaml', {}, { text: GOOD, port: 0 })
+  t.equal(config.server.port, 0, 'the override wins')
+  t.match(config.server, { host: '127.0.0.1', maxBody: 32 * 1024 * 1024, drain: 30_000, deadline: 900_000, keepAlive: 75_000 })
+  t.same(config.admin, { host: '127.0.0.1', port: 8081 })
+  t.same(config.brand, { word: 'router' })
+  t.same(config.store, { url: 'sqlite:./data/headgate.db', durability: 'process' })
+  t.equal(config.keys[0].limit, 10_000_000_000, 'nano-dollars')
+  t.notOk(JSON.stringify(config.keys).includes('sk-app-secret-value'), 'only the hash of a key is kept')
+  t.same(config.providers[0].timeouts, { connect: 5000, firstByte: 60_000, firstByteWhole: 600_000, idle: 30_000, total: 600_000 })
+  t.equal(config.defaultModel, 'app/default')
+  t.same(config.guardrails[0].keys, ['app'])
+})
+
+t.test('every key of a complete file arrives', async (t) => {
+  const text = `
+server: { silence: 250ms, max_headers: 8KB, json_depth: 64 }
+limits: { requests: 10, streams: 2, bytes: 1MB }
+provider: { order: [ a ], allow_fallbacks: false, sort: { by: price, partition: none }, max_price: { prompt: "1" } }
+passage: { enabled: true }
+providers:
+  a:
+    dialect: openai-chat
+    name: A
+    base_url: "https://a.example/v1/"
+    timeouts: { first_byte: 1s, total: 2m }
+    on_abort: drain
+    data_collection: deny
+    zdr: true
+    user: drop
+    headers: { x-a: b }
+    quirks: { max_tokens_field: max_completion_tokens, drop: [ seed ] }
+    passage: { price: "0.001" }
+  sim: { dialect: sim, faults: { status: 503, delay: 2s, cut_after: 3, stall_after: 4, rate: 0.5 } }
+models:
+  x/y: { created: "2026-01-31", endpoints: [ { provider: sim, model: echo } ] }
+plugins: { order: [ context-compression ], defaults: { context-compression: { engine: middle-out } } }
+auth:
+  keys:
+    - { name: k, key: "sk-12345678", limits: { requests: 5 }, passage: true, expires_at: "2027-01-31T00:00:00Z", allowed_models: [ "x/*" ] }
+`
+  const config = loadConfig('f.yaml', {}, { text })
+  const [a, sim] = config.providers
+  t.match(config.server, { silence: 250, maxHeaders: 8192, jsonDepth: 64 })
+  t.same(config.limits, { requests: 10, streams: 2, bytes: 1024 * 1024 })
+  t.same(config.provider, { order: ['a'], allow_fallbacks: false, sort: { by: 'price', partition: 'none' }, max_price: { prompt: '1' } })
+  t.equal(a.baseUrl, 'https://a.example/v1', 'no slash at the end')
+  t.match(a, {
+    name: 'A',
+    onAbort: 'drain',
+    dataCollection: 'deny',
+    zdr: true,
+    user: 'drop',
+    headers: { 'x-a': 'b' },
+    passagePrice: 1_000_000,
+  })
+  t.same(a.quirks, { max_tokens_field: 'max_completion_tokens', drop: ['seed'] })
+  t.match(a.timeouts, { firstByte: 1000, firstByteWhole: 1000, total: 120_000 })
+  t.same(sim.quirks, { faults: { status: 503, delay: 2000, cut_after: 3, stall_after: 4, rate: 0.5 } })
+  t.match(config.keys[0], { passage: true, expiresAt: Date.UTC(2027, 0, 31), allowedModels: ['x/*'], limits: { requests: 5 } })
+  t.same(config.plugins, { order: ['context-compression'], defaults: { 'context-compression': { engine: 'middle-out' } } })
+  const closed = loadConfig('f.yaml', {}, { text: text.replace('enabled: true', 'enabled: false') })
+  t.equal(closed.providers[0].passagePrice, undefined, 'the passage is closed')
+})
+
+t.test('catalogue files', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-config-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text)
+    return join(directory, name)
+  }
+  const model = (slug: string, upstream: string): string => `  ${slug}: { endpoints: [ { provider: sim, model: ${upstream} } ] }\n`
+  write('one.yaml', `models:\n${model('a/one', 'echo')}${model('a/both', 'echo')}`)
+  write('two.yaml', `models:\n${model('a/two', 'echo')}`)
+  write('twice.yaml', `models:\n${model('a/one', 'echo')}`)
+  write('broken.yaml', `models:\n  a/bad: { endpoints: [ { provider: nobody, model: x } ] }\n  a/worse: { wrong: 1 }\n`)
+  const main = (files: string): string =>
+    write('main.yaml', `providers: { sim: { dialect: sim } }\ncatalog: [ ${files} ]\nmodels:\n${model('a/both', 'story')}`)
+
+  const config = loadConfig(main('one.yaml, two.yaml'), {})
+  t.same(Object.keys(config.models).sort(), ['a/both', 'a/one', 'a/two'])
+  t.equal(config.models['a/both'].endpoints[0].model, 'story', 'the file wins over its catalogue')
+  t.same(
+    config.files,
+    ['main.yaml', 'one.yaml', 'two.yaml'].map((name) => join(directory, name)),
+  )
+
+  const failure = (files: string): string => {
+    try {
+      loadConfig(main(files), {})
+      return 'loaded'
+    } catch (error) {
+      return error instanceof ConfigError ? error.message.replaceAll(directory, '') : 'another error'
+    }
+  }
+  t.equal(
+    failure('one.yaml, twice.yaml'),
+    '/twice.yaml:2:3: models["a/one"]: this model is in another catalogue file as well, expected it once',
+  )
+  t.match(failure('broken.yaml'), /^\/broken\.yaml:3:14: models\["a\/worse"\]\.wrong: unknown key/)
+})
+
+t.test('an unreadable file', async (t) => {
+  t.throws(() => loadConfig('/nowhere/f.yaml', {}), {
+    message: '/nowhere/f.yaml:1:1: the file cannot be read (ENOENT), expected a YAML file',
+  })
+})

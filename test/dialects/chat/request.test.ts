@@ -1,0 +1,354 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Fault } from '../../../src/core/faults.ts'
+import type { JsonObject } from '../../../src/core/json.ts'
+import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
+import type { Target } from '../../../src/dialects/types.ts'
+import { pass } from './rig.ts'
+
+const user = { role: 'user', content: 'hi' }
+const target = (more: Partial<Target> = {}): Target => ({ model: 'up-1', stream: false, quirks: {}, user: 'pass', ...more })
+
+function fieldOf(body: JsonObject): string {
+  try {
+    chatClient.check(body)
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.status === 400 && thrown.message.startsWith(String(thrown.metadata?.field)))
+      return String(thrown.metadata?.field)
+    throw thrown
+  }
+  return 'accepted'
+}
+
+t.test('each rule names its field', async (t) => {
+  const fn = { type: 'function', function: { name: 'f' } }
+  const image = (url: unknown) => ({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: url }] }] })
+  const cases: [string, object][] = [
+    ['messages', {}],
+    ['messages', { messages: [] }],
+    ['messages', { messages: 'hi' }],
+    ['messages[0].role', { messages: [{ role: 'robot', content: 'x' }] }],
+    ['messages[1].content', { messages: [user, { role: 'user' }] }],
+    ['messages[0].content', { messages: [{ role: 'system', content: null }] }],
+    ['messages[0].content[0].text', { messages: [{ role: 'user', content: [{ type: 'text' }] }] }],
+    ['messages[0].content[0].image_url', image('http://x')],
+    ['messages[0].content[0].image_url.url', image({})],
+    ['messages[0].content[0].input_audio.data', { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: {} }] }] }],
+    ['messages[0].content[0].file.file_data', { messages: [{ role: 'user', content: [{ type: 'file', file: { filename: 'x' } }] }] }],
+    ['messages[0].tool_call_id', { messages: [{ role: 'tool', content: 'x' }] }],
+    ['messages[0].tool_calls[0].function', { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'function' }] }] }],
+    [
+      'messages[0].tool_calls[0].function.arguments',
+      { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: {} } }] }] },
+    ],
+    ['prompt', { messages: [user], prompt: 'hi' }],
+    ['reasoning_effort', { messages: [user], reasoning_effort: 'low', reasoning: { effort: 'high' } }],
+    ['reasoning_effort', { messages: [user], reasoning_effort: 'huge' }],
+    ['reasoning.enabled', { messages: [user], reasoning: { enabled: false, effort: 'high' } }],
+    ['top_logprobs', { messages: [user], top_logprobs: 3 }],
+    ['top_logprobs', { messages: [user], logprobs: true, top_logprobs: 21 }],
+    ['stop', { messages: [user], stop: ['a', 'b', 'c', 'd', 'e'] }],
+    ['temperature', { messages: [user], temperature: 2.1 }],
+    ['top_p', { messages: [user], top_p: -1 }],
+    ['logit_bias.50', { messages: [user], logit_bias: { 50: 101 } }],
+    ['max_tokens', { messages: [user], max_tokens: 0 }],
+    ['max_completion_tokens', { messages: [user], max_completion_tokens: 1.5 }],
+    ['n', { messages: [user], n: 2 }],
+    ['stream', { messages: [user], stream: 'yes' }],
+    ['tools[0].type', { messages: [user], tools: [{ type: 'router:shell' }] }],
+    ['tools[1].type', { messages: [user], tools: [fn, { type: 'acme:tool_search' }] }],
+    ['tools[0].type', { messages: [user], tools: [{ type: 'x:apply_patch' }] }],
+    ['tools[0].type', { messages: [user], tools: [{ type: 'gadget' }] }],
+    ['tools[0].function', { messages: [user], tools: [{ type: 'function' }] }],
+    ['tools[0].function.name', { messages: [user], tools: [{ type: 'function', function: { name: 'x'.repeat(65) } }] }],
+    ['tool_choice.function', { messages: [user], tool_choice: { type: 'function' } }],
+    ['response_format.json_schema', { messages: [user], response_format: { type: 'json_schema' } }],
+    ['user', { messages: [user], user: 'x'.repeat(257) }],
+    ['provider.colour', { messages: [user], provider: { colour: 1 } }],
+    ['metadata', { messages: [user], metadata: { 'a[b]': 'x' } }],
+    ['model', { messages: [user], model: 'no slug' }],
+  ]
+  for (const [field, body] of cases) t.equal(fieldOf(body as JsonObject), field, JSON.stringify(body).slice(0, 100))
+})
+
+t.test('what clients send is accepted', async (t) => {
+  const bodies = [
+    { messages: [user], top_logprobs: 0, temperature: null, stop: null, tools: [], n: 1 },
+    { messages: [user], reasoning_effort: 'low', reasoning: { effort: 'low' } },
+    { messages: [user], client_metadata: { a: 1 }, chat_template_kwargs: { thinking: true } },
+    { prompt: 'Once upon a time' },
+    { messages: [{ role: 'assistant', content: null, tool_calls: [] }, user] },
+    { messages: [user], tools: [{ type: 'router:datetime' }, { type: 'web_search' }, { type: 'custom', custom: { name: 'x' } }] },
+    { messages: [user], stream: true, stream_options: { include_usage: true }, usage: { include: true } },
+    { messages: [{ role: 'user', content: [{ type: 'hologram', hologram: 1 }] }] },
+  ]
+  for (const body of bodies) t.equal(fieldOf(body as JsonObject), 'accepted', JSON.stringify(body))
+})
+
+const RICH: JsonObject = {
+  model: 'a/b',
+  messages: [
+    { role: 'system', content: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral', ttl: '1h' } }] },
+    { role: 'developer', content: 'Really.', name: 'ops' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Look' },
+        { type: 'image_url', image_url: { url: 'https://x/y.png', detail: 'high' } },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+        { type: 'input_audio', input_audio: { data: 'UklG', format: 'wav' } },
+        { type: 'video_url', video_url: { url: 'https://x/v.mp4' } },
+        { type: 'file', file: { file_data: 'data:application/pdf;base64,AA', filename: 'a.pdf' } },
+        { type: 'hologram', depth: 3 },
+      ],
+    },
+    {
+      role: 'assistant',
+      content: 'Calling.',
+      reasoning: 'Hm',
+      reasoning_details: [
+        { type: 'reasoning.text', text: 'Hm', format: 'anthropic-claude-v1', index: 0, signature: 'sig' },
+        { type: 'reasoning.encrypted', data: 'enc', id: 'rs_1', format: 'openai-responses-v1', index: 1 },
+        { type: 'reasoning.server_tool_call', tool_name: 'router:datetime', arguments: '{}', result: '{}', index: 2 },
+      ],
+      tool_calls: [
+        { id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } },
+        { id: 'c2', type: 'function', function: { name: 'g', arguments: '{}' } },
+      ],
+      annotations: [{ type: 'url_citation', url_citation: { url: 'u', title: 't' } }],
+    },
+    { role: 'tool', tool_call_id: 'c1', content: 'one' },
+    {
+      role: 'tool',
+      tool_call_id: 'c2',
+      content: [
+        { type: 'text', text: 'two' },
+        { type: 'image_url', image_url: { url: 'https://x/z.png' } },
+      ],
+    },
+    { role: 'assistant', content: null, refusal: 'No.' },
+    user,
+    { role: 'assistant', content: 'The answer is' },
+  ],
+  tools: [
+    { type: 'function', function: { name: 'f', description: 'd', parameters: { type: 'object' }, strict: true } },
+    { type: 'custom', custom: { name: 'x' } },
+  ],
+  tool_choice: { type: 'function', function: { name: 'f' } },
+  temperature: 0,
+  top_p: 0.5,
+  top_k: 4,
+  min_p: 0.1,
+  top_a: 0.2,
+  frequency_penalty: -1,
+  presence_penalty: 1,
+  repetition_penalty: 1.1,
+  seed: 7,
+  stop: ['END'],
+  logprobs: true,
+  top_logprobs: 2,
+  logit_bias: { 50: -100 },
+  parallel_tool_calls: false,
+  max_tokens: 100,
+  response_format: { type: 'json_schema', json_schema: { name: 's', schema: { type: 'object' }, strict: true } },
+  reasoning_effort: 'low',
+  verbosity: 'low',
+  service_tier: 'flex',
+  modalities: ['text'],
+  user: 'u1',
+  safety_identifier: 's1',
+  prompt_cache_key: 'k',
+  prediction: { type: 'content', content: 'x' },
+  x_future: { a: [1] },
+}
+
+t.test('both lanes send the same body, and nothing in scope is lost', async (t) => {
+  chatClient.check(RICH)
+  const before = structuredClone(RICH)
+  for (const each of [target(), target({ stream: true })]) {
+    const translated = openaiChat.encodeRequest(chatClient.decodeRequest(RICH), each)
+    const passed = pass().request(RICH, each)
+    t.same(translated.body, passed.body)
+    t.same(passed.dropped, [])
+    t.same(translated.dropped, [])
+    const expected: JsonObject = { ...RICH, model: 'up-1' }
+    if (each.stream) Object.assign(expected, { stream: true, stream_options: { include_usage: true } })
+    t.same(passed.body, expected)
+  }
+  t.same(RICH, before, 'the caller’s body is not changed')
+  t.equal(passedPath(), '/chat/completions')
+})
+
+function passedPath(): string {
+  return pass().request(RICH, target()).path
+}
+
+t.test('the parameters that the caller really sent', async (t) => {
+  const { used } = chatClient.decodeRequest(RICH)
+  for (const name of ['temperature', 'top_k', 'stop', 'max_tokens', 'tools', 'tool_choice', 'structured_outputs', 'reasoning', 'verbosity'])
+    t.ok(used.has(name), name)
+  t.same([...chatClient.decodeRequest({ messages: [user], temperature: null }).used], [])
+})
+
+t.test('what only the gateway reads never goes upstream', async (t) => {
+  const body: JsonObject = {
+    model: 'a/b',
+    models: ['c/d'],
+    messages: [user],
+    provider: { order: ['x'] },
+    route: 'fallback',
+    plugins: [{ id: 'web' }],
+    session_id: 's',
+    trace: {},
+    debug: { echo_upstream_body: true },
+    stop_server_tools_when: [{ type: 'step_count_is', step_count: 1 }],
+    max_tool_calls: 3,
+    metadata: { a: 'b' },
+    usage: { include: true },
+    cache_control: { type: 'ephemeral' },
+    image_config: {},
+    include_reasoning: true,
+    prompt_cache_options: { mode: 'explicit' },
+    n: 1,
+  }
+  chatClient.check(body)
+  t.same(pass().request(body, target()).body, { model: 'up-1', messages: [user] })
+  t.same(openaiChat.encodeRequest(chatClient.decodeRequest(body), target()).body, { model: 'up-1', messages: [user] })
+})
+
+/** Both lanes' bodies without model and messages; they must agree. */
+function sent(fields: JsonObject, more: Partial<Target> = {}): { body: JsonObject; dropped: string[] } {
+  const body = { model: 'a/b', messages: [user], ...fields }
+  chatClient.check(body)
+  const passed = pass().request(body, target(more))
+  const translated = openaiChat.encodeRequest(chatClient.decodeRequest(body), target(more))
+  t.same(translated.body, passed.body, `lanes agree on ${JSON.stringify(fields)}`)
+  t.same([...translated.dropped].sort(), [...passed.dropped].sort())
+  const { model: _model, messages: _messages, ...rest } = passed.body
+  return { body: rest, dropped: passed.dropped }
+}
+
+t.test('the shape that the endpoint wants', async (t) => {
+  const supported = (...names: string[]) => ({ supported: new Set(names) })
+  const cases: [JsonObject, Partial<Target>, JsonObject, string[]][] = [
+    [{ max_completion_tokens: 50, max_tokens: 9 }, {}, { max_tokens: 50 }, []],
+    [{ max_tokens: 50 }, { quirks: { max_tokens_field: 'max_completion_tokens' } }, { max_completion_tokens: 50 }, []],
+    [{ max_tokens: 50 }, { outputCap: 20 }, { max_tokens: 20 }, []],
+    [{ max_tokens: 10 }, { outputCap: 20 }, { max_tokens: 10 }, []],
+    [{}, { outputCap: 20, ...supported('temperature') }, { max_tokens: 20 }, []],
+    [{ max_tokens: 10 }, supported('temperature'), {}, ['max_tokens']],
+    [{ temperature: 1, top_k: 3 }, supported('temperature'), { temperature: 1 }, ['top_k']],
+    [{ response_format: { type: 'json_object' } }, supported('structured_outputs'), { response_format: { type: 'json_object' } }, []],
+    [{ tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'auto' }, supported('x'), {}, ['tools', 'tool_choice']],
+    [{ tools: [], tool_choice: 'auto', parallel_tool_calls: true }, supported('tools'), {}, []],
+    [{ reasoning_effort: 'low' }, {}, { reasoning_effort: 'low' }, []],
+    [{ reasoning: { effort: 'high', exclude: true } }, {}, { reasoning_effort: 'high' }, []],
+    [{ reasoning: { enabled: true } }, {}, { reasoning_effort: 'medium' }, []],
+    [{ reasoning: { enabled: false } }, {}, { reasoning_effort: 'none' }, []],
+    [{ reasoning: { max_tokens: 800 }, max_tokens: 1000 }, {}, { reasoning_effort: 'high', max_tokens: 1000 }, ['reasoning.max_tokens']],
+    [{ reasoning: { effort: 'max' } }, { quirks: { efforts: ['low', 'medium', 'high'] } }, { reasoning_effort: 'high' }, []],
+    [
+      { reasoning: { effort: 'low', max_tokens: 9, summary: 'auto', exclude: true } },
+      { quirks: { reasoning: 'object' } },
+      { reasoning: { effort: 'low', max_tokens: 9, summary: 'auto' } },
+      [],
+    ],
+    [{ reasoning_effort: 'low' }, supported('temperature'), {}, ['reasoning']],
+    [{ include_reasoning: false }, {}, {}, []],
+    [{ service_tier: 'fast' }, {}, { service_tier: 'priority' }, []],
+    [{ user: 'ann', safety_identifier: 'x' }, { user: 'drop' }, {}, []],
+    [{ user: 'ann' }, { user: 'hash' }, { user: '5e4eda49b45c3ba5f04adc9c10e9e5d3c3a5e0cb0d2bb2a5ccc6a7e6c76a2b3e' }, []],
+    [{ store: true }, {}, { store: false }, []],
+    [{ x_other: 1, seed: 3 }, { quirks: { drop: ['seed', 'x_other', 'top_p'] } }, {}, ['seed', 'x_other']],
+    [
+      { stream: true, stream_options: { include_usage: false, include_obfuscation: false } },
+      { stream: true },
+      { stream: true, stream_options: { include_usage: true, include_obfuscation: false } },
+      [],
+    ],
+    [{ stream: true }, { stream: true, quirks: { drop: ['stream_options'] } }, { stream: true }, []],
+  ]
+  for (const [fields, more, expected, dropped] of cases) {
+    const result = sent(fields, more)
+    if (more.user === 'hash') {
+      t.match(result.body.user, /^[0-9a-f]{64}$/)
+      t.not(result.body.user, fields.user)
+      continue
+    }
+    t.same(result.body, expected, JSON.stringify(fields))
+    t.same([...result.dropped].sort(), [...dropped].sort(), JSON.stringify(fields))
+  }
+})
+
+t.test('the legacy prompt becomes a message', async (t) => {
+  const body = { model: 'a/b', prompt: 'Once' }
+  const expected = { model: 'up-1', messages: [{ role: 'user', content: 'Once' }] }
+  t.same(pass().request(body, target()).body, expected)
+  t.same(openaiChat.encodeRequest(chatClient.decodeRequest(body), target()).body, expected)
+})
+
+t.test('server tools are the gateway’s', async (t) => {
+  const request = chatClient.decodeRequest({
+    messages: [user],
+    tools: [{ type: 'acme:datetime', parameters: { timezone: 'UTC' } }],
+    tool_choice: { type: 'acme:datetime' },
+  })
+  t.same(request.tools, [{ kind: 'server', name: 'datetime', parameters: { timezone: 'UTC' } }])
+  t.same(request.toolChoice, { mode: 'named', name: 'datetime' })
+  t.same(openaiChat.encodeRequest(request, target()).dropped.slice(0, 1), ['tools.datetime'])
+})
+
+t.test('what another dialect alone understands is dropped and named', async (t) => {
+  const of = { dialect: 'responses', type: 'computer_call', data: {} }
+  const { body, dropped } = openaiChat.encodeRequest(
+    {
+      items: [
+        { kind: 'opaque', of },
+        {
+          kind: 'message',
+          role: 'user',
+          parts: [
+            { kind: 'text', text: 'a' },
+            { kind: 'opaque', of: { ...of, type: 'odd_part' } },
+          ],
+        },
+        { kind: 'reasoning', summary: ['s'], sealed: 'zz', id: 'rs', format: 'openai-responses-v1' },
+        { kind: 'call', callId: 'c', name: 'f', args: '{}' },
+        { kind: 'message', role: 'assistant', parts: [{ kind: 'text', text: 'meanwhile' }] },
+        { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'r' }], error: true },
+      ],
+      tools: [{ kind: 'opaque', of: { ...of, type: 'computer_use_preview' } }],
+      toolChoice: { mode: 'opaque', of },
+      sampling: {},
+      stream: false,
+      extras: { dialect: 'responses', fields: { truncation: 'auto' } },
+      used: new Set(),
+    },
+    target(),
+  )
+  t.same(dropped, ['computer_call', 'odd_part', 'tool_result.error', 'tools.computer_use_preview', 'tool_choice', 'truncation'])
+  const [, turn, result] = body.messages as JsonObject[]
+  t.match(
+    turn,
+    { role: 'assistant', content: 'meanwhile', reasoning: 's', tool_calls: [{ id: 'c' }] },
+    'one turn, so that its result follows',
+  )
+  t.equal(result.role, 'tool')
+})
+
+t.test('texts of any kind survive the round trip', async (t) => {
+  const text = fc.string({ unit: 'binary' })
+  const message = fc.oneof(
+    fc.record({ role: fc.constantFrom('user', 'system', 'assistant'), content: text }),
+    fc.record({ role: fc.constant('tool'), tool_call_id: fc.string({ minLength: 1 }), content: text }),
+  )
+  fc.assert(
+    fc.property(fc.array(message, { minLength: 1, maxLength: 6 }), (messages) => {
+      const body = { messages } as JsonObject
+      chatClient.check(body)
+      const encoded = openaiChat.encodeRequest(chatClient.decodeRequest(body), target()).body
+      t.same(encoded.messages, messages)
+    }),
+    { numRuns: 60 },
+  )
+})

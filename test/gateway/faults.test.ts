@@ -1,0 +1,341 @@
+/** What providers do wrong, with real sockets, on every way and in every lane. */
+import t, { type Test } from 'tap'
+import { turn } from '../support/clock.ts'
+import { object } from '../support/fold.ts'
+import { countLane } from '../support/lanes.ts'
+import { allWays, type Bench, faultOf, foldOf, nameOf, TIMEOUTS, type Way, withBench } from '../support/pair-bench.ts'
+import { type Answer, Gate, JSON_TYPE, jsonAnswer, refusingUrl, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { answerFor, framesFor, replyFor, type Said, upstreamError } from '../support/wire.ts'
+
+const root = t
+const ways = allWays()
+/** Longer than the silence after which the head goes out. */
+const SLOW = '{ first_byte: 60s, idle: 60s }'
+const SAID: Said = { text: ['one ', 'two ', 'thrée'] }
+const streams = (seen: Seen): boolean => seen.json.stream === true
+
+interface Failure {
+  name: string
+  answer: (seen: Seen) => Answer
+  /** What the caller is told where there is no backup. */
+  status: number
+  type: string
+  /** Milliseconds to wait on the gateway's clock. */
+  wait?: number
+  only?: 'stream' | 'whole'
+}
+
+const unavailable = { status: 502, type: 'provider_unavailable' }
+
+/** A 200 whose stream begins with an error, or whose body is one. */
+function errorInside(seen: Seen): Answer {
+  const error = { message: 'boom', type: 'server_error', code: 'server_error', param: null }
+  if (!streams(seen)) return jsonAnswer({ error })
+  if (seen.path.endsWith('/responses'))
+    return sseAnswer([
+      `event: error\ndata: ${JSON.stringify({ type: 'error', sequence_number: 0, code: 'server_error', message: 'boom', param: null })}\n\n`,
+    ])
+  return sseAnswer([`data: ${JSON.stringify({ error })}\n\n`, 'data: [DONE]\n\n'])
+}
+
+/** Failures before the first content: never seen by the caller while another endpoint is left. */
+const BEFORE_CONTENT: readonly Failure[] = [
+  { name: 'reset before headers', answer: () => ({ before: 'reset' }), ...unavailable },
+  { name: 'closed before headers', answer: () => ({ before: 'close' }), ...unavailable },
+  { name: '200, then closed', answer: () => sseAnswer([], { after: 'close' }), ...unavailable },
+  { name: '200, then a clean end', answer: () => sseAnswer([]), ...unavailable },
+  { name: '200 whose first event is an error', answer: errorInside, ...unavailable },
+  {
+    name: 'cut after the lifecycle events',
+    answer: (seen) => sseAnswer(framesFor(seen.path, SAID).slice(0, 1), { after: 'reset' }),
+    ...unavailable,
+    only: 'stream',
+  },
+  { name: 'silent before headers', answer: () => ({ before: 'stall' }), status: 524, type: 'timeout', wait: TIMEOUTS.firstByte + 100 },
+  {
+    name: 'silent after headers',
+    answer: (seen) => ({ ...(streams(seen) ? sseAnswer([]) : { headers: JSON_TYPE }), after: 'stall' }),
+    status: 524,
+    type: 'timeout',
+    wait: TIMEOUTS.idle + 100,
+  },
+  { name: 'truncated JSON', answer: () => ({ headers: JSON_TYPE, body: ['{"id":"x","choi'] }), ...unavailable },
+  {
+    name: 'a body cut short',
+    answer: () => ({ headers: { ...JSON_TYPE, 'content-length': '900' }, body: ['{"id"'], after: 'close' }),
+    ...unavailable,
+  },
+  { name: 'a web page', answer: () => ({ headers: { 'content-type': 'text/html' }, body: ['<html>hello</html>'] }), ...unavailable },
+  { name: 'an empty 200', answer: () => ({ headers: JSON_TYPE }), ...unavailable },
+  { name: 'garbage events', answer: () => sseAnswer(['data: {"broken\n\n', 'data: \u0000\u0001\n\n']), ...unavailable, only: 'stream' },
+  { name: 'a redirect', answer: (seen) => ({ status: 302, headers: { location: `http://127.0.0.1:1${seen.path}` } }), ...unavailable },
+  { name: '204', answer: () => ({ status: 204 }), ...unavailable },
+  { name: '500', answer: () => upstreamError(500), ...unavailable },
+  { name: '503', answer: () => upstreamError(503), ...unavailable },
+  { name: '529', answer: () => upstreamError(529), status: 529, type: 'provider_overloaded' },
+  { name: 'our key refused', answer: () => upstreamError(401, 'bad key sk-first-secret'), ...unavailable },
+  { name: 'our account empty', answer: () => upstreamError(402), ...unavailable },
+  { name: 'no such model there', answer: () => upstreamError(404), ...unavailable },
+  { name: '429', answer: () => upstreamError(429, 'slow', { 'retry-after': '9' }), status: 429, type: 'rate_limit_exceeded' },
+]
+
+/** Asks, and lets time pass where the failure is silence. */
+async function ask(bench: Bench, failure: Failure, stream: boolean): Promise<Response> {
+  const response = bench.ask(stream)
+  if (failure.wait) {
+    await bench.first.request(0)
+    await settled(() => bench.clock.waiting.length > 0)
+    await bench.clock.advance(failure.wait)
+  }
+  return response
+}
+
+/** Turns of the event loop until something holds; fails loudly where it never does. */
+async function settled(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turns = 0; turns < 20_000; turns++) {
+    if (await holds()) return
+    await turn()
+  }
+  throw new Error('what was waited for did not come')
+}
+
+async function spent(bench: Bench): Promise<number> {
+  const body = (await (await bench.gateway.get('/v1/key')).json()) as { data: { usage: number } }
+  return body.data.usage
+}
+
+async function kinds(failure: Failure, body: (stream: boolean) => Promise<void>): Promise<void> {
+  if (failure.only !== 'stream') await body(false)
+  if (failure.only !== 'whole') await body(true)
+}
+
+for (const failure of BEFORE_CONTENT)
+  t.test(`before content: ${failure.name}`, async (t) => {
+    for (const way of ways)
+      await kinds(failure, async (stream) => {
+        const name = `${nameOf(way)}${stream ? ', streamed' : ''}`
+        await withBench({ way, backup: true, script: failure.answer }, async (bench) => {
+          const response = await ask(bench, failure, stream)
+          t.equal(response.status, 200, name)
+          const reply = await foldOf(way, response)
+          t.match(reply, { text: 'from the backup', error: undefined }, name)
+          t.same([bench.first.requests.length, bench.second.requests.length], [1, 1], `${name}: one call each`)
+          t.equal(await spent(bench), 0.000025, `${name}: paid once`)
+        })
+        await withBench({ way, backup: false, script: failure.answer }, async (bench) => {
+          const response = await ask(bench, failure, stream)
+          const { error } = await faultOf(t, response, failure.status, failure.type)
+          t.notMatch(JSON.stringify(error), /boom|secret|provider says|html|127\.0\.0\.1/, `${name}: nothing of the provider's own words`)
+          if (failure.status === 429) t.equal(response.headers.get('retry-after'), '9')
+          t.equal(await spent(bench), 0, `${name}: not paid`)
+        })
+        countLane(root, way.lane)
+      })
+  })
+
+t.test('before content: connection refused', async (t) => {
+  const address = await refusingUrl()
+  for (const way of ways)
+    for (const stream of [false, true]) {
+      await withBench({ way, backup: true, address, script: () => ({}) }, async (bench) => {
+        t.equal((await foldOf(way, await bench.ask(stream))).text, 'from the backup', nameOf(way))
+      })
+      await withBench({ way, backup: false, address, script: () => ({}) }, async (bench) => {
+        const { error } = await faultOf(t, await bench.ask(stream), 502, 'provider_unavailable')
+        t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'no address')
+      })
+      countLane(root, way.lane)
+    }
+})
+
+t.test('what the caller got wrong is not tried again on the same model', async (t) => {
+  for (const way of ways) {
+    await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
+      await faultOf(t, await bench.ask(false), 400, 'invalid_request')
+      t.equal(bench.second.requests.length, 0, `C-120: ${nameOf(way)}`)
+    })
+    await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
+      const reply = await foldOf(way, await bench.ask(false, { models: ['acme/two'] }))
+      t.match(reply, { text: 'from the backup', model: 'acme/two' }, 'C-135: another model may take it')
+    })
+  }
+})
+
+t.test('C-119: without fallbacks the failure is returned', async (t) => {
+  const [way] = ways
+  await withBench({ way, backup: true, script: () => upstreamError(500) }, async (bench) => {
+    await faultOf(t, await bench.ask(true, { provider: { order: ['first'], allow_fallbacks: false } }), 502, 'provider_unavailable')
+    t.equal(bench.second.requests.length, 0)
+  })
+})
+
+t.test('all limited: 429 with the smallest hint', async (t) => {
+  for (const way of ways)
+    await withBench({ way, backup: true, script: () => upstreamError(429, 'slow', { 'retry-after': '20' }) }, async (bench) => {
+      bench.second.script = () => upstreamError(429, 'slow', { 'retry-after': '4' })
+      const response = await bench.ask(true)
+      await faultOf(t, response, 429, 'rate_limit_exceeded')
+      t.equal(response.headers.get('retry-after'), '4', nameOf(way))
+    })
+})
+
+interface Break {
+  name: string
+  /** After two of the three words. */
+  answer: (frames: string[]) => Answer
+  type: string
+  wait?: number
+}
+
+const AFTER_CONTENT: readonly Break[] = [
+  { name: 'closed', answer: (frames) => sseAnswer(frames, { after: 'close' }), type: 'provider_unavailable' },
+  { name: 'reset', answer: (frames) => sseAnswer(frames, { after: 'reset' }), type: 'provider_unavailable' },
+  { name: 'a clean end without the last event', answer: (frames) => sseAnswer(frames), type: 'provider_unavailable' },
+  { name: 'silence', answer: (frames) => sseAnswer(frames, { after: 'stall' }), type: 'timeout', wait: TIMEOUTS.idle + TIMEOUTS.firstByte },
+  {
+    name: 'comments only, for ever',
+    answer: (frames) => sseAnswer([...frames, ': still here\n\n'], { after: 'stall' }),
+    type: 'timeout',
+    wait: TIMEOUTS.idle + TIMEOUTS.firstByte,
+  },
+  { name: 'garbage', answer: (frames) => sseAnswer([...frames, 'data: {"broken\n\n']), type: 'provider_unavailable' },
+]
+
+/** The frames of a stream up to and with its second word. */
+function upToSecondWord(path: string): string[] {
+  const frames = framesFor(path, SAID)
+  return frames.slice(0, frames.findIndex((frame) => frame.includes('two ')) + 1)
+}
+
+/** Reads a stream to its end, letting time pass once the second word has come. */
+async function readBroken(bench: Bench, wait: number | undefined): Promise<string> {
+  const response = await bench.ask(true)
+  let text = ''
+  let waited = false
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk
+    if (!wait || waited || !text.includes('two ')) continue
+    waited = true
+    void bench.clock.advance(wait)
+  }
+  return text
+}
+
+for (const one of AFTER_CONTENT)
+  t.test(`C-074 C-076 C-096: after content: ${one.name}`, async (t) => {
+    for (const way of ways)
+      await withBench({ way, backup: true, script: (seen) => one.answer(upToSecondWord(seen.path)) }, async (bench) => {
+        const name = nameOf(way)
+        const text = await readBroken(bench, one.wait)
+        const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+        t.equal(reply.text, 'one two ', `${name}: the text so far, once`)
+        t.equal(reply.error?.type, one.type, name)
+        t.match(reply.end, /^(error|failed)$/, name)
+        t.equal(text.match(/response\.failed"|"finish_reason":"error"/g)?.length, 1, `${name}: one terminal error`)
+        t.equal(bench.second.requests.length, 0, `${name}: the backup is not called`)
+        t.equal(await spent(bench), 0, `${name}: not paid`)
+        countLane(root, way.lane)
+      })
+  })
+
+t.test('C-083: any cut of the bytes and any line end gives the same', async (t) => {
+  for (const way of ways) {
+    const expected = await withBench({ way, backup: false, script: (seen) => answerFor(seen, SAID) }, async (bench) =>
+      foldOf(way, await bench.ask(true)),
+    )
+    t.equal(expected.text, 'one two thrée')
+    for (const lineEnd of ['\n', '\r\n', '\r'] as const)
+      for (const gzip of [false, true]) {
+        const script = (seen: Seen): Answer => sseAnswer(framesFor(seen.path, SAID), { lineEnd, gzip, split: true })
+        const reply = await withBench({ way, backup: false, script }, async (bench) => foldOf(way, await bench.ask(true)))
+        t.same(reply, expected, `${nameOf(way)} ${JSON.stringify(lineEnd)}${gzip ? ', gzip' : ''}`)
+        countLane(root, way.lane)
+      }
+  }
+})
+
+t.test('a compressed whole reply arrives plain', async (t) => {
+  for (const way of ways)
+    await withBench({ way, backup: false, script: (seen) => ({ ...jsonAnswer(replyFor(seen.path, SAID)), gzip: true }) }, async (bench) => {
+      const response = await bench.ask(false)
+      t.equal(response.headers.get('content-encoding'), null)
+      t.equal((await foldOf(way, response)).text, 'one two thrée', nameOf(way))
+    })
+})
+
+/** Aborts after the first word; resolves with the milliseconds until the upstream was closed. */
+async function abort(t: Test, way: Way, stream: boolean): Promise<number> {
+  const script = (seen: Seen): Answer => {
+    const frames = framesFor(seen.path, SAID)
+    const cut = frames.findIndex((frame) => frame.includes('two '))
+    return stream ? sseAnswer([...frames.slice(0, cut), new Gate().step]) : { before: 'stall' }
+  }
+  return withBench({ way, backup: true, script }, async (bench) => {
+    const aborter = new AbortController()
+    const asked = bench.ask(stream, {}, aborter.signal)
+    const seen = await bench.first.request(0)
+    let id: string | null = null
+    if (stream) {
+      const response = await asked
+      id = response.headers.get('x-generation-id')
+      const reader = response.body?.getReader()
+      let text = ''
+      while (!text.includes('one ')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
+    }
+    const aborted = performance.now()
+    aborter.abort()
+    await asked.catch(() => undefined)
+    t.equal((await seen.closed).aborted, true, `${nameOf(way)}: the upstream is closed`)
+    await settled(async () => (await spent(bench)) > 0)
+    t.equal(bench.second.requests.length, 0, 'the backup is not called')
+    if (id) {
+      const record = object(((await (await bench.gateway.get(`/v1/generation?id=${id}`)).json()) as { data: never }).data)
+      t.match(record, { id, cancelled: true, estimated: true, total_cost: Number }, 'one settled row')
+    }
+    return seen.closedAt - aborted
+  })
+}
+
+t.test('C-084: a client that goes away', async (t) => {
+  for (const way of ways)
+    for (const stream of [true, false]) {
+      let best = Number.POSITIVE_INFINITY
+      for (let tries = 0; tries < 3 && best > 100; tries++) best = Math.min(best, await abort(t, way, stream))
+      t.ok(best <= 100, `${nameOf(way)}: within 100 ms (${best.toFixed(1)} ms)`)
+      countLane(root, way.lane)
+    }
+})
+
+t.test('C-077 C-078: comments every ten seconds of silence', async (t) => {
+  for (const way of ways) {
+    const gate = new Gate()
+    const upstream = await startUpstream((seen) => sseAnswer([gate.step, ...framesFor(seen.path, SAID)]))
+    await withBench({ way, backup: false, address: upstream.url, script: () => ({}), timeouts: SLOW }, async (bench) => {
+      const asked = bench.ask(true)
+      await upstream.request(0)
+      await bench.clock.advance(10_000)
+      const response = await asked
+      t.equal(response.status, 200, `${nameOf(way)}: the head goes out`)
+      await bench.clock.advance(10_000)
+      gate.open()
+      const text = await response.text()
+      t.equal(text.match(/^: ROUTER PROCESSING$/gm)?.length, 2, nameOf(way))
+      const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+      t.equal(reply.text, 'one two thrée')
+    })
+    await upstream.close()
+  }
+})
+
+t.test('a final failure after the head went out is told in-band', async (t) => {
+  for (const way of ways)
+    await withBench({ way, backup: false, script: () => ({ before: 'stall' }), timeouts: SLOW }, async (bench) => {
+      const asked = bench.ask(true)
+      await bench.first.request(0)
+      await bench.clock.advance(10_000)
+      const response = await asked
+      await bench.clock.advance(50_000)
+      const reply = await foldOf(way, response)
+      t.match(reply, { text: '', error: { type: 'timeout' } }, nameOf(way))
+    })
+})

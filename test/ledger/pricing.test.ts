@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { noUsage, type Usage } from '../../src/canon/usage.ts'
+import type { Price } from '../../src/catalog/types.ts'
+import { affordableOutput, charge, holdFor } from '../../src/ledger/pricing.ts'
+import { estimateFromBytes, estimateTokens, inputUpperBound, TextMeter } from '../../src/ledger/usage-estimate.ts'
+import { property } from '../support/seed.ts'
+
+const usage = (counts: Partial<Usage>): Usage => ({ ...noUsage(), ...counts })
+
+/** USD per million tokens with ten decimals, as attodollars per token. */
+const rate = fc.oneof(fc.bigInt({ min: 0n, max: 80_000_000_000_000n }), fc.constantFrom(0n, 1n, 499_999_999n, 500_000_001n))
+const price: fc.Arbitrary<Price> = fc.record(
+  { prompt: rate, completion: rate, cached: rate, cacheWrite: rate, reasoning: rate, image: rate, audio: rate, request: rate },
+  { requiredKeys: ['prompt', 'completion'] },
+)
+const count = fc.oneof(fc.nat(2_000), fc.nat(4_000_000))
+/** Reports as providers send them: parts may pass their whole, or be negative. */
+const wild = fc.oneof({ weight: 9, arbitrary: count }, { weight: 1, arbitrary: fc.integer({ min: -50, max: -1 }) })
+const report = fc
+  .record({ input: wild, output: wild, cached: wild, cacheWrite: wild, reasoning: wild, audioInput: wild })
+  .map((counts) => usage(counts))
+
+t.test('each kind of token has its own rate', async (t) => {
+  const dear: Price = {
+    prompt: 1_000_000_000n,
+    completion: 2_000_000_000n,
+    cached: 100_000_000n,
+    cacheWrite: 1_250_000_000n,
+    reasoning: 3_000_000_000n,
+    audio: 7_000_000_000n,
+    image: 50_000_000_000n,
+    request: 11_000_000_000n,
+  }
+  const plain: Price = { prompt: 1_000_000_000n, completion: 2_000_000_000n }
+  const counts = usage({ input: 100, cached: 20, cacheWrite: 10, audioInput: 5, output: 50, reasoning: 30 })
+  t.same(charge(counts, dear), { total: 65 + 2 + 12.5 + 0.5 + 35 + 11 + 40 + 90, input: 126, output: 130 })
+  t.same(charge(counts, plain), { total: 200, input: 100, output: 100 }, 'absent kinds cost what their whole costs')
+  t.same(charge(counts, dear, { images: 2 }).input - charge(counts, dear).input, 100)
+  t.same(charge(noUsage(), dear), { total: 11, input: 11, output: 0 }, 'the request has a price of its own')
+  t.same(charge(counts, 'free'), { total: 0, input: 0, output: 0 })
+  t.same(charge(counts, 'unpriced'), { total: 0, input: 0, output: 0 })
+  t.same(charge(usage({ input: -5, output: -5, cached: -1 }), plain), { total: 0, input: 0, output: 0 })
+  t.same(charge(usage({ input: 10, cached: 99, output: 3, reasoning: 99 }), dear).total, 1 + 9 + 11, 'parts never pass their whole')
+  t.ok(Number.isSafeInteger(charge(usage({ input: 1e300, output: Number.POSITIVE_INFINITY }), dear).total), 'nonsense stays a number')
+})
+
+/** The same rule, told in rational arithmetic. */
+function exactCharge(u: Usage, p: Price, images: number): bigint {
+  const clamp = (value: number, most: number) => Math.max(0, Math.min(value, most))
+  const input = Math.max(0, u.input)
+  const cached = clamp(u.cached, input)
+  const written = clamp(u.cacheWrite, input - cached)
+  const audio = clamp(u.audioInput, input - cached - written)
+  const output = Math.max(0, u.output)
+  const reasoning = clamp(u.reasoning, output)
+  return (
+    BigInt(input - cached - written - audio) * p.prompt +
+    BigInt(cached) * (p.cached ?? p.prompt) +
+    BigInt(written) * (p.cacheWrite ?? p.prompt) +
+    BigInt(audio) * (p.audio ?? p.prompt) +
+    BigInt(output - reasoning) * p.completion +
+    BigInt(reasoning) * (p.reasoning ?? p.completion) +
+    BigInt(images) * (p.image ?? 0n) +
+    (p.request ?? 0n)
+  )
+}
+
+t.test('a charge is off by at most half a nano-dollar, and its parts add up', async (t) => {
+  fc.assert(
+    fc.property(report, price, fc.nat(20), (u, p, images) => {
+      const got = charge(u, p, { images })
+      const exact = exactCharge(u, p, images)
+      const off = BigInt(got.total) * 1_000_000_000n - exact
+      assert.ok(off <= 500_000_000n && off > -500_000_000n, `off by ${off}`)
+      assert.equal(got.input + got.output, got.total)
+      assert.ok(got.input >= 0 && got.output >= 0)
+    }),
+    property(400, 1_000_000),
+  )
+  t.pass('holds for every run')
+})
+
+t.test('a hold covers every charge within its bounds, its floor every charge of the input', async (t) => {
+  fc.assert(
+    fc.property(report, price, count, count, fc.nat(20), (u, p, bound, cap, images) => {
+      const inside = { ...u, input: Math.min(u.input, bound), output: Math.min(u.output, cap) }
+      const { hold, floor } = holdFor(p, bound, cap, { images })
+      const cost = charge(inside, p, { images })
+      assert.ok(hold >= cost.total, `hold ${hold} < ${cost.total}`)
+      assert.ok(floor >= charge({ ...inside, output: 0 }, p, { images }).total)
+      assert.ok(hold >= floor)
+      assert.ok(Number.isSafeInteger(hold) && Number.isSafeInteger(floor))
+    }),
+    property(400, 1_000_000),
+  )
+  t.pass('holds for every run')
+  t.same(holdFor('free', 1e6, 1e6), { hold: 0, floor: 0 })
+  t.same(holdFor({ prompt: 1n, completion: 1n }, 1, 0), { hold: 1, floor: 1 }, 'rounded up')
+})
+
+t.test('the affordable output fits, and one token more does not', async (t) => {
+  fc.assert(
+    fc.property(price, count, fc.nat(50_000_000), (p, bound, left) => {
+      const tokens = affordableOutput(p, bound, left)
+      const fits = (output: number) => holdFor(p, bound, output).hold <= left
+      if (tokens === Number.POSITIVE_INFINITY) assert.ok(fits(1e9))
+      else if (tokens === Number.MAX_SAFE_INTEGER) assert.ok(fits(1e12))
+      else if (tokens === 0) assert.ok(!fits(1))
+      else assert.ok(fits(tokens) && !fits(tokens + 1), `${tokens} tokens of ${left}`)
+    }),
+    property(300, 100_000),
+  )
+  t.pass('holds for every run')
+  t.equal(affordableOutput('free', 10, 0), Number.POSITIVE_INFINITY)
+  t.equal(affordableOutput({ prompt: 1_000_000_000n, completion: 2_000_000_000n }, 10, 30), 10)
+  t.equal(affordableOutput({ prompt: 1_000_000_000n, completion: 2_000_000_000n }, 10, 9), 0)
+})
+
+t.test('estimates err high, bounds always hold', async (t) => {
+  // what common byte-level tokenizers make of it, rounded up
+  const known: [string, number][] = [
+    ['The quick brown fox jumps over the lazy dog.', 10],
+    ['export function add(a: number, b: number): number {\n  return a + b\n}\n', 22],
+    ['Быстрая коричневая лиса прыгает через ленивую собаку', 20],
+    ['机器学习模型正在改变世界', 12],
+    ['🙂🙂🙂', 5],
+  ]
+  for (const [text, tokens] of known) {
+    t.ok(estimateTokens(text) >= tokens, text)
+    t.ok(estimateTokens(text) <= Buffer.byteLength(text), 'never above the bound')
+    t.ok(estimateFromBytes(Buffer.byteLength(text)) >= tokens, text)
+    t.ok(inputUpperBound(Buffer.byteLength(JSON.stringify({ input: text }))) >= Buffer.byteLength(text))
+  }
+  t.equal(estimateTokens(''), 0)
+  t.equal(estimateFromBytes(0), 0)
+  t.equal(inputUpperBound(1000, 1500), 2500)
+  t.equal(inputUpperBound(-1, -1), 0)
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 12 }), (pieces) => {
+      const meter = new TextMeter()
+      for (const piece of pieces) meter.add(piece)
+      assert.equal(meter.tokens(), estimateTokens(pieces.join('')), 'in pieces as in one')
+      assert.ok(Number.isInteger(meter.tokens()) && meter.tokens() >= 0)
+    }),
+    property(100, 10_000),
+  )
+  t.pass('holds for every run')
+})

@@ -1,0 +1,165 @@
+import t from 'tap'
+import { exportRow } from '../../src/ledger/export.ts'
+import type { Facts } from '../../src/ledger/facts.ts'
+import { generationView } from '../../src/ledger/generation.ts'
+import type { GenerationRecord, SettleRow } from '../../src/ledger/types.ts'
+import { verify } from '../../src/ledger/verify.ts'
+
+const AT = Date.UTC(2026, 0, 5, 12)
+
+function settled(seq: number, cost: number, facts: Facts = {}): SettleRow {
+  return {
+    seq,
+    status: 'completed',
+    cost,
+    input: 120,
+    output: 34,
+    cached: 20,
+    cacheWrite: 3,
+    reasoning: 4,
+    estimated: false,
+    facts: JSON.stringify(facts),
+  }
+}
+
+function record(seq: number, key: string, settlement?: SettleRow): GenerationRecord {
+  return {
+    id: `gen-${seq.toString(36)}-abcdefghijkl`,
+    at: AT,
+    hold: { seq, tag: 'abcdefghijkl', key, model: 'acme/one', endpoint: 'acme/one@here', hold: 900, floor: 300 },
+    settled: settlement,
+  }
+}
+
+const FACTS: Facts = {
+  model: 'acme/two',
+  provider: 'Here',
+  endpoint: 'acme/two@here',
+  user: 'u-1',
+  session_id: 's-1',
+  finish_reason: 'stop',
+  native_finish_reason: 'end_turn',
+  latency: 250,
+  generation_time: 900,
+  streamed: true,
+  cancelled: false,
+  cost_input: 1_000_000,
+  cost_output: 500_000,
+  cost_tools: 1000,
+  provider_responses: [{ provider_name: 'There', status: 502, latency: 30 }],
+  app_title: 'App',
+  app_url: 'https://app.example',
+}
+
+t.test('a generation as the wire shows it', async (t) => {
+  const view = generationView(record(9, 'dev', settled(9, 1_501_000, FACTS)))
+  t.match(view, {
+    id: 'gen-9-abcdefghijkl',
+    created_at: '2026-01-05T12:00:00.000Z',
+    model: 'acme/two',
+    provider_name: 'Here',
+    status: 'completed',
+    usage: 0.001501,
+    total_cost: 0.001501,
+    upstream_inference_cost: 0.0015,
+    tokens_prompt: 120,
+    tokens_completion: 34,
+    native_tokens_prompt: 120,
+    native_tokens_completion: 34,
+    native_tokens_reasoning: 4,
+    native_tokens_cached: 20,
+    finish_reason: 'stop',
+    native_finish_reason: 'end_turn',
+    latency: 250,
+    generation_time: 900,
+    streamed: true,
+    cancelled: false,
+    is_byok: false,
+    session_id: 's-1',
+    external_user: 'u-1',
+    origin: 'https://app.example',
+    provider_responses: [{ provider_name: 'There', status: 502, latency: 30 }],
+    router: null,
+    service_tier: null,
+    estimated: false,
+  })
+  t.notOk('key' in view, 'whose key it was stays inside')
+  const undefinedFields = Object.entries(view).filter(([, value]) => value === undefined)
+  t.same(undefinedFields, [], 'every field is there, null or not')
+})
+
+t.test('required fields are there for an open and for an unknown generation as well', async (t) => {
+  const full = Object.keys(generationView(record(9, 'dev', settled(9, 1, FACTS)))).sort()
+  const open = generationView(record(9, 'dev'))
+  t.same(Object.keys(open).sort(), full)
+  t.match(open, { status: 'open', total_cost: 0, tokens_prompt: null, model: 'acme/one', cancelled: null, provider_name: null })
+  const unknown = generationView(record(9, 'dev', { ...settled(9, 300), status: 'unknown', estimated: true, facts: '' }))
+  t.same(Object.keys(unknown).sort(), full)
+  t.match(unknown, { status: 'unknown', estimated: true, total_cost: 3e-7, upstream_inference_cost: null })
+  t.match(generationView(record(9, 'dev', { ...settled(9, 1), status: 'aborted' })), { cancelled: true })
+  const required = ['upstream_id', 'app_id', 'cache_discount', 'moderation_latency', 'native_tokens_completion_images', 'num_media_prompt']
+  required.push('num_input_audio_prompt', 'num_media_completion', 'num_search_results', 'num_fetches', 'web_search_engine', 'api_type')
+  required.push('preset_id', 'user_agent', 'http_referer', 'data_region', 'workspace_id')
+  t.same(
+    required.filter((name) => !(name in open)),
+    [],
+  )
+})
+
+t.test('a row of the export', async (t) => {
+  const row = exportRow(record(9, 'dev', settled(9, 1_501_000, { ...FACTS, key: 'forged', id: 'forged' })))
+  t.match(row, {
+    id: 'gen-9-abcdefghijkl',
+    key: 'dev',
+    model: 'acme/two',
+    provider: 'Here',
+    user: 'u-1',
+    session_id: 's-1',
+    status: 'completed',
+    usage: { input_tokens: 120, output_tokens: 34, cached_tokens: 20, cache_write_tokens: 3, reasoning_tokens: 4 },
+    cost_nano: 1_501_000,
+    hold_nano: 900,
+    estimated: false,
+    created_at: '2026-01-05T12:00:00.000Z',
+    native_finish_reason: 'end_turn',
+    app_title: 'App',
+  })
+  t.match(exportRow(record(9, 'dev')), { status: 'open', cost_nano: 0, model: 'acme/one', provider: null, user: null, session_id: null })
+})
+
+t.test('verify finds what is wrong with the books', async (t) => {
+  const books = [record(1, 'a', settled(1, 10)), record(2, 'b', settled(2, 20)), record(3, 'a', settled(3, 5)), record(4, 'b')]
+  const spent = new Map([
+    ['a', 15],
+    ['b', 20],
+  ])
+  t.same(verify(books, spent), { ok: true, generations: 4, open: 1, charged: 35, problems: [] })
+  t.same(verify([], new Map()), { ok: true, generations: 0, open: 0, charged: 0, problems: [] })
+
+  const wrong = (records: GenerationRecord[], sums: Map<string, number>, pattern: RegExp) => {
+    const verdict = verify(records, sums)
+    t.equal(verdict.ok, false, String(pattern))
+    t.equal(verdict.problems.length > 0 && verdict.problems.every((problem) => pattern.test(problem)), true, verdict.problems.join('; '))
+  }
+  wrong(
+    books,
+    new Map([
+      ['a', 14],
+      ['b', 20],
+    ]),
+    /key a: settlements sum to 15, 14/,
+  )
+  wrong(books, new Map([...spent, ['c', 1]]), /key c/)
+  wrong([...books, record(4, 'b')], spent, /recorded twice/)
+  wrong([record(1, 'a', settled(1, -1))], new Map([['a', -1]]), /cost of -1/)
+  wrong([record(1, 'a', settled(2, 1))], new Map([['a', 1]]), /another sequence/)
+  wrong([record(1, 'a', { ...settled(1, 1), output: -3 })], new Map([['a', 1]]), /token counts/)
+  t.equal(
+    verify(
+      Array.from({ length: 500 }, () => record(4, 'b')),
+      new Map(),
+    ).problems.length,
+    100,
+    'a long list is cut',
+  )
+})

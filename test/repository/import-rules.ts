@@ -1,0 +1,121 @@
+/** The rule "imports point down", as a table, and the small scanner that reads a file's imports. */
+import { dirname, join, relative } from 'node:path/posix'
+
+export interface Import {
+  specifier: string
+  typeOnly: boolean
+  line: number
+}
+
+/** Blanks comments, keeping every line where it was; strings stay, since they hold the specifiers. */
+export function withoutComments(source: string): string {
+  const token = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\[\s\S])*`/g
+  return source.replace(token, (text) => (text.startsWith('/*') || text.startsWith('//') ? text.replace(/[^\n]/g, ' ') : text))
+}
+
+const STATEMENT = /^[ \t]*(import|export)\b(?!\s*\()([^'"`;]*?)(?:\bfrom\s*)?(['"])([^'"\n]+)\3/gm
+const DYNAMIC = /(\btypeof\s+|[:<|&(,=]\s*)?\bimport\s*\(\s*(['"])([^'"\n]+)\2\s*\)/g
+
+/** Every static, re-exporting and dynamic import of a TypeScript source. */
+export function importsOf(source: string): Import[] {
+  const code = withoutComments(source)
+  const lineAt = (index: number): number => code.slice(0, index).split('\n').length
+  const found: Import[] = []
+  for (const match of code.matchAll(STATEMENT)) {
+    const [, word, clause, , specifier] = match
+    if (word === 'export' && !/\bfrom\s*$/.test(match[0].slice(0, match[0].lastIndexOf(specifier) - 1))) continue
+    found.push({ specifier, typeOnly: /^\s*type\b(?=\s*[\w{*$])/.test(clause), line: lineAt(match.index) })
+  }
+  for (const match of code.matchAll(DYNAMIC)) {
+    const typeOnly = match[1]?.startsWith('typeof') === true
+    found.push({ specifier: match[3], typeOnly, line: lineAt(match.index) })
+  }
+  return found
+}
+
+/** The layers that a layer may load at run time, besides itself. */
+export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  canon: ['core'],
+  sse: ['core'],
+  config: ['core'],
+  'dialects/types': ['canon', 'core'],
+  'dialects/*': ['canon', 'core', 'sse', 'dialects/types'],
+  'dialects/registry': ['dialects/*', 'dialects/types', 'core', 'canon'],
+  catalog: ['core', 'canon'],
+  routing: ['core', 'canon'],
+  ledger: ['core', 'canon'],
+  store: ['core', 'canon'],
+  shared: ['core', 'canon'],
+  guardrails: ['core', 'canon'],
+  outbound: ['core', 'canon'],
+  threads: ['core', 'canon'],
+  upstream: ['core', 'sse'],
+  'plugin-api': ['canon', 'core'],
+  tools: ['plugin-api'],
+  'plugins/*': ['plugin-api'],
+  // Adapters, tools, plugins and stores are handed to the pipeline; it never loads one by name.
+  pipeline: [
+    'core',
+    'canon',
+    'sse',
+    'dialects/types',
+    'catalog',
+    'routing',
+    'ledger',
+    'shared',
+    'guardrails',
+    'outbound',
+    'threads',
+    'upstream',
+    'plugin-api',
+  ],
+  api: ['catalog', 'routing', 'ledger', 'store', 'core'],
+  server: ['pipeline', 'api', 'sse', 'core'],
+}
+
+/** Roots of the program: they load whatever they compose. */
+const ROOTS = new Set(['main', 'cli'])
+/** Not even a type may be taken from these by what lies below them. */
+const NO_TYPES_FROM = new Set(['pipeline', 'server', 'main', 'cli'])
+
+/** A file's layer, such as `core`, `dialects/chat` or `plugins/web`; undefined outside src and plugins. */
+export function layerOf(path: string): string | undefined {
+  const [root, first, second] = path.split('/')
+  if (root === 'plugins') return second === undefined ? 'plugins/list' : `plugins/${first}`
+  if (root !== 'src') return undefined
+  if (first === 'dialects') return `dialects/${second.replace(/\.ts$/, '')}`
+  return second === undefined ? first.replace(/\.ts$/, '') : first
+}
+
+function rowOf(layer: string): string {
+  if (layer === 'dialects/types' || layer === 'dialects/registry') return layer
+  if (layer.startsWith('dialects/')) return 'dialects/*'
+  return layer.startsWith('plugins/') ? 'plugins/*' : layer
+}
+
+/** Why `from` may not import `to`; undefined where it may. Both are paths from the repository's root. */
+export function objection(from: string, to: string, typeOnly: boolean): string | undefined {
+  const upper = layerOf(from)
+  const lower = layerOf(to)
+  if (upper === undefined || upper === lower) return undefined
+  if (lower === undefined) return `${from} imports ${to}, which is no part of the program`
+  if (ROOTS.has(upper) || upper === 'plugins/list') return undefined
+  const allowed = ALLOWED[rowOf(upper)]
+  if (allowed === undefined) return `${from}: the folder ${upper} has no row in the import rules`
+  if (allowed.includes(rowOf(lower)) && !(upper.startsWith('plugins/') && lower.startsWith('plugins/'))) return undefined
+  if (typeOnly && !NO_TYPES_FROM.has(lower)) return undefined
+  return `${from} imports ${typeOnly ? 'a type of ' : ''}${to}: ${upper} may load ${allowed.join(', ') || 'nothing of ours'}`
+}
+
+/** All broken rules of one file. */
+export function violationsOf(path: string, source: string): string[] {
+  const broken: string[] = []
+  for (const { specifier, typeOnly, line } of importsOf(source)) {
+    if (!specifier.startsWith('.')) continue
+    const target = relative('.', join(dirname(path), specifier))
+    const why = objection(path, target, typeOnly)
+    if (why) broken.push(`line ${line}: ${why}`)
+  }
+  return broken
+}

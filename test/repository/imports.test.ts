@@ -1,0 +1,113 @@
+import t from 'tap'
+import { ALLOWED, importsOf, layerOf, objection, violationsOf } from './import-rules.ts'
+import { programFiles } from './source-tree.ts'
+
+t.test('imports point down in every file of src and plugins', async (t) => {
+  const files = programFiles()
+  t.ok(files.length > 20, 'the program was found')
+  const broken = files.flatMap((file) => violationsOf(file.path, file.text))
+  t.same(broken, [], 'no rule is broken')
+})
+
+t.test('every folder of src has a row', async (t) => {
+  const layers = new Set(programFiles().map((file) => layerOf(file.path)))
+  for (const layer of layers) {
+    if (layer === undefined || layer === 'main' || layer === 'cli' || layer.startsWith('plugins/') || layer.startsWith('dialects/'))
+      continue
+    t.ok(ALLOWED[layer], layer)
+  }
+})
+
+t.test('the scanner reads every form of import', async (t) => {
+  const source = [
+    "import a from './a.ts'",
+    "import type { B } from './b.ts'",
+    "import { type C, c } from './c.ts'",
+    "import './d.ts'",
+    "export * from './e.ts'",
+    "export type { F } from './f.ts'",
+    "export { g } from './g.ts'",
+    'import {',
+    '  h,',
+    '  i,',
+    "} from './h.ts'",
+    "const j = await import('./j.ts')",
+    "type K = typeof import('./k.ts')",
+    "// import './comment.ts'",
+    "/* import './comment.ts' */ import * as l from './l.ts'",
+    "export const text = 'import x from y'",
+    "export const url = 'http://a' // './m.ts'",
+    "import type from './n.ts'",
+    "export type * from './o.ts'",
+  ].join('\n')
+  const seen = importsOf(source).map(({ specifier, typeOnly, line }) => `${line} ${specifier}${typeOnly ? ' type' : ''}`)
+  t.same(
+    seen.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)),
+    [
+      '1 ./a.ts',
+      '2 ./b.ts type',
+      '3 ./c.ts',
+      '4 ./d.ts',
+      '5 ./e.ts',
+      '6 ./f.ts type',
+      '7 ./g.ts',
+      '8 ./h.ts',
+      '12 ./j.ts',
+      '13 ./k.ts type',
+      '15 ./l.ts',
+      '18 ./n.ts',
+      '19 ./o.ts type',
+    ],
+  )
+})
+
+/** A planted import: from, to, kind, and whether it is allowed. */
+const PLANTED: readonly [from: string, to: string, kind: 'value' | 'type', allowed: boolean][] = [
+  ['src/core/ids.ts', 'src/core/clock.ts', 'value', true],
+  ['src/core/ids.ts', 'src/canon/usage.ts', 'value', false],
+  ['src/canon/fold.ts', 'src/core/faults.ts', 'value', true],
+  ['src/canon/fold.ts', 'src/sse/frames.ts', 'value', false],
+  ['src/canon/fold.ts', 'src/sse/frames.ts', 'type', true],
+  ['src/config/load.ts', 'src/catalog/catalog.ts', 'value', false],
+  ['src/dialects/chat/wire.ts', 'src/sse/frames.ts', 'value', true],
+  ['src/dialects/chat/wire.ts', 'src/dialects/responses/wire.ts', 'value', false],
+  ['src/dialects/chat/wire.ts', 'src/pipeline/chain.ts', 'type', false],
+  ['src/dialects/chat/wire.ts', 'src/dialects/types.ts', 'value', true],
+  ['src/dialects/registry.ts', 'src/dialects/chat/index.ts', 'value', true],
+  ['src/ledger/credit.ts', 'src/store/journal.ts', 'value', false],
+  ['src/store/journal.ts', 'src/ledger/types.ts', 'type', true],
+  ['src/upstream/send.ts', 'src/sse/frames.ts', 'value', true],
+  ['src/upstream/send.ts', 'src/ledger/credit.ts', 'value', false],
+  ['src/tools/datetime/index.ts', 'src/plugin-api/index.ts', 'value', true],
+  ['src/tools/datetime/index.ts', 'src/core/faults.ts', 'value', false],
+  ['src/tools/registry.ts', 'src/tools/datetime/index.ts', 'value', true],
+  ['plugins/web/plugin.ts', 'src/plugin-api/index.ts', 'value', true],
+  ['plugins/web/plugin.ts', 'src/core/faults.ts', 'value', false],
+  ['plugins/web/plugin.ts', 'plugins/fusion/plugin.ts', 'value', false],
+  ['plugins/web/plugin.ts', 'src/server/listener.ts', 'type', false],
+  ['src/pipeline/chain.ts', 'src/ledger/credit.ts', 'value', true],
+  ['src/pipeline/chain.ts', 'src/config/load.ts', 'value', false],
+  ['src/pipeline/chain.ts', 'src/dialects/chat/index.ts', 'value', false],
+  ['src/pipeline/chain.ts', 'src/server/listener.ts', 'type', false],
+  ['src/api/models.ts', 'src/catalog/entry.ts', 'value', true],
+  ['src/api/models.ts', 'src/pipeline/chain.ts', 'value', false],
+  ['src/server/listener.ts', 'src/pipeline/chain.ts', 'value', true],
+  ['src/server/listener.ts', 'src/store/open.ts', 'value', false],
+  ['src/server/listener.ts', 'src/main.ts', 'type', false],
+  ['src/main.ts', 'src/store/open.ts', 'value', true],
+  ['src/cli/check.ts', 'src/config/load.ts', 'value', true],
+  ['src/core/ids.ts', 'test/support/clock.ts', 'value', false],
+  ['src/unknown/file.ts', 'src/core/ids.ts', 'value', false],
+]
+
+t.test('a planted import is refused exactly where the table says so', async (t) => {
+  for (const [from, to, kind, allowed] of PLANTED)
+    t.equal(objection(from, to, kind === 'type') === undefined, allowed, `${from} → ${to} (${kind})`)
+})
+
+t.test('a broken rule is told with its line', async (t) => {
+  const source = "import { a } from '../core/ids.ts'\nimport { b } from '../store/open.ts'\n"
+  const broken = violationsOf('src/canon/fold.ts', source)
+  t.equal(broken.length, 1)
+  t.match(broken[0], /^line 2: src\/canon\/fold\.ts imports src\/store\/open\.ts/)
+})

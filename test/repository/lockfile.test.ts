@@ -1,0 +1,64 @@
+import t from 'tap'
+import { read } from './source-tree.ts'
+
+interface LockEntry {
+  version?: string
+  resolved?: string
+  integrity?: string
+  hasInstallScript?: boolean
+  dev?: boolean
+  devOptional?: boolean
+  link?: boolean
+}
+
+interface Lock {
+  lockfileVersion: number
+  packages: Record<string, LockEntry>
+}
+
+interface Manifest {
+  dependencies?: Record<string, string>
+  devDependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
+}
+
+const EXACT = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/
+
+for (const folder of ['', 'test/clients/']) {
+  const name = folder === '' ? 'the project' : folder
+  const lock = JSON.parse(read(`${folder}package-lock.json`)) as Lock
+  const manifest = JSON.parse(read(`${folder}package.json`)) as Manifest
+  const direct = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies }
+
+  t.test(`${name}: the lock file names no registry`, async (t) => {
+    t.ok(Object.keys(lock.packages).length > 1, 'there are packages')
+    t.notMatch(read(`${folder}package-lock.json`), /"resolved":/)
+    t.match(read(`${folder}.npmrc`), /^omit-lockfile-registry-resolved=true$/m)
+    const bare = Object.entries(lock.packages).filter(([path, entry]) => path !== '' && !entry.link && !entry.integrity)
+    t.same(bare, [], 'every package has its checksum')
+  })
+
+  t.test(`${name}: direct versions are exact`, async (t) => {
+    t.ok(Object.keys(direct).length > 0, 'there are dependencies')
+    for (const [dependency, version] of Object.entries(direct)) {
+      t.match(version, EXACT, dependency)
+      t.equal(lock.packages[`node_modules/${dependency}`]?.version, version, `${dependency} is locked at that version`)
+    }
+  })
+}
+
+t.test('no runtime dependency has an install script', async (t) => {
+  const { packages } = JSON.parse(read('package-lock.json')) as Lock
+  const runtime = Object.entries(packages).filter(([path, entry]) => path !== '' && !entry.dev)
+  t.ok(runtime.length > 10, 'runtime packages were found')
+  t.same(
+    runtime.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path),
+    [],
+  )
+})
+
+t.test('every dependency has its sentence in docs/dependencies.md', async (t) => {
+  const text = read('docs/dependencies.md')
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read('package.json')) as Manifest
+  for (const name of Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })) t.ok(text.includes(`\`${name}\``), name)
+})

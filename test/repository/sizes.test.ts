@@ -1,0 +1,89 @@
+import t from 'tap'
+import { withoutComments } from './import-rules.ts'
+import { paths, programFiles, read } from './source-tree.ts'
+
+const LONGEST_FILE = 400
+const VAGUE = /(^|[-_.])(utils?|helpers?|managers?|common|misc)([-_.]|$)/i
+
+const lines = (text: string): number => text.replace(/\n$/, '').split('\n').length
+
+t.test('no file of src and plugins is over 400 lines', async (t) => {
+  const long = programFiles().filter((file) => lines(file.text) > LONGEST_FILE)
+  t.same(
+    long.map((file) => `${file.path}: ${lines(file.text)}`),
+    [],
+  )
+})
+
+t.test('names say what a thing is', async (t) => {
+  const vague = paths('{src,plugins,test,bench,scripts}/**/*.ts').filter((path) => path.split('/').some((part) => VAGUE.test(part)))
+  t.same(vague, [])
+  for (const bad of ['utils.ts', 'json-helper.ts', 'manager', 'common.ts', 'misc']) t.match(bad, VAGUE)
+  for (const good of ['frames.ts', 'commonality.ts', 'miscount.ts']) t.notMatch(good, VAGUE)
+})
+
+/** The purpose that a folder states: the first line of prose in its README, or of its index's opening comment. */
+function purposeOf(folder: string): string | undefined {
+  const [readme] = paths(`${folder}/README.md`)
+  if (readme)
+    return read(readme)
+      .split('\n')
+      .find((line) => line.trim() !== '' && !line.startsWith('#'))
+  const [index] = paths(`${folder}/index.ts`)
+  return index ? /^\/\*\*\s*(?:\*\s*)?([^\n]+)/.exec(read(index))?.[1] : undefined
+}
+
+t.test('every folder of src and every plugin states its purpose', async (t) => {
+  const folders = new Set<string>()
+  for (const { path } of programFiles()) {
+    const parts = path.split('/').slice(0, -1)
+    if (parts.length >= 2) folders.add(parts.slice(0, 2).join('/'))
+    if (parts[1] === 'dialects' && parts.length >= 3) folders.add(parts.slice(0, 3).join('/'))
+  }
+  t.ok(folders.size >= 5, 'folders were found')
+  for (const folder of [...folders].sort()) t.match(purposeOf(folder) ?? '', /\w.*\./, folder)
+})
+
+/** Names of services: data in YAML and documentation, never a condition in code. */
+const PROVIDERS = ['openai', 'anthropic', 'google', 'gemini', 'mistral', 'deepseek', 'azure', 'bedrock', 'cohere', 'groq', 'xai', 'ollama']
+const CONDITION = new RegExp(
+  `(?:[!=]==?\\s*|\\bcase\\s+|\\b(?:includes|startsWith|endsWith|has)\\(\\s*)(['"\`])(?:${PROVIDERS.join('|')})\\b`,
+  'i',
+)
+
+t.test('no provider name in a condition outside the dialects', async (t) => {
+  const leaks = programFiles()
+    .filter((file) => !file.path.startsWith('src/dialects/'))
+    .flatMap((file) =>
+      withoutComments(file.text)
+        .split('\n')
+        .map((line, index) => ({ line, place: `${file.path}:${index + 1}` }))
+        .filter(({ line }) => CONDITION.test(line))
+        .map(({ line, place }) => `${place}: ${line.trim()}`),
+    )
+  t.same(leaks, [])
+  for (const bad of ["if (name === 'openai')", "case 'anthropic':", 'slug.startsWith("mistral")']) t.match(bad, CONDITION)
+  for (const good of ["const url = 'openai'", "if (dialect.id === 'chat')"]) t.notMatch(good, CONDITION)
+})
+
+/** Words that promise later work stand anywhere; casts that switch the types off stand in code. */
+const EXCUSES = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX\\b', '@ts-' + 'ignore', '\\bfor ' + 'now\\b'].join('|'))
+const CASTS = new RegExp('\\bas ' + 'any\\b')
+
+function linesMatching(path: string, text: string, pattern: RegExp): string[] {
+  return text
+    .split('\n')
+    .map((line, index) => ({ line, place: `${path}:${index + 1}` }))
+    .filter(({ line }) => pattern.test(line))
+    .map(({ line, place }) => `${place}: ${line.trim()}`)
+}
+
+t.test('no excuse is left in the code', async (t) => {
+  const all = paths('{src,plugins,test,bench,scripts,bin}/**/*.{ts,js}')
+  t.ok(all.length > 20, 'the code was found')
+  const excuses = all.flatMap((path) => {
+    const text = read(path)
+    return [...linesMatching(path, text, EXCUSES), ...linesMatching(path, withoutComments(text), CASTS)]
+  })
+  t.same(excuses, [])
+})

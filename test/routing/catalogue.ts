@@ -1,0 +1,93 @@
+/** Providers, models and endpoints made from the few facts that a test cares about. */
+import type { Endpoint, Model, Price, Provider } from '../../src/catalog/types.ts'
+import { rateFromUsdPerMillion } from '../../src/core/money.ts'
+import type { Health } from '../../src/routing/order.ts'
+
+export function provider(slug: string, facts: Partial<Provider> = {}): Provider {
+  return {
+    slug,
+    name: slug.toUpperCase(),
+    dialect: 'openai-chat',
+    baseUrl: `http://${slug}.test/v1`,
+    headers: {},
+    timeouts: { connect: 1, firstByte: 1, firstByteWhole: 1, idle: 1, total: 1 },
+    onAbort: 'cancel',
+    dataCollection: 'deny',
+    zdr: true,
+    user: 'pass',
+    quirks: {},
+    discover: false,
+    ...facts,
+  }
+}
+
+export function usdPerMillion(prompt: string, completion = '0'): Price {
+  const rate = (text: string) => {
+    const value = rateFromUsdPerMillion(text)
+    if (value === undefined) throw new Error(`no price: ${text}`)
+    return value
+  }
+  return { prompt: rate(prompt), completion: rate(completion) }
+}
+
+export type EndpointFacts = Partial<Omit<Endpoint, 'provider' | 'model'>> & { provider?: Provider }
+
+/** One model with one endpoint for each entry; a string is short for a provider of that name. */
+export function model(slug: string, endpoints: readonly (string | EndpointFacts)[], facts: Partial<Model> = {}): Model {
+  const list: Endpoint[] = []
+  const made: Model = {
+    slug,
+    name: slug,
+    description: '',
+    created: 0,
+    kind: 'generate',
+    context: undefined,
+    maxOutput: undefined,
+    defaultMaxOutput: 4096,
+    input: ['text'],
+    output: ['text'],
+    ...facts,
+    endpoints: list,
+  }
+  for (const entry of endpoints) {
+    const { provider: at = provider('acme'), ...own } = typeof entry === 'string' ? { provider: provider(entry) } : entry
+    const suffix = [own.variant, own.tier].filter((part) => part !== undefined)
+    list.push({
+      id: `${[`${slug}@${at.slug}`, ...suffix].join('/')}`,
+      provider: at,
+      model: made,
+      upstreamModel: slug,
+      price: usdPerMillion('1'),
+      context: undefined,
+      maxOutput: undefined,
+      quantization: 'unknown',
+      variant: undefined,
+      tier: undefined,
+      supported: undefined,
+      ...own,
+    })
+  }
+  return made
+}
+
+export interface KnownHealth {
+  outage?: readonly string[]
+  resting?: readonly string[]
+  /** Seconds and tokens per second, the same at every percentile, by provider slug. */
+  latency?: Readonly<Record<string, number>>
+  throughput?: Readonly<Record<string, number>>
+}
+
+/** Health by provider slug. */
+export function health(known: KnownHealth = {}): Health {
+  return {
+    recentOutage: (endpoint) => known.outage?.includes(endpoint.provider.slug) === true,
+    resting: (endpoint) => known.resting?.includes(endpoint.provider.slug) === true,
+    latency: (endpoint) => known.latency?.[endpoint.provider.slug],
+    throughput: (endpoint) => known.throughput?.[endpoint.provider.slug],
+  }
+}
+
+export function slugs(endpoints: readonly Endpoint[]): string[] {
+  return endpoints.map((endpoint) => endpoint.provider.slug)
+}

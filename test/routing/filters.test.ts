@@ -1,0 +1,241 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { ProviderPreferences } from '../../src/canon/gateway-fields.ts'
+import { Fault } from '../../src/core/faults.ts'
+import type { FilterName, RouteNeeds } from '../../src/routing/filters.ts'
+import { filterEndpoints } from '../../src/routing/filters.ts'
+import { mergePreferences, NO_PREFERENCES } from '../../src/routing/merge.ts'
+import { noEndpointFault } from '../../src/routing/no-endpoint.ts'
+import type { EndpointFacts } from './catalogue.ts'
+import { model, provider, slugs, usdPerMillion } from './catalogue.ts'
+
+const asked = (preferences: ProviderPreferences, more: Partial<RouteNeeds> = {}): RouteNeeds => ({
+  provider: mergePreferences([{ from: 'request', preferences }]),
+  ...more,
+})
+const tags = (entries: readonly (string | EndpointFacts)[], needs: RouteNeeds): string[] =>
+  filterEndpoints(model('a/m', entries).endpoints, needs).kept.map((endpoint) => endpoint.id.slice('a/m@'.length))
+
+t.test('nothing asked keeps everything but tier endpoints', (t) => {
+  const acme = provider('acme')
+  const entries = ['beta', { provider: acme }, { provider: acme, variant: 'turbo' }, { provider: acme, tier: 'flex' as const }]
+  t.same(tags(entries, { provider: NO_PREFERENCES }), ['beta', 'acme', 'acme/turbo'])
+  t.end()
+})
+
+t.test('C-137: a base slug names variants and no tiers, a full tag names one', (t) => {
+  const acme = provider('acme')
+  const entries: (string | EndpointFacts)[] = [
+    'acme2',
+    { provider: acme },
+    { provider: acme, variant: 'turbo' },
+    { provider: acme, tier: 'flex' },
+    { provider: acme, tier: 'priority', variant: 'turbo' },
+  ]
+  t.same(tags(entries, asked({ only: ['acme'] })), ['acme', 'acme/turbo'])
+  t.same(tags(entries, asked({ only: ['acme/turbo'] })), ['acme/turbo'])
+  t.same(tags(entries, asked({ only: ['acme/flex'] })), ['acme/flex'])
+  t.same(tags(entries, asked({ only: ['acme/turbo/priority'] })), ['acme/turbo/priority'])
+  t.same(tags(entries, asked({ order: ['acme/flex'] })), ['acme2', 'acme', 'acme/turbo', 'acme/flex'], 'order opens a tier by its tag')
+  t.same(tags(entries, asked({ ignore: ['acme/turbo'] })), ['acme2', 'acme'])
+  t.same(tags(entries, asked({ ignore: ['acme'] }, { tiers: new Set(['flex']) })), ['acme2'], 'an ignored provider is ignored whole')
+  t.same(tags(entries, asked({}, { tiers: new Set(['priority']) })), ['acme2', 'acme', 'acme/turbo', 'acme/turbo/priority'])
+  t.same(tags(entries, asked({ only: ['acme'] }, { serviceTier: 'priority' })), ['acme', 'acme/turbo', 'acme/turbo/priority'])
+  t.same(tags(entries, asked({}, { serviceTier: 'flex' })), ['acme/flex'], 'flex goes nowhere else where it exists')
+  t.same(tags(['beta'], asked({}, { serviceTier: 'flex' })), ['beta'], 'and falls to normal routing where it does not')
+  t.same(tags(entries, asked({ only: ['nobody', 'acm', 'acme/'] })), [], 'unknown slugs match nothing')
+  t.end()
+})
+
+t.test('C-130: quantization families', (t) => {
+  const entries = ['mxfp4', 'nvfp4', 'fp4', 'mxfp8', 'fp8', 'bf16', 'unknown'].map((quantization) => ({
+    provider: provider(quantization),
+    quantization,
+  }))
+  t.same(tags(entries, asked({ quantizations: ['fp8'] })), ['mxfp8', 'fp8'])
+  t.same(tags(entries, asked({ quantizations: ['fp4', 'bf16'] })), ['mxfp4', 'nvfp4', 'fp4', 'bf16'])
+  t.same(tags(entries, asked({ quantizations: ['mxfp4'] })), ['mxfp4'])
+  t.same(tags(entries, asked({ quantizations: ['unknown'] })), ['unknown'])
+  t.end()
+})
+
+t.test('C-128: max_price, string and number alike', (t) => {
+  const entries: EndpointFacts[] = [
+    { provider: provider('cheap'), price: usdPerMillion('0.25', '2') },
+    { provider: provider('dear'), price: usdPerMillion('0.3', '2') },
+    { provider: provider('gift'), price: 'free' },
+    { provider: provider('riddle'), price: 'unpriced' },
+    { provider: provider('toll'), price: { ...usdPerMillion('0'), request: 1_000_000_000_000_000n } },
+  ]
+  for (const prompt of ['0.25', 0.25, '0.250', '2.5e-1']) {
+    t.same(tags(entries, asked({ max_price: { prompt } })), ['cheap', 'gift', 'toll'], `prompt ${prompt}`)
+  }
+  t.same(tags(entries, asked({ max_price: { prompt: 0.1 + 0.2, completion: 2 } })), ['cheap', 'dear', 'gift', 'toll'])
+  t.same(tags(entries, asked({ max_price: { completion: '1.99' } })), ['gift', 'toll'])
+  t.same(tags(entries, asked({ max_price: { request: 0.0009 } })), ['cheap', 'dear', 'gift'])
+  t.same(tags(entries, asked({ max_price: { request: 0.001 } })), ['cheap', 'dear', 'gift', 'toll'])
+  t.same(tags(entries, asked({ max_price: { prompt: 1e30 } })), ['cheap', 'dear', 'gift', 'riddle', 'toll'])
+  for (const prompt of ['', 'cheap', '-1', -1, Number.NaN, '0x10', 'Infinity']) {
+    t.throws(() => tags(entries, asked({ max_price: { prompt } })), { status: 400, message: /provider\.max_price\.prompt/ })
+  }
+  t.end()
+})
+
+t.test('C-131: parameters, hard and soft', (t) => {
+  const entries: EndpointFacts[] = [
+    { provider: provider('bare'), supported: new Set(['temperature']) },
+    { provider: provider('full'), supported: new Set(['temperature', 'tools', 'seed']) },
+    { provider: provider('any') },
+  ]
+  t.same(tags(entries, asked({ require_parameters: true }, { used: new Set(['seed']) })), ['full', 'any'])
+  t.same(tags(entries, asked({}, { used: new Set(['seed']) })), ['bare', 'full', 'any'])
+  t.same(tags(entries, asked({}, { used: new Set(['tools', 'temperature']) })), ['full', 'any'], 'tools filter softly')
+  t.same(tags(entries.slice(0, 1), asked({}, { used: new Set(['tools']) })), ['bare'], 'but never empty the list')
+  t.end()
+})
+
+t.test('lengths, modalities, status, privacy', (t) => {
+  const entries: EndpointFacts[] = [
+    { provider: provider('small', { dataCollection: 'allow' }), context: 1000, maxOutput: 100 },
+    { provider: provider('large', { zdr: false }), context: 9000 },
+  ]
+  t.same(tags(entries, asked({}, { contextTokens: 1000 })), ['small', 'large'])
+  t.same(tags(entries, asked({}, { contextTokens: 1001 })), ['large'])
+  t.same(tags(entries, asked({}, { maxOutput: 101 })), ['large'])
+  t.same(tags(entries, asked({ data_collection: 'deny' })), ['large'])
+  t.same(tags(entries, asked({ data_collection: 'allow', zdr: true })), ['small'])
+  t.same(tags(entries, asked({}, { unavailable: (endpoint) => endpoint.provider.slug === 'small' })), ['large'])
+  t.same(tags(entries, asked({}, { input: ['text', 'image'] })), [])
+  t.same(tags(entries, asked({}, { output: ['image'] })), [])
+  t.same(tags(entries, asked({ enforce_distillable_text: true })), [])
+  t.same(tags(entries, asked({ enforce_distillable_text: true }, { distillable: () => true })), ['small', 'large'])
+  const limited = model('a/m', ['acme', { provider: provider('own'), context: 50 }], { context: 10, maxOutput: 5 })
+  t.same(
+    slugs(filterEndpoints(limited.endpoints, asked({}, { contextTokens: 11 })).kept),
+    ['own'],
+    "the model's context unless the endpoint has its own",
+  )
+  t.end()
+})
+
+t.test('merging: only intersects, ignore adds up, the strict side wins, the request decides the rest', (t) => {
+  const merged = mergePreferences([
+    { from: 'request', preferences: { only: ['a', 'b'], ignore: ['x'], zdr: false, data_collection: 'allow', sort: 'price', order: null } },
+    { from: 'key', preferences: { only: ['b', 'c'], ignore: ['y'], zdr: true, sort: 'latency', allow_fallbacks: false } },
+    { from: 'account', preferences: { data_collection: 'deny', order: ['b'], require_parameters: true } },
+    { from: 'guardrail', preferences: undefined },
+  ])
+  t.same(tags(['a', 'b', 'c', 'x'], { provider: merged }), ['b'])
+  t.same(tags(['a', 'b', 'x', 'y'], { provider: { ...merged, only: [], allow_fallbacks: true } }), ['a', 'b'])
+  t.same(tags(['a', 'b'], { provider: { ...merged, only: [] } }), ['b'], 'without fallbacks the order list is all')
+  t.match(merged, { zdr: true, data_collection: 'deny', sort: 'price', allow_fallbacks: false, order: ['b'], require_parameters: true })
+  t.equal(mergePreferences([{ from: 'request', preferences: null }]), NO_PREFERENCES)
+  t.end()
+})
+
+t.test('the fault names filters, sides, and what the wire calls them', (t) => {
+  const cases: [ProviderPreferences, EndpointFacts, FilterName, object][] = [
+    [
+      { only: ['zeta'] },
+      {},
+      'only',
+      { code: 'constraint_filtered', excluded_by: ['allowed_providers'], constraint: { field: 'provider.only' } },
+    ],
+    [{ ignore: ['acme'] }, {}, 'ignore', { code: 'constraint_filtered', constraint: { field: 'provider.ignore' } }],
+    [{ order: ['zeta'], allow_fallbacks: false }, {}, 'order', { code: 'constraint_filtered', constraint: { field: 'provider.order' } }],
+    [{ max_price: { prompt: 0.1 } }, {}, 'max_price', { code: 'constraint_filtered', excluded_by: ['max_price'] }],
+    [{ quantizations: ['fp8'] }, {}, 'quantization', { code: 'constraint_filtered', excluded_by: ['quantization'] }],
+    [
+      { zdr: true },
+      { provider: provider('acme', { zdr: false }) },
+      'zdr',
+      { code: 'privacy_restricted', excluded_by: ['data_policy:zdr'] },
+    ],
+    [
+      { data_collection: 'deny' },
+      { provider: provider('acme', { dataCollection: 'allow' }) },
+      'data_collection',
+      { code: 'privacy_restricted', excluded_by: ['data_policy:training'] },
+    ],
+  ]
+  for (const [preferences, facts, filter, availability] of cases) {
+    const { kept, removed } = filterEndpoints(model('a/m', [facts]).endpoints, asked(preferences))
+    t.equal(kept.length, 0)
+    const fault = noEndpointFault(['a/m'], removed)
+    t.equal(fault.status, 404)
+    t.equal(fault.code, 'no_endpoints')
+    t.match(fault.message, `a/m at acme removed by ${filter}`)
+    t.match(fault.availability, { ...availability, retryable: false, requested_models: ['a/m'], docs_url: String })
+  }
+  const none = noEndpointFault(['a/m', 'a/n'], [])
+  t.strictSame(Object.keys(none.availability ?? {}), ['code', 'retryable', 'requested_models', 'docs_url'])
+  t.match(none.availability, { code: 'no_endpoints', requested_models: ['a/m', 'a/n'] })
+  t.end()
+})
+
+t.test('both sides of a list that left nothing are named; context alone is a 400', (t) => {
+  const provider_ = mergePreferences([
+    { from: 'request', preferences: { only: ['beta'] } },
+    { from: 'account', preferences: { only: ['acme'] } },
+  ])
+  const lists = filterEndpoints(model('a/m', ['acme', 'beta']).endpoints, { provider: provider_ })
+  const fault = noEndpointFault(['a/m'], lists.removed)
+  t.match(fault.message, 'only of the request: [beta]')
+  t.match(fault.message, 'only of the account: [acme]')
+  const long = filterEndpoints(model('a/m', ['acme'], { context: 10 }).endpoints, asked({}, { contextTokens: 11 }))
+  const tooLong = noEndpointFault(['a/m'], long.removed)
+  t.match(tooLong, { status: 400, type: 'context_length_exceeded' })
+  t.match(tooLong.message, '10 tokens')
+  t.end()
+})
+
+t.test('property: whatever is kept meets every wish, and whatever is removed is told once', (t) => {
+  const names = ['a', 'b', 'c', 'd']
+  const list = fc.option(fc.subarray(names), { nil: null })
+  const price = fc.integer({ min: 0, max: 5 })
+  const entry = fc.record({ slug: fc.constantFrom(...names), price, zdr: fc.boolean(), deny: fc.boolean() })
+  const wish = fc.record({ only: list, ignore: list, accountOnly: list, max: fc.option(price), zdr: fc.boolean(), deny: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 8 }), wish, (entries, wanted) => {
+      const { endpoints } = model(
+        'a/m',
+        entries.map((facts, at) => ({
+          provider: provider(facts.slug, { zdr: facts.zdr, dataCollection: facts.deny ? 'deny' : 'allow' }),
+          price: usdPerMillion(String(facts.price)),
+          variant: `v${at}`,
+        })),
+      )
+      const merged = mergePreferences([
+        {
+          from: 'request',
+          preferences: {
+            only: wanted.only,
+            ignore: wanted.ignore,
+            zdr: wanted.zdr,
+            data_collection: wanted.deny ? 'deny' : 'allow',
+            max_price: wanted.max === null ? undefined : { prompt: wanted.max },
+          },
+        },
+        { from: 'account', preferences: { only: wanted.accountOnly } },
+      ])
+      const { kept, removed } = filterEndpoints(endpoints, { provider: merged })
+      const meets = entries.map(
+        (facts) =>
+          (wanted.only?.includes(facts.slug) ?? true) &&
+          (wanted.accountOnly?.includes(facts.slug) ?? true) &&
+          !wanted.ignore?.includes(facts.slug) &&
+          (wanted.max === null || facts.price <= wanted.max) &&
+          (!wanted.zdr || facts.zdr) &&
+          (!wanted.deny || facts.deny),
+      )
+      const expected = endpoints.filter((_, at) => meets[at])
+      if (JSON.stringify(kept.map((e) => e.id)) !== JSON.stringify(expected.map((e) => e.id))) return false
+      if (removed.length + kept.length !== endpoints.length) return false
+      const fault = noEndpointFault(['a/m'], removed)
+      return fault instanceof Fault && removed.slice(0, 8).every((gone) => fault.message.includes(`removed by ${gone.filter}`))
+    }),
+    { numRuns: 500 },
+  )
+  t.pass('500 catalogues')
+  t.end()
+})

@@ -1,0 +1,213 @@
+/** What every store must do; each one passes the same tests. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { verify } from '../../src/ledger/verify.ts'
+import type { JournalNews } from '../../src/store/journal.ts'
+import { openStore, type Store } from '../../src/store/open.ts'
+import { FakeClock, turn } from '../support/clock.ts'
+import { apiKey, holdRow, idOf, settleRow } from './samples.ts'
+
+const KINDS: Record<string, (t: Test) => string> = {
+  memory: () => 'memory:',
+  sqlite: (t) => `sqlite:${join(t.testdir(), 'data', 'headgate.db')}`,
+}
+
+for (const [kind, urlFor] of Object.entries(KINDS)) {
+  const open = (t: Test): { store: Store; clock: FakeClock; news: JournalNews[] } => {
+    const clock = new FakeClock()
+    const news: JournalNews[] = []
+    const store = openStore(urlFor(t), { clock, report: (item) => news.push(item) })
+    t.teardown(() => store.close())
+    return { store, clock, news }
+  }
+
+  t.test(`${kind}: a generation from hold to settlement`, async (t) => {
+    const { journal } = open(t).store
+    const seq = 4096 * Date.UTC(2026, 0, 5, 12) + 7
+    t.equal(journal.lastSeq(), 0)
+    t.equal(journal.find(idOf(seq)), undefined)
+    journal.hold(holdRow(seq))
+    const queued = { id: idOf(seq), at: Date.UTC(2026, 0, 5, 12), hold: holdRow(seq), settled: undefined }
+    t.same(journal.find(idOf(seq)), queued, 'a queued hold is found')
+    await journal.committed()
+    t.same(journal.find(idOf(seq)), queued, 'so is a written one')
+    journal.settle(settleRow(seq, 250, { status: 'incomplete', estimated: true, facts: '{"user":"ü"}' }))
+    const whole = { ...queued, settled: settleRow(seq, 250, { status: 'incomplete', estimated: true, facts: '{"user":"ü"}' }) }
+    t.same(journal.find(idOf(seq)), whole, 'a queued settlement is found')
+    await journal.committed()
+    t.same(journal.find(idOf(seq)), whole)
+    t.equal(journal.lastSeq(), seq)
+    t.same(journal.spent(), new Map([['dev', 250]]))
+    t.same([...journal.export()], [whole])
+  })
+
+  t.test(`${kind}: an id is found only by its whole name`, async (t) => {
+    const { journal } = open(t).store
+    journal.hold(holdRow(77))
+    await journal.committed()
+    for (const id of [idOf(77, 'abcdefghijkX'), idOf(78), 'gen-', '', `${idOf(77)} `, 'gen-zzzzzzzzzzz-abcdefghijkl', "' OR 1=1"])
+      t.equal(journal.find(id), undefined, id)
+    t.ok(journal.find(idOf(77)))
+  })
+
+  t.test(`${kind}: one promise per turn, resolved by the end of it`, async (t) => {
+    const { journal } = open(t).store
+    journal.hold(holdRow(1))
+    const first = journal.committed()
+    journal.hold(holdRow(2))
+    t.equal(journal.committed(), first, 'shared by all that wait')
+    let done = false
+    void first.then(() => {
+      done = true
+    })
+    await Promise.resolve()
+    t.equal(done, false, 'not before the commit')
+    await turn()
+    t.equal(done, true)
+    await journal.committed()
+    journal.settle(settleRow(1, 5))
+    t.not(journal.committed(), first, 'the next turn has its own')
+    await journal.committed()
+  })
+
+  t.test(`${kind}: a second settlement is ignored and reported, and its batch lives`, async (t) => {
+    const { store, news } = open(t)
+    const { journal } = store
+    for (const seq of [1, 2, 3]) journal.hold(holdRow(seq))
+    journal.settle(settleRow(1, 10))
+    await journal.committed()
+    journal.settle(settleRow(1, 99))
+    journal.settle(settleRow(2, 20))
+    journal.settle(settleRow(2, 98))
+    journal.settle(settleRow(3, 30))
+    await journal.committed()
+    t.same(journal.spent(), new Map([['dev', 60]]))
+    t.same(news, [
+      { kind: 'duplicate', seq: 1 },
+      { kind: 'duplicate', seq: 2 },
+    ])
+  })
+
+  t.test(`${kind}: a hold can be raised, but not taken over`, async (t) => {
+    const { store, news } = open(t)
+    const { journal } = store
+    journal.hold(holdRow(1, { hold: 900, floor: 300 }))
+    await journal.committed()
+    journal.hold(holdRow(1, { hold: 1500, floor: 700 }))
+    await journal.committed()
+    t.match(journal.find(idOf(1)), { hold: { hold: 1500, floor: 700 } })
+    journal.hold(holdRow(1, { tag: 'somebodyelse', hold: 1, floor: 1 }))
+    journal.hold(holdRow(2))
+    await journal.committed()
+    t.match(journal.find(idOf(1)), { hold: { hold: 1500, floor: 700 } })
+    t.ok(journal.find(idOf(2)), 'the rest of the batch is there')
+    t.same(news, [{ kind: 'duplicate', seq: 1 }])
+  })
+
+  t.test(`${kind}: rows may come in any order and leave in theirs`, async (t) => {
+    const { journal } = open(t).store
+    const seqs = Array.from({ length: 1203 }, (_, index) => ((index * 7919) % 1203) + 1)
+    for (const seq of seqs) journal.hold(holdRow(seq, { key: seq % 3 === 0 ? 'a' : 'b' }))
+    for (const seq of seqs) if (seq % 2 === 0) journal.settle(settleRow(seq, seq))
+    const records = [...journal.export()]
+    t.equal(records.length, 1203, 'queued rows and all pages')
+    t.same(
+      records.map((record) => record.hold.seq),
+      seqs.sort((a, b) => a - b),
+    )
+    t.equal(records.filter((record) => record.settled).length, 601)
+    const verdict = verify(records, journal.spent())
+    t.match(verdict, { ok: true, generations: 1203, open: 602, problems: [] })
+    t.equal(journal.lastSeq(), 1203)
+  })
+
+  t.test(`${kind}: reconciliation settles what is open at its floor, once`, async (t) => {
+    const { journal } = open(t).store
+    journal.hold(holdRow(1, { floor: 11 }))
+    journal.hold(holdRow(2, { floor: 22, key: 'other' }))
+    journal.hold(holdRow(3, { floor: 33 }))
+    journal.settle(settleRow(1, 5))
+    await journal.committed()
+    t.same(journal.reconcile(), { count: 2, charged: 55 })
+    t.same(journal.reconcile(), { count: 0, charged: 0 })
+    t.match(journal.find(idOf(3))?.settled, { status: 'unknown', cost: 33, estimated: true, input: 0, output: 0, facts: '{}' })
+    t.same(
+      journal.spent(),
+      new Map([
+        ['dev', 38],
+        ['other', 22],
+      ]),
+    )
+    t.ok(verify(journal.export(), journal.spent()).ok)
+  })
+
+  t.test(`${kind}: a broken row is refused before it can spoil a batch`, async (t) => {
+    const { journal } = open(t).store
+    for (const bad of [-1, 0.5, Number.NaN, 2 ** 53]) {
+      t.throws(() => journal.hold(holdRow(bad)), RangeError)
+      t.throws(() => journal.hold(holdRow(1, { hold: bad })), RangeError)
+      t.throws(() => journal.settle(settleRow(1, bad)), RangeError)
+      t.throws(() => journal.settle(settleRow(1, 1, { cached: bad })), RangeError)
+    }
+    await journal.committed()
+    t.same([...journal.export()], [])
+  })
+
+  t.test(`${kind}: absurd sums are cut, not thrown`, async (t) => {
+    const { journal } = open(t).store
+    for (const seq of [1, 2, 3]) {
+      journal.hold(holdRow(seq))
+      journal.settle(settleRow(seq, Number.MAX_SAFE_INTEGER))
+    }
+    await journal.committed()
+    t.same(journal.spent(), new Map([['dev', Number.MAX_SAFE_INTEGER]]))
+  })
+
+  t.test(`${kind}: closing commits what waits, and may be done twice`, async (t) => {
+    const { store } = open(t)
+    store.journal.hold(holdRow(1))
+    const waiting = store.journal.committed()
+    store.close()
+    await waiting
+    store.close()
+  })
+
+  t.test(`${kind}: keys`, async (t) => {
+    const { store, clock } = open(t)
+    const { keys } = store
+    t.equal(await keys.find('a'.repeat(64)), undefined)
+    t.same(await keys.list(), [])
+    const made = clock.now()
+    const policy = {
+      allowedModels: ['acme/*'],
+      provider: { only: ['here'], zdr: true },
+      limits: { requests: 60, streams: 4 },
+      passage: true,
+      limit: 10_000_000_000,
+      expiresAt: made + 1000,
+      management: true,
+    }
+    const put = await keys.put(apiKey('b', policy))
+    t.same(put, { ...apiKey('b', policy), createdAt: made, updatedAt: made })
+    await clock.advance(5000)
+    await keys.put(apiKey('a', { identity: 'something else' }))
+    t.same(await keys.find('b'.repeat(64)), put, 'comes back as it went in')
+    t.match(await keys.find('a'.repeat(64)), { identity: 'a'.repeat(64), limit: null, expiresAt: null, allowedModels: undefined })
+    t.same(
+      (await keys.list()).map((key) => key.name),
+      ['key b', 'key a'],
+      'in the order of their making',
+    )
+    await keys.put(apiKey('b', { ...policy, disabled: true, limit: 5 }))
+    t.match(await keys.find('b'.repeat(64)), { disabled: true, limit: 5, createdAt: made, updatedAt: made + 5000 })
+    t.equal((await keys.list()).length, 2, 'replaced, not added')
+    t.equal(await keys.remove('b'.repeat(64)), true)
+    t.equal(await keys.remove('b'.repeat(64)), false)
+    t.equal(await keys.find('b'.repeat(64)), undefined)
+  })
+}
+
+t.test('a URL of no known kind is refused', async (t) => {
+  for (const url of ['', 'sqlite:', 'mysql://x', './file.db', 'memory'])
+    t.throws(() => openStore(url, { clock: new FakeClock() }), { code: 'bad_request', metadata: { field: 'store.url' } }, url)
+})

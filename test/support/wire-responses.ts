@@ -1,0 +1,154 @@
+/** `Said` as an OpenAI-style /responses server writes it. */
+import type { Json, JsonObject } from '../../src/core/json.ts'
+import { endOf, type Said, usageOf } from './wire.ts'
+
+const ID = 'resp_upstream'
+const MODEL = 'upstream-model'
+const CREATED = 1_767_600_000
+
+type Item = JsonObject & { id: string; type: string }
+
+function envelope(said: Said, status: string, output: readonly Json[]): JsonObject {
+  const { input, output: out, cached, reasoning } = usageOf(said)
+  const open = status === 'in_progress'
+  return {
+    id: ID,
+    object: 'response',
+    created_at: CREATED,
+    completed_at: open ? null : CREATED + 1,
+    status,
+    background: false,
+    error: null,
+    incomplete_details:
+      status === 'incomplete' ? { reason: endOf(said) === 'content_filter' ? 'content_filter' : 'max_output_tokens' } : null,
+    instructions: null,
+    max_output_tokens: null,
+    max_tool_calls: null,
+    model: said.model ?? MODEL,
+    output: [...output],
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    prompt_cache_key: null,
+    reasoning: { effort: null, summary: null },
+    safety_identifier: null,
+    service_tier: open ? 'auto' : 'default',
+    store: false,
+    temperature: 1,
+    text: { format: { type: 'text' }, verbosity: 'medium' },
+    tool_choice: 'auto',
+    tools: [],
+    top_logprobs: 0,
+    top_p: 1,
+    truncation: 'disabled',
+    usage: open
+      ? null
+      : {
+          input_tokens: input,
+          input_tokens_details: { cached_tokens: cached },
+          output_tokens: out,
+          output_tokens_details: { reasoning_tokens: reasoning },
+          total_tokens: input + out,
+        },
+    user: null,
+    metadata: {},
+  }
+}
+
+function finalStatus(said: Said): 'completed' | 'incomplete' {
+  const end = endOf(said)
+  return end === 'length' || end === 'content_filter' ? 'incomplete' : 'completed'
+}
+
+function items(said: Said): Item[] {
+  const output: Item[] = []
+  if (said.reasoning)
+    output.push({
+      id: 'rs_1',
+      type: 'reasoning',
+      summary: said.reasoning.length ? [{ type: 'summary_text', text: said.reasoning.join('') }] : [],
+    })
+  const content: Json[] = []
+  if (said.text) content.push({ type: 'output_text', text: said.text.join(''), annotations: [], logprobs: [] })
+  if (said.refusal) content.push({ type: 'refusal', refusal: said.refusal.join('') })
+  if (content.length) output.push({ id: 'msg_1', type: 'message', status: finalStatus(said), role: 'assistant', content })
+  for (const [index, call] of (said.calls ?? []).entries())
+    output.push({
+      id: `fc_${index + 1}`,
+      type: 'function_call',
+      status: 'completed',
+      call_id: call.id,
+      name: call.name,
+      arguments: call.args.join(''),
+    })
+  return output
+}
+
+export function responsesReply(said: Said): JsonObject {
+  return envelope(said, finalStatus(said), items(said))
+}
+
+/** Writes the frames of one stream with their running number. */
+class Frames {
+  readonly frames: string[] = []
+
+  add(type: string, fields: JsonObject): void {
+    const data = { type, sequence_number: this.frames.length, ...fields }
+    this.frames.push(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
+  }
+
+  reasoning(item: Item, index: number, pieces: readonly string[]): void {
+    const place = { item_id: item.id, output_index: index, summary_index: 0 }
+    const text = pieces.join('')
+    this.add('response.output_item.added', { output_index: index, item: { ...item, summary: [] } })
+    this.add('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } })
+    for (const delta of pieces) this.add('response.reasoning_summary_text.delta', { ...place, delta })
+    this.add('response.reasoning_summary_text.done', { ...place, text })
+    this.add('response.reasoning_summary_part.done', { ...place, part: { type: 'summary_text', text } })
+    this.add('response.output_item.done', { output_index: index, item })
+  }
+
+  message(item: Item, index: number, said: Said): void {
+    this.add('response.output_item.added', { output_index: index, item: { ...item, status: 'in_progress', content: [] } })
+    let part = 0
+    if (said.text) {
+      const place = { item_id: item.id, output_index: index, content_index: part++ }
+      const whole = { type: 'output_text', text: said.text.join(''), annotations: [], logprobs: [] }
+      this.add('response.content_part.added', { ...place, part: { ...whole, text: '' } })
+      for (const delta of said.text) this.add('response.output_text.delta', { ...place, delta, logprobs: [] })
+      this.add('response.output_text.done', { ...place, text: whole.text, logprobs: [] })
+      this.add('response.content_part.done', { ...place, part: whole })
+    }
+    if (said.refusal) {
+      const place = { item_id: item.id, output_index: index, content_index: part }
+      const refusal = said.refusal.join('')
+      this.add('response.content_part.added', { ...place, part: { type: 'refusal', refusal: '' } })
+      for (const delta of said.refusal) this.add('response.refusal.delta', { ...place, delta })
+      this.add('response.refusal.done', { ...place, refusal })
+      this.add('response.content_part.done', { ...place, part: { type: 'refusal', refusal } })
+    }
+    this.add('response.output_item.done', { output_index: index, item })
+  }
+
+  call(item: Item, index: number, pieces: readonly string[]): void {
+    const place = { item_id: item.id, output_index: index }
+    this.add('response.output_item.added', { output_index: index, item: { ...item, status: 'in_progress', arguments: '' } })
+    for (const delta of pieces) this.add('response.function_call_arguments.delta', { ...place, delta })
+    this.add('response.function_call_arguments.done', { ...place, name: item.name, arguments: pieces.join('') })
+    this.add('response.output_item.done', { output_index: index, item })
+  }
+}
+
+export function responsesFrames(said: Said): string[] {
+  const out = new Frames()
+  out.add('response.created', { response: envelope(said, 'in_progress', []) })
+  out.add('response.in_progress', { response: envelope(said, 'in_progress', []) })
+  const output = items(said)
+  let calls = 0
+  for (const [index, item] of output.entries()) {
+    if (item.type === 'reasoning') out.reasoning(item, index, said.reasoning ?? [])
+    else if (item.type === 'message') out.message(item, index, said)
+    else out.call(item, index, said.calls?.[calls++]?.args ?? [])
+  }
+  out.add(`response.${finalStatus(said)}`, { response: responsesReply(said) })
+  return out.frames
+}
