@@ -17,6 +17,9 @@ import type { Target } from './targets.ts'
 /** Microseconds between samples. */
 const INTERVAL = 200
 
+/** Seconds of load before the part that is shown. */
+const WARM_UP = 3
+
 interface Profile {
   nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[]
   samples: number[]
@@ -24,8 +27,8 @@ interface Profile {
   timeDeltas: number[]
 }
 
-/** Self microseconds by function, most first. */
-function selfTimes(profile: Profile): [string, number][] {
+/** Self microseconds by function over the last part of the profile, most first: start-up and warm-up do not count. */
+function selfTimes(profile: Profile, seconds: number): [string, number][] {
   const names = new Map(
     profile.nodes.map(({ id, callFrame }) => {
       const file = callFrame.url.replace(/^.*\/(node_modules|src|bench|plugins|bin)\//, '$1/')
@@ -33,9 +36,11 @@ function selfTimes(profile: Profile): [string, number][] {
     }),
   )
   const times = new Map<string, number>()
-  for (const [at, sample] of profile.samples.entries()) {
-    const name = names.get(sample) ?? '(unknown)'
+  let left = seconds * 1e6
+  for (let at = profile.samples.length - 1; at >= 0 && left > 0; at--) {
+    const name = names.get(profile.samples[at]) ?? '(unknown)'
     times.set(name, (times.get(name) ?? 0) + profile.timeDeltas[at])
+    left -= profile.timeDeltas[at]
   }
   times.delete('(idle) ')
   return [...times].sort((a, b) => b[1] - a[1])
@@ -81,11 +86,13 @@ async function main(): Promise<void> {
   const load = await startScript('load.ts')
   const target = await startProfiled(values.target, mock.port, folder)
   const pid = target.pid ?? 0
+  const job = jobFor(target, request, Number(values.connections), Number(values.seconds))
+  await runLoad(load.child, { ...job, seconds: WARM_UP })
   const before = cpuSeconds(pid)
-  const done = await runLoad(load.child, jobFor(target, request, Number(values.connections), Number(values.seconds)))
+  const done = await runLoad(load.child, job)
   const cpu = cpuSeconds(pid) - before
   await target.stop()
-  const times = selfTimes(readProfile(folder))
+  const times = selfTimes(readProfile(folder), done.seconds)
   const total = times.reduce((sum, [, micros]) => sum + micros, 0)
   console.log(
     `${values.target}, ${values.scenario}: ${done.completed} requests, ${((cpu / done.completed) * 1e6).toFixed(0)} µs CPU each (profiled)`,

@@ -1,4 +1,5 @@
 /** What runs: the parts that outlive a reload, and the serving that each configuration composes anew. */
+import { SpendWindows } from './api/index.ts'
 import { buildCatalog, type Catalog } from './catalog/catalog.ts'
 import { discoverListings } from './catalog/discover.ts'
 import { resolveKeys } from './config/keys.ts'
@@ -49,6 +50,7 @@ export class Runtime {
   private readonly source: RuntimeSource
   private readonly parts: ChainParts
   private readonly passage: Passage
+  private readonly windows = new SpendWindows()
   private readonly ids: GenerationIds
   private keys: readonly ApiKey[]
   private listings = new Map<string, JsonObject>()
@@ -60,7 +62,8 @@ export class Runtime {
     const { keys, generated } = resolveKeys(config)
     this.keys = keys
     this.generated = generated
-    this.parts = partsOf(source, this.metrics)
+    this.windows.seed(store.journal.export())
+    this.parts = partsOf(source, this.metrics, this.windows)
     this.passage = new Passage(clock)
     this.ids = new GenerationIds(store.journal.lastSeq())
     this.catalog = buildCatalog(config, this.listings)
@@ -113,13 +116,13 @@ export class Runtime {
     return {
       brand: config.brand.word,
       front: composeChain(chainSettings(config, catalog, keys), parts),
-      operations: operations({ keys, catalog, store, credit: parts.credit, clock }),
+      operations: operations({ keys, catalog, store, credit: parts.credit, health: parts.health, windows: this.windows, clock }),
       passages: new PassageDesk({ keys, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
     }
   }
 }
 
-function partsOf({ clock, store, log, forcedLane }: RuntimeSource, metrics: Metrics): ChainParts {
+function partsOf({ clock, store, log, forcedLane }: RuntimeSource, metrics: Metrics, windows: SpendWindows): ChainParts {
   return {
     clock,
     journal: store.journal,
@@ -135,6 +138,7 @@ function partsOf({ clock, store, log, forcedLane }: RuntimeSource, metrics: Metr
     host: { clock, estimateTokens },
     witness: witnessWith(metrics, log),
     alarm: (provider, fault) => log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
+    spent: (key, nano) => windows.add(key, nano, clock.now()),
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     forcedLane,
   }

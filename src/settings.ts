@@ -39,9 +39,9 @@ function pluginSettings(config: Config): PluginSetting[] {
 }
 
 function guardrailSettings(config: Config): GuardrailSetting[] {
-  return config.guardrails.map(({ name, keys, contentFilters }) => ({
+  return config.guardrails.map(({ name, keys, contentFilters }, i) => ({
     name,
     keys: keys ? new Set(keys) : undefined,
-    scanner: compilePatterns(contentFilters),
+    scanner: compilePatterns(contentFilters, `guardrails[${i}].content_filters`),
   }))
 }

@@ -1,7 +1,6 @@
 /** Engine `middle-out`: what is in the middle goes first, the start and the end stay. */
-import type { Item, Part } from '../../src/plugin-api/index.ts'
+import { type Estimate, type Item, itemTokens, type Part } from '../../src/plugin-api/index.ts'
 import { type Group, groupItems } from './groups.ts'
-import { type Estimate, itemTokens } from './need.ts'
 
 /** A shortened text keeps at least this many tokens, else leaving it out is better. */
 const WORTH_KEEPING = 64

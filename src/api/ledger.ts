@@ -1,7 +1,7 @@
 /** The ledger for its operator, over the admin port: the running process owns its file, so the command line asks it. */
 import { exportRow } from '../ledger/export.ts'
-import { type Verdict, verify } from '../ledger/verify.ts'
 import type { Journal } from '../ledger/types.ts'
+import { type Verdict, verify } from '../ledger/verify.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
 export function* exportLines(journal: Journal): Generator<string> {

@@ -4,6 +4,7 @@ import { aliasEntry, modelEntry } from '../catalog/entry.ts'
 import type { Model } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { allowsModel } from '../routing/model-pattern.ts'
 import type { Health } from '../routing/order.ts'
 import { modelTest, outputTest, sortModels } from './model-filters.ts'
 import { integerOf } from './query.ts'
@@ -25,14 +26,14 @@ export function listModels(query: URLSearchParams, source: ModelSource): ApiRepl
   return page('/v1/models', query, selected(source.catalog.models, query, source))
 }
 
-/** GET /v1/models/user: what the key may use, by its model list and its own provider preferences. */
+/** GET /v1/models/user: the models that the key's own list allows. */
 export function listKeyModels(
   query: URLSearchParams,
   key: { readonly allowedModels: readonly string[] | undefined },
   source: ModelSource,
 ): ApiReply {
   const { models } = source.catalog
-  const allowed = key.allowedModels ? models.filter((model) => key.allowedModels?.includes(model.slug)) : models
+  const allowed = models.filter((model) => allowsModel(key.allowedModels, model.slug))
   return page('/v1/models/user', query, allowed)
 }
 

@@ -29,7 +29,8 @@ const VARIANTS: ReadonlySet<string> = new Set(['free', 'extended', 'thinking', '
 /** Callers choose the names behind a wildcard, so what is made for them is bounded. */
 const MOST_MADE = 1000
 const LONGEST_SLUG = 256
-const MOST_ALIASES = 16
+/** Aliases and suffixes of one slug; the loader refuses circles. */
+const MOST_STEPS = 32
 
 /**
  * @param listings replies of `GET /models` by provider slug, for providers with `discover: true`.
@@ -66,35 +67,26 @@ class BuiltCatalog implements Catalog {
   find(slug: string): Found | undefined {
     let bare = slug
     let variant: string | undefined
-    for (;;) {
-      const model = this.exact(bare)
+    for (let step = 0; step < MOST_STEPS; step++) {
+      const model = this.bySlug.get(bare)
       if (model) return variant === undefined ? { model } : { model, variant }
+      const target = this.aliases.get(bare)
       const colon = bare.lastIndexOf(':')
       const suffix = bare.slice(colon + 1)
-      if (colon < 0 || !VARIANTS.has(suffix)) break
-      variant = variant === undefined ? suffix : `${suffix}:${variant}`
-      bare = bare.slice(0, colon)
+      if (target !== undefined) bare = target
+      else if (colon > 0 && VARIANTS.has(suffix)) {
+        variant = variant === undefined ? suffix : `${suffix}:${variant}`
+        bare = bare.slice(0, colon)
+      } else break
     }
     const model = this.fromWildcard(bare)
     if (!model) return undefined
     return variant === undefined ? { model } : { model, variant }
   }
 
-  private exact(slug: string): Model | undefined {
-    let at = slug
-    for (let step = 0; step < MOST_ALIASES; step++) {
-      const model = this.bySlug.get(at)
-      if (model) return model
-      const target = this.aliases.get(at)
-      if (target === undefined) return step === 0 ? undefined : this.fromWildcard(at)
-      at = target
-    }
-    return undefined
-  }
-
   private fromWildcard(slug: string): Model | undefined {
     const slash = slug.indexOf('/')
-    const config = slash < 1 || slug.length > LONGEST_SLUG ? undefined : this.wildcards.get(slug.slice(0, slash))
+    const config = slash < 1 || slug.length > LONGEST_SLUG || slug.includes('*') ? undefined : this.wildcards.get(slug.slice(0, slash))
     if (!config || slash === slug.length - 1) return undefined
     let model = this.made.get(slug)
     if (!model) {

@@ -15,11 +15,10 @@ export function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex')
 }
 
-/** First and last few characters; less of a short secret. */
+/** First and last few characters; less of a short secret, which has at least 8. */
 export function maskOf(secret: string): string {
   const shown = Math.min(4, Math.floor(secret.length / 4))
-  const head = secret.startsWith('sk-') && secret.length >= 24 ? shown + 6 : shown
-  return `${secret.slice(0, head)}...${secret.slice(-shown)}`
+  return `${secret.slice(0, shown)}...${secret.slice(-shown)}`
 }
 
 /** A key that may do everything but manage. */

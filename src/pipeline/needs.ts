@@ -1,6 +1,6 @@
 /** What a request asks of an endpoint, read from the body as cheaply as it can be. */
-import { estimateFromBytes } from '../ledger/usage-estimate.ts'
-import { requestTexts } from '../guardrails/index.ts'
+import { estimatedNeed } from '../canon/need.ts'
+import { ownTexts } from '../guardrails/index.ts'
 import { estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
 import type { Item, Part } from '../canon/request.ts'
 import type { Exchange } from './exchange.ts'
@@ -23,19 +23,21 @@ export function mediaCount(exchange: Exchange): number {
   return count
 }
 
-/** Tokens of the input, erring high for prose: a request near a model's limit is kept away from it. */
-export function contextNeed(exchange: Exchange): number {
-  if (!exchange.mayHoldMedia && !exchange.edited) return estimateFromBytes(exchange.bodyBytes)
-  let tokens = TOOL_PROMPT_TOKENS
-  for (const text of requestTexts(exchange.request())) tokens += estimateTokens(text)
-  return tokens + mediaCount(exchange) * 1000
+/**
+ * Tokens that must fit into an endpoint's context: input and the caller's own output cap, erring high.
+ * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.
+ */
+export function contextNeed(exchange: Exchange, smallest: number): number {
+  const surely = exchange.bodyBytes + (callerCap(exchange) ?? 0)
+  if (!exchange.edited && !exchange.mayHoldMedia && surely <= smallest) return surely
+  return estimatedNeed(exchange.request(), estimateTokens).total
 }
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
 export function inputBound(exchange: Exchange): number {
   if (!exchange.mayHoldMedia) return exchange.bodyBytes + TOOL_PROMPT_TOKENS
   let bytes = TOOL_PROMPT_TOKENS
-  for (const text of requestTexts(exchange.request())) bytes += Buffer.byteLength(text)
+  for (const text of ownTexts(exchange.request())) bytes += Buffer.byteLength(text)
   return bytes + mediaCount(exchange) * MEDIA_TOKENS + JSON.stringify(exchange.body.tools ?? '').length
 }
 

@@ -76,6 +76,8 @@ export interface ChainParts {
   witness: Witness
   /** A provider refused our own key. */
   alarm: (provider: Provider, fault: Fault) => void
+  /** A key has been charged nano-dollars. */
+  spent: (key: string, nano: number) => void
   attempted: (provider: string, code: string) => void
   /** Lane that contract tests ask for, where the facts allow it. */
   forcedLane: Lane | undefined

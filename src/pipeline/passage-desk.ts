@@ -28,7 +28,7 @@ interface Booking {
 
 export class PassageDesk {
   private readonly settings: PassageSettings
-  private readonly parts: Pick<ChainParts, 'clock' | 'journal' | 'credit' | 'admission' | 'upstreams'>
+  private readonly parts: Pick<ChainParts, 'clock' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'spent'>
   private readonly passage: Passage
   private readonly ids: GenerationIds
 
@@ -99,6 +99,7 @@ export class PassageDesk {
     const { id, key, provider, price } = booking
     const cost = end.outcome === 'failed' ? 0 : price
     parts.credit.account(key.identity).settle(price, cost)
+    if (cost > 0) parts.spent(key.identity, cost)
     parts.journal.settle({
       seq: id.seq,
       status: end.outcome,

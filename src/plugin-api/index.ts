@@ -5,6 +5,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { Planned, Resolved } from './exchange.ts'
 
 export type * from '../canon/events.ts'
+export { type Estimate, estimatedNeed, fixedTokens, itemTokens } from '../canon/need.ts'
 export type * from '../canon/request.ts'
 export type { Clock } from '../core/clock.ts'
 export { badField, Fault } from '../core/faults.ts'

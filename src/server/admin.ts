@@ -2,14 +2,17 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { pipeline, Readable } from 'node:stream'
 import { asFault, Fault, faultBody } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 
 export interface AdminReply {
   status: number
-  /** Sent as JSON, unless `text` is there. */
+  /** Sent as JSON, unless one of the others is there. */
   body?: Json
   text?: { type: string; content: string }
+  /** Too long for one string; taken as fast as the reader reads. An error on the way cuts the connection. */
+  chunks?: { type: string; content: Iterable<string> | AsyncIterable<string> }
 }
 
 export type AdminRoute = (request: IncomingMessage, url: URL) => AdminReply | Promise<AdminReply>
@@ -88,6 +91,11 @@ async function answer(
 }
 
 function send(response: ServerResponse, reply: AdminReply): void {
+  if (reply.chunks) {
+    response.writeHead(reply.status, { 'content-type': reply.chunks.type, 'cache-control': 'no-store' })
+    pipeline(Readable.from(reply.chunks.content), response, () => {})
+    return
+  }
   const type = reply.text?.type ?? 'application/json'
   const content = reply.text?.content ?? JSON.stringify(reply.body ?? null)
   response.writeHead(reply.status, { 'content-type': type, 'content-length': Buffer.byteLength(content), 'cache-control': 'no-store' })

@@ -55,11 +55,15 @@ export class Drain {
   /** Tracks every reply and upgraded socket of a server. Call it after the server has its own handlers. */
   follow(server: Server): void {
     this.servers.add(server)
-    // First in line, so that `Connection: close` is set before a handler writes the head.
-    server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    const follow = (request: IncomingMessage, response: ServerResponse) => {
       const done = this.track({ last: () => announceLast(request, response), cut: () => request.socket.destroy() })
       response.once('close', done)
-    })
+    }
+    // First in line, so that `Connection: close` is set before a handler writes the head.
+    // Where nobody listens to an Expect event node answers it by itself, so it must stay unheard.
+    for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
+      if (server.listenerCount(event) > 0) server.prependListener(event, follow)
+    }
     server.prependListener('upgrade', (_request: IncomingMessage, socket: Duplex) => {
       socket.once('close', this.track({ cut: () => socket.destroy() }))
     })

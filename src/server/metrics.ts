@@ -18,7 +18,7 @@ export interface ExchangeFacts {
   costNano: number
   /** From admission to the first content event. */
   firstEventMs: number
-  /** What the gateway itself added before the upstream was called. */
+  /** What the gateway itself added: all but the waiting for providers. */
   addedMs: number
 }
 
@@ -233,7 +233,7 @@ export class Metrics {
     })
     new LatencyHistogram(this.registry, {
       name: 'headgate_added_latency_seconds',
-      help: 'Time that the gateway itself added before the upstream was called.',
+      help: 'Time that the gateway itself added to an exchange.',
       label: 'lane',
       tallies: () => this.addedByLane(),
     })

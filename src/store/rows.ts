@@ -8,6 +8,9 @@ const TICKS = 4096
 /** A refused row must not take its whole batch with it, so rows are checked before they are queued. */
 export function checkHold(row: HoldRow): void {
   if (!(safe(row.seq) && safe(row.hold) && safe(row.floor))) throw new RangeError('hold row: counts must be non-negative integers')
+  const { tag, key, model, endpoint } = row
+  if (!(typeof tag === 'string' && typeof key === 'string' && typeof model === 'string' && typeof endpoint === 'string'))
+    throw new TypeError('hold row: names must be text')
 }
 
 export function checkSettle(row: SettleRow): void {
@@ -20,6 +23,7 @@ export function checkSettle(row: SettleRow): void {
     safe(row.cacheWrite) &&
     safe(row.reasoning)
   if (!fine) throw new RangeError('settlement row: counts must be non-negative integers')
+  if (typeof row.facts !== 'string' || typeof row.status !== 'string') throw new TypeError('settlement row: status and facts must be text')
 }
 
 function safe(value: number): boolean {

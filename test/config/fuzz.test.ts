@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold variables of their own
 import fc from 'fast-check'
 import t from 'tap'
 import { Check } from 'typebox/value'
@@ -5,9 +6,10 @@ import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import { configSchema } from '../../src/config/schema/root.ts'
+import { property } from '../support/seed.ts'
 import { GOOD } from './broken-files.ts'
 
-const RUNS = process.env.HEADGATE_LONG ? 20_000 : 1000
+const RUNS = property(1000, 20_000)
 
 /** Pieces that mean something to YAML or to the schema. */
 const PIECES = [
@@ -72,43 +74,37 @@ function mutant(edits: readonly Edit[]): string {
   return edits.reduce((text, { at, cut, piece }) => text.slice(0, at) + piece + text.slice(at + cut), GOOD)
 }
 
-/** What is wrong with the outcome of a load; undefined if it is as it must be. */
-function complaint(text: string): string | undefined {
+/** What came of a text: loaded, refused as it should be, or what is wrong with the outcome. */
+function outcome(text: string): 'loaded' | 'refused' | Error {
   try {
     const config = loadConfig('f.yaml', { A: 'value' }, { text })
-    if (config.providers.length === 0 && config.skipped.length === 0) return 'a configuration without providers'
+    if (config.providers.length === 0 && config.skipped.length === 0) return new Error('a configuration without providers')
     // Variables stand for other types than the text that holds them.
-    if (!text.includes('${') && !Check(configSchema, parse(text))) return 'typebox refuses what was accepted'
-    return undefined
+    if (!text.includes('${') && !Check(configSchema, parse(text))) return new Error('typebox refuses what was accepted')
+    return 'loaded'
   } catch (error) {
-    if (!(error instanceof ConfigError)) return `not a ConfigError: ${String(error)}`
+    if (!(error instanceof ConfigError)) return new Error(`not a ConfigError: ${String(error)}`)
     const lines = text.split(/\r\n|\r|\n/).length
     const wild = error.problems.find(({ line, column, message }) => line < 1 || line > lines + 1 || column < 1 || message === '')
-    if (wild) return `a wild position: ${JSON.stringify(wild)}`
-    if (error.problems.length < 1 || error.problems.length > 20) return `${error.problems.length} problems`
+    if (wild) return new Error(`a wild position: ${JSON.stringify(wild)}`)
+    if (error.problems.length < 1 || error.problems.length > 20) return new Error(`${error.problems.length} problems`)
     // Every control character that reached a message would reach a terminal.
-    const bare = [...error.message].find((char) => char !== '\n' && char < ' ')
-    return bare === undefined ? undefined : `a control character in ${JSON.stringify(error.message)}`
+    const control = [...error.message].some((char) => char !== '\n' && char < ' ')
+    return control ? new Error(`a control character in ${JSON.stringify(error.message)}`) : 'refused'
   }
 }
 
 t.test('a mutant loads or tells where it is wrong', async (t) => {
-  let loaded = 0
-  let refused = 0
+  const counts = { loaded: 0, refused: 0 }
   fc.assert(
     fc.property(fc.array(edit, { minLength: 1, maxLength: 4 }), (edits) => {
       const text = mutant(edits)
-      const wrong = complaint(text)
-      if (wrong !== undefined) throw new Error(`${wrong}\n${text}`)
-      try {
-        loadConfig('f.yaml', { A: 'value' }, { text })
-        loaded++
-      } catch {
-        refused++
-      }
+      const result = outcome(text)
+      if (result instanceof Error) throw new Error(`${result.message}\n${text}`)
+      counts[result]++
     }),
-    { numRuns: RUNS },
+    RUNS,
   )
-  t.ok(loaded > RUNS / 100, `${loaded} mutants loaded`)
-  t.ok(refused > RUNS / 4, `${refused} mutants were refused`)
+  t.ok(counts.loaded > RUNS.numRuns / 100, `${counts.loaded} mutants loaded`)
+  t.ok(counts.refused > RUNS.numRuns / 4, `${counts.refused} mutants were refused`)
 })

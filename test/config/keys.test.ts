@@ -33,7 +33,7 @@ auth:
     {
       identity: 'app',
       hash: sha256('sk-app-0123456789abcdef'),
-      label: 'sk-app-012...cdef',
+      label: 'sk-a...cdef',
       name: 'app',
       management: false,
       disabled: false,
@@ -75,7 +75,7 @@ t.test('no keys named, and a provider with a key: a random one', async (t) => {
 })
 
 t.test('no keys named: HEADGATE_DEV_KEY is the key, whatever the providers have', async (t) => {
-  for (const env of [{ HEADGATE_DEV_KEY: 'sk-of-my-own' }, { HEADGATE_DEV_KEY: 'sk-of-my-own', REAL_KEY: 'upstream' }]) {
+  const environments: Record<string, string>[] = [{ HEADGATE_DEV_KEY: 'sk-of-my-own' }, { HEADGATE_DEV_KEY: 'sk-of-my-own', REAL_KEY: 'upstream' }]) {
     const own = config('', env, `${SIM}, ${REAL}`)
     t.equal(own.developmentKey, false)
     const { keys, generated } = resolveKeys(own)
@@ -113,7 +113,7 @@ t.test('masks show little', async (t) => {
   t.equal(maskOf('sk-router-v1-dev'), 'sk-r...-dev')
   t.equal(maskOf('12345678'), '12...78')
   t.equal(maskOf('abcdefghijklmnopqrstuvwxyz'), 'abcd...wxyz')
-  t.equal(maskOf('sk-router-v1-0123456789abcdef'), 'sk-router-...cdef')
+  t.equal(maskOf('sk-router-v1-0123456789abcdef'), 'sk-r...cdef')
 })
 
 t.test('variables', async (t) => {

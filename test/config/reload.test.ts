@@ -7,35 +7,16 @@ import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import { restartReasons } from '../../src/config/restart.ts'
 import { type ConfigWatch, type Reload, watchConfig } from '../../src/config/watch.ts'
-import { type Clock, systemClock } from '../../src/core/clock.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { FakeClock } from '../support/clock.ts'
 
 const text = (model: string, more = ''): string => `providers: { sim: { dialect: sim } }
 models: { sim/echo: { endpoints: [ { provider: sim, model: ${model} } ] } }
 ${more}`
 
-/** Time stands still until it is moved. */
-class StillClock implements Clock {
-  private time = 0
-  private due: { at: number; fn: () => void }[] = []
-  now = (): number => this.time
-  monotonic = (): number => this.time
-  random = (): number => 0
-  after(ms: number, fn: () => void): { cancel: () => void } {
-    const entry = { at: this.time + ms, fn }
-    this.due.push(entry)
-    return { cancel: () => void (this.due = this.due.filter((each) => each !== entry)) }
-  }
-  pass(ms: number): void {
-    this.time += ms
-    const ripe = this.due.filter((each) => each.at <= this.time)
-    this.due = this.due.filter((each) => each.at > this.time)
-    for (const each of ripe) each.fn()
-  }
-}
-
 interface Scene {
   file: string
-  clock: StillClock
+  clock: FakeClock
   signals: EventEmitter
   outcomes: Reload[]
   watch: ConfigWatch
@@ -50,7 +31,7 @@ function scene(t: Test, first = text('echo')): Scene {
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, first)
   const listeners = new Map<string, (name: string | null) => void>()
-  const clock = new StillClock()
+  const clock = new FakeClock()
   const signals = new EventEmitter()
   const outcomes: Reload[] = []
   const load = () => loadConfig(file, {})
@@ -85,24 +66,24 @@ t.test('changes are gathered for 100 ms', async (t) => {
   const { file, clock, changed, outcomes } = scene(t)
   writeFileSync(file, text('story'))
   changed('gateway.yaml')
-  clock.pass(60)
+  await clock.advance(60)
   changed('gateway.yaml')
-  clock.pass(99)
+  await clock.advance(99)
   t.equal(outcomes.length, 0)
-  clock.pass(1)
+  await clock.advance(1)
   t.same(outcomes.map(modelOf), ['story'])
 })
 
 t.test('an event without a change of content, or of another file, reloads nothing', async (t) => {
   const { file, clock, changed, outcomes } = scene(t)
   changed('gateway.yaml')
-  clock.pass(100)
+  await clock.advance(100)
   writeFileSync(file, text('story'))
   changed('other.yaml')
-  clock.pass(100)
+  await clock.advance(100)
   t.equal(outcomes.length, 0)
   changed('..data')
-  clock.pass(100)
+  await clock.advance(100)
   t.same(outcomes.map(modelOf), ['story'], 'a mounted volume that swaps its link')
 })
 
@@ -112,7 +93,7 @@ t.test('an editor that renames a new file into place', async (t) => {
     writeFileSync(`${file}.tmp`, text(model))
     renameSync(`${file}.tmp`, file)
     changed('gateway.yaml')
-    clock.pass(100)
+    await clock.advance(100)
   }
   t.same(outcomes.map(modelOf), ['story', 'think'])
 })
@@ -122,10 +103,10 @@ t.test('a half-written file keeps the old one, and the rest of it arrives', asyn
   const whole = text('story')
   writeFileSync(file, whole.slice(0, whole.indexOf('endpoints') + 3))
   changed('gateway.yaml')
-  clock.pass(100)
+  await clock.advance(100)
   writeFileSync(file, whole)
   changed('gateway.yaml')
-  clock.pass(100)
+  await clock.advance(100)
   t.same(outcomes.map(modelOf), ['failed', 'story'])
   const [failed] = outcomes
   t.ok(failed.kind === 'failed' && failed.error instanceof ConfigError)
@@ -135,10 +116,10 @@ t.test('a file that is gone for a moment', async (t) => {
   const { file, clock, changed, outcomes } = scene(t)
   rmSync(file)
   changed('gateway.yaml')
-  clock.pass(100)
+  await clock.advance(100)
   writeFileSync(file, text('echo'))
   changed('gateway.yaml')
-  clock.pass(100)
+  await clock.advance(100)
   t.same(outcomes.map(modelOf), ['failed', 'echo'])
 })
 
@@ -160,7 +141,7 @@ t.test('catalogue files that a reload adds are watched', async (t) => {
   signals.emit('SIGHUP')
   writeFileSync(catalog, 'models: { sim/b: { endpoints: [ { provider: sim, model: echo } ] } }\n')
   changed('more.yaml')
-  clock.pass(100)
+  await clock.advance(100)
   const last = outcomes.at(-1)
   t.equal(outcomes.length, 2)
   t.ok(last?.kind === 'applied' && 'sim/b' in last.config.models)
@@ -171,7 +152,7 @@ t.test('closing ends everything', async (t) => {
   writeFileSync(file, text('story'))
   changed('gateway.yaml')
   watch.close()
-  clock.pass(1000)
+  await clock.advance(1000)
   signals.emit('SIGHUP')
   t.equal(outcomes.length, 0)
   t.equal(signals.listenerCount('SIGHUP'), 0)

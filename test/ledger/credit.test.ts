@@ -176,7 +176,7 @@ t.test('random lives of an account match the model', async (t) => {
       fc.nat(5000).map((limit) => new Limit(limit)),
       fc.constant(new Crash()),
     ],
-    { maxCommands: 60 },
+    { maxCommands: 60, size: 'max' },
   )
   fc.assert(
     fc.property(commands, fc.option(fc.nat(5000)), (sequence, limit) => {

@@ -5,6 +5,7 @@ import { Fault } from '../../src/core/faults.ts'
 import type { FilterName, RouteNeeds } from '../../src/routing/filters.ts'
 import { filterEndpoints } from '../../src/routing/filters.ts'
 import { mergePreferences, NO_PREFERENCES } from '../../src/routing/merge.ts'
+import { allowsModel, namesModel } from '../../src/routing/model-pattern.ts'
 import { noEndpointFault } from '../../src/routing/no-endpoint.ts'
 import type { EndpointFacts } from './catalogue.ts'
 import { model, provider, slugs, usdPerMillion } from './catalogue.ts'
@@ -186,6 +187,30 @@ t.test('both sides of a list that left nothing are named; context alone is a 400
   const tooLong = noEndpointFault(['a/m'], long.removed)
   t.match(tooLong, { status: 400, type: 'context_length_exceeded' })
   t.match(tooLong.message, '10 tokens')
+  t.end()
+})
+
+t.test('model patterns', (t) => {
+  const named = (entry: string) => ['openai/gpt', 'openai/gpt-mini', 'acme/gpt', 'openai'].filter((slug) => namesModel(entry, slug))
+  t.same(named('openai/gpt'), ['openai/gpt'])
+  t.same(named('openai/*'), ['openai/gpt', 'openai/gpt-mini'])
+  t.same(named('*/gpt'), ['openai/gpt', 'acme/gpt'])
+  t.same(named('*n*/*-*'), ['openai/gpt-mini'])
+  t.same(named('*'), ['openai/gpt', 'openai/gpt-mini', 'acme/gpt', 'openai'])
+  t.equal(namesModel('ab*ba', 'aba'), false, 'head and tail do not share a character')
+  t.equal(allowsModel(undefined, 'a/b'), true)
+  t.equal(allowsModel([], 'a/b'), false)
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('a', 'b', '*'), { maxLength: 6 }),
+      fc.array(fc.constantFrom('a', 'b'), { maxLength: 8 }),
+      (entry, slug) => {
+        const pattern = new RegExp(`^${entry.join('').replaceAll('*', '.*')}$`)
+        return namesModel(entry.join(''), slug.join('')) === pattern.test(slug.join(''))
+      },
+    ),
+    { numRuns: 2000 },
+  )
   t.end()
 })
 

@@ -157,6 +157,15 @@ t.test('service tiers: priority ones first by throughput, flex by price', (t) =>
     { provider: provider('fast'), tier: 'priority', price: usdPerMillion('9') },
   ]).endpoints
   t.same(order(list, { serviceTier: 'priority' }, { throughput: { slow: 1, fast: 2 } }), ['fast', 'slow', 'a'])
+  const acme = provider('acme')
+  const tiered = model('a/t', [
+    { provider: acme, tier: 'flex' },
+    { provider: acme, price: usdPerMillion('2') },
+  ]).endpoints
+  const tiers = (wanted: string[]) =>
+    orderEndpoints(tiered, { order: wanted, allow_fallbacks: false }, () => 0, health()).map((endpoint) => endpoint.tier ?? 'base')
+  t.same(tiers(['acme']), ['flex', 'base'], 'a base slug names a tier that was let in')
+  t.same(tiers(['acme', 'acme/flex']), ['base', 'flex'], 'unless the list has it by its tag')
   t.same(
     order(endpoints({ a: '2', b: '1' }), { serviceTier: 'flex' }, {}, () => 0.99),
     ['b', 'a'],

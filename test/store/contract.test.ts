@@ -149,6 +149,9 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
       t.throws(() => journal.settle(settleRow(1, bad)), RangeError)
       t.throws(() => journal.settle(settleRow(1, 1, { cached: bad })), RangeError)
     }
+    const missing: { facts: string } = JSON.parse('{}')
+    t.throws(() => journal.settle({ ...settleRow(1, 1), facts: missing.facts }), TypeError)
+    t.throws(() => journal.hold({ ...holdRow(1), model: missing.facts }), TypeError)
     await journal.committed()
     t.same([...journal.export()], [])
   })

@@ -27,7 +27,7 @@ export interface RigOptions extends GatewayOptions {
 
 /** Starts them all; they stop when `root` ends. */
 export async function startRigs(root: Test, client: string, options: RigOptions = {}): Promise<Rig[]> {
-  const { yaml = '', more, ...rest } = options
+  const { yaml = '', more = { model: 'input: [ text, image ]' }, ...rest } = options
   const rigs: Rig[] = []
   for (const dialect of DIALECTS)
     for (const lane of lanesOf(client, dialect)) {

@@ -27,7 +27,6 @@ const NAMED: ReadonlySet<string> = new Set([
   'user',
   'safety_identifier',
   'prompt_cache_key',
-  'store',
   'n',
 ])
 
@@ -173,7 +172,9 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   if (typeof body.user === 'string') request.user = body.user
   if (typeof body.safety_identifier === 'string') request.safetyIdentifier = body.safety_identifier
   if (typeof body.prompt_cache_key === 'string') request.cacheKey = body.prompt_cache_key
-  if (isObject(body.stream_options)) rest = { ...rest, stream_options: body.stream_options }
+  // Usage is reported always; only what else stands there is a wish of the caller's.
+  const wishes = isObject(body.stream_options) ? Object.keys(body.stream_options) : []
+  if (wishes.some((key) => key !== 'include_usage')) rest = { ...rest, stream_options: body.stream_options }
   if (rest) request.extras = { dialect: WIRE, fields: rest }
   return request
 }

@@ -5,6 +5,7 @@ import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { chunkHead, closingChunks } from './chunk.ts'
 import { hidesReasoning } from './decode-request.ts'
+import { quote } from './quote.ts'
 import { audioOf, imageOf, noteDetail, sealedDetail, serverDetail } from './reply-parts.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
@@ -119,12 +120,12 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (block === undefined || text === '' || block.hidden) return ''
     if (block.kind === 'reasoning' || block.kind === 'summary') return this.thought(block, text)
     if (block.before === '') return ''
-    return this.chunk(block.before + JSON.stringify(text) + block.after, logprobs && `,"logprobs":${JSON.stringify(logprobs.data)}`)
+    return this.chunk(block.before + quote(text) + block.after, logprobs && `,"logprobs":${JSON.stringify(logprobs.data)}`)
   }
 
   private thought(block: OpenBlock, text: string): string {
     if (block.index === -1) this.detail(block)
-    const quoted = JSON.stringify(text)
+    const quoted = quote(text)
     return this.chunk(`"reasoning":${quoted},"reasoning_details":[${block.before}${quoted}${block.after}]`)
   }
 

@@ -5,6 +5,8 @@ import type { ReplyContext } from '../types.ts'
 import { Skeleton } from './pass-skeleton.ts'
 
 const TOOL_CALLS = '"tool_calls"'
+/** Only the first fragment of a call tells a name. */
+const NAME = '"name":'
 const ERROR = '"error":'
 const USAGE = '"usage":'
 const LF = 10
@@ -78,11 +80,19 @@ export class Envelope {
     return out
   }
 
+  /** One frame that has been read already: it need not be looked through again. */
+  rewriteRead(frame: string): string | undefined {
+    const { prefix, ours, style } = this
+    if (!frame.startsWith(prefix) || frame.indexOf('\n') !== frame.length - 2 || frame.includes(style.usage)) return undefined
+    this.content = Math.max(1, frame.length - this.bones)
+    return ours + frame.slice(prefix.length).replace(style.noUsage, '')
+  }
+
   /** As `rewrite`, by looking for what must not be in a content chunk. */
   private scan(batch: string, calls: boolean): string | undefined {
     const { prefix, ours, style } = this
     if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR)) return undefined
-    if (!calls && batch.includes(TOOL_CALLS)) return undefined
+    if (batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) return undefined
     let text = batch
     if (batch.includes(USAGE)) {
       if (batch.includes(style.usage)) return undefined

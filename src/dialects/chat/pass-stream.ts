@@ -206,12 +206,12 @@ export class ChatPassStream implements PassStream {
 
   /** The frame's own bytes behind our envelope, if it can be learned; else written anew. */
   private patched(chunk: JsonObject, delta: JsonObject, frame: string): string {
-    const known = this.envelope?.rewrite(frame, true)
+    const known = this.envelope?.rewriteRead(frame)
     if (known !== undefined) return known
     if (this.lessons >= MAX_LESSONS) return this.written(chunk)
     const words = typeof delta.content === 'string' ? binary(JSON.stringify(delta.content)).length - 2 : 0
     this.envelope = Envelope.learn(frame, words, this.ctx)
-    const out = this.envelope?.rewrite(frame, true)
+    const out = this.envelope?.rewriteRead(frame)
     if (out !== undefined) return out
     this.lessons++
     this.envelope = undefined

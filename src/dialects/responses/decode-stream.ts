@@ -141,10 +141,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private textDelta(message: JsonObject, out: StreamEvent[]): void {
-    this.delta('text', message, out)
     const content = objectsOf(message.logprobs)
     if (content.length > 0)
       out.push({ type: 'block-note', block: this.open('text', message, out).number, note: 'logprobs', data: { content } })
+    this.delta('text', message, out)
   }
 
   private done(kind: BlockKind, message: JsonObject, out: StreamEvent[]): void {

@@ -33,12 +33,12 @@ const BY_STATUS: Readonly<Record<number, FaultCode>> = {
 /** Statuses that settle the matter whatever the code says. */
 const FIRM = new Set([401, 402, 403, 404, 413])
 
-function codeOf(status: number, code: string): FaultCode {
+function codeOf(status: number, code: string, inBand: boolean): FaultCode {
   const byStatus = BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'upstream_rejected' : 'upstream_error')
   if (FIRM.has(status)) return byStatus
   for (const [pattern, fault] of BY_CODE) {
     // A server error that calls itself invalid is still a server error: another endpoint may do better.
-    if (pattern.test(code)) return status >= 500 && fault === 'upstream_rejected' ? byStatus : fault
+    if (pattern.test(code)) return status >= 500 && !inBand && fault === 'upstream_rejected' ? byStatus : fault
   }
   return byStatus
 }
@@ -61,7 +61,7 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
     typeof error.code === 'number' ? error.code : Number(typeof error.code === 'string' && /^[45]\d\d$/.test(error.code) ? error.code : 0)
   const real = status >= 400 ? status : inner >= 400 && inner < 600 ? inner : 500
   const word = plainWord(error.code) ?? (plainWord(error.type) === 'error' ? undefined : plainWord(error.type))
-  const code = codeOf(real, `${word ?? ''}`.toLowerCase())
+  const code = codeOf(real, (word ?? '').toLowerCase(), status < 400)
   const metadata: JsonObject = {}
   if (word !== undefined) metadata.provider_code = word
   else if (status >= 400) metadata.provider_code = status

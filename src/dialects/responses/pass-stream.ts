@@ -9,19 +9,27 @@ import { factsOf, restOf } from './pass-facts.ts'
 import { digitsEnd, type FrameView, sequenceAt, spells, viewFrame } from './pass-frame.ts'
 import { OpenItems } from './pass-repair.ts'
 import { closingJson, endingOf } from './result-object.ts'
-
-/** Events that open something and say nothing yet: with an empty answer another endpoint may still be tried. */
-const OPENERS = new Set(['response.output_item.added', 'response.content_part.added', 'response.reasoning_summary_part.added'])
+import { objectsOf } from './wire.ts'
 
 const QUIET_ITEMS: ReadonlySet<Json | undefined> = new Set(['message', 'reasoning'])
 
-/** True for an event that shows the caller something: the commit point. */
+/** True where a finished message or reasoning item holds anything at all. */
+function itemSays(item: JsonObject): boolean {
+  if (!QUIET_ITEMS.has(item.type) || (item.encrypted_content ?? item.signature ?? null) !== null) return true
+  return [...objectsOf(item.content), ...objectsOf(item.summary)].some((part) => (part.text ?? part.refusal) !== '')
+}
+
+/**
+ * True for an event that shows the caller something: the commit point.
+ * What merely opens or closes says nothing: with an empty answer another endpoint may still be tried.
+ */
 function showsContent(type: string, message: JsonObject): boolean {
+  const { item, part } = message
   if (type.endsWith('.delta')) return message.delta !== ''
-  if (type === 'response.output_item.added') return !isObject(message.item) || !QUIET_ITEMS.has(message.item.type)
-  if (type === 'response.output_text.done' || type === 'response.refusal.done') return (message.text ?? message.refusal) !== ''
-  if (type === 'response.content_part.done') return isObject(message.part) && (message.part.text ?? message.part.refusal) !== ''
-  return !OPENERS.has(type)
+  if (type === 'response.output_item.added') return !isObject(item) || !QUIET_ITEMS.has(item.type)
+  if (type === 'response.output_item.done') return !isObject(item) || itemSays(item)
+  if (isObject(part)) return !type.endsWith('.added') && (part.text ?? part.refusal) !== ''
+  return (message.text ?? message.refusal) !== ''
 }
 
 /** False for a frame that the upstream's end cut in two; a whole one may merely lack its blank line. */
@@ -77,11 +85,11 @@ export class ResponsesPassStream implements PassStream {
     const { ctx, terminal } = this
     let out = ''
     // An answer without content: what opened and closed it belongs to the reply all the same.
-    if (!this.committed && this.held !== '' && !final.fault) out = utf8(this.commit())
+    if (!this.committed && this.held !== '' && !final.fault) out = utf8(this.head() + this.relay(this.held))
     else if (!ctx.opened) out = utf8(this.head())
     const intact = terminal !== undefined && !final.fault && Array.isArray(terminal.output)
     const ending = endingOf(final, this.committed)
-    if (!intact && this.committed) out += this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete')
+    if (!intact) out += this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete')
     const output = intact ? JSON.stringify(terminal.output) : this.items.json()
     const rest = terminal === undefined ? undefined : restOf(terminal)
     return out + closeStream(ctx, closingJson(ctx, final, ending, { output, rest, tier: terminal?.service_tier }), ending.status)
@@ -127,7 +135,7 @@ export class ResponsesPassStream implements PassStream {
 
   /** @returns content frames with our sequence numbers; the same string where nothing had to change. */
   private relay(frames: string): string {
-    const { ctx, view } = this
+    const { ctx, view, over } = this
     let out = ''
     let from = 0
     for (let at = 0; at < frames.length; at = view.end) {
@@ -138,8 +146,8 @@ export class ResponsesPassStream implements PassStream {
         const { end } = view
         out += frames.slice(from, at) + this.rewrite(frame)
         view.end = end
-        from = end
-        if (this.over) break
+        from = this.over && !over ? frames.length : end
+        if (from === frames.length) break
         continue
       }
       if (!spells(frames, digits, ctx.sequence)) {
@@ -150,7 +158,7 @@ export class ResponsesPassStream implements PassStream {
       this.relayed += view.end - at
       this.watch(frames, at)
     }
-    const all = from === 0 && out === '' ? frames : out + (this.over ? '' : frames.slice(from))
+    const all = from === 0 && out === '' ? frames : out + frames.slice(from)
     this.items.keep(all)
     return all
   }

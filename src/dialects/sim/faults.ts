@@ -26,7 +26,6 @@ const CODES: Readonly<Record<number, FaultCode>> = {
   413: 'upstream_too_large',
   422: 'upstream_rejected',
   429: 'upstream_limited',
-  503: 'upstream_overloaded',
   504: 'upstream_silent',
   524: 'upstream_silent',
   529: 'upstream_overloaded',

@@ -51,6 +51,7 @@ async function settle(exchange: Exchange, settlement: Settlement, parts: ChainPa
     estimated: settlement.estimated,
     facts: generationFacts(exchange, settlement),
   })
+  if (settlement.cost > 0) parts.spent(exchange.key.identity, settlement.cost)
   await parts.journal.committed()
 }
 

@@ -37,9 +37,10 @@ export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
 /** @throws Fault 400 `context_length` where the input fits no endpoint. */
 function fitting(exchange: Exchange): readonly Endpoint[] {
   const { endpoints } = exchange
-  const contextTokens = contextNeed(exchange)
-  const tooSmall = (endpoint: Endpoint) => (endpoint.context ?? endpoint.model.context ?? Number.POSITIVE_INFINITY) < contextTokens
-  if (!endpoints.some(tooSmall)) return endpoints
+  let smallest = Number.POSITIVE_INFINITY
+  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
+  const contextTokens = contextNeed(exchange, smallest)
+  if (contextTokens <= smallest) return endpoints
   const { kept, removed } = filterEndpoints(endpoints, { provider: NO_PREFERENCES, contextTokens, tiers: ALL_TIERS })
   if (kept.length > 0) return kept
   const fault = noEndpointFault([exchange.requested], removed)
@@ -48,6 +49,8 @@ function fitting(exchange: Exchange): readonly Endpoint[] {
     availability: fault.availability,
   })
 }
+
+const contextOf = (endpoint: Endpoint): number => endpoint.context ?? endpoint.model.context ?? Number.POSITIVE_INFINITY
 
 const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
 
@@ -83,7 +86,7 @@ function hold(exchange: Exchange, parts: ChainParts): void {
   let floor = 0
   let largestCap = 0
   for (const endpoint of candidates) {
-    const output = outputCap(endpoint, cap)
+    const output = outputCap(exchange, endpoint, cap)
     const reserve = holdFor(endpoint.price, input, output)
     if (reserve.hold >= most) largestCap = output
     most = Math.max(most, reserve.hold)
@@ -97,10 +100,12 @@ function hold(exchange: Exchange, parts: ChainParts): void {
   exchange.outputCap = key.limit === null ? undefined : largestCap
 }
 
-/** The caller's own cap, else the model's default; never more than the endpoint writes. */
-export function outputCap(endpoint: Endpoint, callers: number | undefined): number {
+/** The caller's own cap, else the model's default as far as the context has room for it; never more than the endpoint writes. */
+function outputCap(exchange: Exchange, endpoint: Endpoint, callers: number | undefined): number {
   const most = endpoint.maxOutput ?? endpoint.model.maxOutput ?? Number.POSITIVE_INFINITY
-  return Math.min(callers ?? endpoint.model.defaultMaxOutput, most)
+  if (callers !== undefined) return Math.min(callers, most)
+  const room = contextOf(endpoint) - contextNeed(exchange, contextOf(endpoint) - endpoint.model.defaultMaxOutput)
+  return Math.max(1, Math.min(endpoint.model.defaultMaxOutput, most, room))
 }
 
 function noCredit(exchange: Exchange, needed: number, input: number): Fault {

@@ -62,7 +62,7 @@ for (const name of COMPLETE) {
     for (const end of ['\n', '\r', '\r\n'] as const) {
       const form = lineEnds(bytes, end)
       let same = 0
-      const step = end === '\n' ? 1 : 7
+      const step = end === '\n' ? 1 : 13
       let cuts = 0
       for (let at = 0; at <= form.length; at += step) {
         cuts++
@@ -226,7 +226,7 @@ t.test('log probabilities, annotations and seals', async (t) => {
   const delta = all.find((event) => event.type === 'response.output_text.delta')
   const done = all.find((event) => event.type === 'response.output_text.done')
   t.match(delta?.logprobs, [{ token: 'Hel', logprob: -0.25, bytes: [72, 101, 108] }])
-  t.equal((done?.logprobs as unknown[]).length, 2)
+  t.equal((done?.logprobs as unknown[] | undefined)?.length, 2)
   const annotation = events(encode(decode(fixture('web-search.sse')))).find(
     (event) => event.type === 'response.output_text.annotation.added',
   )
@@ -345,7 +345,7 @@ t.test('a broken stream ends with one response.failed and its partial output', a
 t.test('cut in the middle: whatever arrived is closed, wherever the cut is', async (t) => {
   for (const name of ['text', 'tools', 'reasoning-summary', 'refusal', 'custom-tool']) {
     const bytes = fixture(`${name}.sse`)
-    for (let at = 0; at < bytes.length - 3; at += 11) {
+    for (let at = 0; at < bytes.length - 3; at += 41) {
       const part = bytes.subarray(0, at)
       const passed = pass(part)
       t.match(passed.stream.fault, { code: at === 0 ? 'upstream_empty' : /upstream_(cut|empty)/ })

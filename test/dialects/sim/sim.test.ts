@@ -353,7 +353,7 @@ t.test('faults by configuration', async (t) => {
     [413, 'upstream_too_large'],
     [429, 'upstream_limited'],
     [500, 'upstream_error'],
-    [503, 'upstream_overloaded'],
+    [503, 'upstream_error'],
     [524, 'upstream_silent'],
     [529, 'upstream_overloaded'],
   ]

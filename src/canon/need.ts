@@ -1,5 +1,5 @@
 /** How many tokens a request needs, estimated on the high side. */
-import type { CanonicalRequest, Item, Part, Resolved } from '../../src/plugin-api/index.ts'
+import type { CanonicalRequest, Item, Part } from './request.ts'
 
 export type Estimate = (text: string) => number
 
@@ -55,15 +55,4 @@ function partTokens(part: Part, estimate: Estimate): number {
     case 'opaque':
       return estimate(JSON.stringify(part.of.data))
   }
-}
-
-/** The largest context among the endpoints, in tokens; undefined where one of them has no known limit. */
-export function largestContext(endpoints: Resolved['endpoints']): number | undefined {
-  let largest = 0
-  for (const endpoint of endpoints) {
-    const context = endpoint.context ?? endpoint.model.context
-    if (context === undefined) return undefined
-    if (context > largest) largest = context
-  }
-  return largest === 0 ? undefined : largest
 }

@@ -1,0 +1,372 @@
+import fc from 'fast-check'
+import t from 'tap'
+import type { StreamEvent } from '../../../src/canon/events.ts'
+import { fold } from '../../../src/canon/fold.ts'
+import { Fault } from '../../../src/core/faults.ts'
+import type { Json, JsonObject } from '../../../src/core/json.ts'
+import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
+import { quote } from '../../../src/dialects/chat/quote.ts'
+import { decodeUsage } from '../../../src/dialects/chat/usage.ts'
+import { chunksOf, context, decode, finalOf, pass, pieces, said, throughPass, throughTranslate } from './rig.ts'
+
+const EVENTS: StreamEvent[] = [
+  { type: 'start', model: 'up' },
+  { type: 'block-start', block: 0, kind: 'summary', item: 'rs_1' },
+  { type: 'block-delta', block: 0, text: 'Sum' },
+  { type: 'block-note', block: 0, note: 'format', data: { format: 'openai-responses-v1' } },
+  { type: 'block-delta', block: 0, text: 'mary' },
+  { type: 'block-note', block: 0, note: 'sealed', data: { data: 'c2VhbA', id: 'rs_1' } },
+  { type: 'block-end', block: 0 },
+  {
+    type: 'block-start',
+    block: 1,
+    kind: 'server',
+    of: {
+      dialect: 'gateway',
+      type: 'router:datetime',
+      data: {
+        status: 'completed',
+        call: { tool_call_id: 'c9', tool_name: 'router:datetime', arguments: '{}', result: '{"datetime":"x"}' },
+      },
+    },
+  },
+  { type: 'block-end', block: 1 },
+  { type: 'block-start', block: 2, kind: 'text' },
+  { type: 'block-delta', block: 2, text: 'It "is"\n' },
+  { type: 'block-note', block: 2, note: 'logprobs', data: { content: [{ token: 'It', logprob: -1, bytes: null, top_logprobs: [] }] } },
+  { type: 'block-delta', block: 2, text: '' },
+  {
+    type: 'block-note',
+    block: 2,
+    note: 'annotation',
+    data: { type: 'url_citation', url: 'https://x', title: 'X', start_index: 0, end_index: 2 },
+  },
+  { type: 'block-start', block: 3, kind: 'call', call: { id: 'call_1', name: 'f' } },
+  { type: 'block-start', block: 4, kind: 'call', call: { id: 'call_2', name: 'g' } },
+  { type: 'block-delta', block: 4, text: '{}' },
+  { type: 'block-delta', block: 3, text: '{"a":1}' },
+  { type: 'block-end', block: 2 },
+  { type: 'block-end', block: 3 },
+  { type: 'block-end', block: 4 },
+  { type: 'usage', usage: { input: 9, output: 8, cached: 3, cacheWrite: 2, reasoning: 5, audioInput: 0, audioOutput: 0, imageOutput: 0 } },
+  { type: 'end', reason: 'tool_calls', raw: 'completed' },
+]
+
+const encode = (body: JsonObject, more = {}): JsonObject[] => {
+  const encoder = chatClient.streamEncoder(context(body))
+  const out = encoder.push(EVENTS)
+  return chunksOf(Buffer.from(out + encoder.finish(finalOf(fold(EVENTS), more))))
+}
+const deltas = (chunks: JsonObject[]): Json[] =>
+  chunks.flatMap((chunk) => (chunk.choices as JsonObject[]).map(({ delta }) => delta as Json))
+
+t.test('events of any dialect become chunks', async (t) => {
+  const chunks = encode({})
+  t.same(deltas(chunks), [
+    { role: 'assistant', reasoning: 'Sum', reasoning_details: [{ type: 'reasoning.summary', summary: 'Sum', index: 0 }] },
+    {
+      reasoning: 'mary',
+      reasoning_details: [{ type: 'reasoning.summary', summary: 'mary', format: 'openai-responses-v1', index: 0 }],
+    },
+    { reasoning_details: [{ type: 'reasoning.encrypted', data: 'c2VhbA', id: 'rs_1', format: 'openai-responses-v1', index: 1 }] },
+    {
+      reasoning_details: [
+        {
+          type: 'reasoning.server_tool_call',
+          tool_name: 'router:datetime',
+          arguments: '{}',
+          result: '{"datetime":"x"}',
+          tool_call_id: 'c9',
+          index: 2,
+        },
+      ],
+    },
+    { content: 'It "is"\n' },
+    { annotations: [{ type: 'url_citation', url_citation: { url: 'https://x', title: 'X', start_index: 0, end_index: 2 } }] },
+    { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } }] },
+    { tool_calls: [{ index: 1, id: 'call_2', type: 'function', function: { name: 'g', arguments: '' } }] },
+    { tool_calls: [{ index: 1, function: { arguments: '{}' } }] },
+    { tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] },
+    { content: '' },
+  ])
+  t.match((chunks[4].choices as JsonObject[])[0].logprobs, { content: [{ token: 'It' }] }, 'log probabilities come with their text')
+  t.match((chunks[chunks.length - 2].choices as JsonObject[])[0], { finish_reason: 'tool_calls', native_finish_reason: 'completed' })
+})
+
+t.test('the whole reply of the same events', async (t) => {
+  const reply = JSON.parse(chatClient.encodeResult(fold(EVENTS), context(), finalOf(fold(EVENTS)))) as JsonObject
+  const [choice] = reply.choices as JsonObject[]
+  t.match(choice.message, { role: 'assistant', content: 'It "is"\n', reasoning: 'Summary', refusal: null })
+  const details = (choice.message as JsonObject).reasoning_details as JsonObject[]
+  t.same(
+    details.map(({ type, index }) => [type, index]),
+    [
+      ['reasoning.summary', 0],
+      ['reasoning.encrypted', 1],
+      ['reasoning.server_tool_call', 2],
+    ],
+  )
+  t.match(choice, { finish_reason: 'tool_calls', native_finish_reason: 'completed', logprobs: { content: [{ token: 'It' }] } })
+})
+
+t.test('reasoning that the caller asked not to see', async (t) => {
+  for (const body of [{ reasoning: { exclude: true } }, { include_reasoning: false }]) {
+    const chunks = encode(body)
+    const text = JSON.stringify(chunks)
+    t.notMatch(text, /"reasoning"|reasoning\.(text|summary|encrypted)/)
+    t.match(text, /reasoning.server_tool_call/, 'what tools did is no reasoning')
+    t.match(chunks.at(-1)?.usage, { completion_tokens_details: { reasoning_tokens: 5 } }, 'its tokens count')
+    t.notMatch(chatClient.encodeResult(fold(EVENTS), context(body), finalOf(fold(EVENTS))), /"reasoning"|c2VhbA/)
+    t.equal(pass().admits(body, { model: 'm', stream: true, quirks: {}, user: 'pass' }), false)
+  }
+  t.equal(pass().admits({ reasoning: { effort: 'low' } }, { model: 'm', stream: true, quirks: {}, user: 'pass' }), true)
+})
+
+t.test('the last chunk', async (t) => {
+  const serverTools = { requested: 2, executed: 1 }
+  const last = encode({}, { metadata: { attempt: 1 }, serviceTier: 'flex', serverTools }).at(-1)
+  t.same(last, {
+    id: 'gen-abc-tag',
+    object: 'chat.completion.chunk',
+    created: 1_763_999_999,
+    model: 'acme/möbius',
+    provider: 'Acme',
+    choices: [],
+    usage: {
+      prompt_tokens: 9,
+      completion_tokens: 8,
+      total_tokens: 17,
+      prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 2, audio_tokens: 0, video_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 5, audio_tokens: 0, image_tokens: 0 },
+      cost: 0.0000015,
+      cost_details: {
+        upstream_inference_cost: 0.0000015,
+        upstream_inference_prompt_cost: 5e-7,
+        upstream_inference_completions_cost: 0.000001,
+      },
+      is_byok: false,
+      server_tool_use_details: { tool_calls_requested: 2, tool_calls_executed: 1 },
+    },
+    service_tier: 'flex',
+    router_metadata: { attempt: 1 },
+  })
+})
+
+t.test('a fault after content', async (t) => {
+  const fault = new Fault('upstream_cut', { availability: { code: 'x' } })
+  const last = encode({}, { fault }).at(-1)
+  t.match(last, {
+    error: { code: 502, metadata: { error_type: 'provider_unavailable' }, availability: { code: 'x' } },
+    choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
+  })
+  const final = finalOf(fold(EVENTS), { fault })
+  for (const text of [chatClient.encodeResult(fold(EVENTS), context(), final), pass().result({ choices: 3 }, context()).finish(final)]) {
+    const reply = JSON.parse(text) as JsonObject
+    t.match((reply.choices as JsonObject[])[0], { finish_reason: 'error', error: { code: 502 } })
+  }
+})
+
+t.test('the debug chunk', async (t) => {
+  const text = chatClient.debug(context(), { model: 'up', messages: [] })
+  t.equal(chatClient.open(context()), '')
+  t.match(JSON.parse(text.slice(6)), { id: 'gen-abc-tag', choices: [], debug: { echo_upstream_body: { model: 'up', messages: [] } } })
+})
+
+t.test('usage is normalised', async (t) => {
+  const cases: [JsonObject, object | undefined][] = [
+    [
+      { prompt_tokens: 10, completion_tokens: 0, total_tokens: 10 },
+      { input: 10, output: 0 },
+    ],
+    [
+      { prompt_tokens: 10, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 99, cache_write_tokens: 4 } },
+      { input: 10, cached: 10, cacheWrite: 0 },
+    ],
+    [{ prompt_tokens: 10, completion_tokens: 5, prompt_cache_hit_tokens: 4 }, { cached: 4 }],
+    [
+      { prompt_tokens: 10, completion_tokens: 5, total_tokens: 35, completion_tokens_details: { reasoning_tokens: 20 } },
+      { output: 25, reasoning: 20 },
+    ],
+    [
+      { prompt_tokens: 10, completion_tokens: 5, total_tokens: 22 },
+      { output: 12, reasoning: 7 },
+    ],
+    [
+      { prompt_tokens: 10, completion_tokens: 5, total_tokens: 115, prompt_tokens_details: { cached_tokens: 100 } },
+      { input: 110, output: 5, cached: 100 },
+    ],
+    [
+      { prompt_tokens: 10, completion_tokens: 5, completion_tokens_details: { reasoning_tokens: 20 } },
+      { output: 25, reasoning: 20 },
+    ],
+    [
+      { prompt_tokens: -3, completion_tokens: 2.7 },
+      { input: 0, output: 2 },
+    ],
+    [
+      { prompt_tokens: 10, completion_tokens: 5, completion_tokens_details: { image_tokens: 4, audio_tokens: 1 } },
+      { imageOutput: 4, audioOutput: 1 },
+    ],
+    [{ queue_time: 3 }, undefined],
+  ]
+  for (const [raw, expected] of cases) {
+    if (expected === undefined) t.equal(decodeUsage(raw), undefined)
+    else t.match(decodeUsage(raw), expected, JSON.stringify(raw))
+  }
+})
+
+t.test('errors of providers', async (t) => {
+  const cases: [number, Json | undefined, string][] = [
+    [400, { error: { message: 'bad', param: 'temperature', code: 'invalid_value' } }, 'upstream_rejected'],
+    [
+      400,
+      { error: { message: "This model's maximum context length is 8192 tokens", code: 'context_length_exceeded' } },
+      'upstream_context',
+    ],
+    [400, { error: { message: 'x', code: 'content_policy_violation' } }, 'upstream_policy'],
+    [422, { detail: [{ loc: ['body'], msg: 'x' }] }, 'upstream_rejected'],
+    [401, { error: { message: 'Incorrect API key provided: sk-proj-123' } }, 'upstream_auth'],
+    [402, undefined, 'upstream_auth'],
+    [403, 'nope', 'upstream_auth'],
+    [403, { error: { message: 'flagged', code: 403, metadata: {} } }, 'upstream_policy'],
+    [404, { error: { message: 'no such model' } }, 'upstream_missing'],
+    [413, undefined, 'upstream_too_large'],
+    [429, { error: { message: 'slow down', type: 'requests' } }, 'upstream_limited'],
+    [429, { error: { message: 'You exceeded your current quota', code: 'insufficient_quota' } }, 'upstream_auth'],
+    [408, undefined, 'upstream_error'],
+    [500, { error: 'boom' }, 'upstream_error'],
+    [503, { error: { message: 'The engine is currently overloaded' } }, 'upstream_overloaded'],
+    [503, '<html>', 'upstream_error'],
+    [529, undefined, 'upstream_overloaded'],
+    [200, { error: { message: 'x', code: 429 } }, 'upstream_limited'],
+    [200, { error: { message: 'x', type: 'overloaded_error' } }, 'upstream_overloaded'],
+    [200, { object: 'error', message: 'bad', code: 400 }, 'upstream_rejected'],
+    [200, { error: { message: 'x', code: '503' } }, 'upstream_error'],
+    [200, { error: 'whatever' }, 'upstream_error'],
+    [200, [{ error: { code: 400, status: 'INVALID_ARGUMENT', message: 'x' } }], 'upstream_rejected'],
+  ]
+  for (const [status, body, code] of cases) {
+    const fault = openaiChat.decodeFault(status, body)
+    t.equal(fault.code, code, `${status} ${JSON.stringify(body)}`)
+    t.notMatch(`${fault.message} ${JSON.stringify(fault.metadata)}`, /sk-proj|boom|html|slow down|quota\b.*exceeded your/)
+    t.type(fault.metadata?.provider_code, 'string')
+  }
+  t.match(openaiChat.decodeFault(400, cases[0][1]), {
+    message: /temperature/,
+    metadata: { provider_code: 'invalid_value', field: 'temperature' },
+  })
+  t.same(openaiChat.auth('k'), ['authorization', 'Bearer k'])
+})
+
+t.test('whole replies that cannot be read', async (t) => {
+  const cases: [JsonObject, string][] = [
+    [{}, 'upstream_garbled'],
+    [{ choices: [] }, 'upstream_empty'],
+    [{ choices: [{ index: 0 }] }, 'upstream_garbled'],
+    [{ error: { code: 429 } }, 'upstream_limited'],
+    [{ choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'error' }] }, 'upstream_error'],
+  ]
+  for (const [body, code] of cases) {
+    const events: StreamEvent[] = []
+    openaiChat.decodeResult(body, events)
+    t.equal(fold(events).fault?.code, code, JSON.stringify(body))
+    t.equal(pass().result(structuredClone(body), context()).fault?.code, code)
+  }
+})
+
+t.test('the quick quoting writes what JSON.stringify writes', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary', minLength: 60 }), fc.constant('\ud800 lone')),
+      (text) => {
+        t.equal(quote(text), JSON.stringify(text))
+      },
+    ),
+  )
+})
+
+const words = fc.string({ unit: 'binary', maxLength: 12 })
+const delta = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ content: words }) },
+  { weight: 2, arbitrary: fc.record({ reasoning: words }) },
+  { weight: 1, arbitrary: fc.record({ reasoning_content: words, content: fc.constant(null) }) },
+  { weight: 1, arbitrary: fc.record({ refusal: words }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      tool_calls: fc.array(
+        fc.oneof(
+          fc.record({ index: fc.nat(2), function: fc.record({ arguments: words }) }),
+          fc.record({
+            index: fc.nat(2),
+            id: fc.constantFrom('a', 'b', 'c'),
+            type: fc.constant('function'),
+            function: fc.record({ name: fc.constant('f'), arguments: words }),
+          }),
+        ),
+        { maxLength: 2 },
+      ),
+    }),
+  },
+)
+/** As Python's serialiser writes: a blank behind each colon and comma. */
+const spaced = (value: unknown): string =>
+  JSON.stringify(value).replace(/"(?:[^"\\]|\\.)*"|[:,]/g, (token) => (token === ':' || token === ',' ? `${token} ` : token))
+
+t.test('pass and translate agree on streams that nobody recorded', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(delta, { minLength: 1, maxLength: 30 }),
+      fc.boolean(),
+      fc.constantFrom('none', 'null', 'each'),
+      fc.nat(400),
+      (list, wide, usage, size) => {
+        const write = wide ? spaced : JSON.stringify
+        const chunk = (fields: object, finish: string | null = null): string => {
+          const body = { id: 'u-1', created: 7, model: 'm', choices: [{ index: 0, delta: fields, finish_reason: finish }] }
+          const extra = usage === 'none' ? {} : { usage: usage === 'null' ? null : { prompt_tokens: 1, completion_tokens: 2 } }
+          return `data: ${write({ ...body, ...extra })}\n\n`
+        }
+        const named = [
+          { tool_calls: [0, 1, 2].map((index) => ({ index, id: 'abc'[index], type: 'function', function: { name: 'f', arguments: '' } })) },
+        ]
+        const text = [...named, ...list].map((each) => chunk(each)).join('') + chunk({}, 'stop')
+        const bytes = Buffer.from(`${text}data: [DONE]\n\n`)
+        const expected = said(fold(decode([bytes])))
+        const cut = pieces(bytes, size + 1)
+        for (const through of [throughPass, throughTranslate]) {
+          const { bytes: out } = through(cut)
+          t.same(said(fold(decode([out]))), usage === 'each' ? expected : withUsage(expected))
+          t.ok(chunksOf(out).every((each) => each.id === 'gen-abc-tag' && each.model === 'acme/möbius'))
+        }
+      },
+    ),
+    { numRuns: 150 },
+  )
+})
+
+/** Ours always report usage, even where the provider did not. */
+function withUsage(expected: unknown): unknown {
+  const usage = { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
+  return { ...(expected as object), usage }
+}
+
+t.test('no bytes make the decoders throw', async (t) => {
+  const json = fc.oneof(
+    fc.json({ maxDepth: 4 }),
+    fc
+      .record(
+        { choices: fc.array(fc.record({ delta: fc.object({ maxDepth: 2 }), finish_reason: fc.anything() }, { requiredKeys: [] })) },
+        { requiredKeys: [] },
+      )
+      .map((value) => JSON.stringify(value)),
+  )
+  fc.assert(
+    fc.property(fc.array(fc.oneof(json, fc.string()), { maxLength: 6 }), (list) => {
+      const bytes = Buffer.from(list.map((each) => `data: ${each.replaceAll('\n', ' ')}\n\n`).join(''))
+      t.doesNotThrow(() => decode([bytes]))
+      t.doesNotThrow(() => throughPass([bytes]))
+    }),
+    { numRuns: 200 },
+  )
+})
