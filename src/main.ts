@@ -57,8 +57,9 @@ export async function start(options: StartOptions): Promise<Running> {
     for (const closer of closers.splice(0).reverse()) await closer()
   }
   try {
-    const { log, flush } = openLog(clock, options.log)
-    closers.push(flush)
+    const logs = openLog(clock, options.log)
+    const { log } = logs
+    closers.push(logs.flush)
     const store = openStore(config.store.url, {
       clock,
       durability: config.store.durability,
@@ -67,7 +68,7 @@ export async function start(options: StartOptions): Promise<Running> {
     closers.push(() => store.close())
     const recovered = store.journal.reconcile()
     if (recovered.count > 0) log.warn(recovered, 'generations that a crash had left open are settled')
-    const runtime = new Runtime({ config, clock, log, store, forcedLane: options.lane })
+    const runtime = new Runtime({ config, clock, logs, store, forcedLane: options.lane })
     closers.push(() => runtime.close())
     const drain = new Drain(clock, config.server.drain)
     const url = await listening(runtime, drain, closers)

@@ -8,7 +8,7 @@ import type { Reload } from './config/watch.ts'
 import type { Clock } from './core/clock.ts'
 import { GenerationIds } from './core/ids.ts'
 import type { JsonObject } from './core/json.ts'
-import type { Log } from './core/log.ts'
+import type { LogSink } from './core/log.ts'
 import { clientDialects, upstreamDialects } from './dialects/registry.ts'
 import { Credit } from './ledger/credit.ts'
 import { estimateTokens } from './ledger/usage-estimate.ts'
@@ -35,7 +35,7 @@ import { Pools } from './upstream/pools.ts'
 export interface RuntimeSource {
   config: Config
   clock: Clock
-  log: Log
+  logs: LogSink
   store: Store
   forcedLane: Lane | undefined
 }
@@ -56,7 +56,8 @@ export class Runtime {
   private listings = new Map<string, JsonObject>()
 
   constructor(source: RuntimeSource) {
-    const { config, clock, store, log } = source
+    const { config, clock, store } = source
+    const { log } = source.logs
     this.source = source
     this.config = config
     const { keys, generated } = resolveKeys(config)
@@ -73,7 +74,7 @@ export class Runtime {
 
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
   apply(reload: Reload): void {
-    const { log } = this.source
+    const { log } = this.source.logs
     this.metrics.reload(reload.kind === 'applied')
     if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
@@ -90,7 +91,7 @@ export class Runtime {
 
   /** Asks the providers with `discover: true` what they serve; one that does not answer serves nothing. */
   async discover(): Promise<void> {
-    const { log } = this.source
+    const { log } = this.source.logs
     this.listings = await discoverListings(this.catalog.providers.values(), fetchListing, (provider) =>
       log.debug({ provider: provider.slug }, 'no list of models: the provider does not answer'),
     )
@@ -122,7 +123,7 @@ export class Runtime {
   }
 }
 
-function partsOf({ clock, store, log, forcedLane }: RuntimeSource, metrics: Metrics, windows: SpendWindows): ChainParts {
+function partsOf({ clock, store, logs, forcedLane }: RuntimeSource, metrics: Metrics, windows: SpendWindows): ChainParts {
   return {
     clock,
     journal: store.journal,
@@ -136,8 +137,12 @@ function partsOf({ clock, store, log, forcedLane }: RuntimeSource, metrics: Metr
     upstreams: upstreamDialects,
     tools: serverTools,
     host: { clock, estimateTokens },
-    witness: witnessWith(metrics, log),
-    alarm: (provider, fault) => log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
+    witness: witnessWith(metrics, logs),
+    alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
+    overrun: (exchange, nano) => {
+      metrics.attempt({ provider: exchange.committedEndpoint?.provider.slug ?? '', outcome: 'overrun' })
+      logs.log.error({ gen: exchange.id, nano }, 'a provider used more than its request allowed')
+    },
     spent: (key, nano) => windows.add(key, nano, clock.now()),
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     forcedLane,

@@ -62,7 +62,13 @@ export class Source {
   private reportAt(offset: number, path: Path, message: string): void {
     if (this.problems.length >= MOST_PROBLEMS) return
     const { line, col } = this.lines.linePos(offset)
-    const problem = { file: this.file, line: Math.max(1, line), column: Math.max(1, col), path: pathText(path), message }
+    const problem = {
+      file: this.file,
+      line: Math.max(1, line),
+      column: Math.max(1, col),
+      path: visible(pathText(path)),
+      message: visible(message),
+    }
     const last = this.problems.at(-1)
     // The parser stumbles more than once over one mistake.
     if (path.length === 0 && last?.line === problem.line && last.column === problem.column) return
@@ -170,6 +176,11 @@ export class Source {
     }
     return result.text
   }
+}
+
+/** Control and format characters of the file must not reach a terminal. */
+function visible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, '?')
 }
 
 /** True inside an entry that is left out as a whole when a `${NAME?}` is not set. */

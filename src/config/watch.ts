@@ -128,8 +128,13 @@ function digest(files: readonly string[]): string {
 }
 
 function watchDirectory(directory: string, changed: (name: string | null) => void): () => void {
-  const watcher = watch(directory, { persistent: false }, (_, name) => changed(name))
-  // A directory that goes away ends the watch; SIGHUP still works.
-  watcher.on('error', () => watcher.close())
-  return () => watcher.close()
+  try {
+    const watcher = watch(directory, { persistent: false }, (_, name) => changed(name))
+    // A directory that goes away ends the watch; SIGHUP still works.
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
+  } catch {
+    // A machine that is out of watches is no reason not to serve: SIGHUP still works.
+    return () => {}
+  }
 }

@@ -76,7 +76,7 @@ function explainUnion(schema: TSchema, members: TSchema[], value: unknown, path:
   const kind = jsonType(value)
   const fitting = members.filter((member) => {
     const { type, anyOf } = words(member)
-    return anyOf !== undefined || type === kind || (type === 'integer' && kind === 'number')
+    return anyOf !== undefined || type === kind || (type === 'integer' && Number.isInteger(value))
   })
   const tagged = isObject(value) ? fitting.filter((member) => sameTag(member, value)) : []
   const [only] = tagged.length > 0 ? tagged : fitting.length === 1 ? fitting : []

@@ -13,6 +13,8 @@ const FLUSH_MS = 500
 
 export interface LogSink {
   log: Log
+  /** Writes one finished line: for the line of every exchange, which holds nothing that could need redaction. */
+  line: (text: string) => void
   /** Writes out what is buffered. */
   flush(): void
 }
@@ -26,7 +28,7 @@ export function openLog(clock: Clock, write?: (line: string) => void): LogSink {
   }
   if (write) {
     const stream: DestinationStream = { write: (line: string) => write(line) }
-    return { log: pino(options, stream), flush: () => {} }
+    return { log: pino(options, stream), line: write, flush: () => {} }
   }
   const stream = destination({ fd: 1, sync: false, minLength: BUFFER_BYTES })
   // A closed pipe or a full disk costs log lines, not requests.
@@ -44,6 +46,7 @@ export function openLog(clock: Clock, write?: (line: string) => void): LogSink {
   }
   return {
     log: pino(options, lazy),
+    line: (text) => lazy.write(text),
     flush: () => {
       timer?.cancel()
       try {

@@ -58,5 +58,5 @@ export function exportRow(record: GenerationRecord): ExportRow {
 }
 
 function textOr<T>(value: unknown, otherwise: T): string | T {
-  return typeof value === 'string' ? value : otherwise
+  return typeof value === 'string' && value !== '' ? value : otherwise
 }

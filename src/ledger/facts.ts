@@ -38,13 +38,13 @@ export interface Facts extends JsonObject {
   native_tokens_cached?: number
   native_tokens_completion_images?: number
   /** Nano-dollars of the cost's parts. */
-  cost_input?: number
-  cost_output?: number
-  cost_tools?: number
+  input_cost?: number
+  output_cost?: number
+  tools_cost?: number
   provider_responses?: ProviderResponse[]
   /** Application attribution of the caller. */
   app_title?: string
-  app_url?: string
+  http_referer?: string
   user_agent?: string
   /** The provider's own id of the generation. */
   upstream_id?: string

@@ -7,7 +7,8 @@ export interface GenerationFacts {
   model: string
   provider: string
   endpoint: string
-  router: string
+  /** The alias or router model that was asked for; null where the caller named the model itself. */
+  router: string | null
   operation: string
   user?: string
   session_id?: string
@@ -21,6 +22,7 @@ export interface GenerationFacts {
   /** Nano-dollars. */
   input_cost: number
   output_cost: number
+  tools_cost?: number
   provider_responses: { provider_name: string; endpoint: string; status: number; latency: number; code?: string }[]
   http_referer?: string
   app_title?: string
@@ -37,7 +39,7 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
     model: endpoint?.model.slug ?? exchange.requested,
     provider: endpoint?.provider.name ?? '',
     endpoint: endpoint?.id ?? '',
-    router: exchange.requested,
+    router: exchange.strategy === 'direct' || exchange.strategy === 'fallback' ? null : exchange.requested,
     operation: exchange.client.id,
     user: typeof exchange.body.user === 'string' ? exchange.body.user : undefined,
     session_id: gateway.sessionId,
@@ -49,6 +51,7 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
     cancelled: settlement.status === 'aborted',
     input_cost: settlement.input,
     output_cost: settlement.output,
+    tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
     provider_responses: exchange.attempts.map((attempt) => ({
       provider_name: attempt.provider,
       endpoint: attempt.endpoint,

@@ -23,6 +23,13 @@ export function mediaCount(exchange: Exchange): number {
   return count
 }
 
+export function imageCount(exchange: Exchange): number {
+  if (!exchange.mayHoldMedia) return 0
+  let count = 0
+  for (const part of mediaParts(exchange)) if (part.media === 'image') count++
+  return count
+}
+
 /**
  * Tokens that must fit into an endpoint's context: input and the caller's own output cap, erring high.
  * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.

@@ -76,6 +76,8 @@ export interface ChainParts {
   witness: Witness
   /** A provider refused our own key. */
   alarm: (provider: Provider, fault: Fault) => void
+  /** A provider went past the agreed bounds: nano-dollars charged beyond the hold. */
+  overrun: (exchange: Exchange, nano: number) => void
   /** A key has been charged nano-dollars. */
   spent: (key: string, nano: number) => void
   attempted: (provider: string, code: string) => void

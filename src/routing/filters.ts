@@ -103,7 +103,7 @@ function compile(needs: RouteNeeds): Compiled {
     needs,
     admitted: needs.serviceTier ? new Set([...(needs.tiers ?? []), needs.serviceTier]) : (needs.tiers ?? NO_TIERS),
     ceiling: maxPrice ? parseCeiling(maxPrice) : NO_CEILING,
-    quantizations: quantizations ? new Set(quantizations.flatMap((name) => [name, ...(FAMILIES[name] ?? [])])) : undefined,
+    quantizations: quantizations?.length ? new Set(quantizations.flatMap((name) => [name, ...(FAMILIES[name] ?? [])])) : undefined,
   }
 }
 

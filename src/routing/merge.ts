@@ -23,7 +23,7 @@ export const NO_PREFERENCES: MergedPreferences = Object.freeze({ only: Object.fr
 /**
  * Contract section 5.1: `only` lists all apply, `ignore` is the union, `zdr` is true if any side says so,
  * `data_collection: deny` and `enforce_distillable_text` win; of the rest the first side that sets a field decides.
- * @param sides strongest first: request, key, account. An empty `only` list allows nothing, as it says; null is unset.
+ * @param sides strongest first: request, key, account. Null and an empty list are unset: forms send them for fields left blank.
  */
 export function mergePreferences(sides: readonly PreferenceSide[]): MergedPreferences {
   if (!sides.some((side) => side.preferences)) return NO_PREFERENCES
@@ -32,7 +32,7 @@ export function mergePreferences(sides: readonly PreferenceSide[]): MergedPrefer
   const ignore: SidedSlugs[] = []
   for (const { from, preferences } of sides) {
     if (!preferences) continue
-    if (preferences.only) only.push({ from, slugs: preferences.only })
+    if (preferences.only?.length) only.push({ from, slugs: preferences.only })
     if (preferences.ignore?.length) ignore.push({ from, slugs: preferences.ignore })
     for (const [field, value] of Object.entries(preferences)) {
       if (field === 'only' || field === 'ignore' || value === null || value === undefined) continue

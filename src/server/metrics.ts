@@ -5,6 +5,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import { LatencyHistogram, LatencyTally } from './latency-histogram.ts'
 import { ProcessGauges } from './process-gauges.ts'
+import { NONE, OTHER, RequestCodes } from './request-codes.ts'
 
 /** One finished exchange. `provider` and `model` are '' where none was chosen; milliseconds are -1 where there are none. */
 export interface ExchangeFacts {
@@ -32,9 +33,6 @@ const MAX_ROUTES = 1_000
 const MAX_REQUEST_SERIES = 4_000
 const MAX_PROVIDERS = 64
 const MAX_ATTEMPT_SERIES = 500
-const MAX_WORDS = 16
-const OTHER = 'other'
-const NONE = 'none'
 
 /** Everything counted for one model at one provider. */
 interface Route {
@@ -52,8 +50,7 @@ export class Metrics {
   private known: KnownLabels | undefined
   private readonly registry = new Registry()
   private readonly routes = new Map<string, Map<string, Route>>()
-  private readonly clients = new WordList()
-  private readonly lanes = new WordList()
+  private readonly codes = new RequestCodes()
   private readonly firstEvents = new Map<string, LatencyTally>()
   private readonly added: (LatencyTally | undefined)[] = []
   private readonly attempts = new Map<string, Map<string, number>>()
@@ -87,8 +84,8 @@ export class Metrics {
       route = this.routes.get(facts.model)?.get(facts.provider) ?? this.newRoute(facts.model, facts.provider)
       this.lastRoute = route
     }
-    const lane = this.lanes.index(facts.lane)
-    this.countRequest(route, requestCode(facts.status, this.clients.index(facts.client), lane))
+    const lane = this.codes.lane(facts.lane)
+    this.countRequest(route, this.codes.code(facts.status, facts.client, lane))
     route.tokensIn += facts.tokensIn
     route.tokensOut += facts.tokensOut
     route.costNano += facts.costNano
@@ -152,7 +149,7 @@ export class Metrics {
     } else {
       // Of a combination that came too late only the hundred of the status is kept, under the overflow label.
       const other = this.openRoute(OTHER, OTHER)
-      const rough = requestCode(Math.floor(code / STATUS_UNIT / 100) * 100, MAX_WORDS, MAX_WORDS)
+      const rough = this.codes.rough(code)
       other.requests.set(rough, (other.requests.get(rough) ?? 0) + 1)
     }
   }
@@ -216,7 +213,7 @@ export class Metrics {
     }
     const place = (route: Route) => ({ provider: route.provider, model: route.model })
     routed('requests_total', 'Exchanges that ended.', ['client', 'status', 'lane', 'provider', 'model'], (route, counter) => {
-      for (const [code, count] of route.requests) counter.inc({ ...this.requestLabels(code), ...place(route) }, count)
+      for (const [code, count] of route.requests) counter.inc({ ...this.codes.labels(code), ...place(route) }, count)
     })
     routed('tokens_total', 'Tokens as charged.', ['direction', 'provider', 'model'], (route, counter) => {
       if (route.tokensIn > 0) counter.inc({ direction: 'input', ...place(route) }, route.tokensIn)
@@ -277,37 +274,7 @@ export class Metrics {
     })
   }
 
-  private requestLabels(code: number): { client: string; status: string; lane: string } {
-    const status = Math.floor(code / STATUS_UNIT)
-    const client = Math.floor(code / LANE_UNIT) % LANE_UNIT
-    return { status: String(status), client: this.clients.word(client), lane: this.lanes.word(code % LANE_UNIT) }
-  }
-
   private *addedByLane(): Generator<[string, LatencyTally]> {
-    for (const [index, tally] of this.added.entries()) if (tally) yield [this.lanes.word(index), tally]
-  }
-}
-
-/** Indexes of client and lane take up to 16 each and one for the overflow. */
-const LANE_UNIT = MAX_WORDS + 1
-const STATUS_UNIT = LANE_UNIT * LANE_UNIT
-
-function requestCode(status: number, client: number, lane: number): number {
-  return status * STATUS_UNIT + client * LANE_UNIT + lane
-}
-
-/** A few words, numbered as they come; index 16 stands for all that came too late. */
-class WordList {
-  private readonly words: string[] = []
-
-  index(word: string): number {
-    const found = this.words.indexOf(word)
-    if (found >= 0) return found
-    return this.words.length < MAX_WORDS ? this.words.push(word) - 1 : MAX_WORDS
-  }
-
-  word(index: number): string {
-    const word = index < this.words.length ? this.words[index] : OTHER
-    return word === '' ? NONE : word
+    for (const [index, tally] of this.added.entries()) if (tally) yield [this.codes.laneWord(index), tally]
   }
 }

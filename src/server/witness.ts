@@ -1,10 +1,11 @@
 /** What is told of an exchange once it is over: the metrics and one log line. */
+import fastJson from 'fast-json-stringify'
 import type { Fault } from '../core/faults.ts'
-import type { Log } from '../core/log.ts'
+import type { LogSink } from '../core/log.ts'
 import type { Witness } from '../pipeline/parts.ts'
 import type { Metrics } from './metrics.ts'
 
-export function witnessWith(metrics: Metrics, log: Log): Witness {
+export function witnessWith(metrics: Metrics, logs: LogSink): Witness {
   return (exchange, { status, fault, lane }) => {
     const { clock, final, books } = exchange
     const elapsed = clock.monotonic() - exchange.started
@@ -24,12 +25,14 @@ export function witnessWith(metrics: Metrics, log: Log): Witness {
       addedMs: books.turns.length > 0 ? Math.max(0, elapsed - exchange.upstreamMs) : -1,
     })
     const line = {
+      level: fault?.code === 'internal' ? 50 : 30,
+      time: clock.now(),
       gen: exchange.id,
       key: exchange.key.name,
       client: exchange.client.id,
       status,
       fault: fault?.code,
-      model: endpoint?.model.slug ?? (exchange.models[0]?.slug || undefined),
+      model: endpoint?.model.slug ?? exchange.models[0]?.slug,
       provider: endpoint?.provider.slug,
       lane,
       stream: exchange.stream,
@@ -39,11 +42,41 @@ export function witnessWith(metrics: Metrics, log: Log): Witness {
       in: usage?.input,
       out: usage?.output,
       cost_nano: final?.cost,
+      cause: fault?.code === 'internal' ? causeOf(fault) : undefined,
+      msg: 'exchange',
     }
-    if (fault?.code === 'internal') log.error({ ...line, cause: causeOf(fault) }, 'exchange')
-    else log.info(line, 'exchange')
+    logs.line(`${lineText(line)}\n`)
   }
 }
+
+const text = { type: 'string' } as const
+const number = { type: 'number' } as const
+
+/** The log's one line per exchange, compiled: of all log lines it alone is written for every request. */
+const lineText = fastJson({
+  type: 'object',
+  properties: {
+    level: number,
+    time: number,
+    gen: text,
+    key: text,
+    client: text,
+    status: number,
+    fault: text,
+    model: text,
+    provider: text,
+    lane: text,
+    stream: { type: 'boolean' },
+    attempts: number,
+    ms: number,
+    first_ms: number,
+    in: number,
+    out: number,
+    cost_nano: number,
+    cause: text,
+    msg: text,
+  },
+})
 
 /** Where an error of our own came from: its name and stack, not its message, which may quote a request. */
 export function causeOf(fault: Fault): string {

@@ -46,6 +46,13 @@ export class PassageRun {
     response.once('close', () => this.end({ status: response.headersSent ? response.statusCode : 499, outcome: 'aborted' }))
   }
 
+  /** True, and the exchange is over, where the caller has gone before it began: no event will tell of it any more. */
+  leftAlready(socket: Socket): boolean {
+    if (!this.response.destroyed && !socket.destroyed) return false
+    this.end({ status: 499, outcome: 'aborted' })
+    return true
+  }
+
   /** The upstream request has a socket; the time limits begin. `body` is the caller's request where it may carry one. */
   started(upstream: ClientRequest, socket: Socket, body?: IncomingMessage): void {
     this.upstream = upstream
@@ -82,7 +89,12 @@ export class PassageRun {
     })
     reply.once('end', () => this.complete())
     this.watchIdle(reply)
-    response.writeHead(status, clientHeaders(reply.headers))
+    try {
+      response.writeHead(status, clientHeaders(reply.headers))
+    } catch (cause) {
+      this.fail(new Fault('upstream_garbled', { cause }))
+      return
+    }
     // The head goes out now: an event stream may stay silent for long.
     response.flushHeaders()
     reply.pipe(response, { end: false })

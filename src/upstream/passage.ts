@@ -43,9 +43,11 @@ export class Passage {
   /** Relays one HTTP request. It takes the request over: its headers become those that go upstream. */
   web(request: IncomingMessage, response: ServerResponse, call: PassageCall): void {
     const run = new PassageRun(this.clock, call, response)
+    if (run.leftAlready(request.socket)) return
     try {
       const target = passageTarget(call.provider, call.path)
       refuseUnframed(request)
+      if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
       request.headers = upstreamHeaders(request.headers, { headers: call.provider.headers, auth: call.auth, upgrade: false })
       this.runs.set(request, run)
       const agent = target.protocol === 'https:' ? this.https : this.http
@@ -57,8 +59,11 @@ export class Passage {
 
   /** Opens a WebSocket to the provider and joins the two ends. `socket` is the caller's, as node's `upgrade` event gave it. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer, call: PassageCall): void {
+    // Node has let go of the socket: without a listener of our own its errors would end the process.
+    socket.on('error', () => {})
     const response = replyOn(request, socket)
     const run = new PassageRun(this.clock, call, response)
+    if (run.leftAlready(socket)) return
     try {
       if (request.method !== 'GET' || request.headers.upgrade?.toLowerCase() !== 'websocket') {
         throw badField('Upgrade', 'expected a GET with the value websocket')

@@ -90,12 +90,10 @@ t.test('property: refuses exactly what the schema refuses, and always names a fi
     fc.jsonValue(),
   )
   const value = fc.oneof(fc.jsonValue({ maxDepth: 3 }), provider, fc.constantFrom('auto', 'flex', 1, null, true, ['text'], [{ id: 'web' }]))
-  fc.assert(
-    fc.property(fc.dictionary(keys, value), (body) => {
-      const refused = message(() => check(body))
-      if (refused === undefined) return Check(schema, body)
-      return !Check(schema, body) && Object.keys(body).some((key) => refused.startsWith(key))
-    }),
-    { numRuns: 2000 },
-  )
+  const property = fc.property(fc.dictionary(keys, value), (body) => {
+    const refused = message(() => check(body))
+    if (refused === undefined) return Check(schema, body)
+    return !Check(schema, body) && Object.keys(body).some((key) => refused.startsWith(key))
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
 })

@@ -106,6 +106,33 @@ for (const dialect of ['openai-responses', 'openai-chat'])
 
 const root = t
 
+for (const dialect of ['openai-chat', 'openai-responses'])
+  for (const lane of lanesOf('chat', dialect))
+    t.test(`chat from ${dialect} in lane ${lane}`, async (t) => {
+      const upstream = await startUpstream(() => ({}))
+      t.teardown(() => upstream.close())
+      const gateway = await start(upstream, dialect, lane)
+      t.teardown(() => gateway.close())
+      const send = (said: Said, stream: boolean): Promise<unknown> => {
+        upstream.script = (seen) => answerFor(seen, said)
+        const tool = { type: 'function', function: { name: TOOL.name, description: TOOL.description, parameters: TOOL.parameters } }
+        const chatRequest = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }], ...(said.calls ? { tools: [tool] } : {}), stream }
+        return clientOf(gateway).chat.send({ xOpenRouterMetadata: 'enabled', chatRequest } as never)
+      }
+      for (const { name, said } of CASES)
+        await t.test(name, async (t) => {
+          const whole = (await send(said, false)) as Parsed
+          t.same(unknowns(whole), [])
+          t.match(whole, { object: 'chat.completion', model: 'acme/one', openrouterMetadata: { requested: 'acme/one' } })
+          const chunks: Parsed[] = []
+          for await (const chunk of (await send(said, true)) as AsyncIterable<Parsed>) chunks.push(chunk)
+          t.same(unknowns(chunks), [])
+          t.ok(chunks.length > 2 && chunks.every((chunk) => chunk.object === 'chat.completion.chunk'))
+          t.match(chunks.at(-1), { usage: { promptTokens: 11, completionTokens: 7 }, openrouterMetadata: { requested: 'acme/one' } })
+          countLane(root, lane)
+        })
+    })
+
 t.test('errors have the type of their status', async (t) => {
   const upstream = await startUpstream(() => upstreamError(500))
   t.teardown(() => upstream.close())
@@ -133,7 +160,7 @@ t.test('the list of models is read', async (t) => {
   t.teardown(() => upstream.close())
   const gateway = await start(upstream, 'openai-responses')
   t.teardown(() => gateway.close())
-  const models = (await clientOf(gateway).models.list({} as never)) as unknown as { data: { id: string }[] }
-  t.same(unknowns(models), [])
-  t.ok(models.data.some((model) => model.id === 'acme/one'))
+  const page = (await clientOf(gateway).models.list({} as never)) as unknown as { result?: Parsed; data?: unknown }
+  t.same(unknowns(page), [])
+  t.match(JSON.stringify(page), /"id":"acme\/one"/)
 })

@@ -5,7 +5,9 @@ import { Check } from 'typebox/value'
 import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
+import { checkScalar } from '../../src/config/scalar-checks.ts'
 import { configSchema } from '../../src/config/schema/root.ts'
+import { patternProblem } from '../../src/guardrails/index.ts'
 import { property } from '../support/seed.ts'
 import { GOOD } from './broken-files.ts'
 
@@ -107,4 +109,66 @@ t.test('a mutant loads or tells where it is wrong', async (t) => {
   )
   t.ok(counts.loaded > RUNS.numRuns / 100, `${counts.loaded} mutants loaded`)
   t.ok(counts.refused > RUNS.numRuns / 4, `${counts.refused} mutants were refused`)
+})
+
+const TOKENS = [
+  'a',
+  'B',
+  '0',
+  '.',
+  '*',
+  '+',
+  '?',
+  '|',
+  '^',
+  '$',
+  '(',
+  ')',
+  '(?:',
+  '(?i)',
+  '(?=',
+  '(?<n>',
+  '[',
+  ']',
+  '[^',
+  '{2}',
+  '{2,1}',
+  '{1001}',
+  '-',
+  '\\',
+]
+const ESCAPES = [
+  '\\d',
+  '\\1',
+  '\\k<n>',
+  '\\h',
+  '\\x41',
+  '\\x',
+  '\\u{41}',
+  '\\u0041',
+  '\\cA',
+  '\\pL',
+  '\\p{Greek}',
+  '\\z',
+  '\\Q',
+  '\\.',
+  '\\\\',
+  '/',
+  'é',
+  '💥',
+]
+
+t.test('a pattern that loads is one that the guardrails take, and the other way round', async (t) => {
+  const counts = { taken: 0, refused: 0 }
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...TOKENS, ...ESCAPES), { minLength: 1, maxLength: 6 }), (tokens) => {
+      const pattern = tokens.join('')
+      const taken = checkScalar('regex', pattern) === undefined
+      counts[taken ? 'taken' : 'refused']++
+      return taken === (patternProblem(pattern) === undefined)
+    }),
+    RUNS,
+  )
+  t.ok(counts.taken > RUNS.numRuns / 20, `${counts.taken} patterns were taken`)
+  t.ok(counts.refused > RUNS.numRuns / 20, `${counts.refused} patterns were refused`)
 })

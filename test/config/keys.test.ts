@@ -75,7 +75,11 @@ t.test('no keys named, and a provider with a key: a random one', async (t) => {
 })
 
 t.test('no keys named: HEADGATE_DEV_KEY is the key, whatever the providers have', async (t) => {
-  const environments: Record<string, string>[] = [{ HEADGATE_DEV_KEY: 'sk-of-my-own' }, { HEADGATE_DEV_KEY: 'sk-of-my-own', REAL_KEY: 'upstream' }]) {
+  const environments: Record<string, string>[] = [
+    { HEADGATE_DEV_KEY: 'sk-of-my-own' },
+    { HEADGATE_DEV_KEY: 'sk-of-my-own', REAL_KEY: 'upstream' },
+  ]
+  for (const env of environments) {
     const own = config('', env, `${SIM}, ${REAL}`)
     t.equal(own.developmentKey, false)
     const { keys, generated } = resolveKeys(own)

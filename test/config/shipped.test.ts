@@ -1,9 +1,11 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: a file holds variables of its own
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { Check } from 'typebox/value'
 import { parse } from 'yaml'
 import { buildCatalog } from '../../src/catalog/catalog.ts'
 import { check } from '../../src/cli/check.ts'
@@ -120,6 +122,17 @@ t.test('the published schema', async (t) => {
   }
   walk(configJsonSchema(), '')
   t.same(undescribed, [], 'every field is described')
+})
+
+t.test('editors accept the shipped files, and see what is wrong', async (t) => {
+  const schema = configJsonSchema()
+  for (const name of ['headgate.yaml', 'sidecar.yaml', 'edge.yaml']) {
+    const data = parse(readFileSync(shipped(name), 'utf8')) as Record<string, unknown>
+    t.ok(Check(schema, data), name)
+    t.notOk(Check(schema, { ...data, wrong: 1 }), `${name} with an unknown key`)
+    t.notOk(Check(schema, { ...data, server: { port: 'x' } }), `${name} with a bad port`)
+    t.ok(Check(schema, { ...data, server: { port: '${PORT}' } }), `${name} with a variable for a port`)
+  }
 })
 
 t.test('the generator finds a file that is out of date', async (t) => {

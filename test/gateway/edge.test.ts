@@ -26,6 +26,15 @@ const chunkedRequest = (te: string, version = '1.1'): string =>
 /** Follows every probe on the same connection: it must never be answered. */
 const SMUGGLED = join('GET /v1/models HTTP/1.1', HOST, AUTH, 'X-Smuggled: 1')
 
+/** The JSON of a body, or its text where it is none. */
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return body
+  }
+}
+
 /** Checks one refusal: the status, the JSON error body, the closed connection, and nothing upstream. */
 async function refused(t: Test, name: string, bytes: string, status: number | number[]): Promise<void> {
   const before = upstream.requests.length
@@ -33,10 +42,9 @@ async function refused(t: Test, name: string, bytes: string, status: number | nu
   const reply = parseReply(text)
   const wanted = [status].flat()
   t.ok(wanted.includes(reply.status), `${name}: ${wanted.join(' or ')} (${reply.status})`)
-  const body = JSON.parse(reply.body.slice(0, Number(reply.headers.get('content-length') ?? reply.body.length))) as { error: unknown }
-  t.match(body, { error: { code: reply.status, message: String } }, `${name}: the standard body`)
+  t.match(jsonOf(reply.body), { error: { code: reply.status, message: String } }, `${name}: the standard body`)
   t.match(reply.headers.get('content-type'), /^application\/json/, `${name}: JSON`)
-  t.equal(text.split('HTTP/1.1 ').length, 2, `${name}: one answer, what follows gets none`)
+  t.equal(text.match(/^HTTP\/1\.1 \d{3} /gm)?.length, 1, `${name}: one answer, what follows gets none`)
   t.equal(upstream.requests.length, before, `${name}: the upstream sees nothing`)
 }
 

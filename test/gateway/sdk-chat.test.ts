@@ -225,7 +225,13 @@ t.test('C-084: an abort closes the upstream', async (t) => {
     { ...setup, t },
     (seen) => {
       const all = framesFor(seen.path, { text: ['one', 'two'] })
-      return sseAnswer([...all.slice(0, all.findIndex((frame) => frame.includes('two'))), new Gate().step])
+      return sseAnswer([
+        ...all.slice(
+          0,
+          all.findIndex((frame) => frame.includes('two')),
+        ),
+        new Gate().step,
+      ])
     },
     async (rig) => {
       const stream = await rig.openai.chat.completions.create({ model: 'acme/one', messages: HELLO, stream: true })

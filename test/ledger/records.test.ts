@@ -43,12 +43,12 @@ const FACTS: Facts = {
   generation_time: 900,
   streamed: true,
   cancelled: false,
-  cost_input: 1_000_000,
-  cost_output: 500_000,
-  cost_tools: 1000,
+  input_cost: 1_000_000,
+  output_cost: 500_000,
+  tools_cost: 1000,
   provider_responses: [{ provider_name: 'There', status: 502, latency: 30 }],
   app_title: 'App',
-  app_url: 'https://app.example',
+  http_referer: 'https://app.example',
 }
 
 t.test('a generation as the wire shows it', async (t) => {
@@ -124,6 +124,9 @@ t.test('a row of the export', async (t) => {
     native_finish_reason: 'end_turn',
     app_title: 'App',
   })
+  const refused = record(9, 'dev', settled(9, 0, { provider: '', endpoint: '' }))
+  t.match(exportRow(refused), { provider: null, endpoint: 'acme/one@here' }, 'a request that no provider served')
+  t.match(generationView(refused), { provider_name: null, endpoint: 'acme/one@here' })
   t.match(exportRow(record(9, 'dev')), { status: 'open', cost_nano: 0, model: 'acme/one', provider: null, user: null, session_id: null })
 })
 

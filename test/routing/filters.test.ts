@@ -24,6 +24,14 @@ t.test('nothing asked keeps everything but tier endpoints', (t) => {
   t.end()
 })
 
+t.test('null and empty lists ask nothing', (t) => {
+  for (const blank of [null, []]) {
+    const needs = asked({ only: blank, ignore: blank, order: blank, quantizations: blank, allow_fallbacks: false })
+    t.same(tags(['a', 'b'], needs), ['a', 'b'])
+  }
+  t.end()
+})
+
 t.test('C-137: a base slug names variants and no tiers, a full tag names one', (t) => {
   const acme = provider('acme')
   const entries: (string | EndpointFacts)[] = [
@@ -246,8 +254,8 @@ t.test('property: whatever is kept meets every wish, and whatever is removed is 
       const { kept, removed } = filterEndpoints(endpoints, { provider: merged })
       const meets = entries.map(
         (facts) =>
-          (wanted.only?.includes(facts.slug) ?? true) &&
-          (wanted.accountOnly?.includes(facts.slug) ?? true) &&
+          (!wanted.only?.length || wanted.only.includes(facts.slug)) &&
+          (!wanted.accountOnly?.length || wanted.accountOnly.includes(facts.slug)) &&
           !wanted.ignore?.includes(facts.slug) &&
           (wanted.max === null || facts.price <= wanted.max) &&
           (!wanted.zdr || facts.zdr) &&

@@ -43,6 +43,8 @@ export interface BenchOptions {
   script: Script
   /** Address in place of the first provider. */
   address?: string
+  /** True: real time; nothing is fired by hand. */
+  realTime?: boolean
   /** YAML in place of the first provider's time-outs. */
   timeouts?: string
 }
@@ -75,7 +77,7 @@ models:
     context: 128000
     endpoints: [ { provider: second, model: other-model, price: { prompt: "1.00", completion: "2.00" } } ]
 `,
-    { clock, lane: way.lane },
+    realTime ? { lane: way.lane } : { clock, lane: way.lane },
   )
   const question = way.client === 'chat' ? { messages: [{ role: 'user', content: 'Hello' }] } : { input: 'Hello' }
   return {

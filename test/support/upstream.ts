@@ -15,8 +15,8 @@ export interface Answer {
   body?: readonly (string | Buffer | (() => Promise<string | undefined>))[]
   /** Line ends of an event stream. */
   lineEnd?: '\n' | '\r' | '\r\n'
-  /** One write per byte. */
-  split?: boolean
+  /** Bytes per write; absent: one write per step of the body. */
+  split?: number
   gzip?: boolean
   /** Before any header. */
   before?: Ending
@@ -66,9 +66,9 @@ const delivered = (response: ServerResponse, chunk: string | Buffer): Promise<vo
     else response.write(chunk, () => resolve())
   })
 
-async function write(response: ServerResponse, seen: Seen, chunk: Buffer, split: boolean): Promise<void> {
-  const pieces = split ? [...chunk].map((byte) => Buffer.of(byte)) : [chunk]
-  for (const piece of pieces) {
+async function write(response: ServerResponse, seen: Seen, chunk: Buffer, split: number): Promise<void> {
+  for (let at = 0; at < chunk.length; at += split) {
+    const piece = chunk.subarray(at, at + split)
     seen.sentBytes += piece.length
     await delivered(response, piece)
   }
@@ -92,7 +92,8 @@ async function perform(response: ServerResponse, seen: Seen, answer: Answer): Pr
     if (piece === undefined) continue
     const text = typeof piece === 'string' && lineEnd !== '\n' ? piece.replaceAll('\n', lineEnd) : piece
     const bytes = Buffer.from(text as string)
-    await write(response, seen, answer.gzip ? gzipSync(bytes) : bytes, answer.split === true)
+    const chunk = answer.gzip ? gzipSync(bytes) : bytes
+    await write(response, seen, chunk, answer.split ?? Math.max(1, chunk.length))
   }
   finish(response, answer.after)
 }

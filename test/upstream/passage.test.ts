@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import t from 'tap'
@@ -42,7 +42,9 @@ async function startFront(baseUrl: string | undefined, facts: Partial<Provider> 
       return held
     },
   })
-  const server = createServer((request, response) => passage.web(request, response, call(request.url)))
+  const web = (request: IncomingMessage, response: ServerResponse) => passage.web(request, response, call(request.url))
+  const server = createServer(web)
+  server.on('checkContinue', web)
   server.on('upgrade', (request, socket: Socket, head) => passage.upgrade(request, socket, head, call(request.url)))
   await listening(server)
   return {
@@ -245,6 +247,69 @@ t.test('the end of a reply waits for the books, and is cut if they cannot be clo
   full.catch(() => undefined)
   front.holdEnds(full)
   t.notMatch(await rawExchange(front.url, 'GET /x HTTP/1.1\r\nHost: g\r\n\r\n'), /\r\n0\r\n\r\n$/)
+})
+
+t.test('large bodies, empty ones, and an expected 100 go through whole', async (t) => {
+  const upstream = await startUpstream((seen) => jsonAnswer({ length: seen.body.length, echo: seen.body }))
+  const front = await startFront(upstream.url)
+  t.teardown(() => Promise.all([front.close(), upstream.close()]))
+  const large = 'x'.repeat(3_000_000)
+  const reply = await fetch(`${front.url}/x`, { method: 'PUT', body: large })
+  t.ok(((await reply.json()) as { echo: string }).echo === large)
+  const head = await rawExchange(front.url, 'HEAD /x HTTP/1.1\r\nHost: g\r\nConnection: close\r\n\r\n')
+  t.match(head, /^HTTP\/1\.1 200 /)
+  t.match(head, /\r\n\r\n$/, 'a HEAD has no body')
+  upstream.script = () => ({ status: 204, body: [] })
+  t.equal((await fetch(`${front.url}/x`, { method: 'DELETE' })).status, 204)
+  const client = await RawClient.open(front.url)
+  client.send('POST /x HTTP/1.1\r\nHost: g\r\nConnection: close\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n')
+  await client.until(/100 Continue/)
+  client.send('ok')
+  t.match(await client.closed(), / 204 /)
+  const seen = upstream.requests.at(-1)
+  t.equal(seen?.body, 'ok')
+  t.equal(seen?.headers.expect, undefined, 'the expectation was of us')
+  t.same(
+    front.ends.map((end) => end.outcome),
+    ['completed', 'completed', 'completed', 'completed'],
+  )
+})
+
+t.test('a caller that left while the books were opened never reaches the provider', async (t) => {
+  const upstream = await startUpstream(() => jsonAnswer({}))
+  const clock = new FakeClock()
+  const passage = new Passage(clock)
+  const ends: PassageEnd[] = []
+  const call = {
+    provider: provider('acme', { baseUrl: upstream.url, timeouts: LIMITS }),
+    path: '/x',
+    auth: undefined,
+    onEnd: (end: PassageEnd) => {
+      ends.push(end)
+      return undefined
+    },
+  }
+  const server = createServer((request, response) => {
+    response.once('close', () => passage.web(request, response, call))
+    client.reset()
+  })
+  server.on('upgrade', (request, socket: Socket, head) => {
+    socket.destroy()
+    passage.upgrade(request, socket, head, call)
+  })
+  await listening(server)
+  t.teardown(() => upstream.close())
+  const client = await RawClient.open(addressOf(server))
+  await client.send('GET /x HTTP/1.1\r\nHost: g\r\n\r\n').closed()
+  await rawExchange(addressOf(server), 'GET /x HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  passage.close()
+  await new Promise((resolve) => server.close(resolve))
+  t.same(ends, [
+    { status: 499, outcome: 'aborted' },
+    { status: 499, outcome: 'aborted' },
+  ])
+  t.equal(upstream.requests.length, 0)
+  t.same(clock.waiting, [])
 })
 
 t.test('a path cannot leave the base URL, a body cannot leave its frame', async (t) => {

@@ -44,7 +44,10 @@ const provider = closed('One provider.', {
     closed('Small departures from the dialect.', {
       max_tokens_field: Type.Optional(oneOf('Name of the output cap.', ['max_tokens', 'max_completion_tokens'])),
       reasoning: Type.Optional(oneOf('How reasoning is asked for.', ['effort', 'object'])),
-      reasoning_field: Type.Optional(line('Name of the reasoning text in replies.', 64)),
+      efforts: Type.Optional(
+        listOf('Reasoning efforts that the provider knows; others become the nearest one.', line('An effort.', 32), 1),
+      ),
+      explicit_caching: Type.Optional(flag('True: cache options of a request are passed on.')),
       drop: Type.Optional(listOf('Parameters never sent.', line('A parameter.', 64))),
     }),
   ),

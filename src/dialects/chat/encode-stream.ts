@@ -60,7 +60,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   finish(final: Final): string {
-    const delta = this.roleSent ? '{"content":""}' : '{"role":"assistant","content":""}'
+    const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
     return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), { delta, rest: '' })
   }
 

@@ -86,7 +86,7 @@ export class ChatPassStream implements PassStream {
   }
 
   finish(final: Final): string {
-    const delta = this.roleSent ? '{"content":""}' : '{"role":"assistant","content":""}'
+    const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
     return ascii(closingChunks(this.ctx, final, chunkHead(this.ctx, this.created ?? this.ctx.created), { delta, rest: this.rest }))
   }
 

@@ -4,6 +4,7 @@ import type { Reasoning } from '../../canon/request.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { askedCap, askedReasoning } from './decode-request.ts'
+import { replayReasoning } from './replay-reasoning.ts'
 import { EFFORTS } from './schema.ts'
 import { SAMPLING } from './wire.ts'
 
@@ -129,6 +130,7 @@ function setUser(body: JsonObject, target: Target): void {
  */
 export function shapeRequest(body: JsonObject, target: Target, dropped: string[]): void {
   body.model = target.model
+  if (target.quirks.reasoning_replay !== undefined) body.messages = replayReasoning(body.messages, target.quirks.reasoning_replay)
   setReasoning(body, target, dropped)
   delete body.include_reasoning
   setCap(body, target, dropped)

@@ -48,12 +48,22 @@ const GROWTH: Readonly<Record<string, { field: string; list?: 'content' | 'summa
   'response.custom_tool_call_input': { field: 'input' },
 }
 
+/** @returns undefined for what is no event. Content frames are not parsed on their way, so they may be anything. */
+function parseFrame(frame: string): JsonObject | undefined {
+  const data = frameData(frame)
+  try {
+    const message: unknown = data === undefined ? undefined : JSON.parse(utf8(data))
+    return isObject(message) ? message : undefined
+  } catch {
+    return undefined
+  }
+}
+
 function parseFrames(kept: string[]): JsonObject[] {
   const messages: JsonObject[] = []
   for (const frame of kept.join('').split('\n\n')) {
-    const data = frameData(`${frame}\n\n`)
-    const message: unknown = data === undefined ? undefined : JSON.parse(utf8(data))
-    if (isObject(message)) messages.push(message)
+    const message = parseFrame(`${frame}\n\n`)
+    if (message !== undefined) messages.push(message)
   }
   return messages
 }
@@ -63,10 +73,23 @@ export class OpenItems {
   private size = 0
   private open = 0
   private readonly finished: string[] = []
+  private readonly names = new Map<Json | undefined, string>()
   private output: Json[] = []
 
-  added(): void {
+  added(frame: string): void {
     this.open++
+    if (!frame.includes('"function_call"')) return
+    const message = parseFrame(frame)
+    if (isObject(message?.item) && typeof message.item.name === 'string') this.names.set(message.output_index, message.item.name)
+  }
+
+  /** Name of the function that the item at an output index calls. */
+  nameAt(index: Json | undefined): string | undefined {
+    return this.names.get(index)
+  }
+
+  get any(): boolean {
+    return this.finished.length > 0
   }
 
   done(frame: string): void {

@@ -11,6 +11,8 @@ import { OpenItems } from './pass-repair.ts'
 import { closingJson, endingOf } from './result-object.ts'
 import { objectsOf } from './wire.ts'
 
+const CALL_DONE = 'response.function_call_arguments.done'
+
 const QUIET_ITEMS: ReadonlySet<Json | undefined> = new Set(['message', 'reasoning'])
 
 /** True where a finished message or reasoning item holds anything at all. */
@@ -87,10 +89,12 @@ export class ResponsesPassStream implements PassStream {
     // An answer without content: what opened and closed it belongs to the reply all the same.
     if (!this.committed && this.held !== '' && !final.fault) out = utf8(this.head() + this.relay(this.held))
     else if (!ctx.opened) out = utf8(this.head())
-    const intact = terminal !== undefined && !final.fault && Array.isArray(terminal.output)
+    // Some providers leave the output of their last object empty.
+    const listed = Array.isArray(terminal?.output) && (terminal.output.length > 0 || !this.items.any)
+    const intact = listed && !final.fault
     const ending = endingOf(final, this.committed)
     if (!intact) out += this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete')
-    const output = intact ? JSON.stringify(terminal.output) : this.items.json()
+    const output = intact ? JSON.stringify(terminal?.output) : this.items.json()
     const rest = terminal === undefined ? undefined : restOf(terminal)
     return out + closeStream(ctx, closingJson(ctx, final, ending, { output, rest, tier: terminal?.service_tier }), ending.status)
   }
@@ -166,6 +170,8 @@ export class ResponsesPassStream implements PassStream {
   /** Types of content have a second dot (`response.output_text.delta`), those of the lifecycle have none. */
   private isContent(frames: string): boolean {
     if (frames.startsWith('output_text.delta"', this.view.name)) return true
+    // Strict clients demand the name of the function here; not every provider sends it.
+    if (frames.startsWith(`${CALL_DONE.slice(9)}"`, this.view.name)) return false
     const dot = frames.indexOf('.', this.view.name)
     return dot !== -1 && dot < this.view.nameEnd
   }
@@ -174,7 +180,7 @@ export class ResponsesPassStream implements PassStream {
   private watch(frames: string, at: number): void {
     const { name, end } = this.view
     if (!frames.startsWith('output_item.', name)) return
-    if (frames.startsWith('added"', name + 12)) this.items.added()
+    if (frames.startsWith('added"', name + 12)) this.items.added(frames.slice(at, end))
     else if (frames.startsWith('done"', name + 12)) this.items.done(frames.slice(at, end))
   }
 
@@ -185,9 +191,10 @@ export class ResponsesPassStream implements PassStream {
     const type = String(message.type)
     if (this.lifecycle(type, message)) return ''
     message.sequence_number = this.ctx.sequence++
+    if (type === CALL_DONE) message.name ??= this.items.nameAt(message.output_index) ?? ''
     const text = binary(`data: ${JSON.stringify(message)}\n\n`)
     this.relayed += text.length
-    if (type === 'response.output_item.added') this.items.added()
+    if (type === 'response.output_item.added') this.items.added(text)
     else if (type === 'response.output_item.done') this.items.done(text)
     return text
   }

@@ -86,6 +86,8 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   body.model = target.model
   body.store = false
   body.stream = target.stream
+  // Text is what this wire answers with anyway, and providers of it do not know the field.
+  if (Array.isArray(body.modalities) && body.modalities.every((each) => each === 'text')) delete body.modalities
   if (body.service_tier === 'fast') body.service_tier = 'priority'
   fitInput(body, dropped)
   fitReasoning(body, target)

@@ -8,6 +8,7 @@ import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
 import type { Read } from '../../plugin-api/exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import { generationFacts } from '../generation-facts.ts'
+import { imageCount } from '../needs.ts'
 import { routerMetadata } from '../metadata.ts'
 import type { ChainParts } from '../parts.ts'
 import type { At, Layer, Reply, Turn } from '../reply.ts'
@@ -36,7 +37,8 @@ export function account(parts: ChainParts): Layer<At<Read>> {
 /** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
 async function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): Promise<void> {
   const { books } = exchange
-  books.account?.settle(books.held, settlement.cost)
+  const excess = books.account?.settle(books.held, settlement.cost) ?? 0
+  if (excess > 0) parts.overrun(exchange, excess)
   if (!books.open) return
   const { usage } = settlement
   parts.journal.settle({
@@ -73,6 +75,7 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
     streamed: exchange.stream,
     tools: books.toolCost,
     price: last?.endpoint.price ?? 'free',
+    extras: exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined,
     earlier: earlierTurns(books.turns, last),
   }
 }

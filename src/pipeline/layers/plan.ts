@@ -6,7 +6,7 @@ import { affordableOutput, holdFor } from '../../ledger/pricing.ts'
 import type { Planned, Resolved } from '../../plugin-api/exchange.ts'
 import { filterEndpoints, NO_PREFERENCES, noEndpointFault, orderEndpoints, stickinessApplies } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
-import { callerCap, contextNeed, inputBound } from '../needs.ts'
+import { callerCap, contextNeed, imageCount, inputBound } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
 
@@ -15,7 +15,6 @@ export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
     async function planned(exchange): Promise<Reply> {
       exchange.candidates = order(exchange, affordable(exchange, fitting(exchange)), parts)
       hold(exchange, parts)
-      if (exchange.books.open) return next(advance<Planned>(exchange))
       const { books } = exchange
       const first = exchange.candidates[0]
       parts.journal.hold({
@@ -27,6 +26,7 @@ export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
         hold: books.held,
         floor: books.floor,
       })
+      // A later turn writes the same row again with the raised sums.
       // From here on a settlement must follow, even if this commit fails: the row may be there.
       books.open = true
       await parts.journal.committed()
@@ -81,13 +81,14 @@ function order(exchange: Exchange, endpoints: readonly Endpoint[], parts: ChainP
 function hold(exchange: Exchange, parts: ChainParts): void {
   const { books, key, candidates } = exchange
   const input = inputBound(exchange)
+  const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
   const cap = callerCap(exchange)
   let most = 0
   let floor = 0
   let largestCap = 0
   for (const endpoint of candidates) {
     const output = outputCap(exchange, endpoint, cap)
-    const reserve = holdFor(endpoint.price, input, output)
+    const reserve = holdFor(endpoint.price, input, output, extras)
     if (reserve.hold >= most) largestCap = output
     most = Math.max(most, reserve.hold)
     floor = Math.max(floor, reserve.floor)

@@ -50,7 +50,8 @@ function findModels(exchange: Exchange, settings: ChainSettings): Model[] {
   exchange.requested = first
   const slugs = gateway.model === undefined ? gateway.models.slice(1) : gateway.models
   const found = findModel(first, settings.catalog)
-  exchange.strategy = found.strategy ?? (slugs.length > 0 ? 'fallback' : 'direct')
+  const alias = found.model.slug !== first && !first.startsWith(`${found.model.slug}:`)
+  exchange.strategy = found.strategy ?? (slugs.length > 0 ? 'fallback' : alias ? 'alias' : 'direct')
   exchange.ctx.model = found.model.slug
   const models = [found.model]
   for (const slug of slugs) {

@@ -87,7 +87,7 @@ t.test('events of any dialect become chunks', async (t) => {
     { tool_calls: [{ index: 1, id: 'call_2', type: 'function', function: { name: 'g', arguments: '' } }] },
     { tool_calls: [{ index: 1, function: { arguments: '{}' } }] },
     { tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] },
-    { content: '' },
+    {},
   ])
   t.match((chunks[4].choices as JsonObject[])[0].logprobs, { content: [{ token: 'It' }] }, 'log probabilities come with their text')
   t.match((chunks[chunks.length - 2].choices as JsonObject[])[0], { finish_reason: 'tool_calls', native_finish_reason: 'completed' })

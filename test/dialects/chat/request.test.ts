@@ -287,6 +287,27 @@ t.test('the legacy prompt becomes a message', async (t) => {
   t.same(openaiChat.encodeRequest(chatClient.decodeRequest(body), target()).body, expected)
 })
 
+t.test('reasoning of earlier turns goes back in the field that the provider takes', async (t) => {
+  const details = [{ type: 'reasoning.text', text: 'Hm', index: 0, format: 'unknown' }]
+  const before = { role: 'assistant', content: 'a', reasoning: 'Hm', reasoning_details: details }
+  const body = { model: 'a/b', messages: [user, before, user] }
+  const cases: [string, object][] = [
+    ['reasoning_content', { role: 'assistant', content: 'a', reasoning_content: 'Hm' }],
+    ['none', { role: 'assistant', content: 'a' }],
+    ['details', before],
+  ]
+  for (const [reasoning_replay, expected] of cases) {
+    const to = target({ quirks: { reasoning_replay } })
+    t.same((pass().request(body, to).body.messages as JsonObject[])[1], expected)
+    t.same((openaiChat.encodeRequest(chatClient.decodeRequest(body), to).body.messages as JsonObject[])[1], expected)
+  }
+  t.same(
+    body.messages[1],
+    { role: 'assistant', content: 'a', reasoning: 'Hm', reasoning_details: details },
+    'the caller’s body is not changed',
+  )
+})
+
 t.test('server tools are the gateway’s', async (t) => {
   const request = chatClient.decodeRequest({
     messages: [user],

@@ -1,3 +1,5 @@
+import fc from 'fast-check'
+import OpenAI from 'openai'
 import t from 'tap'
 import type { StreamEvent } from '../../../src/canon/events.ts'
 import { fold } from '../../../src/canon/fold.ts'
@@ -410,6 +412,112 @@ t.test('numbers are patched where ours differ, wherever they stand', async (t) =
   )
   t.match(all[3], { x: { sequence_number: 5 }, delta: '"sequence_number":3' })
 })
+
+t.test('what a provider leaves out is filled in', async (t) => {
+  const bytes = fixture('tools.sse')
+  t.equal(
+    bytes.toString().includes('"arguments":"{\\"city\\":\\"Paris\\"}","name"'),
+    false,
+    'the provider names no function in its done event',
+  )
+  const done = events(pass(bytes).text).filter((event) => event.type === 'response.function_call_arguments.done')
+  t.same(
+    done.map((event) => event.name),
+    ['get_weather', 'get_time'],
+  )
+  const lines = fixture('text.sse').toString().split('\n\n')
+  const last = lines.findIndex((line) => line.includes('"type":"response.completed"'))
+  lines[last] =
+    'data: {"type":"response.completed","sequence_number":12,"response":{"status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":2}}}'
+  const whole = response(pass(fixture('text.sse')).text)
+  t.same(response(pass(Buffer.from(lines.join('\n\n'))).text).output, whole.output, 'an empty output in the last object')
+})
+
+t.test('the official SDK reads every stream', async (t) => {
+  for (const name of COMPLETE) {
+    const bytes = fixture(`${name}.sse`)
+    for (const text of [encode(decode(bytes)), pass(bytes).text]) {
+      const fetch = async (): Promise<Response> => new Response(text, { headers: { 'content-type': 'text/event-stream' } })
+      const client = new OpenAI({ apiKey: 'k', baseURL: 'http://127.0.0.1:1/v1', fetch })
+      const stream = client.responses.stream({ model: 'openai/gpt-5-mini', input: 'hi' })
+      const final = await stream.finalResponse()
+      t.equal(final.output.length, (response(text).output as unknown[]).length, name)
+      t.equal(final.id, context().id)
+    }
+  }
+})
+
+t.test('property: any legal events give a legal stream that agrees with the whole reply', async (t) => {
+  const kinds = fc.constantFrom('text', 'refusal', 'reasoning', 'summary', 'call', 'opaque')
+  const step = fc.record({
+    action: fc.constantFrom('start', 'delta', 'end', 'note'),
+    kind: kinds,
+    pick: fc.nat(),
+    text: fc.string({ unit: 'binary' }),
+  })
+  const property = fc.property(
+    fc.array(step, { maxLength: 40 }),
+    fc.constantFrom('stop', 'length', 'error'),
+    fc.integer({ min: 1, max: 5 }),
+    (steps, reason, batch) => {
+      const list = legalEvents(steps)
+      const end = { reason }
+      const text = encode(list, { batch, final: { end } })
+      const whole = JSON.parse(responsesClient.encodeResult(fold(list), context(), finalOf({ end }))) as JsonObject
+      const same = JSON.stringify(response(text)) === JSON.stringify(whole)
+      return same && JSON.stringify(openAndShut(events(text))) === JSON.stringify([])
+    },
+  )
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+})
+
+interface Step {
+  action: 'start' | 'delta' | 'end' | 'note'
+  kind: 'text' | 'refusal' | 'reasoning' | 'summary' | 'call' | 'opaque'
+  pick: number
+  text: string
+}
+
+/** Turns random steps into events that keep the order rules; whatever is open at the end stays open. */
+function legalEvents(steps: Step[]): StreamEvent[] {
+  const list: StreamEvent[] = [{ type: 'start' }]
+  const open: { block: number; kind: Step['kind'] }[] = []
+  let next = 0
+  for (const { action, kind, pick, text } of steps) {
+    const at = open.length === 0 ? -1 : pick % open.length
+    if (action === 'start') {
+      const block = next++
+      const call = kind === 'call' ? { id: `call_${block}`, name: 'f' } : undefined
+      const of =
+        kind === 'opaque' ? { dialect: 'responses', type: 'web_search_call', data: { id: `ws_${block}`, status: 'completed' } } : undefined
+      list.push({ type: 'block-start', block, kind, ...(call ? { call } : {}), ...(of ? { of } : {}) })
+      open.push({ block, kind })
+    } else if (at !== -1) {
+      const { block, kind } = open[at]
+      if (action === 'end') {
+        list.push({ type: 'block-end', block })
+        open.splice(at, 1)
+      } else if (action === 'delta' && kind !== 'opaque') list.push({ type: 'block-delta', block, text })
+      else if (kind === 'text') list.push({ type: 'block-note', block, note: 'annotation', data: { type: 'url_citation', url: text } })
+    }
+  }
+  return list
+}
+
+/** Items and parts that were opened and not shut, or the other way round. */
+function openAndShut(all: ReturnType<typeof events>): string[] {
+  const open = new Set<string>()
+  for (const event of all) {
+    const match = /^response\.(output_item|content_part|reasoning_summary_part)\.(added|done)$/.exec(event.type)
+    if (!match) continue
+    const key = [match[1], event.output_index, event.content_index, event.summary_index].join()
+    if (match[2] === 'added') {
+      if (open.has(key)) return [`twice ${key}`]
+      open.add(key)
+    } else if (!open.delete(key)) return [`never opened ${key}`]
+  }
+  return [...open]
+}
 
 t.test('garbled and lazy providers', async (t) => {
   const head = 'data: {"type":"response.created","response":{}}\n\n'
