@@ -73,7 +73,7 @@ export const gatewayProperties = {
   plugins: Type.Optional(Type.Array(Type.Object({ id: Type.String({ minLength: 1 }), enabled: Type.Optional(Type.Boolean()) }))),
   session_id: Type.Optional(Type.String({ maxLength: 256 })),
   user: Type.Optional(Type.String({ maxLength: 256 })),
-  metadata: nullable(Type.Record(Type.String(), Type.String({ maxLength: 512 }))),
+  metadata: nullable(Type.Object({}, { additionalProperties: Type.String({ maxLength: 512 }) })),
   trace: Type.Optional(Type.Object({})),
   debug: Type.Optional(Type.Object({ echo_upstream_body: Type.Optional(Type.Boolean()) })),
   stop_server_tools_when: Type.Optional(Type.Array(stopCondition, { minItems: 1 })),

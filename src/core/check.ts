@@ -1,7 +1,6 @@
 /** Compiled checks of bodies and settings; a failure names the deepest field that is wrong and what was expected there. */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { Check } from 'typebox/value'
 import { badField, type Fault } from './faults.ts'
 import { isObject, type JsonObject } from './json.ts'
 
@@ -25,6 +24,18 @@ interface Keywords {
   maxItems?: number
   pattern?: string
   description?: string
+}
+
+/** Checks of parts, compiled when a failure first asks for them: a long array must not cost long either. */
+const parts = new WeakMap<TSchema, ReturnType<typeof Compile>>()
+
+function fits(schema: TSchema, value: unknown): boolean {
+  let compiled = parts.get(schema)
+  if (compiled === undefined) {
+    compiled = Compile(schema)
+    parts.set(schema, compiled)
+  }
+  return compiled.Check(value)
 }
 
 const words = (schema: TSchema): Keywords => schema as Keywords
@@ -102,7 +113,7 @@ function explainObject(schema: TSchema, value: JsonObject, path: string): Fault 
     const known = Object.hasOwn(properties, key) ? properties[key] : rest
     if (known === undefined) {
       if (additionalProperties === false) return badField(join(path, key), 'unknown field')
-    } else if (!(field === undefined && !required.includes(key)) && !Check(known, field)) return explain(known, field, join(path, key))
+    } else if (!(field === undefined && !required.includes(key)) && !fits(known, field)) return explain(known, field, join(path, key))
   }
   return badField(path, 'has an unknown form')
 }
@@ -113,7 +124,7 @@ function explainArray(schema: TSchema, value: unknown[], path: string): Fault {
     return badField(path, `must have at least ${minItems} item${minItems > 1 ? 's' : ''}`)
   if (maxItems !== undefined && value.length > maxItems)
     return badField(path, `must have at most ${maxItems} item${maxItems > 1 ? 's' : ''}`)
-  const at = items === undefined ? -1 : value.findIndex((each) => !Check(items, each))
+  const at = items === undefined ? -1 : value.findIndex((each) => !fits(items, each))
   return items === undefined || at === -1 ? badField(path, 'has an unknown form') : explain(items, value[at], join(path, at))
 }
 

@@ -1,29 +1,43 @@
 /** The end of an exchange before its time: the caller left, or the deadline passed. */
 import type { Cancel } from '../plugin-api/exchange.ts'
 
+const nothing = (): void => {}
+
 export class CancelSource implements Cancel {
   aborted = false
   reason: unknown = undefined
-  private waiting: Set<() => void> | undefined
+  /** Nearly always one attempt waits, so the first has a place of its own. */
+  private first: (() => void) | undefined
+  private others: (() => void)[] | undefined
   private controller: AbortController | undefined
 
   onAbort(fn: () => void): () => void {
     if (this.aborted) {
       fn()
-      return () => {}
+      return nothing
     }
-    this.waiting ??= new Set()
-    this.waiting.add(fn)
-    return () => this.waiting?.delete(fn)
+    if (!this.first) {
+      this.first = fn
+      return () => {
+        if (this.first === fn) this.first = undefined
+      }
+    }
+    this.others ??= []
+    this.others.push(fn)
+    return () => {
+      this.others = this.others?.filter((other) => other !== fn)
+    }
   }
 
   abort(reason: unknown): void {
     if (this.aborted) return
     this.aborted = true
     this.reason = reason
-    const { waiting } = this
-    this.waiting = undefined
-    if (waiting) for (const fn of waiting) fn()
+    const { first, others } = this
+    this.first = undefined
+    this.others = undefined
+    first?.()
+    if (others) for (const fn of others) fn()
     this.controller?.abort(reason)
   }
 

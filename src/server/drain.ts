@@ -1,5 +1,6 @@
 /** An orderly end: no new connections, open exchanges finish within the grace time, then the sockets go. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 
@@ -23,6 +24,9 @@ export class Drain {
   private readonly graceMs: number
   private readonly exchanges = new Set<Exchange>()
   private readonly servers = new Set<Server>()
+  private readonly connections = new Set<Connection>()
+  /** Open replies of all servers. */
+  private replies = 0
   private begun: PromiseWithResolvers<DrainResult> | undefined
   private grace: Timer | undefined
   private lingering: Timer | undefined
@@ -32,6 +36,13 @@ export class Drain {
   constructor(clock: Clock, graceMs: number) {
     this.clock = clock
     this.graceMs = graceMs
+    const drain = this
+    this.closed = function closed() {
+      const connection = (this.req.socket as Followed)[CONNECTION]
+      if (connection && --connection.open === 0) connection.last = undefined
+      drain.replies--
+      if (drain.draining && drain.open === 0) drain.linger()
+    }
   }
 
   /** True from the first signal on: readiness is red. */
@@ -40,7 +51,7 @@ export class Drain {
   }
 
   get open(): number {
-    return this.exchanges.size
+    return this.exchanges.size + this.replies
   }
 
   /** Counts an exchange as under way. @returns to be called when it has ended; calling it twice does nothing. */
@@ -48,26 +59,45 @@ export class Drain {
     this.exchanges.add(exchange)
     if (this.draining) exchange.last?.()
     return () => {
-      if (this.exchanges.delete(exchange) && this.draining && this.exchanges.size === 0) this.linger()
+      if (this.exchanges.delete(exchange) && this.draining && this.open === 0) this.linger()
     }
   }
 
-  /** Tracks every reply and upgraded socket of a server. Call it after the server has its own handlers. */
+  /**
+   * Counts every reply and upgraded socket of a server. Call it after the server has its own handlers.
+   * Nothing is made for a request: a set of open replies would keep the garbage collector from ever freeing them early.
+   */
   follow(server: Server): void {
     this.servers.add(server)
-    const follow = (request: IncomingMessage, response: ServerResponse) => {
-      const done = this.track({ last: () => announceLast(request, response), cut: () => request.socket.destroy() })
-      response.once('close', done)
-    }
+    server.on('connection', (socket: Followed) => {
+      const connection: Connection = { socket, open: 0, last: undefined }
+      socket[CONNECTION] = connection
+      this.connections.add(connection)
+      socket.once('close', () => this.connections.delete(connection))
+    })
+    const { closed } = this
     // First in line, so that `Connection: close` is set before a handler writes the head.
-    // Where nobody listens to an Expect event node answers it by itself, so it must stay unheard.
-    for (const event of ['request', 'checkContinue', 'checkExpectation'] as const) {
-      if (server.listenerCount(event) > 0) server.prependListener(event, follow)
+    const begun = (request: IncomingMessage, response: ServerResponse): void => {
+      const connection = (request.socket as Followed)[CONNECTION]
+      if (connection) {
+        connection.open++
+        connection.last = response
+      }
+      this.replies++
+      if (this.draining) announceLast(response)
+      response.once('close', closed)
+    }
+    for (const event of ['request', 'checkContinue', 'checkExpectation']) {
+      // Listening for the latter two changes what Node does by itself, so only where the server has taken them over.
+      if (server.listenerCount(event) > 0) server.prependListener(event, begun)
     }
     server.prependListener('upgrade', (_request: IncomingMessage, socket: Duplex) => {
       socket.once('close', this.track({ cut: () => socket.destroy() }))
     })
   }
+
+  /** One listener for all replies. */
+  private readonly closed: (this: ServerResponse) => void
 
   /** Begins once; later calls give the same promise. Resolves when every connection is gone. */
   begin(): Promise<DrainResult> {
@@ -80,8 +110,9 @@ export class Drain {
       server.closeIdleConnections()
     }
     for (const exchange of this.exchanges) exchange.last?.()
+    for (const { last } of this.connections) if (last) announceLast(last)
     this.grace = this.clock.after(this.graceMs, () => this.cutAll())
-    if (this.exchanges.size === 0) this.linger()
+    if (this.open === 0) this.linger()
     return this.begun.promise
   }
 
@@ -91,10 +122,11 @@ export class Drain {
   }
 
   private cutAll(): void {
-    this.cutCount += this.exchanges.size
+    this.cutCount += this.open
     const open = [...this.exchanges]
     this.exchanges.clear()
     for (const exchange of open) exchange.cut()
+    for (const { socket, open: replies } of this.connections) if (replies > 0) socket.destroy()
     for (const server of this.servers) server.closeAllConnections()
     if (this.listening === 0) this.finish()
   }
@@ -109,13 +141,13 @@ export class Drain {
     this.lingering?.cancel()
     this.lingering = this.clock.after(LINGER_MS, () => {
       // A request that came in meanwhile on an open connection has the grace time, as any other.
-      if (this.exchanges.size === 0) this.cutAll()
+      if (this.open === 0) this.cutAll()
     })
   }
 
   private serverClosed(): void {
     this.listening--
-    if (this.listening === 0 && this.exchanges.size === 0) this.finish()
+    if (this.listening === 0 && this.open === 0) this.finish()
   }
 
   private finish(): void {
@@ -125,8 +157,18 @@ export class Drain {
   }
 }
 
-function announceLast(request: IncomingMessage, response: ServerResponse): void {
+interface Connection {
+  readonly socket: Socket
+  /** Replies under way on it. */
+  open: number
+  last: ServerResponse | undefined
+}
+
+const CONNECTION = Symbol('connection')
+type Followed = Socket & { [CONNECTION]?: Connection }
+
+function announceLast(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
   // The head of a running stream promised to keep the connection; it is closed after the last byte.
-  else response.once('finish', () => request.socket.destroySoon())
+  else response.once('finish', () => response.req.socket.destroySoon())
 }

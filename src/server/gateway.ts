@@ -41,12 +41,15 @@ export interface Serving {
 /** A caller that has closed its sending side is asked after so long whether it still listens. */
 const PROBE_AFTER = 50
 
+/** The exchange that a connection waits for. */
+const EXCHANGE = Symbol('exchange')
+type Speaking = Socket & { [EXCHANGE]?: Exchange }
+
 export class Gateway implements RequestHandler {
   serving: Serving
   private readonly clock: Clock
   private readonly ids: GenerationIds
   private readonly clients: ReadonlyMap<string, ClientDialect>
-  private readonly active = new WeakMap<Socket, Exchange>()
   private readonly oops: (error: unknown) => void
 
   /** @param clients client dialects by path. */
@@ -93,7 +96,7 @@ export class Gateway implements RequestHandler {
 
   /** A reset tells a caller that has left from one that merely has nothing more to say: a harmless byte provokes it. */
   halfClosed(socket: Socket): void {
-    const exchange = this.active.get(socket)
+    const exchange = (socket as Speaking)[EXCHANGE]
     if (!exchange) return
     this.clock.after(PROBE_AFTER, () => exchange.door.probe())
   }
@@ -109,8 +112,11 @@ export class Gateway implements RequestHandler {
       brand,
       wantsMetadata: wantsMetadata(request, brand),
     })
-    this.active.set(request.socket, exchange)
+    const socket: Speaking = request.socket
+    socket[EXCHANGE] = exchange
     response.on('close', () => {
+      // A connection that idles must not hold on to what it last asked.
+      if (socket[EXCHANGE] === exchange) socket[EXCHANGE] = undefined
       if (!response.writableFinished) exchange.cancel.abort(new Fault('client_gone'))
     })
     front(exchange).catch((error) => {

@@ -47,6 +47,7 @@ const provider = closed('One provider.', {
       efforts: Type.Optional(
         listOf('Reasoning efforts that the provider knows; others become the nearest one.', line('An effort.', 32), 1),
       ),
+      reasoning_replay: Type.Optional(line('Field that takes the reasoning of earlier turns as text; details (the default) or none.', 64)),
       explicit_caching: Type.Optional(flag('True: cache options of a request are passed on.')),
       drop: Type.Optional(listOf('Parameters never sent.', line('A parameter.', 64))),
     }),

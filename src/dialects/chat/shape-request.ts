@@ -19,12 +19,17 @@ const STRIPPABLE: readonly (readonly [field: string, ...names: string[]])[] = [
   ['web_search_options', 'web_search_options'],
 ]
 
+/** V8 keeps an object fast as long as nothing is deleted from it. */
+function remove(body: JsonObject, field: string): void {
+  if (body[field] !== undefined) delete body[field]
+}
+
 function strip(body: JsonObject, target: Target, dropped: string[]): void {
   if (!Array.isArray(body.tools) || body.tools.length === 0) {
     // Providers refuse an empty list, and settings of tools without any.
-    delete body.tools
-    delete body.tool_choice
-    delete body.parallel_tool_calls
+    remove(body, 'tools')
+    remove(body, 'tool_choice')
+    remove(body, 'parallel_tool_calls')
   }
   for (const [field, ...names] of STRIPPABLE) {
     if (body[field] === undefined) continue
@@ -35,22 +40,27 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     }
   }
   if (body.tools === undefined) {
-    delete body.tool_choice
-    delete body.parallel_tool_calls
+    remove(body, 'tool_choice')
+    remove(body, 'parallel_tool_calls')
   }
 }
+
+const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
+const CAP_FIELDS_OLD = ['max_tokens', 'max_completion_tokens'] as const
 
 /** A hold was computed for `outputCap`, so that one is sent even where the endpoint lists no such parameter. */
 function setCap(body: JsonObject, target: Target, dropped: string[]): void {
   const asked = askedCap(body)
-  delete body.max_tokens
-  delete body.max_completion_tokens
-  const cap = target.outputCap === undefined ? asked : Math.min(asked ?? target.outputCap, target.outputCap)
-  if (cap === undefined) return
-  const { supported } = target
-  if (target.outputCap === undefined && supported && !supported.has('max_tokens') && !supported.has('max_completion_tokens'))
-    dropped.push('max_tokens')
-  else body[target.quirks.max_tokens_field === 'max_completion_tokens' ? 'max_completion_tokens' : 'max_tokens'] = cap
+  const [field, other] = target.quirks.max_tokens_field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD
+  remove(body, other)
+  const { outputCap, supported } = target
+  const cap = outputCap === undefined ? asked : Math.min(asked ?? outputCap, outputCap)
+  const refused = outputCap === undefined && supported !== undefined && !CAP_FIELDS.some((name) => supported.has(name))
+  if (cap !== undefined && !refused) body[field] = cap
+  else {
+    remove(body, field)
+    if (cap !== undefined) dropped.push('max_tokens')
+  }
 }
 
 /** Shares of the output that each effort stands for (contract section 1.1). */
@@ -94,8 +104,8 @@ function reasoningObject(asked: Reasoning, quirks: JsonObject): JsonObject {
 /** `exclude` never goes upstream: the gateway itself leaves reasoning out of the reply. */
 function setReasoning(body: JsonObject, target: Target, dropped: string[]): void {
   const asked = askedReasoning(body)
-  delete body.reasoning
-  delete body.reasoning_effort
+  remove(body, 'reasoning')
+  remove(body, 'reasoning_effort')
   if (!asked || (asked.effort ?? asked.maxTokens ?? asked.enabled ?? asked.summary) === undefined) return
   const { supported, quirks } = target
   if (supported && !supported.has('reasoning') && !supported.has('reasoning_effort')) {
@@ -119,7 +129,7 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
 function setUser(body: JsonObject, target: Target): void {
   for (const field of ['user', 'safety_identifier']) {
     const value = body[field]
-    if (typeof value !== 'string' || target.user === 'drop') delete body[field]
+    if (typeof value !== 'string' || target.user === 'drop') remove(body, field)
     else if (target.user === 'hash') body[field] = createHash('sha256').update(value).digest('hex')
   }
 }
@@ -132,7 +142,7 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   body.model = target.model
   if (target.quirks.reasoning_replay !== undefined) body.messages = replayReasoning(body.messages, target.quirks.reasoning_replay)
   setReasoning(body, target, dropped)
-  delete body.include_reasoning
+  remove(body, 'include_reasoning')
   setCap(body, target, dropped)
   strip(body, target, dropped)
   setUser(body, target)
@@ -144,8 +154,8 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
     body.stream = true
     body.stream_options = isObject(body.stream_options) ? { ...body.stream_options, include_usage: true } : { include_usage: true }
   } else {
-    delete body.stream
-    delete body.stream_options
+    remove(body, 'stream')
+    remove(body, 'stream_options')
   }
   if (Array.isArray(target.quirks.drop)) {
     for (const name of target.quirks.drop) {

@@ -123,10 +123,16 @@ function extraFields(body: JsonObject): JsonObject {
   return fields
 }
 
+/** True where any member is set. */
+function says(fields: JsonObject): boolean {
+  return Object.values(fields).some((value) => (value ?? null) !== null)
+}
+
 function usedParameters(body: JsonObject): Set<string> {
   const used = new Set<string>()
   for (const [field, name] of PARAMETERS) if ((body[field] ?? null) !== null) used.add(name)
   if (Array.isArray(body.tools) && body.tools.length === 0) used.delete('tools')
+  if (isObject(body.reasoning) && !says(body.reasoning)) used.delete('reasoning')
   if (!isObject(body.text)) return used
   const format = isObject(body.text.format) ? body.text.format.type : 'text'
   if (format !== 'text') used.add('response_format')

@@ -102,7 +102,7 @@ function encodeReasoning(request: CanonicalRequest, extras: JsonObject): JsonObj
 function encodeInclude(request: CanonicalRequest, body: JsonObject): string[] | undefined {
   const include = new Set(request.include)
   if (request.sampling.logprobs) include.add(LOGPROBS)
-  const reasons = isObject(body.reasoning) && body.reasoning.effort !== 'none'
+  const reasons = isObject(body.reasoning) && Object.keys(body.reasoning).length > 0 && body.reasoning.effort !== 'none'
   if (reasons || request.items.some((item) => item.kind === 'reasoning')) include.add(SEALED)
   return include.size === 0 ? undefined : [...include]
 }
