@@ -38,8 +38,11 @@ export interface Serving {
   passages: Passages
 }
 
-/** A caller that has closed its sending side is asked after so long whether it still listens. */
-const PROBE_AFTER = 50
+/**
+ * A caller that has closed its sending side is asked so many milliseconds later whether it still listens:
+ * if it does not, the first write brings a reset and the second one finds it.
+ */
+const PROBES = [40, 60]
 
 /** The exchange that a connection waits for. */
 const EXCHANGE = Symbol('exchange')
@@ -98,7 +101,7 @@ export class Gateway implements RequestHandler {
   halfClosed(socket: Socket): void {
     const exchange = (socket as Speaking)[EXCHANGE]
     if (!exchange) return
-    this.clock.after(PROBE_AFTER, () => exchange.door.probe())
+    for (const ms of PROBES) this.clock.after(ms, () => exchange.door.probe())
   }
 
   private complete(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {

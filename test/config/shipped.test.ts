@@ -165,3 +165,19 @@ t.test('a config error is one value with all its problems', async (t) => {
     ])
   }
 })
+
+t.test('every quirk that a dialect reads can be set', async (t) => {
+  const dialects = join(ROOT, 'src', 'dialects')
+  const sources = readdirSync(dialects, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  const read = new Set(
+    sources.flatMap((name) => [...readFileSync(join(dialects, name), 'utf8').matchAll(/quirks\.([a-z_]+)/g)].map(([, quirk]) => quirk)),
+  )
+  // Faults stand beside the quirks in the file.
+  read.delete('faults')
+  t.ok(read.size > 3, 'the quirks were found')
+  const schema = configJsonSchema() as { properties: { providers: { patternProperties: Record<string, { properties: JsonSchema }> } } }
+  const [provider] = Object.values(schema.properties.providers.patternProperties)
+  t.same([...read].sort(), Object.keys(provider.properties.quirks.properties).sort())
+})
+
+type JsonSchema = Record<string, { properties: Record<string, unknown> }>

@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type FoldedReply, foldChat, foldChatChunks, list, object } from '../support/fold.ts'
-import { lastSeen, onEach, type Rig, startRigs } from '../support/rig.ts'
+import { chosenLanes, lastLane, lastSeen, onEach, type Rig, startRigs } from '../support/rig.ts'
 import { Gate, sseAnswer } from '../support/upstream.ts'
 import { framesFor, type Said, says, upstreamError } from '../support/wire.ts'
 
@@ -93,6 +93,19 @@ t.test('C-091 to C-094: the envelope of a stream', async (t) => {
     t.match(response.headers.get('content-type'), /^text\/event-stream/)
     t.match(await response.text(), /\ndata: \[DONE\]\n\n$/)
   })
+})
+
+t.test('the lanes are those that were meant, and the same wire passes by default', async (t) => {
+  for (const stream of [false, true]) {
+    await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig) => {
+      await (await rig.gateway.post('/v1/chat/completions', { model: 'acme/one', stream, messages: HELLO })).text()
+      t.equal(lastLane(rig.gateway), rig.lane, rig.name)
+    })
+    const chosen = await chosenLanes(says({ text: ['hi'] }), async (gateway) =>
+      (await gateway.post('/v1/chat/completions', { model: 'acme/one', stream, messages: HELLO })).text(),
+    )
+    t.same(chosen, { 'openai-chat': 'pass', 'openai-responses': 'translate' })
+  }
 })
 
 t.test('tool round trip with parallel calls', async (t) => {

@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { eventsOf, type FoldedReply, foldResponse, foldResponseEvents, list, object } from '../support/fold.ts'
-import { lastSeen, onEach, type Rig, startRigs } from '../support/rig.ts'
+import { chosenLanes, lastLane, lastSeen, onEach, type Rig, startRigs } from '../support/rig.ts'
 import { Gate, sseAnswer } from '../support/upstream.ts'
 import { framesFor, type Said, says, upstreamError } from '../support/wire.ts'
 
@@ -145,6 +145,19 @@ t.test('C-023 to C-028 C-054 C-055: the envelope of a whole reply', async (t) =>
     t.match(data.usage, { total_tokens: 18, is_byok: false, cost: Number }, 'C-024 C-025')
     t.notOk('router_metadata' in data, 'C-020')
   })
+})
+
+t.test('the lanes are those that were meant, and the same wire passes by default', async (t) => {
+  for (const stream of [false, true]) {
+    await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig) => {
+      await (await rig.gateway.post('/v1/responses', { model: 'acme/one', stream, input: 'Hello' })).text()
+      t.equal(lastLane(rig.gateway), rig.lane, rig.name)
+    })
+    const chosen = await chosenLanes(says({ text: ['hi'] }), async (gateway) =>
+      (await gateway.post('/v1/responses', { model: 'acme/one', stream, input: 'Hello' })).text(),
+    )
+    t.same(chosen, { 'openai-responses': 'pass', 'openai-chat': 'translate' })
+  }
 })
 
 t.test('C-028: what was set is echoed', async (t) => {

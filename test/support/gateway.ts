@@ -1,5 +1,6 @@
 /** The real program inside the test's own process, on free ports. */
-import { fileURLToPath } from 'node:url'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Running, type StartOptions, start } from '../../src/main.ts'
 
 export interface Gateway {
@@ -10,16 +11,22 @@ export interface Gateway {
   readonly key: string
   /** What the program logged, one line each. */
   readonly logs: readonly string[]
+  /** The program itself, for what cannot be reached from outside. */
+  readonly running: Running
   /** POST with the key; the body is stringified unless it is text. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   get(path: string, headers?: Record<string, string>): Promise<Response>
-  reload(): Promise<unknown>
+  /** Replaces the configuration and reloads it; only where a directory was given. */
+  reconfigure(yaml: string): Promise<{ kind: string }>
   /** Stops the program and starts it again with the same options. The ports change. */
   restart(): Promise<void>
   close(): Promise<void>
 }
 
-export type GatewayOptions = Pick<StartOptions, 'env' | 'clock' | 'lane'>
+export interface GatewayOptions extends Pick<StartOptions, 'env' | 'clock' | 'lane'> {
+  /** Where the configuration is written as a file, so that it can be changed later. */
+  directory?: string
+}
 
 export const KEY = 'sk-router-v1-0123456789abcdef0123456789abcdef'
 
@@ -30,16 +37,24 @@ admin: { host: 127.0.0.1, port: 0 }
 store: { url: "memory:" }
 `
 
-/** Starts headgate with this configuration; `BASE` and one key named `test` are added where the text has none. */
-export async function startGateway(yaml: string, options: GatewayOptions = {}): Promise<Gateway> {
-  const logs: string[] = []
-  const base = yaml.includes('\nstore:') || yaml.startsWith('store:') ? BASE.replace(/store:.*\n/, '') : BASE
+/** `BASE` and one key named `test` are added where the text has none. */
+function complete(yaml: string): string {
+  const base = /^store:/m.test(yaml) ? BASE.replace(/store:.*\n/, '') : BASE
   const auth = /^auth:/m.test(yaml) ? '' : `auth: { keys: [ { name: test, key: "${KEY}" } ] }\n`
-  const configText = `${base}${auth}${yaml}`
-  const key = /key: "?(sk-[A-Za-z0-9-]+)/.exec(configText)?.[1] ?? KEY
-  // Names the text in errors and is where relative paths start; nothing is read from it.
-  const configFile = fileURLToPath(new URL('headgate.test.yaml', import.meta.url))
-  const begin = (): Promise<Running> => start({ env: {}, ...options, configFile, configText, log: (line) => logs.push(line) })
+  return `${base}${auth}${yaml}`
+}
+
+/** Starts headgate with this configuration. */
+export async function startGateway(yaml: string, options: GatewayOptions = {}): Promise<Gateway> {
+  const { directory, ...rest } = options
+  const logs: string[] = []
+  const text = complete(yaml)
+  // Without a directory the name is only what errors show, and where relative paths start.
+  const configFile = join(directory ?? import.meta.dirname, 'headgate.yaml')
+  if (directory) writeFileSync(configFile, text)
+  const source = directory ? { configFile } : { configFile, configText: text }
+  const key = /key: "?(sk-[A-Za-z0-9-]+)/.exec(text)?.[1] ?? KEY
+  const begin = (): Promise<Running> => start({ env: {}, ...rest, ...source, log: (line) => logs.push(line) })
   let running = await begin()
   const headersWith = (more: Record<string, string> | undefined): Record<string, string> => ({ authorization: `Bearer ${key}`, ...more })
   return {
@@ -48,6 +63,9 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
     },
     get admin() {
       return running.adminUrl
+    },
+    get running() {
+      return running
     },
     key,
     logs,
@@ -58,7 +76,11 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     get: (path, headers) => fetch(`${running.url}${path}`, { headers: headersWith(headers) }),
-    reload: () => running.reload(),
+    reconfigure: (next) => {
+      if (!directory) throw new Error('this gateway has no file to change')
+      writeFileSync(configFile, complete(next))
+      return running.reload()
+    },
     restart: async () => {
       await running.close()
       running = await begin()

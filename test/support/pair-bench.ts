@@ -59,6 +59,7 @@ export async function startBench({
   backup,
   script,
   address,
+  realTime,
   timeouts = '{ first_byte: 5s, idle: 7s }',
 }: BenchOptions): Promise<Bench> {
   const clock = new FakeClock()

@@ -57,6 +57,29 @@ export async function onEach<Result>(
   return results[0]
 }
 
+/** The lane of the last exchange, as the gateway's log tells it. */
+export function lastLane(gateway: Gateway): string | undefined {
+  const line = gateway.logs.findLast((text) => text.includes('"lane"'))
+  return line === undefined ? undefined : String((JSON.parse(line) as { lane: unknown }).lane)
+}
+
+/** Starts a gateway that chooses its lanes itself. @returns the lane that it took for each upstream dialect. */
+export async function chosenLanes(
+  script: Script,
+  ask: (gateway: Gateway) => Promise<unknown>,
+): Promise<Record<string, string | undefined>> {
+  const chosen: Record<string, string | undefined> = {}
+  for (const dialect of DIALECTS) {
+    const upstream = await startUpstream(script)
+    const gateway = await startGateway(oneModel(upstream.url, dialect))
+    await ask(gateway)
+    chosen[dialect] = lastLane(gateway)
+    await gateway.close()
+    await upstream.close()
+  }
+  return chosen
+}
+
 /** The last request that the upstream has seen. */
 export function lastSeen(rig: Rig): Upstream['requests'][number] {
   const seen = rig.upstream.requests.at(-1)

@@ -50,6 +50,12 @@ export function replyFor(path: string, said: Said): JsonObject {
   return path.endsWith('/responses') ? responsesReply(said) : chatReply(said)
 }
 
+/** A whole /responses object with more output items in front. */
+export function responsesReplyWith(said: Said, items: readonly JsonObject[]): JsonObject {
+  const reply = responsesReply(said)
+  return { ...reply, output: [...items, ...(reply.output as JsonObject[])] }
+}
+
 /** Answers a request as a sound provider would, streaming if asked. */
 export function answerFor(request: Seen, said: Said): Answer {
   if (request.json.stream === true) return sseAnswer(framesFor(request.path, said))

@@ -89,7 +89,7 @@ function encodeSampling(sampling: Sampling, dropped: Set<string>): JsonObject {
 function encodeReasoning(request: CanonicalRequest, extras: JsonObject): JsonObject | undefined {
   const { reasoning } = request
   if (!reasoning) return undefined
-  return present({
+  const fields = present({
     effort: reasoning.effort,
     summary: reasoning.summary,
     enabled: reasoning.enabled,
@@ -97,12 +97,13 @@ function encodeReasoning(request: CanonicalRequest, extras: JsonObject): JsonObj
     context: extras['reasoning.context'],
     mode: extras['reasoning.mode'],
   })
+  return Object.keys(fields).length === 0 ? undefined : fields
 }
 
 function encodeInclude(request: CanonicalRequest, body: JsonObject): string[] | undefined {
   const include = new Set(request.include)
   if (request.sampling.logprobs) include.add(LOGPROBS)
-  const reasons = isObject(body.reasoning) && Object.keys(body.reasoning).length > 0 && body.reasoning.effort !== 'none'
+  const reasons = isObject(body.reasoning) && body.reasoning.effort !== 'none'
   if (reasons || request.items.some((item) => item.kind === 'reasoning')) include.add(SEALED)
   return include.size === 0 ? undefined : [...include]
 }

@@ -317,6 +317,10 @@ t.test('an endpoint takes what it can, in both lanes alike', async (t) => {
     t.match(sent.user, /^[0-9a-f]{64}$/)
     t.match(sent.safety_identifier, /^[0-9a-f]{64}$/)
   }
+  const idle = responsesClient.decodeRequest(ok({ reasoning: {}, modalities: ['text'] }))
+  t.equal(idle.used.has('reasoning'), false)
+  const { body: plainBody } = openaiResponses.encodeRequest(idle, target())
+  t.same(Object.keys(plainBody).sort(), ['input', 'model', 'store', 'stream'], 'nothing is filled in')
   const capped = passWire.request(ok({}), target({ outputCap: 4096 }))
   t.equal(capped.body.max_output_tokens, 4096)
   t.same(passWire.request(ok({ reasoning: { effort: 'none' } }), target()).body.reasoning, { effort: 'none' })
