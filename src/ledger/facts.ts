@@ -11,7 +11,7 @@ export interface ProviderResponse extends JsonObject {
   latency: number
 }
 
-/** Written by the account layer. Absent means null on the wire. Times are milliseconds. */
+/** Written by the account layer. Absent means what the columns say, else null on the wire. Times are milliseconds. */
 export interface Facts extends JsonObject {
   /** Public slug that served; the hold's model where absent. */
   model?: string
@@ -37,9 +37,9 @@ export interface Facts extends JsonObject {
   native_tokens_reasoning?: number
   native_tokens_cached?: number
   native_tokens_completion_images?: number
-  /** Nano-dollars of the cost's parts. */
-  input_cost?: number
-  output_cost?: number
+  /** `chat`, `responses`, `passage`: what was asked of the gateway. */
+  operation?: string
+  /** Nano-dollars of the tools that ran; the rest of the charge is the providers'. */
   tools_cost?: number
   provider_responses?: ProviderResponse[]
   /** Application attribution of the caller. */

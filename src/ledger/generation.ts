@@ -52,26 +52,33 @@ export function generationView(record: GenerationRecord): JsonObject {
     estimated: settled?.estimated ?? false,
     usage: cost,
     total_cost: cost,
-    upstream_inference_cost: sumUsd(facts.input_cost, facts.output_cost),
+    upstream_inference_cost: usd((settled?.cost ?? 0) - numberOr(facts.tools_cost, 0)),
     tokens_prompt: settled?.input ?? null,
     tokens_completion: settled?.output ?? null,
     native_tokens_prompt: facts.native_tokens_prompt ?? settled?.input ?? null,
     native_tokens_completion: facts.native_tokens_completion ?? settled?.output ?? null,
     native_tokens_reasoning: facts.native_tokens_reasoning ?? settled?.reasoning ?? null,
     native_tokens_cached: facts.native_tokens_cached ?? settled?.cached ?? null,
-    streamed: facts.streamed ?? null,
+    streamed: facts.streamed ?? (settled ? false : null),
     cancelled: facts.cancelled ?? (settled ? settled.status === 'aborted' : null),
     is_byok: facts.is_byok ?? false,
     external_user: facts.user ?? null,
     origin: facts.http_referer ?? '',
     http_referer: facts.http_referer ?? null,
     data_region: facts.data_region ?? 'global',
-    provider_responses: facts.provider_responses ?? null,
+    provider_responses: facts.provider_responses ?? onlyResponse(facts),
   }
   for (const name of PLAIN) view[name] = facts[name] ?? null
+  view.native_finish_reason = facts.native_finish_reason ?? facts.finish_reason ?? null
   return view
 }
 
-function sumUsd(input: Json | undefined, output: Json | undefined): number | null {
-  return typeof input === 'number' && typeof output === 'number' ? usd(input + output) : null
+/** One call that answered at once is not listed in the facts. */
+function onlyResponse(facts: JsonObject): Json {
+  if (typeof facts.provider !== 'string' || facts.provider === '') return null
+  return [{ provider_name: facts.provider, status: 200, latency: numberOr(facts.latency, 0) }]
+}
+
+function numberOr(value: Json | undefined, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise
 }

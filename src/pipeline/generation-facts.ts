@@ -1,70 +1,79 @@
-/** The part of a generation's record that no query needs as a column, as JSON text. */
+/** The part of a generation's record that no query needs as a column, as JSON text: only what the columns do not tell. */
+import fastJson from 'fast-json-stringify'
+import type { Facts } from '../ledger/facts.ts'
 import type { Settlement } from '../ledger/settlement.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Members of `facts` in a settlement row. */
-export interface GenerationFacts {
-  model: string
-  provider: string
-  endpoint: string
-  /** The alias or router model that was asked for; null where the caller named the model itself. */
-  router: string | null
-  operation: string
-  user?: string
-  session_id?: string
-  finish_reason?: string
-  native_finish_reason?: string
-  /** Milliseconds to the first content, and of the whole exchange. */
-  latency: number
-  generation_time: number
-  streamed: boolean
-  cancelled: boolean
-  /** Nano-dollars. */
-  input_cost: number
-  output_cost: number
-  tools_cost?: number
-  provider_responses: { provider_name: string; endpoint: string; status: number; latency: number; code?: string }[]
-  http_referer?: string
-  app_title?: string
-}
+const text = { type: 'string' } as const
+const number = { type: 'number' } as const
 
+/** Compiled, since every request writes one. */
+const factsText = fastJson({
+  type: 'object',
+  properties: {
+    model: text,
+    provider: text,
+    endpoint: text,
+    router: text,
+    operation: text,
+    user: text,
+    session_id: text,
+    finish_reason: text,
+    native_finish_reason: text,
+    latency: number,
+    generation_time: number,
+    streamed: { type: 'boolean' },
+    tools_cost: number,
+    provider_responses: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { provider_name: text, endpoint: text, status: number, latency: number, code: text },
+      },
+    },
+    http_referer: text,
+    app_title: text,
+  },
+})
+
+/** What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in. */
 export function generationFacts(exchange: Exchange, settlement: Settlement): string {
-  const { clock, headers, gateway } = exchange
+  const { clock, headers, gateway, attempts, candidates } = exchange
   const last = exchange.books.turns.at(-1)
   const endpoint = last?.endpoint
+  const held = candidates[0]
   const elapsed = clock.monotonic() - exchange.started
-  const referer = headers['http-referer'] ?? headers.referer
-  const title = headers[`x-${exchange.brand}-title`] ?? headers['x-title']
-  const facts: GenerationFacts = {
-    model: endpoint?.model.slug ?? exchange.requested,
-    provider: endpoint?.provider.name ?? '',
-    endpoint: endpoint?.id ?? '',
-    router: exchange.strategy === 'direct' || exchange.strategy === 'fallback' ? null : exchange.requested,
+  const finish = last?.end
+  const plain = attempts.length === 1 && attempts[0].status === 200
+  const facts: Facts = {
+    model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
+    provider: endpoint?.provider.name,
+    endpoint: endpoint && endpoint !== held ? endpoint.id : undefined,
+    router: exchange.strategy === 'direct' || exchange.strategy === 'fallback' ? undefined : exchange.requested,
     operation: exchange.client.id,
     user: typeof exchange.body.user === 'string' ? exchange.body.user : undefined,
     session_id: gateway.sessionId,
-    finish_reason: last?.end?.reason,
-    native_finish_reason: last?.end?.raw,
+    finish_reason: finish?.reason,
+    native_finish_reason: finish?.raw === finish?.reason ? undefined : finish?.raw,
     latency: Math.round(exchange.firstContentAt === 0 ? elapsed : exchange.firstContentAt - exchange.started),
     generation_time: Math.round(elapsed),
-    streamed: exchange.stream,
-    cancelled: settlement.status === 'aborted',
-    input_cost: settlement.input,
-    output_cost: settlement.output,
+    streamed: exchange.stream || undefined,
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
-    provider_responses: exchange.attempts.map((attempt) => ({
-      provider_name: attempt.provider,
-      endpoint: attempt.endpoint,
-      status: attempt.status,
-      latency: attempt.latency,
-      code: attempt.code,
-    })),
-    http_referer: text(referer),
-    app_title: text(title),
+    provider_responses: plain
+      ? undefined
+      : attempts.map((attempt) => ({
+          provider_name: attempt.provider,
+          endpoint: attempt.endpoint,
+          status: attempt.status,
+          latency: attempt.latency,
+          code: attempt.code,
+        })),
+    http_referer: shortened(headers['http-referer'] ?? headers.referer),
+    app_title: shortened(headers[`x-${exchange.brand}-title`] ?? headers['x-title']),
   }
-  return JSON.stringify(facts)
+  return factsText(facts)
 }
 
-function text(value: string | string[] | undefined): string | undefined {
+function shortened(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value.slice(0, 256) : undefined
 }

@@ -29,7 +29,6 @@ function make(provider: Provider, dialect: UpstreamDialect): ProviderAddress {
   const url = new URL(provider.baseUrl)
   const own = new Map<string, string>([
     ['content-type', 'application/json'],
-    ['accept-encoding', 'identity'],
     ['user-agent', 'headgate'],
   ])
   if (provider.key !== undefined) own.set(...dialect.auth(provider.key))
@@ -38,7 +37,7 @@ function make(provider: Provider, dialect: UpstreamDialect): ProviderAddress {
     origin: url.origin,
     path: url.pathname.replace(/\/+$/, ''),
     connectTimeout: provider.timeouts.connect,
-    headers: [...own, ['accept', 'application/json']].flat(),
+    headers: [...own].flat(),
     streamHeaders: [...own, ['accept', 'text/event-stream']].flat(),
   }
 }

@@ -85,7 +85,8 @@ export function layerOf(path: string): string | undefined {
   if (root === 'plugins') return second === undefined ? 'plugins/list' : `plugins/${first}`
   if (root !== 'src') return undefined
   if (first === 'dialects') return `dialects/${second.replace(/\.ts$/, '')}`
-  return second === undefined ? first.replace(/\.ts$/, '') : first
+  // Files straight under src are the composition root.
+  return second === undefined ? 'main' : first
 }
 
 function rowOf(layer: string): string {

@@ -9,14 +9,14 @@ import { EFFORTS } from './schema.ts'
 import { SAMPLING } from './wire.ts'
 
 /** Parameters that an endpoint may lack; some have two canonical names. */
-const STRIPPABLE: readonly (readonly [field: string, ...names: string[]])[] = [
-  ...SAMPLING.map(([field]) => [field, field] as const),
-  ['stop', 'stop'],
-  ['tools', 'tools'],
-  ['tool_choice', 'tool_choice'],
-  ['response_format', 'response_format', 'structured_outputs'],
-  ['verbosity', 'verbosity'],
-  ['web_search_options', 'web_search_options'],
+const STRIPPABLE: readonly { field: string; names: readonly string[] }[] = [
+  ...SAMPLING.map(([field]) => ({ field, names: [field] })),
+  { field: 'stop', names: ['stop'] },
+  { field: 'tools', names: ['tools'] },
+  { field: 'tool_choice', names: ['tool_choice'] },
+  { field: 'response_format', names: ['response_format', 'structured_outputs'] },
+  { field: 'verbosity', names: ['verbosity'] },
+  { field: 'web_search_options', names: ['web_search_options'] },
 ]
 
 /** V8 keeps an object fast as long as nothing is deleted from it. */
@@ -31,7 +31,7 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
   }
-  for (const [field, ...names] of STRIPPABLE) {
+  for (const { field, names } of STRIPPABLE) {
     if (body[field] === undefined) continue
     if (body[field] === null) delete body[field]
     else if (target.supported && !names.some((name) => target.supported?.has(name))) {

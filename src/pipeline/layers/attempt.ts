@@ -44,7 +44,12 @@ async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainP
   const record = { provider: endpoint.provider.name, model: endpoint.model.slug, endpoint: endpoint.id, status: 200, latency: 0 }
   exchange.attempts.push(record)
   try {
-    const reply = await connecting(exchange, endpoint, parts)
+    let reply: Reply
+    try {
+      reply = await callEndpoint(exchange, endpoint, parts)
+    } catch (thrown) {
+      reply = await again(thrown, exchange, endpoint, parts)
+    }
     exchange.books.turns.push(reply.turn)
     record.latency = Math.round(Math.max(0, exchange.firstContentAt - started))
     if (reply.turn.fault) failed(reply.turn.fault)
@@ -79,19 +84,16 @@ async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainP
 }
 
 /** A connection that could not be made is tried once more on the same endpoint: nothing was sent, so nothing can happen twice. */
-async function connecting(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
-  try {
-    return await callEndpoint(exchange, endpoint, parts)
-  } catch (thrown) {
-    if (!(thrown instanceof Fault) || thrown.retry !== 'same' || exchange.cancel.aborted) throw thrown
-    return pRetry(() => callEndpoint(exchange, endpoint, parts), {
-      retries: 1,
-      minTimeout: 10,
-      maxTimeout: 25,
-      randomize: true,
-      shouldRetry: ({ error }) => error instanceof Fault && error.retry === 'same' && !exchange.cancel.aborted,
-    })
-  }
+function again(thrown: unknown, exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
+  const worth = (error: unknown): boolean => error instanceof Fault && error.retry === 'same' && !exchange.cancel.aborted
+  if (!worth(thrown)) throw thrown
+  return pRetry(() => callEndpoint(exchange, endpoint, parts), {
+    retries: 1,
+    minTimeout: 10,
+    maxTimeout: 25,
+    randomize: true,
+    shouldRetry: ({ error }) => worth(error),
+  })
 }
 
 export function goneFault(exchange: Exchange): Fault {

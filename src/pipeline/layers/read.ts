@@ -28,8 +28,11 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
 function accept(exchange: Exchange, body: JsonObject, bytes: Buffer): void {
   const session = exchange.headers['x-session-id']
   exchange.accept(body, bytes.length, gatewayFields(body, typeof session === 'string' ? session : undefined))
-  exchange.mayHoldMedia = MEDIA.some((needle) => bytes.includes(needle))
+  exchange.mayHoldMedia = bytes.includes(TYPE) && MEDIA.some((needle) => bytes.includes(needle))
 }
+
+/** A part that is no text says so in its type. */
+const TYPE = Buffer.from('"type"')
 
 /** Words without which no part of a body is an image, sound, film or file; a hit only means a closer look. */
 const MEDIA = ['image', 'audio', 'video', '"file', 'input_file'].map((word) => Buffer.from(word))
