@@ -33,9 +33,7 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup)
 function pluginSettings(config: Config): PluginSetting[] {
   const { order, defaults } = config.plugins
   const rank = (id: string): number => (order.includes(id) ? order.indexOf(id) : order.length)
-  return [...shippedPlugins]
-    .sort((a, b) => rank(a.id) - rank(b.id))
-    .map((plugin) => ({ plugin, defaults: defaults[plugin.id] ?? {} }))
+  return [...shippedPlugins].sort((a, b) => rank(a.id) - rank(b.id)).map((plugin) => ({ plugin, defaults: defaults[plugin.id] ?? {} }))
 }
 
 function guardrailSettings(config: Config): GuardrailSetting[] {

@@ -1,7 +1,7 @@
 import { estimatedNeed, fixedTokens, type Host, type Plugin, type Resolved } from '../../src/plugin-api/index.ts'
 import { type CompressionConfig, parseConfig } from './config.ts'
-import { middleOut } from './middle-out.ts'
 import { largestContext } from './largest-context.ts'
+import { middleOut } from './middle-out.ts'
 
 const ID = 'context-compression'
 /** Models up to this context, in tokens, are compressed without being asked. */

@@ -1,6 +1,7 @@
 /** `headgate ledger export|verify`: asks the running gateway, and opens the file itself only when nobody answers. */
-import { loadConfig } from '../config/load.ts'
+
 import { exportLines, verdict } from '../api/ledger.ts'
+import { loadConfig } from '../config/load.ts'
 import { systemClock } from '../core/clock.ts'
 import { usdText } from '../core/money.ts'
 import type { Verdict } from '../ledger/verify.ts'
@@ -19,9 +20,10 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
     const text = await askOwner(`http://${host}:${config.admin.port}/ledger/${verb}`)
     if (verb === 'export') {
       if (text !== undefined) process.stdout.write(text)
-      else fromFile(config.store.url, (journal) => {
-        for (const line of exportLines(journal)) process.stdout.write(line)
-      })
+      else
+        fromFile(config.store.url, (journal) => {
+          for (const line of exportLines(journal)) process.stdout.write(line)
+        })
       return 0
     }
     const found = text === undefined ? fromFile(config.store.url, verdict) : (JSON.parse(text) as Verdict)
@@ -33,7 +35,9 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
 }
 
 function report(found: Verdict): number {
-  process.stdout.write(`${found.generations} generations, ${found.open} open, $${usdText(found.charged)} charged: ${found.ok ? 'ok' : 'wrong'}\n`)
+  process.stdout.write(
+    `${found.generations} generations, ${found.open} open, $${usdText(found.charged)} charged: ${found.ok ? 'ok' : 'wrong'}\n`,
+  )
   for (const problem of found.problems) process.stdout.write(`${problem}\n`)
   return found.ok ? 0 : 1
 }

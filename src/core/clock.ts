@@ -26,9 +26,65 @@ class NodeTimer implements Timer {
   }
 }
 
+/** From here on a timer may fire up to one tick late: nearly all of these are cancelled long before. */
+const LONG = 5_000
+const TICK = 100
+
+/**
+ * Long timers of many requests behind one real one: an entry in an array instead of a timer of its own.
+ * An entry leaves by changing places with the last one, so nothing dead is kept alive by a neighbour.
+ */
+class Watch {
+  private readonly entries: LongTimer[] = []
+  private ticking: NodeTimer | undefined
+
+  add(entry: LongTimer): void {
+    entry.place = this.entries.push(entry) - 1
+    this.ticking ??= new NodeTimer(TICK, this.tick)
+  }
+
+  remove(entry: LongTimer): void {
+    const last = this.entries.pop()
+    if (last && last !== entry) {
+      this.entries[entry.place] = last
+      last.place = entry.place
+    }
+    entry.place = -1
+  }
+
+  private readonly tick = (): void => {
+    this.ticking = undefined
+    const now = performance.now()
+    const due = this.entries.filter((entry) => entry.at <= now)
+    for (const entry of due) {
+      if (entry.place === -1) continue
+      this.remove(entry)
+      entry.fn()
+    }
+    if (this.entries.length > 0) this.ticking ??= new NodeTimer(TICK, this.tick)
+  }
+}
+
+const watch = new Watch()
+
+class LongTimer implements Timer {
+  /** Index in the watch; -1 once it has left. */
+  place = -1
+  readonly at: number
+  readonly fn: () => void
+  constructor(ms: number, fn: () => void) {
+    this.at = performance.now() + ms
+    this.fn = fn
+    watch.add(this)
+  }
+  cancel(): void {
+    if (this.place !== -1) watch.remove(this)
+  }
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  after: (ms, fn) => new NodeTimer(ms, fn),
+  after: (ms, fn) => (ms < LONG ? new NodeTimer(ms, fn) : new LongTimer(ms, fn)),
   random: () => Math.random(),
 }

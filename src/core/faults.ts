@@ -127,7 +127,10 @@ export function faultBody(fault: Fault, routerMetadata?: { key: string; value: J
 }
 
 /** A fault as it leaves: status, headers and JSON text, for every path that answers with one. */
-export function faultReply(fault: Fault, extras: { headers?: Record<string, string>; routerMetadata?: { key: string; value: JsonObject } } = {}): {
+export function faultReply(
+  fault: Fault,
+  extras: { headers?: Record<string, string>; routerMetadata?: { key: string; value: JsonObject } } = {},
+): {
   status: number
   headers: Record<string, string>
   json: string

@@ -5,10 +5,19 @@ import type { Clock, Timer } from './clock.ts'
 export type Log = Logger
 
 /** Wherever one of these appears its value is replaced, whatever object it sits in. */
-const SECRETS = ['authorization', 'x-api-key', 'cookie', 'key.secret', 'headers.authorization', 'headers["x-api-key"]', '*.authorization', '*.key']
+const SECRETS = [
+  'authorization',
+  'x-api-key',
+  'cookie',
+  'key.secret',
+  'headers.authorization',
+  'headers["x-api-key"]',
+  '*.authorization',
+  '*.key',
+]
 
 /** Buffered lines leave at this size, or after this long. */
-const BUFFER_BYTES = 8 * 1024
+const BUFFER_BYTES = 32 * 1024
 const FLUSH_MS = 500
 
 export interface LogSink {
@@ -30,7 +39,7 @@ export function openLog(clock: Clock, write?: (line: string) => void): LogSink {
     const stream: DestinationStream = { write: (line: string) => write(line) }
     return { log: pino(options, stream), line: write, flush: () => {} }
   }
-  const stream = destination({ fd: 1, sync: false, minLength: BUFFER_BYTES })
+  const stream = destination({ fd: 1, sync: false, minLength: BUFFER_BYTES, maxWrite: 4 * BUFFER_BYTES })
   // A closed pipe or a full disk costs log lines, not requests.
   stream.on('error', () => {})
   let timer: Timer | undefined

@@ -46,7 +46,8 @@ export class Admission {
     const limit = key.limits.streams
     if (limit === undefined) return
     const use = this.use(key)
-    if (use.streams >= limit) throw limited(`Rate limit exceeded: ${limit} concurrent streams`, { limit, wait: 1, resetAt: this.clock.now() + 1000 })
+    if (use.streams >= limit)
+      throw limited(`Rate limit exceeded: ${limit} concurrent streams`, { limit, wait: 1, resetAt: this.clock.now() + 1000 })
     use.streams++
   }
 
@@ -59,7 +60,8 @@ export class Admission {
     const limit = key.limits.bytes
     if (limit === undefined) return
     const use = this.use(key)
-    if (use.bytes + bytes > limit) throw limited(`Rate limit exceeded: ${limit} request bytes in flight`, { limit, wait: 1, resetAt: this.clock.now() + 1000 })
+    if (use.bytes + bytes > limit)
+      throw limited(`Rate limit exceeded: ${limit} request bytes in flight`, { limit, wait: 1, resetAt: this.clock.now() + 1000 })
     use.bytes += bytes
   }
 

@@ -1,6 +1,7 @@
 /** The books of one exchange: what is reserved, what every turn used, what tools cost. */
-import type { Account } from '../ledger/credit.ts'
+
 import { noUsage, type Usage } from '../canon/usage.ts'
+import type { Account } from '../ledger/credit.ts'
 import type { Turn } from './reply.ts'
 
 export class Books {

@@ -1,8 +1,9 @@
 /** One upstream call: choose the lane, encode, send, and give back the reply as soon as it has ended. */
+
+import type { StreamEvent } from '../canon/events.ts'
 import type { Endpoint, Provider } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { StreamEvent } from '../canon/events.ts'
 import type { Encoded, Target, UpstreamDialect } from '../dialects/types.ts'
 import { UpstreamCall } from '../upstream/call.ts'
 import { EventPath } from './event-path.ts'
@@ -92,7 +93,8 @@ function streamed(call: EndpointCall, encoded: Encoded, parts: ChainParts): Prom
 
 function relayFor({ exchange, dialect, lane }: EndpointCall): Relay {
   const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
-  if (lane === 'translate' || !dialect.pass) return new TranslateRelay(exchange.path ?? beginTurn(exchange), dialect.streamDecoder(), observers)
+  if (lane === 'translate' || !dialect.pass)
+    return new TranslateRelay(exchange.path ?? beginTurn(exchange), dialect.streamDecoder(), observers)
   const stream = dialect.pass.stream(exchange.ctx)
   return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), observers) : new PassRelay(stream)
 }

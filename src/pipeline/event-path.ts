@@ -1,6 +1,7 @@
 /** Where decoded events go in the translate lane: taps, then the client's encoder or, not streaming, a fold. One per exchange. */
-import { Fold } from '../canon/fold.ts'
+
 import type { StreamEvent } from '../canon/events.ts'
+import { Fold } from '../canon/fold.ts'
 import type { Final, StreamEncoder } from '../dialects/types.ts'
 import type { Exchange } from './exchange.ts'
 

@@ -14,7 +14,13 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
   const path = exchange.path ?? beginTurn(exchange)
   const decodeFault = dialect.decodeFault.bind(dialect)
   if (!exchange.stream) {
-    const attempt = new WholeAttempt(exchange, { endpoint, lane: 'translate', drains: parts.drains, decodeFault, read: () => translated([], path) })
+    const attempt = new WholeAttempt(exchange, {
+      endpoint,
+      lane: 'translate',
+      drains: parts.drains,
+      decodeFault,
+      read: () => translated([], path),
+    })
     const events: StreamEvent[] = []
     start(attempt, {
       events: (batch) => {

@@ -1,6 +1,7 @@
 /** `router_metadata`: where a request went and why (contract section 5.7). */
-import type { JsonObject } from '../core/json.ts'
+
 import type { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
 import type { Exchange } from './exchange.ts'
 
 export function routerMetadata(exchange: Exchange): JsonObject {

@@ -1,8 +1,8 @@
 /** What a request asks of an endpoint, read from the body as cheaply as it can be. */
 import { estimatedNeed } from '../canon/need.ts'
+import type { Item, Part } from '../canon/request.ts'
 import { ownTexts } from '../guardrails/index.ts'
 import { estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
-import type { Item, Part } from '../canon/request.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Upper bound of what one image, sound or file may count as input tokens; stated in the operations manual. */

@@ -114,7 +114,8 @@ export class EventRelay implements Relay {
     let content = false
     for (const event of events) {
       if (event.type === 'usage') this.usage = event.usage
-      else if (event.type === 'end') this.end = event.raw === undefined ? { reason: event.reason } : { reason: event.reason, raw: event.raw }
+      else if (event.type === 'end')
+        this.end = event.raw === undefined ? { reason: event.reason } : { reason: event.reason, raw: event.raw }
       else if (event.type === 'fault') this.fault ??= event.fault
       else if (event.type === 'block-delta') this.relayed += event.text.length
       content ||= isContent(event)

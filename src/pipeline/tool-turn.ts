@@ -100,7 +100,12 @@ export function appendTurn(exchange: Exchange, outputs: readonly CallOutput[]): 
   })
 }
 
-function seals(notes: readonly { note: string; data: JsonObject }[]): { signature?: string; sealed?: string; format?: string; id?: string } {
+function seals(notes: readonly { note: string; data: JsonObject }[]): {
+  signature?: string
+  sealed?: string
+  format?: string
+  id?: string
+} {
   const found: { signature?: string; sealed?: string; format?: string; id?: string } = {}
   for (const { note, data } of notes) {
     if (note === 'signature' && typeof data.signature === 'string') found.signature = data.signature

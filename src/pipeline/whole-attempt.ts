@@ -147,11 +147,15 @@ export class WholeAttempt implements Receiver {
 }
 
 /** Reads a body by way of canonical events, into the exchange's path. */
-export function translated(events: readonly StreamEvent[], path: { push(events: readonly StreamEvent[]): string; finish(final: Final): string }): WholeResult {
+export function translated(
+  events: readonly StreamEvent[],
+  path: { push(events: readonly StreamEvent[]): string; finish(final: Final): string },
+): WholeResult {
   const result: WholeResult = { finish: (final) => path.finish(final) }
   for (const event of events) {
     if (event.type === 'usage') result.usage = event.usage
-    else if (event.type === 'end') result.end = event.raw === undefined ? { reason: event.reason } : { reason: event.reason, raw: event.raw }
+    else if (event.type === 'end')
+      result.end = event.raw === undefined ? { reason: event.reason } : { reason: event.reason, raw: event.raw }
     else if (event.type === 'fault') result.fault = event.fault
   }
   if (!result.fault) path.push(events)

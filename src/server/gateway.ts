@@ -84,8 +84,13 @@ export class Gateway implements RequestHandler {
     const client = this.clients.get(path)
     if (client && request.method === 'POST') this.complete(client, request, response, expectsContinue)
     else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
-    else if (this.serving.passages.matches(path)) this.serving.passages.request(request, response).catch((thrown) => writeFault(response, asFault(thrown)))
-    else void this.operate({ method: request.method ?? 'GET', path, query: new URLSearchParams(mark === -1 ? '' : url.slice(mark)), request }, response)
+    else if (this.serving.passages.matches(path))
+      this.serving.passages.request(request, response).catch((thrown) => writeFault(response, asFault(thrown)))
+    else
+      void this.operate(
+        { method: request.method ?? 'GET', path, query: new URLSearchParams(mark === -1 ? '' : url.slice(mark)), request },
+        response,
+      )
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -93,8 +98,7 @@ export class Gateway implements RequestHandler {
     if (fault) refuse(socket, fault)
     else if (this.serving.passages.matches(request.url ?? '')) {
       this.serving.passages.upgrade(request, socket, head).catch((thrown) => refuse(socket, asFault(thrown)))
-    }
-    else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
+    } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
   /** A reset tells a caller that has left from one that merely has nothing more to say: a harmless byte provokes it. */

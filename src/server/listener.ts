@@ -1,5 +1,5 @@
 /** The public listener: limits and time-outs of the connection, and a JSON error for what never becomes a request. */
-import { createServer, type IncomingMessage, type Server, STATUS_CODES, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault, type FaultCode, faultReply } from '../core/faults.ts'

@@ -43,10 +43,7 @@ export function operations(source: OperationSource): Operations {
     ['/v1/models/user', (query, key) => listKeyModels(query, key, models())],
     ['/v1/embeddings/models', (query) => listEmbeddingModels(query, models())],
     ['/v1/generation', (query, key) => readGeneration(query, key, source.store.journal)],
-    [
-      '/v1/key',
-      (_query, key) => readKey(key, source.credit.account(key.identity), source.windows.usage(key.identity, source.clock.now())),
-    ],
+    ['/v1/key', (_query, key) => readKey(key, source.credit.account(key.identity), source.windows.usage(key.identity, source.clock.now()))],
   ])
   const find = (path: string): Operation | undefined => {
     if (!path.startsWith(MODEL_PREFIX)) return table.get(path)

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import { Inflater, inflaterFor } from './inflate.ts'
+import { type Inflater, inflaterFor } from './inflate.ts'
 import { networkFault } from './network-fault.ts'
 
 export interface CallRequest {

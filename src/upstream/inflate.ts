@@ -1,6 +1,7 @@
 /** Undoes a content encoding that a provider applied although none was asked for; bounded output. */
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+
 import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 
 /** A reply never inflates past this many bytes. */
 const MAX_INFLATED = 64 * 1024 * 1024

@@ -1,6 +1,8 @@
 /** Money from outside: no overspend, nothing lost, and the table of what is charged. */
 import { join } from 'node:path'
 import t from 'tap'
+import { Fault } from '../../src/core/faults.ts'
+import { turn } from '../support/clock.ts'
 import { object } from '../support/fold.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { runs } from '../support/seed.ts'
@@ -46,6 +48,47 @@ t.test('M02: parallel requests never spend more than the limit', async (t) => {
   t.equal(Math.round(usage * 1e9), served * 70_000, 'usage is the sum of what was served')
   t.ok(usage <= LIMIT, 'within the limit')
   t.ok(limit_remaining < 0.0012, `less than one hold is left (${limit_remaining})`)
+  await gateway.close()
+  await upstream.close()
+})
+
+t.test('the books are written before the provider is called, and closed before the reply ends', async (t) => {
+  const upstream = await startUpstream(says({ text: ['ok'] }))
+  const gateway = await startGateway(`${limited('memory:')}${oneModel(upstream.url, 'openai-chat')}`)
+  const { journal } = gateway.running.store
+  const commit = journal.committed.bind(journal)
+  for (const stream of [false, true]) {
+    const gates = [new Gate(), new Gate()]
+    const begun = [new Gate(), new Gate()]
+    let commits = 0
+    journal.committed = async () => {
+      const number = Math.min(commits++, 1)
+      begun[number].open()
+      await gates[number].opened
+      return commit()
+    }
+    const before = upstream.requests.length
+    let ended = false
+    const reply = gateway.post('/v1/chat/completions', { ...question, stream }).then((response) => response.text())
+    void reply.then(() => {
+      ended = true
+    })
+    await begun[0].opened
+    for (let turns = 0; turns < 100; turns++) await turn()
+    t.equal(upstream.requests.length, before, 'no call while the hold is not committed')
+    gates[0].open()
+    await begun[1].opened
+    for (let turns = 0; turns < 100; turns++) await turn()
+    t.equal(ended, false, 'no end while the settlement is not committed')
+    t.equal(upstream.requests.length, before + 1)
+    gates[1].open()
+    t.match(await reply, /"ok"/)
+  }
+  journal.committed = () => Promise.reject(new Fault('unavailable'))
+  const refused = await gateway.post('/v1/chat/completions', question)
+  t.equal(refused.status, 503, 'M08: what cannot be recorded is not done')
+  t.match(await refused.json(), { error: { code: 503 } })
+  t.equal(upstream.requests.length, 2)
   await gateway.close()
   await upstream.close()
 })

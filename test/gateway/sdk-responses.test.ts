@@ -302,6 +302,37 @@ t.test('C-056 C-060 C-064 C-082: how a text stream runs', async (t) => {
   }
 })
 
+t.test('C-058: numbers are ours, whatever the upstream counts', async (t) => {
+  const counted: readonly [string, (frames: string[]) => string[]][] = [
+    ['from 7', (frames) => frames.map((frame) => frame.replace(/"sequence_number":(\d+)/, (_, n) => `"sequence_number":${Number(n) + 7}`))],
+    ['not at all', (frames) => frames.map((frame) => frame.replace(/"sequence_number":\d+,/, ''))],
+    [
+      'in another place',
+      (frames) => frames.map((frame) => frame.replace(/"sequence_number":(\d+),(.*)\}\n/, '$2,"sequence_number":1$1}\n')),
+    ],
+  ]
+  for (const [name, change] of counted)
+    await onEach(
+      { ...setup, t },
+      (seen) => sseAnswer(change(framesFor(seen.path, { reasoning: ['hm'], text: ['a "sequence_number":5, b', 'c'] }))),
+      async (rig) => {
+        const seen = await events(rig)
+        inOrder(t, seen, `${rig.name}, ${name}`)
+        return foldResponseEvents(seen)
+      },
+    )
+  const debug = { echo_upstream_body: true }
+  await onEach({ ...setup, t }, says({ text: ['a', 'b'] }), async (rig) => {
+    const [echo, ...rest] = await events(rig, { debug } as Body)
+    t.match(echo, { type: 'response.debug', sequence_number: 0, debug: { echo_upstream_body: { model: 'upstream-model' } } })
+    t.same(
+      rest.map((event) => event.sequence_number),
+      rest.map((_, index) => index + 1),
+      rig.name,
+    )
+  })
+})
+
 t.test('the SDK’s stream helper accumulates the same', async (t) => {
   await onEach({ ...setup, t }, says({ reasoning: ['hm'], text: ['Hel', 'lo'] }), async (rig) => {
     const stream = rig.openai.responses.stream({ model: 'acme/one', input: 'Hello' })

@@ -3,9 +3,9 @@ import { badField } from '../../core/faults.ts'
 import type { Host, Resolved, ServerTool } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
-import { offerTools, type Offer } from '../server-tools.ts'
-import { appendTurn, runCalls } from '../tool-turn.ts'
+import { type Offer, offerTools } from '../server-tools.ts'
 import { shouldStop } from '../stop-conditions.ts'
+import { appendTurn, runCalls } from '../tool-turn.ts'
 
 /** Contract section 6: default and maximum of `max_tool_calls`. */
 const MOST_STEPS = 30

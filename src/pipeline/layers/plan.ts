@@ -1,7 +1,8 @@
 /** 10. In which order the endpoints are tried, and the money for it: the hold, as the maximum over all that may serve. */
+
+import type { Endpoint } from '../../catalog/types.ts'
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money.ts'
-import type { Endpoint } from '../../catalog/types.ts'
 import { affordableOutput, holdFor } from '../../ledger/pricing.ts'
 import type { Planned, Resolved } from '../../plugin-api/exchange.ts'
 import { filterEndpoints, NO_PREFERENCES, noEndpointFault, orderEndpoints, stickinessApplies } from '../../routing/index.ts'

@@ -1,10 +1,10 @@
 /** 1. Checks the head of a request before a byte of its body is read, and writes the reply when all below has ended. */
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
+import type { Head } from '../../plugin-api/exchange.ts'
+import type { Exchange } from '../exchange.ts'
 import { metadataOnFault, routerMetadata } from '../metadata.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
-import type { Head } from '../../plugin-api/exchange.ts'
 import { type At, advance, type Reply, type Service } from '../reply.ts'
-import type { Exchange } from '../exchange.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>

@@ -1,6 +1,7 @@
 /** 6. From a slug to models to the endpoints that may serve, each exclusion with its reason. */
-import { badField, Fault } from '../../core/faults.ts'
+
 import type { Endpoint, Model } from '../../catalog/types.ts'
+import { badField, Fault } from '../../core/faults.ts'
 import type { Read, Resolved } from '../../plugin-api/exchange.ts'
 import { filterEndpoints, mergePreferences, noEndpointFault, type Tier } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
@@ -61,7 +62,8 @@ function findModels(exchange: Exchange, settings: ChainSettings): Model[] {
   const { allowedModels } = key
   if (!allowedModels) return models
   const allowed = models.filter((model) => allowedModels.includes(model.slug))
-  if (allowed.length === 0) throw new Fault('forbidden', { message: `This key may not use ${models.map((model) => model.slug).join(', ')}` })
+  if (allowed.length === 0)
+    throw new Fault('forbidden', { message: `This key may not use ${models.map((model) => model.slug).join(', ')}` })
   return allowed
 }
 
