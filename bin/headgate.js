@@ -1,24 +1,30 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node can read: finds a Node that can run the gateway, or says in one line what is missing.
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
+import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 const NEEDED = 24
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-if (Number(process.versions.node.split('.')[0]) < NEEDED) {
-  const own = `${root}node_modules/.bin/node`
-  if (!existsSync(own) || process.env.HEADGATE_RESPAWNED) {
+if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
+  // Filled by `npm ci` (script `prepare`), so that the first start is as quick as any other.
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE ?? `${root}node_modules/.cache/headgate`)
+  const source = `${root}src/cli/main.ts`
+  const { run } = await import(existsSync(source) ? source : `${root}dist/src/cli/main.js`)
+  await run(process.argv.slice(2))
+} else {
+  handOver(`${root}node_modules/.bin/node`)
+}
+
+/** Runs the same command line on a newer Node, passes signals on and ends as it ends. */
+function handOver(node) {
+  if (!existsSync(node) || process.env.HEADGATE_HANDED_OVER) {
     console.error(`headgate needs Node ${NEEDED} or newer; this is Node ${process.versions.node}. Run npm ci to install one beside it.`)
     process.exit(1)
   }
-  const { status, signal } = spawnSync(own, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, HEADGATE_RESPAWNED: '1' } })
-  process.exit(signal ? 1 : (status ?? 1))
+  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, HEADGATE_HANDED_OVER: '1' } })
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => process.exit(signal ? 1 : code))
 }
-
-enableCompileCache?.()
-const built = `${root}dist/src/cli/main.js`
-const { run } = await import(existsSync(built) && !existsSync(`${root}src`) ? built : '../src/cli/main.ts')
-await run(process.argv.slice(2))

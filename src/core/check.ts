@@ -1,6 +1,6 @@
 /** Compiled checks of bodies and settings; a failure names the deepest field that is wrong and what was expected there. */
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { badField, type Fault } from './faults.ts'
 import { isObject, type JsonObject } from './json.ts'
 

@@ -1,6 +1,6 @@
 /** The one object of a request: every phase's facts and the working parts that layers share. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { GatewayFields } from '../canon/gateway-fields.ts'
+import type { GatewayFields, SortKey } from '../canon/gateway-fields.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { Endpoint, Model } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
@@ -9,7 +9,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect, Final, ReplyContext } from '../dialects/types.ts'
 import type { AttemptRecord, Planned, Stage, Tap } from '../plugin-api/index.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { type MergedPreferences, NO_PREFERENCES } from '../routing/index.ts'
+import { type MergedPreferences, NO_PREFERENCES, type Tier } from '../routing/index.ts'
 import { Books } from './books.ts'
 import { CancelSource } from './cancel.ts'
 import type { Door } from './door.ts'
@@ -26,6 +26,13 @@ export interface ExchangeStart {
   wantsMetadata: boolean
 }
 
+/** What a dynamic suffix of the slug asks for. */
+export interface Variant {
+  sort?: SortKey
+  tiers?: ReadonlySet<Tier>
+}
+
+const NO_VARIANT: Variant = {}
 const NO_BODY: JsonObject = {}
 
 /** Layers see it through the phase types of the plugin API: a field is read only in the phases that have set it. */
@@ -72,6 +79,7 @@ export class Exchange implements Planned {
   path: EventPath | undefined
   // resolve
   preferences: MergedPreferences = NO_PREFERENCES
+  variant: Variant = NO_VARIANT
   // plan
   candidates: readonly Endpoint[] = []
   /** Output cap that the hold was computed for; sent upstream only where the key has a limit. */

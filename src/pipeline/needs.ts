@@ -3,6 +3,7 @@ import { estimatedNeed } from '../canon/need.ts'
 import type { Item, Part } from '../canon/request.ts'
 import { ownTexts } from '../guardrails/index.ts'
 import { estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
+import type { Tier } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Upper bound of what one image, sound or file may count as input tokens; stated in the operations manual. */
@@ -63,4 +64,10 @@ function* mediaParts(exchange: Exchange): Generator<Extract<Part, { kind: 'media
 
 function partsOf(item: Item): readonly Part[] {
   return item.kind === 'message' || item.kind === 'result' ? item.parts : []
+}
+
+/** The tier that `service_tier` names; `fast` is another word for priority. */
+export function tierOf(value: unknown): Tier | undefined {
+  if (value === 'flex') return 'flex'
+  return value === 'priority' || value === 'fast' ? 'priority' : undefined
 }

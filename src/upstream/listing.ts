@@ -1,5 +1,6 @@
 /** Asks a provider for its list of models, off every request's path. */
-import { request } from 'undici'
+import { get as getHttp, type IncomingMessage } from 'node:http'
+import { get as getHttps } from 'node:https'
 import type { Provider } from '../catalog/types.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 
@@ -8,17 +9,21 @@ const LONGEST = 8 * 1024 * 1024
 
 /** `GET {base_url}/models`. @throws where nobody answers in time, or the answer is no JSON object. */
 export async function fetchListing(provider: Provider): Promise<JsonObject> {
-  const url = `${(provider.baseUrl ?? '').replace(/\/+$/, '')}/models`
+  const url = new URL(`${(provider.baseUrl ?? '').replace(/\/+$/, '')}/models`)
   const headers = { ...(provider.key === undefined ? undefined : { authorization: `Bearer ${provider.key}` }), ...provider.headers }
-  const { statusCode, body } = await request(url, { headers, signal: AbortSignal.timeout(PATIENCE), headersTimeout: PATIENCE })
+  const signal = AbortSignal.timeout(PATIENCE)
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const get = url.protocol === 'https:' ? getHttps : getHttp
+    get(url, { headers, signal, agent: false }, resolve).on('error', reject)
+  })
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of body) {
+  for await (const chunk of response as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size > LONGEST) throw new Error('the list of models is too long')
     chunks.push(chunk)
   }
   const listing: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-  if (statusCode !== 200 || !isObject(listing)) throw new Error(`unexpected answer with status ${statusCode}`)
+  if (response.statusCode !== 200 || !isObject(listing)) throw new Error(`unexpected answer with status ${response.statusCode}`)
   return listing
 }

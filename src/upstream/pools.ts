@@ -1,5 +1,7 @@
 /** One connection pool per provider address, kept over reloads. */
-import { Pool } from 'undici'
+import type { Dispatcher } from 'undici'
+// Not the package's front door, which loads 13 MB of fetch, WebSocket, caches and mocks.
+import Pool from 'undici/lib/dispatcher/pool.js'
 
 export interface PoolSettings {
   origin: string
@@ -8,9 +10,9 @@ export interface PoolSettings {
 }
 
 export class Pools {
-  private readonly pools = new Map<string, Pool>()
+  private readonly pools = new Map<string, Dispatcher>()
 
-  for(settings: PoolSettings): Pool {
+  for(settings: PoolSettings): Dispatcher {
     const key = `${settings.origin} ${settings.connectTimeout}`
     let pool = this.pools.get(key)
     if (!pool) {

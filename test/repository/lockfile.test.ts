@@ -9,6 +9,8 @@ interface LockEntry {
   dev?: boolean
   devOptional?: boolean
   link?: boolean
+  dependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
 }
 
 interface Lock {
@@ -36,6 +38,21 @@ for (const folder of ['', 'test/clients/']) {
     t.match(read(`${folder}.npmrc`), /^omit-lockfile-registry-resolved=true$/m)
     const bare = Object.entries(lock.packages).filter(([path, entry]) => path !== '' && !entry.link && !entry.integrity)
     t.same(bare, [], 'every package has its checksum')
+  })
+
+  t.test(`${name}: everything that a package names is locked`, async (t) => {
+    /** Node looks in the package itself and then in every folder above. */
+    const locked = (path: string, dependency: string): boolean => {
+      const folders =
+        path === '' ? [] : path.split('/node_modules/').map((_, index, parts) => parts.slice(0, index + 1).join('/node_modules/'))
+      return ['', ...folders.map((folder) => `${folder}/`)].some((folder) => lock.packages[`${folder}node_modules/${dependency}`])
+    }
+    const missing = Object.entries(lock.packages).flatMap(([path, entry]) =>
+      Object.keys({ ...entry.dependencies, ...entry.optionalDependencies })
+        .filter((dependency) => !locked(path, dependency))
+        .map((dependency) => `${path || 'the project'} → ${dependency}`),
+    )
+    t.same(missing, [], 'or npm ci would refuse the lock file')
   })
 
   t.test(`${name}: direct versions are exact`, async (t) => {

@@ -7,7 +7,7 @@ import { affordableOutput, holdFor } from '../../ledger/pricing.ts'
 import type { Planned, Resolved } from '../../plugin-api/exchange.ts'
 import { filterEndpoints, NO_PREFERENCES, noEndpointFault, orderEndpoints, stickinessApplies } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
-import { callerCap, contextNeed, imageCount, inputBound } from '../needs.ts'
+import { callerCap, contextNeed, imageCount, inputBound, tierOf } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
 
@@ -75,7 +75,12 @@ function order(exchange: Exchange, endpoints: readonly Endpoint[], parts: ChainP
     session !== undefined && stickinessApplies(preferences)
       ? parts.sessions.get(exchange.key.identity, exchange.models[0].slug, session)
       : undefined
-  return orderEndpoints(endpoints, { ...preferences, route: gateway.route, sticky }, parts.clock.random, parts.health)
+  return orderEndpoints(
+    endpoints,
+    { ...preferences, route: gateway.route, sticky, serviceTier: tierOf(exchange.body.service_tier) },
+    parts.clock.random,
+    parts.health,
+  )
 }
 
 /** @throws Fault 402 that says what was needed, what is left and what would be affordable. */

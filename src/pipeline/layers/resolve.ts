@@ -3,9 +3,9 @@
 import type { Endpoint, Model } from '../../catalog/types.ts'
 import { badField, Fault } from '../../core/faults.ts'
 import type { Read, Resolved } from '../../plugin-api/exchange.ts'
-import { filterEndpoints, mergePreferences, noEndpointFault, type Tier } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
-import { callerCap, inputModalities } from '../needs.ts'
+import { allowsModel, filterEndpoints, mergePreferences, noEndpointFault, type Tier } from '../../routing/index.ts'
+import type { Exchange, Variant } from '../exchange.ts'
+import { callerCap, inputModalities, tierOf } from '../needs.ts'
 import type { ChainSettings, ModelLookup } from '../parts.ts'
 import { type At, advance, type Layer } from '../reply.ts'
 
@@ -14,11 +14,13 @@ export function resolve(settings: ChainSettings): Layer<At<Read>, At<Resolved>> 
     function resolved(exchange) {
       const models = findModels(exchange, settings)
       exchange.models = models
-      exchange.preferences = mergePreferences([
+      const merged = mergePreferences([
         { from: 'request', preferences: exchange.gateway.provider },
         { from: 'key', preferences: exchange.key.provider },
         { from: 'account', preferences: settings.provider },
       ])
+      const { sort } = exchange.variant
+      exchange.preferences = sort && !merged.sort ? { ...merged, sort } : merged
       const all = models.length === 1 ? models[0].endpoints : models.flatMap((model) => model.endpoints)
       exchange.endpoints = serving(exchange, all)
       return next(advance<Resolved>(exchange))
@@ -34,6 +36,7 @@ function serving(exchange: Exchange, all: readonly Endpoint[]): readonly Endpoin
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request().used : undefined,
     serviceTier: tierOf(exchange.body.service_tier),
+    tiers: exchange.preferences.order?.length || exchange.body.service_tier === 'default' ? undefined : exchange.variant.tiers,
   })
   if (kept.length === 0) {
     throw noEndpointFault(
@@ -51,6 +54,7 @@ function findModels(exchange: Exchange, settings: ChainSettings): Model[] {
   exchange.requested = first
   const slugs = gateway.model === undefined ? gateway.models.slice(1) : gateway.models
   const found = findModel(first, settings.catalog)
+  if (found.variant !== undefined) exchange.variant = variantOf(first, found.variant)
   const alias = found.model.slug !== first && !first.startsWith(`${found.model.slug}:`)
   exchange.strategy = found.strategy ?? (slugs.length > 0 ? 'fallback' : alias ? 'alias' : 'direct')
   exchange.ctx.model = found.model.slug
@@ -61,20 +65,15 @@ function findModels(exchange: Exchange, settings: ChainSettings): Model[] {
   }
   const { allowedModels } = key
   if (!allowedModels) return models
-  const allowed = models.filter((model) => allowedModels.includes(model.slug))
+  const allowed = models.filter((model) => allowsModel(allowedModels, model.slug))
   if (allowed.length === 0)
     throw new Fault('forbidden', { message: `This key may not use ${models.map((model) => model.slug).join(', ')}` })
   return allowed
 }
 
-function findModel(slug: string, catalog: ModelLookup): { model: Model; strategy?: string } {
+function findModel(slug: string, catalog: ModelLookup): ReturnType<ModelLookup['find']> & object {
   const found = catalog.find(slug)
-  if (!found) {
-    throw new Fault('model_not_found', {
-      message: `No such model: ${slug}`,
-      availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
-    })
-  }
+  if (!found) throw modelNotFound(slug)
   if (found.model.kind !== 'generate') {
     throw new Fault('bad_request', {
       message: `model: ${slug} does not generate text; it is an ${found.model.kind} model`,
@@ -84,12 +83,35 @@ function findModel(slug: string, catalog: ModelLookup): { model: Model; strategy
   return found
 }
 
+function modelNotFound(slug: string): Fault {
+  return new Fault('model_not_found', {
+    message: `No such model: ${slug}`,
+    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
+  })
+}
+
+/**
+ * Suffixes that change the order (contract section 2.4). Static ones are listings of their own: not listed, not found.
+ * @param suffixes chained by colons, such as `floor:exacto`; the first that sorts decides.
+ */
+function variantOf(slug: string, suffixes: string): Variant {
+  let variant: Variant = {}
+  for (const suffix of suffixes.split(':')) {
+    const known = VARIANTS[suffix]
+    if (suffix === 'online') throw badField('model', `the variant :online needs the plugin web, which this version does not have`)
+    if (!known) throw modelNotFound(slug)
+    variant = { ...known, ...variant }
+  }
+  return variant
+}
+
+const VARIANTS: Readonly<Record<string, Variant>> = {
+  nitro: { sort: 'throughput', tiers: new Set<Tier>(['priority']) },
+  floor: { sort: 'price', tiers: new Set<Tier>(['flex']) },
+  exacto: { sort: 'exacto' },
+}
+
 function outputModalities(exchange: Exchange): string[] | undefined {
   const { modalities } = exchange.body
   return Array.isArray(modalities) ? modalities.filter((one): one is string => typeof one === 'string' && one !== 'text') : undefined
-}
-
-function tierOf(value: unknown): Tier | undefined {
-  if (value === 'flex') return 'flex'
-  return value === 'priority' || value === 'fast' ? 'priority' : undefined
 }

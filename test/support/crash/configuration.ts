@@ -1,0 +1,60 @@
+/** Configurations for tests that run the program as a process: fixed ports, since the command line asks the admin port. */
+import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+
+export const SECRET = 'sk-router-v1-crash000000000000000'
+
+/** Ports that were free a moment ago, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer())
+  const ports: number[] = []
+  for (const server of servers) {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    ports.push((server.address() as AddressInfo).port)
+  }
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
+
+export interface FileParts {
+  port: number
+  admin: number
+  /** Path of the SQLite file. */
+  store: string
+  provider: string
+  /** Lines in place of the usual ones. */
+  server?: string
+  keys?: string
+  limit?: string
+  price?: string
+  models?: string
+  timeouts?: string
+}
+
+/** One model at two providers that share an address. */
+export function fileText(parts: FileParts): string {
+  const price = parts.price ?? '{ prompt: "1.00", completion: "2.00" }'
+  const timeouts = parts.timeouts ?? '{ idle: 1s, first_byte: 5s }'
+  return `server: { host: 127.0.0.1, port: ${parts.port}${parts.server ? `, ${parts.server}` : ''} }
+admin: { host: 127.0.0.1, port: ${parts.admin} }
+store: { url: "sqlite:${parts.store}" }
+auth:
+  keys:
+    ${parts.keys ?? `- { name: app, key: "${SECRET}", limit: "${parts.limit ?? '1000.00'}" }`}
+providers:
+  first: { dialect: openai-chat, base_url: "${parts.provider}/v1", key: "sk-provider", timeouts: ${timeouts} }
+  second: { dialect: openai-responses, base_url: "${parts.provider}/v1", key: "sk-provider", timeouts: ${timeouts} }
+models:
+  ${parts.models ?? 'acme/one'}:
+    context: 128000
+    max_output: 4096
+    default_max_output: 1000
+    endpoints:
+      - { provider: first, model: upstream-model, price: ${price} }
+      - { provider: second, model: upstream-model, price: ${price} }
+`
+}
+
+export function writeConfiguration(file: string, parts: FileParts): void {
+  writeFileSync(file, fileText(parts))
+}

@@ -1,0 +1,69 @@
+/** Callers that ask one thing after the other over connections of their own, until the gateway is gone. */
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+
+/** A reply that a caller has read to its proper end. */
+export interface Received {
+  readonly id: string
+  readonly path: string
+  /** Tokens of input that it reported. */
+  readonly input: number
+}
+
+export interface LoadOptions {
+  url: string
+  key: string
+  connections: number
+  random: () => number
+  /** True once the gateway is known to be on its way out: only then may a connection fail. */
+  ending: () => boolean
+}
+
+const PATHS = ['/v1/chat/completions', '/v1/responses']
+
+/** @returns the replies that were whole. @throws where a connection failed although nobody ended the gateway. */
+export async function load(options: LoadOptions): Promise<Received[]> {
+  const received: Received[] = []
+  const agent = new Agent({ keepAlive: true, maxSockets: options.connections })
+  const one = async (): Promise<void> => {
+    while (!options.ending()) {
+      try {
+        const reply = await ask(options, agent)
+        if (reply) received.push(reply)
+      } catch (error) {
+        if (!options.ending()) throw error
+      }
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: options.connections }, one))
+  } finally {
+    agent.destroy()
+  }
+  return received
+}
+
+async function ask(options: LoadOptions, agent: Agent): Promise<Received | undefined> {
+  const path = PATHS[options.random() < 0.5 ? 0 : 1]
+  const stream = options.random() < 0.5
+  const question = path.endsWith('responses') ? { input: 'Hello' } : { messages: [{ role: 'user', content: 'Hello' }] }
+  const reply = await post(`${options.url}${path}`, options.key, JSON.stringify({ model: 'acme/one', stream, ...question }), agent)
+  const text = await textOf(reply)
+  if (reply.statusCode !== 200 || (stream && !text.endsWith('data: [DONE]\n\n'))) return undefined
+  const input = /"(?:prompt|input)_tokens":(\d+)/.exec(text)
+  // A stream that ended in an error reports nothing that was charged.
+  if (!input || /"error":\{|"response\.failed"/.test(text)) return undefined
+  return { id: String(reply.headers['x-generation-id']), path, input: Number(input[1]) }
+}
+
+function post(url: string, key: string, body: string, agent: Agent): Promise<IncomingMessage> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+  return new Promise((resolve, reject) => {
+    httpRequest(url, { method: 'POST', agent, headers }, resolve).on('error', reject).end(body)
+  })
+}
+
+async function textOf(reply: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of reply) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
