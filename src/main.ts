@@ -77,6 +77,7 @@ export async function start(options: StartOptions): Promise<Running> {
       metrics: runtime.metrics,
       notReady: () => (drain.draining ? ['draining'] : []),
       routes: ledgerRoutes(store.journal),
+      onError: runtime.oops,
     })
     closers.push(() => admin.close())
     let last: Reload = { kind: 'applied', config }

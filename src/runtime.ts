@@ -47,6 +47,8 @@ export class Runtime {
   readonly metrics = new Metrics()
   /** A random secret made because the file names no keys: printed once. */
   readonly generated: string | undefined
+  /** Logs what nobody foresaw. */
+  readonly oops: (error: unknown) => void
   private readonly source: RuntimeSource
   private readonly parts: ChainParts
   private readonly passage: Passage
@@ -68,8 +70,8 @@ export class Runtime {
     this.passage = new Passage(clock)
     this.ids = new GenerationIds(store.journal.lastSeq())
     this.catalog = buildCatalog(config, this.listings)
-    const oops = (error: unknown): void => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
-    this.gateway = new Gateway({ serving: this.compose(), clock, ids: this.ids, clients: clientDialects, oops })
+    this.oops = (error) => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
+    this.gateway = new Gateway({ serving: this.compose(), clock, ids: this.ids, clients: clientDialects, oops: this.oops })
   }
 
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
@@ -80,8 +82,7 @@ export class Runtime {
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
     else {
       this.config = reload.config
-      // A random secret made at the start stays: it was printed once and is in use.
-      if (!this.generated || reload.config.keysNamed) this.keys = resolveKeys(reload.config).keys
+      this.keys = this.keysAfter(reload.config)
       this.catalog = buildCatalog(reload.config, this.listings)
       this.gateway.serving = this.compose()
       log.info({ file: reload.config.file }, 'configuration reloaded')
@@ -104,6 +105,15 @@ export class Runtime {
     this.passage.close()
     this.metrics.close()
     await this.parts.pools.close()
+  }
+
+  /** A random secret made at the start stays: it was printed once and is in use. One made now nobody would ever see. */
+  private keysAfter(config: Config): readonly ApiKey[] {
+    if (this.generated && !config.keysNamed) return this.keys
+    const { keys, generated } = resolveKeys(config)
+    if (generated === undefined) return keys
+    this.source.logs.log.warn({ file: config.file }, 'the keys stay as they were: a real provider key asks for keys named in auth.keys')
+    return this.keys
   }
 
   private compose(): Serving {

@@ -16,7 +16,7 @@ export function verdict(journal: Journal): Verdict {
 /** Routes of the admin listener. */
 export function ledgerRoutes(journal: Journal) {
   return new Map([
-    ['GET /ledger/export', () => ({ status: 200, text: { type: 'application/x-ndjson', content: [...exportLines(journal)].join('') } })],
+    ['GET /ledger/export', () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(journal) } })],
     ['GET /ledger/verify', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(verdict(journal)) } })],
   ])
 }

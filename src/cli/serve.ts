@@ -5,6 +5,7 @@ import { ConfigError } from '../config/problems.ts'
 import { systemClock } from '../core/clock.ts'
 import { type Running, start } from '../main.ts'
 import { drainOnSignals } from '../server/signals.ts'
+import { signalSource } from './signal-source.ts'
 
 export const SHIPPED_CONFIG = fileURLToPath(new URL('../../config/headgate.yaml', import.meta.url))
 
@@ -39,7 +40,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   }
   drainOnSignals({
     clock: systemClock,
-    process,
+    process: signalSource(systemClock, process),
     drain: running.drain,
     close: () => running.close(),
     notice: (text) => process.stderr.write(`headgate: ${text}\n`),

@@ -17,7 +17,7 @@ const SECRETS = [
 ]
 
 /** Buffered lines leave at this size, or after this long. */
-const BUFFER_BYTES = 32 * 1024
+const BUFFER_CHARACTERS = 32 * 1024
 const FLUSH_MS = 500
 
 export interface LogSink {
@@ -39,25 +39,29 @@ export function openLog(clock: Clock, write?: (line: string) => void): LogSink {
     const stream: DestinationStream = { write: (line: string) => write(line) }
     return { log: pino(options, stream), line: write, flush: () => {} }
   }
-  const stream = destination({ fd: 1, sync: false, minLength: BUFFER_BYTES, maxWrite: 4 * BUFFER_BYTES })
+  const stream = destination({ fd: 1, sync: false })
   // A closed pipe or a full disk costs log lines, not requests.
   stream.on('error', () => {})
   let timer: Timer | undefined
-  const flushLater = (): void => {
+  // Gathered here and not by the stream, which measures all that it holds anew with every line.
+  let held = ''
+  const hand = (): void => {
+    timer?.cancel()
     timer = undefined
-    stream.flush(() => {})
+    const text = held
+    held = ''
+    if (text !== '') stream.write(text)
   }
-  const lazy: DestinationStream = {
-    write: (line: string) => {
-      stream.write(line)
-      timer ??= clock.after(FLUSH_MS, flushLater)
-    },
+  const gather = (line: string): void => {
+    held += line
+    if (held.length >= BUFFER_CHARACTERS) hand()
+    else timer ??= clock.after(FLUSH_MS, hand)
   }
   return {
-    log: pino(options, lazy),
-    line: (text) => lazy.write(text),
+    log: pino(options, { write: gather }),
+    line: gather,
     flush: () => {
-      timer?.cancel()
+      hand()
       try {
         stream.flushSync()
       } catch {

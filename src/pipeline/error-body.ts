@@ -32,6 +32,11 @@ export class ErrorBody {
     return this.size < CAP
   }
 
+  /** What a body that never came whole leaves: an error status says enough by itself. */
+  instead(broken: Fault): Fault {
+    return this.status >= 400 && broken.origin === 'upstream' ? this.fault() : broken
+  }
+
   fault(): Fault {
     const body = parse(Buffer.concat(this.chunks))
     if (this.status >= 200 && this.status < 300 && !(isObject(body) && body.error)) return new Fault('upstream_garbled')

@@ -51,7 +51,7 @@ export class StreamAttempt implements Receiver {
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
-    const type = headers['content-type'] ?? ''
+    const type = headers['content-type']?.toLowerCase() ?? ''
     if (status < 200 || status > 299 || !type.startsWith('text/event-stream')) {
       this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.plan.decodeFault })
     }
@@ -131,7 +131,7 @@ export class StreamAttempt implements Receiver {
     if (this.committed) this.settle(fault, false)
     else {
       this.close()
-      this.reject(fault)
+      this.reject(this.error?.instead(fault) ?? fault)
     }
   }
 

@@ -87,7 +87,7 @@ export class WholeAttempt implements Receiver {
   fail(fault: Fault): void {
     if (this.over) return
     this.close()
-    this.reject(fault)
+    this.reject(this.error?.instead(fault) ?? fault)
   }
 
   /** Takes the finished answer; a provider inside this process calls it straight. */

@@ -24,10 +24,11 @@ export function edgeFault(request: IncomingMessage): Fault | undefined {
   if (method === 'TRACE' || method === 'CONNECT') return new Fault('method_not_allowed')
   if (url.length > LONGEST_TARGET) return new Fault('uri_too_long')
   if (!url.startsWith('/') || url.startsWith('//')) return bad('request target', 'a path is expected')
-  return headerFault(rawHeaders)
+  return headerFault(rawHeaders, httpVersion === '1.1')
 }
 
-function headerFault(rawHeaders: readonly string[]): Fault | undefined {
+/** @param needsHost HTTP/1.1 demands the header (RFC 9112 section 3.2). */
+function headerFault(rawHeaders: readonly string[], needsHost: boolean): Fault | undefined {
   let seen = 0
   const names: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -41,5 +42,5 @@ function headerFault(rawHeaders: readonly string[]): Fault | undefined {
       return bad(name, 'only chunked is understood')
     }
   }
-  return undefined
+  return needsHost && !names.includes('host') ? bad('host', 'is required') : undefined
 }

@@ -82,6 +82,8 @@ export class Gateway implements RequestHandler {
     const mark = url.indexOf('?')
     const path = mark === -1 ? url : url.slice(0, mark)
     const client = this.clients.get(path)
+    // Nobody can tell whether a body follows that was never asked for; the door of a completion asks for it.
+    if (expectsContinue && !(client && request.method === 'POST')) response.shouldKeepAlive = false
     if (client && request.method === 'POST') this.complete(client, request, response, expectsContinue)
     else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
     else if (this.serving.passages.matches(path))

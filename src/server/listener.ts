@@ -38,6 +38,8 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     requestTimeout: options.bodyTimeout,
     connectionsCheckingInterval: 5000,
     maxHeaderSize: options.maxHeaders,
+    // The edge guard asks for it, and answers as everywhere else.
+    requireHostHeader: false,
     noDelay: true,
   })
   // A caller may close its sending side after the request and still wait for the reply.
@@ -46,8 +48,8 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
   server.on('request', (request, response) => handler.request(request, response, false))
   server.on('checkContinue', (request, response) => handler.request(request, response, true))
   server.on('checkExpectation', (request, response) => handler.request(request, response, false))
-  server.on('upgrade', (request: IncomingMessage, socket, head) => handler.upgrade(request, socket, head))
-  server.on('connect', (_request, socket) => refuse(socket, new Fault('method_not_allowed')))
+  server.on('upgrade', (request: IncomingMessage, socket, head) => handler.upgrade(request, released(socket), head))
+  server.on('connect', (_request, socket) => refuse(released(socket), new Fault('method_not_allowed')))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(socket, parserFault(error)))
   server.on('connection', (socket) => socket.on('end', () => handler.halfClosed(socket)))
   await new Promise<void>((resolve, reject) => {
@@ -59,6 +61,11 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
   })
   const { port } = server.address() as AddressInfo
   return { server, url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}` }
+}
+
+/** Node has let go of the socket: without a listener of ours an error on it would end the process. */
+function released(socket: Duplex): Duplex {
+  return socket.on('error', () => {})
 }
 
 const PARSER_FAULTS: Readonly<Record<string, FaultCode>> = {

@@ -90,6 +90,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.over || status < 200) return
     this.answered = true
     this.alive()
+    this.receiver.head(status, headers)
     const encoding = headers['content-encoding']
     if (encoding !== undefined && encoding !== 'identity') {
       this.inflater = inflaterFor(encoding, {
@@ -97,12 +98,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
         end: () => this.complete(),
         fail: (cause) => this.fail(new Fault('upstream_garbled', { cause })),
       })
-      if (!this.inflater) {
-        this.fail(new Fault('upstream_garbled', { cause: new Error('unknown content-encoding') }))
-        return
-      }
+      if (!this.inflater) this.fail(new Fault('upstream_garbled', { cause: new Error('unknown content-encoding') }))
     }
-    this.receiver.head(status, headers)
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

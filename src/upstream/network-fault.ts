@@ -9,7 +9,6 @@ const BEFORE_CONNECT = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'EADDRNOTAVAIL',
-  'UND_ERR_CONNECT_TIMEOUT',
 ])
 
 interface SocketFacts {
@@ -21,6 +20,8 @@ interface SocketFacts {
 export function networkFault(error: Error, answered: boolean): Fault {
   if (error instanceof Fault) return error
   const { code, socket } = error as SocketFacts
+  // The whole connect time has been waited already: another provider is asked, not this one again.
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return new Fault('upstream_silent', { cause: error })
   if (!answered && code !== undefined && BEFORE_CONNECT.has(code)) return new Fault('upstream_connect', { cause: error })
   // A pooled socket that had served before and died without a byte of answer: the provider had closed it while idle.
   if (!answered && code === 'UND_ERR_SOCKET' && (socket?.bytesRead ?? 0) > 0) return new Fault('upstream_connect', { cause: error })

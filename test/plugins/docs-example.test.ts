@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
 import type { CanonicalRequest, Host, Planned, Plugin, Stage, StreamEvent } from '../../src/plugin-api/index.ts'
+import { plainNode } from '../support/program.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const text = readFileSync(join(root, 'docs/plugins.md'), 'utf8')
@@ -31,7 +32,7 @@ t.test('the example of the document compiles', async (t) => {
     include: [],
   }
   writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(config))
-  const compiled = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', dir], { encoding: 'utf8' })
+  const compiled = spawnSync(...plainNode([join(root, 'node_modules/typescript/bin/tsc'), '-p', dir]), { encoding: 'utf8' })
   const own = `${compiled.stdout}${compiled.stderr}`
   t.equal(compiled.status, 0, own)
 })

@@ -1,7 +1,8 @@
 /** The program as people start it: a process of its own, watched through its output. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 
 const LAUNCHER = join(import.meta.dirname, '..', '..', 'bin', 'headgate.js')
 
@@ -20,13 +21,22 @@ export interface ProgramOptions {
   env?: Record<string, string>
 }
 
-/** Runs the launcher with these arguments, under this very Node. */
+/**
+ * Command and arguments that run a script under this very Node, as people do.
+ * tap hooks itself into every Node that a test starts, by NODE_OPTIONS; `env` takes that away before it hands over.
+ */
+export function plainNode(args: readonly string[]): [command: string, args: string[]] {
+  return ['env', ['-u', 'NODE_OPTIONS', process.execPath, ...args]]
+}
+
+/** Runs the launcher with these arguments. */
 export function runProgram(args: readonly string[], options: ProgramOptions = {}): Program {
-  const child = spawn(process.execPath, [LAUNCHER, ...args], {
-    cwd: options.cwd,
-    env: { PATH: process.env.PATH, ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const env = { PATH: process.env.PATH, ...options.env }
+  return follow(spawn(...plainNode([LAUNCHER, ...args]), { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+/** Watches a process that has been started, its output and its end. */
+export function follow(child: ChildProcessByStdio<null, Readable, Readable>): Program {
   let out = ''
   let err = ''
   let ended = false

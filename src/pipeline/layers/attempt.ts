@@ -1,6 +1,6 @@
 /** 11. Tries the candidates in order until one answers with content; after that nothing is tried again. */
 import pRetry from 'p-retry'
-import type { Endpoint } from '../../catalog/types.ts'
+import type { Endpoint, Provider } from '../../catalog/types.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import type { Planned } from '../../plugin-api/exchange.ts'
 import { callEndpoint } from '../call-endpoint.ts'
@@ -18,13 +18,11 @@ export function attempt(parts: ChainParts): Service<At<Planned>> {
       if (exchange.cancel.aborted) throw goneFault(exchange)
       const further = failures.length > 0
       if (further && !parts.retries.take()) break
-      const sequence = exchange.ctx.sequence
       try {
         return await tryEndpoint(exchange, endpoint, parts)
       } catch (thrown) {
         const fault = asFault(thrown)
         if (fault.origin !== 'upstream') throw fault
-        exchange.ctx.sequence = sequence
         failures.push({ endpoint, fault })
       } finally {
         if (further) parts.retries.release()
@@ -52,11 +50,13 @@ async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainP
     }
     exchange.books.turns.push(reply.turn)
     record.latency = Math.round(Math.max(0, exchange.firstContentAt - started))
-    if (reply.turn.fault) failed(reply.turn.fault)
-    else if (!reply.turn.aborted) served(reply)
+    if (reply.turn.fault) {
+      reply.turn.fault = keyless(reply.turn.fault, endpoint.provider)
+      failed(reply.turn.fault)
+    } else if (!reply.turn.aborted) served(reply)
     return reply
   } catch (thrown) {
-    const fault = asFault(thrown)
+    const fault = keyless(asFault(thrown), endpoint.provider)
     Object.assign(record, { status: fault.status, code: fault.code, latency: Math.round(exchange.clock.monotonic() - started) })
     if (fault.origin === 'upstream') failed(fault)
     throw fault
@@ -83,11 +83,22 @@ async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainP
   }
 }
 
+/** What a dialect took for a harmless word may be the key that the provider was sent. */
+function keyless(fault: Fault, { key }: Provider): Fault {
+  if (key === undefined || !`${fault.message}${JSON.stringify(fault.metadata)}`.includes(key)) return fault
+  return new Fault(fault.code, { retryAfter: fault.retryAfter })
+}
+
 /** A connection that could not be made is tried once more on the same endpoint: nothing was sent, so nothing can happen twice. */
 function again(thrown: unknown, exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
   const worth = (error: unknown): boolean => error instanceof Fault && error.retry === 'same' && !exchange.cancel.aborted
   if (!worth(thrown)) throw thrown
-  return pRetry(() => callEndpoint(exchange, endpoint, parts), {
+  const once = (): Promise<Reply> => {
+    // The caller may have left during the pause.
+    if (exchange.cancel.aborted) throw goneFault(exchange)
+    return callEndpoint(exchange, endpoint, parts)
+  }
+  return pRetry(once, {
     retries: 1,
     minTimeout: 10,
     maxTimeout: 25,

@@ -19,9 +19,7 @@ export function secretOf(headers: IncomingHttpHeaders): string {
   const apiKey = headers['x-api-key']
   let secret: string | undefined
   if (authorization !== undefined) {
-    const match = /^bearer +([!-~]+)$/i.exec(authorization)
-    if (!match) throw new Fault(authorization.trim() === '' ? 'missing_key' : 'invalid_key')
-    secret = match[1]
+    secret = bearer(authorization)
   }
   if (typeof apiKey === 'string' && apiKey !== '') {
     if (secret !== undefined && secret !== apiKey) {
@@ -32,6 +30,14 @@ export function secretOf(headers: IncomingHttpHeaders): string {
   if (secret === undefined) throw new Fault('missing_key')
   if (secret.length > LONGEST_TOKEN) throw new Fault('invalid_key')
   return secret
+}
+
+function bearer(authorization: string): string {
+  // What every client sends; anything else is read with care.
+  if (authorization.startsWith('Bearer ') && authorization.charCodeAt(7) > 0x20) return authorization.slice(7)
+  const match = /^bearer +([!-~]+)$/i.exec(authorization)
+  if (!match) throw new Fault(authorization.trim() === '' ? 'missing_key' : 'invalid_key')
+  return match[1]
 }
 
 /** @throws Fault 401 for a key that is unknown, disabled or expired: the text is the same, so that none can be probed. */

@@ -1,0 +1,116 @@
+/** Commands as people type them, and what is left of them afterwards. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
+import type { Program } from '../program.ts'
+
+export const ROOT = join(import.meta.dirname, '..', '..', '..')
+
+/** The path of a shell that knows nothing of this repository's own tools. */
+export const PLAIN_PATH = (process.env.PATH ?? '')
+  .split(delimiter)
+  .filter((folder) => !folder.includes('node_modules'))
+  .join(delimiter)
+
+/** Reads along with a process of which both outputs are pipes. */
+function follow(child: ChildProcess): Program {
+  const texts = { out: '', err: '' }
+  let ended = false
+  let wake: () => void = () => {}
+  let news = new Promise<void>((resolve) => {
+    wake = resolve
+  })
+  const tell = (): void => {
+    const told = wake
+    news = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    told()
+  }
+  const take = (name: 'out' | 'err') => (chunk: Buffer) => {
+    texts[name] += chunk.toString()
+    tell()
+  }
+  child.stdout?.on('data', take('out'))
+  child.stderr?.on('data', take('err'))
+  const exited = once(child, 'close').then(([code, signal]) => {
+    ended = true
+    tell()
+    return { code: code as number | null, signal: signal as NodeJS.Signals | null }
+  })
+  const until = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      const match = pattern.exec(texts.out) ?? pattern.exec(texts.err)
+      if (match) return match
+      if (ended) throw new Error(`the program ended without ${pattern}:\n${texts.out}${texts.err}`)
+      await news
+    }
+  }
+  return { child, out: () => texts.out, err: () => texts.err, until, exited }
+}
+
+/** Runs one line of bash in the repository, as a leader of its own group if asked. */
+export function runShell(line: string, group = false): Program {
+  const env = { ...process.env, PATH: PLAIN_PATH, npm_config_logs_max: '0', npm_config_update_notifier: 'false' }
+  return follow(spawn('bash', ['-c', line], { cwd: ROOT, env, detached: group, stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+interface Status {
+  pid: number
+  parent: number
+  /** When it started: tells two processes of one number apart. */
+  since: string
+}
+
+function statusOf(pid: number): Status | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name stands in parentheses and may hold anything.
+    const [state, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return state === 'Z' ? undefined : { pid, parent: Number(parent), since: rest[17] }
+  } catch {
+    return undefined
+  }
+}
+
+/** The process and everything that it has started, its children's children included. */
+export function familyOf(pid: number): Status[] {
+  const all = readdirSync('/proc')
+    .map(Number)
+    .filter(Number.isInteger)
+    .map(statusOf)
+    .filter((status) => status !== undefined)
+  const family = all.filter((status) => status.pid === pid)
+  for (let at = 0; at < family.length; at++) family.push(...all.filter((status) => status.parent === family[at].pid))
+  return family
+}
+
+/** Those of the family that still run. */
+export function left(family: readonly Status[]): Status[] {
+  return family.filter(({ pid, since }) => statusOf(pid)?.since === since)
+}
+
+/** True where the port can be listened on. */
+export async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  const listens = new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => resolve(true))
+  })
+  const free = await listens
+  if (free) await new Promise((resolve) => server.close(resolve))
+  return free
+}
+
+/** A Node too old for the gateway, as a command: the machine's own if it has one, else this one under an older number. */
+export function oldNode(): readonly string[] {
+  for (const folder of PLAIN_PATH.split(delimiter)) {
+    const node = join(folder, 'node')
+    if (!existsSync(node)) continue
+    const version = execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' })
+    if (Number.parseInt(version, 10) < 24) return [node]
+  }
+  return [process.execPath, '--import', 'data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.0.0"})']
+}
