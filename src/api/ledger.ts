@@ -13,9 +13,15 @@ export function verdict(journal: Journal): Verdict {
   return verify(journal.export(), journal.spent())
 }
 
-/** Routes of the admin listener. */
-export function ledgerRoutes(journal: Journal) {
-  return new Map([
+interface LedgerReply {
+  status: number
+  text?: { type: string; content: string }
+  chunks?: { type: string; content: Iterable<string> }
+}
+
+/** Routes of the admin listener. The export is as long as the ledger, so it leaves row by row. */
+export function ledgerRoutes(journal: Journal): Map<string, () => LedgerReply> {
+  return new Map<string, () => LedgerReply>([
     ['GET /ledger/export', () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(journal) } })],
     ['GET /ledger/verify', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(verdict(journal)) } })],
   ])

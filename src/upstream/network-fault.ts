@@ -2,14 +2,7 @@
 import { Fault } from '../core/faults.ts'
 
 /** Errors that happen before a connection stands: nothing was sent. */
-const BEFORE_CONNECT = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-])
+const BEFORE_CONNECT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'])
 
 interface SocketFacts {
   code?: string

@@ -213,7 +213,9 @@ t.test('the deadline, before the head, after it, and in the middle', async (t) =
 t.test('K08: a key in the code of an error goes no further', async (t) => {
   const leak = { error: { message: 'sk-first-secret', type: 'sk-first-secret', code: 'sk-first-secret', param: 'sk-first-secret' } }
   const inside = (seen: Seen): string =>
-    seen.path.endsWith('/responses') ? `event: error\ndata: ${JSON.stringify({ type: 'error', ...leak.error })}\n\n` : `data: ${JSON.stringify(leak)}\n\n`
+    seen.path.endsWith('/responses')
+      ? `event: error\ndata: ${JSON.stringify({ ...leak.error, type: 'error' })}\n\n`
+      : `data: ${JSON.stringify(leak)}\n\n`
   for (const way of ways)
     for (const status of [400, 401, 403, 404, 429, 500])
       await withBench({ way, backup: false, script: () => jsonAnswer(leak, status) }, async (bench) => {

@@ -2,11 +2,11 @@
 import pRetry from 'p-retry'
 import type { Endpoint, Provider } from '../../catalog/types.ts'
 import { asFault, Fault } from '../../core/faults.ts'
-import type { Planned } from '../../plugin-api/exchange.ts'
+import type { AttemptRecord, Planned } from '../../plugin-api/exchange.ts'
 import { callEndpoint } from '../call-endpoint.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
-import type { At, Reply, Service } from '../reply.ts'
+import type { At, Reply, Service, Turn } from '../reply.ts'
 
 export function attempt(parts: ChainParts): Service<At<Planned>> {
   return async function attempted(exchange) {
@@ -14,7 +14,7 @@ export function attempt(parts: ChainParts): Service<At<Planned>> {
     const { candidates } = exchange
     for (let i = 0; i < candidates.length; i++) {
       const endpoint = candidates[i]
-      if (failures.some((failure) => skips(failure, endpoint))) continue
+      if (failures.length > 0 && failures.some((failure) => skips(failure, endpoint))) continue
       if (exchange.cancel.aborted) throw goneFault(exchange)
       const further = failures.length > 0
       if (further && !parts.retries.take()) break
@@ -39,7 +39,13 @@ function skips(failure: { endpoint: Endpoint; fault: Fault }, endpoint: Endpoint
 
 async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
   const started = exchange.clock.monotonic()
-  const record = { provider: endpoint.provider.name, model: endpoint.model.slug, endpoint: endpoint.id, status: 200, latency: 0 }
+  const record: AttemptRecord = {
+    provider: endpoint.provider.name,
+    model: endpoint.model.slug,
+    endpoint: endpoint.id,
+    status: 200,
+    latency: 0,
+  }
   exchange.attempts.push(record)
   try {
     let reply: Reply
@@ -48,38 +54,41 @@ async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainP
     } catch (thrown) {
       reply = await again(thrown, exchange, endpoint, parts)
     }
-    exchange.books.turns.push(reply.turn)
+    const { turn } = reply
+    exchange.books.turns.push(turn)
     record.latency = Math.round(Math.max(0, exchange.firstContentAt - started))
-    if (reply.turn.fault) {
-      reply.turn.fault = keyless(reply.turn.fault, endpoint.provider)
-      failed(reply.turn.fault)
-    } else if (!reply.turn.aborted) served(reply)
+    if (turn.fault) {
+      turn.fault = keyless(turn.fault, endpoint.provider)
+      failed(turn.fault, endpoint, parts)
+    } else if (!turn.aborted) served(exchange, turn, started, parts)
     return reply
   } catch (thrown) {
     const fault = keyless(asFault(thrown), endpoint.provider)
-    Object.assign(record, { status: fault.status, code: fault.code, latency: Math.round(exchange.clock.monotonic() - started) })
-    if (fault.origin === 'upstream') failed(fault)
+    record.status = fault.status
+    record.code = fault.code
+    record.latency = Math.round(exchange.clock.monotonic() - started)
+    if (fault.origin === 'upstream') failed(fault, endpoint, parts)
     throw fault
   } finally {
     exchange.upstreamMs += exchange.clock.monotonic() - started
   }
+}
 
-  function failed(fault: Fault): void {
-    parts.health.failure(endpoint, fault)
-    parts.attempted(endpoint.provider.slug, fault.code)
-    if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)
-  }
+function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts): void {
+  parts.health.failure(endpoint, fault)
+  parts.attempted(endpoint.provider.slug, fault.code)
+  if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)
+}
 
-  function served(reply: Reply): void {
-    const first = Math.max(0, exchange.firstContentAt - started)
-    const rest = exchange.clock.monotonic() - started - first
-    const tokens = reply.turn.usage?.output ?? 0
-    parts.health.success(endpoint, first, exchange.stream && rest > 0 ? (tokens * 1000) / rest : 0)
-    parts.attempted(endpoint.provider.slug, 'ok')
-    const session = exchange.gateway.sessionId
-    if (session !== undefined) {
-      parts.sessions.set({ key: exchange.key.identity, model: exchange.models[0].slug, session, endpoint: endpoint.id })
-    }
+function served(exchange: Exchange, { endpoint, usage }: Turn, started: number, parts: ChainParts): void {
+  const first = Math.max(0, exchange.firstContentAt - started)
+  const rest = exchange.clock.monotonic() - started - first
+  const tokens = usage?.output ?? 0
+  parts.health.success(endpoint, first, exchange.stream && rest > 0 ? (tokens * 1000) / rest : 0)
+  parts.attempted(endpoint.provider.slug, 'ok')
+  const session = exchange.gateway.sessionId
+  if (session !== undefined) {
+    parts.sessions.set({ key: exchange.key.identity, model: exchange.models[0].slug, session, endpoint: endpoint.id })
   }
 }
 

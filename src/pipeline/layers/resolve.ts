@@ -3,7 +3,7 @@
 import type { Endpoint, Model } from '../../catalog/types.ts'
 import { badField, Fault } from '../../core/faults.ts'
 import type { Read, Resolved } from '../../plugin-api/exchange.ts'
-import { allowsModel, filterEndpoints, mergePreferences, noEndpointFault, type Tier } from '../../routing/index.ts'
+import { allowsModel, filterEndpoints, mergePreferences, NO_PREFERENCES, noEndpointFault, type Tier } from '../../routing/index.ts'
 import type { Exchange, Variant } from '../exchange.ts'
 import { callerCap, inputModalities, tierOf } from '../needs.ts'
 import type { ChainSettings, ModelLookup } from '../parts.ts'
@@ -14,11 +14,14 @@ export function resolve(settings: ChainSettings): Layer<At<Read>, At<Resolved>> 
     function resolved(exchange) {
       const models = findModels(exchange, settings)
       exchange.models = models
-      const merged = mergePreferences([
-        { from: 'request', preferences: exchange.gateway.provider },
-        { from: 'key', preferences: exchange.key.provider },
-        { from: 'account', preferences: settings.provider },
-      ])
+      const asked = exchange.gateway.provider ?? exchange.key.provider ?? settings.provider
+      const merged = !asked
+        ? NO_PREFERENCES
+        : mergePreferences([
+            { from: 'request', preferences: exchange.gateway.provider },
+            { from: 'key', preferences: exchange.key.provider },
+            { from: 'account', preferences: settings.provider },
+          ])
       const { sort } = exchange.variant
       exchange.preferences = sort && !merged.sort ? { ...merged, sort } : merged
       const all = models.length === 1 ? models[0].endpoints : models.flatMap((model) => model.endpoints)

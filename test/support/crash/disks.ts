@@ -1,0 +1,69 @@
+/** Two ways in which a store's disk takes no more, both undone at will. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { closeSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Program } from '../program.ts'
+import { ROOT, runShell } from './processes.ts'
+
+export interface Disk {
+  readonly name: string
+  /** Runs the program so that `directory` lies on this disk. */
+  start(file: string, directory: string): Program
+  /** From here on files grow no more. */
+  fill(program: Program, directory: string): void
+  free(program: Program, directory: string): void
+}
+
+const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ')
+const serve = (file: string): string => quoted([process.execPath, join(ROOT, 'bin', 'headgate.js'), '--config', file])
+
+const limit = (program: Program, bytes: string): void => {
+  execFileSync('prlimit', [`--pid=${program.child.pid}`, `--fsize=${bytes}:unlimited`])
+}
+
+/** The system refuses to let files grow (EFBIG): works for everybody. */
+const limited: Disk = {
+  name: 'no file may grow',
+  start: (file) => runShell(`exec ${serve(file)}`),
+  fill: (program, directory) => limit(program, String(statSync(join(directory, 'ledger.db-wal')).size)),
+  free: (program) => limit(program, 'unlimited'),
+}
+
+/** Flags of `unshare` with which this user may mount something that nobody else sees; undefined where none do. */
+function mountFlags(): string | undefined {
+  return ['-m', '-Urm'].find(
+    (flags) => spawnSync('unshare', [flags, 'mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', '/mnt']).status === 0,
+  )
+}
+
+const FILLER = 'filler'
+/** Where the program's own view of the directory can be reached from outside. */
+const seenBy = (program: Program, directory: string): string => join('/proc', String(program.child.pid), 'root', directory)
+
+/** A file system of one megabyte in a mount space of its own, and nothing left on it (ENOSPC). */
+function small(flags: string): Disk {
+  return {
+    name: 'the disk is full',
+    start: (file, directory) => {
+      const mount = `mount -t tmpfs -o size=1m tmpfs ${quoted([directory])}`
+      return runShell(`exec unshare ${flags} bash -c "${mount} && exec ${serve(file)}"`)
+    },
+    fill: (program, directory) => {
+      const filler = openSync(join(seenBy(program, directory), FILLER), 'w')
+      try {
+        for (const page = Buffer.alloc(4096); ; ) writeSync(filler, page)
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+      } finally {
+        closeSync(filler)
+      }
+    },
+    free: (program, directory) => unlinkSync(join(seenBy(program, directory), FILLER)),
+  }
+}
+
+/** Those that this machine has; the first one always is. */
+export function disks(): readonly Disk[] {
+  const flags = mountFlags()
+  return flags === undefined ? [limited] : [limited, small(flags)]
+}
