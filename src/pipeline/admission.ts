@@ -30,7 +30,7 @@ export class Admission {
     if (limit === undefined) return
     const now = this.clock.monotonic()
     const use = this.use(key)
-    if (use.refilled === 0) use.tokens = limit
+    if (use.refilled < 0) use.tokens = limit
     else use.tokens = Math.min(limit, use.tokens + ((now - use.refilled) * limit) / MINUTE)
     use.refilled = now
     if (use.tokens >= 1) {
@@ -72,7 +72,7 @@ export class Admission {
   private use(key: ApiKey): Use {
     let use = this.uses.get(key.identity)
     if (!use) {
-      use = { tokens: 0, refilled: 0, streams: 0, bytes: 0 }
+      use = { tokens: 0, refilled: -1, streams: 0, bytes: 0 }
       this.uses.set(key.identity, use)
     }
     return use

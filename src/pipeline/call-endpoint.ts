@@ -32,6 +32,8 @@ export function callEndpoint(exchange: Exchange, endpoint: Endpoint, parts: Chai
   const target = targetOf(exchange, endpoint)
   const call: EndpointCall = { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, parts.forcedLane) }
   const encoded = encode(call)
+  const record = exchange.attempts.at(-1)
+  if (record && encoded.dropped.length > 0) record.dropped = encoded.dropped
   exchange.ctx.model = endpoint.model.slug
   exchange.ctx.provider = endpoint.provider.name
   if (exchange.stream) {

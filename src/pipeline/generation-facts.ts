@@ -28,7 +28,14 @@ const factsText = fastJson({
       type: 'array',
       items: {
         type: 'object',
-        properties: { provider_name: text, endpoint: text, status: number, latency: number, code: text },
+        properties: {
+          provider_name: text,
+          endpoint: text,
+          status: number,
+          latency: number,
+          code: text,
+          dropped: { type: 'array', items: text },
+        },
       },
     },
     http_referer: text,
@@ -44,7 +51,7 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
   const held = candidates[0]
   const elapsed = clock.monotonic() - exchange.started
   const finish = last?.end
-  const plain = attempts.length === 1 && attempts[0].status === 200
+  const plain = attempts.length === 1 && attempts[0].status === 200 && !attempts[0].dropped
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
     provider: endpoint?.provider.name,
@@ -67,6 +74,7 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
           status: attempt.status,
           latency: attempt.latency,
           code: attempt.code,
+          dropped: attempt.dropped && [...attempt.dropped],
         })),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
     app_title: shortened(headers[`x-${exchange.brand}-title`] ?? headers['x-title']),

@@ -23,7 +23,9 @@ export function routerMetadata(exchange: Exchange): JsonObject {
     endpoints: { total: available.length, available },
   }
   if (exchange.attempts.length > 0) {
-    metadata.attempts = exchange.attempts.map(({ provider, model, status }) => ({ provider, model, status }))
+    metadata.attempts = exchange.attempts.map(({ provider, model, status, dropped }) => {
+      return dropped ? { provider, model, status, dropped: [...dropped] } : { provider, model, status }
+    })
   }
   if (exchange.stages.length > 0) metadata.pipeline = exchange.stages.map((stage) => ({ ...stage }) as JsonObject)
   return metadata

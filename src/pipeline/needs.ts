@@ -43,11 +43,15 @@ export function contextNeed(exchange: Exchange, smallest: number): number {
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
 export function inputBound(exchange: Exchange): number {
-  if (!exchange.mayHoldMedia) return exchange.bodyBytes + TOOL_PROMPT_TOKENS
-  let bytes = TOOL_PROMPT_TOKENS
-  for (const text of ownTexts(exchange.request())) bytes += Buffer.byteLength(text)
-  return bytes + mediaCount(exchange) * MEDIA_TOKENS + JSON.stringify(exchange.body.tools ?? '').length
+  if (!exchange.mayHoldMedia && !exchange.edited) return exchange.bodyBytes + TOOL_PROMPT_TOKENS
+  const { tools, format } = exchange.request()
+  let bytes = TOOL_PROMPT_TOKENS + Buffer.byteLength(JSON.stringify([tools, format ?? null]))
+  for (const text of ownTexts(exchange.request())) bytes += Buffer.byteLength(text) + ITEM_BYTES
+  return bytes + mediaCount(exchange) * MEDIA_TOKENS
 }
+
+/** Room for the role and the separators around a text. */
+const ITEM_BYTES = 16
 
 /** The caller's own cap on output tokens, under whichever of its names. */
 export function callerCap(exchange: Exchange): number | undefined {

@@ -26,6 +26,8 @@ export interface AttemptRecord {
   /** Milliseconds from dispatch to the commit point, or to the failure. */
   latency: number
   code?: string
+  /** What the caller sent and this provider cannot take. */
+  dropped?: readonly string[]
 }
 
 /** The caller has gone, or the deadline has passed: whoever waits for something registers here. */

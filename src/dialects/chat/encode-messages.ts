@@ -134,8 +134,11 @@ export class MessageWriter {
     const out: JsonObject[] = []
     for (const part of parts) {
       if (part.kind === 'text') out.push(withCache({ type: 'text', text: part.text }, part))
-      else if (part.kind === 'media') out.push(withCache(encodeMedia(part), part))
-      else if (part.kind === 'refusal') out.push({ type: 'refusal', refusal: part.text })
+      else if (part.kind === 'media') {
+        // A file that only another provider holds has no form here.
+        if (part.media === 'image' && part.url === undefined) this.dropped.push('input_image.file_id')
+        else out.push(withCache(encodeMedia(part), part))
+      } else if (part.kind === 'refusal') out.push({ type: 'refusal', refusal: part.text })
       else if (part.of.dialect === WIRE) out.push(part.of.data)
       else this.dropped.push(part.of.type)
     }

@@ -56,6 +56,8 @@ function faultCode(status: number, words: string, message: string): FaultCode {
   if (status === 401 || status === 402) return 'upstream_auth'
   if (status === 403) return POLICY.test(all) ? 'upstream_policy' : 'upstream_auth'
   if (status === 404) return 'upstream_missing'
+  // The provider itself waited in vain.
+  if (status === 408 || status === 504 || status === 524) return 'upstream_silent'
   if (status === 429) return NO_MONEY.test(all) ? 'upstream_auth' : OVERLOAD.test(words) ? 'upstream_overloaded' : 'upstream_limited'
   if (status === 529 || OVERLOAD.test(all)) return 'upstream_overloaded'
   return status < 500 && status !== 408 ? 'upstream_rejected' : 'upstream_error'

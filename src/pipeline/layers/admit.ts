@@ -8,10 +8,10 @@ export function admit(admission: Admission): Layer<At<Authed>> {
     function admitted(exchange) {
       const { key } = exchange
       admission.request(key)
-      // Without a declared length the bytes are counted when they have been read.
-      const bytes = exchange.door.contentLength ?? 0
       if (key.limits.bytes === undefined) return next(exchange)
-      admission.takeBytes(key, bytes)
-      return next(exchange).finally(() => admission.giveBytes(key, bytes))
+      // Without a declared length the bytes are counted when they have been read.
+      const declared = exchange.door.contentLength
+      admission.takeBytes(key, declared ?? 0)
+      return next(exchange).finally(() => admission.giveBytes(key, declared ?? exchange.bodyBytes))
     }
 }

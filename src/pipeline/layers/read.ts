@@ -12,6 +12,10 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
   return (next) =>
     async function readBody(exchange): Promise<Reply> {
       const bytes = await exchange.door.readBody(settings.maxBody)
+      if (exchange.door.contentLength === undefined) {
+        admission.takeBytes(exchange.key, bytes.length)
+        exchange.bodyBytes = bytes.length
+      }
       const body = parseBody(bytes, settings.jsonDepth)
       exchange.client.check(body)
       accept(exchange, body, bytes)
