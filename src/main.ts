@@ -63,7 +63,8 @@ export async function start(options: StartOptions): Promise<Running> {
     const store = openStore(config.store.url, {
       clock,
       durability: config.store.durability,
-      report: (news) => log.warn(news, 'journal'),
+      // While nothing can be written every request is refused: that is for an operator to hear.
+      report: (news) => (news.kind === 'refused' ? log.error(news, 'the ledger cannot be written') : log.warn(news, 'journal')),
     })
     closers.push(() => store.close())
     const recovered = store.journal.reconcile()

@@ -106,6 +106,9 @@ function checkSlug(value: unknown, path: string): void {
   if (typeof value === 'string' && !SLUG.test(value)) throw badField(path, 'expected a model slug of the form author/name')
 }
 
+/** Some upstreams are gateways themselves and would call, with their own key, whatever address a body names. */
+const OPERATORS_OWN = ['api_base', 'base_url', 'api_key']
+
 /**
  * What a schema says badly; runs after the schema, on any client dialect's body.
  * @throws Fault 400 naming the field (contract 1.1, 2.4).
@@ -114,4 +117,6 @@ export function checkGatewayRules(body: JsonObject): void {
   checkSlug(body.model, 'model')
   if (Array.isArray(body.models)) for (const [index, slug] of body.models.entries()) checkSlug(slug, `models[${index}]`)
   if (isObject(body.metadata)) checkMetadata(body.metadata)
+  for (const name of OPERATORS_OWN) if (body[name] !== undefined) throw badField(name, 'only the configuration names addresses and keys')
+  if (typeof body.preset === 'string') throw badField('preset', 'no presets are kept here')
 }

@@ -17,7 +17,7 @@ const SECRETS = [
 ]
 
 /** Buffered lines leave at this size, or after this long. */
-const BUFFER_CHARACTERS = 32 * 1024
+const BUFFER_BYTES = 32 * 1024
 const FLUSH_MS = 500
 
 export interface LogSink {
@@ -39,23 +39,28 @@ export function openLog(clock: Clock, write?: (line: string) => void): LogSink {
     const stream: DestinationStream = { write: (line: string) => write(line) }
     return { log: pino(options, stream), line: write, flush: () => {} }
   }
-  const stream = destination({ fd: 1, sync: false })
+  const stream = destination({ fd: 1, sync: false, contentMode: 'buffer' })
   // A closed pipe or a full disk costs log lines, not requests.
   stream.on('error', () => {})
   let timer: Timer | undefined
-  // Gathered here and not by the stream, which measures all that it holds anew with every line.
-  let held = ''
+  // Gathered here, as bytes: the stream would measure all that it holds anew with every line.
+  let held = Buffer.allocUnsafe(BUFFER_BYTES)
+  let length = 0
   const hand = (): void => {
     timer?.cancel()
     timer = undefined
-    const text = held
-    held = ''
-    if (text !== '') stream.write(text)
+    if (length === 0) return
+    const bytes = held.subarray(0, length)
+    held = Buffer.allocUnsafe(BUFFER_BYTES)
+    length = 0
+    writeBytes(stream, bytes)
   }
   const gather = (line: string): void => {
-    held += line
-    if (held.length >= BUFFER_CHARACTERS) hand()
-    else timer ??= clock.after(FLUSH_MS, hand)
+    // A character takes at most three bytes of UTF-8.
+    if (length + line.length * 3 > BUFFER_BYTES) hand()
+    if (line.length * 3 > BUFFER_BYTES) writeBytes(stream, Buffer.from(line))
+    else length += held.write(line, length)
+    timer ??= clock.after(FLUSH_MS, hand)
   }
   return {
     log: pino(options, { write: gather }),
@@ -69,4 +74,9 @@ export function openLog(clock: Clock, write?: (line: string) => void): LogSink {
       }
     },
   }
+}
+
+/** In buffer mode the stream takes bytes, which its type does not tell. */
+function writeBytes(stream: { write(data: string): boolean }, bytes: Buffer): void {
+  ;(stream as unknown as { write(data: Buffer): boolean }).write(bytes)
 }

@@ -126,6 +126,9 @@ t.test('an old Node hands over to a newer one, and passes signals on', async (t)
   const started = await scene(t)
   const command = [...oldNode(), join(ROOT, 'bin', 'headgate.js'), 'serve', '--config', started.file]
   const program = runShell(`exec ${command.map((word) => `'${word}'`).join(' ')}`)
+  await program.until(/listens on/)
+  program.child.kill('SIGHUP')
+  await program.until(/configuration reloaded/)
   await drains(t, started, program, (pid) => process.kill(pid, 'SIGTERM'))
 })
 

@@ -97,6 +97,7 @@ async function fullDisk(t: Test, disk: Disk): Promise<void> {
 
   t.equal(refusal.status, 503, 'M08: new work is refused')
   t.match(refusal.headers.get('content-type'), /^application\/json/)
+  t.equal(refusal.headers.get('retry-after'), '1')
   const { error } = (await refusal.json()) as { error: { code: number; message: string } }
   t.equal(error.code, 503)
   t.notMatch(error.message, /sqlite|disk|ledger\.db/i, 'what is behind it is not told')
@@ -132,6 +133,7 @@ async function fullDisk(t: Test, disk: Disk): Promise<void> {
   t.equal(Math.round((key.data.limit - key.data.limit_remaining) * 1e9), found.size * COST, 'no hold is left over')
   program.child.kill('SIGTERM')
   t.match(await program.exited, { code: 0 })
+  t.match(program.out(), /"level":50,[^\n]*"errstr":"[^\n]*the ledger cannot be written/, 'the operator was told why')
 }
 
 for (const disk of disks()) t.test(`M08: ${disk.name}`, (t) => fullDisk(t, disk))

@@ -31,7 +31,7 @@ export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
       // From here on a settlement must follow, even if this commit fails: the row may be there.
       books.open = true
       await parts.journal.committed()
-      return next(advance<Planned>(exchange))
+      return await next(advance<Planned>(exchange))
     }
 }
 

@@ -62,7 +62,9 @@ function inBand(exchange: Exchange, fault: Fault): string {
     completedAt: Math.floor(exchange.clock.now() / 1000),
   }
   const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange) : undefined
-  return exchange.client.streamEncoder(exchange.ctx).finish({ ...final, end: { reason: 'error' }, fault, metadata })
+  // Earlier turns may have said something: the one who wrote it knows what the last event must hold.
+  const encoder = exchange.path ?? exchange.client.streamEncoder(exchange.ctx)
+  return encoder.finish({ ...final, end: { reason: 'error' }, fault, metadata })
 }
 
 function checkHead(exchange: Exchange, maxBody: number): void {
