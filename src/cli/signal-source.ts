@@ -6,7 +6,7 @@ import type { ProcessLike } from '../server/signals.ts'
  * Milliseconds in which further signals count as the same one: Ctrl-C reaches every process of the terminal's group,
  * and npm or the launcher passes it on to its child once more.
  */
-const SAME_SIGNAL = 250
+const SAME_SIGNAL = 500
 
 type Name = 'SIGTERM' | 'SIGINT'
 

@@ -7,15 +7,14 @@ const LONGEST = 30_000
 export class DrainSlots {
   private used = 0
 
-  /** @returns false if all places are taken; else `late` is called when the time is up. */
-  take(clock: Clock, late: () => void): boolean {
-    if (this.used >= SLOTS) return false
+  /** Calls `late` when the time is up. @returns what gives the place back, to be called once; undefined if all are taken. */
+  take(clock: Clock, late: () => void): (() => void) | undefined {
+    if (this.used >= SLOTS) return undefined
     this.used++
-    clock.after(LONGEST, late)
-    return true
-  }
-
-  release(): void {
-    this.used--
+    const timer = clock.after(LONGEST, late)
+    return () => {
+      this.used--
+      timer.cancel()
+    }
   }
 }

@@ -15,6 +15,8 @@ export interface Flow {
   resume(): void
   abort(): void
   alive?(): void
+  /** The answer is whole: whatever may still come is worth a short wait only. */
+  answered?(): void
 }
 
 export interface StreamPlan {
@@ -37,6 +39,7 @@ export class StreamAttempt implements Receiver {
   private over = false
   /** The caller has gone and the provider is read to its end for the usage it reports. */
   private discarding = false
+  private leaveSlot: (() => void) | undefined
   private error: ErrorBody | undefined
   private readonly takeBack: () => void
 
@@ -74,6 +77,7 @@ export class StreamAttempt implements Receiver {
     if (relay.lively) this.flow?.alive?.()
     this.relay(text)
     if (relay.fault) this.fail(relay.fault)
+    else if (relay.end && relay.usage) this.flow?.answered?.()
   }
 
   /** Hands on what a relay returned; a provider inside this process calls it straight. */
@@ -124,7 +128,7 @@ export class StreamAttempt implements Receiver {
     if (this.over) return
     const { relay } = this.plan
     // Some providers keep the connection open after their last event: an answer that has ended is whole.
-    if (fault.code === 'upstream_silent' && relay.end && relay.usage && !relay.fault) {
+    if (fault.code === 'upstream_silent' && relay.end && !relay.fault) {
       this.end()
       return
     }
@@ -150,7 +154,8 @@ export class StreamAttempt implements Receiver {
       this.fail(exchange.cancel.reason)
       return
     }
-    if (plan.endpoint.provider.onAbort === 'drain' && plan.drains.take(exchange.clock, () => this.gone())) {
+    if (plan.endpoint.provider.onAbort === 'drain') this.leaveSlot = plan.drains.take(exchange.clock, () => this.gone())
+    if (this.leaveSlot) {
       this.discarding = true
       this.flow?.resume()
       return
@@ -166,7 +171,7 @@ export class StreamAttempt implements Receiver {
   private close(): void {
     this.over = true
     this.takeBack()
-    if (this.discarding) this.plan.drains.release()
+    this.leaveSlot?.()
     this.flow?.abort()
   }
 

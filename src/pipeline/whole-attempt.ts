@@ -40,6 +40,7 @@ export class WholeAttempt implements Receiver {
   private over = false
   /** The caller has gone and the provider is read to its end for the usage it reports. */
   private discarding = false
+  private leaveSlot: (() => void) | undefined
   private error: ErrorBody | undefined
   private readonly takeBack: () => void
 
@@ -123,8 +124,12 @@ export class WholeAttempt implements Receiver {
     if (this.over) return
     const { exchange, plan } = this
     const { reason } = exchange.cancel
-    if (reason instanceof Fault && reason.code === 'deadline') this.fail(reason)
-    else if (plan.endpoint.provider.onAbort === 'drain' && plan.drains.take(exchange.clock, () => this.gone())) this.discarding = true
+    if (reason instanceof Fault && reason.code === 'deadline') {
+      this.fail(reason)
+      return
+    }
+    if (plan.endpoint.provider.onAbort === 'drain') this.leaveSlot = plan.drains.take(exchange.clock, () => this.gone())
+    if (this.leaveSlot) this.discarding = true
     else this.gone()
   }
 
@@ -135,7 +140,7 @@ export class WholeAttempt implements Receiver {
   private close(): void {
     this.over = true
     this.takeBack()
-    if (this.discarding) this.plan.drains.release()
+    this.leaveSlot?.()
     this.flow?.abort()
   }
 

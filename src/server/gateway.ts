@@ -87,7 +87,7 @@ export class Gateway implements RequestHandler {
     if (client && request.method === 'POST') this.complete(client, request, response, expectsContinue)
     else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
     else if (this.serving.passages.matches(path))
-      this.serving.passages.request(request, response).catch((thrown) => writeFault(response, asFault(thrown)))
+      this.serving.passages.request(request, response).catch((thrown) => writeFault(response, this.faultOf(thrown)))
     else
       void this.operate(
         { method: request.method ?? 'GET', path, query: new URLSearchParams(mark === -1 ? '' : url.slice(mark)), request },
@@ -99,7 +99,7 @@ export class Gateway implements RequestHandler {
     const fault = edgeFault(request)
     if (fault) refuse(socket, fault)
     else if (this.serving.passages.matches(request.url ?? '')) {
-      this.serving.passages.upgrade(request, socket, head).catch((thrown) => refuse(socket, asFault(thrown)))
+      this.serving.passages.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.faultOf(thrown)))
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
@@ -146,10 +146,15 @@ export class Gateway implements RequestHandler {
       response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) })
       response.end(operation.method === 'HEAD' ? undefined : text)
     } catch (thrown) {
-      const fault = asFault(thrown)
-      if (fault.code === 'internal') this.oops(fault.cause)
-      writeFault(response, fault)
+      writeFault(response, this.faultOf(thrown))
     }
+  }
+
+  /** What nobody foresaw is logged; the caller is told nothing of it. */
+  private faultOf(thrown: unknown): Fault {
+    const fault = asFault(thrown)
+    if (fault.code === 'internal') this.oops(fault.cause)
+    return fault
   }
 }
 

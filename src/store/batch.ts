@@ -25,6 +25,9 @@ const DONE = Promise.resolve()
 /** A refusal is reported beside the promise, so a caller that does not wait must not bring the process down. */
 const ignore = () => {}
 
+/** What callers whose hold was refused are asked to wait. */
+const RETRY_SECONDS = 1
+
 /** Refused holds that are remembered; beyond it the oldest are forgotten. */
 const MOST_REFUSED = 65_536
 
@@ -96,7 +99,7 @@ export class BatchQueue {
       this.medium.write(holds, settles)
     } catch (cause) {
       this.settles = this.keepAfterRefusal(holds, settles)
-      waiting?.reject(new Fault('unavailable', { message: 'The ledger cannot be written', cause }))
+      waiting?.reject(new Fault('unavailable', { message: 'The ledger cannot be written', retryAfter: RETRY_SECONDS, cause }))
       this.medium.refused(cause)
       return
     }

@@ -19,8 +19,13 @@ export interface JournalOptions {
   report?: (news: JournalNews) => void
 }
 
-/** Milliseconds from the first commit after a checkpoint to the next one: often, so that none stalls the loop for long. */
-const CHECKPOINT_EVERY = 250
+/**
+ * A checkpoint costs two fsyncs however little it copies, and stalls the loop for longer the more it copies.
+ * So it comes when this many rows wait in the log, looked at this often, and else after so many milliseconds.
+ */
+const CHECKPOINT_ROWS = 2_000
+const CHECKPOINT_LOOK = 250
+const CHECKPOINT_LATEST = 5_000
 /** Milliseconds until settlements that were refused are tried again. */
 const RETRY_AFTER = 1000
 const EXPORT_PAGE = 500
@@ -50,6 +55,9 @@ export class SqliteJournal implements Journal {
   private readonly selectSettlement: StatementSync
   private last: number
   private checkpointTimer: Timer | undefined
+  /** Rows since the last checkpoint, and when the first of them came. */
+  private rowsInLog = 0
+  private logSince = 0
   private retryTimer: Timer | undefined
 
   constructor(db: DatabaseSync, options: Omit<JournalOptions, 'durability'>) {
@@ -171,7 +179,11 @@ export class SqliteJournal implements Journal {
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
-    if (!this.checkpointTimer) this.checkpointTimer = this.clock.after(CHECKPOINT_EVERY, this.checkpoint)
+    this.rowsInLog += holds.length + settles.length
+    if (!this.checkpointTimer) {
+      this.logSince = this.clock.monotonic()
+      this.checkpointTimer = this.clock.after(CHECKPOINT_LOOK, this.look)
+    }
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
   }
 
@@ -192,9 +204,15 @@ export class SqliteJournal implements Journal {
     })
   }
 
+  private readonly look = (): void => {
+    const due = this.rowsInLog >= CHECKPOINT_ROWS || this.clock.monotonic() - this.logSince >= CHECKPOINT_LATEST
+    this.checkpointTimer = due ? undefined : this.clock.after(CHECKPOINT_LOOK, this.look)
+    if (due) this.checkpoint()
+  }
+
   /** Copies the log into the file, off the path of any request; a failure only leaves the log longer. */
-  private readonly checkpoint = (): void => {
-    this.checkpointTimer = undefined
+  private checkpoint(): void {
+    this.rowsInLog = 0
     try {
       this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     } catch (cause) {

@@ -5,6 +5,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { type Inflater, inflaterFor } from './inflate.ts'
 import { networkFault } from './network-fault.ts'
+import { connectionsMade } from './pools.ts'
 
 export interface CallRequest {
   path: string
@@ -28,6 +29,9 @@ export interface Receiver {
   fail(fault: Fault): void
 }
 
+/** Milliseconds for the end of a reply whose last event has come: some providers keep the connection open. */
+const AFTERWARDS = 1_000
+
 export class UpstreamCall implements Dispatcher.DispatchHandler {
   private readonly receiver: Receiver
   private readonly clock: Clock
@@ -38,8 +42,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   private readonly started: number
   /** Last time that something counted as life: the head, then every data event. */
   private lastAlive: number
-  private answered = false
+  private headed = false
   private paused = false
+  private idle: number
+  private pool: Dispatcher | undefined
+  private connections: number | undefined
   private over = false
   /** True once the provider may have seen the request: no blind second try after that. */
   sent = false
@@ -48,18 +55,28 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.receiver = receiver
     this.clock = clock
     this.timeouts = timeouts
+    this.idle = timeouts.idle
     this.started = clock.monotonic()
     this.lastAlive = this.started
     this.arm(Math.min(timeouts.firstByte, timeouts.total))
   }
 
   send(pool: Dispatcher, request: CallRequest): void {
+    this.pool = pool
+    this.connections = connectionsMade(pool)
     pool.dispatch({ method: 'POST', path: request.path, headers: request.headers, body: request.body }, this)
   }
 
   /** A data event came: comments and empty lines do not count, so the owner says when one did. */
   alive(): void {
     this.lastAlive = this.clock.monotonic()
+  }
+
+  answered(): void {
+    if (this.idle <= AFTERWARDS || this.over) return
+    this.idle = AFTERWARDS
+    this.timer?.cancel()
+    this.arm(AFTERWARDS)
   }
 
   pause(): void {
@@ -88,7 +105,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.over || status < 200) return
-    this.answered = true
+    this.headed = true
     this.alive()
     this.receiver.head(status, headers)
     const encoding = headers['content-encoding']
@@ -115,7 +132,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.fail(networkFault(error, this.answered))
+    const reused = this.connections !== undefined && this.pool !== undefined && connectionsMade(this.pool) === this.connections
+    this.fail(networkFault(error, this.headed, reused))
   }
 
   private deliver(chunk: Buffer): void {
@@ -148,7 +166,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   private check(): void {
     const now = this.clock.monotonic()
     const totalLeft = this.started + this.timeouts.total - now
-    const waiting = this.answered ? this.timeouts.idle : this.timeouts.firstByte
+    const waiting = this.headed ? this.idle : this.timeouts.firstByte
     const stepLeft = this.paused ? waiting : this.lastAlive + waiting - now
     const left = Math.min(totalLeft, stepLeft)
     if (left > 0.5) this.arm(left)

@@ -9,8 +9,14 @@ interface SocketFacts {
   socket?: { bytesRead?: number } | null
 }
 
-/** @param answered true once the head of a reply had come. */
-export function networkFault(error: Error, answered: boolean): Fault {
+/** What a write to a socket meets that the other side has closed. */
+const CLOSED_BEFORE = new Set(['ECONNRESET', 'EPIPE'])
+
+/**
+ * @param answered true once the head of a reply had come.
+ * @param reused true where the connection had surely served before.
+ */
+export function networkFault(error: Error, answered: boolean, reused = false): Fault {
   if (error instanceof Fault) return error
   const { code, socket } = error as SocketFacts
   // The whole connect time has been waited already: another provider is asked, not this one again.
@@ -18,6 +24,13 @@ export function networkFault(error: Error, answered: boolean): Fault {
   if (!answered && code !== undefined && BEFORE_CONNECT.has(code)) return new Fault('upstream_connect', { cause: error })
   // A pooled socket that had served before and died without a byte of answer: the provider had closed it while idle.
   if (!answered && code === 'UND_ERR_SOCKET' && (socket?.bytesRead ?? 0) > 0) return new Fault('upstream_connect', { cause: error })
-  if (code?.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return new Fault('upstream_garbled', { cause: error })
+  if (!answered && reused && code !== undefined && CLOSED_BEFORE.has(code)) return new Fault('upstream_connect', { cause: error })
+  if (
+    error.name === 'HTTPParserError' ||
+    code === 'UND_ERR_HEADERS_OVERFLOW' ||
+    code?.startsWith('HPE_') ||
+    code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
+  )
+    return new Fault('upstream_garbled', { cause: error })
   return new Fault('upstream_cut', { cause: error })
 }

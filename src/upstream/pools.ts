@@ -9,6 +9,13 @@ export interface PoolSettings {
   connectTimeout: number
 }
 
+const connections = new WeakMap<Dispatcher, number>()
+
+/** Connections that a pool has made so far: as many before a call as after it, and the call went over one that had served before. */
+export function connectionsMade(pool: Dispatcher): number | undefined {
+  return connections.get(pool)
+}
+
 export class Pools {
   private readonly pools = new Map<string, Dispatcher>()
 
@@ -25,6 +32,9 @@ export class Pools {
         bodyTimeout: 0,
         connect: { timeout: settings.connectTimeout },
       })
+      const made = pool
+      connections.set(made, 0)
+      made.on('connect', () => connections.set(made, (connections.get(made) ?? 0) + 1))
       this.pools.set(key, pool)
     }
     return pool

@@ -2,11 +2,15 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { turn } from '../support/clock.ts'
-import { allWays, faultOf, foldOf, nameOf, type Way, withBench } from '../support/pair-bench.ts'
+import { allWays, faultOf, foldOf, nameOf, TIMEOUTS, type Way, withBench } from '../support/pair-bench.ts'
 import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said, upstreamError } from '../support/wire.ts'
 
 const ways = allWays()
+/** One lane of each pair, for what happens below the lanes. */
+const pairs = ways.filter(
+  (way, index) => ways.findIndex(({ client, dialect }) => client === way.client && dialect === way.dialect) === index,
+)
 const SLOW = '{ first_byte: 60s, idle: 60s }'
 const SAID: Said = { text: ['one ', 'two ', 'thrée'] }
 
@@ -93,7 +97,7 @@ const ENCODERS: Readonly<Record<string, (text: string) => Buffer>> = {
 }
 
 t.test('U22: encoded replies of every kind arrive plain', async (t) => {
-  for (const way of ways)
+  for (const way of pairs)
     for (const [coding, encode] of Object.entries(ENCODERS)) {
       const name = `${nameOf(way)}, ${coding}`
       const script = (seen: Seen): Answer => {
@@ -117,7 +121,7 @@ t.test('U22: encoded replies of every kind arrive plain', async (t) => {
 })
 
 t.test('U22: a label that lies', async (t) => {
-  for (const way of ways)
+  for (const way of pairs)
     for (const coding of ['gzip', 'deflate', 'br', 'zstd', 'gzip, gzip', 'x-unheard']) {
       const name = `${nameOf(way)}, ${coding}`
       const lying = (answer: Answer): Answer => ({ ...answer, headers: { ...answer.headers, 'content-encoding': coding } })
@@ -137,7 +141,7 @@ t.test('U22: a label that lies', async (t) => {
 
 t.test('an error whose body never comes is still that error', async (t) => {
   const head = { status: 429, headers: { 'content-type': 'application/json', 'retry-after': '9', 'content-length': '500' } }
-  for (const way of ways)
+  for (const way of pairs)
     for (const after of ['close', 'reset', 'stall'] as const)
       for (const stream of [false, true])
         await withBench({ way, backup: false, script: () => ({ ...head, body: ['{"error"'], after }) }, async (bench) => {
@@ -159,7 +163,7 @@ t.test('an error whose body never comes is still that error', async (t) => {
 })
 
 t.test('the type of a stream is read whatever its letters', async (t) => {
-  for (const way of ways)
+  for (const way of pairs)
     await withBench(
       {
         way,
@@ -216,15 +220,49 @@ t.test('K08: a key in the code of an error goes no further', async (t) => {
     seen.path.endsWith('/responses')
       ? `event: error\ndata: ${JSON.stringify({ ...leak.error, type: 'error' })}\n\n`
       : `data: ${JSON.stringify(leak)}\n\n`
-  for (const way of ways)
+  for (const way of pairs)
     for (const status of [400, 401, 403, 404, 429, 500])
       await withBench({ way, backup: false, script: () => jsonAnswer(leak, status) }, async (bench) => {
         for (const stream of [false, true]) t.notMatch(await (await bench.ask(stream)).text(), /secret/, `${nameOf(way)}, ${status}`)
       })
-  for (const way of ways)
+  for (const way of pairs)
     await withBench({ way, backup: false, script: (seen) => sseAnswer([...upToFirstWord(seen.path), inside(seen)]) }, async (bench) => {
       const text = await (await bench.ask(true)).text()
       t.match(text, /"one "/)
       t.notMatch(text, /secret/, `${nameOf(way)}, in the middle`)
     })
+})
+
+t.test('a provider that keeps the connection open after its last event keeps nobody waiting', async (t) => {
+  for (const way of ways) {
+    const script = (seen: Seen): Answer => sseAnswer(framesFor(seen.path, SAID), { after: 'stall' })
+    await withBench({ way, backup: true, script, timeouts: SLOW }, async (bench) => {
+      const response = await bench.ask(true)
+      await bench.clock.armed(1000)
+      await bench.clock.advance(1000)
+      const text = await response.text()
+      wellFormed(t, way, text, nameOf(way))
+      t.match(await foldOf(way, sse(text)), { text: 'one two thrée', error: undefined }, nameOf(way))
+      t.match([...bench.gateway.running.store.journal.export()], [{ settled: { status: 'completed', input: 11, output: 7 } }])
+      t.equal((await (await bench.first.request(0)).closed).aborted, true, 'the upstream is closed')
+    })
+  }
+})
+
+t.test('a whole answer without usage, and then silence, is an answer all the same', async (t) => {
+  for (const way of ways.filter(({ dialect }) => dialect === 'openai-chat')) {
+    const script = (seen: Seen): Answer =>
+      sseAnswer(
+        framesFor(seen.path, SAID).filter((frame) => !frame.includes('"usage":{')),
+        { after: 'stall' },
+      )
+    await withBench({ way, backup: true, script }, async (bench) => {
+      const response = await bench.ask(true)
+      await bench.clock.advance(TIMEOUTS.firstByte + TIMEOUTS.idle)
+      const text = await response.text()
+      wellFormed(t, way, text, nameOf(way))
+      t.match(await foldOf(way, sse(text)), { text: 'one two thrée', error: undefined }, nameOf(way))
+      t.match([...bench.gateway.running.store.journal.export()], [{ settled: { status: 'completed', estimated: true } }])
+    })
+  }
 })

@@ -167,11 +167,44 @@ t.test('A04: drain reads the provider to its end, for thirty seconds, before and
         const [row] = rows(gateway)
         if (ends) t.match(row, { status: 'aborted', input: 11, output: 7, estimated: false }, name)
         else t.match(row, { status: 'aborted', estimated: true }, name)
+        t.notOk(clock.waiting.includes(30_000), `${name}: no timer holds on to it`)
         t.equal((await seen.closed).aborted, !ends, name)
         gate.open()
         await gateway.close()
         await upstream.close()
       }
+})
+
+t.test('A04: sixty-four at once are read to their end', async (t) => {
+  const gate = new Gate()
+  const upstream = await startUpstream((seen) => {
+    const head = upToWord(seen.path, 'one ')
+    return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
+  })
+  const clock = new FakeClock()
+  const gateway = await startGateway(DRAIN(upstream.url, 'openai-chat'), { clock })
+  t.teardown(async () => {
+    await gateway.close()
+    await upstream.close()
+  })
+  const aborter = new AbortController()
+  const body = JSON.stringify({ model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'x' }] })
+  const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
+  const ask = () => fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body, signal: aborter.signal })
+  await Promise.all(Array.from({ length: 66 }, ask))
+  aborter.abort()
+  await settled(async () => {
+    await clock.advance(10)
+    return rows(gateway).filter((row) => row !== undefined).length === 2
+  })
+  t.match(
+    rows(gateway).filter((row) => row !== undefined),
+    [{ estimated: true }, { estimated: true }],
+    'the others are cancelled',
+  )
+  gate.open()
+  await settled(() => rows(gateway).every((row) => row !== undefined))
+  t.equal(rows(gateway).filter((row) => row?.estimated === false && row.output === 7).length, 64)
 })
 
 t.test('metadata: where it is told and where it is not', async (t) => {

@@ -1,10 +1,14 @@
 /** Callers that leave at awkward moments: nothing may stay open behind them, and nothing may end the process. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
-import { turn } from '../support/clock.ts'
+import { networkFault } from '../../src/upstream/network-fault.ts'
+import { FakeClock, turn } from '../support/clock.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { says } from '../support/wire.ts'
+import { Gate, SSE_TYPE, startUpstream } from '../support/upstream.ts'
+import { says, upstreamError } from '../support/wire.ts'
+import { chatReply } from '../support/wire-chat.ts'
 
 const HOST = 'Host: headgate.example'
 const AUTH = `Authorization: Bearer ${KEY}`
@@ -17,9 +21,9 @@ const ask = (text: string, ...more: string[]): string => {
 }
 
 /** Turns of the event loop until something holds; fails loudly where it never does. */
-async function settled(holds: () => boolean): Promise<void> {
+async function settled(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let turns = 0; turns < 20_000; turns++) {
-    if (holds()) return
+    if (await holds()) return
     await turn()
   }
   throw new Error('what was waited for did not come')
@@ -117,4 +121,193 @@ t.test('an unread body never becomes the next request', async (t) => {
     t.match(parseReply(text).status, /404|405/)
     t.equal(parseReply(text).headers.get('connection'), 'close', 'nobody can tell whether the body follows')
   }
+})
+
+/** A provider of raw bytes. @returns its address, and a function that stops it. */
+async function rawUpstream(answer: (socket: Socket, requestOnSocket: number) => void): Promise<{ url: string; close(): void }> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    let count = 0
+    let text = ''
+    socket.on('error', () => undefined)
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+      const end = text.indexOf('\r\n\r\n') + 4
+      const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0)
+      if (end < 4 || text.length < end + length) return
+      text = text.slice(end + length)
+      answer(socket, count++)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+const REPLY = JSON.stringify(chatReply({ text: ['fine'] }))
+const WHOLE = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(REPLY)}\r\n\r\n${REPLY}`
+const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'x' }] }
+
+t.test('U26: a pooled connection that its provider has given up is replaced unseen', async (t) => {
+  for (const end of ['destroy', 'resetAndDestroy'] as const) {
+    const upstream = await rawUpstream((socket, request) => {
+      if (request === 0) socket.write(WHOLE)
+      else socket[end]()
+    })
+    const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+    for (let i = 0; i < 5; i++) t.equal((await gateway.post('/v1/chat/completions', QUESTION)).status, 200, end)
+    const rows = [...gateway.running.store.journal.export()]
+    t.same(
+      rows.map((row) => row.settled?.cost),
+      Array.from({ length: 5 }, () => 25_000),
+      'each is paid once',
+    )
+    await gateway.close()
+    upstream.close()
+  }
+})
+
+t.test('U27: odd heads of a reply', async (t) => {
+  const cases: [name: string, bytes: string, status: number, message?: RegExp][] = [
+    ['lesser statuses first', `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${WHOLE}`, 200],
+    ['HTTP/1.0 without a length', `HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n${REPLY}`, 200],
+    ['a head of 100 KB', WHOLE.replace('\r\n', `\r\nX-Big: ${'x'.repeat(100_000)}\r\n`), 502, /unreadable/],
+    ['no HTTP at all', 'hello world\r\n\r\n', 502, /unreadable/],
+    ['two lengths', WHOLE.replace('\r\n', '\r\nContent-Length: 5\r\n'), 502],
+    ['a switch that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n', 502],
+    ['more than was announced', `${WHOLE}MORE`, 200],
+    ['405', 'HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n', 502],
+    ['407', 'HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n', 502],
+    ['418', 'HTTP/1.1 418 No\r\nContent-Length: 0\r\n\r\n', 400],
+    ['999', 'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n', 502],
+  ]
+  for (const [name, bytes, status, message = /./] of cases) {
+    const upstream = await rawUpstream((socket) => void socket.end(Buffer.from(bytes)))
+    for (const dialect of ['openai-chat', 'openai-responses']) {
+      if (status === 200 && dialect !== 'openai-chat') continue
+      const gateway = await startGateway(oneModel(upstream.url, dialect))
+      const response = await gateway.post('/v1/chat/completions', QUESTION)
+      t.equal(response.status, status, name)
+      if (status !== 200) t.match(await response.json(), { error: { code: status, message } }, name)
+      await gateway.close()
+    }
+    upstream.close()
+  }
+})
+
+t.test('U10: a provider that took the whole connect time is not asked again', (t) => {
+  const fault = networkFault(Object.assign(new Error('slow'), { code: 'UND_ERR_CONNECT_TIMEOUT' }), false)
+  t.match(fault, { status: 524, retry: 'next' })
+  t.match(networkFault(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), false), { status: 502, retry: 'same' })
+  t.match(
+    networkFault(Object.assign(new Error('no'), { code: 'ECONNRESET' }), false),
+    { status: 502, retry: 'next' },
+    'on a new connection',
+  )
+  t.end()
+})
+
+t.test('a caller that leaves in the middle of its body', async (t) => {
+  const upstream = await startUpstream(says({ text: ['fine'] }))
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+  t.teardown(async () => {
+    await gateway.close()
+    await upstream.close()
+  })
+  const exchanges = () => lines(gateway).filter((line) => line.msg === 'exchange')
+  const whole = ask('hello')
+  const leaving: ((client: RawClient) => void)[] = [
+    (client) => client.send(whole.slice(0, -5)).reset(),
+    (client) => void client.send(whole.slice(0, -5)).halfClose(),
+    (client) => client.send(whole.slice(0, -5)).close(),
+    (client) => client.send(ask('hello', 'Expect: 100-continue').slice(0, -90)).reset(),
+  ]
+  for (const leave of leaving) {
+    const client = await RawClient.open(gateway.url)
+    leave(client)
+    await turn()
+    client.close()
+  }
+  t.equal((await gateway.post('/v1/chat/completions', QUESTION)).status, 200)
+  await settled(() => gateway.running.drain.open === 0)
+  t.equal(upstream.requests.length, 1, 'nothing of it goes upstream')
+  t.equal([...gateway.running.store.journal.export()].length, 1)
+  t.notOk(exchanges().some((line) => line.fault === 'internal'))
+})
+
+t.test('S05: a reader that stalls for a minute is cut off, and paid for', async (t) => {
+  const clock = new FakeClock()
+  const frame = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(64_000) } }] })}\n\n`
+  const upstream = await startUpstream(() => ({ headers: SSE_TYPE, body: Array.from({ length: 2000 }, () => frame) }))
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'), { clock })
+  t.teardown(async () => {
+    await gateway.close()
+    await upstream.close()
+  })
+  const client = await RawClient.open(gateway.url)
+  client.send(
+    ask('hello')
+      .replace('{"model"', '{"stream":true,"model"')
+      .replace(/Content-Length: (\d+)/, (_, n) => `Content-Length: ${Number(n) + 14}`),
+  )
+  await client.until(/xxx/)
+  client.pause()
+  const seen = await upstream.request(0)
+  await clock.armed(60_000)
+  await clock.advance(59_000)
+  t.equal(seen.closedAt, 0, 'it may be slow')
+  await settled(async () => {
+    await clock.advance(1_000)
+    return seen.closedAt > 0
+  })
+  t.equal((await seen.closed).aborted, true)
+  await settled(() => [...gateway.running.store.journal.export()][0]?.settled !== undefined)
+  t.match([...gateway.running.store.journal.export()], [{ settled: { status: 'aborted', estimated: true } }])
+  client.close()
+})
+
+t.test('U16: of many that fail at once only a few ask the next provider', async (t) => {
+  const gate = new Gate()
+  const first = await startUpstream(async () => {
+    await gate.opened
+    return upstreamError(500)
+  })
+  const second = await startUpstream(() => ({ before: 'stall' }))
+  const gateway = await startGateway(`
+providers:
+  first: { dialect: openai-chat, base_url: "${first.url}/v1" }
+  second: { dialect: openai-chat, base_url: "${second.url}/v1" }
+models: { acme/one: { endpoints: [ { provider: first, model: m, price: free }, { provider: second, model: m, price: free } ] } }
+`)
+  const aborter = new AbortController()
+  const statuses: (number | string)[] = []
+  const asked = Array.from({ length: 30 }, () =>
+    fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...QUESTION, provider: { order: ['first', 'second'] } }),
+      signal: aborter.signal,
+    }).then(
+      (response) => statuses.push(response.status),
+      () => statuses.push('aborted'),
+    ),
+  )
+  await first.request(29)
+  gate.open()
+  await settled(() => statuses.length >= 24)
+  t.same([...new Set(statuses)], [502])
+  t.ok(second.requests.length <= 6, `a fifth of thirty at most (${second.requests.length})`)
+  aborter.abort()
+  await Promise.all(asked)
+  t.equal(statuses.length, 30)
+  await gateway.close()
+  await first.close()
+  await second.close()
 })

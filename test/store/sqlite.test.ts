@@ -264,9 +264,16 @@ t.test('the log is carried into the file by a timer', async (t) => {
   await journal.committed()
   t.equal(statSync(path).size, before, 'no checkpoint in the turn of a request')
   t.equal(clock.waiting.length, 1, 'one timer, however many commits')
-  await clock.advance(250)
-  t.ok(statSync(path).size > before + 10_000)
+  await clock.advance(4_999)
+  t.equal(statSync(path).size, before, 'a few rows wait')
+  await clock.advance(251)
+  const some = statSync(path).size
+  t.ok(some > before + 10_000)
   t.same(clock.waiting, [], 'an idle gateway has no timer')
+  for (let seq = 201; seq <= 2_400; seq++) journal.hold(holdRow(seq))
+  await journal.committed()
+  await clock.advance(250)
+  t.ok(statSync(path).size > some + 50_000, 'many rows do not')
   t.ok(existsSync(`${path}-wal`))
 })
 

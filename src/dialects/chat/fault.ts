@@ -46,6 +46,9 @@ function effectiveStatus(status: number, error: JsonObject, words: string): numb
   return statusIn(error) ?? TYPED.find(([pattern]) => pattern.test(words))?.[1] ?? 500
 }
 
+/** Statuses below 500 that speak of the way to the provider, which is the operator's. */
+const NOT_THE_CALLERS: ReadonlySet<number> = new Set([405, 407, 410, 421, 425, 426, 499])
+
 function faultCode(status: number, words: string, message: string): FaultCode {
   const all = `${words} ${message}`
   if (status === 413) return 'upstream_too_large'
@@ -60,7 +63,7 @@ function faultCode(status: number, words: string, message: string): FaultCode {
   if (status === 408 || status === 504 || status === 524) return 'upstream_silent'
   if (status === 429) return NO_MONEY.test(all) ? 'upstream_auth' : OVERLOAD.test(words) ? 'upstream_overloaded' : 'upstream_limited'
   if (status === 529 || OVERLOAD.test(all)) return 'upstream_overloaded'
-  return status < 500 && status !== 408 ? 'upstream_rejected' : 'upstream_error'
+  return status < 500 && !NOT_THE_CALLERS.has(status) ? 'upstream_rejected' : 'upstream_error'
 }
 
 /**

@@ -78,7 +78,7 @@ function order(exchange: Exchange, endpoints: readonly Endpoint[], parts: ChainP
   return orderEndpoints(
     endpoints,
     { ...preferences, route: gateway.route, sticky, serviceTier: tierOf(exchange.body.service_tier) },
-    parts.clock.random,
+    () => parts.clock.random(),
     parts.health,
   )
 }

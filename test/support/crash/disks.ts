@@ -1,15 +1,17 @@
 /** Two ways in which a store's disk takes no more, both undone at will. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Program } from '../program.ts'
 import { ROOT, runShell } from './processes.ts'
 
 export interface Disk {
   readonly name: string
+  /** True where nothing at all can be written: else what is there already may be written over, so that some commits still succeed. */
+  readonly firm: boolean
   /** Runs the program so that `directory` lies on this disk. */
   start(file: string, directory: string): Program
-  /** From here on files grow no more. */
+  /** From here on it takes no more. */
   fill(program: Program, directory: string): void
   free(program: Program, directory: string): void
 }
@@ -21,11 +23,12 @@ const limit = (program: Program, bytes: string): void => {
   execFileSync('prlimit', [`--pid=${program.child.pid}`, `--fsize=${bytes}:unlimited`])
 }
 
-/** The system refuses to let files grow (EFBIG): works for everybody. */
+/** The system refuses every write to a file (EFBIG): works for everybody. */
 const limited: Disk = {
-  name: 'no file may grow',
+  name: 'no file can be written',
+  firm: true,
   start: (file) => runShell(`exec ${serve(file)}`),
-  fill: (program, directory) => limit(program, String(statSync(join(directory, 'ledger.db-wal')).size)),
+  fill: (program) => limit(program, '0'),
   free: (program) => limit(program, 'unlimited'),
 }
 
@@ -44,6 +47,7 @@ const seenBy = (program: Program, directory: string): string => join('/proc', St
 function small(flags: string): Disk {
   return {
     name: 'the disk is full',
+    firm: false,
     start: (file, directory) => {
       const mount = `mount -t tmpfs -o size=1m tmpfs ${quoted([directory])}`
       return runShell(`exec unshare ${flags} bash -c "${mount} && exec ${serve(file)}"`)

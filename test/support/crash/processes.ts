@@ -53,8 +53,11 @@ function follow(child: ChildProcess): Program {
 
 /** Runs one line of bash in the repository, as a leader of its own group if asked. */
 export function runShell(line: string, group = false): Program {
-  const env = { ...process.env, PATH: PLAIN_PATH, npm_config_logs_max: '0', npm_config_update_notifier: 'false' }
-  return follow(spawn('bash', ['-c', line], { cwd: ROOT, env, detached: group, stdio: ['ignore', 'pipe', 'pipe'] }))
+  const env = { PATH: PLAIN_PATH, HOME: process.env.HOME, npm_config_logs_max: '0', npm_config_update_notifier: 'false' }
+  // The test runner loads itself into every Node that a test starts, and there changes how signals are taken.
+  return follow(
+    spawn('env', ['-u', 'NODE_OPTIONS', 'bash', '-c', line], { cwd: ROOT, env, detached: group, stdio: ['ignore', 'pipe', 'pipe'] }),
+  )
 }
 
 interface Status {
