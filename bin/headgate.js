@@ -9,6 +9,11 @@ const NEEDED = 24
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
+  // Handed over by an older Node: if that one dies without a word, nobody would own this process.
+  if (process.env.HEADGATE_HANDED_OVER && process.connected) {
+    process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+    process.channel?.unref()
+  }
   // Filled by `npm ci` (script `prepare`), so that the first start is as quick as any other.
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE ?? `${root}node_modules/.cache/headgate`)
   const source = `${root}src/cli/main.ts`
@@ -24,7 +29,10 @@ function handOver(node) {
     console.error(`headgate needs Node ${NEEDED} or newer; this is Node ${process.versions.node}. Run npm ci to install one beside it.`)
     process.exit(1)
   }
-  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, HEADGATE_HANDED_OVER: '1' } })
+  const child = spawn(node, process.argv.slice(1), {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, HEADGATE_HANDED_OVER: '1' },
+  })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => process.exit(signal ? 1 : code))
 }

@@ -41,6 +41,9 @@ export interface Running {
   close(): Promise<void>
 }
 
+/** Milliseconds for which a refused write keeps readiness red: without requests nothing would show that it is over. */
+const REFUSAL_COUNTS = 5_000
+
 /** Nothing but `Running.reload` reads the file again. */
 const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchDirectory'> = {
   signals: { on: () => {}, off: () => {} },
@@ -60,11 +63,16 @@ export async function start(options: StartOptions): Promise<Running> {
     const logs = openLog(clock, options.log)
     const { log } = logs
     closers.push(logs.flush)
+    let refusedAt = Number.NEGATIVE_INFINITY
     const store = openStore(config.store.url, {
       clock,
       durability: config.store.durability,
       // While nothing can be written every request is refused: that is for an operator to hear.
-      report: (news) => (news.kind === 'refused' ? log.error(news, 'the ledger cannot be written') : log.warn(news, 'journal')),
+      report: (news) => {
+        if (news.kind === 'refused') refusedAt = clock.monotonic()
+        if (news.kind === 'refused') log.error(news, 'the ledger cannot be written')
+        else log.warn(news, 'journal')
+      },
     })
     closers.push(() => store.close())
     const recovered = store.journal.reconcile()
@@ -76,7 +84,10 @@ export async function start(options: StartOptions): Promise<Running> {
     const admin = await startAdmin({
       ...config.admin,
       metrics: runtime.metrics,
-      notReady: () => (drain.draining ? ['draining'] : []),
+      notReady: () => [
+        ...(drain.draining ? ['draining'] : []),
+        ...(clock.monotonic() - refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []),
+      ],
       routes: ledgerRoutes(store.journal),
       onError: runtime.oops,
     })

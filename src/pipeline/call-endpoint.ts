@@ -129,14 +129,17 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const { exchange, endpoint, dialect } = call
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
-  const upstream = new UpstreamCall(attempt, exchange.clock, timeoutsOf(provider, exchange.stream))
-  attempt.flow = upstream
   const headers = exchange.stream ? address.streamHeaders : address.headers
-  upstream.send(parts.pools.for(address), {
+  const pool = parts.pools.for(address)
+  // Whatever throws must do so before the call exists: its timers would fail an attempt that nobody waits for.
+  const request = {
     path: address.path + encoded.path,
     headers: [...headers, 'x-client-request-id', exchange.id],
     body: JSON.stringify(encoded.body),
-  })
+  }
+  const upstream = new UpstreamCall(attempt, exchange.clock, timeoutsOf(provider, exchange.stream))
+  attempt.flow = upstream
+  upstream.send(pool, request)
 }
 
 /** A whole answer has no first byte before its last token: unless the file says otherwise it may take the total. */

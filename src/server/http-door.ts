@@ -1,5 +1,6 @@
 /** The pipeline's door to one caller, over Node's HTTP server. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { Door } from '../pipeline/door.ts'
@@ -59,7 +60,14 @@ export class HttpDoor implements Door {
     response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length, ...headers })
     // Head and body leave in one write; as latin1, where that is the same, without a look at every character.
     response.end(json, length === json.length ? 'latin1' : 'utf8')
+    if (length > LARGE && this.unsent() > 0) this.endWatched()
     if (unread) this.discard()
+  }
+
+  /** The reply has been said, but not all of it taken. */
+  private endWatched(): void {
+    if (!this.stall) this.watchStall()
+    this.response.once('close', () => this.stall?.cancel())
   }
 
   openStream(headers: OutgoingHttpHeaders): void {
@@ -80,8 +88,8 @@ export class HttpDoor implements Door {
   }
 
   endStream(text: string): void {
-    this.stall?.cancel()
     this.writer?.end(text)
+    if (this.stall || this.unsent() > 0) this.endWatched()
   }
 
   probe(): void {
@@ -93,10 +101,9 @@ export class HttpDoor implements Door {
 
   /** A write that found the socket full starts the stall clock and waits for the drain. */
   private watched(flowing: boolean | undefined): boolean {
-    if (flowing !== false) return true
-    if (this.response.destroyed) return true
+    if (flowing !== false || this.response.destroyed) return true
     if (!this.stall) {
-      this.stall = this.clock.after(WRITE_STALL, () => this.response.destroy())
+      this.watchStall()
       this.writer?.onDrain(() => {
         this.stall?.cancel()
         this.stall = undefined
@@ -108,6 +115,22 @@ export class HttpDoor implements Door {
     return false
   }
 
+  /** Cuts a caller off that has taken nothing for so long; one that is merely slow has time. */
+  private watchStall(): void {
+    const before = this.unsent()
+    this.stall = this.clock.after(WRITE_STALL, () => {
+      if (this.response.destroyed || this.response.writableFinished) return
+      if (this.unsent() === before) this.response.destroy()
+      else this.watchStall()
+    })
+  }
+
+  /** Bytes that the system has not taken yet: what Node's own socket time-out looks at. */
+  private unsent(): number {
+    const socket = this.response.socket as (Socket & { _handle?: { writeQueueSize?: number } | null }) | null
+    return (socket?._handle?.writeQueueSize ?? 0) + (socket?.writableLength ?? 0)
+  }
+
   /** Lets a refused body run out for a moment, so that the caller gets to read the refusal before a reset. */
   private discard(): void {
     const { request } = this
@@ -115,5 +138,8 @@ export class HttpDoor implements Door {
     this.clock.after(500, () => request.destroy())
   }
 }
+
+/** Smaller replies fit what the system takes at once. */
+const LARGE = 64 * 1024
 
 const EMPTY = Buffer.alloc(0)

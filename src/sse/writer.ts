@@ -1,15 +1,20 @@
-/** Writes an event stream to a client: own chunk framing, one socket write per batch, back-pressure. */
+/** Writes an event stream to a client: own chunk framing, one socket write per turn, back-pressure. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 
+/** Held bytes that are not left waiting for the end of the turn. */
+const MOST_HELD = 64 * 1024
+
 /**
- * Node frames a chunk with four socket writes. Here head, data and tail are one string, so that a batch of events
- * costs one write; `chunkedEncoding` is switched off once the head is out (RFC 9112, 7.1 is kept by us).
+ * Node frames a chunk with four socket writes. Here all that comes within one turn becomes one chunk in one write;
+ * `chunkedEncoding` is switched off once the head is out (RFC 9112, 7.1 is kept by us).
  */
 export class EventWriter {
   private readonly response: ServerResponse
   private draining: (() => void) | undefined
-  /** Bytes handed to the socket, framing aside. */
-  bytes = 0
+  /** Bytes of this turn, one per character. */
+  private held = ''
+  private scheduled = false
+  private flowing = true
 
   constructor(response: ServerResponse) {
     this.response = response
@@ -31,32 +36,54 @@ export class EventWriter {
   /** `text` holds raw bytes, one per character. @returns false if the client should be waited for. */
   writeBytes(text: string): boolean {
     if (text === '') return true
-    this.bytes += text.length
-    return this.response.write(`${text.length.toString(16)}\r\n${text}\r\n`, 'latin1')
+    this.held += text
+    if (this.held.length >= MOST_HELD) this.flush()
+    else if (!this.scheduled) {
+      this.scheduled = true
+      process.nextTick(this.flush)
+    }
+    return this.flowing
   }
 
   /** `text` is text; it leaves as UTF-8. */
   writeText(text: string): boolean {
-    if (text === '') return true
-    const length = Buffer.byteLength(text)
-    this.bytes += length
-    return this.response.write(`${length.toString(16)}\r\n${text}\r\n`, length === text.length ? 'latin1' : 'utf8')
+    return this.writeBytes(bytesOf(text))
   }
 
   end(text: string): void {
-    if (text !== '') this.writeText(text)
-    this.response.end('0\r\n\r\n', 'latin1')
+    const last = this.held + bytesOf(text)
+    this.held = ''
+    this.response.end(last === '' ? LAST_CHUNK : `${framed(last)}${LAST_CHUNK}`, 'latin1')
   }
 
   /** Calls `fn` once when the client has read enough to go on; a later call replaces an earlier one. */
   onDrain(fn: () => void): void {
-    if (!this.draining) {
-      this.response.once('drain', () => {
-        const waiting = this.draining
-        this.draining = undefined
-        waiting?.()
-      })
-    }
     this.draining = fn
   }
+
+  private readonly flush = (): void => {
+    this.scheduled = false
+    const { held, response } = this
+    if (held === '' || response.writableEnded) return
+    this.held = ''
+    if (response.write(framed(held), 'latin1') || !this.flowing) return
+    this.flowing = false
+    response.once('drain', () => {
+      this.flowing = true
+      const waiting = this.draining
+      this.draining = undefined
+      waiting?.()
+    })
+  }
+}
+
+const LAST_CHUNK = '0\r\n\r\n'
+
+function framed(bytes: string): string {
+  return `${bytes.length.toString(16)}\r\n${bytes}\r\n`
+}
+
+/** Most text is ASCII, which is its own bytes. */
+function bytesOf(text: string): string {
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }

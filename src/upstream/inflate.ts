@@ -14,10 +14,16 @@ export interface InflateSink {
 
 export class Inflater {
   private readonly stream: Transform
+  private readonly sink: InflateSink
+  /** First byte of everything in this coding, where there is one: a body that lacks it was decoded by somebody who left the label on. */
+  private readonly magic: number | undefined
   private total = 0
+  private plain: boolean | undefined
 
-  constructor(stream: Transform, sink: InflateSink) {
+  constructor(stream: Transform, sink: InflateSink, magic?: number) {
     this.stream = stream
+    this.sink = sink
+    this.magic = magic
     stream.on('data', (chunk: Buffer) => {
       this.total += chunk.length
       if (this.total > MAX_INFLATED) stream.destroy(new Error('the inflated reply is too large'))
@@ -28,11 +34,14 @@ export class Inflater {
   }
 
   push(chunk: Buffer): void {
-    this.stream.write(chunk)
+    this.plain ??= this.magic !== undefined && chunk[0] !== this.magic
+    if (this.plain) this.sink.data(chunk)
+    else this.stream.write(chunk)
   }
 
   close(): void {
-    this.stream.end()
+    if (this.plain) this.sink.end()
+    else this.stream.end()
   }
 }
 
@@ -41,13 +50,13 @@ export function inflaterFor(encoding: string | string[], sink: InflateSink): Inf
   switch (String(encoding).trim().toLowerCase()) {
     case 'gzip':
     case 'x-gzip':
-      return new Inflater(createGunzip(), sink)
+      return new Inflater(createGunzip(), sink, 0x1f)
     case 'deflate':
       return new Inflater(createInflate(), sink)
     case 'br':
       return new Inflater(createBrotliDecompress(), sink)
     case 'zstd':
-      return new Inflater(createZstdDecompress(), sink)
+      return new Inflater(createZstdDecompress(), sink, 0x28)
     default:
       return undefined
   }
