@@ -117,12 +117,17 @@ export class HttpDoor implements Door {
 
   /** Cuts a caller off that has taken nothing for so long; one that is merely slow has time. */
   private watchStall(): void {
-    const before = this.unsent()
+    const before = this.taken()
     this.stall = this.clock.after(WRITE_STALL, () => {
       if (this.response.destroyed || this.response.writableFinished) return
-      if (this.unsent() === before) this.response.destroy()
+      if (this.taken() === before) this.response.destroy()
       else this.watchStall()
     })
+  }
+
+  /** Bytes that the system has taken so far; keep-alive comments, which queue up meanwhile, do not change it. */
+  private taken(): number {
+    return (this.response.socket?.bytesWritten ?? 0) - this.unsent()
   }
 
   /** Bytes that the system has not taken yet: what Node's own socket time-out looks at. */

@@ -6,7 +6,7 @@ const MOST_HELD = 64 * 1024
 
 /**
  * Node frames a chunk with four socket writes. Here all that comes within one turn becomes one chunk in one write;
- * `chunkedEncoding` is switched off once the head is out (RFC 9112, 7.1 is kept by us).
+ * `chunkedEncoding` is switched off once the head is made (RFC 9112, 7.1 is kept by us).
  */
 export class EventWriter {
   private readonly response: ServerResponse
@@ -29,7 +29,7 @@ export class EventWriter {
       'Transfer-Encoding': 'chunked',
       ...headers,
     })
-    response.flushHeaders()
+    // The head waits for the first chunk, which is never far: one write for both.
     response.chunkedEncoding = false
   }
 

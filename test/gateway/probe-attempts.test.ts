@@ -127,7 +127,11 @@ t.test('U22: a label that lies', async (t) => {
       const lying = (answer: Answer): Answer => ({ ...answer, headers: { ...answer.headers, 'content-encoding': coding } })
       await withBench({ way, backup: true, script: (seen) => lying(answerFor(seen, SAID)) }, async (bench) => {
         for (const stream of [false, true])
-          t.equal((await foldOf(way, await bench.ask(stream))).text, /^(gzip|zstd)$/.test(coding) ? 'one two thrée' : 'from the backup', name)
+          t.equal(
+            (await foldOf(way, await bench.ask(stream))).text,
+            /^(gzip|zstd)$/.test(coding) ? 'one two thrée' : 'from the backup',
+            name,
+          )
       })
       await withBench({ way, backup: false, script: () => lying(upstreamError(429, 'slow', { 'retry-after': '9' })) }, async (bench) => {
         for (const stream of [false, true]) {
