@@ -4,7 +4,7 @@ import type { StreamEvent } from '../canon/events.ts'
 import type { Endpoint, Provider } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { Encoded, Target, UpstreamDialect } from '../dialects/types.ts'
+import type { Encoded, Final, Target, UpstreamDialect } from '../dialects/types.ts'
 import { UpstreamCall } from '../upstream/call.ts'
 import { EventPath } from './event-path.ts'
 import type { Exchange } from './exchange.ts'
@@ -16,7 +16,7 @@ import { ObserveRelay, PassRelay, type Relay, TranslateRelay } from './relays.ts
 import type { Lane, Reply } from './reply.ts'
 import { ReplyStream } from './reply-stream.ts'
 import { StreamAttempt } from './stream-attempt.ts'
-import { translated, WholeAttempt } from './whole-attempt.ts'
+import { contentBytes, translated, WholeAttempt, type WholeResult } from './whole-attempt.ts'
 
 export interface EndpointCall {
   exchange: Exchange
@@ -114,14 +114,19 @@ function whole(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise
   return attempt.done
 }
 
-function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject) {
+function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject): WholeResult {
   const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
   const events: StreamEvent[] = []
   if (lane !== 'pass') {
     dialect.decodeResult(body, events)
     for (const tap of observers) for (const event of events) tap.push(event, () => {})
   }
-  if (lane !== 'translate' && dialect.pass) return dialect.pass.result(body, exchange.ctx)
+  if (lane !== 'translate' && dialect.pass) {
+    const result = dialect.pass.result(body, exchange.ctx)
+    if (result.usage || result.fault) return result
+    if (lane === 'pass') dialect.decodeResult(body, events)
+    return { usage: undefined, end: result.end, content: contentBytes(events), finish: (final: Final) => result.finish(final) }
+  }
   return translated(events, exchange.path ?? beginTurn(exchange))
 }
 

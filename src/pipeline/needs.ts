@@ -2,7 +2,7 @@
 import { estimatedNeed } from '../canon/need.ts'
 import type { Item, Part } from '../canon/request.ts'
 import { ownTexts } from '../guardrails/index.ts'
-import { estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
+import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
 import type { Tier } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -39,6 +39,12 @@ export function contextNeed(exchange: Exchange, smallest: number): number {
   const surely = exchange.bodyBytes + (callerCap(exchange) ?? 0)
   if (!exchange.edited && !exchange.mayHoldMedia && surely <= smallest) return surely
   return estimatedNeed(exchange.request(), estimateTokens).total
+}
+
+/** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */
+export function inputEstimate(exchange: Exchange): number {
+  if (!exchange.mayHoldMedia && !exchange.edited) return estimateFromBytes(exchange.bodyBytes)
+  return estimatedNeed(exchange.request(), estimateTokens).prompt
 }
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */

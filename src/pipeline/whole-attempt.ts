@@ -17,6 +17,8 @@ const CAP = 16 * 1024 * 1024
 
 /** What a lane makes of a parsed body. */
 export interface WholeResult extends PassFacts {
+  /** Bytes of content, where no usage was reported. */
+  content?: number
   finish(final: Final): string
 }
 
@@ -101,7 +103,8 @@ export class WholeAttempt implements Receiver {
     const { exchange, plan } = this
     exchange.committedEndpoint = plan.endpoint
     if (exchange.firstContentAt === 0) exchange.firstContentAt = exchange.clock.monotonic()
-    this.settle({ usage: result.usage, end: result.end, aborted: this.discarding }, (final) => result.finish(final))
+    const { usage, end, content = 0 } = result
+    this.settle({ usage, end, aborted: this.discarding, relayed: content }, (final) => result.finish(final))
   }
 
   private parse(): JsonObject {
@@ -134,7 +137,7 @@ export class WholeAttempt implements Receiver {
   }
 
   private gone(): void {
-    if (!this.over) this.settle({ usage: undefined, end: undefined, aborted: true }, () => '')
+    if (!this.over) this.settle({ usage: undefined, end: undefined, aborted: true, relayed: 0 }, () => '')
   }
 
   private close(): void {
@@ -144,10 +147,10 @@ export class WholeAttempt implements Receiver {
     this.flow?.abort()
   }
 
-  private settle(facts: Pick<Turn, 'usage' | 'end' | 'aborted'>, finish: (final: Final) => string): void {
+  private settle(facts: Pick<Turn, 'usage' | 'end' | 'aborted' | 'relayed'>, finish: (final: Final) => string): void {
     this.close()
     const { endpoint, lane } = this.plan
-    this.resolve({ turn: { endpoint, lane, fault: undefined, relayed: 0, ...facts }, finish })
+    this.resolve({ turn: { endpoint, lane, fault: undefined, ...facts }, finish })
   }
 }
 
@@ -164,5 +167,13 @@ export function translated(
     else if (event.type === 'fault') result.fault = event.fault
   }
   if (!result.fault) path.push(events)
+  if (!result.usage) result.content = contentBytes(events)
   return result
+}
+
+/** What the model said, in bytes: the base of an estimate where the provider reports no usage. */
+export function contentBytes(events: readonly StreamEvent[]): number {
+  let bytes = 0
+  for (const event of events) if (event.type === 'block-delta') bytes += Buffer.byteLength(event.text)
+  return bytes
 }

@@ -9,7 +9,7 @@ import type { Read } from '../../plugin-api/exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import { generationFacts } from '../generation-facts.ts'
 import { routerMetadata } from '../metadata.ts'
-import { imageCount } from '../needs.ts'
+import { imageCount, inputEstimate } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import type { At, Layer, Reply, Turn } from '../reply.ts'
 
@@ -69,8 +69,8 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
   return {
     kind: kindOf(last, fault),
     reported: last?.usage,
-    relayed: last ? estimateFromBytes(last.relayed) : 0,
-    input: last ? estimateFromBytes(exchange.bodyBytes) : 0,
+    relayed: last && !last.usage ? estimateFromBytes(last.relayed) : 0,
+    input: last && !last.usage ? inputEstimate(exchange) : 0,
     finish: last?.end?.reason,
     streamed: exchange.stream,
     tools: books.toolCost,
