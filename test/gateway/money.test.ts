@@ -172,6 +172,7 @@ t.test('what is charged where the reply is whole', async (t) => {
       )
       t.match(record, { estimated: true }, `${dialect} nothing reported`)
       t.ok(Number(record.total_cost) > 0, 'is estimated, and flagged')
+      t.ok(Number(record.tokens_completion) >= 8, 'what was said counts, streamed or not')
     }
     await gateway.close()
   }
