@@ -5,7 +5,7 @@ import { ConfigError } from '../config/problems.ts'
 import { systemClock } from '../core/clock.ts'
 import { type Running, start } from '../main.ts'
 import { drainOnSignals } from '../server/signals.ts'
-import { compactSoon } from './compact.ts'
+import { compact } from './compact.ts'
 import { signalSource } from './signal-source.ts'
 
 export const SHIPPED_CONFIG = fileURLToPath(new URL('../../config/headgate.yaml', import.meta.url))
@@ -31,6 +31,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   }
   // A reader of our output that goes away must not take the gateway with it.
   process.stdout.on('error', () => {})
+  compact()
   let running: Running
   try {
     running = await start({ configFile, host: flags.host, port, watch: true })
@@ -47,7 +48,6 @@ export async function serve(flags: ServeFlags): Promise<void> {
     notice: (text) => process.stderr.write(`headgate: ${text}\n`),
   })
   process.stdout.write(banner(running))
-  compactSoon(systemClock)
 }
 
 function banner({ url, adminUrl, runtime }: Running): string {

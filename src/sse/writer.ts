@@ -1,5 +1,6 @@
 /** Writes an event stream to a client: own chunk framing, one socket write per turn, back-pressure. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
 
 /** Held bytes that are not left waiting for the end of the turn. */
 const MOST_HELD = 64 * 1024
@@ -15,6 +16,7 @@ export class EventWriter {
   private held = ''
   private scheduled = false
   private flowing = true
+  private begun = false
 
   constructor(response: ServerResponse) {
     this.response = response
@@ -66,9 +68,14 @@ export class EventWriter {
     const { held, response } = this
     if (held === '' || response.writableEnded) return
     this.held = ''
-    if (response.write(framed(held), 'latin1') || !this.flowing) return
+    const { socket } = response
+    // The first write takes the head along. Later ones spare the detour through the reply, which would wait another tick;
+    // a reply that is not first in its pipeline has no socket yet.
+    const target: Writable = this.begun && socket ? socket : response
+    this.begun = true
+    if (target.destroyed || target.write(framed(held), 'latin1') || !this.flowing) return
     this.flowing = false
-    response.once('drain', () => {
+    target.once('drain', () => {
       this.flowing = true
       const waiting = this.draining
       this.draining = undefined
