@@ -1,57 +1,18 @@
 /** One streamed upstream answer: holds everything until the first content, then relays with back-pressure. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { Receiver } from '../upstream/call.ts'
-import type { DrainSlots } from './drain-slots.ts'
-import { ErrorBody, type FaultSource } from './error-body.ts'
-import type { Exchange } from './exchange.ts'
+import { ErrorBody } from './error-body.ts'
 import type { Relay } from './relays.ts'
-import type { Lane, Reply, Turn } from './reply.ts'
+import { type AttemptPlan, UpstreamAttempt } from './upstream-attempt.ts'
 
-/** What the attempt steers: an HTTP call or a provider inside this process. */
-export interface Flow {
-  pause(): void
-  resume(): void
-  abort(): void
-  alive?(): void
-  /** The answer is whole: whatever may still come is worth a short wait only. */
-  answered?(): void
-}
-
-export interface StreamPlan {
-  endpoint: Endpoint
-  lane: Lane
+export interface StreamPlan extends AttemptPlan {
   relay: Relay
-  drains: DrainSlots
-  decodeFault: FaultSource['decode']
 }
 
-export class StreamAttempt implements Receiver {
-  readonly done: Promise<Reply>
-  flow: Flow | undefined
-  private readonly exchange: Exchange
-  private readonly plan: StreamPlan
-  private resolve: (reply: Reply) => void = () => {}
-  private reject: (fault: Fault) => void = () => {}
+export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiver {
   private pending = ''
   private committed = false
-  private over = false
-  /** The caller has gone and the provider is read to its end for the usage it reports. */
-  private discarding = false
-  private leaveSlot: (() => void) | undefined
-  private error: ErrorBody | undefined
-  private readonly takeBack: () => void
-
-  constructor(exchange: Exchange, plan: StreamPlan) {
-    this.exchange = exchange
-    this.plan = plan
-    this.done = new Promise((resolve, reject) => {
-      this.resolve = resolve
-      this.reject = reject
-    })
-    this.takeBack = exchange.cancel.onAbort(() => this.cancelled())
-  }
 
   head(status: number, headers: IncomingHttpHeaders): void {
     const type = headers['content-type']?.toLowerCase() ?? ''
@@ -62,10 +23,7 @@ export class StreamAttempt implements Receiver {
 
   data(chunk: Buffer): void {
     if (this.over) return
-    if (this.error) {
-      if (!this.error.push(chunk)) this.fail(this.error.fault())
-      return
-    }
+    if (this.tookError(chunk)) return
     const { relay } = this.plan
     let text: string
     try {
@@ -121,7 +79,7 @@ export class StreamAttempt implements Receiver {
       this.commit()
       this.exchange.reply?.write(this.pending, relay.raw)
     }
-    this.settle(undefined, false)
+    this.finished(undefined, false)
   }
 
   fail(fault: Fault): void {
@@ -132,11 +90,8 @@ export class StreamAttempt implements Receiver {
       this.end()
       return
     }
-    if (this.committed) this.settle(fault, false)
-    else {
-      this.close()
-      this.reject(this.error?.instead(fault) ?? fault)
-    }
+    if (this.committed) this.finished(fault, false)
+    else this.refuse(fault)
   }
 
   private commit(): void {
@@ -147,46 +102,13 @@ export class StreamAttempt implements Receiver {
     if (!this.discarding) exchange.reply?.open()
   }
 
-  private cancelled(): void {
-    if (this.over) return
-    const { exchange, plan } = this
-    if (exchange.cancel.reason instanceof Fault && exchange.cancel.reason.code === 'deadline') {
-      this.fail(exchange.cancel.reason)
-      return
-    }
-    if (plan.endpoint.provider.onAbort === 'drain') this.leaveSlot = plan.drains.take(exchange.clock, () => this.gone())
-    if (this.leaveSlot) {
-      this.discarding = true
-      this.flow?.resume()
-      return
-    }
-    this.gone()
+  protected override gone(): void {
+    this.finished(undefined, true)
   }
 
-  private gone(): void {
-    if (this.over) return
-    this.settle(undefined, true)
-  }
-
-  private close(): void {
-    this.over = true
-    this.takeBack()
-    this.leaveSlot?.()
-    this.flow?.abort()
-  }
-
-  private settle(fault: Fault | undefined, aborted: boolean): void {
-    this.close()
-    const { relay, endpoint, lane } = this.plan
-    const turn: Turn = {
-      endpoint,
-      lane,
-      usage: relay.usage,
-      end: relay.end,
-      fault,
-      aborted: aborted || this.discarding,
-      relayed: relay.relayed,
-    }
-    this.resolve({ turn, finish: (final) => relay.finish(final) })
+  private finished(fault: Fault | undefined, aborted: boolean): void {
+    const { relay } = this.plan
+    const { usage, end, relayed } = relay
+    this.settle({ usage, end, fault, aborted: aborted || this.discarding, relayed }, (final) => relay.finish(final))
   }
 }

@@ -1,16 +1,12 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { StreamEvent } from '../canon/events.ts'
-import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { Final, PassFacts } from '../dialects/types.ts'
 import type { Receiver } from '../upstream/call.ts'
-import type { DrainSlots } from './drain-slots.ts'
-import { ErrorBody, type FaultSource } from './error-body.ts'
-import type { Exchange } from './exchange.ts'
-import type { Lane, Reply, Turn } from './reply.ts'
-import type { Flow } from './stream-attempt.ts'
+import { ErrorBody } from './error-body.ts'
+import { type AttemptPlan, UpstreamAttempt } from './upstream-attempt.ts'
 
 /** A reply longer than this is cut off. */
 const CAP = 16 * 1024 * 1024
@@ -22,39 +18,13 @@ export interface WholeResult extends PassFacts {
   finish(final: Final): string
 }
 
-export interface WholePlan {
-  endpoint: Endpoint
-  lane: Lane
-  drains: DrainSlots
+export interface WholePlan extends AttemptPlan {
   read(body: JsonObject): WholeResult
-  decodeFault: FaultSource['decode']
 }
 
-export class WholeAttempt implements Receiver {
-  readonly done: Promise<Reply>
-  flow: Flow | undefined
-  private readonly exchange: Exchange
-  private readonly plan: WholePlan
-  private resolve: (reply: Reply) => void = () => {}
-  private reject: (fault: Fault) => void = () => {}
+export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver {
   private chunks: Buffer[] = []
   private size = 0
-  private over = false
-  /** The caller has gone and the provider is read to its end for the usage it reports. */
-  private discarding = false
-  private leaveSlot: (() => void) | undefined
-  private error: ErrorBody | undefined
-  private readonly takeBack: () => void
-
-  constructor(exchange: Exchange, plan: WholePlan) {
-    this.exchange = exchange
-    this.plan = plan
-    this.done = new Promise((resolve, reject) => {
-      this.resolve = resolve
-      this.reject = reject
-    })
-    this.takeBack = exchange.cancel.onAbort(() => this.cancelled())
-  }
 
   head(status: number, headers: IncomingHttpHeaders): void {
     if (status !== 200 && status !== 201) {
@@ -65,10 +35,7 @@ export class WholeAttempt implements Receiver {
   data(chunk: Buffer): void {
     if (this.over) return
     this.flow?.alive?.()
-    if (this.error) {
-      if (!this.error.push(chunk)) this.fail(this.error.fault())
-      return
-    }
+    if (this.tookError(chunk)) return
     this.size += chunk.length
     if (this.size > CAP) this.fail(new Fault('upstream_garbled'))
     else this.chunks.push(chunk)
@@ -88,9 +55,7 @@ export class WholeAttempt implements Receiver {
   }
 
   fail(fault: Fault): void {
-    if (this.over) return
-    this.close()
-    this.reject(this.error?.instead(fault) ?? fault)
+    if (!this.over) this.refuse(fault)
   }
 
   /** Takes the finished answer; a provider inside this process calls it straight. */
@@ -104,7 +69,7 @@ export class WholeAttempt implements Receiver {
     exchange.committedEndpoint = plan.endpoint
     if (exchange.firstContentAt === 0) exchange.firstContentAt = exchange.clock.monotonic()
     const { usage, end, content = 0 } = result
-    this.settle({ usage, end, aborted: this.discarding, relayed: content }, (final) => result.finish(final))
+    this.settle({ usage, end, fault: undefined, aborted: this.discarding, relayed: content }, (final) => result.finish(final))
   }
 
   private parse(): JsonObject {
@@ -123,34 +88,8 @@ export class WholeAttempt implements Receiver {
     return body
   }
 
-  private cancelled(): void {
-    if (this.over) return
-    const { exchange, plan } = this
-    const { reason } = exchange.cancel
-    if (reason instanceof Fault && reason.code === 'deadline') {
-      this.fail(reason)
-      return
-    }
-    if (plan.endpoint.provider.onAbort === 'drain') this.leaveSlot = plan.drains.take(exchange.clock, () => this.gone())
-    if (this.leaveSlot) this.discarding = true
-    else this.gone()
-  }
-
-  private gone(): void {
-    if (!this.over) this.settle({ usage: undefined, end: undefined, aborted: true, relayed: 0 }, () => '')
-  }
-
-  private close(): void {
-    this.over = true
-    this.takeBack()
-    this.leaveSlot?.()
-    this.flow?.abort()
-  }
-
-  private settle(facts: Pick<Turn, 'usage' | 'end' | 'aborted' | 'relayed'>, finish: (final: Final) => string): void {
-    this.close()
-    const { endpoint, lane } = this.plan
-    this.resolve({ turn: { endpoint, lane, fault: undefined, ...facts }, finish })
+  protected override gone(): void {
+    this.settle({ usage: undefined, end: undefined, fault: undefined, aborted: true, relayed: 0 }, () => '')
   }
 }
 

@@ -48,8 +48,6 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   private pool: Dispatcher | undefined
   private connections: number | undefined
   private over = false
-  /** True once the provider may have seen the request: no blind second try after that. */
-  sent = false
 
   constructor(receiver: Receiver, clock: Clock, timeouts: CallTimeouts) {
     this.receiver = receiver
@@ -99,7 +97,6 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
-    this.sent = true
     if (this.over) controller.abort(new Error('aborted by the gateway'))
   }
 
