@@ -17,7 +17,7 @@ export function inputModalities(exchange: Exchange): Set<string> | undefined {
   return found.size > 0 ? found : undefined
 }
 
-export function mediaCount(exchange: Exchange): number {
+function mediaCount(exchange: Exchange): number {
   if (!exchange.mayHoldMedia) return 0
   let count = 0
   for (const _part of mediaParts(exchange)) count++

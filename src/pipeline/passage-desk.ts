@@ -11,7 +11,7 @@ import type { Passage, PassageCall, PassageEnd } from '../upstream/passage.ts'
 import { findKey, usableKey } from './layers/authenticate.ts'
 import type { ChainParts, KeyLookup } from './parts.ts'
 
-export const PASSAGE_PREFIX = '/v1/passage/'
+const PASSAGE_PREFIX = '/v1/passage/'
 
 export interface PassageSettings {
   keys: KeyLookup

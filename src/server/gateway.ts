@@ -158,7 +158,7 @@ export class Gateway implements RequestHandler {
   }
 }
 
-export function writeFault(response: ServerResponse, fault: Fault): void {
+function writeFault(response: ServerResponse, fault: Fault): void {
   if (response.headersSent) {
     response.destroy()
     return

@@ -79,7 +79,7 @@ const lineText = fastJson({
 })
 
 /** Where an error of our own came from: its name and stack, not its message, which may quote a request. */
-export function causeOf(fault: Fault): string {
+function causeOf(fault: Fault): string {
   const { cause } = fault
   if (!(cause instanceof Error)) return String(typeof cause)
   const frames = (cause.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))

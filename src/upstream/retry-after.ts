@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 
 /** Longest pause that a provider can talk us into. */
-export const MAX_RETRY_AFTER = 60
+const MAX_RETRY_AFTER = 60
 
 /** @returns whole seconds, at most 60; undefined where the header is absent or no sense can be made of it. */
 export function retryAfterSeconds(header: string | undefined, clock: Clock): number | undefined {

@@ -53,7 +53,7 @@ function decodePart(part: JsonObject): Part {
   return { kind: 'opaque', of: { dialect: WIRE, type: String(part.type), data: part } }
 }
 
-export function decodeParts(content: Json | undefined): Part[] {
+function decodeParts(content: Json | undefined): Part[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
   return objectsOf(content).map(decodePart)
 }

@@ -94,7 +94,7 @@ const OURS = new Set([
 ])
 
 /** The tier that served: never null, never an alias. */
-export function servedTier(tier: Json | undefined): string {
+function servedTier(tier: Json | undefined): string {
   return tier === 'flex' || tier === 'priority' ? tier : tier === 'fast' ? 'priority' : 'default'
 }
 

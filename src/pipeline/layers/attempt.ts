@@ -116,7 +116,7 @@ function again(thrown: unknown, exchange: Exchange, endpoint: Endpoint, parts: C
   })
 }
 
-export function goneFault(exchange: Exchange): Fault {
+function goneFault(exchange: Exchange): Fault {
   const { reason } = exchange.cancel
   return reason instanceof Fault ? reason : new Fault('client_gone')
 }
