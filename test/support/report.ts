@@ -88,8 +88,7 @@ export class Report {
     this.parser.end()
     if (this.failed === 0 && (code !== 0 || this.passed === 0))
       this.fail({ fullname: this.passed === 0 ? 'nothing ran' : `tap ended with code ${code}`, diag: null })
-    for (const lines of this.failures) this.out(`\n${lines.join('\n')}`)
-    if (this.failures.length > 0) this.out('')
+    for (const lines of this.failures) this.out(lines.join('\n'))
     if (this.lanes.size > 0) this.out(`# lanes: ${[...this.lanes].map(([lane, count]) => `${lane} ${count}`).join(', ')}`)
     this.out(`${this.passed} passed, ${this.failed} failed${this.skipped > 0 ? `, ${this.skipped} skipped` : ''}`)
     return this.failed === 0 ? 0 : 1
@@ -114,6 +113,8 @@ export class Report {
       this.out(
         `${failed === 0 ? 'ok    ' : 'not ok'}  ${file.name}  ${this.passed - before.passed}${failed === 0 ? '' : `, ${failed} failed`}`,
       )
+      // At once, so that a log that is cut off still tells why.
+      for (const lines of this.failures.splice(0)) this.out(lines.join('\n'))
     })
   }
 

@@ -126,7 +126,7 @@ t.test('the report counts assertions and tells what failed', async (t) => {
   t.match(bad.lines.join('\n'), /not ok {2}a\.test\.ts > two\n {4}-a\n {4}\+b/)
   t.equal(bad.lines.at(-1), '1 passed, 1 failed')
   t.equal(run(file('    ok 1 - one\n    ok 2 - two # SKIP later\n    1..2\n', true), 0).lines.at(-1), '1 passed, 0 failed, 1 skipped')
-  t.same(run('', 0), { exit: 1, lines: ['\nnot ok  nothing ran', '', '0 passed, 1 failed'] }, 'nothing ran')
+  t.same(run('', 0), { exit: 1, lines: ['not ok  nothing ran', '0 passed, 1 failed'] }, 'nothing ran')
   t.equal(run(file('    ok 1 - one\n    1..1\n', true), 7).lines.at(-1), '1 passed, 1 failed', 'tap itself fails')
   const empty = run('TAP version 14\nok 1 - a.test.ts # SKIP no tests found\n1..1\n', 0)
   t.equal(empty.lines.at(-1), '0 passed, 1 failed', 'a file without tests')

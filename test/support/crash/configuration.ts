@@ -1,18 +1,21 @@
 /** Configurations for tests that run the program as a process: fixed ports, since the command line asks the admin port. */
 import { writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { isFree } from './processes.ts'
 
 export const SECRET = 'sk-router-v1-crash000000000000000'
 
-/** Ports that were free a moment ago, all different. */
+/** Below the range from which the system takes the ports of outgoing connections: nobody else gets one by chance. */
+const PORTS = { first: 10_000, count: 20_000 }
+/** Test processes run side by side: each starts to look elsewhere. */
+let next = (process.pid * 131) % PORTS.count
+
+/** Ports that nobody listens on, all different; the caller is about to write them into a configuration. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer())
   const ports: number[] = []
-  for (const server of servers) {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    ports.push((server.address() as AddressInfo).port)
+  while (ports.length < count) {
+    next = (next + 1) % PORTS.count
+    if (await isFree(PORTS.first + next)) ports.push(PORTS.first + next)
   }
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
   return ports
 }
 

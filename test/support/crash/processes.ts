@@ -1,10 +1,9 @@
 /** Commands as people type them, and what is left of them afterwards. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
-import type { Program } from '../program.ts'
+import { follow, type Program } from '../program.ts'
 
 export const ROOT = join(import.meta.dirname, '..', '..', '..')
 
@@ -13,43 +12,6 @@ export const PLAIN_PATH = (process.env.PATH ?? '')
   .split(delimiter)
   .filter((folder) => !folder.includes('node_modules'))
   .join(delimiter)
-
-/** Reads along with a process of which both outputs are pipes. */
-function follow(child: ChildProcess): Program {
-  const texts = { out: '', err: '' }
-  let ended = false
-  let wake: () => void = () => {}
-  let news = new Promise<void>((resolve) => {
-    wake = resolve
-  })
-  const tell = (): void => {
-    const told = wake
-    news = new Promise<void>((resolve) => {
-      wake = resolve
-    })
-    told()
-  }
-  const take = (name: 'out' | 'err') => (chunk: Buffer) => {
-    texts[name] += chunk.toString()
-    tell()
-  }
-  child.stdout?.on('data', take('out'))
-  child.stderr?.on('data', take('err'))
-  const exited = once(child, 'close').then(([code, signal]) => {
-    ended = true
-    tell()
-    return { code: code as number | null, signal: signal as NodeJS.Signals | null }
-  })
-  const until = async (pattern: RegExp): Promise<RegExpExecArray> => {
-    for (;;) {
-      const match = pattern.exec(texts.out) ?? pattern.exec(texts.err)
-      if (match) return match
-      if (ended) throw new Error(`the program ended without ${pattern}:\n${texts.out}${texts.err}`)
-      await news
-    }
-  }
-  return { child, out: () => texts.out, err: () => texts.err, until, exited }
-}
 
 /** Runs one line of bash in the repository, as a leader of its own group if asked. */
 export function runShell(line: string, group = false): Program {
