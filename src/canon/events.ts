@@ -15,7 +15,34 @@ export type BlockKind = 'text' | 'refusal' | 'reasoning' | 'summary' | 'call' | 
 /** Unified end of a turn; chat's finish_reason has the same words. */
 export type EndReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error'
 
+/** How a turn ended. */
+export interface End {
+  reason: EndReason
+  /** The provider's own word. */
+  raw?: string
+  /** The stop sequence that was met, where the provider tells it. */
+  sequence?: string
+  /** Service tier that the provider says it served: `default`, `flex` or `priority`. */
+  tier?: string
+}
+
+/**
+ * Facts about a block, beside its text. Their `data`:
+ * annotation: a flat `url_citation`, `file_citation` or `file_path` as the Responses API has them (contract section 1.3);
+ *   members that only the provider's own wire knows stand in `native: { dialect, data }`.
+ * signature: `{ signature, format? }`, of the reasoning block. sealed: `{ data, id?, format? }`, reasoning that only its provider can read.
+ * logprobs: `{ content }` or `{ refusal }`, entries as in the contract. format: `{ format }`, who can take the reasoning back.
+ */
 export type NoteKind = 'annotation' | 'signature' | 'sealed' | 'logprobs' | 'format'
+
+/**
+ * The `format` of sealed or signed reasoning names the family of providers that can take it back:
+ * `anthropic-claude-v1`, `openai-responses-v1`, `google-gemini-v1`.
+ */
+export type ReasoningFormat = string
+
+/** Dialect of an opaque that every dialect understands: `image` `{ url, media_type? }`, `audio` `{ data, format?, transcript? }`. */
+export const COMMON = 'common'
 
 export type StreamEvent =
   | { type: 'start'; model?: string }
@@ -34,9 +61,14 @@ export type StreamEvent =
   | { type: 'block-end'; block: number }
   /** Cumulative: the last one counts. */
   | { type: 'usage'; usage: Usage }
-  | { type: 'end'; reason: EndReason; raw?: string }
+  | ({ type: 'end' } & End)
   | { type: 'fault'; fault: Fault }
   | { type: 'opaque'; of: Opaque }
+
+/** The end that an event tells. */
+export function endOf({ type: _type, ...end }: { type: 'end' } & End): End {
+  return end
+}
 
 /**
  * True for an event that carries content: the commit point of a stream.

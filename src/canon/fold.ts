@@ -1,7 +1,7 @@
 /** Folds a stream of canonical events into the finished blocks that a whole reply is written from. */
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { BlockKind, EndReason, NoteKind, StreamEvent } from './events.ts'
+import { type BlockKind, type End, endOf, type NoteKind, type StreamEvent } from './events.ts'
 import type { Opaque } from './request.ts'
 import type { Usage } from './usage.ts'
 
@@ -20,7 +20,7 @@ export interface Folded {
   model?: string
   blocks: Block[]
   usage?: Usage
-  end?: { reason: EndReason; raw?: string }
+  end?: End
   fault?: Fault
   opaque: Opaque[]
 }
@@ -58,7 +58,7 @@ export class Fold {
         result.usage = event.usage
         return
       case 'end':
-        result.end = event.raw === undefined ? { reason: event.reason } : { reason: event.reason, raw: event.raw }
+        result.end = endOf(event)
         return
       case 'fault':
         result.fault = event.fault

@@ -53,6 +53,8 @@ export interface GatewayFields {
   echoUpstreamBody: boolean
   stopWhen?: StopCondition[]
   maxToolCalls?: number
+  /** As the caller wrote it: `auto`, `default`, `flex`, `priority`, `fast` and others. */
+  serviceTier?: string
 }
 
 /** Body keys that never reach a provider. */
@@ -89,5 +91,6 @@ export function gatewayFields(body: JsonObject, sessionHeader: string | undefine
     echoUpstreamBody: debug?.echo_upstream_body === true && body.stream === true,
     stopWhen: (body.stop_server_tools_when as StopCondition[] | null | undefined) ?? undefined,
     maxToolCalls: (body.max_tool_calls as number | null | undefined) ?? undefined,
+    serviceTier: typeof body.service_tier === 'string' ? body.service_tier : undefined,
   }
 }

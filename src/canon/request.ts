@@ -13,6 +13,7 @@ export interface Opaque {
   data: JsonObject
 }
 
+/** The prompt up to here is worth caching: `5m` or `1h`. */
 export type CacheMark = { ttl?: string }
 
 export type Part =
@@ -21,7 +22,10 @@ export type Part =
   | {
       kind: 'media'
       media: 'image' | 'audio' | 'video' | 'file'
-      /** Public or data URL. Audio carries `data` and `format` instead. */
+      /**
+       * Public or data URL. Audio carries `data` (base64) and `format` instead.
+       * A file that is plain text carries it as `data` with `format: 'text'`.
+       */
       url?: string
       data?: string
       format?: string
@@ -46,12 +50,12 @@ export type Item =
       signature?: string
       format?: string
     }
-  | { kind: 'call'; callId: string; name: string; args: string; id?: string }
-  | { kind: 'result'; callId: string; parts: Part[]; error?: boolean; id?: string }
+  | { kind: 'call'; callId: string; name: string; args: string; id?: string; cache?: CacheMark }
+  | { kind: 'result'; callId: string; parts: Part[]; error?: boolean; id?: string; cache?: CacheMark }
   | { kind: 'opaque'; of: Opaque }
 
 export type ToolSpec =
-  | { kind: 'function'; name: string; description?: string; parameters?: JsonObject | null; strict?: boolean | null }
+  | { kind: 'function'; name: string; description?: string; parameters?: JsonObject | null; strict?: boolean | null; cache?: CacheMark }
   /** A `<brand>:<name>` tool that the gateway runs itself; `name` is without the brand word. */
   | { kind: 'server'; name: string; parameters: JsonObject }
   | { kind: 'opaque'; of: Opaque }
@@ -108,6 +112,16 @@ export interface CanonicalRequest {
   user?: string
   safetyIdentifier?: string
   cacheKey?: string
+  /** `cache_control` of the whole request: the provider chooses the place. */
+  cache?: CacheMark
+  /** The caller's own pairs, where providers keep them with the generation. */
+  metadata?: JsonObject
+  /** Text that the answer is expected to repeat mostly (`prediction` of chat). */
+  prediction?: JsonObject
+  /** `image_config` of chat and responses. */
+  imageConfig?: JsonObject
+  /** Voice and format of spoken answers (`audio` of chat). */
+  audio?: JsonObject
   stream: boolean
   /** Top-level fields of the client's dialect that the canon does not name, for the same dialect only. */
   extras?: { dialect: DialectId; fields: JsonObject }

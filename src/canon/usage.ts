@@ -8,6 +8,10 @@ export interface Usage {
   audioInput: number
   audioOutput: number
   imageOutput: number
+  /** Share of `cacheWrite` that is kept for an hour instead of minutes, where the provider tells it. */
+  cacheWriteLong?: number
+  /** Searches that the provider itself ran. */
+  webSearches?: number
   /** True where the provider reported nothing and the counts are our estimate. */
   estimated?: boolean
 }
@@ -32,6 +36,8 @@ export function addUsage(a: Usage, b: Usage): Usage {
     audioInput: a.audioInput + b.audioInput,
     audioOutput: a.audioOutput + b.audioOutput,
     imageOutput: a.imageOutput + b.imageOutput,
+    ...(a.cacheWriteLong || b.cacheWriteLong ? { cacheWriteLong: (a.cacheWriteLong ?? 0) + (b.cacheWriteLong ?? 0) } : {}),
+    ...(a.webSearches || b.webSearches ? { webSearches: (a.webSearches ?? 0) + (b.webSearches ?? 0) } : {}),
     ...(a.estimated || b.estimated ? { estimated: true } : {}),
   }
 }

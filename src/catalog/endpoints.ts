@@ -67,10 +67,12 @@ function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['
     completion: token(price.completion) ?? 0n,
     cached: token(price.cached),
     cacheWrite: token(price.cache_write),
+    cacheWriteLong: token(price.cache_write_1h),
     reasoning: token(price.reasoning),
     audio: token(price.audio),
     request: unit(price.request),
     image: unit(price.image),
+    webSearch: unit(price.web_search),
   }
   return rates
 }

@@ -22,6 +22,12 @@ export interface Provider {
   readonly baseUrl?: string
   readonly key?: string
   readonly headers: Readonly<Record<string, string>>
+  /** How the key travels, where not as the dialect has it: header, and the word before the key ('' for none). */
+  readonly auth?: { header: string; scheme: string }
+  /** Path of the operation in place of the dialect's own; `{model}` stands for the endpoint's model. */
+  readonly path?: string
+  /** Query of every call, encoded, without its question mark. */
+  readonly query?: string
   readonly timeouts: Timeouts
   readonly onAbort: 'cancel' | 'drain'
   readonly dataCollection: 'allow' | 'deny'
@@ -39,10 +45,14 @@ export interface Price {
   readonly completion: Rate
   readonly cached?: Rate
   readonly cacheWrite?: Rate
+  /** Cache writes that are kept for an hour. */
+  readonly cacheWriteLong?: Rate
   readonly reasoning?: Rate
   readonly image?: Rate
   readonly audio?: Rate
   readonly request?: Rate
+  /** Per search that the provider itself ran. */
+  readonly webSearch?: Rate
 }
 
 export interface Endpoint {

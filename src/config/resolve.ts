@@ -116,6 +116,9 @@ function resolveProvider(slug: string, provider: RawProvider, passage: boolean):
     ...(provider.base_url === undefined ? {} : { baseUrl: provider.base_url.replace(/\/+$/, '') }),
     ...(provider.key === undefined ? {} : { key: provider.key }),
     headers: { ...provider.headers },
+    ...(provider.auth === undefined ? {} : { auth: { header: provider.auth.header.toLowerCase(), scheme: provider.auth.scheme ?? '' } }),
+    ...(provider.path === undefined ? {} : { path: provider.path }),
+    ...(provider.query === undefined ? {} : { query: new URLSearchParams(provider.query).toString() }),
     timeouts: {
       connect: milliseconds(provider.timeouts?.connect ?? '5s'),
       firstByte: milliseconds(provider.timeouts?.first_byte ?? '60s'),

@@ -50,6 +50,9 @@ export interface ProviderConfig {
   baseUrl?: string
   key?: string
   headers: Record<string, string>
+  auth?: { header: string; scheme: string }
+  path?: string
+  query?: string
   /** `firstByteWhole` is for answers that are not streamed: `first_byte` if the file sets it, else `total`. */
   timeouts: { connect: number; firstByte: number; firstByteWhole: number; idle: number; total: number }
   onAbort: 'cancel' | 'drain'

@@ -126,10 +126,23 @@ export function faultBody(fault: Fault, routerMetadata?: { key: string; value: J
   return body
 }
 
+/** What an error body tells beside the fault. */
+export interface FaultFacts {
+  /** `gen-…`; absent where no exchange was opened. */
+  id?: string
+  routerMetadata?: { key: string; value: JsonObject }
+}
+
+interface FaultExtras extends FaultFacts {
+  headers?: Record<string, string>
+  /** The caller's dialect has an error body of its own. */
+  body?: (fault: Fault, facts: FaultFacts) => JsonObject
+}
+
 /** A fault as it leaves: status, headers and JSON text, for every path that answers with one. */
 export function faultReply(
   fault: Fault,
-  extras: { headers?: Record<string, string>; routerMetadata?: { key: string; value: JsonObject } } = {},
+  extras: FaultExtras = {},
 ): {
   status: number
   headers: Record<string, string>
@@ -137,5 +150,10 @@ export function faultReply(
 } {
   const headers: Record<string, string> = { ...extras.headers, ...fault.headers }
   if (fault.retryAfter !== undefined) headers['Retry-After'] = String(fault.retryAfter)
-  return { status: fault.status, headers, json: JSON.stringify(faultBody(fault, extras.routerMetadata)) }
+  const { body, id, routerMetadata } = extras
+  return {
+    status: fault.status,
+    headers,
+    json: JSON.stringify(body ? body(fault, { id, routerMetadata }) : faultBody(fault, routerMetadata)),
+  }
 }

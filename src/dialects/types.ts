@@ -1,10 +1,12 @@
 /** What a dialect adapter offers, split by direction: N client and M upstream dialects cost N + M adapters. */
-import type { EndReason, StreamEvent } from '../canon/events.ts'
+import type { End, StreamEvent } from '../canon/events.ts'
 import type { Folded } from '../canon/fold.ts'
-import type { CanonicalRequest, DialectId } from '../canon/request.ts'
+import type { GatewayFields } from '../canon/gateway-fields.ts'
+import type { ParameterTable } from '../canon/parameters.ts'
+import type { CanonicalRequest, DialectId, Opaque } from '../canon/request.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Fault } from '../core/faults.ts'
+import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 
 /** Facts of one reply, shared by whoever writes a piece of it. */
@@ -35,12 +37,11 @@ export interface Final {
   cost: number
   inputCost: number
   outputCost: number
-  end: { reason: EndReason; raw?: string }
+  end: End
   /** Set when the exchange failed; a stream then ends with the dialect's one terminal error. */
   fault?: Fault
   /** Unix seconds. */
   completedAt: number
-  serviceTier?: string
   /** `router_metadata` if the caller asked for it. */
   metadata?: JsonObject
   /** Calls of server tools in this exchange; absent where there were none. */
@@ -59,6 +60,10 @@ export interface ClientDialect {
   /** @throws Fault 400 naming the field, or unmet rules of the contract. */
   check(body: JsonObject): void
   decodeRequest(body: JsonObject): CanonicalRequest
+  /** What the dialect says in words of its own about the gateway's fields; laid over the shared ones. */
+  gatewayFields?(body: JsonObject): Partial<GatewayFields>
+  /** The error body of a plain HTTP reply, where it is not the standard one. */
+  faultBody?(fault: Fault, facts: FaultFacts): JsonObject
   /** Lifecycle events at the head of a stream, written once; '' where the dialect has none. The caller sets `ctx.opened`. */
   open(ctx: ReplyContext): string
   /** One debug chunk holding the body that is about to go upstream. */
@@ -82,12 +87,18 @@ export interface Target {
   readonly quirks: JsonObject
   /** What becomes of `user` and `safety_identifier`. */
   readonly user: 'pass' | 'hash' | 'drop'
+  /** Most tokens that the endpoint writes, where known. */
+  readonly maxOutput?: number
+  /** Names of provider features that the caller asks for in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
+  readonly betas?: string
 }
 
 export interface Encoded {
   /** Appended to the provider's base URL. */
   path: string
   body: JsonObject
+  /** Headers beside those of every call: name, value, name, value. */
+  headers?: string[]
   /** Names of what the caller sent and this upstream cannot take. */
   dropped: string[]
 }
@@ -102,7 +113,7 @@ export interface StreamDecoder {
 /** What the pass lane reads off a reply on its way through. */
 export interface PassFacts {
   usage?: Usage
-  end?: { reason: EndReason; raw?: string }
+  end?: End
   fault?: Fault
 }
 
@@ -160,6 +171,20 @@ export interface UpstreamDialect {
   decodeFault(status: number, body: Json | undefined): Fault
   /** Name and value of the header that carries the provider's key. */
   auth(key: string): [name: string, value: string]
+  /** Headers of every call, such as the version of the API. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
+  readonly parameters: ParameterTable
+  /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
+  takesTool?(of: Opaque): boolean
+  /** Wire of opaque parts, items and tools that are written back verbatim. */
+  readonly wire: DialectId
+  /** Counting the tokens of a request at the provider; absent where the provider offers no such thing. */
+  readonly countTokens?: {
+    encode(request: CanonicalRequest, target: Target): Encoded
+    /** @returns undefined where the reply holds no count. */
+    decode(body: JsonObject): number | undefined
+  }
   readonly pass?: PassWire
   /** Present where the provider lives inside this process: no HTTP, events straight away. */
   run?(request: CanonicalRequest, target: Target, clock: Clock, sink: LocalSink): LocalRun

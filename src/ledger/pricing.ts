@@ -47,9 +47,12 @@ export function charge(usage: Usage, price: Tariff, extras?: Extras): Charge {
   const sum = new Bill()
   sum.add(input - cached - cacheWrite - audio, price.prompt)
   if (cached > 0) sum.add(cached, price.cached ?? price.prompt)
-  if (cacheWrite > 0) sum.add(cacheWrite, price.cacheWrite ?? price.prompt)
+  const long = within(usage.cacheWriteLong ?? 0, cacheWrite)
+  if (cacheWrite > long) sum.add(cacheWrite - long, price.cacheWrite ?? price.prompt)
+  if (long > 0) sum.add(long, price.cacheWriteLong ?? price.cacheWrite ?? price.prompt)
   if (audio > 0) sum.add(audio, price.audio ?? price.prompt)
   addFixed(sum, price, extras)
+  if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch)
   const completion = new Bill()
   completion.add(output - reasoning, price.completion)
   if (reasoning > 0) completion.add(reasoning, price.reasoning ?? price.completion)
@@ -82,7 +85,7 @@ function ceilingOf(price: Price): Ceiling {
   let found = ceilings.get(price)
   if (!found) {
     found = {
-      input: highest(price.prompt, price.cached, price.cacheWrite, price.audio),
+      input: highest(price.prompt, price.cached, price.cacheWrite, price.cacheWriteLong, price.audio),
       output: highest(price.completion, price.reasoning),
     }
     ceilings.set(price, found)

@@ -1,5 +1,6 @@
 /** One upstream call: choose the lane, encode, send, and give back the reply as soon as it has ended. */
 
+import type { IncomingHttpHeaders } from 'node:http'
 import type { StreamEvent } from '../canon/events.ts'
 import type { Endpoint, Provider } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
@@ -11,7 +12,7 @@ import type { Exchange } from './exchange.ts'
 import { chooseLane } from './lanes.ts'
 import { runLocal } from './local-attempt.ts'
 import type { ChainParts } from './parts.ts'
-import { providerAddress } from './provider-address.ts'
+import { callPath, providerAddress } from './provider-address.ts'
 import { ObserveRelay, PassRelay, type Relay, TranslateRelay } from './relays.ts'
 import type { Lane, Reply } from './reply.ts'
 import { ReplyStream } from './reply-stream.ts'
@@ -53,7 +54,15 @@ function targetOf(exchange: Exchange, endpoint: Endpoint): Target {
     supported: endpoint.supported,
     quirks: endpoint.provider.quirks,
     user: endpoint.provider.user,
+    maxOutput: endpoint.maxOutput,
+    betas: betasOf(exchange.headers),
   }
+}
+
+/** Features that the caller asks a provider for by header. */
+function betasOf(headers: IncomingHttpHeaders): string | undefined {
+  const betas = headers['anthropic-beta'] ?? headers['x-anthropic-beta']
+  return Array.isArray(betas) ? betas.join(',') : betas
 }
 
 function laneOf(exchange: Exchange, dialect: UpstreamDialect, target: Target, forced: Lane | undefined): Lane {
@@ -138,8 +147,10 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const pool = parts.pools.for(address)
   // Whatever throws must do so before the call exists: its timers would fail an attempt that nobody waits for.
   const request = {
-    path: address.path + encoded.path,
-    headers: [...headers, 'x-client-request-id', exchange.id],
+    path: callPath(address, provider, { path: encoded.path, model: endpoint.upstreamModel }),
+    headers: encoded.headers
+      ? [...headers, 'x-client-request-id', exchange.id, ...encoded.headers]
+      : [...headers, 'x-client-request-id', exchange.id],
     body: JSON.stringify(encoded.body),
   }
   const upstream = new UpstreamCall(attempt, exchange.clock, timeoutsOf(provider, exchange.stream))

@@ -38,7 +38,7 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const conversed = converse(parts.tools, parts.host)(planned)
   const shaped = shape(settings.plugins, parts.host)(conversed)
   const guarded = guard(settings.guardrails)(shaped)
-  const resolved = resolve(settings)(guarded)
+  const resolved = resolve(settings, parts.upstreams)(guarded)
   const accounted = account(parts)(resolved)
   const readBody = read(settings, parts.admission)(accounted)
   const admitted = admit(parts.admission)(readBody)

@@ -24,6 +24,8 @@ export interface KeyLookup {
 }
 
 export interface ModelLookup {
+  /** All that the configuration declares, in its order. */
+  readonly models: readonly Model[]
   find(slug: string): { model: Model; variant?: string; strategy?: string } | undefined
 }
 

@@ -7,6 +7,8 @@ export interface ProviderAddress {
   origin: string
   /** Path of the base URL, without a slash at its end. */
   path: string
+  /** `?` and the query of every call, or ''. */
+  query: string
   connectTimeout: number
   /** Flat lists of names and values. */
   headers: string[]
@@ -24,6 +26,21 @@ export function providerAddress(provider: Provider, dialect: UpstreamDialect): P
   return address
 }
 
+function keyHeader({ auth }: Provider, key: string, dialect: UpstreamDialect): [name: string, value: string] {
+  if (!auth) return dialect.auth(key)
+  return [auth.header, auth.scheme === '' ? key : `${auth.scheme} ${key}`]
+}
+
+/**
+ * Path and query of one call.
+ * @param operation path of the dialect's operation, perhaps with a query of its own.
+ */
+export function callPath(address: ProviderAddress, { path }: Provider, operation: { path: string; model: string }): string {
+  const own = path === undefined ? operation.path : path.replaceAll('{model}', () => encodeURIComponent(operation.model))
+  if (address.query === '') return address.path + own
+  return `${address.path}${own}${own.includes('?') ? `&${address.query.slice(1)}` : address.query}`
+}
+
 function make(provider: Provider, dialect: UpstreamDialect): ProviderAddress {
   if (!provider.baseUrl) throw new Fault('internal', { cause: new Error(`provider ${provider.slug} has no address`) })
   const url = new URL(provider.baseUrl)
@@ -31,11 +48,13 @@ function make(provider: Provider, dialect: UpstreamDialect): ProviderAddress {
     ['content-type', 'application/json'],
     ['user-agent', 'headgate'],
   ])
-  if (provider.key !== undefined) own.set(...dialect.auth(provider.key))
+  for (const [name, value] of Object.entries(dialect.headers ?? {})) own.set(name, value)
+  if (provider.key !== undefined) own.set(...keyHeader(provider, provider.key, dialect))
   for (const [name, value] of Object.entries(provider.headers)) own.set(name.toLowerCase(), value)
   return {
     origin: url.origin,
     path: url.pathname.replace(/\/+$/, ''),
+    query: provider.query === undefined ? '' : `?${provider.query}`,
     connectTimeout: provider.timeouts.connect,
     headers: [...own].flat(),
     streamHeaders: [...own, ['accept', 'text/event-stream']].flat(),

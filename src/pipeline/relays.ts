@@ -1,5 +1,5 @@
 /** How a stream's bytes become the caller's bytes: one relay per lane, behind one interface. */
-import { isContent, type StreamEvent } from '../canon/events.ts'
+import { endOf, isContent, type StreamEvent } from '../canon/events.ts'
 import { Fault } from '../core/faults.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../dialects/types.ts'
 import type { Tap } from '../plugin-api/index.ts'
@@ -114,8 +114,7 @@ export class EventRelay implements Relay {
     let content = false
     for (const event of events) {
       if (event.type === 'usage') this.usage = event.usage
-      else if (event.type === 'end')
-        this.end = event.raw === undefined ? { reason: event.reason } : { reason: event.reason, raw: event.raw }
+      else if (event.type === 'end') this.end = endOf(event)
       else if (event.type === 'fault') this.fault ??= event.fault
       else if (event.type === 'block-delta') this.relayed += event.text.length
       content ||= isContent(event)

@@ -1,5 +1,5 @@
 /** What is left to say when everything below has ended: the reply as it travels back up the chain. */
-import type { EndReason } from '../canon/events.ts'
+import type { End } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import type { Fault } from '../core/faults.ts'
@@ -13,7 +13,7 @@ export interface Turn {
   endpoint: Endpoint
   lane: Lane
   usage: Usage | undefined
-  end: { reason: EndReason; raw?: string } | undefined
+  end: End | undefined
   /** Set where the answer broke off after its first content. */
   fault: Fault | undefined
   /** The caller left, or the deadline passed, while it ran. */

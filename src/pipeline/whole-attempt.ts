@@ -1,6 +1,6 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { StreamEvent } from '../canon/events.ts'
+import { endOf, type StreamEvent } from '../canon/events.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { Final, PassFacts } from '../dialects/types.ts'
@@ -101,8 +101,7 @@ export function translated(
   const result: WholeResult = { finish: (final) => path.finish(final) }
   for (const event of events) {
     if (event.type === 'usage') result.usage = event.usage
-    else if (event.type === 'end')
-      result.end = event.raw === undefined ? { reason: event.reason } : { reason: event.reason, raw: event.raw }
+    else if (event.type === 'end') result.end = endOf(event)
     else if (event.type === 'fault') result.fault = event.fault
   }
   if (!result.fault) path.push(events)

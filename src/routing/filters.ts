@@ -9,6 +9,7 @@ import { excludesEndpoint, namesEndpoint, namesTag } from './slugs.ts'
 /** Names of the filters, in the order in which they are asked. Who is removed by a late one passed all before it. */
 export const FILTERS = [
   'status',
+  'dialect',
   'tier',
   'input_modality',
   'output_modality',
@@ -46,6 +47,10 @@ export interface RouteNeeds {
   readonly output?: Iterable<string>
   /** Canonical names of the parameters that the caller sent. */
   readonly used?: ReadonlySet<string>
+  /** Parameters that the endpoint's dialect sends; absent where it sends all that the endpoint takes. */
+  readonly sent?: (endpoint: Endpoint) => ReadonlySet<string> | undefined
+  /** What the endpoint's dialect cannot say at all although the request needs it, in words. */
+  readonly unable?: (endpoint: Endpoint) => string | undefined
   /** Tiers opened by a variant such as `:nitro`. */
   readonly tiers?: ReadonlySet<Tier>
   /** Tier asked by `service_tier`. */
@@ -113,6 +118,8 @@ function firstReason(endpoint: Endpoint, compiled: Compiled): Reason | undefined
 
 function byAbility(endpoint: Endpoint, { needs, admitted }: Compiled): Reason | undefined {
   if (needs.unavailable?.(endpoint)) return { filter: 'status', detail: 'out of service' }
+  const unable = needs.unable?.(endpoint)
+  if (unable !== undefined) return { filter: 'dialect', detail: unable }
   if (endpoint.tier !== undefined && !tierOpen(endpoint, endpoint.tier, needs, admitted)) {
     return { filter: 'tier', detail: `serves the ${endpoint.tier} tier only` }
   }
@@ -166,8 +173,8 @@ function byTerms(endpoint: Endpoint, { needs, ceiling, quantizations }: Compiled
   if (quantizations && !quantizations.has(endpoint.quantization)) {
     return { filter: 'quantization', detail: `its quantization is ${endpoint.quantization}` }
   }
-  if (wanted.require_parameters && needs.used && endpoint.supported) {
-    const missing = missingFrom(needs.used, endpoint.supported)
+  if (wanted.require_parameters && needs.used) {
+    const missing = missingFrom(needs.used, endpoint, needs)
     if (missing) return { filter: 'require_parameters', detail: `does not take ${missing}` }
   }
   const over = overCeiling(endpoint, ceiling)
@@ -187,8 +194,13 @@ function firstMissing(wanted: Iterable<string>, offered: readonly string[]): str
   return undefined
 }
 
-function missingFrom(used: ReadonlySet<string>, supported: ReadonlySet<string>): string | undefined {
-  for (const name of used) if (!supported.has(name)) return name
+/** True where the parameter reaches the provider and the endpoint takes it there. */
+function takes(endpoint: Endpoint, name: string, needs: RouteNeeds): boolean {
+  return endpoint.supported?.has(name) !== false && needs.sent?.(endpoint)?.has(name) !== false
+}
+
+function missingFrom(used: ReadonlySet<string>, endpoint: Endpoint, needs: RouteNeeds): string | undefined {
+  for (const name of used) if (!takes(endpoint, name, needs)) return name
   return undefined
 }
 
@@ -207,11 +219,10 @@ function preferAble(kept: Endpoint[], needs: RouteNeeds, removed: Removed[]): Fi
   let able = kept
   for (const name of SOFT_PARAMETERS) {
     if (able.length < 2 || !needs.used?.has(name)) continue
-    const takes = (endpoint: Endpoint) => endpoint.supported?.has(name) !== false
-    const next = able.filter(takes)
+    const next = able.filter((endpoint) => takes(endpoint, name, needs))
     if (next.length === 0 || next.length === able.length) continue
     for (const endpoint of able)
-      if (!takes(endpoint)) removed.push({ endpoint, filter: 'soft_parameters', detail: `does not take ${name}` })
+      if (!next.includes(endpoint)) removed.push({ endpoint, filter: 'soft_parameters', detail: `does not take ${name}` })
     able = next
   }
   return { kept: able, removed }

@@ -20,6 +20,7 @@ interface FilterFacts {
 
 const FACTS: Readonly<Record<FilterName, FilterFacts>> = {
   status: { code: 'no_endpoints' },
+  dialect: { code: 'constraint_filtered', field: 'tools' },
   tier: { code: 'constraint_filtered', field: 'service_tier' },
   input_modality: { code: 'constraint_filtered', field: 'input' },
   output_modality: { code: 'constraint_filtered', field: 'modalities' },

@@ -74,23 +74,21 @@ export class Gateway implements RequestHandler {
     const fault = edgeFault(request)
     if (fault) {
       response.setHeader('Connection', 'close')
-      writeFault(response, fault)
+      writeFault(response, fault, this.clients.get(pathOf(request)))
       response.once('finish', () => request.socket.destroySoon())
       return
     }
-    const url = request.url ?? '/'
-    const mark = url.indexOf('?')
-    const path = mark === -1 ? url : url.slice(0, mark)
+    const path = pathOf(request)
     const client = this.clients.get(path)
     // Nobody can tell whether a body follows that was never asked for; the door of a completion asks for it.
     if (expectsContinue && !(client && request.method === 'POST')) response.shouldKeepAlive = false
     if (client && request.method === 'POST') this.complete(client, request, response, expectsContinue)
-    else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
+    else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
     else if (this.serving.passages.matches(path))
       this.serving.passages.request(request, response).catch((thrown) => writeFault(response, this.faultOf(thrown)))
     else
       void this.operate(
-        { method: request.method ?? 'GET', path, query: new URLSearchParams(mark === -1 ? '' : url.slice(mark)), request },
+        { method: request.method ?? 'GET', path, query: new URLSearchParams((request.url ?? '').slice(path.length)), request },
         response,
       )
   }
@@ -158,12 +156,18 @@ export class Gateway implements RequestHandler {
   }
 }
 
-function writeFault(response: ServerResponse, fault: Fault): void {
+/** The path of a request without its query. */
+function pathOf({ url = '/' }: IncomingMessage): string {
+  const mark = url.indexOf('?')
+  return mark === -1 ? url : url.slice(0, mark)
+}
+
+function writeFault(response: ServerResponse, fault: Fault, client?: ClientDialect): void {
   if (response.headersSent) {
     response.destroy()
     return
   }
-  const { status, headers, json } = faultReply(fault)
+  const { status, headers, json } = faultReply(fault, { body: client?.faultBody })
   response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers })
   response.end(json)
 }

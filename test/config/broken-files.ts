@@ -163,14 +163,14 @@ export const SHAPE: Broken[] = [
   spoil(
     'a dialect of a later version',
     'dialect: openai-responses',
-    'dialect: anthropic',
-    '6:22: providers.openai.dialect: "anthropic" is not available in this version',
+    'dialect: bedrock',
+    '6:22: providers.openai.dialect: "bedrock" is not available in this version',
   ),
   spoil(
     'no dialect',
     'sim: { dialect: sim }',
     'sim: { }',
-    '7:3: providers.sim: "dialect" is missing, expected one of: openai-chat, openai-responses, sim',
+    '7:3: providers.sim: "dialect" is missing, expected one of: openai-chat, openai-responses, anthropic, gemini, sim',
   ),
   spoil('nothing where a mapping belongs', 'sim: { dialect: sim }', 'sim:', '7:7: providers.sim: found nothing, expected a mapping'),
   spoil(
@@ -524,7 +524,7 @@ export const VARIABLES: Broken[] = [
     'dialect: sim',
     'dialect: "${DIALECT}"',
     { DIALECT: 'hunter2' },
-    '7:19: providers.sim.dialect: expected one of: openai-chat, openai-responses, sim',
+    '7:19: providers.sim.dialect: expected one of: openai-chat, openai-responses, anthropic, gemini, sim',
   ),
   variable(
     'the development key beyond loopback',

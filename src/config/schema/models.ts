@@ -11,10 +11,12 @@ const price = Type.Union(
       completion: perMillion('USD per million output tokens.'),
       cached: Type.Optional(perMillion('USD per million input tokens read from a cache; `prompt` by default.')),
       cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache; `prompt` by default.')),
+      cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour; `cache_write` by default.')),
       reasoning: Type.Optional(perMillion('USD per million reasoning tokens; `completion` by default.')),
       audio: Type.Optional(perMillion('USD per million input tokens of audio; `prompt` by default.')),
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
+      web_search: Type.Optional(perUnit('USD per search that the provider runs, on top.')),
     }),
   ],
   {

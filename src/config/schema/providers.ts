@@ -19,10 +19,10 @@ const faults = closed('Faults that a simulated provider shows.', {
   rate: Type.Optional(Type.Number({ description: 'Share of the calls that show the fault; 1 by default.', minimum: 0, maximum: 1 })),
 })
 
-export const DIALECTS = ['openai-chat', 'openai-responses', 'sim'] as const
+export const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'sim'] as const
 
 const provider = closed('One provider.', {
-  dialect: oneOf('The format that the provider speaks.', DIALECTS, ['anthropic', 'gemini', 'bedrock']),
+  dialect: oneOf('The format that the provider speaks.', DIALECTS, ['bedrock']),
   name: Type.Optional(line("Name shown in replies and metadata; the entry's own name by default.")),
   base_url: Type.Optional(url('Address up to and without the operation, such as https://api.openai.com/v1.')),
   key: Type.Optional(secret('Key of the account; with an unset variable marked ? the provider is left out.')),
@@ -38,6 +38,27 @@ const provider = closed('One provider.', {
       '^[A-Za-z0-9-]{1,64}$',
       'a header name',
       Type.String({ pattern: '^[\\x20-\\x7e]{0,2048}$', secret: true, expected: 'visible ASCII text' }),
+    ),
+  ),
+  auth: Type.Optional(
+    closed('How the key travels, where not as the dialect has it.', {
+      header: Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$', description: 'Name of the header.', expected: 'a header name' }),
+      scheme: Type.Optional(line('Word before the key, such as Bearer; none by default.', 32)),
+    }),
+  ),
+  path: Type.Optional(
+    Type.String({
+      pattern: '^/[\\x21-\\x3e\\x40-\\x7e]{0,511}$',
+      description: "Path of the operation under `base_url` in place of the dialect's own; {model} stands for the endpoint's model.",
+      expected: 'a path that begins with /, without a query',
+    }),
+  ),
+  query: Type.Optional(
+    mapOf(
+      'Query of every call, such as api-version.',
+      '^[A-Za-z0-9._-]{1,64}$',
+      'a name',
+      Type.String({ pattern: '^[\\x20-\\x7e]{0,256}$', expected: 'visible ASCII text' }),
     ),
   ),
   quirks: Type.Optional(

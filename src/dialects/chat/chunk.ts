@@ -14,7 +14,7 @@ const DONE = 'data: [DONE]\n\n'
 
 /** Members that only the last chunk has. */
 function lastMembers(ctx: ReplyContext, final: Final): string {
-  const tier = final.serviceTier === undefined ? '' : `,"service_tier":${JSON.stringify(final.serviceTier)}`
+  const tier = final.end.tier === undefined ? '' : `,"service_tier":${JSON.stringify(final.end.tier)}`
   const metadata = final.metadata === undefined ? '' : `,${JSON.stringify(`${ctx.brand}_metadata`)}:${JSON.stringify(final.metadata)}`
   return `,"usage":${usageText(final)}${tier}${metadata}}\n\n`
 }

@@ -87,7 +87,7 @@ function logprobsOf(blocks: readonly Block[]): JsonObject | null {
 /** The reply's members around its choice, as JSON text. */
 export function envelope(ctx: ReplyContext, final: Final, reply: { created: number; choices: string; members: string }): string {
   const provider = ctx.provider === '' ? '' : `,"provider":${JSON.stringify(ctx.provider)}`
-  const tier = final.serviceTier === undefined ? '' : `,"service_tier":${JSON.stringify(final.serviceTier)}`
+  const tier = final.end.tier === undefined ? '' : `,"service_tier":${JSON.stringify(final.end.tier)}`
   const metadata = final.metadata === undefined ? '' : `,${JSON.stringify(`${ctx.brand}_metadata`)}:${JSON.stringify(final.metadata)}`
   return (
     `{"id":${JSON.stringify(ctx.id)},"object":"chat.completion","created":${reply.created},"model":${JSON.stringify(ctx.model)}${provider}` +

@@ -9,8 +9,9 @@ import { encodeRequest } from './encode-request.ts'
 import { encodeResult } from './encode-result.ts'
 import { ChatStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
+import { chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
-import { CLIENT_ID, UPSTREAM_ID } from './wire.ts'
+import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
 export const chatClient: ClientDialect = {
   id: CLIENT_ID,
@@ -29,5 +30,7 @@ export const openaiChat: UpstreamDialect = {
   decodeResult,
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],
+  parameters: chatParameters,
+  wire: WIRE,
   pass: chatPass,
 }

@@ -46,7 +46,7 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
     if (final.fault) choice.error = faultBody(final.fault).error
     let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
     for (const key of Object.keys(body)) {
-      const ours = REWRITTEN.has(key) || key === `${ctx.brand}_metadata` || (key === 'service_tier' && final.serviceTier !== undefined)
+      const ours = REWRITTEN.has(key) || key === `${ctx.brand}_metadata` || (key === 'service_tier' && final.end.tier !== undefined)
       if (!ours && body[key] !== undefined) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
     }
     const created = typeof body.created === 'number' ? body.created : ctx.created

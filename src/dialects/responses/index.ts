@@ -8,6 +8,7 @@ import { encodeRequest } from './encode-request.ts'
 import { encodeResult } from './encode-result.ts'
 import { debugEvent, openStream, ResponsesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
+import { responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
 import { WIRE } from './wire.ts'
 
@@ -30,5 +31,7 @@ export const openaiResponses: UpstreamDialect = {
   decodeResult,
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],
+  parameters: responsesParameters,
+  wire: WIRE,
   pass: responsesPass,
 }

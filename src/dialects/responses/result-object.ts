@@ -143,7 +143,7 @@ export function closingJson(
     error: ending.error ?? null,
     incomplete_details: ending.reason ? { reason: ending.reason } : null,
   }
-  const tail: JsonObject = { service_tier: servedTier(final.serviceTier ?? body.tier), usage: encodeUsage(final) }
+  const tail: JsonObject = { service_tier: servedTier(final.end.tier ?? body.tier), usage: encodeUsage(final) }
   if (ending.errorType) tail.error_type = ending.errorType
   if (final.metadata) tail[`${ctx.brand}_metadata`] = final.metadata
   Object.assign(tail, body.rest)

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../canon/events.ts'
 import { Fault } from '../../core/faults.ts'
 import type { UpstreamDialect } from '../types.ts'
 import { decodeFault } from './faults.ts'
+import { simParameters } from './parameters.ts'
 import { encodeRequest } from './request.ts'
 import { SimRun } from './run.ts'
 
@@ -22,6 +23,10 @@ export const simUpstream: UpstreamDialect = {
   /** Decodes nothing: one fault. Never throws. */
   decodeResult: (_body, out) => unreadable(out),
   decodeFault,
+  parameters: simParameters,
+  wire: 'sim',
+  /** Tools of providers are looked past, so that any client can be tried out. */
+  takesTool: () => true,
   /** Nothing is sent anywhere, so no header carries the key. */
   auth: () => ['x-simulated', 'true'],
   run(request, target, clock, sink) {

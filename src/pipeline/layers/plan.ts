@@ -77,7 +77,7 @@ function order(exchange: Exchange, endpoints: readonly Endpoint[], parts: ChainP
       : undefined
   return orderEndpoints(
     endpoints,
-    { ...preferences, route: gateway.route, sticky, serviceTier: tierOf(exchange.body.service_tier) },
+    { ...preferences, route: gateway.route, sticky, serviceTier: tierOf(gateway.serviceTier) },
     () => parts.clock.random(),
     parts.health,
   )

@@ -32,7 +32,9 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
 
 function accept(exchange: Exchange, body: JsonObject, bytes: Buffer): void {
   const session = exchange.headers['x-session-id']
-  exchange.accept(body, bytes.length, gatewayFields(body, typeof session === 'string' ? session : undefined))
+  const shared = gatewayFields(body, typeof session === 'string' ? session : undefined)
+  const own = exchange.client.gatewayFields?.(body)
+  exchange.accept(body, bytes.length, own ? { ...shared, ...own } : shared)
   exchange.mayHoldMedia = bytes.includes(TYPE) && MEDIA.some((needle) => bytes.includes(needle))
 }
 
@@ -40,7 +42,7 @@ function accept(exchange: Exchange, body: JsonObject, bytes: Buffer): void {
 const TYPE = Buffer.from('"type"')
 
 /** Words without which no part of a body is an image, sound, film or file; a hit only means a closer look. */
-const MEDIA = ['image', 'audio', 'video', '"file', 'input_file'].map((word) => Buffer.from(word))
+const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document'].map((word) => Buffer.from(word))
 
 /** @throws Fault 400; what stands in the body is never quoted. */
 export function parseBody(bytes: Buffer, depth: number): JsonObject {

@@ -47,7 +47,12 @@ function refuse(exchange: Exchange, fault: Fault): void {
     return
   }
   const shown = metadataOnFault(exchange, fault) ? { key: `${exchange.brand}_metadata`, value: routerMetadata(exchange) } : undefined
-  const reply = faultReply(fault, { headers: { 'X-Generation-Id': exchange.id }, routerMetadata: shown })
+  const reply = faultReply(fault, {
+    headers: { 'X-Generation-Id': exchange.id },
+    routerMetadata: shown,
+    id: exchange.id,
+    body: exchange.client.faultBody,
+  })
   exchange.door.whole(reply.status, reply.headers, reply.json)
 }
 

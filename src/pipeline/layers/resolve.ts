@@ -4,12 +4,13 @@ import type { Endpoint, Model } from '../../catalog/types.ts'
 import { badField, Fault } from '../../core/faults.ts'
 import type { Read, Resolved } from '../../plugin-api/exchange.ts'
 import { allowsModel, filterEndpoints, mergePreferences, NO_PREFERENCES, noEndpointFault, type Tier } from '../../routing/index.ts'
+import { DialectAbility } from '../dialect-ability.ts'
 import type { Exchange, Variant } from '../exchange.ts'
 import { callerCap, inputModalities, tierOf } from '../needs.ts'
-import type { ChainSettings, ModelLookup } from '../parts.ts'
+import type { ChainParts, ChainSettings, ModelLookup } from '../parts.ts'
 import { type At, advance, type Layer } from '../reply.ts'
 
-export function resolve(settings: ChainSettings): Layer<At<Read>, At<Resolved>> {
+export function resolve(settings: ChainSettings, upstreams: ChainParts['upstreams']): Layer<At<Read>, At<Resolved>> {
   return (next) =>
     function resolved(exchange) {
       const models = findModels(exchange, settings)
@@ -25,12 +26,12 @@ export function resolve(settings: ChainSettings): Layer<At<Read>, At<Resolved>> 
       const { sort } = exchange.variant
       exchange.preferences = sort && !merged.sort ? { ...merged, sort } : merged
       const all = models.length === 1 ? models[0].endpoints : models.flatMap((model) => model.endpoints)
-      exchange.endpoints = serving(exchange, all)
+      exchange.endpoints = serving(exchange, all, new DialectAbility(exchange, settings.catalog, upstreams))
       return next(advance<Resolved>(exchange))
     }
 }
 
-function serving(exchange: Exchange, all: readonly Endpoint[]): readonly Endpoint[] {
+function serving(exchange: Exchange, all: readonly Endpoint[], ability: DialectAbility): readonly Endpoint[] {
   const needsParameters = all.some((endpoint) => endpoint.supported !== undefined) || exchange.preferences.require_parameters === true
   const { kept, removed } = filterEndpoints(all, {
     provider: exchange.preferences,
@@ -38,10 +39,13 @@ function serving(exchange: Exchange, all: readonly Endpoint[]): readonly Endpoin
     input: inputModalities(exchange),
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request().used : undefined,
-    serviceTier: tierOf(exchange.body.service_tier),
-    tiers: exchange.preferences.order?.length || exchange.body.service_tier === 'default' ? undefined : exchange.variant.tiers,
+    sent: needsParameters ? (endpoint) => ability.sent(endpoint) : undefined,
+    unable: ability.asked ? (endpoint) => ability.lacks(endpoint) : undefined,
+    serviceTier: tierOf(exchange.gateway.serviceTier),
+    tiers: exchange.preferences.order?.length || exchange.gateway.serviceTier === 'default' ? undefined : exchange.variant.tiers,
   })
   if (kept.length === 0) {
+    if (removed.some(({ filter }) => filter === 'dialect')) throw ability.fault(removed)
     throw noEndpointFault(
       exchange.models.map((model) => model.slug),
       removed,

@@ -124,7 +124,7 @@ t.test('reasoning that the caller asked not to see', async (t) => {
 
 t.test('the last chunk', async (t) => {
   const serverTools = { requested: 2, executed: 1 }
-  const last = encode({}, { metadata: { attempt: 1 }, serviceTier: 'flex', serverTools }).at(-1)
+  const last = encode({}, { metadata: { attempt: 1 }, end: { reason: 'stop', tier: 'flex' }, serverTools }).at(-1)
   t.same(last, {
     id: 'gen-abc-tag',
     object: 'chat.completion.chunk',

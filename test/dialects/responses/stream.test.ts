@@ -583,7 +583,7 @@ t.test('how a reply ends', async (t) => {
   })
   const metadata = { attempt: 1 }
   const shown = response(
-    encode(list, { final: { end: { reason: 'stop' }, metadata, serviceTier: 'flex', serverTools: { requested: 2, executed: 1 } } }),
+    encode(list, { final: { end: { reason: 'stop', tier: 'flex' }, metadata, serverTools: { requested: 2, executed: 1 } } }),
   )
   t.match(shown, {
     router_metadata: metadata,
