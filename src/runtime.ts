@@ -13,7 +13,7 @@ import { clientDialects, upstreamDialects } from './dialects/registry.ts'
 import { Credit } from './ledger/credit.ts'
 import { estimateTokens } from './ledger/usage-estimate.ts'
 import { Admission } from './pipeline/admission.ts'
-import { composeChain } from './pipeline/chain.ts'
+import { composeChain, composeCounting } from './pipeline/chain.ts'
 import { DrainSlots } from './pipeline/drain-slots.ts'
 import type { ChainParts } from './pipeline/parts.ts'
 import { PassageDesk } from './pipeline/passage-desk.ts'
@@ -124,9 +124,11 @@ export class Runtime {
       providers: new Set(catalog.providers.keys()),
     })
     const { store, clock } = source
+    const settings = chainSettings(config, catalog, keys)
     return {
       brand: config.brand.word,
-      front: composeChain(chainSettings(config, catalog, keys), parts),
+      front: composeChain(settings, parts),
+      counting: composeCounting(settings, parts),
       operations: operations({ keys, catalog, store, credit: parts.credit, health: parts.health, windows: this.windows, clock }),
       passages: new PassageDesk({ keys, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
     }

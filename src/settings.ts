@@ -20,6 +20,7 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup)
     catalog,
     plugins: pluginSettings(config),
     guardrails: guardrailSettings(config),
+    prompts: config.prompts,
     defaultModel: config.defaultModel,
     provider: config.provider as ProviderPreferences | undefined,
     maxBody: config.server.maxBody,

@@ -48,6 +48,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     variant: config.variant,
     tier: config.tier,
     supported: config.supported_parameters && new Set(config.supported_parameters),
+    ...(config.quirks === undefined ? {} : { quirks: { ...provider.quirks, ...config.quirks } }),
   }
 }
 

@@ -70,6 +70,8 @@ export interface Endpoint {
   readonly variant: string | undefined
   readonly tier: 'flex' | 'priority' | undefined
   readonly supported: ReadonlySet<string> | undefined
+  /** The provider's quirks with the endpoint's own on top; absent where it has none of its own. */
+  readonly quirks?: JsonObject
 }
 
 export type ModelKind = 'generate' | 'embedding' | 'rerank' | 'image'

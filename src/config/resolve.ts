@@ -50,6 +50,12 @@ export function resolve(checked: Checked): Config {
     ...(raw.provider === undefined ? {} : { provider: raw.provider as JsonObject }),
     limits: resolveLimits(raw.limits),
     plugins: { order: [...(raw.plugins?.order ?? [])], defaults: { ...raw.plugins?.defaults } as Record<string, JsonObject> },
+    prompts: new Map(
+      Object.entries(raw.prompts ?? {}).map(([id, { messages }]) => [
+        id,
+        { messages: messages.map(({ role, content }) => ({ role, text: content })) },
+      ]),
+    ),
     guardrails: (raw.guardrails ?? []).map((guardrail) => ({
       name: guardrail.name,
       ...(guardrail.description === undefined ? {} : { description: guardrail.description }),

@@ -1,4 +1,5 @@
 /** The configuration as plain data: every default filled in, durations in milliseconds, sizes in bytes. */
+import type { StoredPrompt } from '../canon/prompts.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { RawModels } from './schema/root.ts'
 
@@ -113,4 +114,6 @@ export interface Config {
   limits: LimitsConfig
   plugins: { order: string[]; defaults: Record<string, JsonObject> }
   guardrails: GuardrailConfig[]
+  /** Stored prompts by name. */
+  prompts: ReadonlyMap<string, StoredPrompt>
 }

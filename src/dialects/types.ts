@@ -3,6 +3,7 @@ import type { End, StreamEvent } from '../canon/events.ts'
 import type { Folded } from '../canon/fold.ts'
 import type { GatewayFields } from '../canon/gateway-fields.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
+import type { StoredPrompts } from '../canon/prompts.ts'
 import type { CanonicalRequest, DialectId, Opaque } from '../canon/request.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { Clock } from '../core/clock.ts'
@@ -57,6 +58,8 @@ export interface StreamEncoder {
 
 export interface ClientDialect {
   readonly id: DialectId
+  /** Writes out a stored prompt that the body names. @throws Fault 400. */
+  expand?(body: JsonObject, prompts: StoredPrompts): JsonObject
   /** @throws Fault 400 naming the field, or unmet rules of the contract. */
   check(body: JsonObject): void
   decodeRequest(body: JsonObject): CanonicalRequest
@@ -64,6 +67,8 @@ export interface ClientDialect {
   gatewayFields?(body: JsonObject): Partial<GatewayFields>
   /** The error body of a plain HTTP reply, where it is not the standard one. */
   faultBody?(fault: Fault, facts: FaultFacts): JsonObject
+  /** Present where the operation counts the input's tokens instead of answering: the body of its reply. */
+  countBody?(count: { tokens: number; estimated: boolean }): JsonObject
   /** Lifecycle events at the head of a stream, written once; '' where the dialect has none. The caller sets `ctx.opened`. */
   open(ctx: ReplyContext): string
   /** One debug chunk holding the body that is about to go upstream. */

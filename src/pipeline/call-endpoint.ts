@@ -46,13 +46,13 @@ export function callEndpoint(exchange: Exchange, endpoint: Endpoint, parts: Chai
   return exchange.stream ? streamed(call, encoded, parts) : whole(call, encoded, parts)
 }
 
-function targetOf(exchange: Exchange, endpoint: Endpoint): Target {
+export function targetOf(exchange: Exchange, endpoint: Endpoint): Target {
   return {
     model: endpoint.upstreamModel,
     stream: exchange.stream,
     outputCap: exchange.outputCap,
     supported: endpoint.supported,
-    quirks: endpoint.provider.quirks,
+    quirks: endpoint.quirks ?? endpoint.provider.quirks,
     user: endpoint.provider.user,
     maxOutput: endpoint.maxOutput,
     betas: betasOf(exchange.headers),

@@ -16,6 +16,7 @@
  * The phase types make a wrong order a compile error: each layer takes the facts that it needs and adds its own.
  */
 import type { Head } from '../plugin-api/exchange.ts'
+import { countTokens } from './count-tokens.ts'
 import { account } from './layers/account.ts'
 import { admit } from './layers/admit.ts'
 import { attempt } from './layers/attempt.ts'
@@ -42,6 +43,15 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const accounted = account(parts)(resolved)
   const readBody = read(settings, parts.admission)(accounted)
   const admitted = admit(parts.admission)(readBody)
+  const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
+  return receive(settings, parts)(authenticated)
+}
+
+/** The chain of operations that count tokens: the same layers up to the guard, and nothing is held or charged. */
+export function composeCounting(settings: ChainSettings, parts: ChainParts): Front {
+  const guarded = guard(settings.guardrails)(countTokens(parts))
+  const resolved = resolve(settings, parts.upstreams)(guarded)
+  const admitted = admit(parts.admission)(read(settings, parts.admission)(resolved))
   const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
   return receive(settings, parts)(authenticated)
 }

@@ -35,7 +35,7 @@ function keyHeader({ auth }: Provider, key: string, dialect: UpstreamDialect): [
  * Path and query of one call.
  * @param operation path of the dialect's operation, perhaps with a query of its own.
  */
-export function callPath(address: ProviderAddress, { path }: Provider, operation: { path: string; model: string }): string {
+export function callPath(address: ProviderAddress, { path }: Pick<Provider, 'path'>, operation: { path: string; model: string }): string {
   const own = path === undefined ? operation.path : path.replaceAll('{model}', () => encodeURIComponent(operation.model))
   if (address.query === '') return address.path + own
   return `${address.path}${own}${own.includes('?') ? `&${address.query.slice(1)}` : address.query}`

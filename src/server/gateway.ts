@@ -33,6 +33,8 @@ export interface Passages {
 /** What a configuration decides; replaced whole on reload, running exchanges keep theirs. */
 export interface Serving {
   front: Front
+  /** For operations that count tokens. */
+  counting: Front
   brand: string
   operations: Operations
   passages: Passages
@@ -109,7 +111,8 @@ export class Gateway implements RequestHandler {
   }
 
   private complete(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    const { front, brand } = this.serving
+    const { brand } = this.serving
+    const front = client.countBody ? this.serving.counting : this.serving.front
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
       client,

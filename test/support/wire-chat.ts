@@ -7,19 +7,33 @@ const MODEL = 'upstream-model'
 const CREATED = 1_767_600_000
 
 function usage(said: Said): JsonObject {
-  const { input, output, cached, reasoning } = usageOf(said)
+  const { input, output, cached, written, reasoning } = usageOf(said)
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    prompt_tokens_details: { cached_tokens: cached },
+    prompt_tokens_details: { cached_tokens: cached, ...(written > 0 ? { cache_write_tokens: written } : {}) },
     completion_tokens_details: { reasoning_tokens: reasoning },
   }
+}
+
+/** Signed reasoning, as gateways that speak this wire show it. */
+function details(said: Said): JsonObject[] {
+  return [{ type: 'reasoning.text', text: said.reasoning?.join('') ?? '', signature: said.signature, format: 'acme-v1', index: 0 }]
+}
+
+function annotations(said: Said): JsonObject[] {
+  return (said.citations ?? []).map(({ url, title }) => ({
+    type: 'url_citation',
+    url_citation: { url, title, start_index: 0, end_index: said.text?.join('').length ?? 0 },
+  }))
 }
 
 export function chatReply(said: Said): JsonObject {
   const message: JsonObject = { role: 'assistant', content: said.text ? said.text.join('') : null, refusal: said.refusal?.join('') ?? null }
   if (said.reasoning) message.reasoning = said.reasoning.join('')
+  if (said.signature !== undefined) message.reasoning_details = details(said)
+  if (said.citations) message.annotations = annotations(said)
   if (said.calls?.length)
     message.tool_calls = said.calls.map(
       (call): Json => ({ id: call.id, type: 'function', function: { name: call.name, arguments: call.args.join('') } }),
@@ -44,8 +58,10 @@ export function chatFrames(said: Said): string[] {
     frame([{ index: 0, delta: fields, logprobs: null, finish_reason: finish }])
   const frames = [delta({ role: 'assistant', content: '', refusal: null })]
   for (const text of said.reasoning ?? []) frames.push(delta({ reasoning: text }))
+  if (said.signature !== undefined) frames.push(delta({ reasoning_details: [{ ...details(said)[0], text: '' }] }))
   for (const text of said.text ?? []) frames.push(delta({ content: text }))
   for (const text of said.refusal ?? []) frames.push(delta({ refusal: text }))
+  if (said.citations) frames.push(delta({ annotations: annotations(said) }))
   for (const [index, call] of (said.calls ?? []).entries()) {
     frames.push(delta({ tool_calls: [{ index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } }] }))
     for (const args of call.args) frames.push(delta({ tool_calls: [{ index, function: { arguments: args } }] }))

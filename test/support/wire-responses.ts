@@ -9,7 +9,7 @@ const CREATED = 1_767_600_000
 type Item = JsonObject & { id: string; type: string }
 
 function envelope(said: Said, status: string, output: readonly Json[]): JsonObject {
-  const { input, output: out, cached, reasoning } = usageOf(said)
+  const { input, output: out, cached, written, reasoning } = usageOf(said)
   const open = status === 'in_progress'
   return {
     id: ID,
@@ -44,7 +44,7 @@ function envelope(said: Said, status: string, output: readonly Json[]): JsonObje
       ? null
       : {
           input_tokens: input,
-          input_tokens_details: { cached_tokens: cached },
+          input_tokens_details: { cached_tokens: cached, ...(written > 0 ? { cache_write_tokens: written } : {}) },
           output_tokens: out,
           output_tokens_details: { reasoning_tokens: reasoning },
           total_tokens: input + out,
@@ -59,16 +59,22 @@ function finalStatus(said: Said): 'completed' | 'incomplete' {
   return end === 'length' || end === 'content_filter' ? 'incomplete' : 'completed'
 }
 
+function annotations(said: Said): JsonObject[] {
+  const end = said.text?.join('').length ?? 0
+  return (said.citations ?? []).map(({ url, title }) => ({ type: 'url_citation', url, title, start_index: 0, end_index: end }))
+}
+
 function items(said: Said): Item[] {
   const output: Item[] = []
-  if (said.reasoning)
+  if (said.reasoning || said.signature !== undefined)
     output.push({
       id: 'rs_1',
       type: 'reasoning',
-      summary: said.reasoning.length ? [{ type: 'summary_text', text: said.reasoning.join('') }] : [],
+      summary: said.reasoning?.length ? [{ type: 'summary_text', text: said.reasoning.join('') }] : [],
+      ...(said.signature === undefined ? {} : { encrypted_content: said.signature }),
     })
   const content: Json[] = []
-  if (said.text) content.push({ type: 'output_text', text: said.text.join(''), annotations: [], logprobs: [] })
+  if (said.text) content.push({ type: 'output_text', text: said.text.join(''), annotations: annotations(said), logprobs: [] })
   if (said.refusal) content.push({ type: 'refusal', refusal: said.refusal.join('') })
   if (content.length) output.push({ id: 'msg_1', type: 'message', status: finalStatus(said), role: 'assistant', content })
   for (const [index, call] of (said.calls ?? []).entries())
@@ -98,13 +104,17 @@ class Frames {
 
   reasoning(item: Item, index: number, pieces: readonly string[]): void {
     const place = { item_id: item.id, output_index: index, summary_index: 0 }
+    this.add('response.output_item.added', { output_index: index, item: { ...item, summary: [], encrypted_content: undefined } })
+    if (pieces.length > 0) this.summary(place, pieces)
+    this.add('response.output_item.done', { output_index: index, item })
+  }
+
+  private summary(place: JsonObject, pieces: readonly string[]): void {
     const text = pieces.join('')
-    this.add('response.output_item.added', { output_index: index, item: { ...item, summary: [] } })
     this.add('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } })
     for (const delta of pieces) this.add('response.reasoning_summary_text.delta', { ...place, delta })
     this.add('response.reasoning_summary_text.done', { ...place, text })
     this.add('response.reasoning_summary_part.done', { ...place, part: { type: 'summary_text', text } })
-    this.add('response.output_item.done', { output_index: index, item })
   }
 
   message(item: Item, index: number, said: Said): void {
@@ -112,9 +122,11 @@ class Frames {
     let part = 0
     if (said.text) {
       const place = { item_id: item.id, output_index: index, content_index: part++ }
-      const whole = { type: 'output_text', text: said.text.join(''), annotations: [], logprobs: [] }
-      this.add('response.content_part.added', { ...place, part: { ...whole, text: '' } })
+      const whole = { type: 'output_text', text: said.text.join(''), annotations: annotations(said), logprobs: [] }
+      this.add('response.content_part.added', { ...place, part: { ...whole, text: '', annotations: [] } })
       for (const delta of said.text) this.add('response.output_text.delta', { ...place, delta, logprobs: [] })
+      for (const [index, annotation] of whole.annotations.entries())
+        this.add('response.output_text.annotation.added', { ...place, annotation_index: index, annotation })
       this.add('response.output_text.done', { ...place, text: whole.text, logprobs: [] })
       this.add('response.content_part.done', { ...place, part: whole })
     }

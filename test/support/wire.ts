@@ -1,7 +1,9 @@
-/** What a model says, free of any dialect, and the two ways in which providers put it on the wire. */
+/** What a model says, free of any dialect, and the four ways in which providers put it on the wire. */
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer } from './upstream.ts'
+import { anthropicError, anthropicFrames, anthropicReply } from './wire-anthropic.ts'
 import { chatFrames, chatReply } from './wire-chat.ts'
+import { geminiError, geminiFrames, geminiReply } from './wire-gemini.ts'
 import { responsesFrames, responsesReply } from './wire-responses.ts'
 
 export interface SaidCall {
@@ -15,16 +17,30 @@ export interface SaidUsage {
   input: number
   output: number
   cached?: number
+  /** Tokens written to the provider's cache, and how many of them for an hour. */
+  written?: number
+  writtenLong?: number
   reasoning?: number
+}
+
+/** A source of the whole text. */
+export interface SaidCitation {
+  url: string
+  title: string
 }
 
 /** Pieces are deltas of the stream; a whole reply joins them. */
 export interface Said {
   reasoning?: readonly string[]
+  /** Seals or signs the reasoning, in the form of each wire. */
+  signature?: string
   text?: readonly string[]
   refusal?: readonly string[]
   calls?: readonly SaidCall[]
+  citations?: readonly SaidCitation[]
   end?: 'stop' | 'length' | 'tool_calls' | 'content_filter'
+  /** The stop sequence that was met. */
+  sequence?: string
   usage?: SaidUsage
   /** The provider's own name of the model. */
   model?: string
@@ -33,21 +49,63 @@ export interface Said {
 export const USAGE: SaidUsage = { input: 11, output: 7, cached: 3, reasoning: 2 }
 
 export function usageOf(said: Said): Required<SaidUsage> {
-  const { input, output, cached = 0, reasoning = 0 } = said.usage ?? USAGE
-  return { input, output, cached, reasoning }
+  const { input, output, cached = 0, written = 0, writtenLong = 0, reasoning = 0 } = said.usage ?? USAGE
+  return { input, output, cached, written, writtenLong, reasoning }
 }
 
 export function endOf(said: Said): NonNullable<Said['end']> {
   return said.end ?? (said.calls?.length ? 'tool_calls' : 'stop')
 }
 
+/** What a provider of one wire writes. */
+export interface Wire {
+  frames(said: Said): string[]
+  reply(said: Said): JsonObject
+  /** The body of an error status. */
+  error(status: number, message: string): JsonObject
+  /** True where the request asks for a stream. */
+  streams(request: Seen): boolean
+}
+
+const openaiError = (_status: number, message: string): JsonObject => ({
+  error: { message, type: 'some_error', code: 'some_code', param: null },
+})
+const byBody = (request: Seen): boolean => request.json.stream === true
+
+export const WIRES = {
+  'openai-chat': { frames: chatFrames, reply: chatReply, error: openaiError, streams: byBody },
+  'openai-responses': { frames: responsesFrames, reply: responsesReply, error: openaiError, streams: byBody },
+  anthropic: {
+    frames: anthropicFrames,
+    reply: anthropicReply,
+    error: (_status, message) => anthropicError('some_error', message),
+    streams: byBody,
+  },
+  gemini: {
+    frames: geminiFrames,
+    reply: geminiReply,
+    error: (status, message) => geminiError(status, 'SOME_ERROR', message),
+    streams: (request) => request.path.includes(':streamGenerateContent'),
+  },
+} as const satisfies Record<string, Wire>
+
+export type WireName = keyof typeof WIRES
+
+/** The wire that the path of a request to a provider names. */
+export function wireOf(path: string): WireName {
+  const [plain] = path.split('?')
+  if (plain.endsWith('/responses')) return 'openai-responses'
+  if (plain.endsWith('/v1/messages')) return 'anthropic'
+  return /:(?:streamG|g)enerateContent$/.test(plain) ? 'gemini' : 'openai-chat'
+}
+
 /** The frames of a stream in the dialect that the request's path names. */
 export function framesFor(path: string, said: Said): string[] {
-  return path.endsWith('/responses') ? responsesFrames(said) : chatFrames(said)
+  return WIRES[wireOf(path)].frames(said)
 }
 
 export function replyFor(path: string, said: Said): JsonObject {
-  return path.endsWith('/responses') ? responsesReply(said) : chatReply(said)
+  return WIRES[wireOf(path)].reply(said)
 }
 
 /** A whole /responses object with more output items in front. */
@@ -58,8 +116,8 @@ export function responsesReplyWith(said: Said, items: readonly JsonObject[]): Js
 
 /** Answers a request as a sound provider would, streaming if asked. */
 export function answerFor(request: Seen, said: Said): Answer {
-  if (request.json.stream === true) return sseAnswer(framesFor(request.path, said))
-  return jsonAnswer(replyFor(request.path, said))
+  const wire = WIRES[wireOf(request.path)]
+  return wire.streams(request) ? sseAnswer(wire.frames(said)) : jsonAnswer(wire.reply(said))
 }
 
 /** A sound provider that always says the same. */

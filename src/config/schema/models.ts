@@ -1,6 +1,7 @@
 /** Models and their endpoints. */
 import { Type } from 'typebox'
 import { quantization } from './preferences.ts'
+import { quirks } from './providers.ts'
 import { closed, count, entryName, line, listOf, mapOf, oneOf, perMillion, perUnit, SLUG, SLUG_EXPECTED } from './scalars.ts'
 
 const price = Type.Union(
@@ -64,6 +65,7 @@ const endpoint = closed(
     quantization: Type.Optional(quantization),
     context: Type.Optional(count("Tokens of input and output, where it differs from the model's.")),
     max_output: Type.Optional(count("Tokens of output, where it differs from the model's.")),
+    quirks: Type.Optional(quirks),
     supported_parameters: Type.Optional(listOf('Parameters that the endpoint takes; all by default.', oneOf('A parameter.', PARAMETERS))),
     variant: Type.Optional(entryName('Name that tells two endpoints of one model at one provider apart.')),
     tier: Type.Optional(oneOf('A service tier; never used unless asked for.', ['flex', 'priority'])),

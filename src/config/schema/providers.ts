@@ -21,6 +21,23 @@ const faults = closed('Faults that a simulated provider shows.', {
 
 export const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'sim'] as const
 
+/** Of a provider, or of one endpoint on top of its provider's. */
+export const quirks = closed('Small departures from the dialect.', {
+  max_tokens_field: Type.Optional(oneOf('Name of the output cap.', ['max_tokens', 'max_completion_tokens'])),
+  reasoning: Type.Optional(oneOf('How reasoning is asked for.', ['effort', 'object'])),
+  efforts: Type.Optional(listOf('Reasoning efforts that the provider knows; others become the nearest one.', line('An effort.', 32), 1)),
+  reasoning_replay: Type.Optional(line('Field that takes the reasoning of earlier turns as text; details (the default) or none.', 64)),
+  explicit_caching: Type.Optional(flag('True: cache options of a request are passed on.')),
+  thinking: Type.Optional(
+    oneOf('How reasoning is asked for where the dialect has several ways: a budget in tokens, a level, or adaptive.', [
+      'budget',
+      'level',
+      'adaptive',
+    ]),
+  ),
+  drop: Type.Optional(listOf('Parameters never sent.', line('A parameter.', 64))),
+})
+
 const provider = closed('One provider.', {
   dialect: oneOf('The format that the provider speaks.', DIALECTS, ['bedrock']),
   name: Type.Optional(line("Name shown in replies and metadata; the entry's own name by default.")),
@@ -61,18 +78,7 @@ const provider = closed('One provider.', {
       Type.String({ pattern: '^[\\x20-\\x7e]{0,256}$', expected: 'visible ASCII text' }),
     ),
   ),
-  quirks: Type.Optional(
-    closed('Small departures from the dialect.', {
-      max_tokens_field: Type.Optional(oneOf('Name of the output cap.', ['max_tokens', 'max_completion_tokens'])),
-      reasoning: Type.Optional(oneOf('How reasoning is asked for.', ['effort', 'object'])),
-      efforts: Type.Optional(
-        listOf('Reasoning efforts that the provider knows; others become the nearest one.', line('An effort.', 32), 1),
-      ),
-      reasoning_replay: Type.Optional(line('Field that takes the reasoning of earlier turns as text; details (the default) or none.', 64)),
-      explicit_caching: Type.Optional(flag('True: cache options of a request are passed on.')),
-      drop: Type.Optional(listOf('Parameters never sent.', line('A parameter.', 64))),
-    }),
-  ),
+  quirks: Type.Optional(quirks),
   passage: Type.Optional(closed('Opens the passage to provider-native paths.', { price: perUnit('USD per request.') })),
   faults: Type.Optional(faults),
 })

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { guardrails, plugins } from './guardrails.ts'
 import { models } from './models.ts'
 import { limits, preferences } from './preferences.ts'
+import { prompts } from './prompts.ts'
 import { providers } from './providers.ts'
 import { closed, flag, line, listOf, mapOf, modelSlug, SLUG, SLUG_EXPECTED } from './scalars.ts'
 import { admin, auth, brand, server, store } from './server.ts'
@@ -24,11 +25,12 @@ export const configSchema = closed(
     limits: Type.Optional(limits),
     plugins: Type.Optional(plugins),
     guardrails: Type.Optional(guardrails),
+    prompts: Type.Optional(prompts),
     passage: Type.Optional(
       closed('The passage to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') }),
     ),
   },
-  ['shared', 'prompts', 'presets'],
+  ['shared', 'presets'],
 )
 
 export const catalogSchema = closed('A catalogue file.', { models })

@@ -10,11 +10,13 @@ import { debugEvent, openStream, ResponsesStreamEncoder } from './encode-stream.
 import { decodeFault } from './fault.ts'
 import { responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
+import { withPrompt } from './prompt.ts'
 import { WIRE } from './wire.ts'
 
 /** POST /v1/responses. */
 export const responsesClient: ClientDialect = {
   id: WIRE,
+  expand: withPrompt,
   check: checkRequest,
   decodeRequest,
   open: openStream,

@@ -16,9 +16,10 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
         admission.takeBytes(exchange.key, bytes.length)
         exchange.bodyBytes = bytes.length
       }
-      const body = parseBody(bytes, settings.jsonDepth)
+      const sent = parseBody(bytes, settings.jsonDepth)
+      const body = exchange.client.expand?.(sent, settings.prompts) ?? sent
       exchange.client.check(body)
-      accept(exchange, body, bytes)
+      accept(exchange, body, body === sent ? bytes : Buffer.from(JSON.stringify(body)))
       // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
       if (!exchange.stream) return await next(advance<Read>(exchange))
       admission.openStream(exchange.key)

@@ -1,0 +1,135 @@
+/** Counts the tokens of a request instead of answering it: at a provider that counts, else by our own estimate. Free of charge. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { estimatedNeed } from '../canon/need.ts'
+import type { Endpoint } from '../catalog/types.ts'
+import { asFault, Fault } from '../core/faults.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import type { UpstreamDialect } from '../dialects/types.ts'
+import { estimateTokens } from '../ledger/usage-estimate.ts'
+import type { Resolved } from '../plugin-api/exchange.ts'
+import { type Receiver, UpstreamCall } from '../upstream/call.ts'
+import { targetOf } from './call-endpoint.ts'
+import { ErrorBody, type FaultSource } from './error-body.ts'
+import type { Exchange } from './exchange.ts'
+import type { ChainParts } from './parts.ts'
+import { callPath, providerAddress } from './provider-address.ts'
+import type { At, Reply, Service } from './reply.ts'
+
+/** A count is a short object. */
+const CAP = 64 * 1024
+
+/** The last service of the counting chain: endpoints that count are asked in catalogue order, then we estimate. */
+export function countTokens(parts: ChainParts): Service<At<Resolved>> {
+  return async function counted(exchange) {
+    for (const endpoint of exchange.endpoints) {
+      const dialect = parts.upstreams.get(endpoint.provider.dialect)
+      if (!dialect?.countTokens) continue
+      const tokens = await asked(exchange, { endpoint, dialect }, parts)
+      if (tokens !== undefined) return replyOf(exchange, endpoint, { tokens, estimated: false })
+    }
+    const { prompt } = estimatedNeed(exchange.request(), estimateTokens)
+    return replyOf(exchange, exchange.endpoints[0], { tokens: prompt, estimated: true })
+  }
+}
+
+function replyOf(exchange: Exchange, endpoint: Endpoint, count: { tokens: number; estimated: boolean }): Reply {
+  exchange.final = {
+    usage: exchange.books.noUsage,
+    cost: 0,
+    inputCost: 0,
+    outputCost: 0,
+    end: { reason: 'stop' },
+    completedAt: Math.floor(exchange.clock.now() / 1000),
+  }
+  const text = JSON.stringify(exchange.client.countBody?.(count) ?? {})
+  const turn = { endpoint, lane: 'translate' as const, usage: undefined, end: undefined, fault: undefined, aborted: false, relayed: 0 }
+  return { turn, finish: () => text }
+}
+
+/** @returns undefined where the provider failed: an estimate is worth more than an error. @throws Fault where the caller's request is at fault. */
+async function asked(
+  exchange: Exchange,
+  { endpoint, dialect }: { endpoint: Endpoint; dialect: UpstreamDialect },
+  parts: ChainParts,
+): Promise<number | undefined> {
+  const { countTokens: counter } = dialect
+  if (!counter) return undefined
+  const encoded = counter.encode(exchange.request(), { ...targetOf(exchange, endpoint), stream: false })
+  const { provider } = endpoint
+  const address = providerAddress(provider, dialect)
+  const gathered = new GatheredJson(exchange, (status, body) => dialect.decodeFault(status, body))
+  const call = new UpstreamCall(gathered, exchange.clock, provider.timeouts)
+  const takeBack = exchange.cancel.onAbort(() => {
+    call.abort()
+    gathered.fail(exchange.cancel.reason instanceof Fault ? exchange.cancel.reason : new Fault('client_gone'))
+  })
+  // A path of the operator's own is that of generations.
+  const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
+  call.send(parts.pools.for(address), {
+    path,
+    headers: [...address.headers, ...(encoded.headers ?? [])],
+    body: JSON.stringify(encoded.body),
+  })
+  try {
+    return counter.decode(await gathered.done)
+  } catch (thrown) {
+    const fault = asFault(thrown)
+    if (fault.origin !== 'upstream' || fault.retry === 'never') throw fault
+    parts.attempted(provider.slug, fault.code)
+    return undefined
+  } finally {
+    takeBack()
+    call.abort()
+  }
+}
+
+/** A short JSON reply, or the fault that came in its place. */
+class GatheredJson implements Receiver {
+  readonly done: Promise<JsonObject>
+  private readonly exchange: Exchange
+  private readonly decode: FaultSource['decode']
+  private readonly chunks: Buffer[] = []
+  private size = 0
+  private error: ErrorBody | undefined
+  private resolve: (body: JsonObject) => void = () => {}
+  private reject: (fault: Fault) => void = () => {}
+
+  constructor(exchange: Exchange, decode: FaultSource['decode']) {
+    this.exchange = exchange
+    this.decode = decode
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    if (status !== 200) this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.decode })
+  }
+
+  data(chunk: Buffer): void {
+    this.size += chunk.length
+    if (this.error) {
+      if (!this.error.push(chunk)) this.fail(this.error.fault())
+    } else if (this.size > CAP) this.fail(new Fault('upstream_garbled'))
+    else this.chunks.push(chunk)
+  }
+
+  end(): void {
+    if (this.error) {
+      this.fail(this.error.fault())
+      return
+    }
+    try {
+      const body: unknown = JSON.parse(Buffer.concat(this.chunks).toString('utf8'))
+      if (isObject(body)) this.resolve(body)
+      else this.fail(new Fault('upstream_garbled'))
+    } catch (cause) {
+      this.fail(new Fault('upstream_garbled', { cause }))
+    }
+  }
+
+  fail(fault: Fault): void {
+    this.reject(fault)
+  }
+}
