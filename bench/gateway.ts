@@ -42,10 +42,14 @@ function configText(port: number, adminPort: number, upstream: number, folder: s
     'providers:\n',
     `  mock: { dialect: openai-chat, base_url: "http://127.0.0.1:${upstream}/v1", key: sk-mock }\n`,
     `  mock-responses: { dialect: openai-responses, base_url: "http://127.0.0.1:${upstream}/v1", key: sk-mock }\n`,
+    `  mock-anthropic: { dialect: anthropic, base_url: "http://127.0.0.1:${upstream}", key: sk-mock }\n`,
+    `  mock-gemini: { dialect: gemini, base_url: "http://127.0.0.1:${upstream}/v1beta", key: sk-mock }\n`,
     'models:\n',
     model('bench/chat', 'mock', 'chat'),
     model('bench/chat-paced', 'mock', 'chat-paced'),
     model('bench/responses', 'mock-responses', 'responses'),
+    model('bench/anthropic', 'mock-anthropic', 'anthropic'),
+    model('bench/gemini', 'mock-gemini', 'gemini'),
   ].join('')
 }
 

@@ -1,5 +1,6 @@
 /** What the project promises of its own cost, and whether a run shows it. */
 import { cpuRatio, type Figures } from './measure.ts'
+import { PAIRS } from './scenarios.ts'
 import type { StartUp } from './startup.ts'
 import type { TargetName } from './targets.ts'
 
@@ -54,6 +55,14 @@ const RATIOS: readonly RatioGoal[] = [
   { what: "Portkey's gateway, chat: CPU per request to headgate", scenario: 'chat', of: 'portkey', to: 'headgate', atLeast: 8 },
 ]
 
+const PAIR_GOALS: readonly RatioGoal[] = PAIRS.map(({ name }) => ({
+  what: `${name}: CPU per request to the bare forwarder carrying the upstream's stream`,
+  scenario: name,
+  of: 'headgate',
+  to: 'forwarder',
+  atMost: 3,
+}))
+
 function ratioGoal(goal: RatioGoal, measured: Measured): Goal | undefined {
   const figures = measured.scenarios.get(goal.scenario)
   const find = (target: TargetName): Figures | undefined => figures?.find((one) => one.target === target)
@@ -66,7 +75,7 @@ function ratioGoal(goal: RatioGoal, measured: Measured): Goal | undefined {
 
 /** The goals that this run can tell about. */
 export function goals(measured: Measured): Goal[] {
-  const list = RATIOS.flatMap((goal) => ratioGoal(goal, measured) ?? [])
+  const list = [...RATIOS, ...PAIR_GOALS].flatMap((goal) => ratioGoal(goal, measured) ?? [])
   const { startUp } = measured
   if (startUp === undefined) return list
   const start = (what: string, ms: number): Goal => ({ what, wanted: '< 1000 ms', found: `${ms.toFixed(0)} ms`, met: ms < 1000 })

@@ -1,10 +1,11 @@
 /**
- * The mock upstream: answers chat completions and Responses as cheaply as node:http can, so that it is never what
+ * The mock upstream: answers in every wire as cheaply as node:http can, so that it is never what
  * limits a run. Started with an IPC channel; sends `{ port }` and leaves when the channel closes.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { serveToParent } from './child.ts'
+import { ANTHROPIC_STREAM, GEMINI_STREAM } from './native-streams.ts'
 import { CHAT_BODY, CHAT_STREAM, RESPONSE_BODY, RESPONSE_STREAM } from './replies.ts'
 
 /** A paced stream gets one event every so many milliseconds. */
@@ -73,8 +74,14 @@ function startStream(response: ServerResponse, chunks: readonly Buffer[], paced:
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
-  const chat = request.url === '/v1/chat/completions'
-  if (!chat && request.url !== '/v1/responses') {
+  const { url = '' } = request
+  const native = url === '/v1/messages' ? ANTHROPIC_STREAM : url.includes(':streamGenerateContent') ? GEMINI_STREAM : undefined
+  if (native) {
+    startStream(response, native, false)
+    return
+  }
+  const chat = url === '/v1/chat/completions'
+  if (!chat && url !== '/v1/responses') {
     response.writeHead(404).end()
     return
   }

@@ -7,10 +7,10 @@
 export const TEXT_EVENTS = 100
 
 const CREATED = 1_760_000_000
-const words = Array.from({ length: TEXT_EVENTS }, (_, at) => ` word${String(at).padStart(3, '0')}`)
+export const WORDS = Array.from({ length: TEXT_EVENTS }, (_, at) => ` word${String(at).padStart(3, '0')}`)
 
 /** The text of a stream, joined. */
-export const STREAM_TEXT = words.join('')
+export const STREAM_TEXT = WORDS.join('')
 
 /** The text of a reply that is not streamed, about 250 bytes. */
 export const PLAIN_TEXT =
@@ -90,7 +90,7 @@ function chatFrames(): string[] {
   const choice = (delta: object, finish_reason: string | null = null): object => ({ index: 0, delta, finish_reason })
   return [
     chunk([choice({ role: 'assistant', content: '' })]),
-    ...words.map((content) => chunk([choice({ content })])),
+    ...WORDS.map((content) => chunk([choice({ content })])),
     chunk([choice({}, 'stop')]),
     chunk([], { usage: chatUsage }),
     'data: [DONE]\n\n',
@@ -109,7 +109,7 @@ function responseFrames(): string[] {
     event('response.in_progress', { response: response('in_progress', undefined) }),
     event('response.output_item.added', { output_index: 0, item: item('in_progress', []) }),
     event('response.content_part.added', { ...place, part: part('') }),
-    ...words.map((delta) => event('response.output_text.delta', { ...place, delta, logprobs: [] })),
+    ...WORDS.map((delta) => event('response.output_text.delta', { ...place, delta, logprobs: [] })),
     event('response.output_text.done', { ...place, text: STREAM_TEXT, logprobs: [] }),
     event('response.content_part.done', { ...place, part: part(STREAM_TEXT) }),
     event('response.output_item.done', { output_index: 0, item: item('completed', [part(STREAM_TEXT)]) }),
@@ -118,7 +118,7 @@ function responseFrames(): string[] {
 }
 
 /** One event as one chunk of the chunked transfer coding (RFC 9112, 7.1). */
-const chunked = (frame: string): Buffer => {
+export const chunked = (frame: string): Buffer => {
   const bytes = Buffer.from(frame)
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
 }

@@ -3,11 +3,13 @@
 /** The key that the gateway's bench configuration knows; it means nothing anywhere else. */
 export const BENCH_KEY = 'sk-router-v1-bench-0123456789abcdef0123456789abcdef'
 
+export type StreamKind = 'chat-stream' | 'responses-stream' | 'messages-stream' | 'gemini-stream'
+
 /** How a request is sent and its reply is checked. */
 export interface BenchRequest {
   readonly path: string
   readonly body: string
-  readonly reply: 'chat' | 'chat-stream' | 'responses-stream'
+  readonly reply: 'chat' | StreamKind
 }
 
 const system = 'You are a patient teacher. Answer in plain words, in at most three sentences, and name no sources.'
@@ -39,3 +41,29 @@ export const RESPONSES_TRANSLATED: BenchRequest = { path: '/v1/responses', body:
 
 /** Responses asked of a model whose provider speaks Responses. */
 export const RESPONSES_PASSED: BenchRequest = { path: '/v1/responses', body: responses('bench/responses'), reply: 'responses-stream' }
+
+const messages = (model: string): string =>
+  JSON.stringify({ model, system, messages: turns, temperature: 0.7, max_tokens: 512, stream: true })
+
+/** Each client's streaming request, for a model of the bench configuration. */
+export const STREAM_OF: Readonly<Record<'chat' | 'responses' | 'messages', (model: string) => BenchRequest>> = {
+  chat: (model) => ({ path: '/v1/chat/completions', body: chat(model, streaming), reply: 'chat-stream' }),
+  responses: (model) => ({ path: '/v1/responses', body: responses(model), reply: 'responses-stream' }),
+  messages: (model) => ({ path: '/v1/messages', body: messages(model), reply: 'messages-stream' }),
+}
+
+/** What a provider of each wire is asked, so that the bare forwarder carries the very stream that the gateway reads. */
+export const NATIVE: Readonly<Record<string, BenchRequest>> = {
+  chat: CHAT_STREAM,
+  responses: RESPONSES_PASSED,
+  anthropic: STREAM_OF.messages('mock-1'),
+  gemini: {
+    path: '/v1beta/models/gemini:streamGenerateContent?alt=sse',
+    body: JSON.stringify({
+      systemInstruction: { parts: [{ text: system }] },
+      contents: turns.map(({ role, content }) => ({ role: role === 'user' ? 'user' : 'model', parts: [{ text: content }] })),
+      generationConfig: { temperature: 0.7, maxOutputTokens: 512 },
+    }),
+    reply: 'gemini-stream',
+  },
+}

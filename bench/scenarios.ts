@@ -1,5 +1,5 @@
 /** The scenarios: which request each target gets, and with how many connections. */
-import { type BenchRequest, CHAT, CHAT_PACED, CHAT_STREAM, RESPONSES_PASSED, RESPONSES_TRANSLATED } from './requests.ts'
+import { type BenchRequest, CHAT, CHAT_PACED, CHAT_STREAM, NATIVE, RESPONSES_PASSED, RESPONSES_TRANSLATED, STREAM_OF } from './requests.ts'
 import type { TargetName } from './targets.ts'
 
 /** One kind of load, put on several targets in turn. */
@@ -39,3 +39,20 @@ export const SCENARIOS: readonly Scenario[] = [
     peers: false,
   },
 ]
+
+const CLIENTS = ['chat', 'responses', 'messages'] as const
+const UPSTREAMS = ['chat', 'responses', 'anthropic', 'gemini'] as const
+
+/** Every client's stream from every wire, 100 text events; the forwarder carries the upstream's own stream. */
+export const PAIRS: readonly Scenario[] = CLIENTS.flatMap((client) =>
+  UPSTREAMS.map((upstream) => ({
+    name: `pair-${client}-${upstream}`,
+    about: `${client} stream from a provider of the ${upstream} wire, 100 text events`,
+    targets: [
+      { name: 'direct' as const, request: NATIVE[upstream] },
+      { name: 'forwarder' as const, request: NATIVE[upstream] },
+      { name: 'headgate' as const, request: STREAM_OF[client](`bench/${upstream}`) },
+    ],
+    peers: false,
+  })),
+)

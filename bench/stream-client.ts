@@ -5,6 +5,7 @@
 import { connect, type Socket } from 'node:net'
 import type { LoadJob, LoadResult } from './load.ts'
 import { STREAM_TEXT, TEXT_EVENTS } from './replies.ts'
+import type { StreamKind } from './requests.ts'
 
 const FULL_CHECK_EVERY = 50
 
@@ -33,22 +34,51 @@ function count(text: string, what: string): number {
   return found
 }
 
-interface ChatChunk {
-  choices?: { delta?: { content?: string } }[]
+/** How a stream of one kind ends, what each of its text events holds, and the text of one event. */
+interface StreamShape {
+  readonly end: string
+  readonly word: string
+  text(event: StreamEvent): string | undefined
 }
-interface ResponsesEvent {
+
+interface StreamEvent {
   type?: string
-  delta?: string
+  delta?: string | { text?: string }
+  choices?: { delta?: { content?: string } }[]
+  candidates?: { content?: { parts?: { text?: string }[] } }[]
+}
+
+const SHAPES: Readonly<Record<StreamKind, StreamShape>> = {
+  'chat-stream': { end: 'data: [DONE]', word: '"content":" word', text: (event) => event.choices?.[0]?.delta?.content },
+  'responses-stream': {
+    end: '"type":"response.completed"',
+    word: '"delta":" word',
+    text: (event) => (event.type === 'response.output_text.delta' && typeof event.delta === 'string' ? event.delta : undefined),
+  },
+  'messages-stream': {
+    end: '"type":"message_stop"',
+    word: '"text":" word',
+    text: (event) => (event.type === 'content_block_delta' && typeof event.delta === 'object' ? event.delta.text : undefined),
+  },
+  'gemini-stream': {
+    end: '"finishReason":"STOP"',
+    word: '"text":" word',
+    text: (event) => event.candidates?.[0]?.content?.parts?.[0]?.text,
+  },
+}
+
+function shapeOf(job: LoadJob): StreamShape {
+  const { reply } = job.request
+  if (reply === 'chat') throw new Error('a whole reply is no stream')
+  return SHAPES[reply]
 }
 
 /** The text that a client would have shown. */
-function joinedText(stream: string, reply: LoadJob['request']['reply']): string {
+function joinedText(stream: string, shape: StreamShape): string {
   let text = ''
   for (const line of stream.split('\n')) {
     if (!line.startsWith('data: ') || line === 'data: [DONE]') continue
-    const data: unknown = JSON.parse(line.slice(6))
-    if (reply === 'chat-stream') text += (data as ChatChunk).choices?.[0]?.delta?.content ?? ''
-    else if ((data as ResponsesEvent).type === 'response.output_text.delta') text += (data as ResponsesEvent).delta ?? ''
+    text += shape.text(JSON.parse(line.slice(6)) as StreamEvent) ?? ''
   }
   return text
 }
@@ -57,13 +87,13 @@ function joinedText(stream: string, reply: LoadJob['request']['reply']): string 
 function fault(whole: Buffer, job: LoadJob, fullCheck: boolean): string | undefined {
   const headEnd = whole.indexOf(HEAD_END)
   const stream = dechunk(whole.subarray(headEnd + 4)).toString('latin1')
-  const chat = job.request.reply === 'chat-stream'
-  const end = chat ? 'data: [DONE]' : '"type":"response.completed"'
+  const shape = shapeOf(job)
+  const { end } = shape
   if (!stream.includes(end)) return `the stream ended without ${end}: …${stream.slice(-200)}`
-  const deltas = chat ? count(stream, '"content":" word') : count(stream, '"delta":" word')
+  const deltas = count(stream, shape.word)
   if (deltas !== TEXT_EVENTS) return `${deltas} text events instead of ${TEXT_EVENTS}`
   if (!fullCheck) return undefined
-  const text = joinedText(stream, job.request.reply)
+  const text = joinedText(stream, shape)
   return text === STREAM_TEXT ? undefined : `wrong text: ${text.slice(0, 100)}`
 }
 

@@ -1,4 +1,4 @@
-/** Folds what a client receives, stream or not, chat or responses, to one value that lanes can be compared by. */
+/** Folds what a client receives, stream or not, in any dialect, to one value that lanes can be compared by. */
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 
 export interface FoldedCall {
@@ -11,22 +11,41 @@ export interface FoldedReply {
   model: string
   text: string
   reasoning: string
+  /** Signatures of reasoning, and reasoning that only its provider can read. */
+  sealed: string[]
   refusal: string
   calls: FoldedCall[]
   annotations: Json[]
   end: string
-  usage: { input: number; output: number; cached: number; reasoning: number; cost: number } | undefined
+  /** The stop sequence that was met, where the dialect tells it. */
+  sequence?: string
+  /** `written` only where there was any. */
+  usage: { input: number; output: number; cached: number; written?: number; reasoning: number; cost: number } | undefined
   error: { code: Json | undefined; type: Json | undefined } | undefined
 }
 
 export function emptyReply(): FoldedReply {
-  return { model: '', text: '', reasoning: '', refusal: '', calls: [], annotations: [], end: '', usage: undefined, error: undefined }
+  return {
+    model: '',
+    text: '',
+    reasoning: '',
+    sealed: [],
+    refusal: '',
+    calls: [],
+    annotations: [],
+    end: '',
+    usage: undefined,
+    error: undefined,
+  }
 }
 
 export const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
 export const list = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 const number = (value: Json | undefined): number => (typeof value === 'number' ? value : Number.NaN)
+
+const texts = (...values: (Json | undefined)[]): string[] => values.filter((value) => typeof value === 'string' && value !== '') as string[]
+const written = (value: Json | undefined): { written?: number } => (typeof value === 'number' && value > 0 ? { written: value } : {})
 
 export interface SseFrame {
   event: string | undefined
@@ -69,9 +88,10 @@ export function foldResponse(response: JsonObject): FoldedReply {
         reply.refusal += text(part.refusal)
         reply.annotations.push(...list(part.annotations))
       }
-    else if (item.type === 'reasoning')
+    else if (item.type === 'reasoning') {
       reply.reasoning += [...list(item.content), ...list(item.summary)].map((part) => text(part.text)).join('')
-    else if (item.type === 'function_call')
+      reply.sealed.push(...texts(item.signature, item.encrypted_content))
+    } else if (item.type === 'function_call')
       reply.calls.push({ name: text(item.name), callId: text(item.call_id), args: text(item.arguments) })
   }
   const reason = object(response.incomplete_details).reason
@@ -82,6 +102,7 @@ export function foldResponse(response: JsonObject): FoldedReply {
       input: number(usage.input_tokens),
       output: number(usage.output_tokens),
       cached: number(object(usage.input_tokens_details).cached_tokens),
+      ...written(object(usage.input_tokens_details).cache_write_tokens),
       reasoning: number(object(usage.output_tokens_details).reasoning_tokens),
       cost: number(usage.cost),
     }
@@ -116,6 +137,7 @@ function chatUsage(usage: JsonObject): FoldedReply['usage'] {
     input: number(usage.prompt_tokens),
     output: number(usage.completion_tokens),
     cached: number(object(usage.prompt_tokens_details).cached_tokens),
+    ...written(object(usage.prompt_tokens_details).cache_write_tokens),
     reasoning: number(object(usage.completion_tokens_details).reasoning_tokens),
     cost: number(usage.cost),
   }
@@ -130,6 +152,7 @@ export function foldChat(completion: JsonObject): FoldedReply {
   reply.text = text(message.content)
   reply.refusal = text(message.refusal)
   reply.reasoning = text(message.reasoning)
+  for (const detail of list(message.reasoning_details)) reply.sealed.push(...texts(detail.signature, detail.data))
   reply.annotations = list(message.annotations)
   for (const call of list(message.tool_calls))
     reply.calls.push({ name: text(object(call.function).name), callId: text(call.id), args: text(object(call.function).arguments) })
@@ -155,6 +178,7 @@ export function foldChatChunks(chunks: readonly JsonObject[]): FoldedReply {
       reply.text += text(delta.content)
       reply.reasoning += text(delta.reasoning)
       reply.refusal += text(delta.refusal)
+      for (const detail of list(delta.reasoning_details)) reply.sealed.push(...texts(detail.signature, detail.data))
       reply.annotations.push(...list(delta.annotations))
       for (const call of list(delta.tool_calls)) {
         const index = number(call.index)

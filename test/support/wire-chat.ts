@@ -17,9 +17,12 @@ function usage(said: Said): JsonObject {
   }
 }
 
+/** Who seals reasoning on this wire: providers that are gateways themselves. */
+export const CHAT_SEAL = 'acme-v1'
+
 /** Signed reasoning, as gateways that speak this wire show it. */
-function details(said: Said): JsonObject[] {
-  return [{ type: 'reasoning.text', text: said.reasoning?.join('') ?? '', signature: said.signature, format: 'acme-v1', index: 0 }]
+function detail(fields: JsonObject): JsonObject {
+  return { type: 'reasoning.text', ...fields, format: CHAT_SEAL, index: 0 }
 }
 
 function annotations(said: Said): JsonObject[] {
@@ -32,7 +35,8 @@ function annotations(said: Said): JsonObject[] {
 export function chatReply(said: Said): JsonObject {
   const message: JsonObject = { role: 'assistant', content: said.text ? said.text.join('') : null, refusal: said.refusal?.join('') ?? null }
   if (said.reasoning) message.reasoning = said.reasoning.join('')
-  if (said.signature !== undefined) message.reasoning_details = details(said)
+  if (said.signature !== undefined)
+    message.reasoning_details = [detail({ text: said.reasoning?.join('') ?? '', signature: said.signature })]
   if (said.citations) message.annotations = annotations(said)
   if (said.calls?.length)
     message.tool_calls = said.calls.map(
@@ -57,8 +61,9 @@ export function chatFrames(said: Said): string[] {
   const delta = (fields: JsonObject, finish: string | null = null): string =>
     frame([{ index: 0, delta: fields, logprobs: null, finish_reason: finish }])
   const frames = [delta({ role: 'assistant', content: '', refusal: null })]
-  for (const text of said.reasoning ?? []) frames.push(delta({ reasoning: text }))
-  if (said.signature !== undefined) frames.push(delta({ reasoning_details: [{ ...details(said)[0], text: '' }] }))
+  for (const text of said.reasoning ?? [])
+    frames.push(delta(said.signature === undefined ? { reasoning: text } : { reasoning: text, reasoning_details: [detail({ text })] }))
+  if (said.signature !== undefined) frames.push(delta({ reasoning_details: [detail({ signature: said.signature })] }))
   for (const text of said.text ?? []) frames.push(delta({ content: text }))
   for (const text of said.refusal ?? []) frames.push(delta({ refusal: text }))
   if (said.citations) frames.push(delta({ annotations: annotations(said) }))

@@ -1,0 +1,58 @@
+/** One gateway in front of one scripted provider per upstream dialect, shared by the tests of a file. */
+import type { Test } from 'tap'
+import { type Gateway, startGateway } from '../../support/gateway.ts'
+import { type Answer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
+import { answerFor, type Said, upstreamError } from '../../support/wire.ts'
+
+/** Base path of each dialect's operations at a provider. */
+const PATHS = { 'openai-chat': '/v1', 'openai-responses': '/v1' } as const
+
+export type Dialect = keyof typeof PATHS
+
+export const DIALECTS = Object.keys(PATHS) as Dialect[]
+
+/** Public slug of the model that is served in this dialect. */
+export const modelOf = (dialect: Dialect): string => `via/${dialect}`
+
+export interface House {
+  readonly gateway: Gateway
+  readonly upstream: Upstream
+  /** The provider answers the next requests so, one after the other; a request beyond fails. */
+  script(...turns: (Said | ((seen: Seen) => Answer))[]): void
+  /** Requests since the last `script`. */
+  seen(): readonly Seen[]
+}
+
+function yamlOf(url: string): string {
+  const providers = DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: "sk-provider-secret" }`)
+  const models = DIALECTS.map(
+    (dialect) => `  ${modelOf(dialect)}:
+    context: 200000
+    max_output: 8192
+    input: [ text, image, file ]
+    endpoints: [ { provider: ${dialect}, model: upstream-model, price: { prompt: "1.00", completion: "2.00" } } ]`,
+  )
+  return `providers:\n${providers.join('\n')}\nmodels:\n${models.join('\n')}\n`
+}
+
+/** @param yaml lines in front of providers and models. Everything stops when `root` ends. */
+export async function startHouse(root: Test, yaml = ''): Promise<House> {
+  const upstream = await startUpstream(() => ({ status: 500 }))
+  root.teardown(() => upstream.close())
+  const gateway = await startGateway(`${yaml}\n${yamlOf(upstream.url)}`)
+  root.teardown(() => gateway.close())
+  let first = 0
+  return {
+    gateway,
+    upstream,
+    script: (...turns) => {
+      first = upstream.requests.length
+      upstream.script = (seen, index) => {
+        const turn = turns[index - first]
+        if (!turn) return upstreamError(400, 'nothing more was scripted')
+        return typeof turn === 'function' ? turn(seen) : answerFor(seen, turn)
+      }
+    },
+    seen: () => upstream.requests.slice(first),
+  }
+}
