@@ -2,6 +2,7 @@
 import { SpendWindows } from './api/index.ts'
 import { buildCatalog, type Catalog } from './catalog/catalog.ts'
 import { discoverListings } from './catalog/discover.ts'
+import type { Provider } from './catalog/types.ts'
 import { resolveKeys } from './config/keys.ts'
 import type { Config } from './config/types.ts'
 import type { Reload } from './config/watch.ts'
@@ -17,6 +18,7 @@ import { composeChain, composeCounting } from './pipeline/chain.ts'
 import { DrainSlots } from './pipeline/drain-slots.ts'
 import type { ChainParts } from './pipeline/parts.ts'
 import { PassageDesk } from './pipeline/passage-desk.ts'
+import { providerAddress } from './pipeline/provider-address.ts'
 import type { Lane } from './pipeline/reply.ts'
 import { RetryBudget } from './pipeline/retry-budget.ts'
 import type { ApiKey } from './plugin-api/key.ts'
@@ -93,7 +95,7 @@ export class Runtime {
   /** Asks the providers with `discover: true` what they serve; one that does not answer serves nothing. */
   async discover(): Promise<void> {
     const { log } = this.source.logs
-    this.listings = await discoverListings(this.catalog.providers.values(), fetchListing, (provider) =>
+    this.listings = await discoverListings(this.catalog.providers.values(), listingOf, (provider) =>
       log.debug({ provider: provider.slug }, 'no list of models: the provider does not answer'),
     )
     if (this.listings.size === 0) return
@@ -159,4 +161,12 @@ function partsOf({ clock, store, logs, forcedLane }: RuntimeSource, metrics: Met
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     forcedLane,
   }
+}
+
+/** What a provider says that it serves, in the OpenAI form. */
+async function listingOf(provider: Provider): Promise<JsonObject> {
+  const dialect = upstreamDialects.get(provider.dialect)
+  if (!dialect) throw new Error(`no dialect ${provider.dialect}`)
+  const body = await fetchListing(provider, dialect.listing?.path ?? '/models', providerAddress(provider, dialect).headers)
+  return dialect.listing?.read(body) ?? body
 }

@@ -69,8 +69,6 @@ export const GATEWAY_KEYS: ReadonlySet<string> = new Set([
   'stop_server_tools_when',
   'max_tool_calls',
   'preset',
-  'cache_control',
-  'image_config',
   'transforms',
 ])
 

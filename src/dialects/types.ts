@@ -184,6 +184,12 @@ export interface UpstreamDialect {
   takesTool?(of: Opaque): boolean
   /** Wire of opaque parts, items and tools that are written back verbatim. */
   readonly wire: DialectId
+  /** The provider's list of models, where it is not the OpenAI one under `/models`. */
+  readonly listing?: {
+    path: string
+    /** In the OpenAI form: `{ data: [{ id, created?, context_length? }] }`. */
+    read(body: JsonObject): JsonObject
+  }
   /** Counting the tokens of a request at the provider; absent where the provider offers no such thing. */
   readonly countTokens?: {
     encode(request: CanonicalRequest, target: Target): Encoded

@@ -10,6 +10,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import type { Passage, PassageCall, PassageEnd } from '../upstream/passage.ts'
 import { findKey, usableKey } from './layers/authenticate.ts'
 import type { ChainParts, KeyLookup } from './parts.ts'
+import { keyHeader } from './provider-address.ts'
 
 const PASSAGE_PREFIX = '/v1/passage/'
 
@@ -61,7 +62,7 @@ export class PassageDesk {
     return {
       provider,
       path: (request.url ?? '').slice(PASSAGE_PREFIX.length + provider.slug.length),
-      auth: provider.key === undefined ? undefined : dialect?.auth(provider.key),
+      auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       onEnd: (end) => this.settle(booking, end),
     }
   }

@@ -26,7 +26,7 @@ export function providerAddress(provider: Provider, dialect: UpstreamDialect): P
   return address
 }
 
-function keyHeader({ auth }: Provider, key: string, dialect: UpstreamDialect): [name: string, value: string] {
+export function keyHeader({ auth }: Provider, key: string, dialect: UpstreamDialect): [name: string, value: string] {
   if (!auth) return dialect.auth(key)
   return [auth.header, auth.scheme === '' ? key : `${auth.scheme} ${key}`]
 }

@@ -7,14 +7,18 @@ import { isObject, type JsonObject } from '../core/json.ts'
 const PATIENCE = 2000
 const LONGEST = 8 * 1024 * 1024
 
-/** `GET {base_url}/models`. @throws where nobody answers in time, or the answer is no JSON object. */
-export async function fetchListing(provider: Provider): Promise<JsonObject> {
-  const url = new URL(`${(provider.baseUrl ?? '').replace(/\/+$/, '')}/models`)
-  const headers = { ...(provider.key === undefined ? undefined : { authorization: `Bearer ${provider.key}` }), ...provider.headers }
+/**
+ * `GET {base_url}{path}`.
+ * @param headers those of every call to the provider: name, value, name, value.
+ * @throws where nobody answers in time, or the answer is no JSON object.
+ */
+export async function fetchListing(provider: Provider, path: string, headers: readonly string[]): Promise<JsonObject> {
+  const url = new URL((provider.baseUrl ?? '').replace(/\/+$/, '') + path)
+  if (provider.query !== undefined) for (const [name, value] of new URLSearchParams(provider.query)) url.searchParams.set(name, value)
   const signal = AbortSignal.timeout(PATIENCE)
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const get = url.protocol === 'https:' ? getHttps : getHttp
-    get(url, { headers, signal, agent: false }, resolve).on('error', reject)
+    get(url, { headers: [...headers], signal, agent: false }, resolve).on('error', reject)
   })
   const chunks: Buffer[] = []
   let size = 0

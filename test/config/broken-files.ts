@@ -226,7 +226,8 @@ export const SHAPE: Broken[] = [
 
 export const LATER: Broken[] = [
   append('shared', 'shared: { url: "redis://localhost" }', '22:1: shared: not available in this version'),
-  append('prompts', 'prompts: []', '22:1: prompts: not available in this version'),
+  append('prompts', 'prompts: []', '22:10: prompts: found a list, expected a mapping'),
+  append('a prompt without messages', 'prompts: { greet: {} }', '22:12: prompts.greet: "messages" is missing, expected a list'),
   append('presets', 'presets: {}', '22:1: presets: not available in this version'),
   append(
     'a PostgreSQL store',

@@ -1,19 +1,32 @@
-/** What every client is asked in the same words, and tells in the same words, whatever its own interface looks like. */
+/** What every client is asked and tells in the same words, whatever its own interface looks like. */
 
-export type Ability = 'stream' | 'tools' | 'parallel' | 'schema' | 'image' | 'reasoning' | 'replay' | 'cached' | 'thought' | 'abort'
+import type { WireName } from '../../support/wire.ts'
+
+/** What a client may lack: to ask for it, to tell of it, or to send it back. */
+export type Ability = 'schema' | 'image' | 'reasoning' | 'replay' | 'cached' | 'thought' | 'abort'
+
+export interface Lack {
+  ability: Ability
+  why: string
+  /** Only with these upstream dialects; absent: with all. */
+  from?: readonly WireName[]
+  /** Only while streaming. */
+  stream?: true
+}
 
 export interface Ask {
   model: string
   prompt: string
   stream: boolean
-  /** Data URL of an image that goes with the prompt. */
+  /** Base64 of a PNG that goes with the prompt. */
   image?: string
   /** Offers `WEATHER`, runs it, and goes on until the model answers. */
   tool?: boolean
-  /** Asks for `CAPITAL` and parses it. */
+  /** Asks for `CAPITAL`, which the client parses. */
   schema?: boolean
   /** Asks for visible reasoning. */
   reasoning?: boolean
+  temperature?: number
   signal?: AbortSignal
   /** Hears every delta of text; only while streaming. */
   onText?: (delta: string) => void
@@ -22,40 +35,36 @@ export interface Ask {
 export interface Told {
   text: string
   reasoning?: string
-  /** The structured answer, parsed by the client itself. */
+  /** The structured answer, parsed by the client. */
   value?: unknown
   /** Of the last answer; `input` includes `cached`, `output` includes `reasoning`. */
-  usage: { input: number; output: number; cached?: number; reasoning?: number }
+  usage: { input?: number; output?: number; cached?: number; reasoning?: number }
 }
 
-export interface Failure {
-  /** Name of the client's own class. */
-  name: string
-  status?: number
-}
+export type Status = 400 | 401 | 404 | 429
 
 export interface Client {
   readonly name: string
-  /** What this client does not offer, each with its reason. */
-  readonly lacks?: Partial<Record<Ability, string>>
+  /** What this client does not offer. */
+  readonly lacks?: readonly Lack[]
   ask(ask: Ask): Promise<Told>
-  /** The same client with a key that nobody gave out. */
-  withWrongKey(): Client
-  /** Makes a request that the gateway refuses with 400. */
-  misuse(model: string): Promise<unknown>
-  failure(error: unknown): Failure
-  /** Names of the classes that this client throws. */
-  readonly classes: Record<400 | 401 | 404 | 429, string>
+  /** Asks with a key that nobody gave out. */
+  askAsStranger(ask: Ask): Promise<Told>
+  /** Name of the class that the client throws for a status. */
+  readonly classes: Readonly<Record<Status, string>>
+  /** The HTTP status that one of these errors tells. */
+  statusOf(error: unknown): number | undefined
 }
 
+export const STRANGER = 'sk-router-v1-ffffffffffffffffffffffffffffffff'
+
 /** A picture of one pixel. */
-export const PIXEL =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 export const WEATHER = {
   name: 'weather',
   description: 'The weather of a place',
-  parameters: {
+  schema: {
     type: 'object',
     properties: { place: { type: 'string', description: 'Name of the place' } },
     required: ['place'],
@@ -64,7 +73,7 @@ export const WEATHER = {
 } as const
 
 /** What the tool says, which the provider must be told. */
-export const weatherOf = ({ place }: { place: string }): string => `It rains frogs in ${place}.`
+export const weatherOf = (args: { place: string }): string => `It rains frogs in ${args.place}.`
 
 export const CAPITAL = {
   name: 'capital',

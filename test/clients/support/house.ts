@@ -2,25 +2,31 @@
 import type { Test } from 'tap'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { type Answer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said, upstreamError } from '../../support/wire.ts'
+import { answerFor, type Said, upstreamError, type WireName } from '../../support/wire.ts'
 
-/** Base path of each dialect's operations at a provider. */
-const PATHS = { 'openai-chat': '/v1', 'openai-responses': '/v1' } as const
+/** Every upstream dialect, and the path of its base URL. */
+const PATHS: Readonly<Record<WireName, string>> = {
+  'openai-chat': '/v1',
+  'openai-responses': '/v1',
+  anthropic: '',
+  gemini: '/v1beta',
+}
 
-export type Dialect = keyof typeof PATHS
-
-export const DIALECTS = Object.keys(PATHS) as Dialect[]
+export const DIALECTS = (Object.keys(PATHS) as WireName[]).slice(0, 2)
 
 /** Public slug of the model that is served in this dialect. */
-export const modelOf = (dialect: Dialect): string => `via/${dialect}`
+export const modelOf = (dialect: WireName): string => `via/${dialect}`
+
+type Turn = Said | ((seen: Seen) => Answer)
 
 export interface House {
   readonly gateway: Gateway
-  readonly upstream: Upstream
   /** The provider answers the next requests so, one after the other; a request beyond fails. */
-  script(...turns: (Said | ((seen: Seen) => Answer))[]): void
+  script(...turns: Turn[]): void
   /** Requests since the last `script`. */
   seen(): readonly Seen[]
+  /** The request of this index since the last `script`, as soon as it has come. */
+  request(index: number): Promise<Seen>
 }
 
 function yamlOf(url: string): string {
@@ -37,14 +43,13 @@ function yamlOf(url: string): string {
 
 /** @param yaml lines in front of providers and models. Everything stops when `root` ends. */
 export async function startHouse(root: Test, yaml = ''): Promise<House> {
-  const upstream = await startUpstream(() => ({ status: 500 }))
+  const upstream: Upstream = await startUpstream(() => ({ status: 500 }))
   root.teardown(() => upstream.close())
   const gateway = await startGateway(`${yaml}\n${yamlOf(upstream.url)}`)
   root.teardown(() => gateway.close())
   let first = 0
   return {
     gateway,
-    upstream,
     script: (...turns) => {
       first = upstream.requests.length
       upstream.script = (seen, index) => {
@@ -54,5 +59,6 @@ export async function startHouse(root: Test, yaml = ''): Promise<House> {
       }
     },
     seen: () => upstream.requests.slice(first),
+    request: (index) => upstream.request(first + index),
   }
 }

@@ -1,0 +1,155 @@
+/** Content blocks of an upstream of this wire as canonical blocks, whether they come whole or in pieces. */
+import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+import { randomTag } from '../../core/ids.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { annotationOf } from './citations.ts'
+import { FORMAT, objectsOf, stringOf, WIRE } from './wire.ts'
+
+interface OpenBlock {
+  /** Canonical number; -1 until a block that travels whole is complete. */
+  number: number
+  kind: BlockKind
+  /** Units of text so far, arguments included. */
+  length: number
+  citations: JsonObject[]
+  signature: string
+  /** The block as it came: what an opaque is made of, and a call whose input came at once. */
+  block: JsonObject
+  /** Pieces of the input of an opaque block. */
+  json: string
+}
+
+const KINDS: ReadonlyMap<string, BlockKind> = new Map([
+  ['text', 'text'],
+  ['thinking', 'reasoning'],
+  ['redacted_thinking', 'reasoning'],
+  ['tool_use', 'call'],
+])
+
+/** The kind of block that a delta speaks of, where the event that opens it was left out. */
+const KIND_OF_DELTA: ReadonlyMap<string, string> = new Map([
+  ['text_delta', 'text'],
+  ['thinking_delta', 'thinking'],
+])
+
+/** True for a call with members that the canon has no words for. */
+function isSpecialCall(block: JsonObject): boolean {
+  return (block.toolset_name ?? null) !== null || (isObject(block.caller) && block.caller.type !== 'direct')
+}
+
+function parsed(json: string, otherwise: JsonObject[string]): JsonObject[string] {
+  try {
+    return JSON.parse(json) as JsonObject
+  } catch {
+    return otherwise
+  }
+}
+
+export class BlockDecoder {
+  /** True once the model has called a tool of the caller's. */
+  sawCall = false
+  private readonly open = new Map<number, OpenBlock>()
+  private next = 0
+
+  start(index: number, block: JsonObject, out: StreamEvent[]): void {
+    if (this.open.has(index)) this.stop(index, out)
+    const type = stringOf(block.type) ?? ''
+    const kind = KINDS.get(type) ?? 'opaque'
+    const opened: OpenBlock = { number: -1, kind, length: 0, citations: [], signature: '', block, json: '' }
+    this.open.set(index, opened)
+    if (kind === 'opaque') return
+    opened.number = this.next++
+    if (kind === 'call') this.startCall(opened, out)
+    else if (kind === 'reasoning') this.startReasoning(opened, index, out)
+    else {
+      out.push({ type: 'block-start', block: opened.number, kind })
+      this.text(opened, stringOf(block.text), out)
+      opened.citations.push(...objectsOf(block.citations))
+    }
+  }
+
+  delta(index: number, delta: JsonObject, out: StreamEvent[]): void {
+    const type = stringOf(delta.type) ?? ''
+    const implied = KIND_OF_DELTA.get(type)
+    if (!this.open.has(index) && implied !== undefined) this.start(index, { type: implied }, out)
+    const opened = this.open.get(index)
+    if (opened === undefined) return
+    switch (type) {
+      case 'text_delta':
+        this.text(opened, stringOf(delta.text), out)
+        return
+      case 'thinking_delta':
+        this.text(opened, stringOf(delta.thinking), out)
+        return
+      case 'input_json_delta':
+        if (opened.kind === 'opaque') opened.json += stringOf(delta.partial_json) ?? ''
+        else this.text(opened, stringOf(delta.partial_json), out)
+        return
+      case 'signature_delta':
+        opened.signature = stringOf(delta.signature) ?? opened.signature
+        return
+      case 'citations_delta':
+        if (isObject(delta.citation)) opened.citations.push(delta.citation)
+        return
+      default:
+        // What a kind of its own adds to its block is final, not a piece: `compaction_delta` and its like.
+        if (opened.kind === 'opaque') {
+          const { type: _, ...members } = delta
+          opened.block = { ...opened.block, ...members }
+        }
+    }
+  }
+
+  stop(index: number, out: StreamEvent[]): void {
+    const opened = this.open.get(index)
+    if (opened === undefined) return
+    this.open.delete(index)
+    const { block } = opened
+    if (opened.kind === 'opaque') {
+      const data = opened.json === '' ? block : { ...block, input: parsed(opened.json, block.input) }
+      opened.number = this.next++
+      const of = { dialect: WIRE, type: stringOf(block.type) ?? '', data }
+      out.push({ type: 'block-start', block: opened.number, kind: 'opaque', of })
+    } else if (opened.kind === 'call' && opened.length === 0) {
+      // No arguments at all are an empty object, and some providers send the whole input at the start.
+      this.text(opened, JSON.stringify(isObject(block.input) ? block.input : {}), out)
+    } else if (opened.kind === 'reasoning' && opened.signature !== '') {
+      const data = { signature: opened.signature, format: FORMAT }
+      out.push({ type: 'block-note', block: opened.number, note: 'signature', data })
+    }
+    for (const citation of opened.citations)
+      out.push({ type: 'block-note', block: opened.number, note: 'annotation', data: annotationOf(citation, opened.length) })
+    out.push({ type: 'block-end', block: opened.number })
+  }
+
+  stopAll(out: StreamEvent[]): void {
+    for (const index of [...this.open.keys()]) this.stop(index, out)
+  }
+
+  private text(opened: OpenBlock, text: string | undefined, out: StreamEvent[]): void {
+    if (text === undefined || text === '' || opened.number === -1) return
+    opened.length += text.length
+    out.push({ type: 'block-delta', block: opened.number, text })
+  }
+
+  private startCall({ number, block }: OpenBlock, out: StreamEvent[]): void {
+    this.sawCall = true
+    const call = { id: stringOf(block.id) || `toolu_${randomTag()}`, name: stringOf(block.name) ?? '' }
+    if (!isSpecialCall(block)) out.push({ type: 'block-start', block: number, kind: 'call', call })
+    else out.push({ type: 'block-start', block: number, kind: 'call', call, of: { dialect: WIRE, type: 'tool_use', data: block } })
+  }
+
+  /** Every thinking block is an item of its own: its signature speaks for it alone. */
+  private startReasoning(opened: OpenBlock, index: number, out: StreamEvent[]): void {
+    const { number, block } = opened
+    out.push({ type: 'block-start', block: number, kind: 'reasoning', item: `thinking_${index}` })
+    out.push({ type: 'block-note', block: number, note: 'format', data: { format: FORMAT } })
+    if (block.type === 'redacted_thinking') {
+      const data = { data: stringOf(block.data) ?? '', format: FORMAT }
+      out.push({ type: 'block-note', block: number, note: 'sealed', data })
+      return
+    }
+    this.text(opened, stringOf(block.thinking), out)
+    opened.signature = stringOf(block.signature) ?? ''
+  }
+}

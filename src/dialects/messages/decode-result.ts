@@ -1,0 +1,29 @@
+/** A whole message of an upstream as events: it is read as a short stream, so it folds like one. */
+import type { StreamEvent } from '../../canon/events.ts'
+import { Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { isError, MessagesStreamDecoder } from './decode-stream.ts'
+import { decodeFault } from './fault.ts'
+import { objectsOf } from './wire.ts'
+
+/** Events of a reply that is there at once, ending with `usage` and `end`, or with `fault`. */
+export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
+  if (isError(body)) {
+    out.push({ type: 'fault', fault: decodeFault(200, body) })
+    return
+  }
+  if (!Array.isArray(body.content)) {
+    out.push({ type: 'fault', fault: new Fault('upstream_garbled') })
+    return
+  }
+  const decoder = new MessagesStreamDecoder()
+  const { content, usage, type: _, ...message } = body
+  decoder.message({ type: 'message_start', message }, undefined, out)
+  objectsOf(content).forEach((block, index) => {
+    decoder.message({ type: 'content_block_start', index, content_block: block }, undefined, out)
+    decoder.message({ type: 'content_block_stop', index }, undefined, out)
+  })
+  const { stop_reason, stop_sequence } = body
+  decoder.message({ type: 'message_delta', delta: { stop_reason, stop_sequence }, usage }, undefined, out)
+  decoder.message({ type: 'message_stop' }, undefined, out)
+}

@@ -1,0 +1,128 @@
+/** An upstream's event stream of this wire as canonical events. */
+import type { End, StreamEvent } from '../../canon/events.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { StreamDecoder } from '../types.ts'
+import { BlockDecoder } from './decode-block.ts'
+import { decodeFault } from './fault.ts'
+import { reasonOf } from './stop-reason.ts'
+import { decodeUsage, mergeUsage, tierOf } from './usage-read.ts'
+import { OPAQUE, stringOf, WIRE } from './wire.ts'
+
+/** Members of a message that only callers of this wire are shown. */
+const MEMBERS = ['container', 'context_management', 'stop_details', 'diagnostics', 'input_transformations'] as const
+
+/** True for an event or a reply that is an error, whatever else it claims. */
+export function isError(message: JsonObject): boolean {
+  return message.type === 'error' || ((message.error ?? null) !== null && message.error !== false)
+}
+
+/** How a turn ended, from the facts of its last `message_delta` or of the whole message. */
+export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boolean): End {
+  const raw = stringOf(facts.stop_reason)
+  const reason = raw === undefined ? 'stop' : reasonOf(raw)
+  // Not every provider of this wire ends a turn of calls by the word for it.
+  const end: End = { reason: reason === 'stop' && sawCall ? 'tool_calls' : reason }
+  if (raw !== undefined) end.raw = raw
+  const sequence = stringOf(facts.stop_sequence)
+  if (sequence !== undefined) end.sequence = sequence
+  const tier = tierOf(usage)
+  if (tier !== undefined) end.tier = tier
+  return end
+}
+
+export class MessagesStreamDecoder implements StreamDecoder {
+  private readonly blocks = new BlockDecoder()
+  private started = false
+  private over = false
+  private usage: JsonObject = {}
+  private counted = false
+  /** `stop_reason`, `stop_sequence` and the members above, later ones over earlier ones. */
+  private readonly facts: JsonObject = {}
+
+  feed(data: string, event: string | undefined, out: StreamEvent[]): void {
+    if (this.over || data === '[DONE]') return
+    let message: unknown
+    try {
+      message = JSON.parse(data)
+    } catch {
+      message = undefined
+    }
+    if (isObject(message)) this.message(message, event, out)
+    else this.fail(new Fault('upstream_garbled'), out)
+  }
+
+  /** One parsed event, or a whole reply made into several. */
+  message(message: JsonObject, event: string | undefined, out: StreamEvent[]): void {
+    if (isError(message)) {
+      this.fail(decodeFault(200, message), out)
+      return
+    }
+    const index = typeof message.index === 'number' ? message.index : 0
+    switch (stringOf(message.type) ?? event) {
+      case 'message_start':
+        this.start(isObject(message.message) ? message.message : {}, out)
+        return
+      case 'content_block_start':
+        if (isObject(message.content_block)) this.blocks.start(index, message.content_block, out)
+        return
+      case 'content_block_delta':
+        if (isObject(message.delta)) this.blocks.delta(index, message.delta, out)
+        return
+      case 'content_block_stop':
+        this.blocks.stop(index, out)
+        return
+      case 'message_delta':
+        this.delta(message, out)
+        return
+      case 'message_stop':
+        this.complete(out)
+    }
+  }
+
+  end(out: StreamEvent[]): void {
+    if (this.over) return
+    if (typeof this.facts.stop_reason === 'string') this.complete(out)
+    else this.fail(new Fault(this.started ? 'upstream_cut' : 'upstream_empty'), out)
+  }
+
+  private start(message: JsonObject, out: StreamEvent[]): void {
+    if (this.started) return
+    this.started = true
+    this.usage = mergeUsage(this.usage, message.usage)
+    this.keep(message)
+    const model = stringOf(message.model)
+    out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
+  }
+
+  private delta(message: JsonObject, out: StreamEvent[]): void {
+    const delta = isObject(message.delta) ? message.delta : {}
+    for (const key of ['stop_reason', 'stop_sequence']) if (typeof delta[key] === 'string') this.facts[key] = delta[key]
+    this.keep(message)
+    this.keep(delta)
+    this.usage = mergeUsage(this.usage, message.usage)
+    // What a message starts with tells no output yet: it would stand for the whole if the stream broke off.
+    const usage = isObject(message.usage) ? decodeUsage(this.usage) : undefined
+    if (!usage) return
+    this.counted = true
+    out.push({ type: 'usage', usage })
+  }
+
+  private keep(source: JsonObject): void {
+    for (const key of MEMBERS) if ((source[key] ?? null) !== null) this.facts[key] = source[key]
+  }
+
+  private complete(out: StreamEvent[]): void {
+    this.over = true
+    this.blocks.stopAll(out)
+    const { stop_reason: _reason, stop_sequence: _sequence, ...members } = this.facts
+    const data: JsonObject = this.counted ? { ...members, usage: this.usage } : members
+    if (Object.keys(data).length > 0) out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.message, data } })
+    out.push({ type: 'end', ...endOf(this.facts, this.usage, this.blocks.sawCall) })
+  }
+
+  private fail(fault: Fault, out: StreamEvent[]): void {
+    this.over = true
+    out.push({ type: 'fault', fault })
+  }
+}

@@ -1,0 +1,97 @@
+/** Errors of an upstream of this wire, by the fault table. */
+import { Fault, type FaultCode } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+
+/** The provider's own types, whatever status they come with. */
+const BY_TYPE: Readonly<Record<string, FaultCode>> = {
+  invalid_request_error: 'upstream_rejected',
+  authentication_error: 'upstream_auth',
+  billing_error: 'upstream_auth',
+  permission_error: 'upstream_auth',
+  not_found_error: 'upstream_missing',
+  request_too_large: 'upstream_too_large',
+  rate_limit_error: 'upstream_limited',
+  timeout_error: 'upstream_silent',
+  overloaded_error: 'upstream_overloaded',
+  api_error: 'upstream_error',
+}
+
+const BY_STATUS: Readonly<Record<number, FaultCode>> = {
+  401: 'upstream_auth',
+  402: 'upstream_auth',
+  403: 'upstream_auth',
+  404: 'upstream_missing',
+  405: 'upstream_error',
+  407: 'upstream_error',
+  408: 'upstream_silent',
+  410: 'upstream_error',
+  413: 'upstream_too_large',
+  421: 'upstream_error',
+  425: 'upstream_error',
+  426: 'upstream_error',
+  429: 'upstream_limited',
+  499: 'upstream_error',
+  504: 'upstream_silent',
+  524: 'upstream_silent',
+  529: 'upstream_overloaded',
+}
+
+/** Statuses that settle the matter whatever the type says. */
+const FIRM: ReadonlySet<number> = new Set([401, 402, 403, 404, 413, 429, 529])
+
+const TOO_LONG =
+  /prompt is too long|context (limit|window|length)|input (is|length).{0,40}(too long|exceed)|maximum (allowed )?number of (input )?tokens/i
+const POLICY = /content filter|usage polic|safety polic|blocked by/i
+const NO_MONEY = /credit balance|billing|spend limit/i
+const OVERLOAD = /overload|at capacity/i
+
+/** Fields of a request: what a refusal names in front of its sentence, as in `messages.0.content: …`. */
+const FIELD =
+  /^((?:messages|system|tools|tool_choice|max_tokens|temperature|top_p|top_k|stop_sequences|thinking|output_config|metadata|model|service_tier|container|context_management|mcp_servers|cache_control|speed)(?:\.[a-z0-9_]{1,40}){0,8}): /
+
+const word = (value: Json | undefined): string => (typeof value === 'string' && /^[a-z][a-z0-9_]{0,63}$/i.test(value) ? value : '')
+
+function errorOf(body: Json | undefined): JsonObject {
+  if (typeof body === 'string') return { message: body }
+  if (!isObject(body)) return {}
+  if (isObject(body.error)) return body.error
+  return typeof body.error === 'string' ? { message: body.error } : body
+}
+
+function codeOf(status: number, type: string, message: string): FaultCode {
+  const inBand = status < 400
+  const named = BY_TYPE[type]
+  if (status >= 500 && named === 'upstream_rejected') return 'upstream_error'
+  let code: FaultCode = BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'upstream_rejected' : 'upstream_error')
+  if (named !== undefined && (inBand || !FIRM.has(status))) code = named
+  if (code === 'upstream_rejected') {
+    if (TOO_LONG.test(message)) return 'upstream_context'
+    if (NO_MONEY.test(message)) return 'upstream_auth'
+    if (POLICY.test(message)) return 'upstream_policy'
+  }
+  if (code === 'upstream_limited' && NO_MONEY.test(message)) return 'upstream_auth'
+  if (code === 'upstream_error' && OVERLOAD.test(message)) return 'upstream_overloaded'
+  return code
+}
+
+/**
+ * A failure as an upstream of this wire tells it.
+ * @param status the HTTP status; 200 for an `error` event or an error inside a reply that began well.
+ * @param body `{type: 'error', error: {type, message, details?}, request_id}`, or whatever stands in its place.
+ * @returns a fault whose text names at most the refused field, never the provider's sentence.
+ */
+export function decodeFault(status: number, body: Json | undefined): Fault {
+  const error = errorOf(body)
+  const type = word(error.type) === 'error' ? '' : word(error.type)
+  const message = typeof error.message === 'string' ? error.message : ''
+  const code = codeOf(status, type, message)
+  const details = isObject(error.details) ? error.details : {}
+  const metadata: JsonObject = {}
+  const shown = word(details.error_code) || type
+  if (shown !== '') metadata.provider_code = shown
+  else if (status >= 400) metadata.provider_code = String(status)
+  const field = code === 'upstream_rejected' ? FIELD.exec(message)?.[1] : undefined
+  if (field === undefined) return new Fault(code, { metadata })
+  metadata.field = field
+  return new Fault(code, { message: `Provider rejected the request (${field})`, metadata })
+}

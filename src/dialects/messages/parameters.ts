@@ -1,0 +1,43 @@
+/** What becomes of each parameter at a provider of this wire. */
+import type { ParameterTable } from '../../canon/parameters.ts'
+
+const NO_FIELD = { dropped: 'this wire has no field for it' } as const
+
+export const anthropicParameters: ParameterTable = {
+  temperature: { as: 'temperature' },
+  top_p: { as: 'top_p' },
+  top_k: { as: 'top_k' },
+  min_p: NO_FIELD,
+  top_a: NO_FIELD,
+  frequency_penalty: NO_FIELD,
+  presence_penalty: NO_FIELD,
+  repetition_penalty: NO_FIELD,
+  seed: NO_FIELD,
+  stop: { as: 'stop_sequences' },
+  max_tokens: { as: 'max_tokens' },
+  logit_bias: NO_FIELD,
+  logprobs: NO_FIELD,
+  top_logprobs: NO_FIELD,
+  tools: { as: 'tools' },
+  tool_choice: { as: 'tool_choice' },
+  parallel_tool_calls: { as: 'tool_choice.disable_parallel_tool_use' },
+  response_format: { as: 'output_config.format' },
+  structured_outputs: { as: 'output_config.format' },
+  reasoning: { as: 'thinking' },
+  verbosity: NO_FIELD,
+  service_tier: { as: 'service_tier' },
+  modalities: { dropped: 'models of this wire answer in text' },
+  audio: { dropped: 'models of this wire answer in text' },
+  image_config: { dropped: 'models of this wire answer in text' },
+  prediction: NO_FIELD,
+  web_search_options: NO_FIELD,
+  user: { as: 'metadata.user_id' },
+  safety_identifier: { as: 'metadata.user_id' },
+  metadata: { dropped: 'kept by the gateway alone: the metadata of this wire holds nothing but the user' },
+  prompt_cache_key: { dropped: 'the provider finds its cache by the prompt itself' },
+  prompt_cache_options: { dropped: 'cache marks of the prompt say the same' },
+  cache_control: { as: 'cache_control' },
+  truncation: NO_FIELD,
+  include: NO_FIELD,
+  prefill: { as: 'messages[-1]' },
+}

@@ -1,0 +1,61 @@
+/**
+ * What both halves of the Messages wire share. Read from the types of @anthropic-ai/sdk 1.12.0.
+ *
+ * Where the canon has no word for a member, it travels beside what the canon does name:
+ * - `native` on a part, an item or a function tool (`withNative`, `nativeOf`): members that are laid over the block, message
+ *   or tool as it is written: `{ ...written, ...nativeOf(value) }`. Other wires leave them out.
+ * - `request.extras.fields`: body fields as they came. Two of them need more than to be copied: `output_config` holds only
+ *   what the canon lacks and is merged into the one that the encoder writes; `thinking`, where present, replaces it.
+ *   A request of this client always has `extras`, so that an encoder knows that an effort without `thinking` asks for no thinking.
+ * - a call's block-start may carry `of` with the whole block: its `caller` and `toolset_name` go to the client.
+ * - a stream event `opaque` of type `OPAQUE.message`: members of the reply itself, `usage` among them.
+ */
+import type { Opaque } from '../../canon/request.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+
+/** What opaque values of this wire are marked with, by the client and the upstream half alike. */
+export const WIRE = 'messages'
+
+export const CLIENT_ID = 'messages'
+export const UPSTREAM_ID = 'anthropic'
+
+/** The `format` of reasoning that this wire's providers sealed or signed. */
+export const FORMAT = 'anthropic-claude-v1'
+
+export const OPAQUE = {
+  /** `{ container?, context_management?, stop_details?, diagnostics?, usage? }`, as they stand in the message. */
+  message: 'message',
+} as const
+
+/** The tool that a JSON schema of `output_config.format` is called by, where another wire wants a name. */
+export const FORMAT_NAME = 'response'
+
+/** One event of the stream; `fields` is JSON text that begins with a comma, '' for none. */
+export function eventFrame(type: string, fields: string): string {
+  return `event: ${type}\ndata: {"type":"${type}"${fields}}\n\n`
+}
+
+interface Carrier {
+  native?: Opaque
+}
+
+/** The value with members of its block that only this wire knows; the value itself where there are none. */
+export function withNative<T extends object>(value: T, type: string, data: JsonObject): T {
+  if (Object.keys(data).length === 0) return value
+  const native: Opaque = { dialect: WIRE, type, data }
+  return Object.assign(value, { native })
+}
+
+/** Members that this wire left beside a part, an item or a tool; empty where it left none. */
+export function nativeOf(value: object): JsonObject {
+  const { native } = value as Carrier
+  return native?.dialect === WIRE ? native.data : {}
+}
+
+export function stringOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+export function objectsOf(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}

@@ -1,0 +1,147 @@
+/** What every client must be able to do through the gateway, whichever upstream dialect serves it. */
+import type { Test } from 'tap'
+import type { Seen } from '../../support/upstream.ts'
+import { sseAnswer } from '../../support/upstream.ts'
+import { framesFor, type Said, upstreamError, type WireName } from '../../support/wire.ts'
+import { type Ability, type Ask, type Client, PIXEL, type Status } from './client.ts'
+import { DIALECTS, type House, modelOf } from './house.ts'
+
+const SEAL = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
+const call = (id: string, ...args: string[]): { id: string; name: string; args: string[] } => ({ id, name: 'weather', args })
+
+interface Stage {
+  house: House
+  client: Client
+  dialect: WireName
+  stream: boolean
+}
+
+const able = ({ client, dialect, stream }: Stage, ability: Ability): boolean =>
+  !client.lacks?.some((lack) => lack.ability === ability && (lack.from?.includes(dialect) ?? true) && (stream || !lack.stream))
+
+const askOf = ({ dialect, stream }: Stage, more: Partial<Ask> = {}): Ask => ({
+  model: modelOf(dialect),
+  prompt: 'Is it wörth it?',
+  stream,
+  ...more,
+})
+
+async function speaks(t: Test, stage: Stage): Promise<void> {
+  stage.house.script({ text: ['Hel', 'lo ', 'wörld'] })
+  const heard: string[] = []
+  const told = await stage.client.ask(askOf(stage, { onText: (delta) => heard.push(delta) }))
+  t.equal(told.text, 'Hello wörld')
+  if (stage.stream) {
+    t.equal(heard.join(''), 'Hello wörld')
+    t.ok(heard.filter((delta) => delta !== '').length >= 2, 'in more than one piece')
+  }
+  t.match(told.usage, { input: 11, output: 7 })
+  if (able(stage, 'cached')) t.equal(told.usage.cached, 3)
+  if (able(stage, 'thought')) t.equal(told.usage.reasoning, 2)
+  t.equal(stage.house.seen().length, 1)
+  t.match(stage.house.seen()[0].body, 'Is it wörth it?')
+}
+
+async function usesTools(t: Test, stage: Stage): Promise<void> {
+  stage.house.script({ calls: [call('call_a', '{"place"', ':"Rome"}')] }, { text: ['Take an ', 'umbrella.'] })
+  const told = await stage.client.ask(askOf(stage, { tool: true }))
+  t.equal(told.text, 'Take an umbrella.')
+  const [first, second] = stage.house.seen()
+  t.match(first.body, 'The weather of a place')
+  t.match(first.body, 'Name of the place')
+  t.match(second.body, 'It rains frogs in Rome.')
+  t.ok(stage.dialect === 'gemini' || second.body.split('call_a').length === 3, 'call and result have the id of the call')
+  t.equal(stage.house.seen().length, 2)
+}
+
+async function callsTwoAtOnce(t: Test, stage: Stage): Promise<void> {
+  stage.house.script({ calls: [call('call_a', '{"place":"Rome"}'), call('call_b', '{"place":', '"Oslo"}')] }, { text: ['Both', ' wet.'] })
+  const told = await stage.client.ask(askOf(stage, { tool: true }))
+  t.equal(told.text, 'Both wet.')
+  const [, second] = stage.house.seen()
+  t.match(second.body, 'It rains frogs in Rome.')
+  t.match(second.body, 'It rains frogs in Oslo.')
+  t.equal(stage.house.seen().length, 2)
+}
+
+async function structures(t: Test, stage: Stage): Promise<void> {
+  stage.house.script({ text: ['{"capital":"Oslo",', '"inhabitants":709037}'] })
+  const told = await stage.client.ask(askOf(stage, { schema: true }))
+  t.same(told.value, { capital: 'Oslo', inhabitants: 709037 })
+  t.match(stage.house.seen()[0].body, /"inhabitants":\{"type":"(?:integer|INTEGER)"/)
+}
+
+async function sees(t: Test, stage: Stage): Promise<void> {
+  stage.house.script({ text: ['A ', 'dot.'] })
+  const told = await stage.client.ask(askOf(stage, { image: PIXEL }))
+  t.equal(told.text, 'A dot.')
+  t.match(stage.house.seen()[0].body, PIXEL)
+}
+
+/** Reasoning is shown, and goes back to the provider that sealed it with the result of the call that it led to. */
+async function reasons(t: Test, stage: Stage): Promise<void> {
+  const said: Said = { reasoning: ['look ', 'outside'], signature: SEAL, calls: [call('call_a', '{"place":"Rome"}')] }
+  stage.house.script(said, { text: ['Wet', '.'] })
+  const told = await stage.client.ask(askOf(stage, { tool: true, reasoning: true }))
+  t.equal(told.text, 'Wet.')
+  if (able(stage, 'reasoning')) t.equal(told.reasoning, 'look outside')
+  const [, second] = stage.house.seen()
+  if (able(stage, 'replay')) t.match(second.body, SEAL, 'the seal goes back')
+}
+
+/** A stream that breaks off must not look like an answer. */
+async function breaks(t: Test, stage: Stage): Promise<void> {
+  stage.house.script((seen: Seen) => sseAnswer(framesFor(seen.path, { text: ['one', 'two', 'three', 'four'] }).slice(0, -4), { after: 'close' }))
+  await t.rejects(stage.client.ask(askOf(stage)))
+  t.equal(stage.house.seen().length, 1)
+}
+
+async function goesAway(t: Test, stage: Stage): Promise<void> {
+  stage.house.script((seen) => sseAnswer(framesFor(seen.path, { text: ['one', 'two', 'three', 'four'] }).slice(0, -4), { after: 'stall' }))
+  const controller = new AbortController()
+  const asked = stage.client.ask(askOf(stage, { signal: controller.signal, onText: () => controller.abort() })).catch(() => undefined)
+  const seen = await stage.house.request(0)
+  await asked
+  t.ok((await seen.closed).aborted, 'the provider is hung up on')
+}
+
+async function fails(t: Test, stage: Stage): Promise<void> {
+  const { client, house } = stage
+  const expect = async (status: Status, asked: Promise<unknown>): Promise<void> => {
+    const error = await asked.then(
+      () => t.fail(`${status} did not come`),
+      (reason: unknown) => reason,
+    )
+    t.equal((error as Error).constructor.name, client.classes[status], `class of ${status}`)
+    t.equal(client.statusOf(error), status)
+    t.notMatch(String((error as Error).message), /provider-secret|the provider says no/)
+  }
+  house.script()
+  await expect(400, client.ask(askOf(stage, { temperature: 9 })))
+  await expect(401, client.askAsStranger(askOf(stage)))
+  await expect(404, client.ask({ ...askOf(stage), model: 'via/nothing' }))
+  t.equal(house.seen().length, 0, 'no provider is asked')
+  house.script(() => upstreamError(429, 'the provider says no', { 'retry-after': '1' }))
+  await expect(429, client.ask(askOf(stage)))
+}
+
+/** Runs all of it against every upstream dialect, streaming and not. */
+export async function exercise(root: Test, house: House, client: Client): Promise<void> {
+  for (const { ability, why, from = ['any'], stream } of client.lacks ?? [])
+    root.comment(`${client.name} without ${ability} from ${from.join(', ')}${stream ? ', streaming' : ''}: ${why}`)
+  for (const dialect of DIALECTS)
+    for (const stream of [false, true])
+      await root.test(`${client.name} from ${dialect}${stream ? ', streaming' : ''}`, async (t) => {
+        const stage: Stage = { house, client, dialect, stream }
+        await t.test('text', (t) => speaks(t, stage))
+        await t.test('tool', (t) => usesTools(t, stage))
+        await t.test('parallel calls', (t) => callsTwoAtOnce(t, stage))
+        if (able(stage, 'schema')) await t.test('structured output', (t) => structures(t, stage))
+        if (able(stage, 'image')) await t.test('image', (t) => sees(t, stage))
+        await t.test('reasoning', (t) => reasons(t, stage))
+        await t.test('errors', (t) => fails(t, stage))
+        if (!stream) return
+        await t.test('broken stream', (t) => breaks(t, stage))
+        if (able(stage, 'abort')) await t.test('abort', (t) => goesAway(t, stage))
+      })
+}
