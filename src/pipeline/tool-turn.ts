@@ -87,7 +87,8 @@ export function appendTurn(exchange: Exchange, outputs: readonly CallOutput[]): 
     } else if (block.kind === 'call' && block.call) {
       items.push({ kind: 'call', callId: block.call.id, name: block.call.name, args: block.text === '' ? '{}' : block.text })
     } else if (block.kind === 'opaque' && block.of) items.push({ kind: 'opaque', of: block.of })
-    else if (block.kind === 'reasoning') items.push({ kind: 'reasoning', text: block.text, ...seals(block.notes) })
+    else if (block.kind === 'reasoning')
+      items.push({ kind: 'reasoning', ...(block.text === '' ? {} : { text: block.text }), ...seals(block.notes) })
     else if (block.kind === 'summary') items.push({ kind: 'reasoning', summary: [block.text], ...seals(block.notes) })
   }
   for (const { call, outcome } of outputs) {

@@ -1,4 +1,5 @@
 /** The hard filters: which endpoints may serve a request at all, each exclusion with its reason. */
+import { UNLISTED } from '../canon/parameters.ts'
 import type { Endpoint, Model } from '../catalog/types.ts'
 import type { Ceiling } from './ceiling.ts'
 import { overCeiling, parseCeiling } from './ceiling.ts'
@@ -196,7 +197,7 @@ function firstMissing(wanted: Iterable<string>, offered: readonly string[]): str
 
 /** True where the parameter reaches the provider and the endpoint takes it there. */
 function takes(endpoint: Endpoint, name: string, needs: RouteNeeds): boolean {
-  return endpoint.supported?.has(name) !== false && needs.sent?.(endpoint)?.has(name) !== false
+  return (UNLISTED.has(name) || endpoint.supported?.has(name) !== false) && needs.sent?.(endpoint)?.has(name) !== false
 }
 
 function missingFrom(used: ReadonlySet<string>, endpoint: Endpoint, needs: RouteNeeds): string | undefined {

@@ -1,15 +1,23 @@
 /** Annotations: nested by type on the chat wire, flat in the canon. */
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { WIRE } from './wire.ts'
 
-/** `{type, url_citation: {url, …}}` becomes `{type, url, …}`; other types stay as they are. */
+/** Types that the canon has flat; any other is for this wire alone. */
+const FLAT: ReadonlySet<unknown> = new Set(['url_citation', 'file_citation', 'file_path'])
+
+/** `{type, url_citation: {url, …}}` becomes `{type, url, …}`; what the canon does not know stands in `native`. */
 export function flatAnnotation(nested: JsonObject): JsonObject {
-  const inner = nested.url_citation
-  return nested.type === 'url_citation' && isObject(inner) ? { type: 'url_citation', ...inner } : nested
+  const { type } = nested
+  const inner = nested[String(type)]
+  if (FLAT.has(type)) return isObject(inner) ? { type, ...inner } : nested
+  return { type, native: { dialect: WIRE, data: nested } }
 }
 
-/** The other way round. */
-export function nestedAnnotation(flat: JsonObject): JsonObject {
-  if (flat.type !== 'url_citation' || isObject(flat.url_citation)) return flat
-  const { type, ...inner } = flat
-  return { type, url_citation: inner }
+/** The other way round; undefined for an annotation that only another wire knows. */
+export function nestedAnnotation(flat: JsonObject): JsonObject | undefined {
+  const { type, native, ...inner } = flat
+  if (isObject(native) && native.dialect === WIRE && isObject(native.data)) return native.data
+  if (!FLAT.has(type)) return undefined
+  const name = String(type)
+  return isObject(inner[name]) ? { type, [name]: inner[name] } : { type, [name]: inner }
 }

@@ -57,6 +57,7 @@ export function check(body: JsonObject): void {
   checkReasoning(body)
   const wantsTop = typeof body.top_logprobs === 'number' && body.top_logprobs > 0
   if (wantsTop && body.logprobs !== true) throw badField('top_logprobs', 'needs logprobs: true')
+  if (body.store === true) throw badField('store', 'only false is supported: answers are not stored')
   if (typeof body.n === 'number' && body.n !== 1) throw badField('n', 'expected 1: one choice per request')
   if (isObject(body.tool_choice)) checkToolChoice(body.tool_choice)
 }

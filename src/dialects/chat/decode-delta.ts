@@ -1,8 +1,10 @@
 /** The deltas of one chat reply as canonical blocks; a whole message is one large delta. */
 import type { BlockKind, NoteKind, StreamEvent } from '../../canon/events.ts'
+import { otherMembers } from '../../canon/native.ts'
 import type { Opaque } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { flatAnnotation } from './annotations.ts'
+import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { type CallSlot, ToolCalls } from './tool-calls.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
@@ -34,7 +36,13 @@ interface CallBlock {
   /** -1 until its name is known. */
   block: number
   args: string
+  /** Members of its first fragment that the canon has no word for. */
+  others: JsonObject | undefined
+  /** A call that is none of a function, as far as it has come. */
+  whole: JsonObject | undefined
 }
+
+const CALL_KNOWN: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function'])
 
 const filled = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
@@ -64,7 +72,7 @@ export class DeltaReader {
     }
     if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls) if (isObject(call)) this.readCall(call, out)
     if (isObject(delta.function_call)) this.readCall({ index: 0, function: delta.function_call }, out)
-    if (Array.isArray(delta.images)) for (const image of delta.images) if (isObject(image)) this.whole('media', OPAQUE.image, image, out)
+    if (Array.isArray(delta.images)) for (const image of delta.images) if (isObject(image)) this.whole('media', imageAnswer(image), out)
     if (isObject(delta.audio)) this.audio = joinAudio(this.audio, delta.audio)
     for (const key in delta) if (!KNOWN.has(key)) this.unknown(key, delta[key], out)
   }
@@ -73,10 +81,14 @@ export class DeltaReader {
   close(out: StreamEvent[]): void {
     this.endBlock(out)
     for (const [index, call] of this.callBlocks.entries()) {
+      if (call.whole) {
+        this.whole('opaque', { dialect: WIRE, type: OPAQUE.call, data: { ...call.whole, id: this.calls.slots[index].id } }, out)
+        continue
+      }
       if (call.block === -1) this.startCall(call, this.calls.slots[index], out)
       out.push({ type: 'block-end', block: call.block })
     }
-    if (this.audio) this.whole('media', OPAQUE.audio, this.audio, out)
+    if (this.audio) this.whole('media', audioAnswer(this.audio), out)
     this.audio = undefined
   }
 
@@ -107,8 +119,8 @@ export class DeltaReader {
   }
 
   /** A block that comes in one piece. */
-  private whole(kind: 'media' | 'server', type: string, data: JsonObject, out: StreamEvent[]): void {
-    const block = this.start(kind, out, { of: { dialect: WIRE, type, data } })
+  private whole(kind: 'media' | 'server' | 'opaque', of: Opaque, out: StreamEvent[]): void {
+    const block = this.start(kind, out, { of })
     out.push({ type: 'block-end', block })
   }
 
@@ -123,7 +135,7 @@ export class DeltaReader {
         const pieces = Array.isArray(part.thinking) ? (part.thinking as JsonObject[]).map((each) => each.text) : [part.thinking]
         for (const text of pieces) if (filled(text)) out.push({ type: 'block-delta', block: this.turn('reasoning', out), text })
       } else if (filled(part.text)) out.push({ type: 'block-delta', block: this.turn('text', out), text: part.text })
-      else if (isObject(part.image_url)) this.whole('media', OPAQUE.image, part, out)
+      else if (isObject(part.image_url)) this.whole('media', imageAnswer(part), out)
     }
   }
 
@@ -154,7 +166,7 @@ export class DeltaReader {
         this.seal(detail, out)
         return
       case 'reasoning.server_tool_call':
-        this.whole('server', String(detail.tool_name), detail, out)
+        this.whole('server', { dialect: WIRE, type: String(detail.tool_name), data: detail }, out)
         return
       default:
         out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.detail, data: detail } })
@@ -203,9 +215,13 @@ export class DeltaReader {
     const { slot, fresh } = this.calls.resolve(fragment)
     if (fresh) {
       this.endBlock(out)
-      this.callBlocks.push({ block: -1, args: '' })
+      this.callBlocks.push({ block: -1, args: '', others: otherMembers(fragment, CALL_KNOWN), whole: undefined })
     }
     const call = this.callBlocks[slot.index]
+    if (call.whole || (fragment.type !== undefined && fragment.type !== 'function' && !isObject(fragment.function))) {
+      call.whole = joinCall(call.whole, fragment)
+      return
+    }
     const args = isObject(fragment.function) ? fragment.function.arguments : undefined
     const text = typeof args === 'string' ? args : isObject(args) ? JSON.stringify(args) : ''
     if (call.block === -1 && slot.name !== '') this.startCall(call, slot, out)
@@ -215,7 +231,9 @@ export class DeltaReader {
   }
 
   private startCall(call: CallBlock, slot: CallSlot, out: StreamEvent[]): void {
-    call.block = this.start('call', out, { call: { id: slot.id, name: slot.name } })
+    const { others } = call
+    const of = others && { dialect: WIRE, type: OPAQUE.call, data: others }
+    call.block = this.start('call', out, { call: { id: slot.id, name: slot.name }, ...(of ? { of } : {}) })
     if (call.args !== '') out.push({ type: 'block-delta', block: call.block, text: call.args })
   }
 }
@@ -225,13 +243,13 @@ function withFormat(data: JsonObject, detail: JsonObject): JsonObject {
   return data
 }
 
-/** Audio comes in pieces of base64 and of transcript; its other fields are whole. */
-function joinAudio(before: JsonObject | undefined, piece: JsonObject): JsonObject {
-  const joined: JsonObject = { ...before, ...piece }
-  for (const key of ['data', 'transcript']) {
-    const old = before?.[key]
-    const more = piece[key]
-    if (typeof old === 'string') joined[key] = typeof more === 'string' ? old + more : old
-  }
-  return joined
+/** A call of another type, such as `custom`, comes in pieces too: texts of the member named like its type grow. */
+function joinCall(before: JsonObject | undefined, { index: _index, ...piece }: JsonObject): JsonObject {
+  const type = String(before?.type ?? piece.type)
+  const old = before?.[type]
+  const more = piece[type]
+  if (!isObject(old) || !isObject(more)) return { ...piece, ...before, [type]: old ?? more }
+  const joined: JsonObject = { ...more, ...old }
+  for (const key in more) if (typeof old[key] === 'string' && typeof more[key] === 'string') joined[key] = `${old[key]}${more[key]}`
+  return { ...before, [type]: joined }
 }

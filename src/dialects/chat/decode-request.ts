@@ -1,9 +1,11 @@
 /** A checked chat body as a canonical request. */
 import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+import { otherMembers, withNative } from '../../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { serverToolName } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
+import { cacheMark } from './decode-parts.ts'
 import { OWN_KEYS, SAMPLING, WIRE } from './wire.ts'
 
 /** Fields that become canonical ones; the rest are extras. */
@@ -27,6 +29,11 @@ const NAMED: ReadonlySet<string> = new Set([
   'user',
   'safety_identifier',
   'prompt_cache_key',
+  'metadata',
+  'prediction',
+  'image_config',
+  'audio',
+  'cache_control',
   'n',
 ])
 
@@ -78,16 +85,25 @@ function sampling(body: JsonObject, used: Set<string>): Sampling {
   return out as Sampling
 }
 
-function tool(spec: JsonObject): ToolSpec {
+const FUNCTION_KNOWN: ReadonlySet<string> = new Set(['name', 'description', 'parameters', 'strict'])
+
+function functionTool(spec: JsonObject, described: JsonObject, beside: Set<string>): ToolSpec {
+  const { name, description, parameters, strict } = described
+  const out: ToolSpec = { kind: 'function', name: name as string }
+  if (typeof description === 'string') out.description = description
+  if (isObject(parameters)) out.parameters = parameters
+  if (typeof strict === 'boolean') out.strict = strict
+  const cache = cacheMark(spec)
+  if (cache) out.cache = cache
+  const others = otherMembers(described, FUNCTION_KNOWN)
+  if (!others) return out
+  for (const key in others) beside.add(`tools.function.${key}`)
+  return withNative(out, { dialect: WIRE, type: 'function', data: others })
+}
+
+function tool(spec: JsonObject, beside: Set<string>): ToolSpec {
   const type = spec.type as string
-  if (type === 'function' && isObject(spec.function)) {
-    const { name, description, parameters, strict } = spec.function
-    const out: ToolSpec = { kind: 'function', name: name as string }
-    if (typeof description === 'string') out.description = description
-    if (isObject(parameters)) out.parameters = parameters
-    if (typeof strict === 'boolean') out.strict = strict
-    return out
-  }
+  if (type === 'function' && isObject(spec.function)) return functionTool(spec, spec.function, beside)
   const server = serverToolName(type)
   if (server === undefined) return { kind: 'opaque', of: { dialect: WIRE, type, data: spec } }
   return { kind: 'server', name: server, parameters: isObject(spec.parameters) ? spec.parameters : {} }
@@ -131,9 +147,9 @@ function extras(body: JsonObject): JsonObject | undefined {
   return fields
 }
 
-function decodeTools(body: JsonObject, request: CanonicalRequest): void {
+function decodeTools(body: JsonObject, request: CanonicalRequest, beside: Set<string>): void {
   if (Array.isArray(body.tools) && body.tools.length > 0) {
-    request.tools = (body.tools as JsonObject[]).map(tool)
+    request.tools = (body.tools as JsonObject[]).map((spec) => tool(spec, beside))
     request.used.add('tools')
   }
   const choice = body.tool_choice === undefined ? undefined : toolChoice(body.tool_choice)
@@ -143,12 +159,32 @@ function decodeTools(body: JsonObject, request: CanonicalRequest): void {
   }
 }
 
+/** Fields whose loss changes the answer, beside sampling, tools, format and reasoning. */
+const COUNTED = ['web_search_options', 'prediction', 'audio', 'image_config', 'verbosity'] as const
+
+function decodeSettings(body: JsonObject, request: CanonicalRequest): void {
+  for (const name of COUNTED) if ((body[name] ?? null) !== null) request.used.add(name)
+  if (typeof body.verbosity === 'string') request.verbosity = body.verbosity
+  if (typeof body.service_tier === 'string') request.serviceTier = body.service_tier
+  if (Array.isArray(body.modalities)) request.modalities = body.modalities as string[]
+  if (typeof body.user === 'string') request.user = body.user
+  if (typeof body.safety_identifier === 'string') request.safetyIdentifier = body.safety_identifier
+  if (typeof body.prompt_cache_key === 'string') request.cacheKey = body.prompt_cache_key
+  if (isObject(body.metadata)) request.metadata = body.metadata
+  if (isObject(body.prediction)) request.prediction = body.prediction
+  if (isObject(body.image_config)) request.imageConfig = body.image_config
+  if (isObject(body.audio)) request.audio = body.audio
+  const cache = cacheMark(body)
+  if (cache) request.cache = cache
+}
+
 /** @param body as the dialect's `check` has accepted it. */
 export function decodeRequest(body: JsonObject): CanonicalRequest {
   const used = new Set<string>()
-  const items = decodeMessages(messagesOf(body))
+  const beside = new Set<string>()
+  const items = decodeMessages(messagesOf(body), beside)
   const request: CanonicalRequest = { items, tools: [], sampling: sampling(body, used), stream: body.stream === true, used }
-  decodeTools(body, request)
+  decodeTools(body, request, beside)
   const reasoning = askedReasoning(body)
   if (reasoning) {
     request.reasoning = reasoning
@@ -163,19 +199,13 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
       used.add('response_format')
     }
   }
-  if (typeof body.verbosity === 'string') {
-    request.verbosity = body.verbosity
-    used.add('verbosity')
-  }
-  if (typeof body.service_tier === 'string') request.serviceTier = body.service_tier
-  if (Array.isArray(body.modalities)) request.modalities = body.modalities as string[]
-  if (typeof body.user === 'string') request.user = body.user
-  if (typeof body.safety_identifier === 'string') request.safetyIdentifier = body.safety_identifier
-  if (typeof body.prompt_cache_key === 'string') request.cacheKey = body.prompt_cache_key
+  decodeSettings(body, request)
   // Usage is reported always; only what else stands there is a wish of the caller's.
   const wishes = isObject(body.stream_options) ? Object.keys(body.stream_options) : []
   if (wishes.some((key) => key !== 'include_usage')) rest = { ...rest, stream_options: body.stream_options }
-  if (rest) request.extras = { dialect: WIRE, fields: rest }
+  for (const name of beside) rest = { ...rest, [name]: true }
+  // Always there: it tells encoders that the caller speaks this wire.
+  request.extras = { dialect: WIRE, fields: rest ?? {} }
   return request
 }
 

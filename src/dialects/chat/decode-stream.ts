@@ -1,11 +1,11 @@
 /** The chunks of an OpenAI-compatible stream as canonical events. */
-import type { StreamEvent } from '../../canon/events.ts'
+import type { End, StreamEvent } from '../../canon/events.ts'
 import type { Usage } from '../../canon/usage.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
-import { unify } from './end-reason.ts'
+import { servedTier, unify } from './end-reason.ts'
 import { decodeFault } from './fault.ts'
 import { decodeUsage } from './usage.ts'
 
@@ -25,6 +25,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   private started = false
   private finished: string | undefined
   private usage: Usage | undefined
+  private tier: string | undefined
   private over = false
 
   feed(data: string, _event: string | undefined, out: StreamEvent[]): void {
@@ -55,6 +56,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.started = true
       out.push(typeof chunk.model === 'string' ? { type: 'start', model: chunk.model } : { type: 'start' })
     }
+    this.tier = servedTier(chunk.service_tier) ?? this.tier
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (isObject(choice)) this.choice(choice, out)
     if (this.over) return
@@ -90,8 +92,10 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     this.over = true
     this.deltas.close(out)
-    const reason = unify(this.finished ?? 'stop', this.deltas.hasCalls)
-    out.push(this.finished === undefined ? { type: 'end', reason } : { type: 'end', reason, raw: this.finished })
+    const end: End = { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
+    if (this.finished !== undefined) end.raw = this.finished
+    if (this.tier !== undefined) end.tier = this.tier
+    out.push({ type: 'end', ...end })
   }
 
   private fail(fault: Fault, out: StreamEvent[]): void {

@@ -1,8 +1,11 @@
 /** A canonical request as the body of an OpenAI-compatible `/chat/completions`. */
+import { offeredTools } from '../../canon/allowed-tools.ts'
+import { foreignMembers, isNamedBeside, nativeOf } from '../../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
 import { MessageWriter } from './encode-messages.ts'
+import { cacheControl } from './encode-parts.ts'
 import { shapeRequest } from './shape-request.ts'
 import { SAMPLING, WIRE } from './wire.ts'
 
@@ -14,7 +17,10 @@ function encodeTool(tool: ToolSpec, dropped: string[]): JsonObject | undefined {
     if (tool.description !== undefined) spec.description = tool.description
     if (tool.parameters) spec.parameters = tool.parameters
     if (typeof tool.strict === 'boolean') spec.strict = tool.strict
-    return { type: 'function', function: spec }
+    dropped.push(...foreignMembers(tool, WIRE))
+    const encoded: JsonObject = { type: 'function', function: Object.assign(spec, nativeOf(tool, WIRE)) }
+    if (tool.cache) encoded.cache_control = cacheControl(tool.cache)
+    return encoded
   }
   if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
   dropped.push(`tools.${tool.kind === 'opaque' ? tool.of.type : tool.name}`)
@@ -54,28 +60,54 @@ function encodeSampling(request: CanonicalRequest, body: JsonObject): void {
   if (sampling.maxOutput !== undefined) body.max_tokens = sampling.maxOutput
 }
 
+function encodeSettings(request: CanonicalRequest, body: JsonObject): void {
+  if (request.format) body.response_format = encodeFormat(request.format)
+  if (request.reasoning) body.reasoning = encodeReasoning(request.reasoning)
+  const fields: JsonObject = {
+    verbosity: request.verbosity,
+    service_tier: request.serviceTier,
+    modalities: request.modalities,
+    audio: request.audio,
+    prediction: request.prediction,
+    user: request.user,
+    safety_identifier: request.safetyIdentifier,
+    prompt_cache_key: request.cacheKey,
+    metadata: request.metadata,
+    image_config: request.imageConfig,
+    cache_control: request.cache && cacheControl(request.cache),
+  }
+  for (const key in fields) if (fields[key] !== undefined) body[key] = fields[key]
+}
+
+/** Members of `include` that this wire has no way to ask for; the gateway itself sees to sealed reasoning. */
+function unsaidIncludes(request: CanonicalRequest): string[] {
+  const said = new Set(['message.output_text.logprobs', 'reasoning.encrypted_content'])
+  return (request.include ?? []).filter((member) => !said.has(member)).map((member) => `include.${member}`)
+}
+
+function addExtras(request: CanonicalRequest, body: JsonObject, dropped: string[]): void {
+  const { extras } = request
+  if (!extras) return
+  if (extras.dialect !== WIRE) dropped.push(...Object.keys(extras.fields))
+  else for (const key of Object.keys(extras.fields)) if (!isNamedBeside(key)) body[key] = extras.fields[key]
+}
+
 /** @returns the body and the names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const dropped: string[] = []
-  const writer = new MessageWriter()
+  const writer = new MessageWriter(request.extras?.dialect === WIRE)
   for (const item of request.items) writer.write(item)
   dropped.push(...writer.dropped)
   const body: JsonObject = { model: target.model, messages: writer.messages }
   encodeSampling(request, body)
-  const tools = request.tools.map((tool) => encodeTool(tool, dropped)).filter((tool) => tool !== undefined)
+  const offered = offeredTools(request, WIRE)
+  const tools = offered.tools.map((tool) => encodeTool(tool, dropped)).filter((tool) => tool !== undefined)
   if (tools.length > 0) body.tools = tools
-  const choice = request.toolChoice && encodeChoice(request.toolChoice, dropped)
+  const choice = offered.toolChoice && encodeChoice(offered.toolChoice, dropped)
   if (choice !== undefined) body.tool_choice = choice
-  if (request.format) body.response_format = encodeFormat(request.format)
-  if (request.reasoning) body.reasoning = encodeReasoning(request.reasoning)
-  if (request.verbosity !== undefined) body.verbosity = request.verbosity
-  if (request.serviceTier !== undefined) body.service_tier = request.serviceTier
-  if (request.modalities !== undefined) body.modalities = request.modalities
-  if (request.user !== undefined) body.user = request.user
-  if (request.safetyIdentifier !== undefined) body.safety_identifier = request.safetyIdentifier
-  if (request.cacheKey !== undefined) body.prompt_cache_key = request.cacheKey
-  if (request.extras?.dialect === WIRE) Object.assign(body, request.extras.fields)
-  else if (request.extras) dropped.push(...Object.keys(request.extras.fields))
+  encodeSettings(request, body)
+  dropped.push(...unsaidIncludes(request))
+  addExtras(request, body, dropped)
   shapeRequest(body, target, dropped)
-  return { path: PATH, body, dropped }
+  return { path: PATH, body, dropped: [...new Set(dropped)] }
 }

@@ -5,7 +5,8 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './decode-request.ts'
-import { audioOf, imageOf, sealedDetail, serverDetail } from './reply-parts.ts'
+import { audioOf, imageOf } from './media.ts'
+import { sealedDetail, serverDetail } from './reply-parts.ts'
 import { usageText } from './usage.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
@@ -23,6 +24,7 @@ function thoughtDetails(block: Block, details: JsonObject[]): void {
     const detail: JsonObject =
       block.kind === 'summary' ? { type: 'reasoning.summary', summary: block.text } : { type: 'reasoning.text', text: block.text }
     if (signature) detail.signature = signature.signature
+    if (block.item !== undefined) detail.id = block.item
     if (known !== undefined) detail.format = known
     detail.index = details.length
     details.push(detail)
@@ -48,26 +50,32 @@ function notesOf(blocks: readonly Block[], kind: 'annotation' | 'logprobs'): Jso
   return blocks.flatMap((block) => block.notes.filter((each) => each.note === kind).map((each) => each.data))
 }
 
-function messageOf(folded: Folded, hide: boolean): JsonObject {
+/** An entry of `tool_calls`; undefined for a block that is no call of this wire. */
+function callOf({ kind, call, of, text }: Block): JsonObject | undefined {
+  const own = of?.dialect === WIRE && of.type === OPAQUE.call ? of.data : undefined
+  if (kind === 'opaque') return own
+  if (kind !== 'call') return undefined
+  return { ...own, id: call?.id ?? '', type: 'function', function: { name: call?.name ?? '', arguments: text } }
+}
+
+function messageOf(folded: Folded, ctx: ReplyContext): JsonObject {
   const { blocks } = folded
   const message: JsonObject = { role: 'assistant', content: join(blocks, 'text'), refusal: join(blocks, 'refusal') }
-  const { text, details } = reasoningOf(folded, hide)
+  const { text, details } = reasoningOf(folded, hidesReasoning(ctx.body))
   if (text !== '') message.reasoning = text
   if (details.length > 0) message.reasoning_details = details
-  const calls = blocks.filter((block) => block.kind === 'call')
-  if (calls.length > 0) {
-    message.tool_calls = calls.map(({ call, text: args }) => {
-      return { id: call?.id ?? '', type: 'function', function: { name: call?.name ?? '', arguments: args } }
-    })
-  }
+  const calls = blocks.map(callOf).filter((call) => call !== undefined)
+  if (calls.length > 0) message.tool_calls = calls
   const annotations = notesOf(blocks, 'annotation')
-  if (annotations.length > 0) message.annotations = annotations.map(nestedAnnotation)
+    .map(nestedAnnotation)
+    .filter((each) => each !== undefined)
+  if (annotations.length > 0) message.annotations = annotations
   const images: JsonObject[] = []
   for (const { kind, of } of blocks) {
     if (kind !== 'media' || !of) continue
     const image = imageOf(of)
     if (image) images.push(image)
-    else message.audio = audioOf(of)
+    else message.audio = audioOf(of, ctx)
   }
   if (images.length > 0) message.images = images
   for (const of of folded.opaque) if (of.dialect === WIRE && of.type === OPAQUE.field) Object.assign(message, of.data)
@@ -99,7 +107,7 @@ export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): s
   const { reason, raw } = final.end
   const choice: JsonObject = {
     index: 0,
-    message: messageOf(folded, hidesReasoning(ctx.body)),
+    message: messageOf(folded, ctx),
     logprobs: logprobsOf(folded.blocks),
     finish_reason: final.fault ? 'error' : reason,
     native_finish_reason: raw ?? (final.fault ? null : reason),

@@ -5,8 +5,9 @@ import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { chunkHead, closingChunks } from './chunk.ts'
 import { hidesReasoning } from './decode-request.ts'
+import { audioOf, imageOf } from './media.ts'
 import { quote } from './quote.ts'
-import { audioOf, imageOf, noteDetail, sealedDetail, serverDetail } from './reply-parts.ts'
+import { noteDetail, sealedDetail, serverDetail } from './reply-parts.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 type Start = Extract<StreamEvent, { type: 'block-start' }>
@@ -20,6 +21,8 @@ interface OpenBlock {
   before: string
   after: string
   format: string | undefined
+  /** Of reasoning: the identifier that its provider gave it. */
+  item: string | undefined
   /** Reasoning that the caller asked not to see. */
   hidden: boolean
 }
@@ -78,7 +81,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   private start(event: Start): string {
-    const block: OpenBlock = { kind: event.kind, index: -1, before: '', after: '', format: undefined, hidden: false }
+    const block: OpenBlock = { kind: event.kind, index: -1, before: '', after: '', format: undefined, item: event.item, hidden: false }
     this.blocks.set(event.block, block)
     switch (event.kind) {
       case 'text':
@@ -91,27 +94,33 @@ export class ChatStreamEncoder implements StreamEncoder {
       case 'summary':
         block.hidden = this.hide
         return ''
-      case 'call': {
+      case 'call':
         block.index = this.calls++
         block.before = `"tool_calls":[{"index":${block.index},"function":{"arguments":`
         block.after = '}}]'
-        const id = JSON.stringify(event.call?.id ?? '')
-        const name = JSON.stringify(event.call?.name ?? '')
-        return this.chunk(`"tool_calls":[{"index":${block.index},"id":${id},"type":"function","function":{"name":${name},"arguments":""}}]`)
-      }
+        return this.call(event, block.index)
       default:
         return this.whole(event)
     }
   }
 
+  private call({ call, of }: Start, index: number): string {
+    const id = JSON.stringify(call?.id ?? '')
+    const name = JSON.stringify(call?.name ?? '')
+    const others = of?.dialect === WIRE && of.type === OPAQUE.call ? `,${JSON.stringify(of.data).slice(1, -1)}` : ''
+    return this.chunk(`"tool_calls":[{"index":${index},"id":${id},"type":"function","function":{"name":${name},"arguments":""}${others}}]`)
+  }
+
   /** Blocks that come in one piece. */
   private whole(event: Start): string {
     if (event.of === undefined) return ''
+    if (event.kind === 'opaque' && event.of.dialect === WIRE && event.of.type === OPAQUE.call)
+      return this.chunk(`"tool_calls":[${JSON.stringify({ index: this.calls++, ...event.of.data })}]`)
     if (event.kind === 'server') return this.chunk(`"reasoning_details":[${JSON.stringify(serverDetail(event.of, this.details++))}]`)
     if (event.kind !== 'media') return ''
     const image = imageOf(event.of)
     if (image) return this.chunk(`"images":[${JSON.stringify(image)}]`)
-    const audio = audioOf(event.of)
+    const audio = audioOf(event.of, this.ctx)
     return audio ? this.chunk(`"audio":${JSON.stringify(audio)}`) : ''
   }
 
@@ -138,15 +147,18 @@ export class ChatStreamEncoder implements StreamEncoder {
   private frame(block: OpenBlock): void {
     const format = block.format === undefined ? '' : `,"format":${JSON.stringify(block.format)}`
     block.before = block.kind === 'summary' ? '{"type":"reasoning.summary","summary":' : '{"type":"reasoning.text","text":'
-    block.after = `${format},"index":${block.index}}`
+    const id = block.item === undefined ? '' : `,"id":${JSON.stringify(block.item)}`
+    block.after = `${id}${format},"index":${block.index}}`
   }
 
   private note(event: Note): string {
     const block = this.blocks.get(event.block)
     if (block === undefined || block.hidden) return ''
     switch (event.note) {
-      case 'annotation':
-        return this.chunk(`"annotations":[${JSON.stringify(nestedAnnotation(event.data))}]`)
+      case 'annotation': {
+        const annotation = nestedAnnotation(event.data)
+        return annotation === undefined ? '' : this.chunk(`"annotations":[${JSON.stringify(annotation)}]`)
+      }
       case 'logprobs':
         return this.chunk('"content":""', `,"logprobs":${JSON.stringify(event.data)}`)
       case 'format':

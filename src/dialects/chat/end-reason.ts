@@ -27,3 +27,10 @@ export function unify(raw: string, hasCalls: boolean): EndReason {
   const reason = REASONS.get(raw.toLowerCase()) ?? 'stop'
   return reason === 'stop' && hasCalls ? 'tool_calls' : reason
 }
+
+const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
+
+/** The tier that a provider says it served; undefined for words that name none, such as `auto`. */
+export function servedTier(told: unknown): string | undefined {
+  return typeof told === 'string' && TIERS.has(told) ? told : undefined
+}

@@ -1,5 +1,5 @@
 /** The pass lane of a chat stream: content chunks keep their bytes, everything else is read and written anew. */
-import type { EndReason } from '../../canon/events.ts'
+import type { End } from '../../canon/events.ts'
 import type { Usage } from '../../canon/usage.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -7,7 +7,7 @@ import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { chunkHead, closingChunks } from './chunk.ts'
 import { choiceFault, faultIn } from './decode-stream.ts'
-import { unify } from './end-reason.ts'
+import { servedTier, unify } from './end-reason.ts'
 import { Envelope, ourHeader } from './pass-envelope.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
@@ -31,7 +31,7 @@ const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, (unit) 
 
 export class ChatPassStream implements PassStream {
   usage?: Usage
-  end?: { reason: EndReason; raw?: string }
+  end?: End
   fault?: Fault
   committed = false
   relayed = 0
@@ -49,6 +49,7 @@ export class ChatPassStream implements PassStream {
   private created: number | undefined
   private frames = 0
   private done = false
+  private tier: string | undefined
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
   private rest = ''
 
@@ -81,6 +82,7 @@ export class ChatPassStream implements PassStream {
       if (this.done && this.frames > 0) this.end = { reason: unify('stop', this.calls.slots.length > 0) }
       else this.fault = new Fault(this.frames > 0 ? 'upstream_cut' : 'upstream_empty')
     }
+    if (this.end && this.tier !== undefined) this.end.tier = this.tier
     this.done = true
     return out
   }
@@ -129,6 +131,7 @@ export class ChatPassStream implements PassStream {
     this.frames++
     if (typeof chunk.created === 'number') this.created ??= chunk.created
     if (chunk.usage) this.usage = decodeUsage(chunk.usage) ?? this.usage
+    if (chunk.service_tier !== undefined) this.tier = servedTier(chunk.service_tier) ?? this.tier
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (!isObject(choice)) return ''
     const delta = isObject(choice.delta) ? choice.delta : {}

@@ -1,4 +1,5 @@
 /** Chat to an OpenAI-compatible provider without the canonical form: bodies travel with a short list of patches. */
+import type { End } from '../../canon/events.ts'
 import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
 import { Fault, faultBody } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -8,7 +9,7 @@ import { firstChoice } from './decode-result.ts'
 import { choiceFault } from './decode-stream.ts'
 import { PATH } from './encode-request.ts'
 import { envelope } from './encode-result.ts'
-import { unify } from './end-reason.ts'
+import { servedTier, unify } from './end-reason.ts'
 import { ChatPassStream } from './pass-stream.ts'
 import { shapeRequest } from './shape-request.ts'
 import { decodeUsage } from './usage.ts'
@@ -39,7 +40,9 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
   const reason = unify(raw ?? 'stop', hasCalls)
   const fault = reason === 'error' || isObject(choice.error) ? choiceFault(choice) : undefined
-  const end = raw === undefined ? { reason } : { reason, raw }
+  const end: End = raw === undefined ? { reason } : { reason, raw }
+  const tier = servedTier(body.service_tier)
+  if (tier !== undefined) end.tier = tier
   const finish = (final: Final): string => {
     choice.finish_reason = final.fault ? 'error' : final.end.reason
     choice.native_finish_reason = final.end.raw ?? (final.fault ? null : final.end.reason)

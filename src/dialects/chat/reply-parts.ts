@@ -1,7 +1,6 @@
 /** Parts of a reply that streams and whole replies write alike. */
 import type { Opaque } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { OPAQUE } from './wire.ts'
 
 const asText = (value: Json | undefined, fallback: string): string =>
   typeof value === 'string' ? value : value === undefined || value === null ? fallback : JSON.stringify(value)
@@ -25,35 +24,21 @@ export function serverDetail(of: Opaque, index: number): JsonObject {
 }
 
 /** A signature, as a detail that adds to the one of the same index. */
-export function noteDetail(data: JsonObject, block: { format: string | undefined; index: number }): JsonObject {
+export function noteDetail(data: JsonObject, block: { format: string | undefined; index: number; item: string | undefined }): JsonObject {
   const detail: JsonObject = { type: 'reasoning.text', signature: data.signature }
+  if (block.item !== undefined) detail.id = block.item
   const format = data.format ?? block.format
   if (format !== undefined) detail.format = format
   detail.index = block.index
   return detail
 }
 
-/** Sealed reasoning, under the name that either wire gives it. */
+/** Sealed reasoning. */
 export function sealedDetail(data: JsonObject, format: string | undefined, index: number): JsonObject {
-  const detail: JsonObject = { type: 'reasoning.encrypted', data: data.data ?? data.encrypted_content ?? data.sealed ?? '' }
+  const detail: JsonObject = { type: 'reasoning.encrypted', data: data.data ?? '' }
   if (typeof data.id === 'string') detail.id = data.id
   const known = data.format ?? format
   if (known !== undefined) detail.format = known
   detail.index = index
   return detail
-}
-
-/** An image answer as an entry of `images`; undefined where it is none. */
-export function imageOf(of: Opaque): JsonObject | undefined {
-  const { data } = of
-  if (isObject(data.image_url)) return data
-  const url = data.url ?? data.image_url
-  if (typeof url === 'string') return { type: 'image_url', image_url: { url } }
-  if (typeof data.result === 'string') return { type: 'image_url', image_url: { url: `data:image/png;base64,${data.result}` } }
-  return undefined
-}
-
-/** An audio answer as `audio`; undefined where it is none. */
-export function audioOf(of: Opaque): JsonObject | undefined {
-  return of.type === OPAQUE.audio ? of.data : undefined
 }

@@ -4,7 +4,7 @@ import type { Reasoning } from '../../canon/request.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { askedCap, askedReasoning } from './decode-request.ts'
-import { replayReasoning } from './replay-reasoning.ts'
+import { fitMessages, fitTools, messageFit } from './fit-messages.ts'
 import { EFFORTS } from './schema.ts'
 import { SAMPLING } from './wire.ts'
 
@@ -17,11 +17,37 @@ const STRIPPABLE: readonly { field: string; names: readonly string[] }[] = [
   { field: 'response_format', names: ['response_format', 'structured_outputs'] },
   { field: 'verbosity', names: ['verbosity'] },
   { field: 'web_search_options', names: ['web_search_options'] },
+  { field: 'prediction', names: ['prediction'] },
 ]
 
 /** V8 keeps an object fast as long as nothing is deleted from it. */
 function remove(body: JsonObject, field: string): void {
   if (body[field] !== undefined) delete body[field]
+}
+
+/** Takes a field out and names it, unless it says nothing. */
+function leaveOut(body: JsonObject, field: string, dropped: string[]): void {
+  if (body[field] === undefined) return
+  if (body[field] !== null) dropped.push(field)
+  delete body[field]
+}
+
+/** Fields that no provider of this wire takes. */
+const NEVER_SENT = ['metadata', 'image_config', 'cache_control'] as const
+
+function leaveOutUnknown(body: JsonObject, quirks: JsonObject, dropped: string[]): void {
+  for (const field of NEVER_SENT) leaveOut(body, field, dropped)
+  if (quirks.explicit_caching !== true || body.prompt_cache_options === null) leaveOut(body, 'prompt_cache_options', dropped)
+}
+
+function fitConversation(body: JsonObject, quirks: JsonObject, dropped: string[]): void {
+  const fit = messageFit(quirks)
+  const lost = new Set<string>()
+  const messages = fitMessages(body.messages, fit, lost)
+  const tools = fitTools(body.tools, fit, lost)
+  if (messages !== body.messages) body.messages = messages
+  if (tools !== body.tools) body.tools = tools
+  for (const name of lost) if (!dropped.includes(name)) dropped.push(name)
 }
 
 function strip(body: JsonObject, target: Target, dropped: string[]): void {
@@ -117,19 +143,19 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
     return
   }
   if (asked.summary !== undefined) dropped.push('reasoning.summary')
+  if (asked.maxTokens !== undefined) dropped.push('reasoning.max_tokens')
   let { effort } = asked
   if (effort === undefined && asked.enabled === false) effort = 'none'
-  else if (effort === undefined && asked.maxTokens !== undefined) {
-    effort = effortOfBudget(asked.maxTokens, askedCap(body))
-    dropped.push('reasoning.max_tokens')
-  } else if (effort === undefined && asked.enabled === true) effort = 'medium'
+  else if (effort === undefined && asked.maxTokens !== undefined) effort = effortOfBudget(asked.maxTokens, askedCap(body))
+  else if (effort === undefined && asked.enabled === true) effort = 'medium'
   if (effort !== undefined) body.reasoning_effort = nearestEffort(effort, quirks)
 }
 
-function setUser(body: JsonObject, target: Target): void {
+function setUser(body: JsonObject, target: Target, dropped: string[]): void {
   for (const field of ['user', 'safety_identifier']) {
     const value = body[field]
-    if (typeof value !== 'string' || target.user === 'drop') remove(body, field)
+    if (typeof value !== 'string') remove(body, field)
+    else if (target.user === 'drop') leaveOut(body, field, dropped)
     else if (target.user === 'hash') body[field] = createHash('sha256').update(value).digest('hex')
   }
 }
@@ -140,13 +166,14 @@ function setUser(body: JsonObject, target: Target): void {
  */
 export function shapeRequest(body: JsonObject, target: Target, dropped: string[]): void {
   body.model = target.model
-  if (target.quirks.reasoning_replay !== undefined) body.messages = replayReasoning(body.messages, target.quirks.reasoning_replay)
+  fitConversation(body, target.quirks, dropped)
+  leaveOutUnknown(body, target.quirks, dropped)
   setReasoning(body, target, dropped)
   remove(body, 'include_reasoning')
   setCap(body, target, dropped)
   strip(body, target, dropped)
-  setUser(body, target)
-  if (body.store !== undefined) body.store = false
+  setUser(body, target, dropped)
+  if (body.store === null) delete body.store
   if (body.n !== undefined) delete body.n
   if (body.service_tier === 'fast') body.service_tier = 'priority'
   else if (body.service_tier === null) delete body.service_tier

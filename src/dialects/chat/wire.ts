@@ -1,4 +1,4 @@
-/** Names that both halves of the dialect share. */
+/** Names that both halves of the dialect share. Read from the types of openai 7.55.0. */
 
 /** What opaque values of this wire are marked with, by the client and the upstream half alike. */
 export const WIRE = 'chat'
@@ -10,11 +10,19 @@ export const UPSTREAM_ID = 'openai-chat'
 export const OPAQUE = {
   /** An entry of `reasoning_details` that is no reasoning of the model. */
   detail: 'reasoning_detail',
-  /** A field of a message or delta that the canon has no word for. */
+  /** A field of a delta that the canon has no word for. */
   field: 'field',
-  image: 'image',
-  audio: 'audio',
+  /** A tool call that is none of a function. */
+  call: 'tool_call',
 } as const
+
+/** Fields of a replayed assistant message that only the same wire takes back, and what others call the loss. */
+export const REPLAYED: ReadonlyMap<string, string> = new Map([
+  ['annotations', 'annotations'],
+  ['images', 'images'],
+  ['audio', 'message.audio'],
+  ['model', 'message.model'],
+])
 
 /** Sampling fields that are a plain value on both sides: wire name, canonical name. */
 export const SAMPLING = [
@@ -34,11 +42,4 @@ export const SAMPLING = [
 ] as const
 
 /** Body fields that have no effect upstream, or that this gateway sets itself. */
-export const OWN_KEYS: ReadonlySet<string> = new Set([
-  'usage',
-  'metadata',
-  'prompt_cache_options',
-  'include_reasoning',
-  'stream',
-  'stream_options',
-])
+export const OWN_KEYS: ReadonlySet<string> = new Set(['usage', 'include_reasoning', 'stream', 'stream_options'])

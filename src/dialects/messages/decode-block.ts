@@ -135,8 +135,13 @@ export class BlockDecoder {
   private startCall({ number, block }: OpenBlock, out: StreamEvent[]): void {
     this.sawCall = true
     const call = { id: stringOf(block.id) || `toolu_${randomTag()}`, name: stringOf(block.name) ?? '' }
-    if (!isSpecialCall(block)) out.push({ type: 'block-start', block: number, kind: 'call', call })
-    else out.push({ type: 'block-start', block: number, kind: 'call', call, of: { dialect: WIRE, type: 'tool_use', data: block } })
+    if (!isSpecialCall(block)) {
+      out.push({ type: 'block-start', block: number, kind: 'call', call })
+      return
+    }
+    // The input is the block's text, as of every call.
+    const of = { dialect: WIRE, type: 'tool_use', data: { ...block, input: {} } }
+    out.push({ type: 'block-start', block: number, kind: 'call', call, of })
   }
 
   /** Every thinking block is an item of its own: its signature speaks for it alone. */

@@ -76,7 +76,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
         this.delta(message, out)
         return
       case 'message_stop':
-        this.complete(out)
+        if (this.started) this.complete(out)
+        else this.fail(new Fault('upstream_empty'), out)
     }
   }
 

@@ -4,13 +4,13 @@
  * Where the canon has no word for a member, it travels beside what the canon does name:
  * - `native` on a part, an item or a function tool (`withNative`, `nativeOf`): members that are laid over the block, message
  *   or tool as it is written: `{ ...written, ...nativeOf(value) }`. Other wires leave them out.
- * - `request.extras.fields`: body fields as they came. Two of them need more than to be copied: `output_config` holds only
- *   what the canon lacks and is merged into the one that the encoder writes; `thinking`, where present, replaces it.
- *   A request of this client always has `extras`, so that an encoder knows that an effort without `thinking` asks for no thinking.
+ * - `request.extras.fields`: body fields as they came. `thinking` stands there whole, whatever `reasoning` says of it;
+ *   `output_config` holds only what the canon lacks and is merged into the one that the encoder writes.
+ *   A name without a value (`messages.document.context`) tells other wires what stands beside parts, items and tools.
  * - a call's block-start may carry `of` with the whole block: its `caller` and `toolset_name` go to the client.
  * - a stream event `opaque` of type `OPAQUE.message`: members of the reply itself, `usage` among them.
  */
-import type { Opaque } from '../../canon/request.ts'
+import * as native from '../../canon/native.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** What opaque values of this wire are marked with, by the client and the upstream half alike. */
@@ -23,7 +23,7 @@ export const UPSTREAM_ID = 'anthropic'
 export const FORMAT = 'anthropic-claude-v1'
 
 export const OPAQUE = {
-  /** `{ container?, context_management?, stop_details?, diagnostics?, usage? }`, as they stand in the message. */
+  /** `{ container?, context_management?, stop_details?, diagnostics?, usage?, … }`, as they stand in the message. */
   message: 'message',
 } as const
 
@@ -35,21 +35,14 @@ export function eventFrame(type: string, fields: string): string {
   return `event: ${type}\ndata: {"type":"${type}"${fields}}\n\n`
 }
 
-interface Carrier {
-  native?: Opaque
-}
-
 /** The value with members of its block that only this wire knows; the value itself where there are none. */
 export function withNative<T extends object>(value: T, type: string, data: JsonObject): T {
-  if (Object.keys(data).length === 0) return value
-  const native: Opaque = { dialect: WIRE, type, data }
-  return Object.assign(value, { native })
+  return Object.keys(data).length === 0 ? value : native.withNative(value, { dialect: WIRE, type, data })
 }
 
 /** Members that this wire left beside a part, an item or a tool; empty where it left none. */
 export function nativeOf(value: object): JsonObject {
-  const { native } = value as Carrier
-  return native?.dialect === WIRE ? native.data : {}
+  return native.nativeOf(value, WIRE) ?? {}
 }
 
 export function stringOf(value: Json | undefined): string | undefined {
@@ -58,4 +51,17 @@ export function stringOf(value: Json | undefined): string | undefined {
 
 export function objectsOf(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** The object without its undefined members, so that absent stays absent. */
+export function present<T extends object>(fields: T): T {
+  for (const key of Object.keys(fields) as (keyof T)[]) if (fields[key] === undefined) delete fields[key]
+  return fields
+}
+
+/** Members of a block that are neither in `known` nor null: what only this wire can say. */
+export function beside(block: JsonObject, known: ReadonlySet<string>): JsonObject {
+  const rest: JsonObject = {}
+  for (const key in block) if (!known.has(key) && (block[key] ?? null) !== null) rest[key] = block[key]
+  return rest
 }

@@ -25,8 +25,6 @@ export interface House {
   script(...turns: Turn[]): void
   /** Requests since the last `script`. */
   seen(): readonly Seen[]
-  /** The request of this index since the last `script`, as soon as it has come. */
-  request(index: number): Promise<Seen>
 }
 
 function yamlOf(url: string): string {
@@ -59,6 +57,5 @@ export async function startHouse(root: Test, yaml = ''): Promise<House> {
       }
     },
     seen: () => upstream.requests.slice(first),
-    request: (index) => upstream.request(first + index),
   }
 }

@@ -63,10 +63,10 @@ const deltas = (chunks: JsonObject[]): Json[] =>
 t.test('events of any dialect become chunks', async (t) => {
   const chunks = encode({})
   t.same(deltas(chunks), [
-    { role: 'assistant', reasoning: 'Sum', reasoning_details: [{ type: 'reasoning.summary', summary: 'Sum', index: 0 }] },
+    { role: 'assistant', reasoning: 'Sum', reasoning_details: [{ type: 'reasoning.summary', summary: 'Sum', id: 'rs_1', index: 0 }] },
     {
       reasoning: 'mary',
-      reasoning_details: [{ type: 'reasoning.summary', summary: 'mary', format: 'openai-responses-v1', index: 0 }],
+      reasoning_details: [{ type: 'reasoning.summary', summary: 'mary', id: 'rs_1', format: 'openai-responses-v1', index: 0 }],
     },
     { reasoning_details: [{ type: 'reasoning.encrypted', data: 'c2VhbA', id: 'rs_1', format: 'openai-responses-v1', index: 1 }] },
     {

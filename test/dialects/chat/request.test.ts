@@ -63,6 +63,7 @@ t.test('each rule names its field', async (t) => {
     ['tools[0].function.name', { messages: [user], tools: [{ type: 'function', function: { name: 'x'.repeat(65) } }] }],
     ['tool_choice.function', { messages: [user], tool_choice: { type: 'function' } }],
     ['response_format.json_schema', { messages: [user], response_format: { type: 'json_schema' } }],
+    ['store', { messages: [user], store: true }],
     ['user', { messages: [user], user: 'x'.repeat(257) }],
     ['provider.colour', { messages: [user], provider: { colour: 1 } }],
     ['metadata', { messages: [user], metadata: { 'a[b]': 'x' } }],
@@ -107,8 +108,8 @@ const RICH: JsonObject = {
       content: 'Calling.',
       reasoning: 'Hm',
       reasoning_details: [
-        { type: 'reasoning.text', text: 'Hm', format: 'anthropic-claude-v1', index: 0, signature: 'sig' },
-        { type: 'reasoning.encrypted', data: 'enc', id: 'rs_1', format: 'openai-responses-v1', index: 1 },
+        { type: 'reasoning.text', text: 'Hm', format: 'acme-v1', index: 0, signature: 'sig' },
+        { type: 'reasoning.encrypted', data: 'enc', id: 'rs_1', format: 'acme-v1', index: 1 },
         { type: 'reasoning.server_tool_call', tool_name: 'router:datetime', arguments: '{}', result: '{}', index: 2 },
       ],
       tool_calls: [
@@ -256,9 +257,10 @@ t.test('the shape that the endpoint wants', async (t) => {
     [{ reasoning_effort: 'low' }, supported('temperature'), {}, ['reasoning']],
     [{ include_reasoning: false }, {}, {}, []],
     [{ service_tier: 'fast' }, {}, { service_tier: 'priority' }, []],
-    [{ user: 'ann', safety_identifier: 'x' }, { user: 'drop' }, {}, []],
+    [{ user: 'ann', safety_identifier: 'x' }, { user: 'drop' }, {}, ['user', 'safety_identifier']],
     [{ user: 'ann' }, { user: 'hash' }, { user: '5e4eda49b45c3ba5f04adc9c10e9e5d3c3a5e0cb0d2bb2a5ccc6a7e6c76a2b3e' }, []],
-    [{ store: true }, {}, { store: false }, []],
+    [{ store: false }, {}, { store: false }, []],
+    [{ store: null }, {}, {}, []],
     [{ x_other: 1, seed: 3 }, { quirks: { drop: ['seed', 'x_other', 'top_p'] } }, {}, ['seed', 'x_other']],
     [
       { stream: true, stream_options: { include_usage: false, include_obfuscation: false } },
@@ -347,7 +349,15 @@ t.test('what another dialect alone understands is dropped and named', async (t) 
     },
     target(),
   )
-  t.same(dropped, ['computer_call', 'odd_part', 'tool_result.error', 'tools.computer_use_preview', 'tool_choice', 'truncation'])
+  t.same(dropped, [
+    'computer_call',
+    'odd_part',
+    'tool_result.error',
+    'tools.computer_use_preview',
+    'tool_choice',
+    'truncation',
+    'reasoning',
+  ])
   const [, turn, result] = body.messages as JsonObject[]
   t.match(
     turn,

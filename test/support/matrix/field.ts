@@ -1,13 +1,13 @@
 /** Every client format against every provider format: one provider that speaks all wires, and a gateway for each lane. */
 import type { Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
+import { clientDialects, upstreamDialects } from '../../../src/dialects/registry.ts'
 import type { FoldedReply } from '../fold.ts'
 import { object } from '../fold.ts'
 import { type Gateway, startGateway } from '../gateway.ts'
 import { countLane, type Lane, lanesOf } from '../lanes.ts'
 import { type Script, type Seen, startUpstream, type Upstream } from '../upstream.ts'
 import { WIRES, type WireName } from '../wire.ts'
-import { clientDialects, upstreamDialects } from '../../../src/dialects/registry.ts'
 import { CLIENTS as ALL, type Client } from './clients.ts'
 
 /** USD per million tokens. */

@@ -1,0 +1,172 @@
+/** The parts of a reply as canonical blocks; a whole reply is one long list of the parts that a stream brings in pieces. */
+import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../../canon/events.ts'
+import type { Opaque } from '../../canon/request.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { AudioAnswer } from './audio-answer.ts'
+import type { Citations } from './citations.ts'
+import { SEALED_FORMAT, stringOf, WIRE } from './wire.ts'
+
+/** What a part may have beside the one thing that it is. */
+const BESIDE: ReadonlySet<string> = new Set(['thought', 'thoughtSignature', 'videoMetadata', 'mediaResolution', 'partMetadata'])
+
+type Speech = 'text' | 'summary'
+
+interface OpenBlock {
+  kind: Speech
+  block: number
+  /** What was said, which places of citations are looked up in. */
+  text: string
+  /** Signatures that came with its parts: a stream tells them only behind the text. */
+  signatures: string[]
+}
+
+interface BlockFacts {
+  item?: string
+  of?: Opaque
+  call?: { id: string; name: string }
+}
+
+export class PartReader {
+  private next = 0
+  private open: OpenBlock | undefined
+  private calls = 0
+  private readonly audio = new AudioAnswer()
+  private readonly citations: Citations
+  /** The identifier of a call that came without one. */
+  private readonly callId: (index: number) => string
+  /** Item of the summary right before, which a signature joins. */
+  private thought: string | undefined
+
+  constructor(citations: Citations, callId: (index: number) => string) {
+    this.citations = citations
+    this.callId = callId
+  }
+
+  get hasCalls(): boolean {
+    return this.calls > 0
+  }
+
+  /** @returns false for a part that cannot be read. */
+  read(part: JsonObject, out: StreamEvent[]): boolean {
+    const signature = stringOf(part.thoughtSignature)
+    const { text } = part
+    if (typeof text === 'string') {
+      this.say(part.thought === true ? 'summary' : 'text', text, out)
+      this.hold(signature, out)
+      return true
+    }
+    if (part.functionCall !== undefined) return this.call(part.functionCall, signature, out)
+    if (isObject(part.inlineData) && this.media(part, part.inlineData, out)) return true
+    if (isObject(part.audioTranscription) && this.audio.transcribe(part.audioTranscription)) return true
+    const type = Object.keys(part).find((key) => !BESIDE.has(key))
+    if (type === undefined) this.hold(signature, out)
+    else this.whole('opaque', { dialect: WIRE, type, data: part }, out)
+    return true
+  }
+
+  /** Log probabilities belong to the text that they come with. */
+  logprobs(content: JsonObject[], out: StreamEvent[]): void {
+    this.note(this.speech('text', out).block, 'logprobs', { content }, out)
+  }
+
+  /** Closes what is open and writes what was held until now. */
+  finish(out: StreamEvent[]): void {
+    if (this.open?.kind !== 'text' && this.citations.left) this.speech('text', out)
+    this.close(out, true)
+    const audio = this.audio.whole()
+    if (audio) this.whole('media', { dialect: COMMON, type: 'audio', data: audio }, out)
+  }
+
+  private start(kind: BlockKind, facts: BlockFacts, out: StreamEvent[]): number {
+    const block = this.next++
+    out.push({ type: 'block-start', block, kind, ...facts })
+    return block
+  }
+
+  private note(block: number, note: NoteKind, data: JsonObject, out: StreamEvent[]): void {
+    out.push({ type: 'block-note', block, note, data })
+  }
+
+  private say(kind: Speech, text: string, out: StreamEvent[]): void {
+    if (text === '') return
+    const open = this.speech(kind, out)
+    open.text += text
+    out.push({ type: 'block-delta', block: open.block, text })
+  }
+
+  /** The open block of this kind; another kind of speech ends the one before. */
+  private speech(kind: Speech, out: StreamEvent[]): OpenBlock {
+    if (this.open?.kind === kind) return this.open
+    this.close(out)
+    const item = kind === 'summary' ? `thought-${this.next}` : undefined
+    const block = this.start(kind, item === undefined ? {} : { item }, out)
+    this.thought = item
+    if (item !== undefined) this.note(block, 'format', { format: SEALED_FORMAT }, out)
+    this.open = { kind, block, text: '', signatures: [] }
+    return this.open
+  }
+
+  /** A signature of spoken words, or of none. */
+  private hold(signature: string | undefined, out: StreamEvent[]): void {
+    if (signature === undefined || signature === '') return
+    if (this.open) this.open.signatures.push(signature)
+    else this.seal(signature, undefined, out)
+  }
+
+  private close(out: StreamEvent[], last = false): void {
+    const { open } = this
+    if (!open) return
+    this.open = undefined
+    if (open.kind === 'text') for (const data of this.citations.take(open.text, last)) this.note(open.block, 'annotation', data, out)
+    out.push({ type: 'block-end', block: open.block })
+    for (const signature of open.signatures) this.seal(signature, undefined, out)
+  }
+
+  /** Sealed reasoning: an item of its own, or in one with the summary right before it. */
+  private seal(signature: string, id: string | undefined, out: StreamEvent[]): void {
+    const block = this.start('reasoning', { item: this.thought ?? `thought-${this.next}` }, out)
+    this.thought = undefined
+    this.note(block, 'format', { format: SEALED_FORMAT }, out)
+    const data: JsonObject = id === undefined ? { data: signature } : { data: signature, id }
+    this.note(block, 'sealed', { ...data, format: SEALED_FORMAT }, out)
+    out.push({ type: 'block-end', block })
+  }
+
+  private whole(kind: 'media' | 'opaque', of: Opaque, out: StreamEvent[]): void {
+    this.close(out)
+    this.thought = undefined
+    out.push({ type: 'block-end', block: this.start(kind, { of }, out) })
+  }
+
+  private call(call: unknown, signature: string | undefined, out: StreamEvent[]): boolean {
+    if (!isObject(call) || typeof call.name !== 'string') return false
+    const args = call.args ?? {}
+    if (!isObject(args)) return false
+    const text = JSON.stringify(args)
+    const id = stringOf(call.id) || this.callId(this.calls)
+    this.calls++
+    this.close(out)
+    if (signature) this.seal(signature, id, out)
+    this.thought = undefined
+    const block = this.start('call', { call: { id, name: call.name } }, out)
+    out.push({ type: 'block-delta', block, text }, { type: 'block-end', block })
+    return true
+  }
+
+  /** @returns false for bytes that are no part of the answer or of a kind that answers do not have. */
+  private media(part: JsonObject, { mimeType, data }: JsonObject, out: StreamEvent[]): boolean {
+    if (typeof mimeType !== 'string' || typeof data !== 'string' || part.thought === true) return false
+    const signature = stringOf(part.thoughtSignature)
+    if (mimeType.startsWith('audio/')) {
+      this.audio.add(mimeType, data)
+      this.hold(signature, out)
+      return true
+    }
+    if (!mimeType.startsWith('image/')) return false
+    this.close(out)
+    if (signature) this.seal(signature, undefined, out)
+    const url = `data:${mimeType};base64,${data}`
+    this.whole('media', { dialect: COMMON, type: 'image', data: { url, media_type: mimeType } }, out)
+    return true
+  }
+}

@@ -1,0 +1,144 @@
+/** The frames of `streamGenerateContent` as canonical events: each is a whole `GenerateContentResponse` with the next parts. */
+import { createHash } from 'node:crypto'
+import type { End, StreamEvent } from '../../canon/events.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { StreamDecoder } from '../types.ts'
+import { Citations } from './citations.ts'
+import { PartReader } from './decode-parts.ts'
+import { unify } from './end-reason.ts'
+import { decodeFault } from './fault.ts'
+import { logprobEntries } from './logprobs.ts'
+import { decodeTier, decodeUsage } from './usage.ts'
+import { stringOf } from './wire.ts'
+
+const SAFE_WORD = /^[A-Z][A-Z_]{0,63}$/
+
+export class GeminiStreamDecoder implements StreamDecoder {
+  private readonly citations = new Citations()
+  private readonly parts = new PartReader(this.citations, (index) => `call_${this.turnId()}_${index}`)
+  private started = false
+  private answered = false
+  private over = false
+  private finishReason: string | undefined
+  private tier: string | undefined
+  private searches = 0
+  private responseId: string | undefined
+  /** The reply that is being read, for calls without an identifier in replies without one. */
+  private current: JsonObject = {}
+
+  feed(data: string, _event: string | undefined, out: StreamEvent[]): void {
+    if (this.over || data === '[DONE]') return
+    let value: unknown
+    try {
+      value = JSON.parse(data)
+    } catch {
+      value = undefined
+    }
+    for (const reply of Array.isArray(value) && value.length > 0 ? value : [value]) this.reply(reply, out)
+  }
+
+  /** One parsed reply, or a part of one. What cannot be read becomes a fault. */
+  reply(reply: unknown, out: StreamEvent[]): void {
+    if (this.over) return
+    try {
+      if (isObject(reply)) this.read(reply, out)
+      else this.fail(new Fault('upstream_garbled'), out)
+    } catch (cause) {
+      // Arguments that are nested deeper than can be written again.
+      this.fail(new Fault('upstream_garbled', { cause }), out)
+    }
+  }
+
+  /** There is no end mark: the answer is whole if a finish reason has come. */
+  end(out: StreamEvent[]): void {
+    if (this.over) return
+    if (this.finishReason === undefined) this.fail(new Fault(this.started ? 'upstream_cut' : 'upstream_empty'), out)
+    else this.complete(this.finishReason, out)
+  }
+
+  /** A whole reply is complete even where it names no reason. */
+  endWhole(out: StreamEvent[]): void {
+    if (this.over) return
+    if (this.answered) this.complete(this.finishReason, out)
+    else this.fail(new Fault('upstream_empty'), out)
+  }
+
+  private read(reply: JsonObject, out: StreamEvent[]): void {
+    if (reply.error !== undefined && reply.error !== null) {
+      this.fail(decodeFault(200, reply), out)
+      return
+    }
+    this.responseId ??= stringOf(reply.responseId)
+    this.current = reply
+    if (!this.started) {
+      this.started = true
+      out.push(typeof reply.modelVersion === 'string' ? { type: 'start', model: reply.modelVersion } : { type: 'start' })
+    }
+    const { candidates = null } = reply
+    if (candidates !== null && !Array.isArray(candidates)) {
+      this.fail(new Fault('upstream_garbled'), out)
+      return
+    }
+    const candidate = candidates?.find((each) => isObject(each) && (each.index ?? 0) === 0)
+    if (isObject(candidate)) this.candidate(candidate, out)
+    else this.blocked(reply.promptFeedback, out)
+    if (!this.over) this.usage(reply.usageMetadata, out)
+  }
+
+  /** A prompt that was refused has no candidates. */
+  private blocked(feedback: Json | undefined, out: StreamEvent[]): void {
+    const reason = isObject(feedback) ? feedback.blockReason : undefined
+    if (typeof reason !== 'string') return
+    this.fail(new Fault('upstream_policy', { metadata: SAFE_WORD.test(reason) ? { provider_code: reason } : {} }), out)
+  }
+
+  private candidate(candidate: JsonObject, out: StreamEvent[]): void {
+    const parts = isObject(candidate.content) ? (candidate.content.parts ?? []) : []
+    if (!Array.isArray(parts) || !parts.every((part) => isObject(part) && this.parts.read(part, out))) {
+      this.fail(new Fault('upstream_garbled'), out)
+      return
+    }
+    this.answered = true
+    if (isObject(candidate.logprobsResult)) {
+      const content = logprobEntries(candidate.logprobsResult)
+      if (content.length > 0) this.parts.logprobs(content, out)
+    }
+    const { groundingMetadata: grounding, citationMetadata: citations, finishReason: reason } = candidate
+    if (isObject(grounding)) {
+      this.citations.addGrounding(grounding)
+      if (Array.isArray(grounding.webSearchQueries)) this.searches = Math.max(this.searches, grounding.webSearchQueries.length)
+    }
+    if (isObject(citations)) this.citations.addCitations(citations)
+    if (typeof reason === 'string' && reason !== '' && reason !== 'FINISH_REASON_UNSPECIFIED') this.finishReason = reason
+  }
+
+  private usage(metadata: Json | undefined, out: StreamEvent[]): void {
+    const usage = decodeUsage(metadata)
+    if (!usage) return
+    if (this.searches > 0) usage.webSearches = this.searches
+    this.tier = decodeTier(metadata) ?? this.tier
+    out.push({ type: 'usage', usage })
+  }
+
+  private complete(raw: string | undefined, out: StreamEvent[]): void {
+    this.over = true
+    const reason = unify(raw ?? 'STOP', this.parts.hasCalls)
+    this.parts.finish(out)
+    const end: End = { reason }
+    if (raw !== undefined) end.raw = raw
+    if (this.tier !== undefined) end.tier = this.tier
+    out.push({ type: 'end', ...end })
+  }
+
+  private fail(fault: Fault, out: StreamEvent[]): void {
+    this.over = true
+    out.push({ type: 'fault', fault })
+  }
+
+  /** Unique over the turns of a conversation, and the same however the bytes came. */
+  private turnId(): string {
+    const given = this.responseId?.replace(/[^\w-]/g, '')
+    return given || createHash('sha256').update(JSON.stringify(this.current)).digest('base64url').slice(0, 22)
+  }
+}

@@ -1,0 +1,208 @@
+/** Canonical items as the system instruction and the contents of a request. */
+import type { Item, Part } from '../../canon/request.ts'
+import { depthExceeds, isObject, type JsonObject } from '../../core/json.ts'
+import { encodeMedia } from './encode-media.ts'
+import { SEALED_FORMAT, WIRE } from './wire.ts'
+
+type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
+type CallItem = Extract<Item, { kind: 'call' }>
+type ResultItem = Extract<Item, { kind: 'result' }>
+type MessageItem = Extract<Item, { kind: 'message' }>
+
+export interface Content {
+  role: 'user' | 'model'
+  parts: JsonObject[]
+}
+
+/** Deeper arguments and results stay text: what can be parsed at any depth cannot be written again at any depth. */
+const MAX_DEPTH = 128
+
+/** Documented for calls that no model of this family made: it stands in for the signature that the provider asks for. */
+const UNSIGNED = 'skip_thought_signature_validator'
+
+function parsedObject(text: string): JsonObject | undefined {
+  if (!text.trimStart().startsWith('{') || depthExceeds(Buffer.from(text), MAX_DEPTH)) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Arguments must be an object here; what is none is kept as text. */
+function argumentsOf(text: string): JsonObject {
+  if (text.trim() === '') return {}
+  return parsedObject(text) ?? { arguments: text }
+}
+
+function responseOf(text: string, failed: boolean): JsonObject {
+  const value = parsedObject(text)
+  if (!failed) return value ?? { result: text }
+  if (value?.error !== undefined) return value
+  return { error: value ?? text }
+}
+
+/** The signature of an item that this family sealed. */
+function signatureOf(item: ReasoningItem): string | undefined {
+  return item.format === SEALED_FORMAT ? (item.sealed ?? item.signature) : undefined
+}
+
+/** Writes items in their order; `dropped` collects what this wire cannot say. */
+export class ContentWriter {
+  readonly system: JsonObject[] = []
+  readonly contents: Content[] = []
+  readonly dropped: Set<string>
+  /** Names of called functions by call id: a result names its function again. */
+  private readonly names = new Map<string, string>()
+  /** Signatures by the id of the call that they belong to. */
+  private readonly signatures = new Map<string, string>()
+  /** A signature that waits for the part behind it. */
+  private pending: string | undefined
+  private begun = false
+
+  constructor(items: readonly Item[], dropped: Set<string>) {
+    this.dropped = dropped
+    for (const item of items) if (item.kind === 'call') this.names.set(item.callId, item.name)
+    for (const item of items) {
+      if (item.kind !== 'reasoning' || item.id === undefined || !this.names.has(item.id)) continue
+      const signature = signatureOf(item)
+      if (signature !== undefined) this.signatures.set(item.id, signature)
+    }
+    for (const item of items) this.write(item)
+    this.settle()
+    if (this.contents.length === 0 && this.system.length > 0) this.speakAsUser()
+  }
+
+  /** Gives the first call of each turn that has no signature the one that skips the check. */
+  signCalls(): void {
+    for (const { role, parts } of this.contents) {
+      const first = role === 'model' ? parts.find((part) => part.functionCall !== undefined) : undefined
+      if (first) first.thoughtSignature ??= UNSIGNED
+    }
+  }
+
+  private write(item: Item): void {
+    const leads = item.kind === 'message' && (item.role === 'system' || item.role === 'developer')
+    if (!leads) this.begun = true
+    switch (item.kind) {
+      case 'message':
+        this.message(item)
+        return
+      case 'reasoning':
+        this.reasoning(item)
+        return
+      case 'call':
+        this.call(item)
+        return
+      case 'result':
+        this.result(item)
+        return
+      case 'opaque':
+        if (item.of.dialect === WIRE) this.push('model', { ...item.of.data })
+        else this.dropped.add(item.of.type)
+    }
+  }
+
+  private message(item: MessageItem): void {
+    if (item.name !== undefined) this.dropped.add('messages.name')
+    if (item.phase !== undefined) this.dropped.add('messages.phase')
+    if (item.role === 'system' || item.role === 'developer') this.instruction(item)
+    else for (const part of item.parts) this.part(item.role === 'assistant' ? 'model' : 'user', part)
+  }
+
+  /** Instructions have one place; those that come later are said by the user. */
+  private instruction(item: MessageItem): void {
+    if (this.begun) this.dropped.add('system.position')
+    for (const part of item.parts) {
+      if (this.begun) this.part('user', part)
+      else if (part.kind === 'text' || part.kind === 'refusal') {
+        if (part.kind === 'text' && part.cache) this.dropped.add('cache_control')
+        if (part.text !== '') this.system.push({ text: part.text })
+      } else this.dropped.add(part.kind === 'media' ? `system.${part.media}` : part.of.type)
+    }
+  }
+
+  private part(role: Content['role'], part: Part): void {
+    const encoded = this.encoded(part)
+    if (encoded) this.push(role, encoded)
+  }
+
+  private encoded(part: Part): JsonObject | undefined {
+    if (part.kind === 'opaque') {
+      if (part.of.dialect === WIRE) return { ...part.of.data }
+      this.dropped.add(part.of.type)
+      return undefined
+    }
+    if (part.kind !== 'refusal' && part.cache) this.dropped.add('cache_control')
+    if (part.kind === 'media') return encodeMedia(part, this.dropped)
+    // Providers refuse empty parts.
+    return part.text === '' ? undefined : { text: part.text }
+  }
+
+  /** Thoughts go back to the family that had them, signatures to the part that they came with. */
+  private reasoning(item: ReasoningItem): void {
+    if (item.format !== SEALED_FORMAT) {
+      this.dropped.add('reasoning')
+      return
+    }
+    for (const text of [...(item.summary ?? []), item.text ?? '']) if (text !== '') this.push('model', { text, thought: true })
+    const signature = signatureOf(item)
+    if (signature === undefined || (item.id !== undefined && this.signatures.has(item.id))) return
+    this.settle()
+    this.pending = signature
+  }
+
+  private call(item: CallItem): void {
+    if (item.cache) this.dropped.add('cache_control')
+    const part: JsonObject = { functionCall: { id: item.callId, name: item.name, args: argumentsOf(item.args) } }
+    const signature = this.signatures.get(item.callId)
+    if (signature !== undefined) part.thoughtSignature = signature
+    this.push('model', part)
+  }
+
+  private result(item: ResultItem): void {
+    if (item.cache) this.dropped.add('cache_control')
+    const texts: string[] = []
+    const beside: JsonObject[] = []
+    for (const part of item.parts) {
+      const encoded = this.encoded(part)
+      if (typeof encoded?.text === 'string') texts.push(encoded.text)
+      else if (encoded) beside.push(encoded)
+    }
+    const name = this.names.get(item.callId) ?? item.callId
+    const response = responseOf(texts.join('\n'), item.error === true)
+    this.push('user', { functionResponse: { id: item.callId, name, response } })
+    for (const part of beside) this.push('user', part)
+  }
+
+  private push(role: Content['role'], part: JsonObject): void {
+    if (role === 'user') this.settle()
+    else if (this.pending !== undefined && part.thoughtSignature !== undefined) this.settle()
+    else if (this.pending !== undefined && part.thought !== true) {
+      part.thoughtSignature = this.pending
+      this.pending = undefined
+    }
+    const last = this.contents.at(-1)
+    if (last?.role === role) last.parts.push(part)
+    else this.contents.push({ role, parts: [part] })
+  }
+
+  /** A signature without a part behind it belongs to the text before it, or stands alone as the provider itself has it. */
+  private settle(): void {
+    const { pending } = this
+    if (pending === undefined) return
+    this.pending = undefined
+    const last = this.contents.at(-1)
+    const before = last?.role === 'model' ? last.parts.at(-1) : undefined
+    if (typeof before?.text === 'string' && before.thought !== true && before.thoughtSignature === undefined)
+      before.thoughtSignature = pending
+    else this.push('model', { text: '', thoughtSignature: pending })
+  }
+
+  /** A request needs contents: instructions alone are what the user says. */
+  private speakAsUser(): void {
+    this.dropped.add('system.position')
+    this.contents.push({ role: 'user', parts: this.system.splice(0) })
+  }
+}

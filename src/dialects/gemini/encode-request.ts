@@ -1,0 +1,108 @@
+/** A canonical request as the body of `generateContent`. */
+import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Encoded, Target } from '../types.ts'
+import { ContentWriter } from './encode-contents.ts'
+import { generationConfig } from './generation-config.ts'
+import { ParameterFilter } from './parameter-filter.ts'
+import { operationPath, present, WIRE } from './wire.ts'
+
+const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
+
+const TIERS: ReadonlyMap<string, string> = new Map([
+  ['default', 'standard'],
+  ['standard', 'standard'],
+  ['flex', 'flex'],
+  ['priority', 'priority'],
+  ['fast', 'priority'],
+])
+
+/** Values of `include` that are met without being passed on. */
+const INCLUDED: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs'])
+
+/** Sampling that this wire has no field for. */
+const UNSAID: readonly (readonly [keyof Sampling, string])[] = [
+  ['minP', 'min_p'],
+  ['topA', 'top_a'],
+  ['repetitionPenalty', 'repetition_penalty'],
+  ['logitBias', 'logit_bias'],
+  ['parallelToolCalls', 'parallel_tool_calls'],
+]
+
+/** Functions share one entry; tools of this wire's own keep theirs. */
+function encodeTools(tools: readonly ToolSpec[], filter: ParameterFilter): JsonObject[] | undefined {
+  if (tools.length === 0 || filter.ifListed('tools', tools) === undefined) return undefined
+  const { dropped } = filter
+  const functions: JsonObject[] = []
+  const native: JsonObject[] = []
+  for (const tool of tools) {
+    if (tool.kind === 'function') {
+      if (tool.strict === true) dropped.add('tools.strict')
+      if (tool.cache) dropped.add('cache_control')
+      const { name, description } = tool
+      functions.push(present({ name, description, parametersJsonSchema: tool.parameters ?? undefined }))
+    } else if (tool.kind === 'opaque' && tool.of.dialect === WIRE) native.push(tool.of.data)
+    else dropped.add(`tools.${tool.kind === 'server' ? tool.name : tool.of.type}`)
+  }
+  const all = functions.length > 0 ? [{ functionDeclarations: functions }, ...native] : native
+  return all.length > 0 ? all : undefined
+}
+
+function encodeChoice(choice: ToolChoice | undefined, hasTools: boolean, filter: ParameterFilter): JsonObject | undefined {
+  if (filter.ifListed('tool_choice', choice) === undefined || !choice) return undefined
+  const idle = choice.mode === 'auto' || choice.mode === 'none'
+  if (choice.mode === 'opaque' || (!hasTools && !idle)) {
+    filter.dropped.add('tool_choice')
+    return undefined
+  }
+  if (!hasTools) return undefined
+  const named = choice.mode === 'named'
+  return {
+    functionCallingConfig: named ? { mode: MODES.required, allowedFunctionNames: [choice.name] } : { mode: MODES[choice.mode] },
+  }
+}
+
+function encodeTier(tier: string | undefined, filter: ParameterFilter): string | undefined {
+  const wanted = filter.unlessDropped('service_tier', tier)
+  if (wanted === undefined || wanted === 'auto') return undefined
+  const known = TIERS.get(wanted)
+  if (known === undefined) filter.dropped.add('service_tier')
+  return known
+}
+
+/** Records what has no place in a body of this wire. */
+function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
+  for (const [key, name] of UNSAID) if (request.sampling[key] !== undefined) dropped.add(name)
+  const rest: [value: unknown, name: string][] = [
+    [request.verbosity, 'verbosity'],
+    [request.prediction, 'prediction'],
+    [request.user, 'user'],
+    [request.safetyIdentifier, 'safety_identifier'],
+    [request.metadata, 'metadata'],
+    [request.cacheKey, 'prompt_cache_key'],
+    [request.cache, 'cache_control'],
+  ]
+  for (const [value, name] of rest) if (value !== undefined) dropped.add(name)
+  if (request.include?.some((value) => !INCLUDED.has(value))) dropped.add('include')
+  for (const key of Object.keys(request.extras?.fields ?? {})) dropped.add(key)
+}
+
+/** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
+export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
+  const filter = new ParameterFilter(target)
+  const { dropped } = filter
+  const writer = new ContentWriter(request.items, dropped)
+  if (target.quirks.thinking === 'level') writer.signCalls()
+  const tools = encodeTools(request.tools, filter)
+  const body = present({
+    contents: writer.contents.map(({ role, parts }) => ({ role, parts })),
+    systemInstruction: writer.system.length > 0 ? { parts: writer.system } : undefined,
+    tools,
+    toolConfig: encodeChoice(request.toolChoice, tools !== undefined, filter),
+    generationConfig: generationConfig(request, target, filter),
+    serviceTier: encodeTier(request.serviceTier, filter),
+  })
+  recordUnsaid(request, dropped)
+  const operation = target.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
+  return { path: operationPath(target.model, operation), body, dropped: [...dropped] }
+}

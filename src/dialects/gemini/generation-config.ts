@@ -1,0 +1,95 @@
+/** Sampling, output format, modalities and reasoning as `generationConfig`. */
+import type { CanonicalRequest } from '../../canon/request.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Target } from '../types.ts'
+import type { ParameterFilter } from './parameter-filter.ts'
+import { thinkingConfig } from './thinking.ts'
+import { present } from './wire.ts'
+
+/** Most stop sequences that the API takes. */
+const MAX_STOPS = 5
+
+const MODALITIES: ReadonlyMap<string, string> = new Map([
+  ['text', 'TEXT'],
+  ['image', 'IMAGE'],
+  ['audio', 'AUDIO'],
+])
+
+const IMAGE_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['aspect_ratio', 'aspectRatio'],
+  ['image_size', 'imageSize'],
+])
+
+/** Lower of what the caller wants and what the hold was computed for, which is sent whatever the endpoint lists. */
+function outputCap({ sampling }: CanonicalRequest, { outputCap: held }: Target, filter: ParameterFilter): number | undefined {
+  if (held !== undefined) return Math.min(sampling.maxOutput ?? held, held)
+  return filter.ifListed('max_tokens', sampling.maxOutput, ['max_completion_tokens'])
+}
+
+function stops(stop: string[] | undefined, dropped: Set<string>): string[] | undefined {
+  if (stop === undefined || stop.length === 0) return undefined
+  if (stop.length > MAX_STOPS) dropped.add('stop')
+  return stop.slice(0, MAX_STOPS)
+}
+
+function samplingFields({ sampling }: CanonicalRequest, filter: ParameterFilter): JsonObject {
+  const seed = filter.ifListed('seed', sampling.seed)
+  const top = filter.ifListed('top_logprobs', sampling.topLogprobs || undefined)
+  const logprobs = filter.ifListed('logprobs', sampling.logprobs || undefined) ?? (top === undefined ? undefined : true)
+  return {
+    temperature: filter.ifListed('temperature', sampling.temperature),
+    topP: filter.ifListed('top_p', sampling.topP),
+    topK: filter.ifListed('top_k', sampling.topK),
+    stopSequences: filter.ifListed('stop', stops(sampling.stop, filter.dropped)),
+    presencePenalty: filter.ifListed('presence_penalty', sampling.presencePenalty),
+    frequencyPenalty: filter.ifListed('frequency_penalty', sampling.frequencyPenalty),
+    // The field holds 32 bits; a longer seed still means the same one every time.
+    seed: seed === undefined ? undefined : seed | 0,
+    responseLogprobs: logprobs,
+    logprobs: top,
+  }
+}
+
+function formatFields({ format }: CanonicalRequest, filter: ParameterFilter): JsonObject {
+  if (!format || format.type === 'text') return {}
+  const aliases = format.type === 'json_schema' ? ['structured_outputs'] : []
+  if (filter.ifListed('response_format', format, aliases) === undefined) return {}
+  if (format.name !== undefined) filter.dropped.add('response_format.name')
+  if (format.description !== undefined) filter.dropped.add('response_format.description')
+  return { responseMimeType: 'application/json', responseJsonSchema: format.type === 'json_schema' ? format.schema : undefined }
+}
+
+function modalityFields({ modalities, audio, imageConfig }: CanonicalRequest, filter: ParameterFilter): JsonObject {
+  const fields: JsonObject = {}
+  const wanted = filter.unlessDropped('modalities', modalities) ?? []
+  const known = wanted.map((each) => MODALITIES.get(each)).filter((each) => each !== undefined)
+  if (known.length < wanted.length) filter.dropped.add('modalities')
+  if (known.length > 0) fields.responseModalities = known
+  for (const [key, value] of Object.entries(filter.unlessDropped('audio', audio) ?? {})) {
+    if (key === 'voice' && typeof value === 'string') fields.speechConfig = { voiceConfig: { prebuiltVoiceConfig: { voiceName: value } } }
+    else filter.dropped.add(`audio.${key}`)
+  }
+  const image: JsonObject = {}
+  for (const [key, value] of Object.entries(filter.unlessDropped('image_config', imageConfig) ?? {})) {
+    const field = IMAGE_FIELDS.get(key)
+    if (field === undefined) filter.dropped.add(`image_config.${key}`)
+    else if (value !== null) image[field] = value
+  }
+  if (Object.keys(image).length > 0) fields.imageConfig = image
+  return fields
+}
+
+/** @returns undefined where nothing is asked; what cannot be sent is recorded in the filter. */
+export function generationConfig(request: CanonicalRequest, target: Target, filter: ParameterFilter): JsonObject | undefined {
+  const cap = outputCap(request, target, filter)
+  const frame = { cap: cap ?? target.maxOutput, quirks: target.quirks }
+  const thinking = request.reasoning && thinkingConfig(request.reasoning, frame, filter.dropped)
+  const config = present({
+    maxOutputTokens: cap,
+    ...samplingFields(request, filter),
+    ...formatFields(request, filter),
+    ...modalityFields(request, filter),
+    thinkingConfig: filter.ifListed('reasoning', thinking, ['reasoning_effort']),
+  })
+  return Object.keys(config).length === 0 ? undefined : config
+}

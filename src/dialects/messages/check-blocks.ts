@@ -1,0 +1,115 @@
+/** Rules of content blocks: which members each kind must have (contract section 3). Kinds that are not known are tolerated. */
+import { badField } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+
+interface Rule {
+  strings?: readonly string[]
+  objects?: readonly string[]
+  /** Members that may be anything but must be there. */
+  present?: readonly string[]
+}
+
+const ANSWER: Rule = { strings: ['tool_use_id'], present: ['content'] }
+
+const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ['text', { strings: ['text'] }],
+  ['image', { objects: ['source'] }],
+  ['document', { objects: ['source'] }],
+  ['search_result', { strings: ['source', 'title'], present: ['content'] }],
+  ['thinking', { strings: ['thinking', 'signature'] }],
+  ['redacted_thinking', { strings: ['data'] }],
+  ['tool_use', { strings: ['id', 'name'], objects: ['input'] }],
+  ['server_tool_use', { strings: ['id', 'name'], objects: ['input'] }],
+  ['mcp_tool_use', { strings: ['id', 'name', 'server_name'], objects: ['input'] }],
+  ['tool_result', { strings: ['tool_use_id'] }],
+  ['mcp_tool_result', { strings: ['tool_use_id'] }],
+  ['tool_reference', { strings: ['tool_name'] }],
+  ['tool_addition', { objects: ['tool'] }],
+  ['tool_removal', { objects: ['tool'] }],
+  ['container_upload', { strings: ['file_id'] }],
+])
+
+/** Members that each form of a source must have, by the kind of its block. */
+const SOURCES: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> = new Map([
+  [
+    'image',
+    new Map([
+      ['base64', ['media_type', 'data']],
+      ['url', ['url']],
+      ['file', ['file_id']],
+    ]),
+  ],
+  [
+    'document',
+    new Map([
+      ['base64', ['media_type', 'data']],
+      ['url', ['url']],
+      ['text', ['data']],
+      ['content', []],
+      ['file', ['file_id']],
+    ]),
+  ],
+])
+
+function ruleOf(type: string): Rule | undefined {
+  // Each tool of the provider, and each of the gateway, has an answer of its own kind.
+  return RULES.get(type) ?? (type.endsWith('_tool_result') ? ANSWER : undefined)
+}
+
+/** `a, b or c` */
+function listed(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
+}
+
+function checkSource(block: JsonObject, forms: ReadonlyMap<string, readonly string[]>, at: string): void {
+  const source = block.source as JsonObject
+  const needed = forms.get(String(source.type))
+  if (needed === undefined) throw badField(`${at}.source.type`, `expected ${listed([...forms.keys()])}`)
+  for (const name of needed) if (typeof source[name] !== 'string') throw badField(`${at}.source.${name}`, 'expected a string')
+  if (source.type !== 'content' || typeof source.content === 'string') return
+  if (!Array.isArray(source.content)) throw badField(`${at}.source.content`, 'expected a string or an array')
+  checkBlocks(source.content, `${at}.source.content`)
+}
+
+/** @throws Fault 400 where a cache mark is neither absent nor of the one kind that there is. */
+export function checkCacheMark(mark: Json | undefined, at: string): void {
+  if (mark === undefined || mark === null) return
+  if (!isObject(mark)) throw badField(`${at}.cache_control`, 'expected an object')
+  if (mark.type !== 'ephemeral') throw badField(`${at}.cache_control.type`, 'expected ephemeral')
+  const { ttl } = mark
+  if (ttl !== undefined && ttl !== null && ttl !== '5m' && ttl !== '1h') throw badField(`${at}.cache_control.ttl`, 'expected 5m or 1h')
+}
+
+function checkBlock(block: JsonObject, at: string): void {
+  const type = String(block.type)
+  const rule = ruleOf(type)
+  if (rule === undefined) return
+  for (const name of rule.strings ?? []) if (typeof block[name] !== 'string') throw badField(`${at}.${name}`, 'expected a string')
+  for (const name of rule.objects ?? []) if (!isObject(block[name])) throw badField(`${at}.${name}`, 'expected an object')
+  for (const name of rule.present ?? []) if (block[name] === undefined) throw badField(`${at}.${name}`, 'is required')
+  checkCacheMark(block.cache_control, at)
+  const forms = SOURCES.get(type)
+  if (forms) checkSource(block, forms, at)
+  else if (type === 'tool_result') checkContent(block.content, `${at}.content`)
+}
+
+/** What a tool of the caller's gave back: absent, a string or blocks. */
+function checkContent(content: Json | undefined, at: string): void {
+  if (content === undefined || content === null || typeof content === 'string') return
+  if (!Array.isArray(content)) throw badField(at, 'expected a string or an array')
+  checkBlocks(content, at)
+}
+
+/**
+ * @param content blocks; anything else is left to who asks.
+ * @throws Fault 400 naming the field, such as `messages[2].content[0].source.type`.
+ */
+export function checkBlocks(content: Json | undefined, at: string): void {
+  if (!Array.isArray(content)) return
+  for (let i = 0; i < content.length; i++) {
+    const block = content[i]
+    if (!isObject(block)) throw badField(`${at}[${i}]`, 'expected an object')
+    if (typeof block.type !== 'string') throw badField(`${at}[${i}].type`, 'expected a string')
+    checkBlock(block, `${at}[${i}]`)
+  }
+}

@@ -1,0 +1,152 @@
+/** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` tells. */
+import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+import type { CanonicalRequest, OutputFormat, Reasoning, Sampling } from '../../canon/request.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { cacheMark, fullMark } from './cache-mark.ts'
+import { decodeMessages } from './decode-messages.ts'
+import { decodeTools } from './decode-tools.ts'
+import { askedTier } from './gateway-fields.ts'
+import { nameBeside } from './native-names.ts'
+import { beside, FORMAT_NAME, present, stringOf, WIRE } from './wire.ts'
+
+/** Fields that become canonical ones, or that this gateway sets itself; the rest are extras. */
+const NAMED: ReadonlySet<string> = new Set([
+  ...GATEWAY_KEYS,
+  'model',
+  'messages',
+  'system',
+  'stream',
+  'fallbacks',
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'cache_control',
+  'image_config',
+  'tools',
+  'tool_choice',
+  'output_config',
+  'output_format',
+  'service_tier',
+  'metadata',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+  'modalities',
+])
+
+/** Members of `output_config` that become canonical. */
+const OUTPUT: ReadonlySet<string> = new Set(['effort', 'format'])
+
+const USER: ReadonlySet<string> = new Set(['user_id'])
+
+/** True where the reply must show no thinking: its blocks are empty but for what seals them. */
+export function hidesThinking(body: JsonObject): boolean {
+  return isObject(body.thinking) && body.thinking.display === 'omitted'
+}
+
+function sampling(body: JsonObject, used: Set<string>): Sampling {
+  const out: Sampling = {}
+  const take = <K extends keyof Sampling>(wire: string, name: string, key: K): void => {
+    const value = body[wire]
+    if (value === undefined || value === null) return
+    out[key] = value as Sampling[K]
+    used.add(name)
+  }
+  take('max_tokens', 'max_tokens', 'maxOutput')
+  take('temperature', 'temperature', 'temperature')
+  take('top_p', 'top_p', 'topP')
+  take('top_k', 'top_k', 'topK')
+  take('stop_sequences', 'stop', 'stop')
+  return out
+}
+
+/** `thinking` and the effort that stands beside it; undefined where the caller sent neither. */
+function reasoning(body: JsonObject): Reasoning | undefined {
+  const out: Reasoning = {}
+  if (isObject(body.output_config) && typeof body.output_config.effort === 'string') out.effort = body.output_config.effort
+  if (isObject(body.thinking)) {
+    const { type, budget_tokens, display } = body.thinking
+    if (type === 'enabled') out.maxTokens = budget_tokens as number
+    else out.enabled = type !== 'disabled'
+    if (display === 'summarized') out.summary = 'auto'
+    if (display === 'omitted') out.exclude = true
+  }
+  return Object.keys(out).length > 0 ? out : undefined
+}
+
+function outputFormat(body: JsonObject): OutputFormat | undefined {
+  const asked = (isObject(body.output_config) ? body.output_config.format : undefined) ?? body.output_format
+  if (!isObject(asked) || !isObject(asked.schema)) return undefined
+  return { type: 'json_schema', name: FORMAT_NAME, schema: asked.schema }
+}
+
+/** Body fields as they came, less what the canon has taken. */
+function extras(body: JsonObject): JsonObject {
+  const fields = beside(body, NAMED)
+  // Every provider of this wire takes marks, so there is nothing to tell it.
+  if (fields.prompt_cache_options !== undefined) fields.prompt_cache_options = undefined
+  if (isObject(body.output_config)) {
+    const rest = beside(body.output_config, OUTPUT)
+    if (Object.keys(rest).length > 0) fields.output_config = rest
+  }
+  if (isObject(body.metadata)) {
+    const rest = beside(body.metadata, USER)
+    if (Object.keys(rest).length > 0) fields.metadata = rest
+  }
+  return { ...fields, ...fullMark(body) }
+}
+
+/** Who asks, and how the gateway and the provider are to treat it. */
+function circumstances(body: JsonObject, request: CanonicalRequest): void {
+  const metadata = isObject(body.metadata) ? body.metadata : {}
+  request.user = stringOf(metadata.user_id) ?? stringOf(body.user)
+  request.safetyIdentifier = stringOf(body.safety_identifier)
+  request.cacheKey = stringOf(body.prompt_cache_key)
+  request.serviceTier = askedTier(body) ?? (body.speed === 'fast' ? 'fast' : undefined)
+  request.cache = cacheMark(body)
+  if (Array.isArray(body.modalities)) request.modalities = body.modalities as string[]
+  if (isObject(body.image_config)) request.imageConfig = body.image_config
+}
+
+const CIRCUMSTANCES = [
+  ['user', 'user'],
+  ['safetyIdentifier', 'safety_identifier'],
+  ['cacheKey', 'prompt_cache_key'],
+  ['serviceTier', 'service_tier'],
+  ['cache', 'cache_control'],
+  ['modalities', 'modalities'],
+  ['imageConfig', 'image_config'],
+] as const
+
+/** @param body as the dialect's `check` has accepted it. */
+export function decodeRequest(body: JsonObject): CanonicalRequest {
+  const used = new Set<string>()
+  const messages = body.messages as JsonObject[]
+  const request: CanonicalRequest = {
+    items: decodeMessages(body.system, messages),
+    tools: [],
+    sampling: sampling(body, used),
+    stream: body.stream === true,
+    used,
+  }
+  decodeTools(body, request)
+  const thought = reasoning(body)
+  if (thought) {
+    request.reasoning = thought
+    used.add('reasoning')
+  }
+  const format = outputFormat(body)
+  if (format) {
+    request.format = format
+    used.add('response_format').add('structured_outputs')
+  }
+  circumstances(body, request)
+  for (const [key, name] of CIRCUMSTANCES) if (request[key] !== undefined) used.add(name)
+  if (messages.at(-1)?.role === 'assistant') used.add('prefill')
+  const fields = extras(body)
+  nameBeside(request, fields)
+  request.extras = { dialect: WIRE, fields }
+  return present(request)
+}

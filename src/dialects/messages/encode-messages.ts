@@ -1,0 +1,251 @@
+/** Canonical items as the system prompt and the messages of this wire. */
+import type { Item } from '../../canon/request.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { contentOf, encodeParts, inputOf, marked, type Place, type WriteContext } from './encode-blocks.ts'
+import { FORMAT, nativeOf, WIRE } from './wire.ts'
+
+type Message = Extract<Item, { kind: 'message' }>
+type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
+type Role = 'system' | 'user' | 'assistant'
+
+interface Turn {
+  role: Role
+  blocks: JsonObject[]
+  /** Members of a message that only this wire knows. */
+  native: JsonObject
+  /** Ids of the calls made in it, in their order, and the blocks that answer them. */
+  calls: string[]
+  results: { call: string; block: JsonObject }[]
+}
+
+/** Opaque blocks that the caller sends; all others are the model's own. */
+const USER_BLOCKS: ReadonlySet<string> = new Set([
+  'text',
+  'image',
+  'document',
+  'search_result',
+  'tool_result',
+  'tool_addition',
+  'tool_removal',
+  'container_upload',
+  'browser_state',
+])
+
+const THINKING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
+
+/** True for a block that only the model writes before it says anything. */
+export function isThinking(block: JsonObject | undefined): boolean {
+  return THINKING.has(block?.type)
+}
+
+/** Identifiers of calls in the letters that the API allows; the same one always becomes the same. */
+class CallIds {
+  private readonly known = new Map<string, string>()
+  private readonly taken = new Set<string>()
+
+  of(id: string): string {
+    const known = this.known.get(id)
+    if (known !== undefined) return known
+    const base = id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
+    let clean = base
+    for (let i = 2; this.taken.has(clean); i++) clean = `${base}_${i}`
+    this.known.set(id, clean)
+    this.taken.add(clean)
+    return clean
+  }
+}
+
+export interface WriterOptions {
+  /** The model takes `system` messages within the conversation. */
+  systemInside: boolean
+}
+
+export class TurnWriter {
+  private readonly context: WriteContext
+  private readonly options: WriterOptions
+  private readonly ids = new CallIds()
+  private readonly system: JsonObject[] = []
+  private readonly turns: Turn[] = []
+  private readonly callers = new Map<string, Turn>()
+
+  constructor(context: WriteContext, options: WriterOptions) {
+    this.context = context
+    this.options = options
+  }
+
+  write(item: Item): void {
+    switch (item.kind) {
+      case 'message':
+        this.message(item)
+        return
+      case 'reasoning':
+        this.reasoning(item)
+        return
+      case 'call': {
+        const turn = this.turn('assistant')
+        const id = this.ids.of(item.callId)
+        const block: JsonObject = { type: 'tool_use', id, name: item.name, input: inputOf(item.args, this.context) }
+        turn.blocks.push({ ...marked(block, item), ...nativeOf(item) })
+        this.called(turn, id)
+        return
+      }
+      case 'result':
+        this.result(item)
+        return
+      case 'opaque':
+        if (item.of.dialect !== WIRE) this.context.dropped.add(item.of.type)
+        else this.opaque({ ...item.of.data, type: item.of.data.type ?? item.of.type })
+    }
+  }
+
+  /** @returns `system`, absent where there is none, and `messages` in a legal order. */
+  finish(): { system?: string | JsonObject[]; messages: JsonObject[] } {
+    this.placeResults()
+    if (!this.context.sameWire) this.foldSystem()
+    // A conversation needs someone who speaks.
+    if (this.turns.length === 0 && this.system.length > 0) {
+      this.context.dropped.add('system.position')
+      this.turn('user').blocks.push(...this.system.splice(0))
+    }
+    const last = this.turns.at(-1)
+    if (last?.role === 'assistant') trimEnd(last.blocks)
+    for (const turn of this.turns) if (turn.role === 'assistant') this.tidyThinking(turn.blocks)
+    const turns = this.turns.filter((turn) => turn.blocks.length > 0 || Object.keys(turn.native).length > 0)
+    const messages = turns.map((turn) => ({ role: turn.role, content: contentOf(turn.blocks), ...turn.native }))
+    return this.system.length === 0 ? { messages } : { system: contentOf(this.system), messages }
+  }
+
+  private message(item: Message): void {
+    if (item.name !== undefined) this.context.dropped.add('messages.name')
+    if (item.phase !== undefined) this.context.dropped.add('messages.phase')
+    const role: Role = item.role === 'developer' ? 'system' : item.role
+    const native = nativeOf(item)
+    const place: Place = role
+    const blocks = encodeParts(item.parts, place, this.context)
+    if (role === 'system' && this.turns.length === 0 && Object.keys(native).length === 0) {
+      this.system.push(...blocks)
+      return
+    }
+    const turn = this.turn(role, Object.keys(native).length > 0)
+    turn.blocks.push(...blocks)
+    Object.assign(turn.native, native)
+  }
+
+  private reasoning(item: ReasoningItem): void {
+    const own = item.format === undefined ? this.context.sameWire : item.format === FORMAT
+    if (own && item.sealed !== undefined) this.turn('assistant').blocks.push({ type: 'redacted_thinking', data: item.sealed })
+    else if (own && item.signature)
+      this.turn('assistant').blocks.push({ type: 'thinking', thinking: item.text ?? '', signature: item.signature, ...nativeOf(item) })
+    else this.context.dropped.add('reasoning')
+  }
+
+  private result(item: Extract<Item, { kind: 'result' }>): void {
+    const id = this.ids.of(item.callId)
+    const block: JsonObject = { type: 'tool_result', tool_use_id: id }
+    const blocks = encodeParts(item.parts, 'result', this.context)
+    if (blocks.length > 0) block.content = contentOf(blocks)
+    if (item.error) block.is_error = true
+    this.answer(id, { ...marked(block, item), ...nativeOf(item) })
+  }
+
+  private opaque(block: JsonObject): void {
+    if (block.type === 'tool_result' && typeof block.tool_use_id === 'string') {
+      const id = this.ids.of(block.tool_use_id)
+      this.answer(id, { ...block, tool_use_id: id })
+      return
+    }
+    const turn = this.turn(USER_BLOCKS.has(String(block.type)) ? 'user' : 'assistant')
+    if (block.type === 'tool_use' && typeof block.id === 'string') {
+      const id = this.ids.of(block.id)
+      turn.blocks.push({ ...block, id })
+      this.called(turn, id)
+    } else turn.blocks.push(block)
+  }
+
+  private called(turn: Turn, id: string): void {
+    turn.calls.push(id)
+    this.callers.set(id, turn)
+  }
+
+  /** Results wait at the turn that asked for them; one without a call stays where it is, for the provider to judge. */
+  private answer(id: string, block: JsonObject): void {
+    const caller = this.callers.get(id)
+    if (caller) caller.results.push({ call: id, block })
+    else this.turn('user').blocks.push(block)
+  }
+
+  /** The turn that is being written; speakers do not take turns in every wire. */
+  private turn(role: Role, apart = false): Turn {
+    const last = this.turns.at(-1)
+    if (last?.role === role && last.results.length === 0 && !apart && Object.keys(last.native).length === 0) return last
+    const turn: Turn = { role, blocks: [], native: {}, calls: [], results: [] }
+    this.turns.push(turn)
+    return turn
+  }
+
+  /** The API wants the results of a turn's calls right behind it and in front of all else. */
+  private placeResults(): void {
+    for (let i = 0; i < this.turns.length; i++) {
+      const { calls, results } = this.turns[i]
+      if (results.length === 0) continue
+      results.sort((a, b) => calls.indexOf(a.call) - calls.indexOf(b.call))
+      const blocks = results.map(({ block }) => block)
+      const next = this.turns.at(i + 1)
+      if (next?.role === 'user') next.blocks.unshift(...blocks)
+      else this.turns.splice(i + 1, 0, { role: 'user', blocks, native: {}, calls: [], results: [] })
+    }
+  }
+
+  /** Thinking comes first in a turn, which other wires need not keep to, and never is all of it. */
+  private tidyThinking(blocks: JsonObject[]): void {
+    if (!this.context.sameWire && !isThinking(blocks[0]) && blocks.some(isThinking)) {
+      const words = blocks.filter((block) => !isThinking(block))
+      blocks.splice(0, blocks.length, ...blocks.filter(isThinking), ...words)
+    }
+    while (isThinking(blocks.at(-1))) {
+      blocks.pop()
+      this.context.dropped.add('reasoning')
+    }
+  }
+
+  /** The API takes instructions within the conversation only behind the user and in front of the model. */
+  private staysSystem(at: number): boolean {
+    const next = this.turns.at(at + 1)
+    return this.options.systemInside && at > 0 && this.turns[at - 1].role === 'user' && (next === undefined || next.role === 'assistant')
+  }
+
+  /** Instructions within the conversation where the model knows them only in front of it: the user tells them, marked as such. */
+  private foldSystem(): void {
+    for (let i = 0; i < this.turns.length; i++) {
+      const turn = this.turns[i]
+      if (turn.role !== 'system' || this.staysSystem(i)) continue
+      this.context.dropped.add('system.position')
+      for (const block of turn.blocks) if (block.type === 'text') block.text = `<system>\n${block.text}\n</system>`
+      turn.role = 'user'
+      turn.native = {}
+      const before = this.turns.at(i - 1)
+      if (i > 0 && before?.role === 'user') {
+        before.blocks.push(...turn.blocks)
+        this.turns.splice(i--, 1)
+      }
+      const at = this.turns[i]
+      const after = this.turns.at(i + 1)
+      if (after?.role === 'user') {
+        at.blocks.push(...after.blocks)
+        this.turns.splice(i + 1, 1)
+      }
+    }
+  }
+}
+
+/** A turn for the model to go on with may not end in white space, nor be nothing but that. */
+function trimEnd(blocks: JsonObject[]): void {
+  for (let last = blocks.at(-1); last !== undefined && last.type === 'text' && typeof last.text === 'string'; last = blocks.at(-1)) {
+    const text = last.text.trimEnd()
+    if (text !== '') {
+      if (text !== last.text) blocks[blocks.length - 1] = { ...last, text }
+      return
+    }
+    blocks.pop()
+  }
+}

@@ -1,0 +1,168 @@
+/** A canonical request as the body of an upstream that speaks Messages. */
+import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Encoded, Target } from '../types.ts'
+import { limitMarks } from './cache-limit.ts'
+import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'
+import { TurnWriter } from './encode-messages.ts'
+import { betaHeaders, fitToTarget, neverSends } from './fit-target.ts'
+import { keepThinkingRules, planThinking } from './thinking.ts'
+import { nativeOf, objectsOf, WIRE } from './wire.ts'
+
+/** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
+export const PATH = '/v1/messages'
+
+/** The API wants the type even of a schema that says nothing else. */
+function inputSchema(parameters: JsonObject | null | undefined): JsonObject {
+  if (!parameters) return { type: 'object', properties: {} }
+  return parameters.type === undefined ? { type: 'object', ...parameters } : parameters
+}
+
+function encodeTool(tool: ToolSpec, context: WriteContext): JsonObject | undefined {
+  if (tool.kind === 'function') {
+    const spec: JsonObject = { name: tool.name }
+    if (tool.description !== undefined) spec.description = tool.description
+    spec.input_schema = inputSchema(tool.parameters)
+    if (tool.strict === true) spec.strict = true
+    return { ...marked(spec, tool), ...nativeOf(tool) }
+  }
+  if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
+  context.dropped.add(`tools.${tool.kind === 'opaque' ? tool.of.type : tool.name}`)
+  return undefined
+}
+
+const CHOICES = { auto: 'auto', none: 'none', required: 'any' } as const
+
+function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefined, dropped: Set<string>): JsonObject | undefined {
+  let said: JsonObject | undefined
+  if (choice?.mode === 'named') said = { type: 'tool', name: choice.name }
+  else if (choice?.mode === 'opaque') {
+    if (choice.of.dialect === WIRE) said = { ...choice.of.data }
+    else dropped.add('tool_choice')
+  } else if (choice) said = { type: CHOICES[choice.mode] }
+  if (parallel !== false || said?.type === 'none') return said
+  return { ...(said ?? { type: 'auto' }), disable_parallel_tool_use: true }
+}
+
+/** Sampling that this wire has no field for. */
+const UNSAID: readonly (readonly [keyof Sampling, string])[] = [
+  ['minP', 'min_p'],
+  ['topA', 'top_a'],
+  ['frequencyPenalty', 'frequency_penalty'],
+  ['presencePenalty', 'presence_penalty'],
+  ['repetitionPenalty', 'repetition_penalty'],
+  ['seed', 'seed'],
+  ['logitBias', 'logit_bias'],
+  ['logprobs', 'logprobs'],
+  ['topLogprobs', 'top_logprobs'],
+]
+
+function addSampling(body: JsonObject, sampling: Sampling, { sameWire, dropped }: WriteContext): void {
+  for (const [key, name] of UNSAID) if (sampling[key] !== undefined && sampling[key] !== false) dropped.add(name)
+  const { temperature, topP, topK, stop } = sampling
+  if (temperature !== undefined) body.temperature = temperature
+  if (topP !== undefined) body.top_p = topP
+  if (topK !== undefined) body.top_k = topK
+  // Newer models refuse the two together; of callers of other wires, one mostly says nothing.
+  if (!sameWire && temperature !== undefined && topP !== undefined) {
+    if (temperature === 1 && topP !== 1) delete body.temperature
+    else delete body.top_p
+    if (temperature !== 1 && topP !== 1) dropped.add('top_p')
+  }
+  if (stop === undefined) return
+  // The API refuses a sequence without a letter in it.
+  const said = stop.filter((sequence) => sequence.trim() !== '')
+  if (said.length > 0) body.stop_sequences = said
+  if (said.length < stop.length) dropped.add('stop')
+}
+
+function encodeFormat(format: OutputFormat | undefined, { sameWire, dropped }: WriteContext): JsonObject | undefined {
+  if (!format || format.type === 'text') return undefined
+  if (format.type === 'json_object') {
+    dropped.add('response_format')
+    return undefined
+  }
+  if (!sameWire) {
+    if (format.name !== undefined) dropped.add('response_format.name')
+    if (format.description !== undefined) dropped.add('response_format.description')
+  }
+  return { type: 'json_schema', schema: format.schema ?? { type: 'object' } }
+}
+
+/** Fields that other wires have and this one lacks. */
+function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
+  if (request.verbosity !== undefined) dropped.add('verbosity')
+  if (request.modalities?.some((each) => each !== 'text')) dropped.add('modalities')
+  if (request.include && request.include.length > 0) dropped.add('include')
+  if (request.cacheKey !== undefined) dropped.add('prompt_cache_key')
+  if (request.metadata) dropped.add('metadata')
+  if (request.prediction) dropped.add('prediction')
+  if (request.imageConfig) dropped.add('image_config')
+  if (request.audio) dropped.add('audio')
+}
+
+/** The provider wants one identity: the user's, or else the one that safety checks go by. */
+function addUser(body: JsonObject, { user, safetyIdentifier }: CanonicalRequest, dropped: Set<string>): void {
+  const id = user ?? safetyIdentifier
+  if (id !== undefined) body.metadata = { user_id: id }
+  if (user !== undefined && safetyIdentifier !== undefined && user !== safetyIdentifier) dropped.add('safety_identifier')
+}
+
+/** Fields of the caller's own wire that the canon does not name, unless it is another wire: then they are reported. */
+function addExtras(body: JsonObject, { extras }: CanonicalRequest, dropped: Set<string>): void {
+  for (const [key, value] of Object.entries(extras?.fields ?? {})) {
+    if (value === undefined) continue
+    if (extras?.dialect !== WIRE) dropped.add(key)
+    else if (key === 'output_config' && isObject(value))
+      body.output_config = { ...value, ...(body.output_config as JsonObject | undefined) }
+    else if (key === 'metadata' && isObject(value)) body.metadata = { ...value, ...(body.metadata as JsonObject | undefined) }
+    else if (key !== 'thinking') body[key] = value
+  }
+}
+
+/** The model is to go on with a text; providers that cannot are not asked to. */
+function dropPrefill(body: JsonObject, dropped: Set<string>): void {
+  const messages = objectsOf(body.messages)
+  if (messages.at(-1)?.role !== 'assistant') return
+  body.messages = messages.slice(0, -1)
+  dropped.add('prefill')
+}
+
+/** @returns path, body, headers, and the canonical names of what the caller sent and this upstream cannot take. */
+export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
+  const dropped = new Set<string>()
+  const context: WriteContext = { sameWire: request.extras?.dialect === WIRE, dropped, betas: new Set() }
+  const writer = new TurnWriter(context, { systemInside: target.quirks.system_messages === true })
+  for (const item of request.items) writer.write(item)
+  const plan = planThinking(request, target, dropped)
+  const body: JsonObject = { model: target.model, max_tokens: plan.maxTokens, ...writer.finish() }
+  const tools = request.tools.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
+  if (tools.length > 0) {
+    body.tools = tools
+    const choice = encodeChoice(request.toolChoice, request.sampling.parallelToolCalls, dropped)
+    if (choice) body.tool_choice = choice
+  }
+  addSampling(body, request.sampling, context)
+  if (plan.thinking) body.thinking = plan.thinking
+  const format = encodeFormat(request.format, context)
+  if (format || plan.effort !== undefined)
+    body.output_config = { ...(plan.effort === undefined ? {} : { effort: plan.effort }), ...(format ? { format } : {}) }
+  if (request.serviceTier !== undefined) body.service_tier = request.serviceTier
+  if (request.cache) body.cache_control = cacheControl(request.cache)
+  addUser(body, request, dropped)
+  recordUnsaid(request, dropped)
+  addExtras(body, request, dropped)
+  if (neverSends(target, 'prefill')) dropPrefill(body, dropped)
+  return finished(body, target, context)
+}
+
+function finished(body: JsonObject, target: Target, context: WriteContext): Encoded {
+  const dropped = [...context.dropped]
+  limitMarks(body, dropped, neverSends(target, 'cache_control') ? 0 : undefined)
+  fitToTarget(body, target, dropped)
+  keepThinkingRules(body, dropped)
+  const headers = betaHeaders(target, context.betas)
+  const encoded: Encoded = { path: PATH, body, dropped: [...new Set(dropped)] }
+  if (headers) encoded.headers = headers
+  return encoded
+}

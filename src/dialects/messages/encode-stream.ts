@@ -1,0 +1,198 @@
+/** Canonical events as the event stream of this wire. */
+import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+import type { Opaque } from '../../canon/request.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
+import { citationOf } from './citations.ts'
+import { hidesThinking } from './decode-request.ts'
+import { faultBody } from './fault-body.ts'
+import { gatewayToolBlocks } from './gateway-tools.ts'
+import { closeStream, OwnMembers } from './message.ts'
+import { inPieces, ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock } from './reply-blocks.ts'
+import { Thought } from './thought.ts'
+import { eventFrame } from './wire.ts'
+
+type Start = Extract<StreamEvent, { type: 'block-start' }>
+type BlockEvent = Exclude<StreamEvent, { type: 'start' | 'usage' | 'end' | 'fault' | 'opaque' }>
+
+interface Track {
+  readonly number: number
+  readonly kind: BlockKind
+  readonly call: { id: string; name: string } | undefined
+  readonly of: Opaque | undefined
+  /** Of reasoning and summaries. */
+  readonly thought: Thought | undefined
+  /** JSON text before a delta's own text; '' until its block has begun. */
+  head: string
+  /** Events that wait until the blocks in front have ended. */
+  readonly waiting: BlockEvent[]
+}
+
+/** Type of the deltas, and the member that holds their text. */
+const DELTAS: Readonly<Partial<Record<BlockKind, readonly [type: string, member: string]>>> = {
+  text: ['text_delta', 'text'],
+  refusal: ['text_delta', 'text'],
+  reasoning: ['thinking_delta', 'thinking'],
+  summary: ['thinking_delta', 'thinking'],
+  call: ['input_json_delta', 'partial_json'],
+}
+
+/**
+ * Blocks of this wire come strictly one after another, while canonical ones may overlap: the block in front is written
+ * as it comes, those behind it wait. A block that never says anything is left out.
+ */
+export class MessagesStreamEncoder implements StreamEncoder {
+  private readonly ctx: ReplyContext
+  private readonly hide: boolean
+  private readonly own = new OwnMembers()
+  private readonly tracks = new Map<number, Track>()
+  private readonly queue: Track[] = []
+  /** Index of the next block. */
+  private next = 0
+  private gatewayTools = 0
+  private refused = false
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+    this.hide = hidesThinking(ctx.body)
+  }
+
+  push(events: readonly StreamEvent[]): string {
+    let out = ''
+    for (const event of events) {
+      switch (event.type) {
+        case 'block-start':
+          out += this.start(event)
+          break
+        case 'block-delta':
+        case 'block-note':
+        case 'block-end':
+          out += this.take(event)
+          break
+        case 'opaque':
+          this.own.take(event.of)
+      }
+    }
+    return out
+  }
+
+  finish(final: Final): string {
+    const { ctx } = this
+    if (final.fault) {
+      const routerMetadata = final.metadata && { key: `${ctx.brand}_metadata`, value: final.metadata }
+      const { type: _, ...fields } = faultBody(final.fault, { id: ctx.id, routerMetadata })
+      return eventFrame('error', `,${JSON.stringify(fields).slice(1, -1)}`)
+    }
+    let out = ''
+    for (const { number } of [...this.queue]) if (this.tracks.has(number)) out += this.take({ type: 'block-end', block: number })
+    return out + closeStream(ctx, final, this.own, this.refused)
+  }
+
+  private start(event: Start): string {
+    const { kind, call, of } = event
+    const thought = kind === 'reasoning' || kind === 'summary' ? new Thought(kind, event.item) : undefined
+    const track: Track = { number: event.block, kind, call, of, thought, head: '', waiting: [] }
+    this.tracks.set(event.block, track)
+    this.queue.push(track)
+    return this.queue.length === 1 ? this.enter(track) : ''
+  }
+
+  private take(event: Exclude<BlockEvent, Start>): string {
+    const track = this.tracks.get(event.block)
+    if (track === undefined) return ''
+    if (event.type === 'block-end') this.tracks.delete(event.block)
+    if (track !== this.queue[0]) {
+      track.waiting.push(event)
+      return ''
+    }
+    return this.apply(track, event)
+  }
+
+  private apply(track: Track, event: BlockEvent): string {
+    if (event.type === 'block-delta') return this.text(track, event.text)
+    if (event.type === 'block-note') return this.note(track, event)
+    return event.type === 'block-end' ? this.end(track) + this.advance() : ''
+  }
+
+  /** The track has come to the front. */
+  private enter(track: Track): string {
+    if (track.kind === 'call') return this.begin(track, toolUseBlock(track.call, track.of, {}))
+    if (track.kind === 'opaque') return this.whole(ownBlock(track.of))
+    if (track.kind !== 'server' || track.of === undefined) return ''
+    const [use, result] = gatewayToolBlocks(track.of, this.gatewayTools++)
+    return this.whole(use) + this.whole(result)
+  }
+
+  private begin(track: Track, block: JsonObject): string {
+    const index = this.next++
+    const [type, member] = DELTAS[track.kind] ?? ['', '']
+    track.head = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${member}":`
+    return eventFrame('content_block_start', `,"index":${index},"content_block":${JSON.stringify(block)}`)
+  }
+
+  /** A delta of another type than the block's usual ones; the block has begun, as the last one. */
+  private delta(type: string, member: string, value: string): string {
+    return eventFrame('content_block_delta', `,"index":${this.next - 1},"delta":{"type":"${type}","${member}":${value}}`)
+  }
+
+  private whole(block: JsonObject | undefined): string {
+    if (block === undefined) return ''
+    const { begun, input } = inPieces(block)
+    const index = this.next++
+    let out = eventFrame('content_block_start', `,"index":${index},"content_block":${JSON.stringify(begun)}`)
+    if (input !== '') out += this.delta('input_json_delta', 'partial_json', JSON.stringify(input))
+    return out + eventFrame('content_block_stop', `,"index":${index}`)
+  }
+
+  private text(track: Track, text: string): string {
+    if (text === '') return ''
+    if (track.head !== '' && !(this.hide && track.thought)) return `${track.head}${JSON.stringify(text)}}}\n\n`
+    if (track.thought && this.hide) {
+      track.thought.hidden += text
+      return ''
+    }
+    if (DELTAS[track.kind] === undefined) return ''
+    if (track.kind === 'refusal') this.refused = true
+    const begun = this.begin(track, track.thought ? thinkingBlock('', '') : textBlock('', []))
+    return `${begun}${track.head}${JSON.stringify(text)}}}\n\n`
+  }
+
+  private note(track: Track, { note, data }: Extract<StreamEvent, { type: 'block-note' }>): string {
+    if (track.thought) {
+      track.thought.note(note, data)
+      return ''
+    }
+    const citation = note === 'annotation' && track.kind === 'text' ? citationOf(data) : undefined
+    if (citation === undefined) return ''
+    const begun = track.head === '' ? this.begin(track, textBlock('', [])) : ''
+    return begun + this.delta('citations_delta', 'citation', JSON.stringify(citation))
+  }
+
+  /** Lets those speak that have waited, up to one that has not ended. */
+  private advance(): string {
+    let out = ''
+    this.queue.shift()
+    for (let front = this.queue.at(0); front !== undefined; front = this.queue.at(0)) {
+      out += this.enter(front)
+      const ended = front.waiting.at(-1)?.type === 'block-end'
+      for (const event of front.waiting) if (event.type !== 'block-end') out += this.apply(front, event)
+      if (!ended) return out
+      out += this.end(front)
+      this.queue.shift()
+    }
+    return out
+  }
+
+  private end(track: Track): string {
+    let out = track.thought ? this.endThought(track, track.thought) : ''
+    if (track.head !== '') out += eventFrame('content_block_stop', `,"index":${this.next - 1}`)
+    if (track.thought) for (const data of track.thought.takeRedacted()) out += this.whole(redactedBlock(data))
+    return out
+  }
+
+  private endThought(track: Track, thought: Thought): string {
+    if (track.head === '' && !thought.signed) return ''
+    const begun = track.head === '' ? this.begin(track, thinkingBlock('', '')) : ''
+    return begun + this.delta('signature_delta', 'signature', JSON.stringify(thought.takeSignature()))
+  }
+}

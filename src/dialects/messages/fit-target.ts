@@ -1,0 +1,141 @@
+/** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
+import { createHash } from 'node:crypto'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Target } from '../types.ts'
+
+/** Where a parameter stands in the body; the first of its names is the one that is recorded. */
+const FIELDS: readonly { names: readonly string[]; paths: readonly string[] }[] = [
+  { names: ['temperature'], paths: ['temperature'] },
+  { names: ['top_p'], paths: ['top_p'] },
+  { names: ['top_k'], paths: ['top_k'] },
+  { names: ['stop'], paths: ['stop_sequences'] },
+  { names: ['tools'], paths: ['tools'] },
+  { names: ['tool_choice'], paths: ['tool_choice'] },
+  { names: ['reasoning'], paths: ['thinking', 'output_config.effort'] },
+  { names: ['response_format', 'structured_outputs'], paths: ['output_config.format'] },
+]
+
+/** Names that a `quirks.drop` may use beside those of the wire itself. */
+const PLACES: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ...FIELDS.flatMap(({ names, paths }) => names.map((name) => [name, paths] as const)),
+  ['user', ['metadata']],
+  ['parallel_tool_calls', ['tool_choice.disable_parallel_tool_use']],
+])
+
+/** Takes out a member of the body or of an object in it. The caller's own objects stay as they are. @returns true if it was there. */
+function take(body: JsonObject, path: string): boolean {
+  const [field, member] = path.split('.')
+  const value = body[field]
+  if (value === undefined) return false
+  if (member === undefined) {
+    delete body[field]
+    return value !== null
+  }
+  if (!isObject(value) || value[member] === undefined) return false
+  const { [member]: taken, ...rest } = value
+  if (Object.keys(rest).length > 0) body[field] = rest
+  else delete body[field]
+  return taken !== null
+}
+
+function takeAll(body: JsonObject, paths: readonly string[], name: string, dropped: string[]): void {
+  let taken = false
+  for (const path of paths) taken = take(body, path) || taken
+  if (taken && !dropped.includes(name)) dropped.push(name)
+}
+
+function fitParameters(body: JsonObject, { supported, quirks }: Target, dropped: string[]): void {
+  if (supported)
+    for (const { names, paths } of FIELDS) if (!names.some((name) => supported.has(name))) takeAll(body, paths, names[0], dropped)
+  if (Array.isArray(quirks.drop))
+    for (const name of quirks.drop) if (typeof name === 'string') takeAll(body, PLACES.get(name) ?? [name], name, dropped)
+  // The API refuses a choice where there is nothing to choose.
+  if (!Array.isArray(body.tools) || body.tools.length === 0) {
+    delete body.tools
+    delete body.tool_choice
+  }
+}
+
+/** Fewest tokens that the API takes as a budget of thinking. */
+export const LEAST_BUDGET = 1024
+/** The share of the output that may go into thinking where the caller's own budget leaves no room for an answer. */
+export const MOST_SHARE = 0.95
+
+/** The API wants room for an answer behind the thinking. */
+export function fitBudget(body: JsonObject, dropped: string[]): void {
+  const { thinking, max_tokens: most } = body
+  if (!isObject(thinking) || typeof thinking.budget_tokens !== 'number' || typeof most !== 'number') return
+  if (thinking.budget_tokens < most) return
+  const budget = Math.floor(most * MOST_SHARE)
+  if (budget >= LEAST_BUDGET) body.thinking = { ...thinking, budget_tokens: budget }
+  else delete body.thinking
+  dropped.push(budget >= LEAST_BUDGET ? 'reasoning.max_tokens' : 'reasoning')
+}
+
+/** The hold was computed for `outputCap`, so it stands whatever the caller asked; thinking has to fit into it. */
+function fitCap(body: JsonObject, { outputCap }: Target, dropped: string[]): void {
+  const asked = body.max_tokens
+  if (outputCap === undefined || (typeof asked === 'number' && asked <= outputCap)) return
+  body.max_tokens = outputCap
+  fitBudget(body, dropped)
+}
+
+const TIERS: ReadonlyMap<string, string> = new Map([
+  ['auto', 'auto'],
+  ['default', 'standard_only'],
+  ['standard_only', 'standard_only'],
+  ['priority', 'auto'],
+  ['fast', 'auto'],
+])
+
+function fitTier(body: JsonObject, dropped: string[]): void {
+  if (typeof body.service_tier !== 'string') {
+    delete body.service_tier
+    return
+  }
+  const tier = TIERS.get(body.service_tier)
+  if (tier === undefined) takeAll(body, ['service_tier'], 'service_tier', dropped)
+  else body.service_tier = tier
+}
+
+function fitUser(body: JsonObject, target: Target, dropped: string[]): void {
+  const { metadata } = body
+  const id = isObject(metadata) ? metadata.user_id : undefined
+  if (target.user === 'pass' || typeof id !== 'string') return
+  if (target.user === 'drop') takeAll(body, ['metadata.user_id'], 'user', dropped)
+  else body.metadata = { ...(metadata as JsonObject), user_id: createHash('sha256').update(id).digest('hex') }
+}
+
+/**
+ * Fits a body to its endpoint, in place: model, stream, output cap, parameters, identity, quirks.
+ * Quirks of this dialect: `drop` (names of fields or parameters, `prefill` and `cache_control` among them), `reasoning: effort`,
+ * `efforts`, `system_messages`.
+ * @param dropped receives the canonical names of what was taken out.
+ */
+export function fitToTarget(body: JsonObject, target: Target, dropped: string[]): void {
+  body.model = target.model
+  if (target.stream) body.stream = true
+  else delete body.stream
+  fitCap(body, target, dropped)
+  fitTier(body, dropped)
+  fitParameters(body, target, dropped)
+  fitUser(body, target, dropped)
+  // Other wires go up to 2.
+  if (typeof body.temperature === 'number' && body.temperature > 1) {
+    body.temperature = 1
+    dropped.push('temperature')
+  }
+}
+
+/** True where the provider's data say that a field is never sent. */
+export function neverSends({ quirks }: Target, name: string): boolean {
+  return Array.isArray(quirks.drop) && quirks.drop.includes(name)
+}
+
+/** `anthropic-beta`: what the caller asks for and what was written needs, each once; undefined where that is nothing. */
+export function betaHeaders(target: Target, needed: ReadonlySet<string>): string[] | undefined {
+  if (target.betas === undefined && needed.size === 0) return undefined
+  const asked = (target.betas ?? '').split(',').map((name) => name.trim())
+  const all = new Set([...asked, ...needed].filter((name) => /^[\x21-\x7e]+$/.test(name)))
+  return all.size === 0 ? undefined : ['anthropic-beta', [...all].join(',')]
+}

@@ -1,0 +1,20 @@
+/** What this wire says in words of its own about the gateway's fields. */
+import type { GatewayFields } from '../../canon/gateway-fields.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { objectsOf, stringOf } from './wire.ts'
+
+/** The service tier in the gateway's words; undefined where the caller names none. */
+export function askedTier(body: JsonObject): string | undefined {
+  const tier = stringOf(body.service_tier)
+  return tier === 'standard_only' ? 'default' : tier
+}
+
+/** `fallbacks` are models to try next; `speed: fast` is the tier that is quick. */
+export function gatewayFields(body: JsonObject): Partial<GatewayFields> {
+  const fields: Partial<GatewayFields> = {}
+  const fallbacks = objectsOf(body.fallbacks).map(({ model }) => String(model))
+  if (fallbacks.length > 0) fields.models = fallbacks
+  const tier = body.speed === 'fast' ? 'fast' : askedTier(body)
+  if (tier !== undefined) fields.serviceTier = tier
+  return fields
+}

@@ -1,0 +1,31 @@
+/** Tools that the gateway ran, as the pair of blocks that this wire shows a tool of the server by. */
+import type { Opaque } from '../../canon/request.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { parsedInput } from './tool-input.ts'
+import { present, stringOf } from './wire.ts'
+
+/** Marks the blocks when a caller sends them back. */
+const ID = 'srvtoolu_hg_'
+
+/** True for either block of such a pair. */
+export function isGatewayTool(block: JsonObject): boolean {
+  const id = block.type === 'server_tool_use' ? block.id : block.tool_use_id
+  return typeof id === 'string' && id.startsWith(ID)
+}
+
+/**
+ * `server_tool_use` and its result, of type `<brand>_<name>_tool_result`.
+ * @param of the output item; `call` in its data, where present, tells what was asked and what the model was told.
+ * @param place position among such items of the reply; names the pair where the call has no id.
+ */
+export function gatewayToolBlocks(of: Opaque, place: number): [use: JsonObject, result: JsonObject] {
+  const { call, ...item } = of.data
+  const told = isObject(call) ? call : of.data
+  const id = ID + (stringOf(told.tool_call_id) ?? String(place)).replace(/[^A-Za-z0-9_]/g, '_')
+  const word = of.type.replace(/[^A-Za-z0-9_]/g, '_')
+  const input = parsedInput(stringOf(told.arguments) ?? '')
+  return [
+    { type: 'server_tool_use', id, name: of.type, input, caller: { type: 'direct' } },
+    { type: `${word}_tool_result`, tool_use_id: id, content: present({ ...item, type: `${word}_result` }) },
+  ]
+}

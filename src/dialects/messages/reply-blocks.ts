@@ -1,0 +1,42 @@
+/** Content blocks of a reply: those that come whole, and how those that come in pieces begin. */
+import type { Opaque } from '../../canon/request.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { WIRE } from './wire.ts'
+
+/** Blocks whose input goes to callers in a delta of its own, as they expect it. */
+const WITH_INPUT: ReadonlySet<unknown> = new Set(['server_tool_use', 'mcp_tool_use'])
+
+/** Members of a call that the canon keeps in words of its own. */
+const CALL: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control'])
+
+export function textBlock(text: string, citations: JsonObject[]): JsonObject {
+  return { type: 'text', text, citations }
+}
+
+export function thinkingBlock(thinking: string, signature: string): JsonObject {
+  return { type: 'thinking', thinking, signature }
+}
+
+export function redactedBlock(data: string): JsonObject {
+  return { type: 'redacted_thinking', data }
+}
+
+/** @param of the block as a provider of this wire sent it, for members that the canon has no words for. */
+export function toolUseBlock(call: { id: string; name: string } | undefined, of: Opaque | undefined, input: JsonObject): JsonObject {
+  const block: JsonObject = { type: 'tool_use', id: call?.id ?? '', name: call?.name ?? '', input, caller: { type: 'direct' } }
+  if (of?.dialect !== WIRE) return block
+  for (const key in of.data) if (!CALL.has(key) && (of.data[key] ?? null) !== null) block[key] = of.data[key]
+  return block
+}
+
+/** The block as it begins and the text of its input, where that comes in a delta. */
+export function inPieces(block: JsonObject): { begun: JsonObject; input: string } {
+  const { input } = block
+  if (!WITH_INPUT.has(block.type) || !isObject(input) || Object.keys(input).length === 0) return { begun: block, input: '' }
+  return { begun: { ...block, input: {} }, input: JSON.stringify(input) }
+}
+
+/** A whole block of this wire's own kinds; undefined for one that only another wire can show. */
+export function ownBlock(of: Opaque | undefined): JsonObject | undefined {
+  return of?.dialect === WIRE ? { ...of.data, type: of.data.type ?? of.type } : undefined
+}

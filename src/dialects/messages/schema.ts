@@ -1,0 +1,90 @@
+/** The request of `POST /v1/messages` (contract section 3). What it does not name is tolerated and kept. */
+import { Type } from 'typebox'
+import { gatewayProperties } from '../../canon/gateway-schema.ts'
+import { checker } from '../../core/check.ts'
+
+type Field = Parameters<typeof Type.Optional>[0]
+const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+
+/** Least budget of thinking tokens that the wire takes. */
+export const LEAST_BUDGET = 1024
+
+const MAX_FALLBACKS = 3
+const LEAST_TASK_BUDGET = 20_000
+
+/** Deep rules of blocks depend on their type: `check-blocks.ts` walks them. */
+const blocks = () => Type.Array(Type.Object({ type: Type.String() }))
+
+const message = Type.Object({
+  role: Type.Enum(['user', 'assistant', 'system']),
+  content: Type.Optional(Type.Union([Type.String(), blocks()])),
+})
+
+const tool = Type.Object({
+  type: nullable(Type.String({ minLength: 1 })),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+  description: nullable(Type.String()),
+  input_schema: Type.Optional(Type.Object({})),
+  strict: nullable(Type.Boolean()),
+  parameters: nullable(Type.Object({})),
+})
+
+const toolChoice = Type.Object({
+  type: Type.Enum(['auto', 'any', 'none', 'tool']),
+  name: Type.Optional(Type.String({ minLength: 1 })),
+  disable_parallel_tool_use: nullable(Type.Boolean()),
+})
+
+const thinking = Type.Object({
+  type: Type.Enum(['enabled', 'adaptive', 'disabled', 'between_tools']),
+  budget_tokens: nullable(Type.Integer({ minimum: LEAST_BUDGET })),
+  display: nullable(Type.String()),
+})
+
+const jsonFormat = () => nullable(Type.Object({ type: Type.Literal('json_schema'), schema: Type.Object({}) }))
+
+const outputConfig = Type.Object({
+  effort: nullable(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])),
+  format: jsonFormat(),
+  task_budget: nullable(
+    Type.Object({
+      type: Type.Literal('tokens'),
+      total: Type.Integer({ minimum: LEAST_TASK_BUDGET }),
+      remaining: nullable(Type.Integer({ minimum: 0 })),
+    }),
+  ),
+})
+
+const messagesRequest = Type.Object({
+  ...gatewayProperties,
+  messages: Type.Array(message, { minItems: 1 }),
+  max_tokens: Type.Integer({ minimum: 1 }),
+  system: nullable(Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.Literal('text'), text: Type.String() }))])),
+  stream: nullable(Type.Boolean()),
+  temperature: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  top_k: nullable(Type.Integer({ minimum: 0 })),
+  stop_sequences: nullable(Type.Array(Type.String({ minLength: 1 }))),
+  tools: nullable(Type.Array(tool)),
+  tool_choice: nullable(toolChoice),
+  thinking: nullable(thinking),
+  output_config: nullable(outputConfig),
+  output_format: jsonFormat(),
+  context_management: nullable(Type.Object({ edits: Type.Optional(Type.Array(Type.Object({ type: Type.String() }))) })),
+  service_tier: nullable(Type.Enum(['auto', 'standard_only', 'default', 'flex', 'priority', 'scale', 'fast'])),
+  speed: nullable(Type.Enum(['fast', 'standard'])),
+  metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: 256 })) })),
+  cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: nullable(Type.Enum(['5m', '1h'])) })),
+  fallbacks: nullable(
+    Type.Array(Type.Object({ model: Type.String({ minLength: 1, maxLength: 256 }) }, { additionalProperties: false }), {
+      maxItems: MAX_FALLBACKS,
+    }),
+  ),
+  container: nullable(Type.Union([Type.String(), Type.Object({})])),
+  mcp_servers: nullable(Type.Array(Type.Object({ type: Type.String(), name: Type.String(), url: Type.String() }))),
+  inference_geo: nullable(Type.String()),
+  betas: nullable(Type.Array(Type.String())),
+})
+
+/** @throws Fault 400 naming the first wrong field. */
+export const checkShape = checker(messagesRequest)

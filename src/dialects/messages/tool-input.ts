@@ -1,0 +1,17 @@
+/** Arguments of a call, which other wires keep as text, as the object that this wire wants. */
+import { isObject, type JsonObject } from '../../core/json.ts'
+
+/**
+ * @returns `{}` for no arguments. Text that is no JSON object, such as one that was cut off, comes back whole under
+ * `INVALID_JSON`: a tool then fails by its own check instead of running with arguments that nobody gave.
+ */
+export function parsedInput(args: string): JsonObject {
+  if (args === '') return {}
+  try {
+    const value: unknown = JSON.parse(args)
+    if (isObject(value)) return value
+  } catch {
+    // Falls through: cut off or never JSON.
+  }
+  return { INVALID_JSON: args }
+}

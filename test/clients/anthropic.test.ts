@@ -1,0 +1,94 @@
+/** The official Anthropic SDK: messages, their stream, structured output and the counting of tokens. */
+import Anthropic from '@anthropic-ai/sdk'
+import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
+import type { Message, MessageParam, MessageStreamParams } from '@anthropic-ai/sdk/resources/messages'
+import t from 'tap'
+import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { exercise } from './support/exercise.ts'
+import { DIALECTS, modelOf, startHouse } from './support/house.ts'
+
+const house = await startHouse(t)
+
+function bodyOf(ask: Ask, messages: MessageParam[]): MessageStreamParams {
+  return {
+    model: ask.model,
+    max_tokens: 4096,
+    messages,
+    ...(ask.temperature === undefined ? {} : { temperature: ask.temperature }),
+    ...(ask.tool ? { tools: [{ name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.schema as never }] } : {}),
+    ...(ask.schema ? { output_config: { format: jsonSchemaOutputFormat(CAPITAL.schema as never) } } : {}),
+    ...(ask.reasoning ? { thinking: { type: 'enabled', budget_tokens: 2048 } } : {}),
+  }
+}
+
+async function once(anthropic: Anthropic, ask: Ask, messages: MessageParam[]): Promise<Message> {
+  const body = bodyOf(ask, messages)
+  if (!ask.stream) return anthropic.messages.parse(body, { signal: ask.signal })
+  const stream = anthropic.messages.stream(body, { signal: ask.signal })
+  stream.on('text', (delta) => ask.onText?.(delta))
+  return stream.finalMessage()
+}
+
+async function askWith(anthropic: Anthropic, ask: Ask): Promise<Told> {
+  const picture = ask.image ? [{ type: 'image' as const, source: { type: 'base64' as const, media_type: 'image/png' as const, data: ask.image } }] : []
+  const messages: MessageParam[] = [{ role: 'user', content: [{ type: 'text', text: ask.prompt }, ...picture] }]
+  let reasoning = ''
+  for (;;) {
+    const message = await once(anthropic, ask, messages)
+    messages.push({ role: 'assistant', content: message.content as MessageParam['content'] })
+    reasoning += message.content.map((block) => (block.type === 'thinking' ? block.thinking : '')).join('')
+    const calls = message.content.filter((block) => block.type === 'tool_use')
+    if (calls.length > 0) {
+      const results = calls.map(({ id, input }) => ({ type: 'tool_result' as const, tool_use_id: id, content: weatherOf(input as { place: string }) }))
+      messages.push({ role: 'user', content: results })
+      continue
+    }
+    const { usage } = message
+    const cached = usage.cache_read_input_tokens ?? 0
+    return {
+      text: message.content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
+      reasoning,
+      value: (message as { parsed_output?: unknown }).parsed_output,
+      usage: {
+        input: usage.input_tokens + cached + (usage.cache_creation_input_tokens ?? 0),
+        output: usage.output_tokens,
+        cached,
+        reasoning: usage.output_tokens_details?.thinking_tokens,
+      },
+    }
+  }
+}
+
+const anthropicWith = (apiKey: string): Anthropic => new Anthropic({ baseURL: house.gateway.url, apiKey, maxRetries: 0 })
+
+const client: Client = {
+  name: 'anthropic',
+  ask: (ask) => askWith(anthropicWith(house.gateway.key), ask),
+  askAsStranger: (ask) => askWith(anthropicWith(STRANGER), ask),
+  classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
+  statusOf: (error) => (error instanceof Anthropic.APIError ? error.status : undefined),
+}
+
+await exercise(t, house, client)
+
+t.test('an auth token does as well as a key', async (t) => {
+  house.script({ text: ['yes'] })
+  const anthropic = new Anthropic({ baseURL: house.gateway.url, apiKey: null, authToken: house.gateway.key, maxRetries: 0 })
+  t.equal((await askWith(anthropic, { model: modelOf('openai-chat'), prompt: 'Well?', stream: true })).text, 'yes')
+})
+
+t.test('errors tell their type and the request', async (t) => {
+  house.script()
+  const error = await anthropicWith(house.gateway.key)
+    .messages.create({ model: 'via/nothing', max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] })
+    .catch((reason: unknown) => reason)
+  t.match(error, { status: 404, type: 'not_found_error', error: { type: 'error', error: { type: 'not_found_error' } } })
+})
+
+for (const dialect of DIALECTS.filter((name) => name === 'openai-chat'))
+  t.test(`tokens are counted where ${dialect} counts none: an estimate`, async (t) => {
+    house.script()
+    const counted = await anthropicWith(house.gateway.key).messages.countTokens({ model: modelOf(dialect), messages: [{ role: 'user', content: 'Count me please' }] })
+    t.ok(counted.input_tokens > 0)
+    t.equal(house.seen().length, 0)
+  })

@@ -1,0 +1,71 @@
+/** One request to any model of the AI SDK, and what came of it. */
+import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel, Output, streamText, tool } from 'ai'
+import { type Ask, CAPITAL, type Client, type Told, WEATHER, weatherOf } from './client.ts'
+
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
+
+/** Settings by name of the provider, for requests that reason. */
+export type Options = NonNullable<Parameters<typeof generateText>[0]['providerOptions']>
+
+/** Every failing call is of the one class. */
+export const AI_SDK_CLASSES: Client['classes'] = { 400: 'APICallError', 401: 'APICallError', 404: 'APICallError', 429: 'APICallError' }
+
+export const statusOfAiSdk = (error: unknown): number | undefined => (APICallError.isInstance(error) ? error.statusCode : undefined)
+
+const weather = tool({
+  description: WEATHER.description,
+  inputSchema: jsonSchema<{ place: string }>(WEATHER.schema as never),
+  execute: (args) => weatherOf(args),
+})
+
+function requestOf(ask: Ask, model: LanguageModel, providerOptions: Options) {
+  const content = [{ type: 'text' as const, text: ask.prompt }, ...(ask.image ? [{ type: 'file' as const, data: ask.image, mediaType: 'image/png' }] : [])]
+  return {
+    model,
+    messages: [{ role: 'user' as const, content }],
+    maxRetries: 0,
+    temperature: ask.temperature,
+    abortSignal: ask.signal,
+    stopWhen: isStepCount(3),
+    ...(ask.tool ? { tools: { weather } } : {}),
+    ...(ask.schema ? { output: Output.object({ name: CAPITAL.name, schema: jsonSchema(CAPITAL.schema as never) }) } : {}),
+    ...(ask.reasoning ? { providerOptions } : {}),
+  }
+}
+
+interface Ended {
+  text: string
+  steps: readonly { reasoningText?: string }[]
+  usage: { inputTokens?: number; outputTokens?: number; inputTokenDetails: { cacheReadTokens?: number }; outputTokenDetails: { reasoningTokens?: number } }
+  output?: unknown
+}
+
+const toldOf = ({ text, steps, usage, output }: Ended): Told => ({
+  text,
+  value: output,
+  reasoning: steps.map((step) => step.reasoningText ?? '').join(''),
+  usage: {
+    input: usage.inputTokens,
+    output: usage.outputTokens,
+    cached: usage.inputTokenDetails.cacheReadTokens,
+    reasoning: usage.outputTokenDetails.reasoningTokens,
+  },
+})
+
+export async function askWithAiSdk(model: LanguageModel, ask: Ask, options: Options): Promise<Told> {
+  const request = requestOf(ask, model, options)
+  if (!ask.stream) {
+    const result = await generateText(request)
+    const last = result.steps.at(-1)
+    return toldOf({ text: result.text, steps: result.steps, usage: last?.usage ?? result.usage, output: ask.schema ? result.output : undefined })
+  }
+  let failure: unknown
+  const result = streamText({ ...request, onError: ({ error }) => { failure ??= error } })
+  for await (const delta of result.textStream) ask.onText?.(delta)
+  if (failure) throw failure
+  const steps = await result.steps
+  // Some of its providers read an error chunk as a finish without a reason of theirs.
+  const finish = await result.finishReason
+  if (finish !== 'stop') throw new Error(`finished with ${finish}`)
+  return toldOf({ text: await result.text, steps, usage: steps.at(-1)?.usage as Ended['usage'], output: ask.schema ? await result.output : undefined })
+}

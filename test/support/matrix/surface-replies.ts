@@ -1,0 +1,423 @@
+/** Every leaf that a provider can answer with, for each wire. Settings that a reply only echoes are not among them. */
+import type { WireName } from '../wire.ts'
+import { bytes, dataUrl, jsonText, like, number, pick, type Surface, text } from './markers.ts'
+
+const url = like('https://a.example/*')
+
+const logprobs = () => [
+  {
+    token: text,
+    logprob: number(-0.517, -0.5),
+    bytes: [number(211)],
+    top_logprobs: [{ token: text, logprob: number(-1.519, -1.5), bytes: [number(223)] }],
+  },
+]
+
+const CHAT_USAGE = {
+  prompt_tokens: number(10007, 10009),
+  completion_tokens: number(5003, 5009),
+  total_tokens: 15010,
+  prompt_tokens_details: {
+    cached_tokens: number(1009),
+    cache_write_tokens: number(503),
+    audio_tokens: number(307),
+    video_tokens: number(73),
+  },
+  completion_tokens_details: {
+    reasoning_tokens: number(701),
+    audio_tokens: number(101),
+    image_tokens: number(53),
+    accepted_prediction_tokens: number(31),
+    rejected_prediction_tokens: number(37),
+  },
+  cost: number(0.7717),
+}
+const noUsage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
+
+const chat = (message: Surface, more: { [key: string]: Surface } = {}, choice: { [key: string]: Surface } = {}): Surface => ({
+  id: 'chatcmpl-upstream',
+  object: 'chat.completion',
+  created: 1_767_600_000,
+  model: 'upstream-model',
+  choices: [{ index: 0, message, finish_reason: 'stop', ...choice }],
+  usage: noUsage,
+  ...more,
+})
+
+const CHAT: Readonly<Record<string, Surface>> = {
+  envelope: chat(
+    { role: 'assistant', content: text },
+    {
+      id: like('chatcmpl-*'),
+      created: number(1_767_600_077),
+      model: text,
+      provider: text,
+      system_fingerprint: text,
+      service_tier: pick('flex', 'priority'),
+      usage: CHAT_USAGE,
+    },
+    { finish_reason: pick('stop', 'length') },
+  ),
+  'native reason': chat({ role: 'assistant', content: text }, {}, { native_finish_reason: text }),
+  reasoning: chat({ role: 'assistant', content: 'So.', reasoning: text }),
+  'reasoning in details': chat({
+    role: 'assistant',
+    content: 'So.',
+    reasoning_details: [
+      { type: 'reasoning.summary', summary: text, id: text, format: 'openai-responses-v1', index: 0 },
+      { type: 'reasoning.encrypted', data: text, id: text, format: 'openai-responses-v1', index: 1 },
+      { type: 'reasoning.text', text, signature: text, id: text, format: 'anthropic-claude-v1', index: 2 },
+    ],
+  }),
+  calls: chat(
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        { id: like('call_*'), type: 'function', function: { name: text, arguments: jsonText } },
+        { id: like('call_*'), type: 'function', function: { name: text, arguments: jsonText } },
+      ],
+    },
+    {},
+    { finish_reason: 'tool_calls' },
+  ),
+  annotations: chat({
+    role: 'assistant',
+    content: 'A text with sources.',
+    annotations: [
+      { type: 'url_citation', url_citation: { url, title: text, content: text, start_index: number(3), end_index: number(5) } },
+    ],
+  }),
+  'annotated file': chat({
+    role: 'assistant',
+    content: 'A text with sources.',
+    annotations: [{ type: 'file', file: { hash: text, name: text, content: [{ type: 'text', text }] } }],
+  }),
+  images: chat({ role: 'assistant', content: null, images: [{ type: 'image_url', image_url: { url: dataUrl('image/png') } }] }),
+  audio: chat({ role: 'assistant', content: null, audio: { id: text, data: bytes, transcript: text, expires_at: number(1_767_600_099) } }),
+  refusal: chat({ role: 'assistant', content: null, refusal: text }),
+  logprobs: chat({ role: 'assistant', content: 'ok' }, {}, { logprobs: { content: logprobs(), refusal: null } }),
+}
+
+const RESPONSES_USAGE = {
+  input_tokens: number(10007, 10009),
+  input_tokens_details: { cached_tokens: number(1009), cache_write_tokens: number(503) },
+  output_tokens: number(5003, 5009),
+  output_tokens_details: { reasoning_tokens: number(701) },
+  total_tokens: 15010,
+}
+
+const responses = (output: readonly Surface[], more: { [key: string]: Surface } = {}): Surface => ({
+  id: 'resp_upstream',
+  object: 'response',
+  created_at: 1_767_600_000,
+  completed_at: 1_767_600_001,
+  status: 'completed',
+  error: null,
+  incomplete_details: null,
+  model: 'upstream-model',
+  output,
+  service_tier: 'default',
+  usage: { input_tokens: 11, output_tokens: 7, total_tokens: 18 },
+  ...more,
+})
+
+const outputText = (more: { [key: string]: Surface }): Surface => ({
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text: 'A text with sources.', annotations: [], logprobs: [], ...more }],
+})
+
+const RESPONSES: Readonly<Record<string, Surface>> = {
+  envelope: responses([outputText({ text })], {
+    id: like('resp_*'),
+    created_at: number(1_767_600_077),
+    completed_at: number(1_767_600_079),
+    model: text,
+    service_tier: pick('flex', 'priority'),
+    usage: RESPONSES_USAGE,
+  }),
+  incomplete: responses([outputText({ text })], {
+    status: 'incomplete',
+    incomplete_details: { reason: pick('max_output_tokens', 'content_filter') },
+  }),
+  reasoning: responses([
+    {
+      id: like('rs_*'),
+      type: 'reasoning',
+      summary: [
+        { type: 'summary_text', text },
+        { type: 'summary_text', text },
+      ],
+      content: [{ type: 'reasoning_text', text }],
+      encrypted_content: text,
+      status: 'completed',
+    },
+    outputText({}),
+  ]),
+  message: responses([
+    {
+      id: like('msg_*'),
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text, annotations: [], logprobs: logprobs() }],
+      phase: pick('final_answer', 'commentary'),
+    },
+  ]),
+  'calls of functions': responses([
+    { id: like('fc_*'), type: 'function_call', status: 'completed', call_id: like('call_*'), name: text, arguments: jsonText },
+    { id: 'fc_2', type: 'function_call', status: 'completed', call_id: like('call_*'), name: text, arguments: jsonText },
+  ]),
+  annotations: responses([
+    outputText({
+      annotations: [
+        { type: 'url_citation', url, title: text, start_index: number(3), end_index: number(5) },
+        { type: 'file_citation', file_id: text, filename: text, index: number(17) },
+        { type: 'file_path', file_id: text, index: number(19) },
+      ],
+    }),
+  ]),
+  refusal: responses([
+    { id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'refusal', refusal: text }] },
+  ]),
+  'tools of the provider': responses([
+    {
+      type: 'web_search_call',
+      id: like('ws_*'),
+      status: 'completed',
+      action: { type: 'search', query: text, sources: [{ type: 'url', url }] },
+    },
+    { type: 'file_search_call', id: like('fs_*'), status: 'completed', queries: [text], results: [{ file_id: text, text }] },
+    {
+      type: 'code_interpreter_call',
+      id: like('ci_*'),
+      status: 'completed',
+      code: text,
+      container_id: text,
+      outputs: [{ type: 'logs', logs: text }],
+    },
+    {
+      type: 'computer_call',
+      id: like('cu_*'),
+      call_id: text,
+      status: 'completed',
+      action: { type: 'type', text },
+      pending_safety_checks: [],
+    },
+    { type: 'mcp_call', id: like('mcp_*'), name: text, arguments: jsonText, server_label: text, output: text },
+    {
+      type: 'apply_patch_call',
+      id: like('ap_*'),
+      call_id: text,
+      status: 'completed',
+      operation: { type: 'create_file', path: text, diff: text },
+    },
+    { type: 'shell_call', id: like('sh_*'), call_id: text, status: 'completed', action: { commands: [text] } },
+    outputText({}),
+  ]),
+  'custom call': responses([{ type: 'custom_tool_call', id: like('ctc_*'), call_id: text, name: text, input: text, status: 'completed' }]),
+  image: responses([{ type: 'image_generation_call', id: like('ig_*'), status: 'completed', result: bytes }]),
+}
+
+const ANTHROPIC_USAGE = {
+  input_tokens: number(10007, 10009),
+  output_tokens: number(5003, 5009),
+  cache_read_input_tokens: number(1009),
+  cache_creation_input_tokens: 503,
+  cache_creation: { ephemeral_5m_input_tokens: 330, ephemeral_1h_input_tokens: number(173) },
+  output_tokens_details: { thinking_tokens: number(701) },
+  server_tool_use: { web_search_requests: number(17), web_fetch_requests: number(19) },
+  service_tier: pick('priority', 'standard'),
+  inference_geo: text,
+  speed: pick('fast', 'standard'),
+}
+
+const anthropic = (content: readonly Surface[], more: { [key: string]: Surface } = {}): Surface => ({
+  id: 'msg_upstream',
+  type: 'message',
+  role: 'assistant',
+  model: 'upstream-model',
+  content,
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  stop_details: null,
+  container: null,
+  usage: { input_tokens: 11, output_tokens: 7, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+  ...more,
+})
+
+const cited = { cited_text: text, document_index: number(17), document_title: text }
+
+const ANTHROPIC: Readonly<Record<string, Surface>> = {
+  envelope: anthropic([{ type: 'text', text, citations: null }], {
+    id: like('msg_*'),
+    model: text,
+    usage: ANTHROPIC_USAGE,
+    stop_reason: pick('end_turn', 'max_tokens'),
+  }),
+  'stop sequence': anthropic([{ type: 'text', text, citations: null }], { stop_reason: 'stop_sequence', stop_sequence: text }),
+  refusal: anthropic([{ type: 'text', text, citations: null }], {
+    stop_reason: 'refusal',
+    stop_details: { type: 'refusal', category: pick('cyber', 'bio'), explanation: text },
+  }),
+  'container and context': anthropic([{ type: 'text', text, citations: null }], {
+    container: { id: text, expires_at: text, skills: null },
+    context_management: {
+      applied_edits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: number(17), cleared_input_tokens: number(7001) }],
+    },
+  }),
+  thinking: anthropic([
+    { type: 'thinking', thinking: text, signature: text },
+    { type: 'redacted_thinking', data: text },
+    { type: 'text', text: 'So.', citations: null },
+  ]),
+  calls: anthropic(
+    [
+      { type: 'tool_use', id: like('toolu_*'), name: text, input: { mark: text }, caller: { type: 'direct' } },
+      { type: 'tool_use', id: like('toolu_*'), name: text, input: { mark: text }, caller: { type: 'direct' } },
+    ],
+    { stop_reason: 'tool_use' },
+  ),
+  'citations of the web': anthropic([
+    {
+      type: 'text',
+      text: 'A text with sources.',
+      citations: [{ type: 'web_search_result_location', url, title: text, encrypted_index: text, cited_text: text }],
+    },
+  ]),
+  'citations of documents': anthropic([
+    {
+      type: 'text',
+      text: 'A text with sources.',
+      citations: [
+        { type: 'char_location', ...cited, file_id: text, start_char_index: number(311), end_char_index: number(313) },
+        { type: 'page_location', ...cited, file_id: text, start_page_number: number(317), end_page_number: number(331) },
+        { type: 'content_block_location', ...cited, file_id: text, start_block_index: number(337), end_block_index: number(347) },
+        {
+          type: 'search_result_location',
+          cited_text: text,
+          source: text,
+          title: text,
+          search_result_index: number(349),
+          start_block_index: number(353),
+          end_block_index: number(359),
+        },
+      ],
+    },
+  ]),
+  'tools of the provider': anthropic([
+    { type: 'server_tool_use', id: like('srvtoolu_*'), name: 'web_search', input: { query: text }, caller: { type: 'direct' } },
+    {
+      type: 'web_search_tool_result',
+      tool_use_id: text,
+      content: [{ type: 'web_search_result', url, title: text, encrypted_content: text, page_age: text }],
+      caller: { type: 'direct' },
+    },
+    {
+      type: 'code_execution_tool_result',
+      tool_use_id: text,
+      content: {
+        type: 'code_execution_result',
+        stdout: text,
+        stderr: text,
+        return_code: number(71),
+        content: [{ type: 'code_execution_output', file_id: text }],
+      },
+    },
+    { type: 'container_upload', file_id: text },
+    { type: 'text', text: 'So.', citations: null },
+  ]),
+}
+
+const GEMINI_USAGE = {
+  promptTokenCount: number(10007, 10009),
+  cachedContentTokenCount: number(1009),
+  candidatesTokenCount: number(5003, 5009),
+  thoughtsTokenCount: number(701),
+  toolUsePromptTokenCount: number(73),
+  totalTokenCount: 15784,
+  promptTokensDetails: [
+    { modality: 'TEXT', tokenCount: 9700 },
+    { modality: 'AUDIO', tokenCount: number(307) },
+  ],
+  candidatesTokensDetails: [
+    { modality: 'IMAGE', tokenCount: number(53) },
+    { modality: 'AUDIO', tokenCount: number(101) },
+  ],
+  trafficType: pick('PROVISIONED_THROUGHPUT', 'ON_DEMAND'),
+}
+
+const gemini = (parts: readonly Surface[], candidate: { [key: string]: Surface } = {}, more: { [key: string]: Surface } = {}): Surface => ({
+  candidates: [{ content: { parts, role: 'model' }, finishReason: 'STOP', index: 0, ...candidate }],
+  usageMetadata: { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 },
+  modelVersion: 'upstream-model',
+  responseId: 'response-upstream',
+  ...more,
+})
+
+const GEMINI: Readonly<Record<string, Surface>> = {
+  envelope: gemini(
+    [{ text }],
+    { finishReason: pick('STOP', 'MAX_TOKENS') },
+    { responseId: text, modelVersion: text, createTime: text, usageMetadata: GEMINI_USAGE },
+  ),
+  'a word on the end': gemini([{ text }], {
+    finishReason: 'SAFETY',
+    finishMessage: text,
+    safetyRatings: [{ category: 'HARM_CATEGORY_HARASSMENT', probability: pick('HIGH', 'LOW') }],
+  }),
+  thoughts: gemini([
+    { text, thought: true },
+    { text: 'So.', thoughtSignature: bytes },
+  ]),
+  calls: gemini([
+    { functionCall: { id: like('call-*'), name: text, args: { mark: text } }, thoughtSignature: bytes },
+    { functionCall: { id: like('call-*'), name: text, args: { mark: text } } },
+  ]),
+  image: gemini([{ text: 'Look: ' }, { inlineData: { mimeType: 'image/png', data: bytes } }]),
+  audio: gemini([{ inlineData: { mimeType: 'audio/wav', data: bytes } }]),
+  'code that ran': gemini([
+    { executableCode: { id: text, language: pick('PYTHON', 'LANGUAGE_UNSPECIFIED'), code: text } },
+    { codeExecutionResult: { id: text, outcome: pick('OUTCOME_OK', 'OUTCOME_FAILED'), output: text } },
+    { text: 'So.' },
+  ]),
+  grounding: gemini([{ text: 'A text with sources.' }], {
+    groundingMetadata: {
+      webSearchQueries: [text],
+      searchEntryPoint: { renderedContent: text },
+      groundingChunks: [{ web: { uri: url, title: text, domain: text } }],
+      groundingSupports: [
+        {
+          segment: { startIndex: number(3), endIndex: number(5), text },
+          groundingChunkIndices: [0],
+          confidenceScores: [number(0.517, 0.5)],
+        },
+      ],
+    },
+  }),
+  'cited sources': gemini([{ text: 'A text with sources.' }], {
+    citationMetadata: { citations: [{ uri: url, title: text, license: text, startIndex: number(3), endIndex: number(5) }] },
+  }),
+  'pages that were read': gemini([{ text: 'So.' }], {
+    urlContextMetadata: {
+      urlMetadata: [{ retrievedUrl: url, urlRetrievalStatus: pick('URL_RETRIEVAL_STATUS_SUCCESS', 'URL_RETRIEVAL_STATUS_ERROR') }],
+    },
+  }),
+  logprobs: gemini([{ text: 'ok' }], {
+    avgLogprobs: number(-0.707, -0.7),
+    logprobsResult: {
+      chosenCandidates: [{ token: text, tokenId: number(1973), logProbability: number(-0.517, -0.5) }],
+      topCandidates: [{ candidates: [{ token: text, tokenId: number(1979), logProbability: number(-1.519, -1.5) }] }],
+    },
+  }),
+}
+
+export const REPLIES: Readonly<Record<WireName, Readonly<Record<string, Surface>>>> = {
+  'openai-chat': CHAT,
+  'openai-responses': RESPONSES,
+  anthropic: ANTHROPIC,
+  gemini: GEMINI,
+}
