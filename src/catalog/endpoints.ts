@@ -70,6 +70,8 @@ function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['
     cacheWrite: token(price.cache_write),
     cacheWriteLong: token(price.cache_write_1h),
     reasoning: token(price.reasoning),
+    imageOutput: token(price.image_output),
+    audioOutput: token(price.audio_output),
     audio: token(price.audio),
     request: unit(price.request),
     image: unit(price.image),

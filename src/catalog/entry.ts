@@ -108,6 +108,8 @@ function pricing(price: Endpoint['price']): JsonObject {
   if (price.cacheWrite !== undefined) entry.input_cache_write = rateText(price.cacheWrite)
   if (price.cacheWriteLong !== undefined) entry.input_cache_write_1h = rateText(price.cacheWriteLong)
   if (price.webSearch !== undefined) entry.web_search = rateText(price.webSearch)
+  if (price.imageOutput !== undefined) entry.image_output = rateText(price.imageOutput)
+  if (price.audioOutput !== undefined) entry.audio_output = rateText(price.audioOutput)
   if (price.reasoning !== undefined) entry.internal_reasoning = rateText(price.reasoning)
   if (price.audio !== undefined) entry.audio = rateText(price.audio)
   return entry

@@ -48,6 +48,8 @@ export interface Price {
   /** Cache writes that are kept for an hour. */
   readonly cacheWriteLong?: Rate
   readonly reasoning?: Rate
+  readonly imageOutput?: Rate
+  readonly audioOutput?: Rate
   readonly image?: Rate
   readonly audio?: Rate
   readonly request?: Rate

@@ -32,7 +32,7 @@ function within(value: number, most: number): number {
 /**
  * What a usage costs, in nano-dollars.
  * Parts are clamped so that they never pass their whole: cached, then cache writes, then audio within the input,
- * reasoning within the output. The request's and the images' price belong to the input part.
+ * reasoning, then images, then audio within the output. The request's and the images' price belong to the input part.
  * `total` is the exact sum rounded once, half up; the output part is rounded, the input part is the rest.
  */
 export function charge(usage: Usage, price: Tariff, extras?: Extras): Charge {
@@ -54,7 +54,11 @@ export function charge(usage: Usage, price: Tariff, extras?: Extras): Charge {
   addFixed(sum, price, extras)
   if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch)
   const completion = new Bill()
-  completion.add(output - reasoning, price.completion)
+  const image = within(usage.imageOutput, output - reasoning)
+  const spoken = within(usage.audioOutput, output - reasoning - image)
+  completion.add(output - reasoning - image - spoken, price.completion)
+  if (image > 0) completion.add(image, price.imageOutput ?? price.completion)
+  if (spoken > 0) completion.add(spoken, price.audioOutput ?? price.completion)
   if (reasoning > 0) completion.add(reasoning, price.reasoning ?? price.completion)
   sum.join(completion)
   const total = sum.nano()
@@ -86,7 +90,7 @@ function ceilingOf(price: Price): Ceiling {
   if (!found) {
     found = {
       input: highest(price.prompt, price.cached, price.cacheWrite, price.cacheWriteLong, price.audio),
-      output: highest(price.completion, price.reasoning),
+      output: highest(price.completion, price.reasoning, price.imageOutput, price.audioOutput),
     }
     ceilings.set(price, found)
   }

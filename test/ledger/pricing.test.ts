@@ -12,14 +12,37 @@ const usage = (counts: Partial<Usage>): Usage => ({ ...noUsage(), ...counts })
 /** USD per million tokens with ten decimals, as attodollars per token. */
 const rate = fc.oneof(fc.bigInt({ min: 0n, max: 80_000_000_000_000n }), fc.constantFrom(0n, 1n, 499_999_999n, 500_000_001n))
 const price: fc.Arbitrary<Price> = fc.record(
-  { prompt: rate, completion: rate, cached: rate, cacheWrite: rate, reasoning: rate, image: rate, audio: rate, request: rate },
+  {
+    prompt: rate,
+    completion: rate,
+    cached: rate,
+    cacheWrite: rate,
+    cacheWriteLong: rate,
+    reasoning: rate,
+    imageOutput: rate,
+    audioOutput: rate,
+    image: rate,
+    audio: rate,
+    request: rate,
+    webSearch: rate,
+  },
   { requiredKeys: ['prompt', 'completion'] },
 )
 const count = fc.oneof(fc.nat(2_000), fc.nat(4_000_000))
 /** Reports as providers send them: parts may pass their whole, or be negative. */
 const wild = fc.oneof({ weight: 9, arbitrary: count }, { weight: 1, arbitrary: fc.integer({ min: -50, max: -1 }) })
 const report = fc
-  .record({ input: wild, output: wild, cached: wild, cacheWrite: wild, reasoning: wild, audioInput: wild })
+  .record({
+    input: wild,
+    output: wild,
+    cached: wild,
+    cacheWrite: wild,
+    cacheWriteLong: wild,
+    reasoning: wild,
+    audioInput: wild,
+    imageOutput: wild,
+    audioOutput: wild,
+  })
   .map((counts) => usage(counts))
 
 t.test('each kind of token has its own rate', async (t) => {
@@ -38,6 +61,20 @@ t.test('each kind of token has its own rate', async (t) => {
   t.same(charge(counts, dear), { total: 65 + 2 + 12.5 + 0.5 + 35 + 11 + 40 + 90, input: 126, output: 130 })
   t.same(charge(counts, plain), { total: 200, input: 100, output: 100 }, 'absent kinds cost what their whole costs')
   t.same(charge(counts, dear, { images: 2 }).input - charge(counts, dear).input, 100)
+  const kinds: Price = {
+    ...plain,
+    cacheWrite: 1_250_000_000n,
+    cacheWriteLong: 4_000_000_000n,
+    imageOutput: 30_000_000_000n,
+    audioOutput: 8_000_000_000n,
+    webSearch: 10_000_000_000_000n,
+  }
+  const rich = usage({ input: 10, cacheWrite: 6, cacheWriteLong: 2, output: 20, imageOutput: 5, audioOutput: 4, webSearches: 3 })
+  t.same(
+    charge(rich, kinds),
+    { total: 4 + 5 + 8 + 22 + 150 + 32 + 30_000, input: 30_017, output: 204 },
+    'hours, images, sound and searches',
+  )
   t.same(charge(noUsage(), dear), { total: 11, input: 11, output: 0 }, 'the request has a price of its own')
   t.same(charge(counts, 'free'), { total: 0, input: 0, output: 0 })
   t.same(charge(counts, 'unpriced'), { total: 0, input: 0, output: 0 })
@@ -47,22 +84,29 @@ t.test('each kind of token has its own rate', async (t) => {
 })
 
 /** The same rule, told in rational arithmetic. */
-function exactCharge(u: Usage, p: Price, images: number): bigint {
+function exactCharge(u: Usage, p: Price, asked: number): bigint {
   const clamp = (value: number, most: number) => Math.max(0, Math.min(value, most))
   const input = Math.max(0, u.input)
   const cached = clamp(u.cached, input)
   const written = clamp(u.cacheWrite, input - cached)
   const audio = clamp(u.audioInput, input - cached - written)
   const output = Math.max(0, u.output)
+  const long = clamp(u.cacheWriteLong ?? 0, written)
   const reasoning = clamp(u.reasoning, output)
+  const images = clamp(u.imageOutput, output - reasoning)
+  const spoken = clamp(u.audioOutput, output - reasoning - images)
   return (
     BigInt(input - cached - written - audio) * p.prompt +
     BigInt(cached) * (p.cached ?? p.prompt) +
-    BigInt(written) * (p.cacheWrite ?? p.prompt) +
+    BigInt(written - long) * (p.cacheWrite ?? p.prompt) +
+    BigInt(long) * (p.cacheWriteLong ?? p.cacheWrite ?? p.prompt) +
     BigInt(audio) * (p.audio ?? p.prompt) +
-    BigInt(output - reasoning) * p.completion +
+    BigInt(output - reasoning - images - spoken) * p.completion +
+    BigInt(images) * (p.imageOutput ?? p.completion) +
+    BigInt(spoken) * (p.audioOutput ?? p.completion) +
+    BigInt(u.webSearches ?? 0) * (p.webSearch ?? 0n) +
     BigInt(reasoning) * (p.reasoning ?? p.completion) +
-    BigInt(images) * (p.image ?? 0n) +
+    BigInt(asked) * (p.image ?? 0n) +
     (p.request ?? 0n)
   )
 }

@@ -14,6 +14,8 @@ const price = Type.Union(
       cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache; `prompt` by default.')),
       cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour; `cache_write` by default.')),
       reasoning: Type.Optional(perMillion('USD per million reasoning tokens; `completion` by default.')),
+      image_output: Type.Optional(perMillion('USD per million output tokens of images; `completion` by default.')),
+      audio_output: Type.Optional(perMillion('USD per million output tokens of audio; `completion` by default.')),
       audio: Type.Optional(perMillion('USD per million input tokens of audio; `prompt` by default.')),
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
@@ -89,7 +91,7 @@ const model = closed('One model.', {
   max_output: Type.Optional(count('Tokens of output at most.')),
   default_max_output: Type.Optional(count('Output assumed for the hold where a request names no cap; 4096 by default.')),
   input: Type.Optional(listOf('What it reads; text by default.', oneOf('A modality.', ['text', 'image', 'file', 'audio', 'video']), 1)),
-  output: Type.Optional(listOf('What it writes; text by default.', oneOf('A modality.', ['text'], ['image', 'audio', 'embeddings']), 1)),
+  output: Type.Optional(listOf('What it writes; text by default.', oneOf('A modality.', ['text', 'image', 'audio'], ['embeddings']), 1)),
   endpoints: listOf('Where it is served.', endpoint, 1),
 })
 

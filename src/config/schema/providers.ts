@@ -27,6 +27,9 @@ export const quirks = closed('Small departures from the dialect.', {
   reasoning: Type.Optional(oneOf('How reasoning is asked for.', ['effort', 'object'])),
   efforts: Type.Optional(listOf('Reasoning efforts that the provider knows; others become the nearest one.', line('An effort.', 32), 1)),
   reasoning_replay: Type.Optional(line('Field that takes the reasoning of earlier turns as text; details (the default) or none.', 64)),
+  system_messages: Type.Optional(
+    flag('True: system messages may stand in the middle of a conversation, where the dialect does not always have that.'),
+  ),
   explicit_caching: Type.Optional(flag('True: cache options of a request are passed on.')),
   thinking: Type.Optional(
     oneOf('How reasoning is asked for where the dialect has several ways: a budget in tokens, a level, or adaptive.', [

@@ -42,7 +42,7 @@ function nativeData(of: Opaque): JsonObject | undefined {
 /** An image answer as an entry of `images`; undefined where it is none. */
 export function imageOf(of: Opaque): JsonObject | undefined {
   if (of.type === 'audio') return undefined
-  const url = text(of.data.url)
+  const url = text(isObject(of.data.image_url) ? of.data.image_url.url : of.data.url)
   return nativeData(of) ?? (url === undefined ? undefined : { type: 'image_url', image_url: { url } })
 }
 

@@ -2,6 +2,7 @@
 import type { Part } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
+import { isForeignCitation } from './foreign-blocks.ts'
 import { isGatewayTool } from './gateway-tools.ts'
 import { beside, objectsOf, present, stringOf, WIRE, withNative } from './wire.ts'
 
@@ -11,9 +12,9 @@ const TEXT: ReadonlySet<string> = new Set(['type', 'text', 'cache_control', 'cit
 const IMAGE: ReadonlySet<string> = new Set(['type', 'source', 'cache_control'])
 const DOCUMENT: ReadonlySet<string> = new Set(['type', 'source', 'title', 'cache_control'])
 
-/** Citations that a provider of this wire made; those that the gateway wrote for another's quote nothing, or hold no index. */
+/** Citations that a provider of this wire made; it would refuse those of another's. */
 function ownCitations(block: JsonObject): JsonObject {
-  const own = objectsOf(block.citations).filter((each) => each.encrypted_index !== '' && each.cited_text !== '')
+  const own = objectsOf(block.citations).filter((citation) => !isForeignCitation(citation))
   return own.length > 0 ? { citations: own } : {}
 }
 

@@ -161,7 +161,7 @@ function finished(body: JsonObject, target: Target, context: WriteContext): Enco
   limitMarks(body, dropped, neverSends(target, 'cache_control') ? 0 : undefined)
   fitToTarget(body, target, dropped)
   keepThinkingRules(body, dropped)
-  const headers = betaHeaders(target, context.betas)
+  const headers = betaHeaders(body, target, context.betas)
   const encoded: Encoded = { path: PATH, body, dropped: [...new Set(dropped)] }
   if (headers) encoded.headers = headers
   return encoded

@@ -26,30 +26,37 @@ function thoughtBlocks({ kind, item, text, notes }: Block, hide: boolean): JsonO
   return [...blocks, ...thought.takeRedacted().map(redactedBlock)]
 }
 
-function contentOf(folded: Folded, hide: boolean): JsonObject[] {
-  let gatewayTools = 0
-  return folded.blocks.flatMap((block): JsonObject[] => {
-    const { kind, call, of, text } = block
-    switch (kind) {
-      case 'text':
-      case 'refusal':
-        return textBlocks(block)
-      case 'reasoning':
-      case 'summary':
-        return thoughtBlocks(block, hide)
-      case 'call':
-        return [toolUseBlock(call, of, parsedInput(text))]
-      case 'server':
-        return of ? gatewayToolBlocks(of, gatewayTools++) : []
-      case 'opaque': {
-        const own = ownBlock(of)
-        return own ? [own] : []
-      }
-      case 'media':
-        // This wire has no form for a picture or a sound in an answer.
-        return []
+function blocksOf(block: Block, hide: boolean, gatewayTools: number): JsonObject[] {
+  const { kind, call, of, text } = block
+  switch (kind) {
+    case 'text':
+    case 'refusal':
+      return textBlocks(block)
+    case 'reasoning':
+    case 'summary':
+      return thoughtBlocks(block, hide)
+    case 'call':
+      return [toolUseBlock(call, of, parsedInput(text))]
+    case 'server':
+      return of ? gatewayToolBlocks(of, gatewayTools) : []
+    case 'opaque': {
+      const own = ownBlock(of)
+      return own ? [own] : []
     }
-  })
+    case 'media':
+      // This wire has no form for a picture or a sound in an answer.
+      return []
+  }
+}
+
+function contentOf({ blocks }: Folded, hide: boolean): JsonObject[] {
+  const content: JsonObject[] = []
+  let gatewayTools = 0
+  for (const block of blocks) {
+    content.push(...blocksOf(block, hide, gatewayTools))
+    if (block.kind === 'server') gatewayTools++
+  }
+  return content
 }
 
 /** The whole reply as JSON text. */

@@ -1,4 +1,6 @@
 /** Canonical events as the event stream of this wire. */
+
+import fastJson from 'fast-json-stringify'
 import type { BlockKind, StreamEvent } from '../../canon/events.ts'
 import type { Opaque } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -36,6 +38,9 @@ const DELTAS: Readonly<Partial<Record<BlockKind, readonly [type: string, member:
   summary: ['thinking_delta', 'thinking'],
   call: ['input_json_delta', 'partial_json'],
 }
+
+/** About half the cost of `JSON.stringify` for the short texts of a stream; the same bytes. */
+const quote: (text: string) => string = fastJson({ type: 'string' })
 
 /**
  * Blocks of this wire come strictly one after another, while canonical ones may overlap: the block in front is written
@@ -146,7 +151,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   private text(track: Track, text: string): string {
     if (text === '') return ''
-    if (track.head !== '' && !(this.hide && track.thought)) return `${track.head}${JSON.stringify(text)}}}\n\n`
+    if (track.head !== '') return `${track.head}${quote(text)}}}\n\n`
     if (track.thought && this.hide) {
       track.thought.hidden += text
       return ''
@@ -154,7 +159,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     if (DELTAS[track.kind] === undefined) return ''
     if (track.kind === 'refusal') this.refused = true
     const begun = this.begin(track, track.thought ? thinkingBlock('', '') : textBlock('', []))
-    return `${begun}${track.head}${JSON.stringify(text)}}}\n\n`
+    return `${begun}${track.head}${quote(text)}}}\n\n`
   }
 
   private note(track: Track, { note, data }: Extract<StreamEvent, { type: 'block-note' }>): string {

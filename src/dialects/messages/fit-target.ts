@@ -132,10 +132,15 @@ export function neverSends({ quirks }: Target, name: string): boolean {
   return Array.isArray(quirks.drop) && quirks.drop.includes(name)
 }
 
-/** `anthropic-beta`: what the caller asks for and what was written needs, each once; undefined where that is nothing. */
-export function betaHeaders(target: Target, needed: ReadonlySet<string>): string[] | undefined {
-  if (target.betas === undefined && needed.size === 0) return undefined
+/**
+ * `anthropic-beta`: what the caller asks for, by header or in the body, and what was written needs, each once.
+ * @param body loses its `betas`, which the provider knows by header alone.
+ * @returns name and value; undefined where there is none.
+ */
+export function betaHeaders(body: JsonObject, target: Target, needed?: ReadonlySet<string>): string[] | undefined {
+  const listed = Array.isArray(body.betas) ? body.betas.map(String) : []
+  if (body.betas !== undefined) delete body.betas
   const asked = (target.betas ?? '').split(',').map((name) => name.trim())
-  const all = new Set([...asked, ...needed].filter((name) => /^[\x21-\x7e]+$/.test(name)))
+  const all = new Set([...asked, ...listed, ...(needed ?? [])].filter((name) => /^[\x21-\x2b\x2d-\x7e]+$/.test(name)))
   return all.size === 0 ? undefined : ['anthropic-beta', [...all].join(',')]
 }

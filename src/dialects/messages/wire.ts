@@ -9,6 +9,7 @@
  *   A name without a value (`messages.document.context`) tells other wires what stands beside parts, items and tools.
  * - a call's block-start may carry `of` with the whole block: its `caller` and `toolset_name` go to the client.
  * - a stream event `opaque` of type `OPAQUE.message`: members of the reply itself, `usage` among them.
+ * A body with blocks that the gateway wrote for another wire's reply (`holdsForeignBlocks`) is no body for the pass lane.
  */
 import * as native from '../../canon/native.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'

@@ -1,84 +1,50 @@
 /** Input items of the wire as canonical items. */
-import type { Item, Part, Role } from '../../canon/request.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { otherMembers, withNative } from '../../canon/native.ts'
+import type { Item, Role } from '../../canon/request.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import { itemType } from './check.ts'
+import { decodeParts } from './decode-parts.ts'
+import { isWrapped, openSealed } from './envelope.ts'
 import { objectsOf, present, stringOf, WIRE } from './wire.ts'
 
-type Media = Extract<Part, { kind: 'media' }>
-
-function media(fields: Media): Media {
-  return present(fields as unknown as JsonObject) as unknown as Media
-}
-
-function filePart(part: JsonObject): Part {
-  const data = stringOf(part.file_data)
-  const inline = data?.startsWith('data:')
-  return media({
-    kind: 'media',
-    media: 'file',
-    url: inline ? data : stringOf(part.file_url),
-    data: inline ? undefined : data,
-    fileId: stringOf(part.file_id),
-    name: stringOf(part.filename),
-  })
-}
-
-function decodePart(part: JsonObject): Part {
-  const cache = isObject(part.prompt_cache_breakpoint) ? {} : undefined
-  switch (part.type) {
-    case 'input_text':
-    case 'output_text':
-    case 'text':
-      if (typeof part.text !== 'string') break
-      return cache ? { kind: 'text', text: part.text, cache } : { kind: 'text', text: part.text }
-    case 'refusal':
-      return { kind: 'refusal', text: stringOf(part.refusal) ?? '' }
-    case 'input_image':
-      return media({
-        kind: 'media',
-        media: 'image',
-        url: stringOf(part.image_url),
-        fileId: stringOf(part.file_id),
-        detail: stringOf(part.detail),
-        cache,
-      })
-    case 'input_file':
-      return filePart(part)
-    case 'input_audio':
-      if (!isObject(part.input_audio)) break
-      return media({ kind: 'media', media: 'audio', data: stringOf(part.input_audio.data), format: stringOf(part.input_audio.format) })
-    case 'input_video':
-      return media({ kind: 'media', media: 'video', url: stringOf(part.video_url) })
-  }
-  return { kind: 'opaque', of: { dialect: WIRE, type: String(part.type), data: part } }
-}
-
-function decodeParts(content: Json | undefined): Part[] {
-  if (typeof content === 'string') return [{ kind: 'text', text: content }]
-  return objectsOf(content).map(decodePart)
-}
+/** What is read of each item; anything else stays beside it. A status tells nothing that its place does not. */
+const KNOWN = {
+  message: new Set(['type', 'id', 'role', 'content', 'status', 'phase']),
+  reasoning: new Set(['type', 'id', 'status', 'summary', 'content', 'encrypted_content', 'signature', 'format']),
+  function_call: new Set(['type', 'id', 'status', 'call_id', 'name', 'arguments']),
+  function_call_output: new Set(['type', 'id', 'status', 'call_id', 'output']),
+} as const
 
 function texts(parts: Json | undefined): string[] {
   return objectsOf(parts).map((part) => stringOf(part.text) ?? '')
 }
 
-function decodeMessage(item: JsonObject): Item {
-  const message: Item = { kind: 'message', role: item.role as Role, parts: decodeParts(item.content) }
+function decodeMessage(item: JsonObject, beside: Set<string>): Item {
+  const message: Item = { kind: 'message', role: item.role as Role, parts: decodeParts(item.content, beside) }
   if (typeof item.id === 'string') message.id = item.id
   if (typeof item.phase === 'string') message.phase = item.phase
   return message
 }
 
+/** Reasoning that this gateway wrapped for another family comes out as that family gave it. */
 function decodeReasoning(item: JsonObject): Item {
+  const summary = texts(item.summary)
   const content = texts(item.content)
+  const wrapped = isWrapped(item.encrypted_content)
+  const opened = wrapped ? openSealed(String(item.encrypted_content)) : undefined
+  const own = opened
+    ? { id: opened.id, text: opened.text, sealed: opened.data, signature: opened.signature, format: opened.format }
+    : {
+        id: stringOf(item.id),
+        sealed: wrapped ? undefined : stringOf(item.encrypted_content),
+        signature: stringOf(item.signature),
+        format: stringOf(item.format),
+      }
   return present({
     kind: 'reasoning',
-    id: stringOf(item.id),
     text: content.length > 0 ? content.join('') : undefined,
-    summary: texts(item.summary),
-    sealed: stringOf(item.encrypted_content),
-    signature: stringOf(item.signature),
-    format: stringOf(item.format),
+    summary: summary.length > 0 ? summary : undefined,
+    ...present(own),
   }) as unknown as Item
 }
 
@@ -87,28 +53,44 @@ function isPlainCall(item: JsonObject): boolean {
   return (item.namespace ?? item.subagent_id ?? item.subagent_items ?? null) === null
 }
 
+function decodeCall(item: JsonObject): Item {
+  const call: Item = { kind: 'call', callId: String(item.call_id), name: String(item.name), args: String(item.arguments) }
+  if (typeof item.id === 'string') call.id = item.id
+  return call
+}
+
+function decodeResult(item: JsonObject, beside: Set<string>): Item {
+  const result: Item = { kind: 'result', callId: String(item.call_id), parts: decodeParts(item.output, beside) }
+  if (typeof item.id === 'string') result.id = item.id
+  return result
+}
+
+/** Leaves members that the canon has no word for beside the item. */
+function withOthers(decoded: Item, item: JsonObject, type: keyof typeof KNOWN, beside: Set<string>): Item {
+  const others = otherMembers(item, KNOWN[type])
+  if (others === undefined) return decoded
+  for (const key in others) beside.add(`input.${type}.${key}`)
+  return withNative(decoded, { dialect: WIRE, type, data: others })
+}
+
 /**
  * @param input a string (one user message) or input items that `checkRequest` has accepted.
+ * @param beside receives the names of members that the canon has no word for.
  * @returns canonical items; what the canon cannot name is opaque, a reference to an item of the same input is left out.
  */
-export function decodeItems(input: Json | undefined): Item[] {
+export function decodeItems(input: Json | undefined, beside: Set<string>): Item[] {
   if (typeof input === 'string') return [{ kind: 'message', role: 'user', parts: [{ kind: 'text', text: input }] }]
   const items: Item[] = []
   const opaqueCalls = new Set<string>()
   for (const item of objectsOf(input)) {
     const type = itemType(item)
     const callId = String(item.call_id)
-    if (type === 'message') items.push(decodeMessage(item))
-    else if (type === 'reasoning') items.push(decodeReasoning(item))
-    else if (type === 'function_call' && isPlainCall(item)) {
-      const call: Item = { kind: 'call', callId, name: String(item.name), args: String(item.arguments) }
-      if (typeof item.id === 'string') call.id = item.id
-      items.push(call)
-    } else if (type === 'function_call_output' && !opaqueCalls.has(callId)) {
-      const result: Item = { kind: 'result', callId, parts: decodeParts(item.output) }
-      if (typeof item.id === 'string') result.id = item.id
-      items.push(result)
-    } else if (type !== 'item_reference') {
+    if (type === 'message') items.push(withOthers(decodeMessage(item, beside), item, type, beside))
+    else if (type === 'reasoning') items.push(withOthers(decodeReasoning(item), item, type, beside))
+    else if (type === 'function_call' && isPlainCall(item)) items.push(withOthers(decodeCall(item), item, type, beside))
+    else if (type === 'function_call_output' && !opaqueCalls.has(callId))
+      items.push(withOthers(decodeResult(item, beside), item, type, beside))
+    else if (type !== 'item_reference') {
       if (type === 'function_call') opaqueCalls.add(callId)
       items.push({ kind: 'opaque', of: { dialect: WIRE, type: String(type), data: item } })
     }

@@ -1,5 +1,6 @@
 /** The caller's Responses body as a canonical request. */
 import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+import { otherMembers, withNative } from '../../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { decodeItems } from './decode-items.ts'
@@ -39,6 +40,9 @@ const NAMED: ReadonlySet<string> = new Set([
   'user',
   'safety_identifier',
   'prompt_cache_key',
+  'metadata',
+  'image_config',
+  'cache_control',
 ])
 
 /** Body field → canonical name of the parameter, which is what `supported_parameters` of a model speaks of. */
@@ -56,17 +60,25 @@ export const PARAMETERS: readonly (readonly [field: string, name: string])[] = [
   ['reasoning', 'reasoning'],
 ]
 
-function decodeTool(tool: JsonObject): ToolSpec {
+const FUNCTION_KNOWN: ReadonlySet<string> = new Set(['type', 'name', 'description', 'parameters', 'strict'])
+
+function functionTool(tool: JsonObject, beside: Set<string>): ToolSpec {
+  const spec = present({
+    kind: 'function',
+    name: String(tool.name),
+    description: stringOf(tool.description),
+    parameters: tool.parameters,
+    strict: tool.strict,
+  }) as unknown as ToolSpec
+  const others = otherMembers(tool, FUNCTION_KNOWN)
+  if (others === undefined) return spec
+  for (const key in others) beside.add(`tools.function.${key}`)
+  return withNative(spec, { dialect: WIRE, type: 'function', data: others })
+}
+
+function decodeTool(tool: JsonObject, beside: Set<string>): ToolSpec {
   const type = String(tool.type)
-  if (type === 'function') {
-    return present({
-      kind: 'function',
-      name: String(tool.name),
-      description: stringOf(tool.description),
-      parameters: tool.parameters,
-      strict: tool.strict,
-    }) as unknown as ToolSpec
-  }
+  if (type === 'function') return functionTool(tool, beside)
   const colon = type.indexOf(':')
   if (colon > 0) return { kind: 'server', name: type.slice(colon + 1), parameters: isObject(tool.parameters) ? tool.parameters : {} }
   return { kind: 'opaque', of: { dialect: WIRE, type, data: tool } }
@@ -128,11 +140,19 @@ function says(fields: JsonObject): boolean {
   return Object.values(fields).some((value) => (value ?? null) !== null)
 }
 
+/** Fields whose loss changes the answer, beside those of `PARAMETERS`. */
+function usedSettings(body: JsonObject, used: Set<string>): void {
+  if (stringsOf(body.include)?.includes(LOGPROBS)) used.add('logprobs')
+  if (isObject(body.image_config)) used.add('image_config')
+  if (body.truncation === 'auto') used.add('truncation')
+}
+
 function usedParameters(body: JsonObject): Set<string> {
   const used = new Set<string>()
   for (const [field, name] of PARAMETERS) if ((body[field] ?? null) !== null) used.add(name)
   if (Array.isArray(body.tools) && body.tools.length === 0) used.delete('tools')
   if (isObject(body.reasoning) && !says(body.reasoning)) used.delete('reasoning')
+  usedSettings(body, used)
   if (!isObject(body.text)) return used
   const format = isObject(body.text.format) ? body.text.format.type : 'text'
   if (format !== 'text') used.add('response_format')
@@ -141,32 +161,45 @@ function usedParameters(body: JsonObject): Set<string> {
   return used
 }
 
+function decodeText(text: JsonObject, request: CanonicalRequest): void {
+  if (isObject(text.format)) request.format = decodeFormat(text.format)
+  if (typeof text.verbosity === 'string') request.verbosity = text.verbosity
+}
+
+function decodeSettings(body: JsonObject, request: CanonicalRequest): void {
+  if (isObject(body.reasoning)) request.reasoning = decodeReasoning(body.reasoning)
+  if (isObject(body.text)) decodeText(body.text, request)
+  if (typeof body.service_tier === 'string') request.serviceTier = body.service_tier
+  const modalities = stringsOf(body.modalities)
+  if (modalities) request.modalities = modalities
+  if (typeof body.user === 'string') request.user = body.user
+  if (typeof body.safety_identifier === 'string') request.safetyIdentifier = body.safety_identifier
+  if (typeof body.prompt_cache_key === 'string') request.cacheKey = body.prompt_cache_key
+  if (isObject(body.metadata)) request.metadata = body.metadata
+  if (isObject(body.image_config)) request.imageConfig = body.image_config
+  const control = body.cache_control
+  if (isObject(control)) request.cache = typeof control.ttl === 'string' ? { ttl: control.ttl } : {}
+}
+
 /** @param body a body that `checkRequest` has accepted. */
 export function decodeRequest(body: JsonObject): CanonicalRequest {
   const include = stringsOf(body.include)
+  const beside = new Set<string>()
+  const fields = extraFields(body)
   const request: CanonicalRequest = {
-    items: decodeItems(body.input),
-    tools: objectsOf(body.tools).map(decodeTool),
+    items: decodeItems(body.input, beside),
+    tools: objectsOf(body.tools).map((tool) => decodeTool(tool, beside)),
     sampling: decodeSampling(body, include),
     stream: body.stream === true,
-    extras: { dialect: WIRE, fields: extraFields(body) },
+    extras: { dialect: WIRE, fields },
     used: usedParameters(body),
   }
+  for (const name of beside) fields[name] = true
   if (typeof body.instructions === 'string')
     request.items.unshift({ kind: 'message', role: 'system', parts: [{ kind: 'text', text: body.instructions }], id: INSTRUCTIONS })
   const choice = decodeChoice(body.tool_choice)
   if (choice) request.toolChoice = choice
-  if (isObject(body.reasoning)) request.reasoning = decodeReasoning(body.reasoning)
-  if (isObject(body.text)) {
-    if (isObject(body.text.format)) request.format = decodeFormat(body.text.format)
-    if (typeof body.text.verbosity === 'string') request.verbosity = body.text.verbosity
-  }
-  if (typeof body.service_tier === 'string') request.serviceTier = body.service_tier
-  const modalities = stringsOf(body.modalities)
-  if (modalities) request.modalities = modalities
   if (include) request.include = include
-  if (typeof body.user === 'string') request.user = body.user
-  if (typeof body.safety_identifier === 'string') request.safetyIdentifier = body.safety_identifier
-  if (typeof body.prompt_cache_key === 'string') request.cacheKey = body.prompt_cache_key
+  decodeSettings(body, request)
   return request
 }

@@ -3,6 +3,7 @@ import type { BlockKind, StreamEvent } from '../../canon/events.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
+import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { decodeUsage } from './usage.ts'
 import { isCallItem, itemEvents, sealNotes } from './whole-item.ts'
@@ -16,7 +17,7 @@ interface OpenBlock {
 
 interface OpenItem {
   id: string | undefined
-  type: Json | undefined
+  phase: Json | undefined
   /** By kind and index of the part. */
   blocks: Map<string, OpenBlock>
   /** True once any block of it has started. */
@@ -109,7 +110,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const index = Number(message.output_index ?? 0)
     let item = this.items.get(index)
     if (item === undefined) {
-      item = { id: stringOf(message.item_id), type: undefined, blocks: new Map(), begun: false }
+      item = { id: stringOf(message.item_id), phase: undefined, blocks: new Map(), begun: false }
       this.items.set(index, item)
     }
     return item
@@ -127,7 +128,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     item.blocks.set(key, block)
     item.begun = true
     this.sawItem = true
-    out.push({ type: 'block-start', block: block.number, kind, item: item.id })
+    const of = kind === 'text' || kind === 'refusal' ? messageOf(item.phase) : undefined
+    out.push({ type: 'block-start', block: block.number, kind, item: item.id, ...(of ? { of } : {}) })
     return block
   }
 
@@ -158,7 +160,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   private annotation(message: JsonObject, out: StreamEvent[]): void {
     if (!isObject(message.annotation)) return
-    out.push({ type: 'block-note', block: this.open('text', message, out).number, note: 'annotation', data: message.annotation })
+    const data = canonicalAnnotation(message.annotation)
+    out.push({ type: 'block-note', block: this.open('text', message, out).number, note: 'annotation', data })
   }
 
   private summaryAdded(message: JsonObject, out: StreamEvent[]): void {
@@ -191,7 +194,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const added = isObject(message.item) ? message.item : {}
     const item = this.item(message)
     item.id = stringOf(added.id) ?? item.id
-    item.type = added.type
+    item.phase = added.phase
     if (added.type !== 'function_call' || (added.namespace ?? null) !== null) return
     this.sawItem = true
     this.sawCall = true

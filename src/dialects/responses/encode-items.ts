@@ -1,57 +1,10 @@
 /** Canonical items as input items of the wire. */
-import type { Item, Part, Role } from '../../canon/request.ts'
+import { foreignMembers, nativeOf } from '../../canon/native.ts'
+import type { Item } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { encodeOutput, encodeParts, type ItemContext } from './encode-parts.ts'
+import { isOwnFormat } from './envelope.ts'
 import { present, WIRE } from './wire.ts'
-
-/** Where an item is written to: the same wire takes everything back, another caller's items lose what has no name here. */
-export interface ItemContext {
-  readonly sameWire: boolean
-  readonly dropped: Set<string>
-}
-
-function encodeMedia(part: Extract<Part, { kind: 'media' }>): JsonObject | undefined {
-  switch (part.media) {
-    case 'image':
-      return present({ type: 'input_image', detail: part.detail ?? 'auto', image_url: part.url ?? part.data, file_id: part.fileId })
-    case 'audio':
-      return part.data === undefined ? undefined : { type: 'input_audio', input_audio: { data: part.data, format: part.format ?? 'wav' } }
-    case 'video':
-      return part.url === undefined ? undefined : { type: 'input_video', video_url: part.url }
-    case 'file': {
-      const inline = part.url?.startsWith('data:') ? part.url : part.data
-      return present({
-        type: 'input_file',
-        file_id: part.fileId,
-        filename: part.name,
-        file_data: inline,
-        file_url: inline === undefined ? part.url : undefined,
-      })
-    }
-  }
-}
-
-function encodePart(part: Part, role: Role, context: ItemContext): JsonObject | undefined {
-  if (part.kind === 'text') {
-    if (role === 'assistant') return { type: 'output_text', text: part.text, annotations: [] }
-    const text: JsonObject = { type: 'input_text', text: part.text }
-    if (part.cache && context.sameWire) text.prompt_cache_breakpoint = { mode: 'explicit' }
-    return text
-  }
-  if (part.kind === 'refusal')
-    return role === 'assistant' ? { type: 'refusal', refusal: part.text } : { type: 'input_text', text: part.text }
-  if (part.kind === 'opaque') {
-    if (part.of.dialect === WIRE) return part.of.data
-    context.dropped.add(part.of.type)
-    return undefined
-  }
-  const media = role === 'assistant' && !context.sameWire ? undefined : encodeMedia(part)
-  if (media === undefined) context.dropped.add(part.media)
-  return media
-}
-
-function encodeParts(parts: Part[], role: Role, context: ItemContext): JsonObject[] {
-  return parts.map((part) => encodePart(part, role, context)).filter((part) => part !== undefined)
-}
 
 /** Providers of this wire refuse an identifier that lacks the prefix of its kind. */
 function idOf(id: string | undefined, prefix: string): string | undefined {
@@ -60,6 +13,7 @@ function idOf(id: string | undefined, prefix: string): string | undefined {
 
 function encodeMessage(item: Extract<Item, { kind: 'message' }>, context: ItemContext): JsonObject {
   const id = idOf(item.id, 'msg')
+  if (item.name !== undefined) context.dropped.add('message.name')
   return present({
     type: 'message',
     id,
@@ -71,10 +25,11 @@ function encodeMessage(item: Extract<Item, { kind: 'message' }>, context: ItemCo
   })
 }
 
+/** Sealed reasoning goes back to its own family; what no family sealed goes back to nobody but callers of this wire. */
 function encodeReasoning(item: Extract<Item, { kind: 'reasoning' }>, context: ItemContext): JsonObject | undefined {
   const empty = item.id === undefined && item.sealed === undefined && item.text === undefined
-  const foreign = item.format !== undefined && !item.format.includes('openai-responses')
-  if (empty || (!context.sameWire && (item.sealed === undefined || foreign))) {
+  const ours = item.format === undefined ? context.sameWire : isOwnFormat(item.format)
+  if (empty || !ours || (!context.sameWire && item.sealed === undefined)) {
     context.dropped.add('reasoning')
     return undefined
   }
@@ -89,26 +44,38 @@ function encodeReasoning(item: Extract<Item, { kind: 'reasoning' }>, context: It
   })
 }
 
+function encodeCall(item: Extract<Item, { kind: 'call' }>, context: ItemContext): JsonObject {
+  if (item.cache) context.dropped.add('cache_control')
+  return present({ type: 'function_call', id: idOf(item.id, 'fc'), call_id: item.callId, name: item.name, arguments: item.args })
+}
+
 function encodeResult(item: Extract<Item, { kind: 'result' }>, context: ItemContext): JsonObject {
-  const [only] = item.parts
-  const output = item.parts.length === 1 && only.kind === 'text' && !only.cache ? only.text : encodeParts(item.parts, 'user', context)
+  if (item.error) context.dropped.add('tool_result.error')
+  const output = encodeOutput(item.parts, item.cache, context)
   return present({ type: 'function_call_output', id: idOf(item.id, 'fc'), call_id: item.callId, output })
 }
 
-/** @returns undefined for an item that this wire cannot say; its name is then in `context.dropped`. */
-export function encodeItem(item: Item, context: ItemContext): JsonObject | undefined {
+function encodeKnown(item: Exclude<Item, { kind: 'opaque' }>, context: ItemContext): JsonObject | undefined {
   switch (item.kind) {
     case 'message':
       return encodeMessage(item, context)
     case 'reasoning':
       return encodeReasoning(item, context)
     case 'call':
-      return present({ type: 'function_call', id: idOf(item.id, 'fc'), call_id: item.callId, name: item.name, arguments: item.args })
+      return encodeCall(item, context)
     case 'result':
       return encodeResult(item, context)
-    case 'opaque':
-      if (item.of.dialect === WIRE) return item.of.data
-      context.dropped.add(item.of.type)
-      return undefined
   }
+}
+
+/** @returns undefined for an item that this wire cannot say; its name is then in `context.dropped`. */
+export function encodeItem(item: Item, context: ItemContext): JsonObject | undefined {
+  if (item.kind === 'opaque') {
+    if (item.of.dialect === WIRE) return item.of.data
+    context.dropped.add(item.of.type)
+    return undefined
+  }
+  for (const name of foreignMembers(item, WIRE)) context.dropped.add(name)
+  const encoded = encodeKnown(item, context)
+  return encoded && Object.assign(encoded, nativeOf(item, WIRE))
 }

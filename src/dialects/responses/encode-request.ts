@@ -1,9 +1,12 @@
 /** A canonical request as the body of an upstream that speaks Responses. */
+import { offeredTools } from '../../canon/allowed-tools.ts'
+import { foreignMembers, isNamedBeside, nativeOf } from '../../canon/native.ts'
 import type { CanonicalRequest, Item, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
 import { INSTRUCTIONS } from './decode-request.ts'
-import { encodeItem, type ItemContext } from './encode-items.ts'
+import { encodeItem } from './encode-items.ts'
+import type { ItemContext } from './encode-parts.ts'
 import { fitToTarget } from './target.ts'
 import { present, WIRE } from './wire.ts'
 
@@ -24,7 +27,9 @@ function instructionsOf(items: Item[]): string | undefined {
 
 function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefined {
   if (tool.kind === 'function') {
-    return present({
+    if (tool.cache) context.dropped.add('cache_control')
+    for (const name of foreignMembers(tool, WIRE)) context.dropped.add(name)
+    const spec = present({
       type: 'function',
       name: tool.name,
       description: tool.description,
@@ -32,6 +37,7 @@ function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefine
       // Absent means strict on this wire and not strict on others.
       strict: tool.strict ?? (context.sameWire ? undefined : false),
     })
+    return Object.assign(spec, nativeOf(tool, WIRE))
   }
   if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
   context.dropped.add(tool.kind === 'server' ? `tools.${tool.name}` : `tools.${tool.of.type}`)
@@ -112,9 +118,17 @@ function encodeInclude(request: CanonicalRequest, body: JsonObject): string[] | 
 function addExtras(request: CanonicalRequest, body: JsonObject, dropped: Set<string>): void {
   const { extras } = request
   for (const [key, value] of Object.entries(extras?.fields ?? {})) {
+    // Nothing is ever stored, whichever wire says so.
+    if (key === 'store') continue
     if (extras?.dialect !== WIRE) dropped.add(key)
-    else if (!key.startsWith('reasoning.')) body[key] = value
+    else if (!key.startsWith('reasoning.') && !isNamedBeside(key)) body[key] = value
   }
+}
+
+/** Settings of other wires that this one has no field for. */
+function unsaid(request: CanonicalRequest, dropped: Set<string>): void {
+  if (request.prediction) dropped.add('prediction')
+  if (request.audio) dropped.add('audio')
 }
 
 /** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
@@ -134,11 +148,16 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     user: request.user,
     safety_identifier: request.safetyIdentifier,
     prompt_cache_key: request.cacheKey,
+    metadata: request.metadata,
+    image_config: request.imageConfig,
+    cache_control: request.cache && { type: 'ephemeral' },
   }
-  const tools = request.tools.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
+  const offered = offeredTools(request, WIRE)
+  const tools = offered.tools.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
   if (tools.length > 0) body.tools = tools
-  if (request.toolChoice && (tools.length > 0 || request.toolChoice.mode === 'none'))
-    body.tool_choice = encodeChoice(request.toolChoice, context)
+  if (offered.toolChoice && (tools.length > 0 || offered.toolChoice.mode === 'none'))
+    body.tool_choice = encodeChoice(offered.toolChoice, context)
+  unsaid(request, context.dropped)
   addExtras(request, body, context.dropped)
   const dropped = [...context.dropped]
   fitToTarget(present(body), target, dropped)

@@ -1,13 +1,16 @@
 /** Folded events as a whole reply: the same items that the stream would have ended with. */
-import type { Folded } from '../../canon/fold.ts'
+import type { Block, Folded } from '../../canon/fold.ts'
 import type { Final, ReplyContext } from '../types.ts'
+import { spokenWords } from './answer-items.ts'
 import { OutputItems } from './output-items.ts'
 import { closingJson, endingOf } from './result-object.ts'
 
 /** @returns the Response object as JSON text. */
 export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
   const items = new OutputItems(ctx)
-  for (const block of folded.blocks) {
+  for (const folding of folded.blocks) {
+    const words = spokenWords(folding)
+    const block: Block = words === undefined ? folding : { ...folding, kind: 'text', of: undefined, text: words }
     const part = items.start(block)
     if (part === undefined) continue
     if (block.text !== '' && !part.begun) items.begin(part)

@@ -2,6 +2,7 @@
 import type { StreamEvent } from '../../canon/events.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
+import { spokenWords } from './answer-items.ts'
 import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
 import { closingJson, endingOf, openingJson } from './result-object.ts'
 import { wholeFrames } from './whole-frames.ts'
@@ -88,6 +89,8 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   private start(event: Extract<StreamEvent, { type: 'block-start' }>): string {
+    const words = spokenWords(event)
+    if (words !== undefined) return this.spoken({ ...event, kind: 'text', of: undefined }, words)
     const before = this.items.all.length
     const part = this.items.start(event)
     if (part === undefined) return ''
@@ -102,6 +105,12 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       part.begun = part.kind !== 'reasoning'
     }
     return part.begun ? out + this.open(part) : out
+  }
+
+  private spoken(event: Extract<StreamEvent, { type: 'block-start' }>, words: string): string {
+    const opened = this.start(event)
+    const part = this.parts.get(event.block)
+    return part === undefined ? opened : opened + this.delta(part, words)
   }
 
   /** The events that open a part, and the text in front of its deltas. */
@@ -132,10 +141,11 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   private note(event: Extract<StreamEvent, { type: 'block-note' }>): string {
     const part = this.parts.get(event.block)
     if (part === undefined) return ''
+    const shown = part.annotations.length
     this.items.note(part, event.note, event.data)
     if (event.note === 'logprobs') this.pending.push(...logprobsOf(event.data))
-    if (event.note !== 'annotation' || part.kind !== 'text') return ''
-    const fields = `${position(part)},"annotation_index":${part.annotations.length - 1},"annotation":${JSON.stringify(event.data)}`
+    if (event.note !== 'annotation' || part.kind !== 'text' || part.annotations.length === shown) return ''
+    const fields = `${position(part)},"annotation_index":${shown},"annotation":${JSON.stringify(part.annotations[shown])}`
     return eventFrame(this.ctx, 'response.output_text.annotation.added', fields)
   }
 

@@ -1,5 +1,5 @@
 /** Errors between this wire and the fault table. */
-import type { EndReason } from '../../canon/events.ts'
+import type { End, EndReason } from '../../canon/events.ts'
 import { Fault, type FaultCode } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
@@ -84,11 +84,17 @@ export function responseErrorCode(errorType: string): string {
   return errorType === 'rate_limit_exceeded' ? 'rate_limit_exceeded' : 'server_error'
 }
 
+const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
+
 /** Unified end of a Response object that did not fail. */
-export function endOf(response: JsonObject, sawCall: boolean): { reason: EndReason; raw?: string } {
+export function endOf(response: JsonObject, sawCall: boolean): End {
   const details = isObject(response.incomplete_details) ? response.incomplete_details : undefined
   const raw = typeof details?.reason === 'string' ? details.reason : typeof response.status === 'string' ? response.status : undefined
   let reason: EndReason = sawCall ? 'tool_calls' : 'stop'
   if (response.status === 'incomplete') reason = raw === 'content_filter' ? 'content_filter' : 'length'
-  return raw === undefined ? { reason } : { reason, raw }
+  const end: End = { reason }
+  if (raw !== undefined) end.raw = raw
+  const { service_tier: tier } = response
+  if (typeof tier === 'string' && TIERS.has(tier)) end.tier = tier
+  return end
 }

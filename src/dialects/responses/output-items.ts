@@ -4,9 +4,11 @@
  */
 import type { BlockKind, NoteKind } from '../../canon/events.ts'
 import type { Opaque } from '../../canon/request.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import type { ReplyContext } from '../types.ts'
+import { shownAnnotation, wholeItem } from './answer-items.ts'
 import { SEALED } from './encode-request.ts'
+import { isOwnFormat, wrapSealed } from './envelope.ts'
 import { objectsOf, stringOf, WIRE } from './wire.ts'
 
 export interface Part {
@@ -33,9 +35,15 @@ export interface OutputItem {
   readonly parts: Part[]
   readonly call: { id: string; name: string } | undefined
   readonly whole: JsonObject | undefined
+  /** Of a message. */
+  readonly phase: string | undefined
   signature: string | undefined
   sealed: string | undefined
+  /** The identifier that the seal belongs to, where it is not the item's own. */
+  sealId: string | undefined
   format: string | undefined
+  /** True where the caller asked for seals. */
+  readonly showsSeal: boolean
   /** Blocks of the item that have not ended. */
   open: number
   closed: boolean
@@ -59,31 +67,6 @@ function itemTypeOf(kind: BlockKind): ItemType {
 }
 
 const PREFIX: Readonly<Record<ItemType, string>> = { message: 'msg', reasoning: 'rs', function_call: 'fc', whole: 'item' }
-
-/** An image as providers of other wires send it, in the words of this one. */
-function imageItem(data: JsonObject): JsonObject | undefined {
-  const link = isObject(data.image_url) ? data.image_url.url : (data.url ?? data.image_url ?? data.data)
-  const text = stringOf(link)
-  if (text === undefined) return undefined
-  const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0
-  return { type: 'image_generation_call', status: 'completed', result: text.slice(comma) }
-}
-
-/** What a tool of the gateway did; `call` in its data is for wires that show no such items. */
-function serverItem(of: Opaque): JsonObject | undefined {
-  if (!of.type.includes(':')) return undefined
-  const { call: _, ...shown } = of.data
-  return { status: 'completed', ...shown, type: of.type }
-}
-
-/** @returns undefined for an item that this wire has no form for. */
-function wholeItem(block: NewBlock): JsonObject | undefined {
-  const { of } = block
-  if (of === undefined) return undefined
-  if (block.kind === 'server') return serverItem(of)
-  if (of.dialect === WIRE) return { type: of.type, ...of.data }
-  return block.kind === 'media' && !/audio/.test(of.type) ? imageItem(of.data) : undefined
-}
 
 /** Every key that strict clients demand of an entry. */
 function logprobEntry(entry: JsonObject): JsonObject {
@@ -109,6 +92,20 @@ export function partSnapshot(part: Part): JsonObject {
   }
 }
 
+/** The seal as it came where this wire's family made it, else all that its own family needs to take it back. */
+function encryptedContent(item: OutputItem, content: readonly Part[]): string | undefined {
+  const { sealed, signature } = item
+  if (sealed === undefined && signature === undefined) return undefined
+  if (item.format !== undefined && isOwnFormat(item.format)) return item.showsSeal ? sealed : undefined
+  return wrapSealed({
+    format: item.format ?? 'unknown',
+    ...(sealed === undefined ? {} : { data: sealed }),
+    ...(signature === undefined ? {} : { signature }),
+    ...(item.sealId === undefined ? {} : { id: item.sealId }),
+    ...(content.length === 0 ? {} : { text: content.map((part) => part.text).join('') }),
+  })
+}
+
 function reasoningSnapshot(item: OutputItem, status: string): JsonObject {
   const begun = item.parts.filter((part) => part.begun)
   const content = begun.filter((part) => part.kind === 'reasoning')
@@ -119,7 +116,8 @@ function reasoningSnapshot(item: OutputItem, status: string): JsonObject {
     summary: begun.filter((part) => part.kind === 'summary').map(partSnapshot),
   }
   if (content.length > 0) snapshot.content = content.map(partSnapshot)
-  if (item.sealed !== undefined) snapshot.encrypted_content = item.sealed
+  const encrypted = status === 'in_progress' ? undefined : encryptedContent(item, content)
+  if (encrypted !== undefined) snapshot.encrypted_content = encrypted
   if (item.signature !== undefined) snapshot.signature = item.signature
   if (item.format !== undefined) snapshot.format = item.format
   return snapshot
@@ -128,7 +126,14 @@ function reasoningSnapshot(item: OutputItem, status: string): JsonObject {
 export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'completed' | 'incomplete'): JsonObject {
   switch (item.type) {
     case 'message':
-      return { id: item.id, type: 'message', status, role: 'assistant', content: item.parts.filter((part) => part.begun).map(partSnapshot) }
+      return {
+        id: item.id,
+        type: 'message',
+        status,
+        role: 'assistant',
+        content: item.parts.filter((part) => part.begun).map(partSnapshot),
+        ...(item.phase === undefined ? {} : { phase: item.phase }),
+      }
     case 'reasoning':
       return reasoningSnapshot(item, status)
     case 'function_call':
@@ -143,6 +148,12 @@ export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'complete
     case 'whole':
       return { ...item.whole, ...(status === 'in_progress' && item.whole?.status !== undefined ? { status } : {}) }
   }
+}
+
+/** Without a key nothing says that two pieces of raw reasoning are one; each may have a seal of its own. */
+function mayGrow(item: OutputItem): boolean {
+  if (item.type === 'message') return true
+  return item.type === 'reasoning' && (item.key !== undefined || !item.parts.some((part) => part.kind === 'reasoning'))
 }
 
 export class OutputItems {
@@ -164,7 +175,7 @@ export class OutputItems {
     const whole = type === 'whole' ? wholeItem(block) : undefined
     if (type === 'whole' && whole === undefined) return undefined
     const last = this.all.at(-1)
-    const joins = last !== undefined && last.type === type && (type === 'message' || type === 'reasoning') && last.key === block.item
+    const joins = last !== undefined && last.type === type && last.key === block.item && mayGrow(last)
     const item = joins ? last : this.add(type, block, whole)
     const index = type === 'reasoning' ? -1 : item.parts.length
     const part: Part = { item, kind: block.kind, index, text: '', annotations: [], logprobs: [], begun: false, ended: false, head: '' }
@@ -188,10 +199,15 @@ export class OutputItems {
   note(part: Part, note: NoteKind, data: JsonObject): void {
     const { item } = part
     if (typeof data.format === 'string' && item.type === 'reasoning') item.format = data.format
-    if (note === 'annotation') part.annotations.push(data)
-    else if (note === 'logprobs') part.logprobs.push(...logprobsOf(data))
+    if (note === 'annotation') {
+      const annotation = shownAnnotation(data)
+      if (annotation !== undefined) part.annotations.push(annotation)
+    } else if (note === 'logprobs') part.logprobs.push(...logprobsOf(data))
     else if (note === 'signature') item.signature = stringOf(data.signature)
-    else if (note === 'sealed' && this.sealedWanted) item.sealed = stringOf(data.data) ?? stringOf(data.encrypted_content)
+    else if (note === 'sealed') {
+      item.sealed = stringOf(data.data)
+      item.sealId = stringOf(data.id) ?? item.sealId
+    }
   }
 
   close(item: OutputItem, status: 'completed' | 'incomplete'): void {
@@ -215,9 +231,12 @@ export class OutputItems {
       parts: [],
       call: block.call,
       whole: whole && { ...whole, id },
+      phase: block.of?.dialect === WIRE && type === 'message' ? stringOf(block.of.data.phase) : undefined,
       signature: undefined,
       sealed: undefined,
+      sealId: block.item,
       format: undefined,
+      showsSeal: this.sealedWanted,
       open: 0,
       closed: false,
       json: '',

@@ -5,6 +5,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { hasFailed } from './decode-result.ts'
 import { PATH } from './encode-request.ts'
+import { isForeign } from './envelope.ts'
 import { factsOf, restOf } from './pass-facts.ts'
 import { ResponsesPassStream } from './pass-stream.ts'
 import { closingJson, endingOf } from './result-object.ts'
@@ -37,9 +38,16 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   }
 }
 
+/** Reasoning of another family must not reach the provider: the translate lane leaves it out. */
+function admits({ input }: JsonObject): boolean {
+  if (!Array.isArray(input)) return true
+  for (const item of input) if (isObject(item) && item.type === 'reasoning' && isForeign(item)) return false
+  return true
+}
+
 export const responsesPass: PassWire = {
   client: WIRE,
-  admits: () => true,
+  admits,
   request: passRequest,
   result: passResult,
   stream: (ctx) => new ResponsesPassStream(ctx),

@@ -20,10 +20,11 @@ function effortOf(reasoning: JsonObject): string | undefined {
 }
 
 /** `quirks.reasoning: object` takes the whole object; others know no `enabled` and no `max_tokens`. */
-function fitReasoning(body: JsonObject, target: Target): void {
+function fitReasoning(body: JsonObject, target: Target, dropped: string[]): void {
   if (!isObject(body.reasoning) || target.quirks.reasoning === 'object') return
   const { enabled, max_tokens: budget, ...rest } = body.reasoning
   if (enabled === undefined && budget === undefined) return
+  if ((budget ?? null) !== null) dropped.push('reasoning.max_tokens')
   const effort = effortOf(body.reasoning)
   body.reasoning = effort === undefined ? rest : { ...rest, effort }
 }
@@ -57,6 +58,9 @@ function fitText(body: JsonObject, supported: ReadonlySet<string>, dropped: stri
   body.text = text
 }
 
+/** Fields that no provider of this wire takes. */
+const NEVER_SENT = ['image_config', 'cache_control'] as const
+
 function fitParameters(body: JsonObject, target: Target, dropped: string[]): void {
   const { supported, quirks } = target
   if (supported) {
@@ -64,6 +68,7 @@ function fitParameters(body: JsonObject, target: Target, dropped: string[]): voi
     if (body.tools === undefined) take(body, 'tool_choice', 'tool_choice', dropped)
     fitText(body, supported, dropped)
   }
+  for (const field of NEVER_SENT) take(body, field, field, dropped)
   if (quirks.explicit_caching !== true) take(body, 'prompt_cache_options', 'prompt_cache_options', dropped)
   if (Array.isArray(quirks.drop)) for (const field of quirks.drop) if (typeof field === 'string') take(body, field, field, dropped)
 }
@@ -86,11 +91,12 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   body.model = target.model
   body.store = false
   body.stream = target.stream
+  if (!target.stream && body.stream_options !== undefined) delete body.stream_options
   // Text is what this wire answers with anyway, and providers of it do not know the field.
   if (Array.isArray(body.modalities) && body.modalities.every((each) => each === 'text')) delete body.modalities
   if (body.service_tier === 'fast') body.service_tier = 'priority'
   fitInput(body, dropped)
-  fitReasoning(body, target)
+  fitReasoning(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUser(body, target, dropped)
   const { outputCap } = target

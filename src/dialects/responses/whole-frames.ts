@@ -1,28 +1,69 @@
 /** Events of output items that come whole: native tools, tools of the gateway, images. */
-import type { JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ReplyContext } from '../types.ts'
 import { itemSnapshot, type OutputItem } from './output-items.ts'
 import { eventFrame } from './wire.ts'
 
-/** Progress events between `added` and `done`, by item type (contract 1.6). */
-const PROGRESS: Readonly<Record<string, readonly string[]>> = {
-  web_search_call: ['in_progress', 'searching', 'completed'],
-  image_generation_call: ['in_progress', 'generating', 'completed'],
+/** A text of an item that its events tell in deltas: empty when the item is added. */
+interface Growth {
+  /** Name of the events, without `.delta` and `.done`. */
+  events: string
+  /** Member of `.done` that holds the whole text; the last one of `path`. */
+  field: string
+  path: readonly string[]
 }
 
-/** Members that grow by deltas: empty in `added`. */
-const GROWING: Readonly<Record<string, string>> = { custom_tool_call: 'input', function_call: 'arguments' }
+const growth = (events: string, ...path: string[]): Growth => ({ events: `response.${events}`, field: path[path.length - 1], path })
 
-function growth(ctx: ReplyContext, data: JsonObject, place: string): string {
-  const field = GROWING[String(data.type)]
-  const text = field === undefined ? undefined : data[field]
-  if (typeof text !== 'string') return ''
-  const base = field === 'input' ? 'response.custom_tool_call_input' : 'response.function_call_arguments'
-  const name = field === 'arguments' ? `,"name":${JSON.stringify(data.name ?? '')}` : ''
+/** Events between `added` and `done`, by item type (contract 1.6): steps of its progress, and the text that grows. */
+const SCRIPTS: Readonly<Record<string, readonly (string | Growth)[]>> = {
+  web_search_call: ['in_progress', 'searching', 'completed'],
+  file_search_call: ['in_progress', 'searching', 'completed'],
+  image_generation_call: ['in_progress', 'generating', 'completed'],
+  code_interpreter_call: ['in_progress', growth('code_interpreter_call_code', 'code'), 'interpreting', 'completed'],
+  custom_tool_call: [growth('custom_tool_call_input', 'input')],
+  function_call: [growth('function_call_arguments', 'arguments')],
+  apply_patch_call: [growth('apply_patch_call_operation_diff', 'operation', 'diff')],
+  mcp_call: ['in_progress', growth('mcp_call_arguments', 'arguments'), 'completed', 'failed'],
+  mcp_list_tools: ['in_progress', 'completed', 'failed'],
+}
+
+/** Members that an item has only when it is done. */
+const RESULTS: Readonly<Record<string, string>> = { image_generation_call: 'result', code_interpreter_call: 'outputs', mcp_call: 'output' }
+
+function grownText(item: JsonObject, path: readonly string[]): string | undefined {
+  let value: unknown = item
+  for (const key of path) value = isObject(value) ? value[key] : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
+function emptied(item: JsonObject, [key, ...rest]: readonly string[]): JsonObject {
+  const inner = item[key]
+  return { ...item, [key]: rest.length === 0 || !isObject(inner) ? '' : emptied(inner, rest) }
+}
+
+function addedItem(item: OutputItem, type: string): JsonObject {
+  let added = itemSnapshot(item, 'in_progress')
+  for (const step of SCRIPTS[type] ?? [])
+    if (typeof step !== 'string' && grownText(added, step.path) !== undefined) added = emptied(added, step.path)
+  const result = RESULTS[type]
+  return result === undefined || (added[result] ?? null) === null ? added : { ...added, [result]: null }
+}
+
+function growthFrames(ctx: ReplyContext, item: JsonObject, step: Growth, place: string): string {
+  const text = grownText(item, step.path)
+  if (text === undefined) return ''
   const json = JSON.stringify(text)
+  const name = item.type === 'function_call' ? `,"name":${JSON.stringify(item.name ?? '')}` : ''
   return (
-    eventFrame(ctx, `${base}.delta`, `${place},"delta":${json}`) + eventFrame(ctx, `${base}.done`, `${place},"${field}":${json}${name}`)
+    eventFrame(ctx, `${step.events}.delta`, `${place},"delta":${json}`) +
+    eventFrame(ctx, `${step.events}.done`, `${place},"${step.field}":${json}${name}`)
   )
+}
+
+/** An item without a status has ended well unless it tells an error. */
+function endedAs(item: JsonObject): string {
+  return typeof item.status === 'string' ? item.status : (item.error ?? null) === null ? 'completed' : 'failed'
 }
 
 /**
@@ -31,14 +72,14 @@ function growth(ctx: ReplyContext, data: JsonObject, place: string): string {
 export function wholeFrames(ctx: ReplyContext, item: OutputItem, at: 'start' | 'end'): string {
   const data = item.whole ?? {}
   const type = String(data.type)
-  if (at === 'start') {
-    const added = itemSnapshot(item, 'in_progress')
-    if (GROWING[type] !== undefined) added[GROWING[type]] = ''
-    return eventFrame(ctx, 'response.output_item.added', `,"output_index":${item.index},"item":${JSON.stringify(added)}`)
-  }
+  if (at === 'start')
+    return eventFrame(ctx, 'response.output_item.added', `,"output_index":${item.index},"item":${JSON.stringify(addedItem(item, type))}`)
   const place = `,"item_id":${JSON.stringify(item.id)},"output_index":${item.index}`
-  let out = growth(ctx, data, place)
-  for (const step of PROGRESS[type] ?? [])
-    if (step !== 'completed' || data.status === 'completed') out += eventFrame(ctx, `response.${type}.${step}`, place)
+  const ended = endedAs(data)
+  let out = ''
+  for (const step of SCRIPTS[type] ?? []) {
+    if (typeof step !== 'string') out += growthFrames(ctx, data, step, place)
+    else if ((step !== 'completed' && step !== 'failed') || step === ended) out += eventFrame(ctx, `response.${type}.${step}`, place)
+  }
   return out + eventFrame(ctx, 'response.output_item.done', `,"output_index":${item.index},"item":${item.json}`)
 }

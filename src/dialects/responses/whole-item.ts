@@ -1,6 +1,7 @@
 /** A finished output item as canonical events: whole replies, and streams whose provider sends items only at their end. */
 import type { StreamEvent } from '../../canon/events.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { canonicalAnnotation, imageAnswer, messageOf } from './answer-items.ts'
 import { objectsOf, present, stringOf, WIRE } from './wire.ts'
 
 /** Hands out block numbers over one reply. */
@@ -20,28 +21,32 @@ function block(
   return number
 }
 
+/** The family of providers of this wire: who made a seal that names no other. */
+const FORMAT = 'openai-responses-v1'
+
 /** Seal, signature and format of a reasoning item as notes on one of its blocks. */
 export function sealNotes(item: JsonObject, number: number, out: StreamEvent[]): void {
   const sealed = stringOf(item.encrypted_content)
   const signature = stringOf(item.signature)
-  const format = stringOf(item.format)
-  if (sealed !== undefined)
-    out.push({ type: 'block-note', block: number, note: 'sealed', data: present({ data: sealed, id: stringOf(item.id) }) })
-  if (signature !== undefined) out.push({ type: 'block-note', block: number, note: 'signature', data: { signature } })
+  const format = stringOf(item.format) ?? (sealed === undefined && signature === undefined ? undefined : FORMAT)
   if (format !== undefined) out.push({ type: 'block-note', block: number, note: 'format', data: { format } })
+  if (sealed !== undefined)
+    out.push({ type: 'block-note', block: number, note: 'sealed', data: present({ data: sealed, id: stringOf(item.id), format }) })
+  if (signature !== undefined) out.push({ type: 'block-note', block: number, note: 'signature', data: present({ signature, format }) })
 }
 
 function messageEvents(item: JsonObject, numbers: Numbering, out: StreamEvent[]): void {
   const key = stringOf(item.id)
+  const of = messageOf(item.phase)
   for (const part of objectsOf(item.content)) {
     const refusal = part.type === 'refusal'
     if (!refusal && part.type !== 'output_text') continue
     const text = stringOf(refusal ? part.refusal : part.text) ?? ''
-    const number = block(out, numbers, { kind: refusal ? 'refusal' : 'text', item: key }, text)
+    const number = block(out, numbers, { kind: refusal ? 'refusal' : 'text', item: key, ...(of ? { of } : {}) }, text)
     const logprobs = objectsOf(part.logprobs)
     if (logprobs.length > 0) out.push({ type: 'block-note', block: number, note: 'logprobs', data: { content: logprobs } })
     for (const annotation of objectsOf(part.annotations))
-      out.push({ type: 'block-note', block: number, note: 'annotation', data: annotation })
+      out.push({ type: 'block-note', block: number, note: 'annotation', data: canonicalAnnotation(annotation) })
     out.push({ type: 'block-end', block: number })
   }
 }
@@ -74,8 +79,9 @@ export function itemEvents(item: JsonObject, numbers: Numbering, out: StreamEven
     const number = block(out, numbers, { kind: 'call', item: stringOf(item.id), call }, stringOf(item.arguments) ?? '')
     out.push({ type: 'block-end', block: number })
   } else {
-    const kind = item.type === 'image_generation_call' && typeof item.result === 'string' ? 'media' : 'opaque'
-    const number = block(out, numbers, { kind, of: { dialect: WIRE, type: String(item.type), data: item } }, '')
+    const image = item.type === 'image_generation_call' ? stringOf(item.result) : undefined
+    const of = image === undefined ? { dialect: WIRE, type: String(item.type), data: item } : imageAnswer(item, image)
+    const number = block(out, numbers, { kind: image === undefined ? 'opaque' : 'media', of }, '')
     out.push({ type: 'block-end', block: number })
   }
 }

@@ -117,6 +117,7 @@ t.test('a request goes round without loss', async (t) => {
   t.same(body, jsonFixture('request.json'), 'the body of the caller is untouched')
   t.same([...request.used].sort(), [
     'frequency_penalty',
+    'logprobs',
     'max_tokens',
     'parallel_tool_calls',
     'presence_penalty',
@@ -129,6 +130,7 @@ t.test('a request goes round without loss', async (t) => {
     'top_k',
     'top_logprobs',
     'top_p',
+    'truncation',
     'verbosity',
   ])
 })
@@ -224,7 +226,7 @@ t.test('a request from another wire', async (t) => {
   t.same(body, {
     model: 'gpt-5-mini',
     input: [
-      { type: 'message', role: 'system', content: [{ type: 'input_text', text: 'sys' }] },
+      { type: 'message', role: 'system', content: [{ type: 'input_text', text: 'sys', prompt_cache_breakpoint: { mode: 'explicit' } }] },
       { type: 'reasoning', id: 'rs_9', summary: [{ type: 'summary_text', text: 's' }], encrypted_content: 'E' },
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'ok', annotations: [] }] },
       { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
@@ -277,6 +279,7 @@ t.test('an endpoint takes what it can, in both lanes alike', async (t) => {
   })) {
     t.same([...dropped].sort(), [
       'prompt_cache_options',
+      'reasoning.max_tokens',
       'response_format',
       'router:datetime',
       'safety_identifier',

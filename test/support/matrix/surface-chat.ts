@@ -49,7 +49,7 @@ const CONVERSATION = [
     audio: { id: text },
     tool_calls: [{ id: like('call_*'), type: 'function', function: { name: text, arguments: jsonText } }],
   },
-  { role: 'tool', tool_call_id: 'call_mk', content: [{ type: 'text', text, cache_control: cache }] },
+  { role: 'tool', tool_call_id: 'call_mk', content: text },
   { role: 'user', content: text },
 ]
 
@@ -92,7 +92,7 @@ export const CHAT_REQUESTS: Readonly<Record<string, Surface>> = {
         role: 'tool',
         tool_call_id: 'call_1',
         content: [
-          { type: 'text', text },
+          { type: 'text', text, cache_control: cache },
           { type: 'image_url', image_url: { url: dataUrl('image/png') } },
         ],
       },

@@ -1,0 +1,29 @@
+/** Blocks of a conversation that only the gateway can have written: no provider of this wire takes them as they stand. */
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { isGatewayTool } from './gateway-tools.ts'
+import { isEnvelope } from './reasoning-envelope.ts'
+import { objectsOf, stringOf } from './wire.ts'
+
+/** True for a citation that was made from another wire's annotation: it quotes nothing, or holds no index. */
+export function isForeignCitation(citation: JsonObject): boolean {
+  return citation.encrypted_index === '' || citation.cited_text === ''
+}
+
+function isForeign(block: JsonObject): boolean {
+  switch (block.type) {
+    case 'text':
+      return objectsOf(block.citations).some(isForeignCitation)
+    case 'thinking':
+      return isEnvelope(stringOf(block.signature) ?? '')
+    case 'redacted_thinking':
+      return isEnvelope(stringOf(block.data) ?? '')
+    default:
+      return isGatewayTool(block)
+  }
+}
+
+/** True where a body must be translated, even for a provider of this wire. */
+export function holdsForeignBlocks(body: JsonObject): boolean {
+  const messages = Array.isArray(body.messages) ? body.messages : []
+  return messages.some((message) => isObject(message) && message.role === 'assistant' && objectsOf(message.content).some(isForeign))
+}
