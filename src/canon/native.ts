@@ -40,9 +40,3 @@ export function nativeOf(value: object, dialect: DialectId): JsonObject | undefi
   const { native } = value as Carrier
   return native?.dialect === dialect ? native.data : undefined
 }
-
-/** Names of the members that another wire left beside a value, such as `tool_use.caller`. */
-export function foreignMembers(value: object, dialect: DialectId): string[] {
-  const { native } = value as Carrier
-  return native === undefined || native.dialect === dialect ? [] : Object.keys(native.data).map((key) => `${native.type}.${key}`)
-}

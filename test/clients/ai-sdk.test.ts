@@ -23,21 +23,39 @@ const clientOf = (house: House, name: string, make: Make, options: Options, lack
   }
 }
 
-const responses: OpenAILanguageModelResponsesOptions = { store: false, forceReasoning: true, reasoningEffort: 'medium', reasoningSummary: 'auto' }
+const responses: OpenAILanguageModelResponsesOptions = {
+  store: false,
+  forceReasoning: true,
+  reasoningEffort: 'medium',
+  reasoningSummary: 'auto',
+}
 const anthropic: AnthropicLanguageModelOptions = { thinking: { type: 'enabled', budgetTokens: 2048 } }
 
 const house = await startHouse(t)
-await exercise(t, house, clientOf(house, 'ai-sdk openai responses', (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).responses, { openai: responses as never }, [
-    { ability: 'reasoning', from: ['openai-chat', 'anthropic'], why: 'it reads summaries, not the reasoning itself' },
-    { ability: 'replay', from: ['openai-chat', 'anthropic', 'gemini'], why: 'it sends back encrypted_content, not signature and format' },
-  ]))
 await exercise(
   t,
   house,
-  clientOf(house, 'ai-sdk openai chat', (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).chat, { openai: { forceReasoning: true, reasoningEffort: 'medium' } }, [
-    { ability: 'reasoning', why: 'its chat model does not read reasoning' },
-    { ability: 'replay', why: 'nor send it back' },
-  ]),
+  clientOf(
+    house,
+    'ai-sdk openai responses',
+    (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).responses,
+    { openai: responses as never },
+    [{ ability: 'reasoning', from: ['openai-chat', 'anthropic'], why: 'it reads summaries, not the reasoning itself' }],
+  ),
+)
+await exercise(
+  t,
+  house,
+  clientOf(
+    house,
+    'ai-sdk openai chat',
+    (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).chat,
+    { openai: { forceReasoning: true, reasoningEffort: 'medium' } },
+    [
+      { ability: 'reasoning', why: 'its chat model does not read reasoning' },
+      { ability: 'replay', why: 'nor send it back' },
+    ],
+  ),
 )
 await exercise(
   t,
@@ -50,4 +68,8 @@ await exercise(
     [{ ability: 'replay', why: 'it sends back the text of reasoning only' }],
   ),
 )
-await exercise(t, house, clientOf(house, 'ai-sdk anthropic', (baseURL, apiKey) => createAnthropic({ baseURL, apiKey }), { anthropic: anthropic as never }))
+await exercise(
+  t,
+  house,
+  clientOf(house, 'ai-sdk anthropic', (baseURL, apiKey) => createAnthropic({ baseURL, apiKey }), { anthropic: anthropic as never }),
+)

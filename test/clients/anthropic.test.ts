@@ -1,7 +1,7 @@
 /** The official Anthropic SDK: messages, their stream, structured output and the counting of tokens. */
 import Anthropic from '@anthropic-ai/sdk'
 import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
-import type { Message, MessageParam, MessageStreamParams } from '@anthropic-ai/sdk/resources/messages'
+import type { Message, MessageParam } from '@anthropic-ai/sdk/resources/messages/messages'
 import t from 'tap'
 import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
@@ -9,15 +9,15 @@ import { DIALECTS, modelOf, startHouse } from './support/house.ts'
 
 const house = await startHouse(t)
 
-function bodyOf(ask: Ask, messages: MessageParam[]): MessageStreamParams {
+function bodyOf(ask: Ask, messages: MessageParam[]) {
   return {
     model: ask.model,
     max_tokens: 4096,
     messages,
-    ...(ask.temperature === undefined ? {} : { temperature: ask.temperature }),
+    ...(ask.topP === undefined ? {} : { top_p: ask.topP }),
     ...(ask.tool ? { tools: [{ name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.schema as never }] } : {}),
     ...(ask.schema ? { output_config: { format: jsonSchemaOutputFormat(CAPITAL.schema as never) } } : {}),
-    ...(ask.reasoning ? { thinking: { type: 'enabled', budget_tokens: 2048 } } : {}),
+    ...(ask.reasoning ? { thinking: { type: 'enabled' as const, budget_tokens: 2048 } } : {}),
   }
 }
 
@@ -30,7 +30,9 @@ async function once(anthropic: Anthropic, ask: Ask, messages: MessageParam[]): P
 }
 
 async function askWith(anthropic: Anthropic, ask: Ask): Promise<Told> {
-  const picture = ask.image ? [{ type: 'image' as const, source: { type: 'base64' as const, media_type: 'image/png' as const, data: ask.image } }] : []
+  const picture = ask.image
+    ? [{ type: 'image' as const, source: { type: 'base64' as const, media_type: 'image/png' as const, data: ask.image } }]
+    : []
   const messages: MessageParam[] = [{ role: 'user', content: [{ type: 'text', text: ask.prompt }, ...picture] }]
   let reasoning = ''
   for (;;) {
@@ -39,7 +41,11 @@ async function askWith(anthropic: Anthropic, ask: Ask): Promise<Told> {
     reasoning += message.content.map((block) => (block.type === 'thinking' ? block.thinking : '')).join('')
     const calls = message.content.filter((block) => block.type === 'tool_use')
     if (calls.length > 0) {
-      const results = calls.map(({ id, input }) => ({ type: 'tool_result' as const, tool_use_id: id, content: weatherOf(input as { place: string }) }))
+      const results = calls.map(({ id, input }) => ({
+        type: 'tool_result' as const,
+        tool_use_id: id,
+        content: weatherOf(input as { place: string }),
+      }))
       messages.push({ role: 'user', content: results })
       continue
     }
@@ -88,7 +94,10 @@ t.test('errors tell their type and the request', async (t) => {
 for (const dialect of DIALECTS.filter((name) => name === 'openai-chat'))
   t.test(`tokens are counted where ${dialect} counts none: an estimate`, async (t) => {
     house.script()
-    const counted = await anthropicWith(house.gateway.key).messages.countTokens({ model: modelOf(dialect), messages: [{ role: 'user', content: 'Count me please' }] })
+    const counted = await anthropicWith(house.gateway.key).messages.countTokens({
+      model: modelOf(dialect),
+      messages: [{ role: 'user', content: 'Count me please' }],
+    })
     t.ok(counted.input_tokens > 0)
     t.equal(house.seen().length, 0)
   })

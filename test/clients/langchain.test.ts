@@ -17,7 +17,7 @@ function modelOf(ask: Ask, apiKey: string, useResponsesApi: boolean): ChatOpenAI
     maxRetries: 0,
     zdrEnabled: true,
     configuration: { baseURL: `${house.gateway.url}/v1` },
-    ...(ask.temperature === undefined ? {} : { temperature: ask.temperature }),
+    ...(ask.topP === undefined ? {} : { topP: ask.topP }),
     ...(ask.reasoning ? { reasoning: { effort: 'medium', ...(useResponsesApi ? { summary: 'auto' } : {}) } } : {}),
   })
 }
@@ -48,7 +48,8 @@ async function askWith(apiKey: string, useResponsesApi: boolean, ask: Ask): Prom
     if (useResponsesApi && answer.response_metadata.status !== 'completed') throw new Error('the answer has no end')
     messages.push(answer)
     reasoning += answer.contentBlocks.map((block) => (block.type === 'reasoning' ? block.reasoning : '')).join('')
-    for (const call of answer.tool_calls ?? []) messages.push(new ToolMessage({ content: weatherOf(call.args as { place: string }), tool_call_id: call.id ?? '' }))
+    for (const call of answer.tool_calls ?? [])
+      messages.push(new ToolMessage({ content: weatherOf(call.args as { place: string }), tool_call_id: call.id ?? '' }))
     if (answer.tool_calls?.length) continue
     const usage = answer.usage_metadata
     return {
@@ -77,7 +78,11 @@ const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): 
 const SUMMARY: Lack = { ability: 'reasoning', from: ['openai-chat', 'anthropic'], why: 'it reads summaries, not the reasoning itself' }
 
 await exercise(t, house, clientOf('langchain responses', true, [SUMMARY]))
-await exercise(t, house, clientOf('langchain chat', false, [
-  { ability: 'reasoning', why: 'its chat converter reads reasoning_content only' },
-  { ability: 'replay', why: 'and sends nothing of it back' },
-]))
+await exercise(
+  t,
+  house,
+  clientOf('langchain chat', false, [
+    { ability: 'reasoning', why: 'its chat converter reads reasoning_content only' },
+    { ability: 'replay', why: 'and sends nothing of it back' },
+  ]),
+)

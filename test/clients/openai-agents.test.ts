@@ -1,5 +1,5 @@
 /** The OpenAI Agents SDK: its own loop over tools, on either interface of the gateway. */
-import { Agent, type AgentInputItem, OpenAIProvider, type Runner as RunnerType, Runner, tool } from '@openai/agents'
+import { Agent, type AgentInputItem, OpenAIProvider, Runner, type Runner as RunnerType, tool } from '@openai/agents'
 import OpenAI from 'openai'
 import t from 'tap'
 import { type Ask, CAPITAL, type Client, type Lack, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
@@ -16,7 +16,7 @@ const weather = tool({
   execute: async (args) => weatherOf(args as { place: string }),
 })
 
-function agentOf(ask: Ask): Agent<unknown, never> {
+function agentOf(ask: Ask): Agent {
   return new Agent({
     name: 'Tester',
     model: ask.model,
@@ -24,8 +24,10 @@ function agentOf(ask: Ask): Agent<unknown, never> {
     ...(ask.schema ? { outputType: { type: 'json_schema', name: CAPITAL.name, strict: true, schema: CAPITAL.schema } } : {}),
     modelSettings: {
       store: false,
-      ...(ask.temperature === undefined ? {} : { temperature: ask.temperature }),
-      ...(ask.reasoning ? { reasoning: { effort: 'medium', summary: 'auto' }, providerData: { include: ['reasoning.encrypted_content'] } } : {}),
+      ...(ask.topP === undefined ? {} : { topP: ask.topP }),
+      ...(ask.reasoning
+        ? { reasoning: { effort: 'medium', summary: 'auto' }, providerData: { include: ['reasoning.encrypted_content'] } }
+        : {}),
     },
   } as never)
 }
@@ -38,7 +40,9 @@ function runnerWith(apiKey: string, useResponses: boolean): RunnerType {
 interface Ran {
   readonly finalOutput?: unknown
   readonly newItems: readonly { rawItem?: unknown }[]
-  readonly rawResponses: readonly { usage: { inputTokens: number; outputTokens: number; inputTokensDetails?: unknown; outputTokensDetails?: unknown } }[]
+  readonly rawResponses: readonly {
+    usage: { inputTokens: number; outputTokens: number; inputTokensDetails?: unknown; outputTokensDetails?: unknown }
+  }[]
 }
 
 /** Texts of one item of reasoning: its summary, or else the reasoning itself. */
@@ -64,11 +68,13 @@ function toldOf(ran: Ran): Told {
   }
 }
 
+const signalOf = ({ signal }: Ask): { signal?: AbortSignal } => (signal ? { signal } : {})
+
 async function askWith(runner: RunnerType, ask: Ask): Promise<Told> {
   const picture = ask.image ? [{ type: 'input_image', image: `data:image/png;base64,${ask.image}` }] : []
   const input = [{ role: 'user', content: [{ type: 'input_text', text: ask.prompt }, ...picture] }] as AgentInputItem[]
-  if (!ask.stream) return toldOf((await runner.run(agentOf(ask), input, { signal: ask.signal })) as Ran)
-  const result = await runner.run(agentOf(ask), input, { stream: true, signal: ask.signal })
+  if (!ask.stream) return toldOf((await runner.run(agentOf(ask), input, signalOf(ask))) as Ran)
+  const result = await runner.run(agentOf(ask), input, { stream: true, ...signalOf(ask) })
   for await (const event of result)
     if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta') ask.onText?.(event.data.delta)
   await result.completed

@@ -1,7 +1,7 @@
 /** The official OpenAI SDK, both of its interfaces. */
 import OpenAI from 'openai'
-import type { Response, ResponseInput } from 'openai/resources/responses/responses'
 import type { ChatCompletion, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
+import type { Response, ResponseInput } from 'openai/resources/responses/responses'
 import t from 'tap'
 import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
@@ -22,10 +22,18 @@ async function respond(openai: OpenAI, ask: Ask, input: ResponseInput): Promise<
     model: ask.model,
     input,
     store: false,
-    ...(ask.temperature === undefined ? {} : { temperature: ask.temperature }),
-    ...(ask.tool ? { tools: [{ type: 'function' as const, name: WEATHER.name, description: WEATHER.description, parameters: WEATHER.schema, strict: true }] } : {}),
+    ...(ask.topP === undefined ? {} : { top_p: ask.topP }),
+    ...(ask.tool
+      ? {
+          tools: [
+            { type: 'function' as const, name: WEATHER.name, description: WEATHER.description, parameters: WEATHER.schema, strict: true },
+          ],
+        }
+      : {}),
     ...(ask.schema ? { text: { format: { type: 'json_schema' as const, ...CAPITAL, strict: true } } } : {}),
-    ...(ask.reasoning ? { reasoning: { effort: 'medium' as const, summary: 'auto' as const }, include: ['reasoning.encrypted_content' as const] } : {}),
+    ...(ask.reasoning
+      ? { reasoning: { effort: 'medium' as const, summary: 'auto' as const }, include: ['reasoning.encrypted_content' as const] }
+      : {}),
   }
   if (!ask.stream) return openai.responses.parse(body, { signal: ask.signal })
   const stream = openai.responses.stream(body, { signal: ask.signal })
@@ -34,7 +42,10 @@ async function respond(openai: OpenAI, ask: Ask, input: ResponseInput): Promise<
 }
 
 async function askResponses(openai: OpenAI, ask: Ask): Promise<Told> {
-  const content = [{ type: 'input_text' as const, text: ask.prompt }, ...(ask.image ? [{ type: 'input_image' as const, image_url: picture(ask.image), detail: 'auto' as const }] : [])]
+  const content = [
+    { type: 'input_text' as const, text: ask.prompt },
+    ...(ask.image ? [{ type: 'input_image' as const, image_url: picture(ask.image), detail: 'auto' as const }] : []),
+  ]
   const input: ResponseInput = [{ role: 'user', content }]
   let reasoning = ''
   for (;;) {
@@ -45,7 +56,8 @@ async function askResponses(openai: OpenAI, ask: Ask): Promise<Told> {
       input.push(item as ResponseInput[number])
     }
     const calls = response.output.filter((item) => item.type === 'function_call')
-    for (const { call_id, arguments: args } of calls) input.push({ type: 'function_call_output', call_id, output: weatherOf(JSON.parse(args) as { place: string }) })
+    for (const { call_id, arguments: args } of calls)
+      input.push({ type: 'function_call_output', call_id, output: weatherOf(JSON.parse(args) as { place: string }) })
     if (calls.length > 0) continue
     const { usage } = response
     return {
@@ -71,8 +83,17 @@ async function complete(openai: OpenAI, ask: Ask, messages: ChatCompletionMessag
   const body = {
     model: ask.model,
     messages,
-    ...(ask.temperature === undefined ? {} : { temperature: ask.temperature }),
-    ...(ask.tool ? { tools: [{ type: 'function' as const, function: { name: WEATHER.name, description: WEATHER.description, parameters: WEATHER.schema, strict: true } }] } : {}),
+    ...(ask.topP === undefined ? {} : { top_p: ask.topP }),
+    ...(ask.tool
+      ? {
+          tools: [
+            {
+              type: 'function' as const,
+              function: { name: WEATHER.name, description: WEATHER.description, parameters: WEATHER.schema, strict: true },
+            },
+          ],
+        }
+      : {}),
     ...(ask.schema ? { response_format: { type: 'json_schema' as const, json_schema: { ...CAPITAL, strict: true } } } : {}),
     ...(ask.reasoning ? { reasoning_effort: 'medium' as const } : {}),
   }
@@ -92,7 +113,10 @@ async function complete(openai: OpenAI, ask: Ask, messages: ChatCompletionMessag
 }
 
 async function askChat(openai: OpenAI, ask: Ask): Promise<Told> {
-  const content = [{ type: 'text' as const, text: ask.prompt }, ...(ask.image ? [{ type: 'image_url' as const, image_url: { url: picture(ask.image) } }] : [])]
+  const content = [
+    { type: 'text' as const, text: ask.prompt },
+    ...(ask.image ? [{ type: 'image_url' as const, image_url: { url: picture(ask.image) } }] : []),
+  ]
   const messages: ChatCompletionMessageParam[] = [{ role: 'user', content }]
   let reasoning = ''
   for (;;) {
@@ -101,7 +125,11 @@ async function askChat(openai: OpenAI, ask: Ask): Promise<Told> {
     reasoning += (message as Thought).reasoning ?? ''
     messages.push(message)
     const calls = message.tool_calls?.filter((call) => call.type === 'function') ?? []
-    for (const { id, function: { arguments: args } } of calls) messages.push({ role: 'tool', tool_call_id: id, content: weatherOf(JSON.parse(args) as { place: string }) })
+    for (const {
+      id,
+      function: { arguments: args },
+    } of calls)
+      messages.push({ role: 'tool', tool_call_id: id, content: weatherOf(JSON.parse(args) as { place: string }) })
     if (calls.length > 0) continue
     return {
       text: message.content ?? '',

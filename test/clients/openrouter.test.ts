@@ -2,139 +2,31 @@
  * White label: with their brand word the official clients of a service that speaks this API work unchanged,
  * and every identifier on the wire reads that word.
  */
-import { OpenRouter } from '@openrouter/sdk'
+
 import { createOpenRouter } from '@openrouter/ai-sdk-provider'
+import { OpenRouter } from '@openrouter/sdk'
 import t from 'tap'
-import { KEY } from '../support/gateway.ts'
+import { FakeClock } from '../support/clock.ts'
+import { KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { framesFor } from '../support/wire.ts'
 import { AI_SDK_CLASSES, askWithAiSdk, statusOfAiSdk } from './support/ai-sdk.ts'
-import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { type Ask, type Client, STRANGER, type Told } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { DIALECTS, modelOf, startHouse } from './support/house.ts'
-import { unknowns } from './support/unknowns.ts'
+import { askChat, askResponses, SDK_CLASSES, statusOfSdk } from './support/openrouter-sdk.ts'
 
 const BRAND = 'openrouter'
 const house = await startHouse(t, `brand: { word: ${BRAND} }`)
-const sdkWith = (apiKey: string): OpenRouter => new OpenRouter({ apiKey, serverURL: `${house.gateway.url}/v1`, retryConfig: { strategy: 'none' } })
-
-type Parsed = Record<string, any>
-
-const classes = {
-  400: 'BadRequestResponseError',
-  401: 'UnauthorizedResponseError',
-  404: 'NotFoundResponseError',
-  429: 'TooManyRequestsResponseError',
-} as const
-const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode
-
-/** @throws where the client did not know a part of what it read. */
-function known<Value>(value: Value): Value {
-  const found = unknowns(value)
-  if (found.length > 0) throw new Error(`unknown to the client: ${found.join(', ')}`)
-  return value
-}
-
-async function responded(sdk: OpenRouter, ask: Ask, input: Parsed[]): Promise<Parsed> {
-  const responsesRequest = {
-    model: ask.model,
-    input,
-    stream: ask.stream,
-    ...(ask.temperature === undefined ? {} : { temperature: ask.temperature }),
-    ...(ask.tool ? { tools: [{ type: 'function', name: WEATHER.name, description: WEATHER.description, parameters: WEATHER.schema, strict: true }] } : {}),
-    ...(ask.schema ? { text: { format: { type: 'json_schema', ...CAPITAL, strict: true } } } : {}),
-    ...(ask.reasoning ? { reasoning: { effort: 'medium' }, include: ['reasoning.encrypted_content'] } : {}),
-  }
-  const reply = (await sdk.responses.send({ responsesRequest } as never, { signal: ask.signal } as never)) as unknown
-  if (!ask.stream) return known(reply as Parsed)
-  let last: Parsed | undefined
-  for await (const event of reply as AsyncIterable<Parsed>) {
-    last = known(event)
-    if (event.type === 'response.output_text.delta') ask.onText?.(event.delta)
-  }
-  if (last?.type !== 'response.completed') throw new Error(`the stream ended with ${last?.type}`)
-  return last.response
-}
-
-async function askResponses(sdk: OpenRouter, ask: Ask): Promise<Told> {
-  const picture = ask.image ? [{ type: 'input_image', imageUrl: `data:image/png;base64,${ask.image}`, detail: 'auto' }] : []
-  const input: Parsed[] = [{ role: 'user', content: [{ type: 'input_text', text: ask.prompt }, ...picture] }]
-  let reasoning = ''
-  for (;;) {
-    const { output, usage } = await responded(sdk, ask, input)
-    input.push(...output)
-    for (const item of output) if (item.type === 'reasoning') reasoning += [...(item.summary ?? []), ...(item.content ?? [])].map(({ text }: Parsed) => text).join('')
-    const calls = output.filter((item: Parsed) => item.type === 'function_call')
-    for (const { callId, arguments: args } of calls) input.push({ type: 'function_call_output', callId, output: weatherOf(JSON.parse(args)) })
-    if (calls.length > 0) continue
-    const text = output.flatMap((item: Parsed) => (item.type === 'message' ? item.content : [])).map((part: Parsed) => part.text).join('')
-    return {
-      text,
-      reasoning,
-      ...(ask.schema ? { value: JSON.parse(text) } : {}),
-      usage: { input: usage.inputTokens, output: usage.outputTokens, cached: usage.inputTokensDetails.cachedTokens, reasoning: usage.outputTokensDetails.reasoningTokens },
-    }
-  }
-}
-
-/** Joins the fragments of tool calls of one streamed answer. */
-function addFragment(calls: Parsed[], fragment: Parsed): void {
-  calls[fragment.index] ??= { id: fragment.id, type: 'function', function: { name: fragment.function?.name, arguments: '' } }
-  calls[fragment.index].function.arguments += fragment.function?.arguments ?? ''
-}
-
-async function streamedChat(chunks: AsyncIterable<Parsed>, ask: Ask): Promise<Parsed> {
-  const message: Parsed = { role: 'assistant', content: '', reasoning: '', reasoningDetails: [], toolCalls: [] }
-  let usage: Parsed | undefined
-  for await (const chunk of chunks) {
-    known(chunk)
-    if (chunk.error) throw new Error(chunk.error.message)
-    usage = chunk.usage ?? usage
-    const delta = chunk.choices[0]?.delta ?? {}
-    if (delta.content) ask.onText?.(delta.content)
-    message.content += delta.content ?? ''
-    message.reasoning += delta.reasoning ?? ''
-    message.reasoningDetails.push(...(delta.reasoningDetails ?? []))
-    for (const fragment of delta.toolCalls ?? []) addFragment(message.toolCalls, fragment)
-  }
-  if (message.toolCalls.length === 0) delete message.toolCalls
-  return { choices: [{ message }], usage }
-}
-
-async function askChat(sdk: OpenRouter, ask: Ask): Promise<Told> {
-  const picture = ask.image ? [{ type: 'image_url', imageUrl: { url: `data:image/png;base64,${ask.image}` } }] : []
-  const messages: Parsed[] = [{ role: 'user', content: [{ type: 'text', text: ask.prompt }, ...picture] }]
-  let reasoning = ''
-  for (;;) {
-    const chatRequest = {
-      model: ask.model,
-      messages,
-      stream: ask.stream,
-      ...(ask.temperature === undefined ? {} : { temperature: ask.temperature }),
-      ...(ask.tool ? { tools: [{ type: 'function', function: { name: WEATHER.name, description: WEATHER.description, parameters: WEATHER.schema } }] } : {}),
-      ...(ask.schema ? { responseFormat: { type: 'json_schema', jsonSchema: { ...CAPITAL, strict: true } } } : {}),
-      ...(ask.reasoning ? { reasoning: { effort: 'medium' } } : {}),
-    }
-    const reply = (await sdk.chat.send({ chatRequest } as never, { signal: ask.signal } as never)) as unknown
-    const { choices, usage } = ask.stream ? await streamedChat(reply as AsyncIterable<Parsed>, ask) : known(reply as Parsed)
-    const { message } = choices[0]
-    reasoning += message.reasoning ?? ''
-    messages.push(message)
-    for (const { id, function: { arguments: args } } of message.toolCalls ?? []) messages.push({ role: 'tool', toolCallId: id, content: weatherOf(JSON.parse(args)) })
-    if (message.toolCalls?.length) continue
-    return {
-      text: message.content,
-      reasoning,
-      ...(ask.schema ? { value: JSON.parse(message.content) } : {}),
-      usage: { input: usage.promptTokens, output: usage.completionTokens, cached: usage.promptTokensDetails?.cachedTokens, reasoning: usage.completionTokensDetails?.reasoningTokens },
-    }
-  }
-}
+const sdkWith = (apiKey: string): OpenRouter =>
+  new OpenRouter({ apiKey, serverURL: `${house.gateway.url}/v1`, retryConfig: { strategy: 'none' } })
 
 const sdkClient = (name: string, ask: (sdk: OpenRouter, ask: Ask) => Promise<Told>): Client => ({
   name,
   ask: (asked) => ask(sdkWith(KEY), asked),
   askAsStranger: (asked) => ask(sdkWith(STRANGER), asked),
-  classes,
-  statusOf,
+  classes: SDK_CLASSES,
+  statusOf: statusOfSdk,
 })
 
 const providerWith = (apiKey: string) => createOpenRouter({ baseURL: `${house.gateway.url}/v1`, apiKey, compatibility: 'strict' })
@@ -154,7 +46,7 @@ await exercise(t, house, {
 /** Places where the wire shows the default word instead of the brand. */
 const strays = (bytes: string): string[] => [...bytes.matchAll(/.{0,20}(?<!open)router.{0,20}/gi)].map(([match]) => match)
 
-const REQUESTS: readonly [path: string, body: Parsed][] = [
+const REQUESTS: readonly [path: string, body: object][] = [
   ['/v1/responses', { input: 'What time is it?', tools: [{ type: `${BRAND}:datetime` }] }],
   ['/v1/chat/completions', { messages: [{ role: 'user', content: 'What time is it?' }], tools: [{ type: `${BRAND}:datetime` }] }],
 ]
@@ -174,3 +66,21 @@ for (const dialect of DIALECTS)
         t.same(strays(JSON.stringify([...reply.headers])), [])
         t.equal(house.seen().length, 2, 'the tool was run by the gateway')
       })
+
+t.test('the comment of a silent stream has their word', async (t) => {
+  const gate = new Gate()
+  const clock = new FakeClock()
+  const upstream = await startUpstream((seen) => sseAnswer([gate.step, ...framesFor(seen.path, { text: ['late'] })]))
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(`brand: { word: ${BRAND} }\n${oneModel(upstream.url, 'openai-chat')}`, { clock })
+  t.teardown(() => gateway.close())
+  const asked = gateway.post('/v1/chat/completions', { model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'Hello' }] })
+  await upstream.request(0)
+  await clock.advance(10_000)
+  const reply = await asked
+  gate.open()
+  const bytes = await reply.text()
+  t.match(bytes, /^: OPENROUTER PROCESSING$/m)
+  t.match(bytes, /late/)
+  t.same(strays(bytes), [])
+})

@@ -3,9 +3,10 @@
  * or make a difference there, or stand in the table of losses with its reason. The table must hold no other entry.
  */
 import t, { type Test } from 'tap'
-import { PARAMETERS, type ParameterName } from '../../src/canon/parameters.ts'
+import type { ParameterName } from '../../src/canon/parameters.ts'
 import { type Loss, replyLosses, requestLosses } from '../../src/dialects/losses.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
+import { lanesOf } from '../support/lanes.ts'
 import { type Cell, startField } from '../support/matrix/field.ts'
 import { type MarkedLeaf, marked, type Surface } from '../support/matrix/markers.ts'
 import { type Outcome, observeReply, observeRequest } from '../support/matrix/observe.ts'
@@ -26,6 +27,9 @@ const field = await startField(t)
 /** Losses of the lane that a pair takes by itself; a pair of one wire loses nothing of its own when translated either, but for these. */
 const lossesOf = (all: readonly Loss[], cell: Cell): readonly Loss[] =>
   all.filter((loss) => loss.client === cell.client.id && loss.upstream === cell.wire)
+
+/** Client and provider speak the same wire. */
+const sameWire = (cell: Cell): boolean => lanesOf(cell.client.id, cell.wire).length > 1
 
 /** True for the path itself and whatever stands below it. */
 const covers = (loss: Loss, path: string): boolean =>
@@ -48,7 +52,8 @@ function explain(t: Test, cell: Cell, outcome: Outcome, entries: readonly Loss[]
     const parameter = outcomeOf(cell, leaf)
     const entry = entries.find((loss) => covers(loss, leaf.path))
     if (entry) needed.push(entry)
-    if (entry?.recorded !== undefined && !outcome.dropped.includes(entry.recorded)) unexplained.push(`${leaf.path}: not recorded as ${entry.recorded}`)
+    if (entry?.recorded !== undefined && !outcome.dropped.includes(entry.recorded))
+      unexplained.push(`${leaf.path}: not recorded as ${entry.recorded}`)
     else if (!entry && !(parameter?.dropped && outcome.dropped.includes(parameter.name))) unexplained.push(leaf.path)
   }
   t.same(unique(unexplained), [], `every loss is explained; recorded are ${outcome.dropped.join(' ')}`)

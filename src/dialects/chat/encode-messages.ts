@@ -1,5 +1,5 @@
 /** Canonical items as chat messages; what belongs to one assistant turn becomes one message. */
-import { foreignMembers, nativeOf } from '../../canon/native.ts'
+import { nativeOf } from '../../canon/native.ts'
 import type { Item, Part } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { encodeContent, joinedContent, markedContent } from './encode-parts.ts'
@@ -32,7 +32,6 @@ export class MessageWriter {
   }
 
   write(item: Item): void {
-    this.dropped.push(...foreignMembers(item, WIRE))
     switch (item.kind) {
       case 'message':
         this.message(item)

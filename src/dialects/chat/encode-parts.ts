@@ -1,6 +1,6 @@
 /** Canonical parts as content of chat messages. */
 import { TEXT_NAME, textUrl } from '../../canon/file-url.ts'
-import { foreignMembers, nativeOf } from '../../canon/native.ts'
+import { nativeOf } from '../../canon/native.ts'
 import type { CacheMark, Part } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { WIRE } from './wire.ts'
@@ -48,7 +48,6 @@ function encodePart(part: Part, dropped: string[]): JsonObject | undefined {
     dropped.push(part.of.type)
     return undefined
   }
-  dropped.push(...foreignMembers(part, WIRE))
   if (part.kind === 'refusal') return { type: 'refusal', refusal: part.text }
   const encoded = part.kind === 'text' ? { type: 'text', text: part.text } : encodeMedia(part)
   if (typeof encoded === 'string') {
@@ -65,7 +64,6 @@ export function encodeContent(parts: readonly Part[], dropped: string[]): string
   if (first === undefined) return undefined
   const plain = parts.length === 1 && first.kind === 'text' && first.cache === undefined && nativeOf(first, WIRE) === undefined
   if (!plain) return parts.map((part) => encodePart(part, dropped)).filter((part) => part !== undefined)
-  dropped.push(...foreignMembers(first, WIRE))
   return first.text
 }
 

@@ -1,6 +1,6 @@
 /** A canonical request as the body of an OpenAI-compatible `/chat/completions`. */
 import { offeredTools } from '../../canon/allowed-tools.ts'
-import { foreignMembers, isNamedBeside, nativeOf } from '../../canon/native.ts'
+import { isNamedBeside, nativeOf } from '../../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
@@ -17,7 +17,6 @@ function encodeTool(tool: ToolSpec, dropped: string[]): JsonObject | undefined {
     if (tool.description !== undefined) spec.description = tool.description
     if (tool.parameters) spec.parameters = tool.parameters
     if (typeof tool.strict === 'boolean') spec.strict = tool.strict
-    dropped.push(...foreignMembers(tool, WIRE))
     const encoded: JsonObject = { type: 'function', function: Object.assign(spec, nativeOf(tool, WIRE)) }
     if (tool.cache) encoded.cache_control = cacheControl(tool.cache)
     return encoded

@@ -22,7 +22,9 @@ function thoughtDetails(block: Block, details: JsonObject[]): void {
   const known = signature?.format ?? format
   if (block.text !== '' || signature) {
     const detail: JsonObject =
-      block.kind === 'summary' ? { type: 'reasoning.summary', summary: block.text } : { type: 'reasoning.text', text: block.text }
+      block.kind === 'summary'
+        ? { type: 'reasoning.summary', summary: block.text }
+        : { type: 'reasoning.text', text: block.text === '' ? null : block.text }
     if (signature) detail.signature = signature.signature
     if (block.item !== undefined) detail.id = block.item
     if (known !== undefined) detail.format = known

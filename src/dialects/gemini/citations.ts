@@ -78,7 +78,6 @@ export class Citations {
    */
   take(text: string, last: boolean): JsonObject[] {
     if (last && !this.placed) for (const chunk of this.chunks) this.addUnplaced(chunk)
-    this.placed ||= last
     if (this.waiting.length === 0) return []
     const bytes = Buffer.from(text, 'utf8')
     const taken: JsonObject[] = []

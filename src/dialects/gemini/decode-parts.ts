@@ -71,7 +71,7 @@ export class PartReader {
 
   /** Closes what is open and writes what was held until now. */
   finish(out: StreamEvent[]): void {
-    if (this.open?.kind !== 'text' && this.citations.left) this.speech('text', out)
+    if (this.citations.left) this.speech('text', out)
     this.close(out, true)
     const audio = this.audio.whole()
     if (audio) this.whole('media', { dialect: COMMON, type: 'audio', data: audio }, out)

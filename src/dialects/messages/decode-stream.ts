@@ -10,7 +10,7 @@ import { decodeUsage, mergeUsage, tierOf } from './usage-read.ts'
 import { OPAQUE, stringOf, WIRE } from './wire.ts'
 
 /** Members of a message that only callers of this wire are shown. */
-const MEMBERS = ['container', 'context_management', 'stop_details', 'diagnostics', 'input_transformations'] as const
+export const MEMBERS = ['container', 'context_management', 'stop_details', 'diagnostics', 'input_transformations'] as const
 
 /** True for an event or a reply that is an error, whatever else it claims. */
 export function isError(message: JsonObject): boolean {

@@ -55,22 +55,20 @@ class CallIds {
   }
 }
 
-export interface WriterOptions {
-  /** The model takes `system` messages within the conversation. */
-  systemInside: boolean
-}
+/** Instructions within the conversation: told by the user, kept where the API allows them, or left alone. */
+export type SystemInside = 'never' | 'in place' | 'as sent'
 
 export class TurnWriter {
   private readonly context: WriteContext
-  private readonly options: WriterOptions
+  private readonly systemInside: SystemInside
   private readonly ids = new CallIds()
   private readonly system: JsonObject[] = []
-  private readonly turns: Turn[] = []
+  private turns: Turn[] = []
   private readonly callers = new Map<string, Turn>()
 
-  constructor(context: WriteContext, options: WriterOptions) {
+  constructor(context: WriteContext, systemInside: SystemInside) {
     this.context = context
-    this.options = options
+    this.systemInside = systemInside
   }
 
   write(item: Item): void {
@@ -101,17 +99,18 @@ export class TurnWriter {
   /** @returns `system`, absent where there is none, and `messages` in a legal order. */
   finish(): { system?: string | JsonObject[]; messages: JsonObject[] } {
     this.placeResults()
-    if (!this.context.sameWire) this.foldSystem()
+    this.dropEmpty()
+    const last = this.turns.at(-1)
+    if (last?.role === 'assistant') trimEnd(last.blocks)
+    for (const turn of this.turns) if (turn.role === 'assistant') this.tidyThinking(turn.blocks)
+    this.dropEmpty()
+    if (this.systemInside !== 'as sent') this.foldSystem()
     // A conversation needs someone who speaks.
     if (this.turns.length === 0 && this.system.length > 0) {
       this.context.dropped.add('system.position')
       this.turn('user').blocks.push(...this.system.splice(0))
     }
-    const last = this.turns.at(-1)
-    if (last?.role === 'assistant') trimEnd(last.blocks)
-    for (const turn of this.turns) if (turn.role === 'assistant') this.tidyThinking(turn.blocks)
-    const turns = this.turns.filter((turn) => turn.blocks.length > 0 || Object.keys(turn.native).length > 0)
-    const messages = turns.map((turn) => ({ role: turn.role, content: contentOf(turn.blocks), ...turn.native }))
+    const messages = this.turns.map((turn) => ({ role: turn.role, content: contentOf(turn.blocks), ...turn.native }))
     return this.system.length === 0 ? { messages } : { system: contentOf(this.system), messages }
   }
 
@@ -196,6 +195,10 @@ export class TurnWriter {
     }
   }
 
+  private dropEmpty(): void {
+    this.turns = this.turns.filter((turn) => turn.blocks.length > 0 || Object.keys(turn.native).length > 0)
+  }
+
   /** Thinking comes first in a turn, which other wires need not keep to, and never is all of it. */
   private tidyThinking(blocks: JsonObject[]): void {
     if (!this.context.sameWire && !isThinking(blocks[0]) && blocks.some(isThinking)) {
@@ -211,7 +214,8 @@ export class TurnWriter {
   /** The API takes instructions within the conversation only behind the user and in front of the model. */
   private staysSystem(at: number): boolean {
     const next = this.turns.at(at + 1)
-    return this.options.systemInside && at > 0 && this.turns[at - 1].role === 'user' && (next === undefined || next.role === 'assistant')
+    const placed = at > 0 && this.turns[at - 1].role === 'user' && (next === undefined || next.role === 'assistant')
+    return placed && this.systemInside === 'in place'
   }
 
   /** Instructions within the conversation where the model knows them only in front of it: the user tells them, marked as such. */

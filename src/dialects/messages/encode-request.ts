@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
 import { limitMarks } from './cache-limit.ts'
 import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'
-import { TurnWriter } from './encode-messages.ts'
+import { type SystemInside, TurnWriter } from './encode-messages.ts'
 import { betaHeaders, fitToTarget, neverSends } from './fit-target.ts'
 import { keepThinkingRules, planThinking } from './thinking.ts'
 import { nativeOf, objectsOf, WIRE } from './wire.ts'
@@ -111,8 +111,8 @@ function addUser(body: JsonObject, { user, safetyIdentifier }: CanonicalRequest,
 /** Fields of the caller's own wire that the canon does not name, unless it is another wire: then they are reported. */
 function addExtras(body: JsonObject, { extras }: CanonicalRequest, dropped: Set<string>): void {
   for (const [key, value] of Object.entries(extras?.fields ?? {})) {
-    if (value === undefined) continue
     if (extras?.dialect !== WIRE) dropped.add(key)
+    else if (value === undefined) continue
     else if (key === 'output_config' && isObject(value))
       body.output_config = { ...value, ...(body.output_config as JsonObject | undefined) }
     else if (key === 'metadata' && isObject(value)) body.metadata = { ...value, ...(body.metadata as JsonObject | undefined) }
@@ -128,11 +128,18 @@ function dropPrefill(body: JsonObject, dropped: Set<string>): void {
   dropped.add('prefill')
 }
 
+/** Whether instructions within the conversation stay where they are: callers of this wire know, unless the endpoint's data know better. */
+function systemInside({ quirks }: Target, { sameWire }: WriteContext): SystemInside {
+  if (quirks.system_messages === false) return 'never'
+  if (sameWire) return 'as sent'
+  return quirks.system_messages === true ? 'in place' : 'never'
+}
+
 /** @returns path, body, headers, and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const dropped = new Set<string>()
   const context: WriteContext = { sameWire: request.extras?.dialect === WIRE, dropped, betas: new Set() }
-  const writer = new TurnWriter(context, { systemInside: target.quirks.system_messages === true })
+  const writer = new TurnWriter(context, systemInside(target, context))
   for (const item of request.items) writer.write(item)
   const plan = planThinking(request, target, dropped)
   const body: JsonObject = { model: target.model, max_tokens: plan.maxTokens, ...writer.finish() }

@@ -50,7 +50,7 @@ function fitParameters(body: JsonObject, { supported, quirks }: Target, dropped:
   if (Array.isArray(quirks.drop))
     for (const name of quirks.drop) if (typeof name === 'string') takeAll(body, PLACES.get(name) ?? [name], name, dropped)
   // The API refuses a choice where there is nothing to choose.
-  if (!Array.isArray(body.tools) || body.tools.length === 0) {
+  if ((!Array.isArray(body.tools) || body.tools.length === 0) && body.mcp_servers === undefined) {
     delete body.tools
     delete body.tool_choice
   }

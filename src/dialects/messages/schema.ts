@@ -7,7 +7,7 @@ type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 
 /** Least budget of thinking tokens that the wire takes. */
-export const LEAST_BUDGET = 1024
+const LEAST_BUDGET = 1024
 
 const MAX_FALLBACKS = 3
 const LEAST_TASK_BUDGET = 20_000

@@ -25,7 +25,7 @@ const DEFAULT_OUTPUT = 4096
 /** Least `top_p` that the API takes of a model that thinks. */
 const LEAST_TOP_P = 0.95
 
-export interface ThinkingPlan {
+interface ThinkingPlan {
   thinking?: JsonObject
   /** `output_config.effort`. */
   effort?: string

@@ -5,7 +5,9 @@ import { decodeResult } from './decode-result.ts'
 import { MessagesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
+import { LISTING_PATH, readListing } from './listing.ts'
 import { anthropicParameters } from './parameters.ts'
+import { messagesPass } from './pass.ts'
 import { UPSTREAM_ID, WIRE } from './wire.ts'
 
 /** The version of the API, which every call has to name. */
@@ -22,5 +24,7 @@ export const anthropicUpstream: UpstreamDialect = {
   headers: { 'anthropic-version': VERSION },
   parameters: anthropicParameters,
   wire: WIRE,
+  listing: { path: LISTING_PATH, read: readListing },
   countTokens,
+  pass: messagesPass,
 }

@@ -1,5 +1,5 @@
 /** Canonical items as input items of the wire. */
-import { foreignMembers, nativeOf } from '../../canon/native.ts'
+import { nativeOf } from '../../canon/native.ts'
 import type { Item } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { encodeOutput, encodeParts, type ItemContext } from './encode-parts.ts'
@@ -75,7 +75,6 @@ export function encodeItem(item: Item, context: ItemContext): JsonObject | undef
     context.dropped.add(item.of.type)
     return undefined
   }
-  for (const name of foreignMembers(item, WIRE)) context.dropped.add(name)
   const encoded = encodeKnown(item, context)
   return encoded && Object.assign(encoded, nativeOf(item, WIRE))
 }

@@ -1,6 +1,6 @@
 /** Canonical parts as content parts of the wire. */
 import { TEXT_NAME, textUrl } from '../../canon/file-url.ts'
-import { foreignMembers, nativeOf } from '../../canon/native.ts'
+import { nativeOf } from '../../canon/native.ts'
 import type { CacheMark, Part, Role } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { present, WIRE } from './wire.ts'
@@ -63,7 +63,6 @@ function encodePart(part: Part, role: Role, context: ItemContext): JsonObject | 
     context.dropped.add(part.of.type)
     return undefined
   }
-  for (const name of foreignMembers(part, WIRE)) context.dropped.add(name)
   const shown = part.kind !== 'media' || role !== 'assistant' || context.sameWire
   const encoded = part.kind === 'media' ? (shown ? encodeMedia(part) : undefined) : said(part, role)
   if (encoded === undefined) {

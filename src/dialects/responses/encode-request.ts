@@ -1,6 +1,6 @@
 /** A canonical request as the body of an upstream that speaks Responses. */
 import { offeredTools } from '../../canon/allowed-tools.ts'
-import { foreignMembers, isNamedBeside, nativeOf } from '../../canon/native.ts'
+import { isNamedBeside, nativeOf } from '../../canon/native.ts'
 import type { CanonicalRequest, Item, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
@@ -28,7 +28,6 @@ function instructionsOf(items: Item[]): string | undefined {
 function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefined {
   if (tool.kind === 'function') {
     if (tool.cache) context.dropped.add('cache_control')
-    for (const name of foreignMembers(tool, WIRE)) context.dropped.add(name)
     const spec = present({
       type: 'function',
       name: tool.name,

@@ -23,7 +23,7 @@ export function installed(name: string, version: string): Place {
   writeFileSync(join(root, 'package.json'), '{"private":true}')
   execFileSync('npm', ['install', '--ignore-scripts', '--no-save', '--no-package-lock', '--no-audit', '--no-fund', `${name}@${version}`], {
     cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: 'ignore',
   })
   const home = join(temporary, 'home')
   const work = join(temporary, 'work')

@@ -8,10 +8,11 @@ import { join } from 'node:path'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import type { Lane } from '../../support/lanes.ts'
-import { type Answer, type Seen, sseAnswer, startUpstream, type Upstream } from '../../support/upstream.ts'
+import { type Answer, type Seen, sseAnswer, startUpstream } from '../../support/upstream.ts'
 import { answerFor, type Said, type WireName } from '../../support/wire.ts'
-import { installed, type Place, run, type Run } from './agent.ts'
-import { BASE_PATHS, report } from './scene.ts'
+import { configOf } from '../support/house.ts'
+import { installed, type Place, type Run, run } from './agent.ts'
+import { report } from './report.ts'
 
 const VERSION = '0.169.0'
 
@@ -26,10 +27,29 @@ const PATCH = '*** Begin Patch\n*** Add File: note.txt\n+written through the gat
 
 /** One streamed answer with a call of a tool that takes free text. */
 function patches(): Answer {
-  const item: JsonObject = { id: 'ctc_1', type: 'custom_tool_call', status: 'completed', call_id: 'call_patch', name: 'apply_patch', input: PATCH }
-  const response = { id: 'resp_upstream', object: 'response', created_at: 1_767_600_000, model: 'upstream-model', output: [] as JsonObject[] }
+  const item: JsonObject = {
+    id: 'ctc_1',
+    type: 'custom_tool_call',
+    status: 'completed',
+    call_id: 'call_patch',
+    name: 'apply_patch',
+    input: PATCH,
+  }
+  const response = {
+    id: 'resp_upstream',
+    object: 'response',
+    created_at: 1_767_600_000,
+    model: 'upstream-model',
+    output: [] as JsonObject[],
+  }
   const spot = { item_id: 'ctc_1', output_index: 0 }
-  const usage = { input_tokens: 11, input_tokens_details: { cached_tokens: 0 }, output_tokens: 7, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 18 }
+  const usage = {
+    input_tokens: 11,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 7,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 18,
+  }
   const events: JsonObject[] = [
     { type: 'response.created', response: { ...response, status: 'in_progress' } },
     { type: 'response.output_item.added', output_index: 0, item: { ...item, status: 'in_progress', input: '' } },
@@ -40,6 +60,8 @@ function patches(): Answer {
   ]
   return sseAnswer(events.map((event, index) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: index })}\n\n`))
 }
+
+const SEAL = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
 
 const shell = (id: string, cmd: string): Said => ({ calls: [{ id, name: 'exec_command', args: [JSON.stringify({ cmd })] }] })
 const DONE: Said = { reasoning: ['that was ', 'easy'], text: ['I wrote ', 'note.txt.'] }
@@ -61,26 +83,18 @@ async function agent(at: Place, url: string, { model, more = [] }: Pick<Scene, '
   const provider = `{name="headgate",base_url="${url}/v1",wire_api="responses",env_key="HEADGATE_KEY",request_max_retries=0,stream_max_retries=0}`
   const settings = ['-c', 'model_provider="headgate"', '-c', `model_providers.headgate=${provider}`]
   const args = ['exec', '--skip-git-repo-check', '-s', 'danger-full-access', '--json', '-m', model, ...settings, ...more]
-  return run(at, join(at.root, 'node_modules/.bin/codex'), [...args, 'List the files here, then write note.txt.'], { CODEX_HOME: at.home, HEADGATE_KEY: key })
+  return run(at, join(at.root, 'node_modules/.bin/codex'), [...args, 'List the files here, then write note.txt.'], {
+    CODEX_HOME: at.home,
+    HEADGATE_KEY: key,
+  })
 }
-
-const config = (upstream: Upstream, { dialect, model }: Scene): string => `
-providers:
-  first: { dialect: ${dialect}, base_url: "${upstream.url}${BASE_PATHS[dialect]}", key: "sk-provider-secret" }
-models:
-  ${model}:
-    context: 200000
-    max_output: 8192
-    input: [ text, image ]
-    endpoints: [ { provider: first, model: upstream-model, price: { prompt: "1.00", completion: "2.00" } } ]
-`
 
 async function play(scene: Scene): Promise<Played> {
   const upstream = await startUpstream((seen, index) => {
     const turn = scene.turns[Math.min(index, scene.turns.length - 1)]
     return typeof turn === 'function' ? turn() : answerFor(seen, turn)
   })
-  const gateway: Gateway = await startGateway(config(upstream, scene), { lane: scene.lane })
+  const gateway: Gateway = await startGateway(configOf(upstream.url, { [scene.model]: scene.dialect }), { lane: scene.lane })
   try {
     return { ...(await agent(place, gateway.url, scene, gateway.key)), seen: upstream.requests, logs: gateway.logs }
   } finally {
@@ -103,14 +117,21 @@ const inputOf = (seen: Seen): JsonObject[] => seen.json.input as JsonObject[]
 /** The whole way with the tools that only an OpenAI provider knows. */
 async function withItsOwnTools(lane: Lane): Promise<void> {
   writeFileSync(note, '')
-  const played = await play({ dialect: 'openai-responses', model: MODELS.grammar, turns: [shell('call_ls', 'ls -1; rm note.txt'), patches, DONE], lane })
+  const played = await play({
+    dialect: 'openai-responses',
+    model: MODELS.grammar,
+    turns: [{ ...shell('call_ls', 'ls -1; rm note.txt'), reasoning: ['first ', 'I look'], signature: SEAL }, patches, DONE],
+    lane,
+  })
   assert.equal(played.code, 0, played.err)
   assert.match(played.out, /I wrote note\.txt\./)
   assert.equal(readFileSync(note, 'utf8'), 'written through the gateway\n')
   const [first, second, third] = played.seen
   assert.equal(played.seen.length, 3)
-  const result = (seen: Seen, id: string): JsonObject | undefined => inputOf(seen).find((item) => item.call_id === id && String(item.type).endsWith('_output'))
+  const result = (seen: Seen, id: string): JsonObject | undefined =>
+    inputOf(seen).find((item) => item.call_id === id && String(item.type).endsWith('_output'))
   assert.match(JSON.stringify(result(second, 'call_ls')), /welcome\.txt/, 'the provider is told what the shell printed')
+  assert.equal(inputOf(second).find((item) => item.type === 'reasoning')?.encrypted_content, SEAL)
   assert.equal(result(third, 'call_patch')?.type, 'custom_tool_call_output')
   assert.deepEqual(inputOf(third).find((item) => item.type === 'custom_tool_call')?.input, PATCH)
   assert.deepEqual(first.json.tools, (await direct(MODELS.grammar)).tools, 'the tools are untouched')
@@ -125,7 +146,8 @@ async function withNamespaces(model: string): Promise<void> {
   const [first] = played.seen
   assert.match(first.body, /"type":"namespace"/)
   assert.deepEqual(first.json.tools, own.tools)
-  const tools = (body: JsonObject): unknown => (body.input as JsonObject[]).filter((item) => item.type === 'additional_tools').map((item) => item.tools)
+  const tools = (body: JsonObject): unknown =>
+    (body.input as JsonObject[]).filter((item) => item.type === 'additional_tools').map((item) => item.tools)
   assert.deepEqual(tools(first.json), tools(own))
   report(`codex, ${model}, openai-responses`, played.seen)
 }

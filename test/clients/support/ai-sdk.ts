@@ -19,12 +19,15 @@ const weather = tool({
 })
 
 function requestOf(ask: Ask, model: LanguageModel, providerOptions: Options) {
-  const content = [{ type: 'text' as const, text: ask.prompt }, ...(ask.image ? [{ type: 'file' as const, data: ask.image, mediaType: 'image/png' }] : [])]
+  const content = [
+    { type: 'text' as const, text: ask.prompt },
+    ...(ask.image ? [{ type: 'file' as const, data: ask.image, mediaType: 'image/png' }] : []),
+  ]
   return {
     model,
     messages: [{ role: 'user' as const, content }],
     maxRetries: 0,
-    temperature: ask.temperature,
+    topP: ask.topP,
     abortSignal: ask.signal,
     stopWhen: isStepCount(3),
     ...(ask.tool ? { tools: { weather } } : {}),
@@ -36,7 +39,12 @@ function requestOf(ask: Ask, model: LanguageModel, providerOptions: Options) {
 interface Ended {
   text: string
   steps: readonly { reasoningText?: string }[]
-  usage: { inputTokens?: number; outputTokens?: number; inputTokenDetails: { cacheReadTokens?: number }; outputTokenDetails: { reasoningTokens?: number } }
+  usage: {
+    inputTokens?: number
+    outputTokens?: number
+    inputTokenDetails: { cacheReadTokens?: number }
+    outputTokenDetails: { reasoningTokens?: number }
+  }
   output?: unknown
 }
 
@@ -57,15 +65,30 @@ export async function askWithAiSdk(model: LanguageModel, ask: Ask, options: Opti
   if (!ask.stream) {
     const result = await generateText(request)
     const last = result.steps.at(-1)
-    return toldOf({ text: result.text, steps: result.steps, usage: last?.usage ?? result.usage, output: ask.schema ? result.output : undefined })
+    return toldOf({
+      text: result.text,
+      steps: result.steps,
+      usage: last?.usage ?? result.usage,
+      output: ask.schema ? result.output : undefined,
+    })
   }
   let failure: unknown
-  const result = streamText({ ...request, onError: ({ error }) => { failure ??= error } })
+  const result = streamText({
+    ...request,
+    onError: ({ error }) => {
+      failure ??= error
+    },
+  })
   for await (const delta of result.textStream) ask.onText?.(delta)
   if (failure) throw failure
   const steps = await result.steps
   // Some of its providers read an error chunk as a finish without a reason of theirs.
   const finish = await result.finishReason
   if (finish !== 'stop') throw new Error(`finished with ${finish}`)
-  return toldOf({ text: await result.text, steps, usage: steps.at(-1)?.usage as Ended['usage'], output: ask.schema ? await result.output : undefined })
+  return toldOf({
+    text: await result.text,
+    steps,
+    usage: steps.at(-1)?.usage as Ended['usage'],
+    output: ask.schema ? await result.output : undefined,
+  })
 }

@@ -2,16 +2,14 @@
 
 import type { WireName } from '../../support/wire.ts'
 
-/** What a client may lack: to ask for it, to tell of it, or to send it back. */
-export type Ability = 'schema' | 'image' | 'reasoning' | 'replay' | 'cached' | 'thought' | 'abort'
+/** What a client may lack: to show reasoning, or to send it back with its seal. */
+export type Ability = 'reasoning' | 'replay'
 
 export interface Lack {
   ability: Ability
   why: string
   /** Only with these upstream dialects; absent: with all. */
   from?: readonly WireName[]
-  /** Only while streaming. */
-  stream?: true
 }
 
 export interface Ask {
@@ -26,7 +24,7 @@ export interface Ask {
   schema?: boolean
   /** Asks for visible reasoning. */
   reasoning?: boolean
-  temperature?: number
+  topP?: number
   signal?: AbortSignal
   /** Hears every delta of text; only while streaming. */
   onText?: (delta: string) => void

@@ -12,7 +12,7 @@ const PATHS: Readonly<Record<WireName, string>> = {
   gemini: '/v1beta',
 }
 
-export const DIALECTS = (Object.keys(PATHS) as WireName[]).slice(0, 2)
+export const DIALECTS = Object.keys(PATHS) as WireName[]
 
 /** Public slug of the model that is served in this dialect. */
 export const modelOf = (dialect: WireName): string => `via/${dialect}`
@@ -27,23 +27,28 @@ export interface House {
   seen(): readonly Seen[]
 }
 
-function yamlOf(url: string): string {
-  const providers = DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: "sk-provider-secret" }`)
-  const models = DIALECTS.map(
-    (dialect) => `  ${modelOf(dialect)}:
+/** Providers that stand at one address, and the models that they serve: dialect by slug. */
+export function configOf(url: string, models: Readonly<Record<string, WireName>>): string {
+  const providers = [...new Set(Object.values(models))].map(
+    (dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: "sk-provider-secret" }`,
+  )
+  const served = Object.entries(models).map(
+    ([slug, dialect]) => `  ${slug}:
     context: 200000
-    max_output: 8192
+    max_output: 64000
     input: [ text, image, file ]
     endpoints: [ { provider: ${dialect}, model: upstream-model, price: { prompt: "1.00", completion: "2.00" } } ]`,
   )
-  return `providers:\n${providers.join('\n')}\nmodels:\n${models.join('\n')}\n`
+  return `providers:\n${providers.join('\n')}\nmodels:\n${served.join('\n')}\n`
 }
 
 /** @param yaml lines in front of providers and models. Everything stops when `root` ends. */
 export async function startHouse(root: Test, yaml = ''): Promise<House> {
   const upstream: Upstream = await startUpstream(() => ({ status: 500 }))
   root.teardown(() => upstream.close())
-  const gateway = await startGateway(`${yaml}\n${yamlOf(upstream.url)}`)
+  const gateway = await startGateway(
+    `${yaml}\n${configOf(upstream.url, Object.fromEntries(DIALECTS.map((dialect) => [modelOf(dialect), dialect])))}`,
+  )
   root.teardown(() => gateway.close())
   let first = 0
   return {

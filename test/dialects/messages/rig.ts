@@ -1,16 +1,16 @@
 /** Drives the client half of the Messages wire from outside: bodies in, canonical requests out; events in, replies out. */
 import fc from 'fast-check'
 import type { StreamEvent } from '../../../src/canon/events.ts'
+import { COMMON } from '../../../src/canon/events.ts'
 import { fold } from '../../../src/canon/fold.ts'
 import { EventOrder } from '../../../src/canon/order.ts'
-import { COMMON } from '../../../src/canon/events.ts'
 import { noUsage } from '../../../src/canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { messagesClient } from '../../../src/dialects/messages/client.ts'
 import type { Final, ReplyContext } from '../../../src/dialects/types.ts'
 import { EventReader } from '../../../src/sse/reader.ts'
 
-export const BODY: JsonObject = { model: 'acme/möbius', max_tokens: 4000, messages: [{ role: 'user', content: 'hi' }] }
+export const BODY: JsonObject = { model: 'acme/mobius', max_tokens: 4000, messages: [{ role: 'user', content: 'hi' }] }
 
 export function body(more: JsonObject): JsonObject {
   return { ...BODY, ...more }
@@ -20,7 +20,7 @@ export function context(more: JsonObject = {}): ReplyContext {
   return {
     id: 'gen-1abc-AAAAbbbbCCCC',
     created: 1_763_712_000,
-    model: 'acme/möbius',
+    model: 'acme/mobius',
     provider: 'Acme',
     body: body(more),
     brand: 'router',
@@ -168,9 +168,12 @@ const thoughtNote = fc.oneof(
 const plan: fc.Arbitrary<Plan> = fc.oneof(
   fc.record({
     start: fc.constant({ kind: 'text' as const }),
-    inside: fc.array(fc.oneof({ weight: 3, arbitrary: text }, { weight: 1, arbitrary: cited.map((data) => ({ note: 'annotation' as const, data })) }), {
-      maxLength: 5,
-    }),
+    inside: fc.array(
+      fc.oneof({ weight: 3, arbitrary: text }, { weight: 1, arbitrary: cited.map((data) => ({ note: 'annotation' as const, data })) }),
+      {
+        maxLength: 5,
+      },
+    ),
   }),
   fc.record({ start: fc.constant({ kind: 'refusal' as const }), inside: fc.array(text, { maxLength: 2 }) }),
   fc.record({
@@ -179,7 +182,13 @@ const plan: fc.Arbitrary<Plan> = fc.oneof(
   }),
   fc.record({
     start: fc.record({ kind: fc.constant('call' as const), call: fc.record({ id: words, name: words }) }),
-    inside: fc.constantFrom([], [{ text: '{"a":' }, { text: '1}' }], [{ text: '{"cut' }], [{ text: '[1]' }], [{ text: '{}' }]),
+    inside: fc.constantFrom<Plan['inside'][]>(
+      [],
+      [{ text: '{"a":' }, { text: '1}' }],
+      [{ text: '{"cut' }],
+      [{ text: '[1]' }],
+      [{ text: '{}' }],
+    ),
   }),
   fc.constantFrom<Plan>(
     { start: { kind: 'media', of: { dialect: COMMON, type: 'image', data: { url: 'data:image/png;base64,aGk=' } } }, inside: [] },
@@ -187,14 +196,22 @@ const plan: fc.Arbitrary<Plan> = fc.oneof(
     {
       start: {
         kind: 'opaque',
-        of: { dialect: 'messages', type: 'server_tool_use', data: { type: 'server_tool_use', id: 'srv', name: 'web_search', input: { query: 'q' } } },
+        of: {
+          dialect: 'messages',
+          type: 'server_tool_use',
+          data: { type: 'server_tool_use', id: 'srv', name: 'web_search', input: { query: 'q' } },
+        },
       },
       inside: [],
     },
     {
       start: {
         kind: 'opaque',
-        of: { dialect: 'messages', type: 'web_search_tool_result', data: { type: 'web_search_tool_result', tool_use_id: 'srv', content: [] } },
+        of: {
+          dialect: 'messages',
+          type: 'web_search_tool_result',
+          data: { type: 'web_search_tool_result', tool_use_id: 'srv', content: [] },
+        },
       },
       inside: [],
     },

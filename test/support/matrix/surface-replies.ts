@@ -407,7 +407,7 @@ const GEMINI: Readonly<Record<string, Surface>> = {
     },
   }),
   logprobs: gemini([{ text: 'ok' }], {
-    avgLogprobs: number(-0.707, -0.7),
+    avgLogprobs: number(-0.713, -0.7),
     logprobsResult: {
       chosenCandidates: [{ token: text, tokenId: number(1973), logProbability: number(-0.517, -0.5) }],
       topCandidates: [{ candidates: [{ token: text, tokenId: number(1979), logProbability: number(-1.519, -1.5) }] }],

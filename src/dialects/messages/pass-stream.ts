@@ -1,0 +1,203 @@
+/** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
+import type { End } from '../../canon/events.ts'
+import type { Usage } from '../../canon/usage.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
+import type { Final, PassStream, ReplyContext } from '../types.ts'
+import { endOf, isError, MEMBERS } from './decode-stream.ts'
+import { MessagesStreamEncoder } from './encode-stream.ts'
+import { decodeFault } from './fault.ts'
+import { messageHead } from './message.ts'
+import { type ContentRun, contentRun, eventName } from './pass-frame.ts'
+import { decodeUsage, mergeUsage } from './usage-read.ts'
+import { eventFrame, OPAQUE, stringOf, WIRE } from './wire.ts'
+
+/** Blocks that say nothing by merely beginning. */
+const QUIET: ReadonlySet<unknown> = new Set(['text', 'thinking'])
+
+const filled = (value: unknown): boolean => value !== undefined && value !== null && value !== ''
+
+/**
+ * True for an event that shows the caller something: the commit point.
+ * What merely opens or closes says nothing: with an empty answer another endpoint may still be tried.
+ */
+function showsContent(message: JsonObject): boolean {
+  const { type, content_block: block, delta } = message
+  if (type === 'content_block_start') return !isObject(block) || !QUIET.has(block.type) || filled(block.text) || filled(block.thinking)
+  if (type !== 'content_block_delta' || !isObject(delta)) return false
+  return Object.keys(delta).some((key) => key !== 'type' && filled(delta[key]))
+}
+
+/** False for a frame that the upstream's end cut in two; a whole one may merely lack its blank line. */
+function isWhole(frame: string): boolean {
+  const data = frame === '' ? undefined : frameData(frame)
+  try {
+    return data !== undefined && isObject(JSON.parse(utf8(data)))
+  } catch {
+    return false
+  }
+}
+
+export class PassStreamOfMessages implements PassStream {
+  usage?: Usage
+  end?: End
+  fault?: Fault
+  committed = false
+  relayed = 0
+  private readonly ctx: ReplyContext
+  private readonly splitter = new FrameSplitter()
+  private readonly run: ContentRun = { end: 0, words: 0, calls: false }
+  /** Frames before the commit point that go on with it, as they came. */
+  private held = ''
+  private message: JsonObject | undefined
+  /** Members of the provider's message, beside its content, that its end told. */
+  private members: JsonObject = {}
+  private counts: JsonObject = {}
+  private sawCall = false
+  private over = false
+  private anything = false
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+  }
+
+  feed(chunk: Buffer): string {
+    if (this.over) return ''
+    try {
+      const frames = this.splitter.push(chunk)
+      return frames === '' ? '' : this.route(frames)
+    } catch (error) {
+      this.stop(new Fault('upstream_garbled', { cause: error }))
+      return ''
+    }
+  }
+
+  close(): string {
+    const rest = this.over ? '' : this.splitter.close()
+    const out = isWhole(rest) ? this.route(rest) : ''
+    if (!this.over && this.end === undefined) this.stop(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'))
+    this.over = true
+    return out
+  }
+
+  finish(final: Final): string {
+    const { ctx } = this
+    let out = ''
+    // An answer without content: what opened and closed it belongs to the reply all the same.
+    if (!this.committed && !final.fault) out = utf8(this.head() + this.held)
+    const encoder = new MessagesStreamEncoder(ctx)
+    const data = { ...this.members, usage: this.counts }
+    encoder.push([{ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.message, data } }])
+    return out + encoder.finish(final)
+  }
+
+  private stop(fault: Fault): void {
+    this.over = true
+    this.fault = fault
+  }
+
+  /** Whole frames: runs of content in one go, everything else one by one. */
+  private route(frames: string): string {
+    const { run } = this
+    let out = ''
+    for (let at = 0; at < frames.length && !this.over; ) {
+      if (this.committed) {
+        contentRun(frames, at, run)
+        if (run.end > at) {
+          this.relayed += run.words
+          if (run.calls) this.sawCall = true
+          if (at === 0 && run.end === frames.length) return frames
+          out += frames.slice(at, run.end)
+          at = run.end
+          continue
+        }
+      }
+      const end = frames.indexOf('\n\n', at) + 2
+      out += this.frame(frames.slice(at, end))
+      at = end
+    }
+    return out
+  }
+
+  /** One frame that has to be read. @returns what of it goes to the caller now. */
+  private frame(frame: string): string {
+    const message = this.parse(frame)
+    if (message === undefined) return ''
+    this.anything = true
+    if (this.lifecycle(message)) return ''
+    const text = eventName(frame) === undefined ? `event: ${binary(String(message.type))}\n${frame}` : frame
+    const block = message.content_block
+    if (isObject(block) && block.type === 'tool_use') this.sawCall = true
+    if (!this.committed && !showsContent(message)) {
+      this.held += text
+      return ''
+    }
+    contentRun(text, 0, this.run)
+    this.relayed += Math.max(1, this.run.words)
+    if (this.committed) return text
+    this.committed = true
+    const before = this.head() + this.held
+    this.held = ''
+    return before + text
+  }
+
+  /** @returns undefined for a frame without an event: a comment, the sentinel; a garbled one sets the fault. */
+  private parse(frame: string): JsonObject | undefined {
+    const data = frameData(frame)
+    if (data === undefined || data === '' || data === '[DONE]') return undefined
+    let message: unknown
+    try {
+      message = JSON.parse(utf8(data))
+    } catch {
+      message = undefined
+    }
+    if (!isObject(message)) {
+      this.stop(new Fault('upstream_garbled'))
+      return undefined
+    }
+    message.type ??= eventName(frame) ?? ''
+    return message
+  }
+
+  /** @returns true for an event that does not travel: ours takes its place. */
+  private lifecycle(message: JsonObject): boolean {
+    if (isError(message)) this.stop(decodeFault(200, message))
+    else if (message.type === 'message_start') this.begun(isObject(message.message) ? message.message : {})
+    else if (message.type === 'message_delta') this.told(message)
+    else if (message.type === 'message_stop') {
+      this.over = true
+      this.end ??= endOf({}, this.counts, this.sawCall)
+    } else return false
+    return true
+  }
+
+  private begun(message: JsonObject): void {
+    this.message ??= message
+    for (const key of MEMBERS) if ((message[key] ?? null) !== null) this.members[key] = message[key]
+    this.counts = mergeUsage(this.counts, message.usage)
+  }
+
+  private told({ type: _, delta, usage, ...beside }: JsonObject): void {
+    const facts = isObject(delta) ? delta : {}
+    const { stop_reason, stop_sequence: _sequence, ...within } = facts
+    for (const members of [beside, within]) for (const key in members) if ((members[key] ?? null) !== null) this.members[key] = members[key]
+    this.counts = mergeUsage(this.counts, usage)
+    // What a message starts with tells no output yet: it would stand for the whole if the stream broke off.
+    if (isObject(usage)) this.usage = decodeUsage(this.counts) ?? this.usage
+    if (stringOf(stop_reason) !== undefined) this.end = endOf(facts, this.counts, this.sawCall)
+  }
+
+  /** The provider's own `message_start` under our name, unless ours has gone out early. */
+  private head(): string {
+    const { ctx, message } = this
+    if (ctx.opened) return ''
+    ctx.opened = true
+    const own = messageHead(ctx)
+    const { id, model, provider, role, type } = own
+    const usage = { ...(own.usage as JsonObject), ...this.counts }
+    const merged: JsonObject = { ...own, ...message, id, model, role, type, usage }
+    if (provider !== undefined) merged.provider = provider
+    return binary(eventFrame('message_start', `,"message":${JSON.stringify(merged)}`))
+  }
+}

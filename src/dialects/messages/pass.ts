@@ -1,0 +1,96 @@
+/** Client and upstream speak Messages: bodies and frames travel with a short list of patches. */
+import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
+import { serverToolName } from './check.ts'
+import { endOf, isError } from './decode-stream.ts'
+import { PATH } from './encode-request.ts'
+import { decodeFault } from './fault.ts'
+import { errorOf } from './fault-body.ts'
+import { betaHeaders, fitToTarget, neverSends } from './fit-target.ts'
+import { holdsForeignBlocks } from './foreign-blocks.ts'
+import { messageHead, OwnMembers } from './message.ts'
+import { PassStreamOfMessages } from './pass-stream.ts'
+import { isAdaptive } from './thinking.ts'
+import { decodeUsage } from './usage-read.ts'
+import { CLIENT_ID, OPAQUE, objectsOf, stringOf, WIRE } from './wire.ts'
+
+/** Fields of the gateway's that stay here, and those of other wires that this provider has no words for. */
+const OWN_KEYS: ReadonlySet<string> = new Set([
+  'fallbacks',
+  'user',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'modalities',
+])
+const RECORDED = ['prompt_cache_key', 'prompt_cache_options', 'modalities'] as const
+
+function hasGatewayTools({ tools }: JsonObject): boolean {
+  return objectsOf(tools).some((tool) => typeof tool.type === 'string' && serverToolName(tool.type) !== undefined)
+}
+
+/** What the endpoint's data ask for goes deeper than the body's own fields. */
+function needsRewriting(body: JsonObject, target: Target): boolean {
+  if (neverSends(target, 'cache_control') || neverSends(target, 'prefill')) return true
+  if (isAdaptive(target) && isObject(body.thinking) && body.thinking.type === 'enabled') return true
+  return target.quirks.system_messages === false && objectsOf(body.messages).some(({ role }) => role === 'system')
+}
+
+/** The caller's body without the gateway's own fields, fitted to its endpoint. */
+function passRequest(body: JsonObject, target: Target): Encoded {
+  const copy: JsonObject = {}
+  for (const key in body) {
+    const ours = key === 'cache_control' ? false : GATEWAY_KEYS.has(key) || OWN_KEYS.has(key)
+    // The provider takes no null where it takes nothing at all.
+    if (!ours && body[key] !== null) copy[key] = body[key]
+  }
+  const metadata = isObject(body.metadata) ? body.metadata : {}
+  const user = stringOf(metadata.user_id) ?? stringOf(body.user) ?? stringOf(body.safety_identifier)
+  if (user !== undefined && metadata.user_id !== user) copy.metadata = { ...metadata, user_id: user }
+  const dropped: string[] = RECORDED.filter((key) => (body[key] ?? null) !== null)
+  fitToTarget(copy, target, dropped)
+  const headers = betaHeaders(copy, target)
+  return headers ? { path: PATH, body: copy, headers, dropped } : { path: PATH, body: copy, dropped }
+}
+
+function factsOf(body: JsonObject): PassFacts {
+  if (isError(body)) return { fault: decodeFault(200, body) }
+  if (!Array.isArray(body.content)) return { fault: new Fault('upstream_garbled') }
+  const sawCall = body.content.some((block) => isObject(block) && block.type === 'tool_use')
+  const usage = decodeUsage(body.usage)
+  return { ...(usage ? { usage } : {}), end: endOf(body, body.usage, sawCall) }
+}
+
+function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
+  return {
+    ...factsOf(body),
+    finish(final: Final): string {
+      const own = new OwnMembers()
+      own.take({ dialect: WIRE, type: OPAQUE.message, data: { stop_details: body.stop_details ?? null, usage: body.usage } })
+      const { id, model, provider, role, type } = messageHead(ctx)
+      const message: JsonObject = {
+        ...messageHead(ctx),
+        ...body,
+        ...{ id, model, role, type },
+        ...(provider === undefined ? {} : { provider }),
+        content: Array.isArray(body.content) ? body.content : [],
+        ...own.ending(final, false),
+        container: body.container ?? null,
+        usage: own.usageOf(final),
+      }
+      if (final.fault) message.error = errorOf(final.fault)
+      if (final.metadata !== undefined) message[`${ctx.brand}_metadata`] = final.metadata
+      return JSON.stringify(message)
+    },
+  }
+}
+
+export const messagesPass: PassWire = {
+  client: CLIENT_ID,
+  admits: (body, target) => !hasGatewayTools(body) && !needsRewriting(body, target) && !holdsForeignBlocks(body),
+  request: passRequest,
+  result: passResult,
+  stream: (ctx) => new PassStreamOfMessages(ctx),
+}

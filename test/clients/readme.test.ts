@@ -1,0 +1,50 @@
+/** The README's snippets as they stand there, but for address and key. */
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { startGateway } from '../support/gateway.ts'
+import { plainNode } from '../support/program.ts'
+
+const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+const snippets = [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code)
+
+const gateway = await startGateway(`
+providers: { sim: { dialect: sim } }
+models:
+${['echo', 'story'].map((name) => `  sim/${name}: { context: 32768, endpoints: [ { provider: sim, model: ${name}, price: free } ] }`).join('\n')}
+`)
+t.teardown(() => gateway.close())
+
+/** Runs a snippet where the clients are installed. @returns what it printed. */
+async function printed(code: string): Promise<string> {
+  const here = code.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('sk-router-v1-dev', gateway.key)
+  const [command, args] = plainNode(['--input-type=module', '--eval', here])
+  const { stdout } = await promisify(execFile)(command, args, { cwd: import.meta.dirname })
+  return stdout
+}
+
+/** What the simulated model tells when it is asked for a story. */
+const story = async (): Promise<string> => {
+  const reply = await gateway.post('/v1/responses', { model: 'sim/story', input: 'Tell me one.' })
+  const { output } = (await reply.json()) as { output: { content: { text: string }[] }[] }
+  return output[0].content[0].text
+}
+
+t.test('every snippet names its client', async (t) => {
+  t.same(
+    snippets.map((code) => /from '([^']+)'/.exec(code)?.[1]),
+    ['openai', '@ai-sdk/openai-compatible'],
+  )
+})
+
+t.test('OpenAI SDK', async (t) => {
+  const lines = await printed(snippets[0])
+  t.match(lines, await story())
+  t.match(lines, /Hello\n$/)
+})
+
+t.test('AI SDK', async (t) => {
+  t.equal(await printed(snippets[1]), await story())
+})
