@@ -1,9 +1,12 @@
 /** Writes the files that are made from source; `--check` only compares them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
+import { lossesMarkdown, parametersMarkdown, withSections } from './dialect-matrix.ts'
 
-const GENERATED: readonly [file: string, make: () => string][] = [
+/** Each file is made from what it held before: of documents, only some sections are made. */
+const GENERATED: readonly [file: string, make: (found: string) => string][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
+  ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
 
 const checking = process.argv.includes('--check')
@@ -11,13 +14,13 @@ const root = new URL('../', import.meta.url)
 
 for (const [file, make] of GENERATED) {
   const url = new URL(file, root)
-  const fresh = make()
+  const found = readOrEmpty(url)
+  const fresh = make(found)
   if (!checking) {
     writeFileSync(url, fresh)
     process.stdout.write(`${file}: written\n`)
     continue
   }
-  const found = readOrEmpty(url)
   if (found === fresh) continue
   process.stderr.write(`${file}:${firstDifference(found, fresh)}: out of date, run \`node scripts/generate.ts\`\n`)
   process.exitCode = 1

@@ -99,8 +99,11 @@ function checkMetadata(metadata: JsonObject): void {
   }
 }
 
-/** `author/name`, `~author/family-latest`, `@preset/x`; variants after colons; `@preset/x` behind a slug. */
-const SLUG = /^(?:@preset\/[\w.-]+(?::[\w.+-]+)*|~?\w[\w.-]*(?:\/[\w.+-]+)+(?::[\w.+-]+)*(?:@preset\/[\w.-]+(?::[\w.+-]+)*)?)$/
+/**
+ * A bare `name`, which the catalogue may know as an alias or as a provider's own name of a model;
+ * `author/name`, `~author/family-latest`, `@preset/x`; variants after colons; `@preset/x` behind a slug.
+ */
+const SLUG = /^(?:@preset\/[\w.-]+(?::[\w.+-]+)*|~?\w[\w.-]*(?:\/[\w.+-]+)*(?::[\w.+-]+)*(?:@preset\/[\w.-]+(?::[\w.+-]+)*)?)$/
 
 function checkSlug(value: unknown, path: string): void {
   if (typeof value === 'string' && !SLUG.test(value)) throw badField(path, 'expected a model slug of the form author/name')

@@ -19,12 +19,15 @@ export interface Catalog {
   readonly models: readonly Model[]
   /** Other slugs, with the slugs that they stand for. */
   readonly aliases: ReadonlyMap<string, string>
-  /** Exact slug, then alias, then without variant suffixes, then a wildcard. */
+  /** Exact slug, then alias, then without variant suffixes, then a bare name, then a wildcard. */
   find(slug: string): Found | undefined
 }
 
 /** Suffixes that change how a model is routed (contract section 2.4); any other belongs to a name. */
 const VARIANTS: ReadonlySet<string> = new Set(['free', 'extended', 'thinking', 'nitro', 'floor', 'exacto', 'online'])
+
+/** Clients of one provider name a model by its dated release. */
+const DATE = /-20\d{6}$/
 
 /** Callers choose the names behind a wildcard, so what is made for them is bounded. */
 const MOST_MADE = 1000
@@ -46,6 +49,8 @@ class BuiltCatalog implements Catalog {
   private readonly bySlug = new Map<string, Model>()
   /** By author. */
   private readonly wildcards = new Map<string, ModelConfig>()
+  /** Models by bare name: the part of the slug behind the author, then what providers call them. */
+  private readonly byName = new Map<string, Model>()
   private readonly made = new LRUCache<string, Model>({ max: MOST_MADE })
 
   constructor(config: Config, listings: ReadonlyMap<string, JsonObject>) {
@@ -62,6 +67,7 @@ class BuiltCatalog implements Catalog {
       }
     }
     this.models = [...this.bySlug.values()]
+    this.nameModels()
   }
 
   find(slug: string): Found | undefined {
@@ -79,9 +85,18 @@ class BuiltCatalog implements Catalog {
         bare = bare.slice(0, colon)
       } else break
     }
-    const model = this.fromWildcard(bare)
+    const model = this.byName.get(bare) ?? this.byName.get(bare.replace(DATE, '')) ?? this.fromWildcard(bare)
     if (!model) return undefined
     return variant === undefined ? { model } : { model, variant }
+  }
+
+  /** Of two models with one name the first in the file has it, so that an alias or an order can decide. */
+  private nameModels(): void {
+    const name = (bare: string, model: Model): void => {
+      if (!bare.includes('/') && !this.byName.has(bare)) this.byName.set(bare, model)
+    }
+    for (const model of this.models) name(model.slug.slice(model.slug.indexOf('/') + 1), model)
+    for (const model of this.models) for (const endpoint of model.endpoints) name(endpoint.upstreamModel, model)
   }
 
   private fromWildcard(slug: string): Model | undefined {

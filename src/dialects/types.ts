@@ -65,6 +65,8 @@ export interface ClientDialect {
   decodeRequest(body: JsonObject): CanonicalRequest
   /** What the dialect says in words of its own about the gateway's fields; laid over the shared ones. */
   gatewayFields?(body: JsonObject): Partial<GatewayFields>
+  /** Tools of providers that stand elsewhere than in `tools`, with the path of what names them. */
+  nativeTools?(body: JsonObject): { path: string; of: Opaque }[]
   /** The error body of a plain HTTP reply, where it is not the standard one. */
   faultBody?(fault: Fault, facts: FaultFacts): JsonObject
   /** Present where the operation counts the input's tokens instead of answering: the body of its reply. */

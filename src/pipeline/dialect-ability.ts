@@ -14,13 +14,21 @@ const SHOWN = 5
 
 const sentBy = new WeakMap<UpstreamDialect, ReadonlySet<string>>()
 
+interface NativeTool {
+  /** The field that names it. */
+  path: string
+  of: Opaque
+}
+
+const NONE: NativeTool[] = []
+
 export class DialectAbility {
   /** True where the request holds something that not every dialect can say. */
   readonly asked: boolean
   private readonly exchange: Exchange
   private readonly catalog: ModelLookup
   private readonly upstreams: ChainParts['upstreams']
-  private readonly tools: readonly { at: number; of: Opaque }[]
+  private readonly tools: readonly NativeTool[]
 
   constructor(exchange: Exchange, catalog: ModelLookup, upstreams: ChainParts['upstreams']) {
     this.exchange = exchange
@@ -54,7 +62,7 @@ export class DialectAbility {
     const endpoints = removed.filter(({ filter }) => filter === 'dialect').map(({ endpoint }) => endpoint)
     const lacking = this.tools.find(({ of }) => endpoints.some((endpoint) => !this.hasTool(endpoint, of))) ?? this.tools[0]
     const able = this.able()
-    const field = `tools[${lacking.at}].type`
+    const field = lacking.path
     const others =
       able.length === 0
         ? 'no configured endpoint has it'
@@ -96,8 +104,13 @@ function has(dialect: UpstreamDialect, of: Opaque): boolean {
 }
 
 /** Tools that are neither functions nor the gateway's own; a body without them is not decoded for this. */
-function nativeTools(exchange: Exchange): { at: number; of: Opaque }[] {
+function nativeTools(exchange: Exchange): NativeTool[] {
   const { tools } = exchange.body
-  if (!Array.isArray(tools) || !tools.some((tool) => isObject(tool) && tool.type !== undefined && tool.type !== 'function')) return []
-  return exchange.request().tools.flatMap((tool, at) => (tool.kind === 'opaque' ? [{ at, of: tool.of }] : []))
+  const elsewhere = exchange.client.nativeTools?.(exchange.body) ?? NONE
+  if (!Array.isArray(tools) || !tools.some((tool) => isObject(tool) && tool.type !== undefined && tool.type !== 'function'))
+    return elsewhere
+  const listed = exchange
+    .request()
+    .tools.flatMap((tool, at) => (tool.kind === 'opaque' ? [{ path: `tools[${at}].type`, of: tool.of }] : []))
+  return [...listed, ...elsewhere]
 }

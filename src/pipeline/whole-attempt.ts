@@ -65,6 +65,11 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
       this.fail(result.fault)
       return
     }
+    // An end in error is a failure as long as there is nothing to show for it, as in a stream.
+    if (result.end?.reason === 'error' && !result.content && !result.usage?.output) {
+      this.fail(new Fault('upstream_error'))
+      return
+    }
     const { exchange, plan } = this
     exchange.committedEndpoint = plan.endpoint
     if (exchange.firstContentAt === 0) exchange.firstContentAt = exchange.clock.monotonic()

@@ -3,11 +3,14 @@
  * Text is binary (latin1): one character per byte, so UTF-8 survives any cut.
  */
 
-/** Longest frame that is kept while its end is awaited. */
-export const MAX_FRAME = 1024 * 1024
+/** Longest frame that is kept while its end is awaited: an image travels in one. */
+export const MAX_FRAME = 16 * 1024 * 1024
 
 export class FrameSplitter {
+  /** Never searched again, so that a long frame costs no more than its length. */
   private held = ''
+  /** True where what is held ends with a line end: half of a blank line. */
+  private heldEnd = false
   private first = true
   /** A CR at the end of a chunk may be half of a CRLF. */
   private heldCr = false
@@ -25,21 +28,21 @@ export class FrameSplitter {
       if (text.startsWith('\u00ef\u00bb\u00bf')) text = text.slice(3)
     }
     if (this.held === '' && text.endsWith('\n\n')) return text
-    text = this.held + text
-    const end = text.lastIndexOf('\n\n')
-    if (end === -1) {
-      this.held = text
-      if (text.length > MAX_FRAME) throw new RangeError('an event of the stream is too long')
-      return ''
-    }
-    this.held = text.slice(end + 2)
-    return text.slice(0, end + 2)
+    if (text === '') return ''
+    const last = text.lastIndexOf('\n\n')
+    const end = last !== -1 ? last + 2 : this.heldEnd && text.startsWith('\n') ? 1 : 0
+    const whole = end === 0 ? '' : this.held + text.slice(0, end)
+    this.held = end === 0 ? this.held + text : text.slice(end)
+    this.heldEnd = this.held !== '' && text.endsWith('\n')
+    if (this.held.length > MAX_FRAME) throw new RangeError('an event of the stream is too long')
+    return whole
   }
 
   /** What is left without a blank line when the stream closes, as a frame; providers forget the last one. */
   close(): string {
     const rest = this.held
     this.held = ''
+    this.heldEnd = false
     return rest.trim() === '' ? '' : `${rest.replace(/\n+$/, '')}\n\n`
   }
 

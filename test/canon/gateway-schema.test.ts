@@ -68,11 +68,12 @@ t.test('slugs', async (t) => {
     'a/b@preset/x',
     'local/meta/llama3:8b',
     'a/b.c-1+d',
+    'claude-haiku-4-5',
   ])
     t.equal(refusal({ model }), undefined, model)
-  for (const model of ['gpt-5', '/x', 'a/', 'a b/c', 'a/b:', 'a//b', '@preset/', 'a/b c', 'a/b\n', 'ä/b', 'x'.repeat(300)])
+  for (const model of ['gpt 5', '/x', 'a/', 'a b/c', 'a/b:', 'a//b', '@preset/', 'a/b c', 'a/b\n', 'ä/b', 'x'.repeat(300)])
     t.match(refusal({ model }), /^model: /, JSON.stringify(model))
-  t.match(refusal({ models: ['a/b', 'c'] }), /^models\[1\]: /)
+  t.match(refusal({ models: ['a/b', 'c d'] }), /^models\[1\]: /)
 })
 
 t.test('metadata pairs', async (t) => {

@@ -3,6 +3,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
 import type { Message, MessageParam } from '@anthropic-ai/sdk/resources/messages/messages'
 import t from 'tap'
+import { jsonAnswer } from '../support/upstream.ts'
+import type { WireName } from '../support/wire.ts'
 import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { DIALECTS, modelOf, startHouse } from './support/house.ts'
@@ -91,13 +93,24 @@ t.test('errors tell their type and the request', async (t) => {
   t.match(error, { status: 404, type: 'not_found_error', error: { type: 'error', error: { type: 'not_found_error' } } })
 })
 
-for (const dialect of DIALECTS.filter((name) => name === 'openai-chat'))
-  t.test(`tokens are counted where ${dialect} counts none: an estimate`, async (t) => {
-    house.script()
+/** What providers that count answer, and where. */
+const COUNTING: Partial<Record<WireName, { path: RegExp; body: object }>> = {
+  anthropic: { path: /\/v1\/messages\/count_tokens$/, body: { input_tokens: 42 } },
+  gemini: { path: /:countTokens$/, body: { totalTokens: 42 } },
+}
+
+for (const dialect of DIALECTS)
+  t.test(`tokens are counted for ${dialect}`, async (t) => {
+    const counting = COUNTING[dialect]
+    house.script(() => jsonAnswer(counting?.body))
     const counted = await anthropicWith(house.gateway.key).messages.countTokens({
       model: modelOf(dialect),
       messages: [{ role: 'user', content: 'Count me please' }],
     })
-    t.ok(counted.input_tokens > 0)
-    t.equal(house.seen().length, 0)
+    t.same(
+      house.seen().map(({ path }) => counting?.path.test(path)),
+      counting ? [true] : [],
+    )
+    if (counting) t.equal(counted.input_tokens, 42)
+    else t.ok(counted.input_tokens > 0, 'by an estimate')
   })

@@ -79,6 +79,7 @@ async function askWith(runner: RunnerType, ask: Ask): Promise<Told> {
     if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta') ask.onText?.(event.data.delta)
   await result.completed
   if (result.error) throw result.error
+  ask.signal?.throwIfAborted()
   return toldOf(result as Ran)
 }
 

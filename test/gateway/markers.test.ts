@@ -4,7 +4,9 @@
  */
 import t, { type Test } from 'tap'
 import type { ParameterName } from '../../src/canon/parameters.ts'
-import { type Loss, replyLosses, requestLosses } from '../../src/dialects/losses.ts'
+import type { Loss } from '../../src/dialects/losses/loss.ts'
+import { replyLosses } from '../../src/dialects/losses/replies.ts'
+import { requestLosses } from '../../src/dialects/losses/requests.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
 import { lanesOf } from '../support/lanes.ts'
 import { type Cell, startField } from '../support/matrix/field.ts'
@@ -24,9 +26,11 @@ const REQUESTS: Readonly<Record<Cell['client']['id'], Readonly<Record<string, Su
 
 const field = await startField(t)
 
-/** Losses of the lane that a pair takes by itself; a pair of one wire loses nothing of its own when translated either, but for these. */
+/** Entries of this pair; those of the translate lane count for a pair of one wire only when it is forced into it. */
 const lossesOf = (all: readonly Loss[], cell: Cell): readonly Loss[] =>
-  all.filter((loss) => loss.client === cell.client.id && loss.upstream === cell.wire)
+  all.filter(
+    (loss) => loss.client === cell.client.id && loss.upstream === cell.wire && (loss.lane === undefined || loss.lane === cell.lane),
+  )
 
 /** Client and provider speak the same wire. */
 const sameWire = (cell: Cell): boolean => lanesOf(cell.client.id, cell.wire).length > 1
@@ -74,7 +78,7 @@ for (const cell of field.cells.filter((each) => each.lane !== 'observe')) {
       await t.test(name, async (t) => {
         const { body, leaves } = marked(surface)
         const outcome = await observeRequest(cell, { body, leaves })
-        const refused = entries.filter((loss) => name === `tool ${loss.path}`)
+        const refused = entries.filter((loss) => loss.path === `tools[${name.replace(/^tool /, '')}]`)
         if (refused.length > 0) {
           for (const loss of refused) needed.add(loss)
           t.equal(outcome.status, 400)

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { FakeClock } from './clock.ts'
 import { eventsOf, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
+import { foldMessage, foldMessageStream } from './fold-messages.ts'
 import { lanesOf } from './lanes.ts'
 import { parseReply, RawClient, rawExchange } from './raw.ts'
 import { Report } from './report.ts'
@@ -38,6 +39,14 @@ t.test('both wires and both ways of folding say the same', async (t) => {
     t.same({ ...response, end: END[response.end] }, { ...chat, end: END[chat.end] })
     t.equal(chat.text, said.text?.join('') ?? '')
   }
+  for (const said of [...SAID, { reasoning: ['hm'], signature: 'sig', text: ['so'], sequence: 'END' }]) {
+    const message = foldMessage(replyFor('/v1/messages', said))
+    t.same(foldMessageStream(framesFor('/v1/messages', said).join('')), message)
+    t.equal(message.text, said.text?.join('') ?? '')
+    t.equal(message.calls.length, said.calls?.length ?? 0)
+  }
+  t.throws(() => foldMessageStream(framesFor('/v1/messages', SAID[0]).slice(0, -1).join('')), /without message_stop/)
+  t.throws(() => foldMessageStream(framesFor('/v1/messages', SAID[0]).slice(1).join('')), /before message_start/)
   t.throws(() => eventsOf('data: {}\n\n'), /does not end with/)
 })
 

@@ -5,7 +5,7 @@ import { models } from './models.ts'
 import { limits, preferences } from './preferences.ts'
 import { prompts } from './prompts.ts'
 import { providers } from './providers.ts'
-import { closed, flag, line, listOf, mapOf, modelSlug, SLUG, SLUG_EXPECTED } from './scalars.ts'
+import { ALIAS, closed, flag, line, listOf, mapOf, modelSlug } from './scalars.ts'
 import { admin, auth, brand, server, store } from './server.ts'
 
 export const configSchema = closed(
@@ -19,7 +19,7 @@ export const configSchema = closed(
     providers,
     catalog: Type.Optional(listOf('Files with further models, relative to this one; models of this file win.', line('A YAML file.', 1024))),
     models: Type.Optional(models),
-    aliases: Type.Optional(mapOf('Other slugs for models.', SLUG, SLUG_EXPECTED, modelSlug('The model meant.'))),
+    aliases: Type.Optional(mapOf('Other slugs or names for models.', ALIAS, 'a model slug, or a bare name', modelSlug('The model meant.'))),
     default_model: Type.Optional(modelSlug('Model of a request that names none.')),
     provider: Type.Optional(preferences),
     limits: Type.Optional(limits),

@@ -71,6 +71,8 @@ export const count = (description: string, minimum = 1) => Type.Integer({ descri
 
 /** `author/name`, also `~author/name`, with variant suffixes. */
 export const SLUG = '^~?\\w[\\w.-]*(/[\\w.+*-]+)+(:[\\w.+-]+)*$'
+/** As a slug, or a bare name such as clients of one provider send. */
+export const ALIAS = '^~?\\w[\\w.-]*(/[\\w.+-]+)*(:[\\w.+-]+)*$'
 export const SLUG_EXPECTED = 'a model slug such as author/name'
 
 export const modelSlug = (description: string) => Type.String({ description, pattern: SLUG, expected: SLUG_EXPECTED })

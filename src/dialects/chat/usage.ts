@@ -36,6 +36,8 @@ export function decodeUsage(raw: unknown): Usage | undefined {
     audioOutput: count(out.audio_tokens),
     imageOutput: count(out.image_tokens),
   }
+  const searches = isObject(raw.server_tool_use_details) ? count(raw.server_tool_use_details.web_search_requests) : 0
+  if (searches > 0) usage.webSearches = searches
   addMissing(usage, count(raw.total_tokens))
   usage.cached = Math.min(usage.cached, usage.input)
   usage.cacheWrite = Math.min(usage.cacheWrite, usage.input - usage.cached)
@@ -46,9 +48,13 @@ export function decodeUsage(raw: unknown): Usage | undefined {
 /** The `usage` of a reply as JSON text: what the ledger charged, never what the upstream said. */
 export function usageText(final: Final): string {
   const { usage } = final
-  const tools = final.serverTools
-    ? `,"server_tool_use_details":{"tool_calls_requested":${final.serverTools.requested},"tool_calls_executed":${final.serverTools.executed}}`
-    : ''
+  const ran: JsonObject = {}
+  if (final.serverTools) {
+    ran.tool_calls_requested = final.serverTools.requested
+    ran.tool_calls_executed = final.serverTools.executed
+  }
+  if (usage.webSearches) ran.web_search_requests = usage.webSearches
+  const tools = Object.keys(ran).length === 0 ? '' : `,"server_tool_use_details":${JSON.stringify(ran)}`
   return (
     `{"prompt_tokens":${usage.input},"completion_tokens":${usage.output},"total_tokens":${usage.input + usage.output},` +
     `"prompt_tokens_details":{"cached_tokens":${usage.cached},"cache_write_tokens":${usage.cacheWrite},"audio_tokens":${usage.audioInput},"video_tokens":0},` +

@@ -108,7 +108,7 @@ function fitUser(body: JsonObject, target: Target, dropped: string[]): void {
 
 /**
  * Fits a body to its endpoint, in place: model, stream, output cap, parameters, identity, quirks.
- * Quirks of this dialect: `drop` (names of fields or parameters, `prefill` and `cache_control` among them), `reasoning: effort`,
+ * Quirks of this dialect: `drop` (names of fields or parameters, `prefill` and `cache_control` among them), `thinking: adaptive`,
  * `efforts`, `system_messages`.
  * @param dropped receives the canonical names of what was taken out.
  */

@@ -33,9 +33,9 @@ interface ThinkingPlan {
   maxTokens: number
 }
 
-/** True for models that take an effort and decide themselves (`quirks.reasoning: effort`); others take a budget. */
+/** True for models that take an effort and decide themselves (`quirks.thinking: adaptive`); others take a budget. */
 export function isAdaptive({ quirks }: Target): boolean {
-  return quirks.reasoning === 'effort'
+  return quirks.thinking === 'adaptive'
 }
 
 const rank = (effort: string): number => SHARES.findIndex(([name]) => name === effort)

@@ -2,7 +2,7 @@
 import { checkGatewayRules } from '../../canon/gateway-schema.ts'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { checkBody, checkFunctionTool, checkNamedChoice, checkServerTool, ITEM_CHECKS, PART_CHECKS } from './schema.ts'
+import { checkBody, checkFunctionTool, checkNamedChoice, checkServerTool, ITEM_CHECKS, PART_CHECKS, TOOL_CHECKS } from './schema.ts'
 
 /** `type` of an input item; an item with only a role is an easy message. */
 export function itemType(item: JsonObject): string | undefined {
@@ -42,6 +42,7 @@ function checkTools(body: JsonObject): void {
       if (!isObject(tool)) continue
       if (tool.type === 'function') checkFunctionTool(tool, `tools[${index}]`)
       else if (String(tool.type).includes(':')) checkServerTool(tool, `tools[${index}]`)
+      else TOOL_CHECKS.get(String(tool.type))?.(tool, `tools[${index}]`)
     }
   }
   if (isObject(body.tool_choice) && body.tool_choice.type === 'function') checkNamedChoice(body.tool_choice, 'tool_choice')

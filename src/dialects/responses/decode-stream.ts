@@ -101,7 +101,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   private failed(message: JsonObject, out: StreamEvent[]): void {
     const response = isObject(message.response) ? message.response : message
-    const usage = decodeUsage(response.usage)
+    const usage = decodeUsage(response.usage, response.output)
     if (usage) out.push({ type: 'usage', usage })
     this.fault(decodeFault(200, response), out)
   }
@@ -241,7 +241,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     // Some providers send nothing but the finished object.
     if (!this.sawItem) for (const item of output) itemEvents(item, this.numbers, out)
     if (output.some(isCallItem)) this.sawCall = true
-    const usage = decodeUsage(response.usage)
+    const usage = decodeUsage(response.usage, response.output)
     if (usage) out.push({ type: 'usage', usage })
     this.ended = true
     out.push({ type: 'end', ...endOf(response, this.sawCall) })

@@ -1,5 +1,6 @@
 /** The two dialects of the Responses wire, and the pass wire between them. */
 import type { ClientDialect, UpstreamDialect } from '../types.ts'
+import { addedNativeTools } from './added-tools.ts'
 import { checkRequest } from './check.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
@@ -16,6 +17,7 @@ import { WIRE } from './wire.ts'
 /** POST /v1/responses. */
 export const responsesClient: ClientDialect = {
   id: WIRE,
+  nativeTools: addedNativeTools,
   expand: withPrompt,
   check: checkRequest,
   decodeRequest,

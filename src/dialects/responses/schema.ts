@@ -63,6 +63,14 @@ export const checkFunctionTool = checker(
   }),
 )
 export const checkServerTool = checker(Type.Object({ parameters: maybe(Type.Object({})) }))
+
+/** Tools that run at a provider: only what tells one from another is checked, the provider knows the rest. */
+export const TOOL_CHECKS: ReadonlyMap<string, ReturnType<typeof checker>> = new Map([
+  ['custom', checker(Type.Object({ name: word() }))],
+  ['namespace', checker(Type.Object({ name: word() }))],
+  ['mcp', checker(Type.Object({ server_label: word() }))],
+])
+
 export const checkNamedChoice = checker(Type.Object({ name: word() }))
 
 const content = () => Type.Union([Type.String(), Type.Null(), Type.Array(Type.Object({ type: word() }))])

@@ -3,18 +3,29 @@ import { count, type Usage } from '../../canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import type { Final } from '../types.ts'
+import { objectsOf } from './wire.ts'
+
+/** Searches that the provider ran: its usage does not tell them, its output does. Opening a page is none. */
+function searchesIn(items: Json | undefined): number {
+  return objectsOf(items).filter(({ type, action, status }) => {
+    if (type !== 'web_search_call' || status === 'failed') return false
+    return !isObject(action) || action.type === 'search'
+  }).length
+}
 
 /**
  * Reads an upstream's `usage`: cached counts lie within the input, reasoning within the output.
+ * @param items `output` of the same Response object.
  * @returns undefined where there is no such object.
  */
-export function decodeUsage(usage: Json | undefined): Usage | undefined {
+export function decodeUsage(usage: Json | undefined, items?: Json): Usage | undefined {
   if (!isObject(usage)) return undefined
   const inputs = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const outputs = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const input = count(usage.input_tokens)
   const output = count(usage.output_tokens)
   const cached = Math.min(count(inputs.cached_tokens), input)
+  const webSearches = searchesIn(items)
   return {
     input,
     output,
@@ -24,6 +35,7 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
     audioInput: Math.min(count(inputs.audio_tokens), input),
     audioOutput: Math.min(count(outputs.audio_tokens), output),
     imageOutput: Math.min(count(outputs.image_tokens), output),
+    ...(webSearches > 0 ? { webSearches } : {}),
   }
 }
 
@@ -44,7 +56,12 @@ export function encodeUsage(final: Final): JsonObject {
     },
     is_byok: false,
   }
-  if (serverTools)
-    result.server_tool_use_details = { tool_calls_requested: serverTools.requested, tool_calls_executed: serverTools.executed }
+  const ran: JsonObject = {}
+  if (serverTools) {
+    ran.tool_calls_requested = serverTools.requested
+    ran.tool_calls_executed = serverTools.executed
+  }
+  if (usage.webSearches) ran.web_search_requests = usage.webSearches
+  if (Object.keys(ran).length > 0) result.server_tool_use_details = ran
   return result
 }

@@ -80,7 +80,10 @@ function findModels(exchange: Exchange, settings: ChainSettings): Model[] {
 
 function findModel(slug: string, catalog: ModelLookup): ReturnType<ModelLookup['find']> & object {
   const found = catalog.find(slug)
-  if (!found) throw modelNotFound(slug)
+  if (!found)
+    throw slug.includes('/') || slug.startsWith('@')
+      ? modelNotFound(slug)
+      : badField('model', 'expected a model slug of the form author/name')
   if (found.model.kind !== 'generate') {
     throw new Fault('bad_request', {
       message: `model: ${slug} does not generate text; it is an ${found.model.kind} model`,

@@ -165,12 +165,18 @@ async function refused(dialect: WireName, model: string, tool: string): Promise<
 async function withPlainTools(dialect: WireName): Promise<void> {
   writeFileSync(note, '')
   const write = shell('call_write', 'echo written through the gateway > note.txt')
-  const played = await play({ dialect, model: MODELS.namespace, turns: [shell('call_ls', 'ls -1'), write, DONE], more: PLAIN })
+  const played = await play({
+    dialect,
+    model: MODELS.namespace,
+    turns: [{ ...shell('call_ls', 'ls -1'), reasoning: ['first ', 'I look'], signature: SEAL }, write, DONE],
+    more: PLAIN,
+  })
   assert.equal(played.code, 0, played.err + played.out)
   assert.match(played.out, /I wrote note\.txt\./)
   assert.equal(readFileSync(note, 'utf8'), 'written through the gateway\n')
   assert.equal(played.seen.length, 3)
   assert.match(played.seen[1].body, /welcome\.txt/)
+  assert.match(played.seen[1].body, new RegExp(SEAL), 'the seal goes back, in whatever form')
   report(`codex, ${MODELS.namespace}, ${dialect}`, played.seen)
 }
 

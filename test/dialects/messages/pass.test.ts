@@ -323,8 +323,8 @@ t.test('what the pass lane leaves to the other', async (t) => {
     [said({ type: 'redacted_thinking', data: 'EmwK' }), {}, true],
     [said({ type: 'redacted_thinking', data: 'hg.eyJ9' }), {}, false],
     [said({ type: 'thinking', thinking: 'x', signature: 'hg.eyJ9' }), {}, false],
-    [body({ thinking: { type: 'enabled', budget_tokens: 2000 } }), { quirks: { reasoning: 'effort' } }, false],
-    [body({ thinking: { type: 'adaptive' } }), { quirks: { reasoning: 'effort' } }, true],
+    [body({ thinking: { type: 'enabled', budget_tokens: 2000 } }), { quirks: { thinking: 'adaptive' } }, false],
+    [body({ thinking: { type: 'adaptive' } }), { quirks: { thinking: 'adaptive' } }, true],
     [body({}), { quirks: { drop: ['cache_control'] } }, false],
     [
       body({

@@ -406,7 +406,7 @@ t.test('thinking: budgets', async (t) => {
 })
 
 t.test('thinking: models that decide themselves', async (t) => {
-  const at = { quirks: { reasoning: 'effort' } }
+  const at = { quirks: { thinking: 'adaptive' } }
   const think = (reasoning: object, quirks: JsonObject = {}) => {
     const { body, dropped } = encoded({ reasoning, sampling: { maxOutput: 10000 } }, { quirks: { ...at.quirks, ...quirks } })
     return [body.thinking, body.output_config, dropped]
@@ -438,7 +438,7 @@ t.test('thinking: a caller of this wire is taken by its word', async (t) => {
     thinking,
     { task_budget, effort: 'low' },
   ])
-  t.same(think({ reasoning: { maxTokens: 8000 } }, { quirks: { reasoning: 'effort' } }), [{ type: 'adaptive' }, { effort: 'high' }])
+  t.same(think({ reasoning: { maxTokens: 8000 } }, { quirks: { thinking: 'adaptive' } }), [{ type: 'adaptive' }, { effort: 'high' }])
 })
 
 t.test('what thinking forbids', async (t) => {

@@ -23,7 +23,7 @@ const yaml = (url: string): string => {
     .join(', ')
   return `
 providers:
-${WIRE_NAMES.map((wire) => `  ${wire}: { name: ${wire}, dialect: ${wire}, base_url: "${url}/${wire}", key: "sk-provider-secret", quirks: { explicit_caching: true } }`).join('\n')}
+${WIRE_NAMES.map((wire) => `  ${wire}: { name: ${wire}, dialect: ${wire}, base_url: "${url}/${wire}", key: "sk-provider-secret" }`).join('\n')}
 models:
 ${WIRE_NAMES.map(
   (wire) => `  ${modelOf(wire)}:

@@ -61,10 +61,11 @@ export interface Marked {
 
 const isLeaf = (value: unknown): value is Leaf => typeof value === 'object' && value !== null && '$' in value && typeof value.$ === 'string'
 
-/** What an element of a list is called in a path. */
+/** What an element of a list is called in a path: by its `#`, which is no part of the body, or else its type or role. */
 function elementName(element: unknown): string {
   if (typeof element !== 'object' || element === null) return ''
-  const { type, role } = element as { type?: unknown; role?: unknown }
+  const { '#': name, type, role } = element as { '#'?: unknown; type?: unknown; role?: unknown }
+  if (typeof name === 'string') return name
   return typeof type === 'string' ? type : typeof role === 'string' ? role : ''
 }
 
@@ -78,6 +79,7 @@ export function marked(surface: Surface, first = 1): Marked {
     if (typeof value !== 'object' || value === null) return value as Json
     const out: JsonObject = {}
     for (const [key, each] of Object.entries(value)) {
+      if (key === '#') continue
       const made = walk(each as Surface, path === '' ? key : `${path}.${key}`, [...at, key])
       if (made !== undefined) out[key] = made
     }

@@ -30,6 +30,8 @@ const SAME: readonly ParameterName[] = [
   'prompt_cache_options',
   'cache_control',
   'truncation',
+  'include',
+  'modalities',
 ]
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, ParameterName>>>> = {

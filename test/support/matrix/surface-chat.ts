@@ -55,7 +55,6 @@ const CONVERSATION = [
 
 const SAMPLING = {
   temperature: number(0.7301),
-  top_p: number(0.8123, 0.8),
   top_k: number(37),
   min_p: number(0.0517, 0.05),
   top_a: number(0.0613, 0.06),
@@ -102,6 +101,8 @@ export const CHAT_REQUESTS: Readonly<Record<string, Surface>> = {
   prefill: { messages: [user, { role: 'assistant', content: text }] },
   prompt: { prompt: text },
   sampling: { messages: [user], ...SAMPLING, max_tokens: number(30013) },
+  'nucleus sampling': { messages: [user], top_p: number(0.8123, 0.8) },
+  'safety identifier': { messages: [user], safety_identifier: text },
   logprobs: { messages: [user], logprobs: true, top_logprobs: number(13) },
   tools: { messages: [user], tools: TOOLS, tool_choice: pick('required', 'none'), parallel_tool_calls: pick(false, true) },
   'named tool': { messages: [user], tools: [tool], tool_choice: { type: 'function', function: { name: 'plain' } } },
@@ -128,7 +129,6 @@ export const CHAT_REQUESTS: Readonly<Record<string, Surface>> = {
   shared: {
     messages: [user],
     user: text,
-    safety_identifier: text,
     metadata: { key: text },
     service_tier: pick('flex', 'priority'),
     verbosity: pick('low', 'high'),
@@ -161,7 +161,7 @@ export const CHAT_REQUESTS: Readonly<Record<string, Surface>> = {
     debug: { echo_upstream_body: pick(false, true) },
     transforms: pick(['middle-out'], []),
   },
-  'web search by the provider': {
+  'tool web_search': {
     messages: [user],
     tools: [{ type: 'web_search', search_context_size: pick('low', 'high'), user_location: { type: 'approximate', city: text } }],
   },

@@ -30,7 +30,6 @@ const DOCUMENTS = [
     title: text,
     context: text,
     citations: { enabled: pick(true, false) },
-    cache_control: cache,
   },
   { type: 'document', source: { type: 'url', url: like('https://a.example/*.pdf') } },
   { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, title: text },
@@ -39,7 +38,7 @@ const DOCUMENTS = [
 ]
 
 const IMAGES = [
-  { type: 'image', source: { type: 'base64', media_type: 'image/png', data: bytes }, cache_control: cache },
+  { type: 'image', source: { type: 'base64', media_type: 'image/png', data: bytes } },
   { type: 'image', source: { type: 'url', url: like('https://a.example/*.png') } },
   { type: 'image', source: { type: 'file', file_id: like('file_*') } },
 ]
@@ -150,12 +149,24 @@ const NATIVE_TOOLS: readonly { [key: string]: Surface; type: string }[] = [
   { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' },
 ]
 
+/** A wire takes four marks in all, so these stand in a request of their own. */
+const MARKED = [
+  {
+    role: 'user',
+    content: [
+      { ...IMAGES[0], cache_control: cache },
+      { ...DOCUMENTS[0], cache_control: cache },
+    ],
+  },
+]
+
 export const MESSAGES_REQUESTS: Readonly<Record<string, Surface>> = {
   conversation: {
     system: [{ type: 'text', text, cache_control: cache }],
     messages: CONVERSATION,
     max_tokens: number(30011),
   },
+  'media worth caching': { messages: MARKED, max_tokens },
   'system as text': { system: text, messages: [hello], max_tokens },
   'tool results in parts': { messages: TOOL_RESULT_PARTS, tools: [plain], max_tokens },
   'blocks of this wire alone': { messages: OWN_BLOCKS, max_tokens },
@@ -164,10 +175,10 @@ export const MESSAGES_REQUESTS: Readonly<Record<string, Surface>> = {
     messages: [hello],
     max_tokens,
     temperature: number(0.7301),
-    top_p: number(0.8123, 0.8),
     top_k: number(37),
     stop_sequences: [text, text],
   },
+  'nucleus sampling': { messages: [hello], max_tokens, top_p: number(0.8123, 0.8) },
   tools: {
     messages: [hello],
     max_tokens,
@@ -203,7 +214,6 @@ export const MESSAGES_REQUESTS: Readonly<Record<string, Surface>> = {
     messages: [hello],
     max_tokens,
     metadata: { user_id: text },
-    user: text,
     service_tier: pick('standard_only', 'auto'),
     speed: pick('fast', 'standard'),
     cache_control: cache,
@@ -212,6 +222,7 @@ export const MESSAGES_REQUESTS: Readonly<Record<string, Surface>> = {
     context_management: { edits: [{ type: 'clear_tool_uses_20250919', keep: { type: 'tool_uses', value: number(17) } }] },
     unheard_of: { member: text },
   },
+  user: { messages: [hello], max_tokens, user: text },
   'the gateway’s own': {
     messages: [hello],
     max_tokens,

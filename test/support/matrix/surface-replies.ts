@@ -377,8 +377,8 @@ const GEMINI: Readonly<Record<string, Surface>> = {
     { functionCall: { id: like('call-*'), name: text, args: { mark: text } }, thoughtSignature: bytes },
     { functionCall: { id: like('call-*'), name: text, args: { mark: text } } },
   ]),
-  image: gemini([{ text: 'Look: ' }, { inlineData: { mimeType: 'image/png', data: bytes } }]),
-  audio: gemini([{ inlineData: { mimeType: 'audio/wav', data: bytes } }]),
+  image: gemini([{ text: 'Look: ' }, { '#': 'image', inlineData: { mimeType: 'image/png', data: bytes } }]),
+  audio: gemini([{ '#': 'audio', inlineData: { mimeType: 'audio/wav', data: bytes } }]),
   'code that ran': gemini([
     { executableCode: { id: text, language: pick('PYTHON', 'LANGUAGE_UNSPECIFIED'), code: text } },
     { codeExecutionResult: { id: text, outcome: pick('OUTCOME_OK', 'OUTCOME_FAILED'), output: text } },

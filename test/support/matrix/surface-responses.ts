@@ -139,8 +139,8 @@ const OWN_ITEMS = [
   { type: 'context_compaction', encrypted_content: text },
   { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: text, parameters: {} }] },
   { type: 'agent_message', author: text, recipient: text, content: [{ type: 'input_text', text }] },
-  { type: 'function_call', call_id: 'call_9', name: 'spaced', arguments: jsonText, namespace: text },
-  { type: 'function_call_output', call_id: 'call_9', output: text },
+  { '#': 'function_call in a namespace', type: 'function_call', call_id: 'call_9', name: 'spaced', arguments: jsonText, namespace: text },
+  { '#': 'function_call_output in a namespace', type: 'function_call_output', call_id: 'call_9', output: text },
   hello,
 ]
 
@@ -206,12 +206,13 @@ export const RESPONSES_REQUESTS: Readonly<Record<string, Surface>> = {
   sampling: {
     input: 'Hello',
     temperature: number(0.7301),
-    top_p: number(0.8123, 0.8),
     top_k: number(37),
     frequency_penalty: number(0.3171, 0.3),
     presence_penalty: number(0.4187, 0.4),
     top_logprobs: number(13),
   },
+  'nucleus sampling': { input: 'Hello', top_p: number(0.8123, 0.8) },
+  'safety identifier': { input: 'Hello', safety_identifier: text },
   include: { input: 'Hello', include: pick(['message.output_text.logprobs'], []) },
   tools: { input: 'Hello', tools: TOOLS, tool_choice: pick('required', 'none'), parallel_tool_calls: pick(false, true) },
   'named tool': { input: 'Hello', tools: [plain], tool_choice: { type: 'function', name: 'plain' } },
@@ -243,7 +244,6 @@ export const RESPONSES_REQUESTS: Readonly<Record<string, Surface>> = {
   shared: {
     input: 'Hello',
     user: text,
-    safety_identifier: text,
     metadata: { key: text },
     service_tier: pick('flex', 'priority'),
     prompt_cache_key: text,

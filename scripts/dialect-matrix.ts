@@ -1,0 +1,94 @@
+/** The tables of docs/dialects.md that are made from data: what becomes of each parameter, and what is lost between two wires. */
+import { PARAMETERS, type ParameterOutcome } from '../src/canon/parameters.ts'
+import type { ClientName, Loss, UpstreamName } from '../src/dialects/losses/loss.ts'
+import { replyLosses } from '../src/dialects/losses/replies.ts'
+import { requestLosses } from '../src/dialects/losses/requests.ts'
+import { upstreamDialects } from '../src/dialects/registry.ts'
+
+const UPSTREAMS: readonly UpstreamName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
+const CLIENTS: readonly ClientName[] = ['chat', 'responses', 'messages']
+
+type Cells = readonly string[]
+
+/** A Markdown table with its columns padded. */
+function table(head: Cells, rows: readonly Cells[]): string {
+  const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column].length)))
+  const line = (cells: Cells): string => `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n')
+}
+
+const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
+
+/** Reasons that several cells share go by a number, with the reasons listed below the table. */
+class Notes {
+  private readonly texts: string[] = []
+
+  number(text: string): string {
+    const known = this.texts.indexOf(text)
+    return `(${known < 0 ? this.texts.push(text) : known + 1})`
+  }
+
+  list(): string {
+    return this.texts.map((text, index) => `${index + 1}. ${text}`).join('\n')
+  }
+}
+
+function outcomeText(outcome: ParameterOutcome | undefined, notes: Notes): string {
+  if (!outcome) return ''
+  if ('as' in outcome) return code(outcome.as)
+  return 'dropped' in outcome ? `dropped ${notes.number(outcome.dropped)}` : `refused ${notes.number(outcome.refused)}`
+}
+
+/** What becomes of each parameter at a provider of each wire. */
+export function parametersMarkdown(): string {
+  const notes = new Notes()
+  const rows = PARAMETERS.map((name) => [
+    code(name),
+    ...UPSTREAMS.map((upstream) => outcomeText(upstreamDialects.get(upstream)?.parameters[name], notes)),
+  ])
+  return `${table(['Parameter', ...UPSTREAMS.map(code)], rows)}\n\n${notes.list()}`
+}
+
+/** Losses that differ in nothing but the upstream are one row. */
+function lossRows(losses: readonly Loss[]): Cells[] {
+  const rows = new Map<string, { loss: Loss; upstreams: Set<UpstreamName> }>()
+  for (const loss of losses) {
+    const key = [loss.path, loss.reason, loss.lane, loss.recorded].join('\n')
+    const row = rows.get(key) ?? { loss, upstreams: new Set() }
+    row.upstreams.add(loss.upstream)
+    rows.set(key, row)
+  }
+  return [...rows.values()].map(({ loss, upstreams }) => [
+    code(loss.path),
+    upstreams.size === UPSTREAMS.length ? 'all' : UPSTREAMS.filter((name) => upstreams.has(name)).join(', '),
+    loss.lane === undefined ? loss.reason : `${loss.reason} (only where the message is written anew)`,
+    loss.recorded === undefined ? '' : code(loss.recorded),
+  ])
+}
+
+function section(title: string, client: ClientName, losses: readonly Loss[]): string {
+  const mine = losses.filter((loss) => loss.client === client)
+  const head = title === 'Requests' ? ['Lost', 'At', 'Why', 'Recorded as'] : ['Lost', 'From', 'Why']
+  return `#### ${title} of ${client} callers\n\n${table(
+    head,
+    lossRows(mine).map((cells) => cells.slice(0, head.length)),
+  )}`
+}
+
+/** What is lost between each client and each wire, with the reasons. */
+export function lossesMarkdown(): string {
+  return CLIENTS.flatMap((client) => [section('Requests', client, requestLosses), section('Replies', client, replyLosses)]).join('\n\n')
+}
+
+/** The text with each section between its markers written anew. @throws Error where a marker is missing. */
+export function withSections(document: string, sections: Readonly<Record<string, string>>): string {
+  let text = document
+  for (const [name, content] of Object.entries(sections)) {
+    const start = `<!-- generated: ${name} -->`
+    const from = text.indexOf(start)
+    const to = text.indexOf('<!-- /generated -->', from)
+    if (from < 0 || to < 0) throw new Error(`the document has no section ${start} … <!-- /generated -->`)
+    text = `${text.slice(0, from + start.length)}\n\n${content}\n\n${text.slice(to)}`
+  }
+  return text
+}

@@ -1,0 +1,359 @@
+/** Leaves of requests that the provider does not see, by who asks. Data alone; the tests check every entry. */
+import { type Loss, lossesOf, type Row } from './loss.ts'
+
+const ALLOWED = 'the wire cannot narrow the choice to some of the tools'
+const AUDIO = 'the wire takes no audio'
+const CACHE = 'the wire does not let the caller say how long a part is kept, or has no marks at all'
+const CITATIONS = 'the wire takes no citations back'
+const CITING = 'the wire cannot be asked for citations of a document'
+const FIELD = 'the wire has no field for it'
+const FILENAME = 'files have no name on the wire'
+const FILE_ID = 'a file stored at one provider means nothing to another'
+const FORMAT = 'the wire has no such format'
+const GATEWAY = 'read by the gateway itself'
+const HIDING = 'the gateway itself leaves reasoning out of the reply'
+const ITEM_ID = 'identifiers of items mean nothing to another wire'
+const NAMES = 'messages have no author’s name on the wire'
+const NATIVE_ITEM = 'only its own wire has it'
+const REFUSED = 'refused with a 400 that names the tool and the endpoints that have it'
+const SEAL = 'sealed by another family of providers'
+const SERVER_ITEM = 'what a tool of the gateway did means nothing to a provider'
+const SHOWN = 'the wire takes no such part of an earlier answer back'
+const STATUS = 'an item that is sent back is complete'
+const STRICT = 'the wire always keeps to the schema'
+const SUMMARY = 'the wire cannot be told how reasoning is shown'
+const TOLD = 'a note for the caller'
+const UNKNOWN = 'an unknown field means something to its own wire alone'
+const UNSEALED = 'the wire takes back only reasoning that its own providers have sealed'
+const USAGE = 'usage is always asked for and always reported'
+const VIDEO = 'the wire takes no video'
+/** The record names the item or block by its type. */
+const TYPE = '[type]'
+
+const CHAT_CALLERS: readonly Row[] = [
+  [['anthropic'], AUDIO, ['messages[user].content[input_audio]'], 'input_audio'],
+  [
+    ['gemini'],
+    CACHE,
+    [
+      'messages[developer].content[text].cache_control.ttl',
+      'messages[tool].content[text].cache_control.ttl',
+      'messages[user].content[image_url].cache_control.ttl',
+      'messages[user].content[text].cache_control.ttl',
+    ],
+    'cache_control',
+  ],
+  [['openai-chat', 'openai-responses'], CACHE, ['cache_control.ttl'], 'cache_control'],
+  [
+    ['openai-responses'],
+    CACHE,
+    [
+      'messages[developer].content[text].cache_control.ttl',
+      'messages[tool].content[text].cache_control.ttl',
+      'messages[user].content[image_url].cache_control.ttl',
+      'messages[user].content[text].cache_control.ttl',
+    ],
+    'cache_control.ttl',
+  ],
+  [['openai-responses', 'gemini'], CACHE, ['tools[function].cache_control.ttl'], 'cache_control'],
+  [['openai-responses', 'anthropic', 'gemini'], CITATIONS, ['messages[assistant].annotations[url_citation]'], 'annotations'],
+  [['anthropic', 'gemini'], FIELD, ['messages[user].content[image_url].image_url.detail'], 'input_image.detail'],
+  [['anthropic', 'gemini'], FIELD, ['response_format.json_schema.description'], 'response_format.description'],
+  [['anthropic', 'gemini'], FIELD, ['response_format.json_schema.name'], 'response_format.name'],
+  [['gemini'], FIELD, ['audio.format'], 'audio.format'],
+  [['gemini'], FIELD, ['tools[function].function.strict'], 'tools.strict'],
+  [['gemini'], FILENAME, ['messages[user].content[file].file.filename'], 'input_file.filename'],
+  [['gemini'], FILE_ID, ['messages[user].content[file].file.file_id'], 'input_file.file_id'],
+  [['anthropic'], FORMAT, ['response_format.type'], 'response_format'],
+  [['openai-responses', 'anthropic', 'gemini'], FORMAT, ['response_format.grammar'], 'response_format'],
+  [
+    ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
+    GATEWAY,
+    [
+      'debug',
+      'max_tool_calls',
+      'plugins[]',
+      'provider',
+      'route',
+      'session_id',
+      'stop_server_tools_when[step_count_is]',
+      'trace',
+      'transforms',
+    ],
+  ],
+  [['openai-chat', 'openai-responses', 'anthropic'], HIDING, ['include_reasoning', 'reasoning.exclude']],
+  [['anthropic', 'gemini'], NAMES, ['messages[assistant].name', 'messages[system].name', 'messages[user].name'], 'messages.name'],
+  [['openai-responses'], NAMES, ['messages[assistant].name', 'messages[system].name', 'messages[user].name'], 'message.name'],
+  [['openai-responses', 'anthropic', 'gemini'], REFUSED, ['tools[web_search]']],
+  [
+    ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
+    SEAL,
+    ['messages[assistant].reasoning_details[reasoning.encrypted].data', 'messages[assistant].reasoning_details[reasoning.encrypted].id'],
+    'reasoning',
+  ],
+  [['openai-chat', 'openai-responses', 'gemini'], SEAL, ['messages[assistant].reasoning_details[reasoning.text].signature'], 'reasoning'],
+  [['openai-responses', 'anthropic', 'gemini'], SHOWN, ['messages[assistant].images'], 'images'],
+  [['openai-responses', 'anthropic', 'gemini'], SHOWN, ['messages[assistant].audio'], 'message.audio'],
+  [['openai-responses', 'anthropic', 'gemini'], SHOWN, ['messages[assistant].model'], 'message.model'],
+  [['anthropic', 'gemini'], STRICT, ['response_format.json_schema.strict']],
+  [['anthropic'], SUMMARY, ['reasoning.summary']],
+  [['openai-chat', 'gemini'], SUMMARY, ['reasoning.summary'], 'reasoning.summary'],
+  [
+    ['openai-responses', 'anthropic', 'gemini'],
+    TOLD,
+    ['messages[assistant].reasoning_details[reasoning.server_tool_call]'],
+    'reasoning_detail',
+  ],
+  [['openai-responses', 'anthropic', 'gemini'], UNKNOWN, ['unheard_of'], 'unheard_of'],
+  [
+    ['openai-responses', 'anthropic', 'gemini'],
+    UNSEALED,
+    [
+      'messages[assistant].reasoning',
+      'messages[assistant].reasoning_details[reasoning.summary].id',
+      'messages[assistant].reasoning_details[reasoning.summary].summary',
+      'messages[assistant].reasoning_details[reasoning.text].id',
+    ],
+    'reasoning',
+  ],
+  [['openai-responses', 'gemini'], UNSEALED, ['messages[assistant].reasoning_details[reasoning.text].text'], 'reasoning'],
+  [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], USAGE, ['stream_options.include_usage', 'usage.include']],
+  [['anthropic'], VIDEO, ['messages[user].content[input_video]', 'messages[user].content[video_url]'], 'input_video'],
+]
+
+const RESPONSES_CALLERS: readonly Row[] = [
+  [['anthropic', 'gemini'], ALLOWED, ['tool_choice.mode'], 'tool_choice'],
+  [['anthropic'], AUDIO, ['input[message].content[input_audio]'], 'input_audio'],
+  [['openai-chat', 'openai-responses'], CACHE, ['cache_control.ttl'], 'cache_control'],
+  [
+    ['openai-chat', 'anthropic', 'gemini'],
+    CITATIONS,
+    ['input[message].content[output_text].annotations[url_citation]'],
+    'input.output_text.annotations',
+  ],
+  [['anthropic', 'gemini'], FIELD, ['input[message].content[input_image].detail'], 'input_image.detail'],
+  [['anthropic', 'gemini'], FIELD, ['input[message].phase'], 'messages.phase'],
+  [['anthropic', 'gemini'], FIELD, ['text.format.description'], 'response_format.description'],
+  [['anthropic', 'gemini'], FIELD, ['text.format.name'], 'response_format.name'],
+  [['gemini'], FIELD, ['tools[function].strict'], 'tools.strict'],
+  [['openai-chat'], FIELD, ['input[message].phase'], 'message.phase'],
+  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['reasoning.context', 'reasoning.mode'], 'reasoning.context'],
+  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['tools[function].defer_loading'], 'tools.function.defer_loading'],
+  [
+    ['gemini'],
+    FILENAME,
+    ['input[function_call_output].output[input_file].filename', 'input[message].content[input_file].filename'],
+    'input_file.filename',
+  ],
+  [['gemini'], FILE_ID, ['input[message].content[input_file].file_id'], 'input_file.file_id'],
+  [['openai-chat', 'gemini'], FILE_ID, ['input[message].content[input_image].file_id'], 'input_image.file_id'],
+  [['anthropic'], FORMAT, ['text.format.type'], 'response_format'],
+  [
+    ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
+    GATEWAY,
+    [
+      'background',
+      'debug',
+      'max_tool_calls',
+      'plugins[]',
+      'provider',
+      'route',
+      'session_id',
+      'stop_server_tools_when[step_count_is]',
+      'store',
+      'trace',
+    ],
+  ],
+  [['openai-chat', 'anthropic', 'gemini'], ITEM_ID, ['input[function_call].id', 'input[function_call_output].id', 'input[message].id']],
+  [
+    ['openai-chat', 'anthropic', 'gemini'],
+    NATIVE_ITEM,
+    [
+      'input[additional_tools]',
+      'input[agent_message]',
+      'input[apply_patch_call]',
+      'input[apply_patch_call_output]',
+      'input[code_interpreter_call]',
+      'input[compaction]',
+      'input[computer_call]',
+      'input[computer_call_output]',
+      'input[context_compaction]',
+      'input[custom_tool_call]',
+      'input[custom_tool_call_output]',
+      'input[file_search_call]',
+      'input[function_call in a namespace]',
+      'input[function_call_output in a namespace]',
+      'input[image_generation_call]',
+      'input[local_shell_call]',
+      'input[local_shell_call_output]',
+      'input[mcp_approval_request]',
+      'input[mcp_approval_response]',
+      'input[mcp_call]',
+      'input[mcp_list_tools]',
+      'input[shell_call]',
+      'input[shell_call_output]',
+      'input[web_search_call]',
+    ],
+    TYPE,
+  ],
+  [
+    ['openai-chat', 'anthropic', 'gemini'],
+    REFUSED,
+    [
+      'tools[apply_patch]',
+      'tools[code_interpreter]',
+      'tools[computer_use_preview]',
+      'tools[custom]',
+      'tools[file_search]',
+      'tools[image_generation]',
+      'tools[local_shell]',
+      'tools[mcp]',
+      'tools[namespace]',
+      'tools[shell]',
+      'tools[web_search]',
+      'tools[web_search_preview]',
+    ],
+  ],
+  [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], SEAL, ['input[reasoning].encrypted_content'], 'reasoning'],
+  [['openai-chat', 'openai-responses', 'gemini'], SEAL, ['input[reasoning].signature'], 'reasoning'],
+  [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], SERVER_ITEM, ['input[router:datetime]'], TYPE],
+  [
+    ['openai-chat', 'anthropic', 'gemini'],
+    STATUS,
+    ['input[function_call].status', 'input[function_call_output].status', 'input[message].status', 'input[reasoning].status'],
+  ],
+  [
+    ['openai-responses'],
+    STATUS,
+    ['input[function_call].status', 'input[function_call_output].status', 'input[message].status', 'input[reasoning].status'],
+    undefined,
+    'translate',
+  ],
+  [['anthropic', 'gemini'], STRICT, ['text.format.strict']],
+  [['anthropic'], SUMMARY, ['reasoning.summary']],
+  [['openai-chat', 'gemini'], SUMMARY, ['reasoning.summary'], 'reasoning.summary'],
+  [['openai-chat', 'anthropic', 'gemini'], UNKNOWN, ['unheard_of'], 'unheard_of'],
+  [['anthropic', 'gemini'], UNSEALED, ['input[reasoning].id', 'input[reasoning].summary[summary_text].text'], 'reasoning'],
+  [['openai-responses', 'anthropic', 'gemini'], UNSEALED, ['input[reasoning].content[reasoning_text].text'], 'reasoning'],
+  [['anthropic'], VIDEO, ['input[message].content[input_video]'], 'input_video'],
+]
+
+const MESSAGES_CALLERS: readonly Row[] = [
+  [
+    ['gemini'],
+    CACHE,
+    [
+      'messages[user].content[document].cache_control.ttl',
+      'messages[user].content[image].cache_control.ttl',
+      'messages[user].content[text].cache_control.ttl',
+      'messages[user].content[tool_result].cache_control.ttl',
+      'system[text].cache_control.ttl',
+    ],
+    'cache_control',
+  ],
+  [['openai-chat', 'gemini'], CACHE, ['messages[assistant].content[tool_use].cache_control.ttl'], 'cache_control'],
+  [['openai-chat', 'openai-responses'], CACHE, ['cache_control.ttl'], 'cache_control'],
+  [
+    ['openai-responses'],
+    CACHE,
+    [
+      'messages[assistant].content[tool_use].cache_control.ttl',
+      'messages[user].content[document].cache_control.ttl',
+      'messages[user].content[image].cache_control.ttl',
+      'messages[user].content[text].cache_control.ttl',
+      'messages[user].content[tool_result].cache_control.ttl',
+      'system[text].cache_control.ttl',
+    ],
+    'cache_control.ttl',
+  ],
+  [['openai-responses', 'gemini'], CACHE, ['tools[].cache_control.ttl'], 'cache_control'],
+  [
+    ['openai-chat', 'openai-responses', 'gemini'],
+    CITATIONS,
+    [
+      'messages[assistant].content[text].citations[char_location]',
+      'messages[assistant].content[text].citations[web_search_result_location]',
+    ],
+    'messages.text.citations',
+  ],
+  [
+    ['openai-chat', 'openai-responses', 'gemini'],
+    CITING,
+    ['messages[user].content[document].citations.enabled', 'messages[user].content[tool_result].content[document].citations.enabled'],
+    'messages.document.citations',
+  ],
+  [['gemini'], FIELD, ['tools[].strict'], 'tools.strict'],
+  [['openai-chat', 'openai-responses'], FIELD, ['messages[user].content[tool_result].is_error'], 'tool_result.error'],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['container'], 'container'],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['context_management'], 'context_management'],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['inference_geo'], 'inference_geo'],
+  [
+    ['openai-chat', 'openai-responses', 'gemini'],
+    FIELD,
+    ['messages[user].content[document].context', 'messages[user].content[tool_result].content[document].context'],
+    'messages.document.context',
+  ],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['output_config.task_budget'], 'output_config'],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['speed'], 'speed'],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['tools[].allowed_callers'], 'tools.custom.allowed_callers'],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['tools[].defer_loading'], 'tools.custom.defer_loading'],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['tools[].eager_input_streaming'], 'tools.custom.eager_input_streaming'],
+  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['tools[].input_examples[].place'], 'tools.custom.input_examples'],
+  [
+    ['gemini'],
+    FILENAME,
+    ['messages[user].content[document].title', 'messages[user].content[tool_result].content[document].title'],
+    'input_file.filename',
+  ],
+  [['gemini'], FILE_ID, ['messages[user].content[document].source.file_id'], 'input_file.file_id'],
+  [['openai-chat', 'gemini'], FILE_ID, ['messages[user].content[image].source.file_id'], 'input_image.file_id'],
+  [
+    ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
+    GATEWAY,
+    ['plugins[]', 'provider', 'route', 'session_id', 'stop_server_tools_when[step_count_is]', 'trace'],
+  ],
+  [
+    ['openai-chat', 'openai-responses', 'gemini'],
+    NATIVE_ITEM,
+    [
+      'messages[assistant].content[code_execution_tool_result]',
+      'messages[assistant].content[compaction]',
+      'messages[assistant].content[container_upload]',
+      'messages[assistant].content[server_tool_use]',
+      'messages[assistant].content[web_search_tool_result]',
+      'messages[user].content[search_result]',
+      'messages[user].content[tool_result].content[search_result]',
+      'messages[user].content[tool_result].content[tool_reference]',
+    ],
+    TYPE,
+  ],
+  [
+    ['openai-chat', 'openai-responses', 'gemini'],
+    REFUSED,
+    [
+      'tools[bash_20250124]',
+      'tools[code_execution_20250825]',
+      'tools[memory_20250818]',
+      'tools[text_editor_20250728]',
+      'tools[tool_search_tool_regex_20251119]',
+      'tools[web_fetch_20250910]',
+      'tools[web_search_20250305]',
+      'tools[web_search_20260209]',
+    ],
+  ],
+  [
+    ['openai-chat', 'openai-responses', 'gemini'],
+    SEAL,
+    ['messages[assistant].content[redacted_thinking].data', 'messages[assistant].content[thinking].signature'],
+    'reasoning',
+  ],
+  [['openai-chat'], SUMMARY, ['thinking.display'], 'thinking'],
+  [['openai-chat', 'openai-responses', 'gemini'], UNKNOWN, ['unheard_of'], 'unheard_of'],
+  [['openai-responses', 'gemini'], UNSEALED, ['messages[assistant].content[thinking].thinking'], 'reasoning'],
+]
+
+export const requestLosses: readonly Loss[] = [
+  ...lossesOf('chat', CHAT_CALLERS),
+  ...lossesOf('responses', RESPONSES_CALLERS),
+  ...lossesOf('messages', MESSAGES_CALLERS),
+]
