@@ -1,9 +1,11 @@
 /** Leaves of requests that the provider does not see, by who asks. Data alone; the tests check every entry. */
 import { type Loss, lossesOf, type Row } from './loss.ts'
 
-const ALLOWED = 'the wire cannot narrow the choice to some of the tools'
+const ALLOWED = 'a list of allowed tools reaches only its own wire'
 const AUDIO = 'the wire takes no audio'
-const CACHE = 'the wire does not let the caller say how long a part is kept, or has no marks at all'
+const CACHE_PLACE = 'the wire takes no cache mark in this place'
+const CACHE_SELF = 'the wire caches by itself'
+const CACHE_TTL = 'a part can be marked, but not for how long it is kept'
 const CITATIONS = 'the wire takes no citations back'
 const CITING = 'the wire cannot be asked for citations of a document'
 const FIELD = 'the wire has no field for it'
@@ -32,21 +34,23 @@ const TYPE = '[type]'
 
 const CHAT_CALLERS: readonly Row[] = [
   [['anthropic'], AUDIO, ['messages[user].content[input_audio]'], 'input_audio'],
+  [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
+  [['openai-responses'], CACHE_PLACE, ['tools[function].cache_control.ttl'], 'cache_control'],
   [
     ['gemini'],
-    CACHE,
+    CACHE_SELF,
     [
       'messages[developer].content[text].cache_control.ttl',
       'messages[tool].content[text].cache_control.ttl',
       'messages[user].content[image_url].cache_control.ttl',
       'messages[user].content[text].cache_control.ttl',
+      'tools[function].cache_control.ttl',
     ],
     'cache_control',
   ],
-  [['openai-chat', 'openai-responses'], CACHE, ['cache_control.ttl'], 'cache_control'],
   [
     ['openai-responses'],
-    CACHE,
+    CACHE_TTL,
     [
       'messages[developer].content[text].cache_control.ttl',
       'messages[tool].content[text].cache_control.ttl',
@@ -55,7 +59,6 @@ const CHAT_CALLERS: readonly Row[] = [
     ],
     'cache_control.ttl',
   ],
-  [['openai-responses', 'gemini'], CACHE, ['tools[function].cache_control.ttl'], 'cache_control'],
   [['openai-responses', 'anthropic', 'gemini'], CITATIONS, ['messages[assistant].annotations[url_citation]'], 'annotations'],
   [['anthropic', 'gemini'], FIELD, ['messages[user].content[image_url].image_url.detail'], 'input_image.detail'],
   [['anthropic', 'gemini'], FIELD, ['response_format.json_schema.description'], 'response_format.description'],
@@ -124,7 +127,7 @@ const CHAT_CALLERS: readonly Row[] = [
 const RESPONSES_CALLERS: readonly Row[] = [
   [['anthropic', 'gemini'], ALLOWED, ['tool_choice.mode'], 'tool_choice'],
   [['anthropic'], AUDIO, ['input[message].content[input_audio]'], 'input_audio'],
-  [['openai-chat', 'openai-responses'], CACHE, ['cache_control.ttl'], 'cache_control'],
+  [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
   [
     ['openai-chat', 'anthropic', 'gemini'],
     CITATIONS,
@@ -137,7 +140,8 @@ const RESPONSES_CALLERS: readonly Row[] = [
   [['anthropic', 'gemini'], FIELD, ['text.format.name'], 'response_format.name'],
   [['gemini'], FIELD, ['tools[function].strict'], 'tools.strict'],
   [['openai-chat'], FIELD, ['input[message].phase'], 'message.phase'],
-  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['reasoning.context', 'reasoning.mode'], 'reasoning.context'],
+  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['reasoning.context'], 'reasoning.context'],
+  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['reasoning.mode'], 'reasoning.mode'],
   [['openai-chat', 'anthropic', 'gemini'], FIELD, ['tools[function].defer_loading'], 'tools.function.defer_loading'],
   [
     ['gemini'],
@@ -239,23 +243,26 @@ const RESPONSES_CALLERS: readonly Row[] = [
 ]
 
 const MESSAGES_CALLERS: readonly Row[] = [
+  [['openai-chat'], CACHE_PLACE, ['messages[assistant].content[tool_use].cache_control.ttl'], 'cache_control'],
+  [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
+  [['openai-responses'], CACHE_PLACE, ['tools[].cache_control.ttl'], 'cache_control'],
   [
     ['gemini'],
-    CACHE,
+    CACHE_SELF,
     [
+      'messages[assistant].content[tool_use].cache_control.ttl',
       'messages[user].content[document].cache_control.ttl',
       'messages[user].content[image].cache_control.ttl',
       'messages[user].content[text].cache_control.ttl',
       'messages[user].content[tool_result].cache_control.ttl',
       'system[text].cache_control.ttl',
+      'tools[].cache_control.ttl',
     ],
     'cache_control',
   ],
-  [['openai-chat', 'gemini'], CACHE, ['messages[assistant].content[tool_use].cache_control.ttl'], 'cache_control'],
-  [['openai-chat', 'openai-responses'], CACHE, ['cache_control.ttl'], 'cache_control'],
   [
     ['openai-responses'],
-    CACHE,
+    CACHE_TTL,
     [
       'messages[assistant].content[tool_use].cache_control.ttl',
       'messages[user].content[document].cache_control.ttl',
@@ -266,7 +273,6 @@ const MESSAGES_CALLERS: readonly Row[] = [
     ],
     'cache_control.ttl',
   ],
-  [['openai-responses', 'gemini'], CACHE, ['tools[].cache_control.ttl'], 'cache_control'],
   [
     ['openai-chat', 'openai-responses', 'gemini'],
     CITATIONS,

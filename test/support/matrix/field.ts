@@ -22,6 +22,8 @@ const yaml = (url: string): string => {
     .map(([name, value]) => `${name}: "${value}"`)
     .join(', ')
   return `
+prompts:
+  stored: { messages: [ { role: user, content: "Say {{what}} to {{whom}} about {{picture}} and {{paper}}." } ] }
 providers:
 ${WIRE_NAMES.map((wire) => `  ${wire}: { name: ${wire}, dialect: ${wire}, base_url: "${url}/${wire}", key: "sk-provider-secret" }`).join('\n')}
 models:

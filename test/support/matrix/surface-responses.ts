@@ -197,6 +197,17 @@ const NATIVE_TOOLS: readonly { [key: string]: Surface; type: string }[] = [
 
 export const RESPONSES_REQUESTS: Readonly<Record<string, Surface>> = {
   conversation: { instructions: text, input: CONVERSATION, max_output_tokens: number(30011) },
+  'stored prompt': {
+    prompt: {
+      id: 'stored',
+      variables: {
+        what: text,
+        whom: { type: 'input_text', text },
+        picture: { type: 'input_image', detail: pick('low', 'high'), image_url: like('https://a.example/*.png') },
+        paper: { type: 'input_file', file_data: dataUrl('application/pdf'), filename: like('*.pdf') },
+      },
+    },
+  },
   'text alone': { input: text },
   'tool results in parts': { input: TOOL_RESULT_PARTS, tools: [plain] },
   'reasoning of others': { input: SIGNED },
