@@ -63,6 +63,8 @@ function cutAt(bytes: Buffer, shares: readonly number[]): Buffer[] {
   return chunks
 }
 
+t.setTimeout(3_600_000)
+
 const LINE_ENDS = ['\n', '\r\n', '\r'] as const
 
 const shares = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { maxLength: 24 })

@@ -29,6 +29,7 @@ const CONVERSATIONS: Readonly<Record<string, string>> = {
 const EACH = Math.ceil(runs(1500, 100_000) / CLIENTS.length)
 const SEED = seed() ?? Math.floor(Math.random() * 2_147_483_647)
 
+t.setTimeout(3_600_000)
 const field = await startField(t)
 field.upstream.script = says({ text: ['Fine.'] })
 t.comment(`seed ${SEED}`)

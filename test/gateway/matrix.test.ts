@@ -7,7 +7,7 @@ import { type Asked, type AskedTool, expectedTurns, type SeenRequest } from '../
 import type { Client } from '../support/matrix/clients.ts'
 import { type Cell, modelOf, PRICES, startField, type Told, tell } from '../support/matrix/field.ts'
 import { READERS } from '../support/matrix/providers.ts'
-import { jsonAnswer } from '../support/upstream.ts'
+import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
 import { type Said, says, usageOf, WIRES, type WireName } from '../support/wire.ts'
 
 const field = await startField(t)
@@ -332,4 +332,68 @@ t.test('provider errors keep their status and tell nothing of the provider', asy
         )
       }
     }
+})
+
+/** Frames up to and with the one that brings the last piece of what is said. */
+function cutAfter(frames: readonly string[], piece: string): string[] {
+  const at = frames.findIndex((frame) => frame.includes(piece))
+  if (at < 0) throw new Error(`no frame holds ${piece}`)
+  return frames.slice(0, at + 1)
+}
+
+eachCell('a stream that breaks is never shown as whole', async (t, cell) => {
+  const said: Said = { text: ['Once ', 'upon '], calls: [{ id: 'call_a', name: 'weather', args: ['{"city":"Os', 'lo"}'] }] }
+  const wire = WIRES[cell.wire]
+  const frames = cutAfter(wire.frames(said), cell.wire === 'gemini' ? 'upon ' : '\\"Os')
+  for (const [name, tail] of [
+    ['it just ends', []],
+    ['the provider says why', [wire.brokenFrame('host 10.1.2.3 with sk-provider-secret')]],
+  ] as const) {
+    cell.upstream.script = () => sseAnswer([...frames, ...tail])
+    const response = await cell.ask({ ...cell.client.write({ turns: [hello], tools: TOOLS }), stream: true })
+    t.equal(response.status, 200)
+    const text = await response.text()
+    const folded = cell.client.foldStream(text)
+    t.equal(folded.text, 'Once upon ', name)
+    t.ok(folded.error, `${name}: the caller is told`)
+    t.notMatch(folded.end, /^(stop|completed|end_turn|tool_calls|tool_use|length|max_tokens)$/, `${name}: and sees no good end`)
+    t.notMatch(text, /10\.1\.2\.3|sk-provider-secret/)
+    const generation = await cell.generation(response)
+    t.match(generation, { total_cost: 0 }, `${name}: and pays nothing`)
+  }
+})
+
+/** An event of a kind that nobody has heard of, as each wire would write it. */
+const UNHEARD: Readonly<Record<WireName, string>> = {
+  'openai-chat': `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { vendor_news: { mark: 'mk-event' } }, finish_reason: null }] })}\n\n`,
+  'openai-responses': `event: response.vendor.news\ndata: ${JSON.stringify({ type: 'response.vendor.news', sequence_number: 77, mark: 'mk-event' })}\n\n`,
+  anthropic: `event: vendor_news\ndata: ${JSON.stringify({ type: 'vendor_news', mark: 'mk-event' })}\n\n`,
+  gemini: `data: ${JSON.stringify({ vendorNews: { mark: 'mk-event' }, responseId: 'response-upstream' })}\n\n`,
+}
+
+/** The frame with a member more in its event. */
+function withMember(frame: string): string {
+  return frame.includes('[DONE]') ? frame : frame.replace(/data: \{/, 'data: {"vendor_member":{"mark":"mk-member"},')
+}
+
+eachCell('events and members that nobody has heard of', async (t, cell) => {
+  const said: Said = { reasoning: ['Hm.'], text: ['Well, ', 'yes.'], calls: CALLS }
+  const body = { ...cell.client.write({ turns: [hello], tools: TOOLS }), stream: true }
+  const ask = async (frames: readonly string[]): Promise<string> => {
+    cell.upstream.script = () => sseAnswer(frames)
+    return (await cell.ask(body)).text()
+  }
+  const frames = WIRES[cell.wire].frames(said)
+  const plain = cell.client.foldStream(await ask(frames))
+  const [first, ...rest] = frames
+  const more = await ask([first, UNHEARD[cell.wire], ...rest.slice(0, 2), UNHEARD[cell.wire], ...rest.slice(2)])
+  // The fold of Messages streams knows its events by heart; what it does not know must be left out for it.
+  const known = cell.client.id === 'messages' ? more.replace(/event: vendor_news\ndata: .*\n\n/g, '') : more
+  t.same(cell.client.foldStream(known), plain, 'an unknown event changes nothing')
+  const members = await ask(frames.map(withMember))
+  t.same(cell.client.foldStream(members), plain, 'an unknown member changes nothing')
+  if (cell.lane === 'pass' && lanesOf(cell.client.id, cell.wire).length > 1) {
+    t.match(more, /mk-event/, 'the same wire shows the event')
+    t.match(members, /mk-member/, 'and the member')
+  }
 })

@@ -1,7 +1,7 @@
 /** What a model says, free of any dialect, and the four ways in which providers put it on the wire. */
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer } from './upstream.ts'
-import { anthropicError, anthropicFrames, anthropicReply } from './wire-anthropic.ts'
+import { anthropicError, anthropicErrorFrame, anthropicFrames, anthropicReply } from './wire-anthropic.ts'
 import { chatFrames, chatReply } from './wire-chat.ts'
 import { geminiError, geminiFrames, geminiReply } from './wire-gemini.ts'
 import { responsesFrames, responsesReply } from './wire-responses.ts'
@@ -63,6 +63,8 @@ export interface Wire {
   reply(said: Said): JsonObject
   /** The body of an error status. */
   error(status: number, message: string): JsonObject
+  /** An event that tells of an error within a stream. */
+  brokenFrame(message: string): string
   /** True where the request asks for a stream. */
   streams(request: Seen): boolean
 }
@@ -72,19 +74,35 @@ const openaiError = (_status: number, message: string): JsonObject => ({
 })
 const byBody = (request: Seen): boolean => request.json.stream === true
 
+const data = (event: JsonObject): string => `data: ${JSON.stringify(event)}\n\n`
+
 export const WIRES = {
-  'openai-chat': { frames: chatFrames, reply: chatReply, error: openaiError, streams: byBody },
-  'openai-responses': { frames: responsesFrames, reply: responsesReply, error: openaiError, streams: byBody },
+  'openai-chat': {
+    frames: chatFrames,
+    reply: chatReply,
+    error: openaiError,
+    brokenFrame: (message) => data(openaiError(500, message)),
+    streams: byBody,
+  },
+  'openai-responses': {
+    frames: responsesFrames,
+    reply: responsesReply,
+    error: openaiError,
+    brokenFrame: (message) => `event: error\n${data({ type: 'error', sequence_number: 99, code: 'server_error', message, param: null })}`,
+    streams: byBody,
+  },
   anthropic: {
     frames: anthropicFrames,
     reply: anthropicReply,
     error: (_status, message) => anthropicError('some_error', message),
+    brokenFrame: (message) => anthropicErrorFrame('api_error', message),
     streams: byBody,
   },
   gemini: {
     frames: geminiFrames,
     reply: geminiReply,
     error: (status, message) => geminiError(status, 'SOME_ERROR', message),
+    brokenFrame: (message) => data(geminiError(500, 'INTERNAL', message)),
     streams: (request) => request.path.includes(':streamGenerateContent'),
   },
 } as const satisfies Record<string, Wire>

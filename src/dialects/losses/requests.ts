@@ -134,7 +134,7 @@ const RESPONSES_CALLERS: readonly Row[] = [
     ['input[message].content[output_text].annotations[url_citation]'],
     'input.output_text.annotations',
   ],
-  [['anthropic', 'gemini'], FIELD, ['input[message].content[input_image].detail'], 'input_image.detail'],
+  [['anthropic', 'gemini'], FIELD, ['input[message].content[input_image].detail', 'prompt.variables.picture.detail'], 'input_image.detail'],
   [['anthropic', 'gemini'], FIELD, ['input[message].phase'], 'messages.phase'],
   [['anthropic', 'gemini'], FIELD, ['text.format.description'], 'response_format.description'],
   [['anthropic', 'gemini'], FIELD, ['text.format.name'], 'response_format.name'],
@@ -146,7 +146,11 @@ const RESPONSES_CALLERS: readonly Row[] = [
   [
     ['gemini'],
     FILENAME,
-    ['input[function_call_output].output[input_file].filename', 'input[message].content[input_file].filename'],
+    [
+      'input[function_call_output].output[input_file].filename',
+      'input[message].content[input_file].filename',
+      'prompt.variables.paper.filename',
+    ],
     'input_file.filename',
   ],
   [['gemini'], FILE_ID, ['input[message].content[input_file].file_id'], 'input_file.file_id'],

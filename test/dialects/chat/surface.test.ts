@@ -372,3 +372,17 @@ t.test('the tier that served', async (t) => {
   const last = chunksOf(Buffer.from(chatClient.streamEncoder(context()).finish(finalOf({ end: { reason: 'stop', tier: 'flex' } })))).at(-1)
   t.equal(last?.service_tier, 'flex')
 })
+
+t.test('searches that the provider ran', async (t) => {
+  const usage = { prompt_tokens: 1, completion_tokens: 1, server_tool_use_details: { web_search_requests: 3 } }
+  const folded = decodeWhole({
+    model: 'm',
+    usage,
+    choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+  })
+  t.equal(folded.usage?.webSearches, 3)
+  const reply = JSON.parse(chatClient.encodeResult(folded, context(), finalOf(folded))) as JsonObject
+  t.match(reply.usage, { server_tool_use_details: { web_search_requests: 3 } })
+  const plain = JSON.parse(chatClient.encodeResult(folded, context(), finalOf({ end: { reason: 'stop' } }))) as JsonObject
+  t.notOk('server_tool_use_details' in (plain.usage as JsonObject), 'nothing is said where nothing ran')
+})
