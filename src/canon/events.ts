@@ -79,5 +79,6 @@ export function isContent(event: StreamEvent): boolean {
   if (event.type === 'block-delta') return event.text.length > 0
   if (event.type === 'block-start')
     return event.kind !== 'text' && event.kind !== 'reasoning' && event.kind !== 'summary' && event.kind !== 'refusal'
-  return event.type === 'block-note'
+  // Whose reasoning is to come says nothing yet.
+  return event.type === 'block-note' && event.note !== 'format'
 }

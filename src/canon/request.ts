@@ -55,7 +55,16 @@ export type Item =
   | { kind: 'opaque'; of: Opaque }
 
 export type ToolSpec =
-  | { kind: 'function'; name: string; description?: string; parameters?: JsonObject | null; strict?: boolean | null; cache?: CacheMark }
+  /** `inItems`: on its own wire the tool stands among the items, as an opaque one that holds it. */
+  | {
+      kind: 'function'
+      inItems?: true
+      name: string
+      description?: string
+      parameters?: JsonObject | null
+      strict?: boolean | null
+      cache?: CacheMark
+    }
   /** A `<brand>:<name>` tool that the gateway runs itself; `name` is without the brand word. */
   | { kind: 'server'; name: string; parameters: JsonObject }
   | { kind: 'opaque'; of: Opaque }

@@ -20,9 +20,12 @@ export function noUsage(): Usage {
   return { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
 }
 
+/** No report of more is believed, and sums of such counts stay exact. */
+const MOST = 1e12
+
 /** A count as providers send it: a non-negative integer, or else 0. */
 export function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.min(Math.floor(value), MOST) : 0
 }
 
 /** The sum of two turns of one exchange. */

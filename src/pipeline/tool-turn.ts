@@ -1,5 +1,6 @@
 /** Between two turns of a tool loop: run what the model called for, show it to the caller, tell the model. */
-import type { Item } from '../canon/request.ts'
+import { ALLOWED_TOOLS } from '../canon/allowed-tools.ts'
+import type { Item, ToolChoice } from '../canon/request.ts'
 import { asFault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { Host, ToolOutcome } from '../plugin-api/index.ts'
@@ -81,7 +82,9 @@ export function appendTurn(exchange: Exchange, outputs: readonly CallOutput[]): 
   const turn = exchange.path?.turn?.result
   if (!turn) return
   const items: Item[] = []
-  for (const block of turn.blocks) {
+  for (const [i, block] of turn.blocks.entries()) {
+    const before = turn.blocks[i - 1]
+    const last = items.at(-1)
     if (block.kind === 'text' && block.text !== '') {
       items.push({ kind: 'message', role: 'assistant', parts: [{ kind: 'text', text: block.text }] })
     } else if (block.kind === 'call' && block.call) {
@@ -89,7 +92,12 @@ export function appendTurn(exchange: Exchange, outputs: readonly CallOutput[]): 
     } else if (block.kind === 'opaque' && block.of) items.push({ kind: 'opaque', of: block.of })
     else if (block.kind === 'reasoning')
       items.push({ kind: 'reasoning', ...(block.text === '' ? {} : { text: block.text }), ...seals(block.notes) })
-    else if (block.kind === 'summary') items.push({ kind: 'reasoning', summary: [block.text], ...seals(block.notes) })
+    else if (block.kind === 'summary') {
+      // Several summaries of one item go back as one.
+      const joins = block.item !== undefined && before?.item === block.item && last?.kind === 'reasoning'
+      if (joins) Object.assign(last, seals(block.notes), { summary: [...(last.summary ?? []), block.text] })
+      else items.push({ kind: 'reasoning', summary: [block.text], ...seals(block.notes) })
+    }
   }
   for (const { call, outcome } of outputs) {
     items.push({ kind: 'result', callId: call.id, parts: [{ kind: 'text', text: outcome.output }], error: outcome.status === 'failed' })
@@ -97,8 +105,17 @@ export function appendTurn(exchange: Exchange, outputs: readonly CallOutput[]): 
   exchange.edit('server-tools', (draft) => {
     for (const item of items) draft.items.push(item)
     // A choice that forced the call has been obeyed.
-    if (draft.toolChoice?.mode === 'required' || draft.toolChoice?.mode === 'named') draft.toolChoice = { mode: 'auto' }
+    if (draft.toolChoice?.mode !== 'auto' && draft.toolChoice?.mode !== 'none') draft.toolChoice = released(draft.toolChoice)
   })
+}
+
+/** The choice of the next turn: whatever forced a call no longer does. */
+function released(choice: ToolChoice | undefined): ToolChoice | undefined {
+  if (choice?.mode === 'required' || choice?.mode === 'named') return { mode: 'auto' }
+  if (choice?.mode !== 'opaque' || choice.of.type !== ALLOWED_TOOLS) return choice
+  const { data } = choice.of
+  const nested = isObject(data.allowed_tools) ? { allowed_tools: { ...data.allowed_tools, mode: 'auto' } } : { mode: 'auto' }
+  return { mode: 'opaque', of: { ...choice.of, data: { ...data, ...nested } } }
 }
 
 function seals(notes: readonly { note: string; data: JsonObject }[]): {

@@ -1,11 +1,12 @@
 /** Three client formats times four provider formats, streamed and whole: what the provider saw, and what the client got. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { list, object } from '../support/fold.ts'
+import { object } from '../support/fold.ts'
 import { lanesOf } from '../support/lanes.ts'
 import { type Asked, type AskedTool, expectedTurns, type SeenRequest } from '../support/matrix/asked.ts'
 import type { Client } from '../support/matrix/clients.ts'
 import { type Cell, modelOf, PRICES, startField, type Told, tell } from '../support/matrix/field.ts'
+import { droppedOf } from '../support/matrix/observe.ts'
 import { READERS } from '../support/matrix/providers.ts'
 import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
 import { type Said, says, usageOf, WIRES, type WireName } from '../support/wire.ts'
@@ -60,12 +61,6 @@ const REFUSED: Readonly<Record<Client['id'], Record<WireName, JsonObject>>> = {
 
 /** The lane that a pair takes when nothing is asked of it. */
 const firstLane = (client: string, wire: string): string => lanesOf(client, wire)[0]
-
-/** What the first attempt of an exchange left out. */
-function dropped(generation: JsonObject): string[] {
-  const [first = {}] = list(generation.provider_responses)
-  return Array.isArray(first.dropped) ? first.dropped.map(String) : []
-}
 
 function eachCell(name: string, body: (t: Test, cell: Cell) => Promise<void>): void {
   t.test(name, async (t) => {
@@ -271,7 +266,7 @@ eachCell('a stop sequence', async (t, cell) => {
   const unsaid = cell.client.id === 'responses' || cell.wire === 'openai-responses'
   t.same(seen.stop, unsaid ? [] : ['END', 'FIN'])
   if (cell.client.id !== 'responses' && unsaid)
-    for (const generation of told.generations) t.ok(dropped(generation).includes('stop'), 'the loss is recorded')
+    for (const generation of told.generations) t.ok(droppedOf(generation).includes('stop'), 'the loss is recorded')
   const tells = cell.client.id === 'messages' && cell.wire === 'anthropic'
   t.match(told.whole, { text: 'one ', ...(tells ? { end: 'stop_sequence', sequence: 'END' } : { end: cell.client.ends.stop }) })
 })

@@ -1,5 +1,6 @@
 /** Departures of OpenAI-compatible providers that are data: header of the key, path, query, quirks of one endpoint. */
 import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
@@ -74,6 +75,20 @@ models:
     },
   })
   t.equal(upstream.requests.length, 0)
+  const hidden = { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: 'g', parameters: { type: 'object' } }] }
+  const moved = (...more: JsonObject[]) =>
+    gateway.post('/v1/responses', {
+      model: 'acme/one',
+      input: [
+        { ...hidden, tools: [...hidden.tools, ...more] },
+        { role: 'user', content: 'Hello' },
+      ],
+    })
+  const named = await moved({ type: 'namespace', name: 'n', tools: [] })
+  t.equal(named.status, 400)
+  t.match(await named.json(), { error: { message: /^input\[0\]\.tools\[1\]\.type: namespace/ } })
+  t.equal((await moved()).status, 200)
+  t.match(upstream.requests.at(-1)?.json.tools, [{ type: 'function', function: { name: 'g' } }], 'functions among the items are offered')
   for (let i = 0; i < 8; i++) {
     t.equal((await ask('acme/both')).status, 200)
     t.match(upstream.requests.at(-1), { path: '/v1/responses' }, 'only the endpoint that has the tool is asked')

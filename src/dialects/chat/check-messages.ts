@@ -28,7 +28,7 @@ function checkPart(part: JsonObject, at: string): void {
 function checkCalls(calls: Json, at: string): void {
   if (!Array.isArray(calls)) return
   for (const [index, call] of (calls as JsonObject[]).entries()) {
-    if (call.type !== undefined && call.type !== 'function') continue
+    if (call.type !== undefined && call.type !== 'function' && !isObject(call.function)) continue
     const where = `${at}.tool_calls[${index}].function`
     if (!isObject(call.function)) throw badField(where, 'expected an object')
     if (typeof call.function.name !== 'string' || call.function.name === '') throw badField(`${where}.name`, 'expected a name')

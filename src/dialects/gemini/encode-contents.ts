@@ -38,7 +38,7 @@ function argumentsOf(text: string): JsonObject {
 
 function responseOf(text: string, failed: boolean): JsonObject {
   const value = parsedObject(text)
-  if (!failed) return value ?? { result: text }
+  if (!failed) return value ?? { output: text }
   if (value?.error !== undefined) return value
   return { error: value ?? text }
 }

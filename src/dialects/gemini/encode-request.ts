@@ -1,4 +1,5 @@
 /** A canonical request as the body of `generateContent`. */
+import { offeredTools } from '../../canon/allowed-tools.ts'
 import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
@@ -93,12 +94,13 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const { dropped } = filter
   const writer = new ContentWriter(request.items, dropped)
   if (target.quirks.thinking === 'level') writer.signCalls()
-  const tools = encodeTools(request.tools, filter)
+  const offered = offeredTools(request, WIRE)
+  const tools = encodeTools(offered.tools, filter)
   const body = present({
     contents: writer.contents.map(({ role, parts }) => ({ role, parts })),
     systemInstruction: writer.system.length > 0 ? { parts: writer.system } : undefined,
     tools,
-    toolConfig: encodeChoice(request.toolChoice, tools !== undefined, filter),
+    toolConfig: encodeChoice(offered.toolChoice, tools !== undefined, filter),
     generationConfig: generationConfig(request, target, filter),
     serviceTier: encodeTier(request.serviceTier, filter),
   })

@@ -1,7 +1,6 @@
 /** Leaves of requests that the provider does not see, by who asks. Data alone; the tests check every entry. */
 import { type Loss, lossesOf, type Row } from './loss.ts'
 
-const ALLOWED = 'a list of allowed tools reaches only its own wire'
 const AUDIO = 'the wire takes no audio'
 const CACHE_PLACE = 'the wire takes no cache mark in this place'
 const CACHE_SELF = 'the wire caches by itself'
@@ -125,7 +124,6 @@ const CHAT_CALLERS: readonly Row[] = [
 ]
 
 const RESPONSES_CALLERS: readonly Row[] = [
-  [['anthropic', 'gemini'], ALLOWED, ['tool_choice.mode'], 'tool_choice'],
   [['anthropic'], AUDIO, ['input[message].content[input_audio]'], 'input_audio'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
   [
@@ -177,7 +175,6 @@ const RESPONSES_CALLERS: readonly Row[] = [
     ['openai-chat', 'anthropic', 'gemini'],
     NATIVE_ITEM,
     [
-      'input[additional_tools]',
       'input[agent_message]',
       'input[apply_patch_call]',
       'input[apply_patch_call_output]',

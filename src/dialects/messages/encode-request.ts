@@ -1,4 +1,5 @@
 /** A canonical request as the body of an upstream that speaks Messages. */
+import { offeredTools } from '../../canon/allowed-tools.ts'
 import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
@@ -143,10 +144,11 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   for (const item of request.items) writer.write(item)
   const plan = planThinking(request, target, dropped)
   const body: JsonObject = { model: target.model, max_tokens: plan.maxTokens, ...writer.finish() }
-  const tools = request.tools.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
+  const offered = offeredTools(request, WIRE)
+  const tools = offered.tools.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
   if (tools.length > 0) {
     body.tools = tools
-    const choice = encodeChoice(request.toolChoice, request.sampling.parallelToolCalls, dropped)
+    const choice = encodeChoice(offered.toolChoice, request.sampling.parallelToolCalls, dropped)
     if (choice) body.tool_choice = choice
   }
   addSampling(body, request.sampling, context)

@@ -1,9 +1,15 @@
 /** Tools that stand among the input items (`additional_tools`): coding agents move all of theirs there. */
 import type { Opaque } from '../../canon/request.ts'
-import type { JsonObject } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import { objectsOf, WIRE } from './wire.ts'
 
 const ADDED = 'additional_tools'
+
+/** The functions among them: wires that have no such items are offered them as any other tool. */
+export function addedFunctions(input: Json | undefined): JsonObject[] {
+  if (!Array.isArray(input)) return []
+  return objectsOf(input).flatMap((item) => (item.type === ADDED ? objectsOf(item.tools).filter((tool) => tool.type === 'function') : []))
+}
 
 /** Those that are no functions, with the path of what names them. */
 export function addedNativeTools(body: JsonObject): { path: string; of: Opaque }[] {

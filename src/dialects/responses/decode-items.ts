@@ -40,10 +40,12 @@ function decodeReasoning(item: JsonObject): Item {
         signature: stringOf(item.signature),
         format: stringOf(item.format),
       }
+  // Thoughts that were shown as their summary came with it as well.
+  const same = opened?.text !== undefined && summary.join('') === opened.text
   return present({
     kind: 'reasoning',
     text: content.length > 0 ? content.join('') : undefined,
-    summary: summary.length > 0 ? summary : undefined,
+    summary: summary.length > 0 && !same ? summary : undefined,
     ...present(own),
   }) as unknown as Item
 }

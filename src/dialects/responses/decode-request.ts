@@ -3,6 +3,7 @@ import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
 import { otherMembers, withNative } from '../../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { addedFunctions } from './added-tools.ts'
 import { decodeItems } from './decode-items.ts'
 import { booleanOf, numberOf, objectsOf, present, stringOf, stringsOf, WIRE } from './wire.ts'
 
@@ -188,7 +189,10 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   const fields = extraFields(body)
   const request: CanonicalRequest = {
     items: decodeItems(body.input, beside),
-    tools: objectsOf(body.tools).map((tool) => decodeTool(tool, beside)),
+    tools: [
+      ...objectsOf(body.tools).map((tool) => decodeTool(tool, beside)),
+      ...addedFunctions(body.input).map((tool): ToolSpec => ({ ...decodeTool(tool, beside), inItems: true }) as ToolSpec),
+    ],
     sampling: decodeSampling(body, include),
     stream: body.stream === true,
     extras: { dialect: WIRE, fields },

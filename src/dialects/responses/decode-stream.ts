@@ -6,7 +6,7 @@ import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { decodeUsage } from './usage.ts'
-import { isCallItem, itemEvents, sealNotes } from './whole-item.ts'
+import { FORMAT, formatNote, isCallItem, itemEvents, sealNotes } from './whole-item.ts'
 import { objectsOf, stringOf } from './wire.ts'
 
 interface OpenBlock {
@@ -18,6 +18,8 @@ interface OpenBlock {
 interface OpenItem {
   id: string | undefined
   phase: Json | undefined
+  /** Whose reasoning it is. */
+  format: string
   /** By kind and index of the part. */
   blocks: Map<string, OpenBlock>
   /** True once any block of it has started. */
@@ -110,7 +112,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const index = Number(message.output_index ?? 0)
     let item = this.items.get(index)
     if (item === undefined) {
-      item = { id: stringOf(message.item_id), phase: undefined, blocks: new Map(), begun: false }
+      item = { id: stringOf(message.item_id), phase: undefined, format: FORMAT, blocks: new Map(), begun: false }
       this.items.set(index, item)
     }
     return item
@@ -130,6 +132,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.sawItem = true
     const of = kind === 'text' || kind === 'refusal' ? messageOf(item.phase) : undefined
     out.push({ type: 'block-start', block: block.number, kind, item: item.id, ...(of ? { of } : {}) })
+    if (kind === 'summary' || kind === 'reasoning') out.push(formatNote(block.number, item.format))
     return block
   }
 
@@ -195,6 +198,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const item = this.item(message)
     item.id = stringOf(added.id) ?? item.id
     item.phase = added.phase
+    item.format = stringOf(added.format) ?? FORMAT
     if (added.type !== 'function_call' || (added.namespace ?? null) !== null) return
     this.sawItem = true
     this.sawCall = true

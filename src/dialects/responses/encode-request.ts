@@ -152,7 +152,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     cache_control: request.cache && { type: 'ephemeral' },
   }
   const offered = offeredTools(request, WIRE)
-  const tools = offered.tools.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
+  // What stands among the items is written with them.
+  const listed = offered.tools.filter((tool) => tool.kind !== 'function' || !tool.inItems)
+  const tools = listed.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
   if (tools.length > 0) body.tools = tools
   if (offered.toolChoice && (tools.length > 0 || offered.toolChoice.mode === 'none'))
     body.tool_choice = encodeChoice(offered.toolChoice, context)

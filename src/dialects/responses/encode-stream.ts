@@ -102,7 +102,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       part.begun = false
       const snapshot = itemSnapshot(part.item, 'in_progress')
       out += eventFrame(this.ctx, 'response.output_item.added', `,"output_index":${part.item.index},"item":${JSON.stringify(snapshot)}`)
-      part.begun = part.kind !== 'reasoning'
+      part.begun = !part.raw
     }
     return part.begun ? out + this.open(part) : out
   }

@@ -4,7 +4,7 @@
  */
 import type { BlockKind, NoteKind } from '../../canon/events.ts'
 import type { Opaque } from '../../canon/request.ts'
-import type { Json, JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ReplyContext } from '../types.ts'
 import { shownAnnotation, wholeItem } from './answer-items.ts'
 import { SEALED } from './encode-request.ts'
@@ -13,7 +13,10 @@ import { objectsOf, stringOf, WIRE } from './wire.ts'
 
 export interface Part {
   readonly item: OutputItem
+  /** As the wire shows it. */
   readonly kind: BlockKind
+  /** True for the model's own thoughts, which a caller that asks for a summary is shown as one. */
+  readonly raw: boolean
   /** `content_index` or `summary_index`; the arguments of a call have none. */
   index: number
   text: string
@@ -92,8 +95,13 @@ export function partSnapshot(part: Part): JsonObject {
   }
 }
 
+/** Many clients show summaries alone and ask for them; a provider of another wire has nothing but the thoughts. */
+function asksForSummary(body: JsonObject): boolean {
+  return isObject(body.reasoning) && typeof body.reasoning.summary === 'string'
+}
+
 /** The seal as it came where this wire's family made it, else all that its own family needs to take it back. */
-function encryptedContent(item: OutputItem, content: readonly Part[]): string | undefined {
+function encryptedContent(item: OutputItem, thoughts: readonly Part[]): string | undefined {
   const { sealed, signature } = item
   if (sealed === undefined && signature === undefined) return undefined
   if (item.format !== undefined && isOwnFormat(item.format)) return item.showsSeal ? sealed : undefined
@@ -102,13 +110,14 @@ function encryptedContent(item: OutputItem, content: readonly Part[]): string | 
     ...(sealed === undefined ? {} : { data: sealed }),
     ...(signature === undefined ? {} : { signature }),
     ...(item.sealId === undefined ? {} : { id: item.sealId }),
-    ...(content.length === 0 ? {} : { text: content.map((part) => part.text).join('') }),
+    ...(thoughts.length === 0 ? {} : { text: thoughts.map((part) => part.text).join('') }),
   })
 }
 
 function reasoningSnapshot(item: OutputItem, status: string): JsonObject {
   const begun = item.parts.filter((part) => part.begun)
-  const content = begun.filter((part) => part.kind === 'reasoning')
+  const thoughts = begun.filter((part) => part.raw)
+  const content = thoughts.filter((part) => part.kind === 'reasoning')
   const snapshot: JsonObject = {
     id: item.id,
     type: 'reasoning',
@@ -116,7 +125,7 @@ function reasoningSnapshot(item: OutputItem, status: string): JsonObject {
     summary: begun.filter((part) => part.kind === 'summary').map(partSnapshot),
   }
   if (content.length > 0) snapshot.content = content.map(partSnapshot)
-  const encrypted = status === 'in_progress' ? undefined : encryptedContent(item, content)
+  const encrypted = status === 'in_progress' ? undefined : encryptedContent(item, thoughts)
   if (encrypted !== undefined) snapshot.encrypted_content = encrypted
   if (item.signature !== undefined) snapshot.signature = item.signature
   if (item.format !== undefined) snapshot.format = item.format
@@ -153,16 +162,18 @@ export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'complete
 /** Without a key nothing says that two pieces of raw reasoning are one; each may have a seal of its own. */
 function mayGrow(item: OutputItem): boolean {
   if (item.type === 'message') return true
-  return item.type === 'reasoning' && (item.key !== undefined || !item.parts.some((part) => part.kind === 'reasoning'))
+  return item.type === 'reasoning' && (item.key !== undefined || !item.parts.some((part) => part.raw))
 }
 
 export class OutputItems {
   readonly all: OutputItem[] = []
   private readonly ctx: ReplyContext
   private readonly sealedWanted: boolean
+  private readonly summaries: boolean
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
+    this.summaries = asksForSummary(ctx.body)
     this.sealedWanted = Array.isArray(ctx.body.include) && ctx.body.include.includes(SEALED)
   }
 
@@ -178,11 +189,13 @@ export class OutputItems {
     const joins = last !== undefined && last.type === type && last.key === block.item && mayGrow(last)
     const item = joins ? last : this.add(type, block, whole)
     const index = type === 'reasoning' ? -1 : item.parts.length
-    const part: Part = { item, kind: block.kind, index, text: '', annotations: [], logprobs: [], begun: false, ended: false, head: '' }
+    const raw = block.kind === 'reasoning'
+    const kind = raw && this.summaries ? 'summary' : block.kind
+    const part: Part = { item, kind, raw, index, text: '', annotations: [], logprobs: [], begun: false, ended: false, head: '' }
     item.parts.push(part)
     item.open++
     // A reasoning block may hold nothing but a seal: its part begins with its first text.
-    if (block.kind !== 'reasoning') this.begin(part)
+    if (!raw) this.begin(part)
     return part
   }
 

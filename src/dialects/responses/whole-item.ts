@@ -22,14 +22,18 @@ function block(
 }
 
 /** The family of providers of this wire: who made a seal that names no other. */
-const FORMAT = 'openai-responses-v1'
+export const FORMAT = 'openai-responses-v1'
+
+/** Whose reasoning it is, told before its first word. */
+export function formatNote(number: number, format: string): StreamEvent {
+  return { type: 'block-note', block: number, note: 'format', data: { format } }
+}
 
 /** Seal, signature and format of a reasoning item as notes on one of its blocks. */
 export function sealNotes(item: JsonObject, number: number, out: StreamEvent[]): void {
   const sealed = stringOf(item.encrypted_content)
   const signature = stringOf(item.signature)
-  const format = stringOf(item.format) ?? (sealed === undefined && signature === undefined ? undefined : FORMAT)
-  if (format !== undefined) out.push({ type: 'block-note', block: number, note: 'format', data: { format } })
+  const format = stringOf(item.format) ?? FORMAT
   if (sealed !== undefined)
     out.push({ type: 'block-note', block: number, note: 'sealed', data: present({ data: sealed, id: stringOf(item.id), format }) })
   if (signature !== undefined) out.push({ type: 'block-note', block: number, note: 'signature', data: present({ signature, format }) })
@@ -60,7 +64,9 @@ function reasoningEvents(item: JsonObject, numbers: Numbering, out: StreamEvent[
   sealNotes(item, 0, seals)
   if (parts.length === 0 && seals.length > 0) parts.push(['reasoning', ''])
   for (const [index, [kind, text]] of parts.entries()) {
-    const number = block(out, numbers, { kind, item: key }, text)
+    const number = block(out, numbers, { kind, item: key }, '')
+    out.push(formatNote(number, stringOf(item.format) ?? FORMAT))
+    if (text !== '') out.push({ type: 'block-delta', block: number, text })
     if (index === parts.length - 1) sealNotes(item, number, out)
     out.push({ type: 'block-end', block: number })
   }

@@ -139,10 +139,10 @@ t.test('calls and their results', async (t) => {
         role: 'user',
         parts: [
           { functionResponse: { id: 'c1', name: 'get_weather', response: { temp: 3 } } },
-          { functionResponse: { id: 'c2', name: 'get_time', response: { result: 'noon\nsharp' } } },
+          { functionResponse: { id: 'c2', name: 'get_time', response: { output: 'noon\nsharp' } } },
           { functionResponse: { id: 'c3', name: 'odd', response: { error: 'no such thing' } } },
           { functionResponse: { id: 'c4', name: 'broken', response: { error: 'bad', code: 7 } } },
-          { functionResponse: { id: 'c9', name: 'c9', response: { result: '[1,2]' } } },
+          { functionResponse: { id: 'c9', name: 'c9', response: { output: '[1,2]' } } },
           { text: 'And?' },
         ],
       },
@@ -158,7 +158,7 @@ t.test('calls and their results', async (t) => {
   t.same((contents([call('c1', 'shoot'), shown]).contents as JsonObject[])[1], {
     role: 'user',
     parts: [
-      { functionResponse: { id: 'c1', name: 'shoot', response: { result: 'seen' } } },
+      { functionResponse: { id: 'c1', name: 'shoot', response: { output: 'seen' } } },
       { inlineData: { mimeType: 'image/png', data: 'AA==' } },
     ],
   })
@@ -296,7 +296,13 @@ t.test('tools and the choice among them', async (t) => {
     t.equal(without.body.toolConfig, undefined)
     t.same(without.dropped, mode === 'required' ? ['tool_choice'] : [])
   }
-  const other = encode({ tools: [tool()], toolChoice: { mode: 'opaque', of: { dialect: 'chat', type: 'allowed_tools', data: {} } } })
+  const allowed = { mode: 'required', tools: [{ type: 'function', name: 'look' }] }
+  const of = { dialect: 'responses', type: 'allowed_tools', data: allowed }
+  const few = encode({ tools: [tool(), { kind: 'function', name: 'other' }], toolChoice: { mode: 'opaque', of } })
+  t.same(few.body.toolConfig, { functionCallingConfig: { mode: 'ANY' } })
+  t.match(few.body.tools, [{ functionDeclarations: [{ name: 'look' }] }], 'only the allowed ones are offered')
+  t.same(few.dropped, [])
+  const other = encode({ tools: [tool()], toolChoice: { mode: 'opaque', of: { dialect: 'chat', type: 'custom', data: {} } } })
   t.equal(other.body.toolConfig, undefined)
   t.same(other.dropped, ['tool_choice'])
 })

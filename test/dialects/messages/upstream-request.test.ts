@@ -368,7 +368,10 @@ t.test('tools and the choice between them', async (t) => {
   ]
   for (const [fields, choice] of table) t.same(encoded({ tools, ...fields }).body.tool_choice, choice)
   t.equal(encoded({ toolChoice: { mode: 'required' } }).body.tool_choice, undefined)
-  t.same(encoded({ tools, toolChoice: { mode: 'opaque', of: { dialect: 'responses', type: 'allowed_tools', data: {} } } }).dropped, [
+  const allowed = { mode: 'required', tools: [{ type: 'function', name: 'f' }] }
+  const few = encoded({ tools, toolChoice: { mode: 'opaque', of: { dialect: 'responses', type: 'allowed_tools', data: allowed } } })
+  t.match(few.body, { tools: [{ name: 'f' }], tool_choice: { type: 'any' } }, 'only the allowed ones are offered')
+  t.same(encoded({ tools, toolChoice: { mode: 'opaque', of: { dialect: 'responses', type: 'custom', data: {} } } }).dropped, [
     'tool_choice',
   ])
 })
