@@ -37,8 +37,26 @@ export class GenerationIds {
     const floor = Math.floor(nowMs) * TICKS
     this.last = floor > this.last ? floor : this.last + 1
     const tag = randomTag()
-    return { seq: this.last, tag, id: `gen-${this.last.toString(36)}-${tag}` }
+    return { seq: this.last, tag, id: generationId(this.last, tag) }
   }
+}
+
+/** The lowest three digits change with every number; what stands before them is the same for some milliseconds. */
+const LOW = 36 ** 3
+const SHORTEST = 36 ** 4
+let high = 0
+let highText = ''
+
+/** `gen-<seq>-<tag>`, the sequence in base 36. */
+export function generationId(seq: number, tag: string): string {
+  if (seq < SHORTEST) return `gen-${seq.toString(36)}-${tag}`
+  const upper = Math.floor(seq / LOW)
+  if (upper !== high) {
+    high = upper
+    highText = `gen-${upper.toString(36)}`
+  }
+  // A digit more than it has keeps the zeros in front.
+  return `${highText}${(LOW + (seq - upper * LOW)).toString(36).slice(1)}-${tag}`
 }
 
 /** Splits `gen-<seq>-<tag>`; undefined if it is not of that form. */

@@ -69,16 +69,23 @@ export class Bill {
   /** Nano-dollars, rounded half up. */
   nano(): number {
     if (this.large !== 0n) return cut((this.exact() + 500_000_000n) / 1_000_000_000n)
-    const rest = this.small % ATTO_PER_NANO
+    const rest = restOf(this.small)
     return (this.small - rest) / ATTO_PER_NANO + (rest >= ATTO_PER_NANO / 2 ? 1 : 0)
   }
 
   /** Nano-dollars, rounded up: what must be reserved. */
   nanoUp(): number {
     if (this.large !== 0n) return cut((this.exact() + 999_999_999n) / 1_000_000_000n)
-    const rest = this.small % ATTO_PER_NANO
+    const rest = restOf(this.small)
     return (this.small - rest) / ATTO_PER_NANO + (rest > 0 ? 1 : 0)
   }
+}
+
+/** `atto % ATTO_PER_NANO`, which on a double is a call into the C library. @param atto an integer below 2^53. */
+function restOf(atto: number): number {
+  const rest = atto - Math.floor(atto / ATTO_PER_NANO) * ATTO_PER_NANO
+  // The division may have been rounded up to the next integer.
+  return rest < 0 ? rest + ATTO_PER_NANO : rest
 }
 
 function cut(nano: bigint): number {

@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { StreamEvent } from '../canon/events.ts'
-import type { Endpoint, Provider } from '../catalog/types.ts'
+import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Encoded, Final, Target, UpstreamDialect } from '../dialects/types.ts'
@@ -153,12 +153,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
       : [...headers, 'x-client-request-id', exchange.id],
     body: JSON.stringify(encoded.body),
   }
-  const upstream = new UpstreamCall(attempt, exchange.clock, timeoutsOf(provider, exchange.stream))
+  const upstream = new UpstreamCall(attempt, exchange.clock, exchange.stream ? provider.timeouts : address.timeouts)
   attempt.flow = upstream
   upstream.send(pool, request)
-}
-
-/** A whole answer has no first byte before its last token: unless the file says otherwise it may take the total. */
-function timeoutsOf({ timeouts }: Provider, stream: boolean) {
-  return stream ? timeouts : { ...timeouts, firstByte: timeouts.firstByteWhole }
 }

@@ -2,6 +2,7 @@
 import fastJson from 'fast-json-stringify'
 import type { Facts } from '../ledger/facts.ts'
 import type { Settlement } from '../ledger/settlement.ts'
+import { brandHeaders } from './brand-headers.ts'
 import type { Exchange } from './exchange.ts'
 
 const text = { type: 'string' } as const
@@ -77,7 +78,7 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
           dropped: attempt.dropped && [...attempt.dropped],
         })),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
-    app_title: shortened(headers[`x-${exchange.brand}-title`] ?? headers['x-title']),
+    app_title: shortened(headers[brandHeaders(exchange.brand).title] ?? headers['x-title']),
   }
   return factsText(facts)
 }

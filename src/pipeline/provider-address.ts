@@ -13,6 +13,8 @@ export interface ProviderAddress {
   /** Flat lists of names and values. */
   headers: string[]
   streamHeaders: string[]
+  /** A whole answer has no first byte before its last token: unless the file says otherwise it may take the total. */
+  timeouts: Provider['timeouts']
 }
 
 const known = new WeakMap<Provider, ProviderAddress>()
@@ -58,5 +60,6 @@ function make(provider: Provider, dialect: UpstreamDialect): ProviderAddress {
     connectTimeout: provider.timeouts.connect,
     headers: [...own].flat(),
     streamHeaders: [...own, ['accept', 'text/event-stream']].flat(),
+    timeouts: { ...provider.timeouts, firstByte: provider.timeouts.firstByteWhole },
   }
 }

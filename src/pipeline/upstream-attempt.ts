@@ -68,7 +68,8 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   protected settle(facts: Omit<Turn, 'endpoint' | 'lane'>, finish: (final: Final) => string): void {
     this.close()
     const { endpoint, lane } = this.plan
-    this.resolve({ turn: { endpoint, lane, ...facts }, finish })
+    const { usage, end, fault, aborted, relayed } = facts
+    this.resolve({ turn: { endpoint, lane, usage, end, fault, aborted, relayed }, finish })
   }
 
   private close(): void {

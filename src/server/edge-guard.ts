@@ -4,7 +4,8 @@ import { Fault } from '../core/faults.ts'
 
 /** Headers that may stand once: two of them mean that somebody between us and the caller reads another one than we do. */
 const SINGLE = new Set(['host', 'authorization', 'content-type', 'content-length', 'transfer-encoding', 'x-session-id', 'x-api-key'])
-const SINGLE_LENGTHS = new Set([...SINGLE].map((name) => name.length))
+/** One bit per length that such a name may have; all are below 31. */
+const SINGLE_LENGTHS = [...SINGLE].reduce((bits, name) => bits | (1 << name.length), 0)
 
 const LONGEST_TARGET = 8192
 
@@ -33,7 +34,8 @@ function headerFault(rawHeaders: readonly string[], needsHost: boolean): Fault |
   const names: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
     // Most names are told apart by their length alone.
-    if (!SINGLE_LENGTHS.has(rawHeaders[i].length)) continue
+    const { length } = rawHeaders[i]
+    if (length > 30 || (SINGLE_LENGTHS & (1 << length)) === 0) continue
     const name = rawHeaders[i].toLowerCase()
     if (!SINGLE.has(name)) continue
     if (names.includes(name)) return bad(name, 'must be sent once')

@@ -7,6 +7,7 @@ import { asFault, Fault, faultReply } from '../core/faults.ts'
 import type { GenerationIds } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect } from '../dialects/types.ts'
+import { brandHeaders } from '../pipeline/brand-headers.ts'
 import type { Front } from '../pipeline/chain.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { edgeFault } from './edge-guard.ts'
@@ -177,6 +178,7 @@ function writeFault(response: ServerResponse, fault: Fault, client?: ClientDiale
 
 /** The header counts whatever its case; any other value than `enabled` is off (contract section 0, row 21). */
 function wantsMetadata({ headers }: IncomingMessage, brand: string): boolean {
-  const value = headers[`x-${brand}-metadata`] ?? headers[`x-${brand}-experimental-metadata`]
+  const { metadata, legacyMetadata } = brandHeaders(brand)
+  const value = headers[metadata] ?? headers[legacyMetadata]
   return typeof value === 'string' && value.toLowerCase() === 'enabled'
 }

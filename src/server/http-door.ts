@@ -1,5 +1,5 @@
 /** The pipeline's door to one caller, over Node's HTTP server. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
@@ -57,7 +57,12 @@ export class HttpDoor implements Door {
     const unread = !request.complete && (this.contentLength !== 0 || request.headers['transfer-encoding'] !== undefined)
     const length = Buffer.byteLength(json)
     if (unread) response.setHeader('Connection', 'close')
-    response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length, ...headers })
+    const head: OutgoingHttpHeader[] = ['Content-Type', 'application/json', 'Content-Length', length]
+    for (const name in headers) {
+      const value = headers[name]
+      if (value !== undefined) head.push(name, value)
+    }
+    response.writeHead(status, head)
     // Head and body leave in one write; as latin1, where that is the same, without a look at every character.
     response.end(json, length === json.length ? 'latin1' : 'utf8')
     if (length > LARGE && this.unsent() > 0) this.endWatched()

@@ -1,5 +1,5 @@
 /** What the journals of every medium share: row checks, record building, reconciliation rows. */
-import { parseGenerationId } from '../core/ids.ts'
+import { generationId, parseGenerationId } from '../core/ids.ts'
 import type { GenerationRecord, HoldRow, SettleRow } from '../ledger/types.ts'
 
 /** Ticks of the sequence per millisecond, as `core/ids.ts` lays them out. */
@@ -31,7 +31,7 @@ function safe(value: number): boolean {
 }
 
 export function recordOf(hold: HoldRow, settled: SettleRow | undefined): GenerationRecord {
-  return { id: `gen-${hold.seq.toString(36)}-${hold.tag}`, at: Math.floor(hold.seq / TICKS), hold, settled }
+  return { id: generationId(hold.seq, hold.tag), at: Math.floor(hold.seq / TICKS), hold, settled }
 }
 
 /** Looks a public id up by its sequence; the tag must fit, or else it names nobody's generation. */

@@ -18,8 +18,19 @@ export function connectionsMade(pool: Dispatcher): number | undefined {
 
 export class Pools {
   private readonly pools = new Map<string, Dispatcher>()
+  /** The same by the settings' own identity: callers that keep theirs pay for no text key. */
+  private known = new WeakMap<PoolSettings, Dispatcher>()
 
   for(settings: PoolSettings): Dispatcher {
+    let pool = this.known.get(settings)
+    if (!pool) {
+      pool = this.open(settings)
+      this.known.set(settings, pool)
+    }
+    return pool
+  }
+
+  private open(settings: PoolSettings): Dispatcher {
     const key = `${settings.origin} ${settings.connectTimeout}`
     let pool = this.pools.get(key)
     if (!pool) {
@@ -43,5 +54,6 @@ export class Pools {
   async close(): Promise<void> {
     await Promise.all([...this.pools.values()].map((pool) => pool.destroy()))
     this.pools.clear()
+    this.known = new WeakMap()
   }
 }

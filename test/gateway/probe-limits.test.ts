@@ -75,11 +75,11 @@ t.test('the request rate holds from the first moment of the clock', async (t) =>
   t.same(statuses, [200, 200, 429])
 })
 
-t.test('U21: an event past 1 MB and a body past 16 MB are cut off', async (t) => {
+t.test('U21: an event and a body past 16 MB are cut off', async (t) => {
   for (const way of ways) {
     const endless = (seen: Seen): Answer => {
       const piece = 'x'.repeat(64 * 1024)
-      const pieces = Array.from({ length: seen.json.stream ? 40 : 300 }, () => piece)
+      const pieces = Array.from({ length: 300 }, () => piece)
       return seen.json.stream
         ? sseAnswer([...upToWord(seen.path, 'one '), 'data: {"x":"', ...pieces], { after: 'stall' })
         : { headers: JSON_TYPE, body: ['{"x":"', ...pieces], after: 'stall' }

@@ -21,7 +21,7 @@ const MAX_DEPTH = 128
 const UNSIGNED = 'skip_thought_signature_validator'
 
 function parsedObject(text: string): JsonObject | undefined {
-  if (!text.trimStart().startsWith('{') || depthExceeds(Buffer.from(text), MAX_DEPTH)) return undefined
+  if (!text.trimStart().startsWith('{') || depthExceeds(text, MAX_DEPTH)) return undefined
   try {
     const value: unknown = JSON.parse(text)
     return isObject(value) ? value : undefined

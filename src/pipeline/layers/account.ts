@@ -35,11 +35,11 @@ export function account(parts: ChainParts): Layer<At<Read>> {
 }
 
 /** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
-async function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): Promise<void> {
+function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): Promise<void> | undefined {
   const { books } = exchange
   const excess = books.account?.settle(books.held, settlement.cost) ?? 0
   if (excess > 0) parts.overrun(exchange, excess)
-  if (!books.open) return
+  if (!books.open) return undefined
   const { usage } = settlement
   parts.journal.settle({
     seq: exchange.seq,
@@ -54,7 +54,7 @@ async function settle(exchange: Exchange, settlement: Settlement, parts: ChainPa
     facts: generationFacts(exchange, settlement),
   })
   if (settlement.cost > 0) parts.spent(exchange.key.identity, settlement.cost)
-  await parts.journal.committed()
+  return parts.journal.committed()
 }
 
 function kindOf(turn: Turn | undefined, fault: Fault | undefined): OutcomeKind {

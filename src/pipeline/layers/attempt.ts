@@ -18,13 +18,22 @@ export function attempt(parts: ChainParts): Service<At<Planned>> {
       if (exchange.cancel.aborted) throw goneFault(exchange)
       const further = failures.length > 0
       if (further && !parts.retries.take()) break
+      const trial = begin(exchange, endpoint)
       try {
-        return await tryEndpoint(exchange, endpoint, parts)
+        let reply: Reply
+        try {
+          reply = await callEndpoint(exchange, endpoint, parts)
+        } catch (thrown) {
+          reply = await again(thrown, exchange, endpoint, parts)
+        }
+        answered(exchange, reply.turn, trial, parts)
+        return reply
       } catch (thrown) {
-        const fault = asFault(thrown)
+        const fault = broken(exchange, thrown, trial, parts)
         if (fault.origin !== 'upstream') throw fault
         failures.push({ endpoint, fault })
       } finally {
+        exchange.upstreamMs += exchange.clock.monotonic() - trial.started
         if (further) parts.retries.release()
       }
     }
@@ -37,8 +46,14 @@ function skips(failure: { endpoint: Endpoint; fault: Fault }, endpoint: Endpoint
   return failure.fault.retry === 'never' && failure.endpoint.model === endpoint.model
 }
 
-async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
-  const started = exchange.clock.monotonic()
+/** One endpoint's turn: what is written down of it, and when it began. */
+interface Trial {
+  endpoint: Endpoint
+  record: AttemptRecord
+  started: number
+}
+
+function begin(exchange: Exchange, endpoint: Endpoint): Trial {
   const record: AttemptRecord = {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
@@ -47,31 +62,25 @@ async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainP
     latency: 0,
   }
   exchange.attempts.push(record)
-  try {
-    let reply: Reply
-    try {
-      reply = await callEndpoint(exchange, endpoint, parts)
-    } catch (thrown) {
-      reply = await again(thrown, exchange, endpoint, parts)
-    }
-    const { turn } = reply
-    exchange.books.turns.push(turn)
-    record.latency = Math.round(Math.max(0, exchange.firstContentAt - started))
-    if (turn.fault) {
-      turn.fault = keyless(turn.fault, endpoint.provider)
-      failed(turn.fault, endpoint, parts)
-    } else if (!turn.aborted) served(exchange, turn, started, parts)
-    return reply
-  } catch (thrown) {
-    const fault = keyless(asFault(thrown), endpoint.provider)
-    record.status = fault.status
-    record.code = fault.code
-    record.latency = Math.round(exchange.clock.monotonic() - started)
-    if (fault.origin === 'upstream') failed(fault, endpoint, parts)
-    throw fault
-  } finally {
-    exchange.upstreamMs += exchange.clock.monotonic() - started
-  }
+  return { endpoint, record, started: exchange.clock.monotonic() }
+}
+
+function answered(exchange: Exchange, turn: Turn, { endpoint, record, started }: Trial, parts: ChainParts): void {
+  exchange.books.turns.push(turn)
+  record.latency = Math.round(Math.max(0, exchange.firstContentAt - started))
+  if (turn.fault) {
+    turn.fault = keyless(turn.fault, endpoint.provider)
+    failed(turn.fault, endpoint, parts)
+  } else if (!turn.aborted) served(exchange, turn, started, parts)
+}
+
+function broken(exchange: Exchange, thrown: unknown, { endpoint, record, started }: Trial, parts: ChainParts): Fault {
+  const fault = keyless(asFault(thrown), endpoint.provider)
+  record.status = fault.status
+  record.code = fault.code
+  record.latency = Math.round(exchange.clock.monotonic() - started)
+  if (fault.origin === 'upstream') failed(fault, endpoint, parts)
+  return fault
 }
 
 function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts): void {
@@ -82,9 +91,9 @@ function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts): void {
 
 function served(exchange: Exchange, { endpoint, usage }: Turn, started: number, parts: ChainParts): void {
   const first = Math.max(0, exchange.firstContentAt - started)
-  const rest = exchange.clock.monotonic() - started - first
+  const rest = exchange.stream ? exchange.clock.monotonic() - started - first : 0
   const tokens = usage?.output ?? 0
-  parts.health.success(endpoint, first, exchange.stream && rest > 0 ? (tokens * 1000) / rest : 0)
+  parts.health.success(endpoint, first, rest > 0 ? (tokens * 1000) / rest : 0)
   parts.attempted(endpoint.provider.slug, 'ok')
   const session = exchange.gateway.sessionId
   if (session !== undefined) {

@@ -48,10 +48,11 @@ const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document'].ma
 /** @throws Fault 400; what stands in the body is never quoted. */
 export function parseBody(bytes: Buffer, depth: number): JsonObject {
   if (bytes.length === 0) throw new Fault('bad_request', { message: 'body: expected a JSON object, found nothing' })
-  if (depthExceeds(bytes, depth)) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
+  const text = bytes.toString('utf8')
+  if (depthExceeds(text, depth)) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
   let body: unknown
   try {
-    body = JSON.parse(bytes.toString('utf8'))
+    body = JSON.parse(text)
   } catch (problem) {
     const at = /position (\d+)/.exec(String(problem))
     throw new Fault('bad_request', { message: `body: expected valid JSON${at ? `, but it breaks at position ${at[1]}` : ''}` })

@@ -25,10 +25,11 @@ export function shape(plugins: readonly PluginSetting[], host: Host): Layer<At<R
 }
 
 function activePlugins(exchange: Exchange, plugins: readonly PluginSetting[]): Active[] {
+  const entries = exchange.gateway.plugins
   const active: Active[] = []
   for (const setting of plugins) {
-    const i = exchange.gateway.plugins.findIndex((entry) => entry.id === setting.plugin.id)
-    const entry: JsonObject | undefined = exchange.gateway.plugins[i]
+    const i = entries.length === 0 ? -1 : entries.findIndex((entry) => entry.id === setting.plugin.id)
+    const entry: JsonObject | undefined = entries[i]
     const settings = entry ? { ...setting.defaults, ...entry } : setting.defaults
     const wanted = entry ? entry.enabled !== false : setting.defaults.enabled === true || setting.plugin.implied?.(exchange) === true
     // An entry that is switched off is still checked: its mistakes are the caller's to know.
