@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: a file holds variables of its own
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -138,10 +138,9 @@ t.test('editors accept the shipped files, and see what is wrong', async (t) => {
 t.test('the generator finds a file that is out of date', async (t) => {
   const copy = mkdtempSync(join(tmpdir(), 'headgate-generate-'))
   t.teardown(() => rmSync(copy, { recursive: true }))
-  for (const part of ['scripts/generate.ts', 'config', 'src/config', 'src/core', 'package.json'])
-    cpSync(join(ROOT, part), join(copy, part), { recursive: true })
+  for (const part of ['scripts', 'config', 'src', 'docs', 'package.json']) cpSync(join(ROOT, part), join(copy, part), { recursive: true })
   const generate = (...args: string[]) => spawnSync(process.execPath, [join(copy, 'scripts', 'generate.ts'), ...args], { encoding: 'utf8' })
-  cpSync(join(ROOT, 'node_modules', 'typebox'), join(copy, 'node_modules', 'typebox'), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   t.equal(generate('--check').status, 0, 'the committed file is up to date')
   const file = join(copy, 'config', 'headgate.schema.json')
   writeFileSync(file, readFileSync(file, 'utf8').replace('"title": "headgate"', '"title": "other"'))
