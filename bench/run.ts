@@ -1,5 +1,5 @@
 /**
- * The benchmark: `npm run bench -- [--peers] [--pairs] [--seconds N] [--rounds N] [--connections N] [--scenario NAME] [--targets A,B] [--json]`.
+ * The benchmark: `npm run bench -- [--peers] [--pairs] [--seconds N] [--rounds N] [--warm-up N] [--connections N] [--scenario NAME] [--targets A,B] [--json]`.
  * Prints tables; a whole run also writes bench/results/<date>.md. Ends with code 1 when a reply was wrong or a process failed.
  */
 import type { ChildProcess } from 'node:child_process'
@@ -41,6 +41,7 @@ function readFlags(): Flags {
       json: { type: 'boolean', default: false },
       seconds: { type: 'string', default: '4' },
       rounds: { type: 'string', default: '3' },
+      'warm-up': { type: 'string', default: '2' },
       connections: { type: 'string', default: '32' },
       scenario: { type: 'string', multiple: true },
       targets: { type: 'string' },
@@ -63,7 +64,7 @@ function readFlags(): Flags {
     settings: {
       connections: positive('connections', values.connections),
       seconds,
-      warmUp: Math.min(2, seconds),
+      warmUp: positive('warm-up', values['warm-up']),
       rounds: positive('rounds', values.rounds),
     },
     scenarios: scenarios.filter((one) => one.targets.length > 0),
