@@ -40,7 +40,6 @@ await exercise(
     'ai-sdk openai responses',
     (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).responses,
     { openai: responses as never },
-    [{ ability: 'reasoning', from: ['openai-chat', 'anthropic'], why: 'it reads summaries, not the reasoning itself' }],
   ),
 )
 await exercise(

@@ -75,7 +75,11 @@ const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): 
   statusOf: (error) => (error as { status?: number }).status,
 })
 
-const SUMMARY: Lack = { ability: 'reasoning', from: ['openai-chat', 'anthropic'], why: 'it reads summaries, not the reasoning itself' }
+const SUMMARY: Lack = {
+  ability: 'reasoning',
+  from: ['openai-chat', 'anthropic'],
+  why: 'it asks for a summary of models only whose names it knows, and reads nothing else',
+}
 
 await exercise(t, house, clientOf('langchain responses', true, [SUMMARY]))
 await exercise(

@@ -92,7 +92,5 @@ const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): 
   statusOf: (error) => (error as { status?: number }).status,
 })
 
-const SUMMARY: Lack = { ability: 'reasoning', from: ['openai-chat', 'anthropic'], why: 'it reads summaries, not the reasoning itself' }
-
-await exercise(t, house, clientOf('openai-agents responses', true, [SUMMARY]))
+await exercise(t, house, clientOf('openai-agents responses', true, []))
 await exercise(t, house, clientOf('openai-agents chat', false, [{ ability: 'replay', why: 'it sends back the text of reasoning only' }]))

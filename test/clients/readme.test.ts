@@ -35,7 +35,7 @@ const story = async (): Promise<string> => {
 t.test('every snippet names its client', async (t) => {
   t.same(
     snippets.map((code) => /from '([^']+)'/.exec(code)?.[1]),
-    ['openai', '@ai-sdk/openai-compatible'],
+    ['openai', '@ai-sdk/openai-compatible', '@anthropic-ai/sdk'],
   )
 })
 
@@ -47,4 +47,11 @@ t.test('OpenAI SDK', async (t) => {
 
 t.test('AI SDK', async (t) => {
   t.equal(await printed(snippets[1]), await story())
+})
+
+t.test('Anthropic SDK', async (t) => {
+  // The text is shown as an object of Node's own printing: words apart.
+  const words = (text: string) => text.match(/[A-Za-z]{2,}/g) ?? []
+  const shown = words(await printed(snippets[2]))
+  for (const word of words(await story())) t.ok(shown.includes(word), word)
 })
