@@ -1,13 +1,12 @@
 /** The request of `POST /v1/chat/completions` (contract section 2.1). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
+import { EFFORTS } from '../../canon/efforts.ts'
 import { gatewayProperties } from '../../canon/gateway-schema.ts'
 import { checker } from '../../core/check.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const number = (minimum: number, maximum: number) => nullable(Type.Number({ minimum, maximum }))
-
-export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 const effort = () => nullable(Type.Enum([...EFFORTS]))
 const tokens = () => nullable(Type.Integer({ minimum: 1 }))

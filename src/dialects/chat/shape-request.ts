@@ -1,11 +1,11 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
 import { createHash } from 'node:crypto'
+import { effortOfBudget, nearestEffort } from '../../canon/efforts.ts'
 import type { Reasoning } from '../../canon/request.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { askedCap, askedReasoning } from './decode-request.ts'
 import { fitMessages, fitTools, messageFit } from './fit-messages.ts'
-import { EFFORTS } from './schema.ts'
 import { SAMPLING } from './wire.ts'
 
 /** Parameters that an endpoint may lack; some have two canonical names. */
@@ -89,38 +89,9 @@ function setCap(body: JsonObject, target: Target, dropped: string[]): void {
   }
 }
 
-/** Shares of the output that each effort stands for (contract section 1.1). */
-const SHARES: readonly [effort: string, share: number][] = [
-  ['minimal', 0.1],
-  ['low', 0.2],
-  ['medium', 0.5],
-  ['high', 0.8],
-  ['xhigh', 0.95],
-]
-
-/** The effort whose share of the output cap comes nearest to a budget of reasoning tokens. */
-function effortOfBudget(budget: number, cap: number | undefined): string {
-  if (cap === undefined || cap <= 0) return 'medium'
-  let best = SHARES[0]
-  for (const each of SHARES) if (Math.abs(each[1] - budget / cap) < Math.abs(best[1] - budget / cap)) best = each
-  return best[0]
-}
-
-/** The nearest effort that the endpoint lists in `quirks.efforts`; the lower one where two are as near. */
-function nearestEffort(effort: string, quirks: JsonObject): string {
-  const offered = Array.isArray(quirks.efforts) ? quirks.efforts.filter((name) => typeof name === 'string') : undefined
-  if (!offered || offered.length === 0 || offered.includes(effort)) return effort
-  const rank = (name: unknown): number => (EFFORTS as readonly unknown[]).indexOf(name)
-  const wanted = rank(effort)
-  const known = offered.filter((name) => rank(name) !== -1).sort((a, b) => rank(a) - rank(b))
-  let best = known[0] ?? effort
-  for (const name of known) if (Math.abs(rank(name) - wanted) < Math.abs(rank(best) - wanted)) best = name
-  return best
-}
-
 function reasoningObject(asked: Reasoning, quirks: JsonObject): JsonObject {
   const out: JsonObject = {}
-  if (asked.effort !== undefined) out.effort = nearestEffort(asked.effort, quirks)
+  if (asked.effort !== undefined) out.effort = nearestEffort(asked.effort, quirks.efforts)
   if (asked.maxTokens !== undefined) out.max_tokens = asked.maxTokens
   if (asked.enabled !== undefined) out.enabled = asked.enabled
   if (asked.summary !== undefined) out.summary = asked.summary
@@ -148,7 +119,7 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
   if (effort === undefined && asked.enabled === false) effort = 'none'
   else if (effort === undefined && asked.maxTokens !== undefined) effort = effortOfBudget(asked.maxTokens, askedCap(body))
   else if (effort === undefined && asked.enabled === true) effort = 'medium'
-  if (effort !== undefined) body.reasoning_effort = nearestEffort(effort, quirks)
+  if (effort !== undefined) body.reasoning_effort = nearestEffort(effort, quirks.efforts)
 }
 
 function setUser(body: JsonObject, target: Target, dropped: string[]): void {

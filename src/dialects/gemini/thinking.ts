@@ -1,19 +1,7 @@
 /** How much a model is to think: an effort or a budget as `thinkingConfig`. */
+import { effortOfBudget, effortShare, nearestEffort } from '../../canon/efforts.ts'
 import type { Reasoning } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
-
-/** Shares of the output that each effort stands for (contract section 1.1). */
-const SHARES: ReadonlyMap<string, number> = new Map([
-  ['minimal', 0.1],
-  ['low', 0.2],
-  ['medium', 0.5],
-  ['high', 0.8],
-  ['xhigh', 0.95],
-  ['max', 0.95],
-])
-
-/** Efforts from none to most. */
-const ORDER = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
 const LEVELS = ['minimal', 'low', 'medium', 'high']
 
@@ -38,24 +26,14 @@ function effortOf({ effort, enabled, maxTokens }: Reasoning): string | undefined
 function budgetOf(effort: string | undefined, maxTokens: number | undefined, cap: number | undefined): number | undefined {
   if (effort === 'none') return 0
   if (maxTokens !== undefined) return Math.max(maxTokens, MIN_BUDGET)
-  const share = effort === undefined ? undefined : SHARES.get(effort)
+  const share = effort === undefined ? undefined : effortShare(effort)
   return share === undefined ? undefined : Math.max(Math.min(Math.floor((cap ?? USUAL_OUTPUT) * share), MAX_BUDGET), MIN_BUDGET)
 }
 
-/** The effort whose share of the output comes nearest to a budget. */
-function effortOfBudget(budget: number, cap: number | undefined): string {
-  const share = budget / (cap ?? USUAL_OUTPUT)
-  const distance = (effort: string): number => Math.abs((SHARES.get(effort) ?? 0) - share)
-  return LEVELS.reduce((best, each) => (distance(each) < distance(best) ? each : best))
-}
-
-/** The nearest level that the model knows; the lower one where two are as near. */
-function levelOf(effort: string, quirks: JsonObject): string {
-  const offered = Array.isArray(quirks.efforts) ? LEVELS.filter((level) => (quirks.efforts as unknown[]).includes(level)) : LEVELS
-  const wanted = ORDER.indexOf(effort)
-  const distance = (level: string): number => Math.abs(ORDER.indexOf(level) - wanted)
-  const known = offered.length > 0 ? offered : LEVELS
-  return known.reduce((best, each) => (distance(each) < distance(best) ? each : best)).toUpperCase()
+/** The nearest level that the model knows. */
+function levelOf(effort: string, { efforts }: JsonObject): string {
+  const offered = Array.isArray(efforts) ? efforts.filter((name) => LEVELS.includes(String(name))) : efforts
+  return nearestEffort(effort, offered, LEVELS).toUpperCase()
 }
 
 /**
@@ -70,7 +48,7 @@ export function thinkingConfig(reasoning: Reasoning, { cap, quirks }: ThinkingFr
   if (quirks.thinking === 'level') {
     const { maxTokens } = reasoning
     if (maxTokens !== undefined && effort !== 'none') dropped.add('reasoning.max_tokens')
-    const asked = effort ?? (maxTokens === undefined ? undefined : effortOfBudget(maxTokens, cap))
+    const asked = effort ?? (maxTokens === undefined ? undefined : effortOfBudget(maxTokens, cap ?? USUAL_OUTPUT))
     if (asked !== undefined) config.thinkingLevel = levelOf(asked, quirks)
   } else {
     const budget = budgetOf(effort, reasoning.maxTokens, cap)

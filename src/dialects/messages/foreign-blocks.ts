@@ -1,7 +1,8 @@
 /** Blocks of a conversation that only the gateway can have written: no provider of this wire takes them as they stand. */
+
+import { isEnvelope } from '../../canon/reasoning-envelope.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { isGatewayTool } from './gateway-tools.ts'
-import { isEnvelope } from './reasoning-envelope.ts'
 import { objectsOf, stringOf } from './wire.ts'
 
 /** True for a citation that was made from another wire's annotation: it quotes nothing, or holds no index. */

@@ -1,20 +1,11 @@
 /** How much a model thinks: efforts and budgets of callers in the words of this wire, and the rules that come with them. */
+import { effortOfBudget, effortShare, nearestEffort } from '../../canon/efforts.ts'
 import type { CanonicalRequest, Reasoning } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { isThinking } from './encode-messages.ts'
 import { fitBudget, LEAST_BUDGET, MOST_SHARE } from './fit-target.ts'
 import { objectsOf, WIRE } from './wire.ts'
-
-/** Shares of the output that each effort stands for, from the least to the most. */
-const SHARES: readonly (readonly [effort: string, share: number])[] = [
-  ['minimal', 0.1],
-  ['low', 0.2],
-  ['medium', 0.5],
-  ['high', 0.8],
-  ['xhigh', 0.95],
-  ['max', 0.95],
-]
 
 /** Efforts that `output_config` knows. */
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max']
@@ -38,28 +29,6 @@ export function isAdaptive({ quirks }: Target): boolean {
   return quirks.thinking === 'adaptive'
 }
 
-const rank = (effort: string): number => SHARES.findIndex(([name]) => name === effort)
-
-function shareOf(effort: string): number {
-  return SHARES[rank(effort)]?.[1] ?? 0.5
-}
-
-/** The nearest effort that the endpoint takes; the lower one where two are as near. */
-function nearest(effort: string, quirks: JsonObject): string {
-  const listed = Array.isArray(quirks.efforts) ? quirks.efforts.filter((name) => typeof name === 'string' && rank(name) !== -1) : []
-  const offered = (listed.length > 0 ? (listed as string[]) : EFFORTS).slice().sort((a, b) => rank(a) - rank(b))
-  let best = offered[0]
-  for (const name of offered) if (Math.abs(rank(name) - rank(effort)) < Math.abs(rank(best) - rank(effort))) best = name
-  return best
-}
-
-/** The effort whose share of the output comes nearest to a budget. */
-function effortOfBudget(budget: number, maxTokens: number): string {
-  let best = SHARES[0]
-  for (const each of SHARES) if (Math.abs(each[1] - budget / maxTokens) < Math.abs(best[1] - budget / maxTokens)) best = each
-  return best[0]
-}
-
 const isOff = ({ effort, enabled }: Reasoning): boolean => effort === 'none' || (effort === undefined && enabled === false)
 
 function isOn(reasoning: Reasoning): boolean {
@@ -75,7 +44,11 @@ function planEffort(reasoning: Reasoning, target: Target, maxTokens: number, dro
   const { effort, maxTokens: budget, exclude } = reasoning
   if (budget !== undefined) dropped.add('reasoning.max_tokens')
   const wanted = effort ?? (budget === undefined ? 'medium' : effortOfBudget(budget, maxTokens))
-  return { thinking: withDisplay({ type: 'adaptive' }, exclude !== true), effort: nearest(wanted, target.quirks), maxTokens }
+  return {
+    thinking: withDisplay({ type: 'adaptive' }, exclude !== true),
+    effort: nearestEffort(wanted, target.quirks.efforts, EFFORTS),
+    maxTokens,
+  }
 }
 
 interface Caps {
@@ -87,7 +60,7 @@ interface Caps {
 function planBudget(reasoning: Reasoning, caps: Caps, dropped: Set<string>): ThinkingPlan {
   const { effort, maxTokens: asked, summary } = reasoning
   let { maxTokens } = caps
-  let budget = asked ?? Math.min(Math.floor(maxTokens * shareOf(effort ?? 'medium')), MOST_BUDGET)
+  let budget = asked ?? Math.min(Math.floor(maxTokens * (effortShare(effort ?? 'medium') ?? 0.5)), MOST_BUDGET)
   budget = Math.max(Math.floor(budget), LEAST_BUDGET)
   if (budget >= maxTokens) maxTokens = Math.max(maxTokens, Math.min(budget + DEFAULT_OUTPUT, caps.ceiling))
   if (budget >= maxTokens) {
@@ -127,7 +100,7 @@ function planNative(request: CanonicalRequest, target: Target, { maxTokens }: Ca
   if (thinking?.type !== 'enabled' || !isAdaptive(target)) return thinking ? { ...plan, thinking } : plan
   const { budget_tokens: budget, ...rest } = thinking
   const effort = typeof budget === 'number' ? effortOfBudget(budget, maxTokens) : 'medium'
-  return { effort: nearest(effort, target.quirks), ...plan, thinking: { ...rest, type: 'adaptive' } }
+  return { effort: nearestEffort(effort, target.quirks.efforts, EFFORTS), ...plan, thinking: { ...rest, type: 'adaptive' } }
 }
 
 /** What the endpoint is told about thinking, and the output cap that goes with it. */

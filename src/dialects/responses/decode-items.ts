@@ -1,10 +1,10 @@
 /** Input items of the wire as canonical items. */
 import { otherMembers, withNative } from '../../canon/native.ts'
+import { isEnvelope, openEnvelope } from '../../canon/reasoning-envelope.ts'
 import type { Item, Role } from '../../canon/request.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { itemType } from './check.ts'
 import { decodeParts } from './decode-parts.ts'
-import { isWrapped, openSealed } from './envelope.ts'
 import { objectsOf, present, stringOf, WIRE } from './wire.ts'
 
 /** What is read of each item; anything else stays beside it. A status tells nothing that its place does not. */
@@ -30,10 +30,12 @@ function decodeMessage(item: JsonObject, beside: Set<string>): Item {
 function decodeReasoning(item: JsonObject): Item {
   const summary = texts(item.summary)
   const content = texts(item.content)
-  const wrapped = isWrapped(item.encrypted_content)
-  const opened = wrapped ? openSealed(String(item.encrypted_content)) : undefined
+  const wrapped = isEnvelope(item.encrypted_content)
+  const envelope = openEnvelope(item.encrypted_content)
+  // Without a seal there is nothing to take back.
+  const opened = (envelope?.sealed ?? envelope?.signature) === undefined ? undefined : envelope
   const own = opened
-    ? { id: opened.id, text: opened.text, sealed: opened.data, signature: opened.signature, format: opened.format }
+    ? { id: opened.id, text: opened.text, sealed: opened.sealed, signature: opened.signature, format: opened.format }
     : {
         id: stringOf(item.id),
         sealed: wrapped ? undefined : stringOf(item.encrypted_content),

@@ -3,12 +3,13 @@
  * Which block joins which item depends on the order of block starts alone, so a stream and a whole reply agree.
  */
 import type { BlockKind, NoteKind } from '../../canon/events.ts'
+import { closeEnvelope } from '../../canon/reasoning-envelope.ts'
 import type { Opaque } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ReplyContext } from '../types.ts'
 import { shownAnnotation, wholeItem } from './answer-items.ts'
 import { SEALED } from './encode-request.ts'
-import { isOwnFormat, wrapSealed } from './envelope.ts'
+import { isOwnFormat } from './envelope.ts'
 import { objectsOf, stringOf, WIRE } from './wire.ts'
 
 export interface Part {
@@ -105,9 +106,9 @@ function encryptedContent(item: OutputItem, thoughts: readonly Part[]): string |
   const { sealed, signature } = item
   if (sealed === undefined && signature === undefined) return undefined
   if (item.format !== undefined && isOwnFormat(item.format)) return item.showsSeal ? sealed : undefined
-  return wrapSealed({
+  return closeEnvelope({
     format: item.format ?? 'unknown',
-    ...(sealed === undefined ? {} : { data: sealed }),
+    ...(sealed === undefined ? {} : { sealed }),
     ...(signature === undefined ? {} : { signature }),
     ...(item.sealId === undefined ? {} : { id: item.sealId }),
     ...(thoughts.length === 0 ? {} : { text: thoughts.map((part) => part.text).join('') }),

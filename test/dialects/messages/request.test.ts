@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { closeEnvelope } from '../../../src/canon/reasoning-envelope.ts'
 import type { Item } from '../../../src/canon/request.ts'
 import { Fault } from '../../../src/core/faults.ts'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { anthropicUpstream, messagesClient } from '../../../src/dialects/messages/index.ts'
-import { closeEnvelope } from '../../../src/dialects/messages/reasoning-envelope.ts'
 import type { Target } from '../../../src/dialects/types.ts'
 import { body } from './rig.ts'
 
