@@ -17,6 +17,8 @@ export interface Charge {
 export interface Extras {
   /** Images in the request, priced where the tariff has a price per image. */
   images?: number
+  /** Searches that the provider may run, for the hold; a charge goes by what it reports. */
+  webSearches?: number
 }
 
 const NOTHING: Charge = Object.freeze({ total: 0, input: 0, output: 0 })
@@ -69,6 +71,7 @@ export function charge(usage: Usage, price: Tariff, extras?: Extras): Charge {
 function addFixed(bill: Bill, price: Price, extras: Extras | undefined): void {
   if (price.request !== undefined) bill.add(1, price.request)
   if (price.image !== undefined && extras?.images) bill.add(extras.images, price.image)
+  if (price.webSearch !== undefined && extras?.webSearches) bill.add(extras.webSearches, price.webSearch)
 }
 
 function highest(...rates: (Rate | undefined)[]): Rate {

@@ -1,6 +1,7 @@
 /** What a request asks of an endpoint, read from the body as cheaply as it can be. */
 import { estimatedNeed } from '../canon/need.ts'
 import type { Item, Part } from '../canon/request.ts'
+import { isObject } from '../core/json.ts'
 import { ownTexts } from '../guardrails/index.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
 import type { Tier } from '../routing/index.ts'
@@ -29,6 +30,20 @@ export function imageCount(exchange: Exchange): number {
   let count = 0
   for (const part of mediaParts(exchange)) if (part.media === 'image') count++
   return count
+}
+
+/** Searches held for where the caller sets no bound of its own. */
+const USUAL_SEARCHES = 10
+
+/** The most searches that the provider's own tools may run for this request; 0 where it offers none. */
+export function searchBound({ body }: Exchange): number {
+  if (!Array.isArray(body.tools)) return 0
+  let most = 0
+  for (const tool of body.tools) {
+    if (!isObject(tool) || typeof tool.type !== 'string' || !tool.type.startsWith('web_search')) continue
+    most += typeof tool.max_uses === 'number' ? Math.max(0, tool.max_uses) : USUAL_SEARCHES
+  }
+  return most
 }
 
 /**

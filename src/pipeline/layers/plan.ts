@@ -7,7 +7,7 @@ import { affordableOutput, holdFor } from '../../ledger/pricing.ts'
 import type { Planned, Resolved } from '../../plugin-api/exchange.ts'
 import { filterEndpoints, NO_PREFERENCES, noEndpointFault, orderEndpoints, stickinessApplies } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
-import { callerCap, contextNeed, imageCount, inputBound, tierOf } from '../needs.ts'
+import { callerCap, contextNeed, imageCount, inputBound, searchBound, tierOf } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
 
@@ -87,7 +87,8 @@ function order(exchange: Exchange, endpoints: readonly Endpoint[], parts: ChainP
 function hold(exchange: Exchange, parts: ChainParts): void {
   const { books, key, candidates } = exchange
   const input = inputBound(exchange)
-  const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
+  const webSearches = searchBound(exchange)
+  const extras = exchange.mayHoldMedia || webSearches > 0 ? { images: imageCount(exchange), webSearches } : undefined
   const cap = callerCap(exchange)
   let most = 0
   let floor = 0
