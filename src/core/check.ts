@@ -160,8 +160,10 @@ function explain(schema: TSchema, value: unknown, path: string): Fault {
  * @throws Fault `bad_request` that names the first wrong field, as deep as it can be told.
  */
 export function checker<T extends TSchema>(schema: T): (value: unknown, at?: string) => void {
-  const compiled = Compile(schema)
+  let compiled: ReturnType<typeof Compile> | undefined
   return (value, at = '') => {
+    // At first use: nobody should hold the compiled form of a format that nobody speaks.
+    compiled ??= Compile(schema)
     if (!compiled.Check(value)) throw explain(schema, value, at)
   }
 }
