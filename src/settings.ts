@@ -21,6 +21,7 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup)
     plugins: pluginSettings(config),
     guardrails: guardrailSettings(config),
     prompts: config.prompts,
+    presets: config.presets,
     defaultModel: config.defaultModel,
     provider: config.provider as ProviderPreferences | undefined,
     maxBody: config.server.maxBody,

@@ -37,6 +37,8 @@ function discovered(provider: Provider, id: string, entry: JsonObject): Model {
     defaultMaxOutput: Math.min(4096, context ?? 4096),
     input: ['text', 'image'],
     output: ['text'],
+    scores: {},
+    distillable: false,
     endpoints,
   }
   endpoints.push({
@@ -51,6 +53,7 @@ function discovered(provider: Provider, id: string, entry: JsonObject): Model {
     variant: undefined,
     tier: undefined,
     supported: undefined,
+    scores: {},
   })
   return model
 }

@@ -6,6 +6,8 @@ import type { Endpoint, Model, Price, Provider } from './types.ts'
 /** Output assumed for the hold where neither the request nor the model names a cap, in tokens. */
 const DEFAULT_MAX_OUTPUT = 4096
 
+const NO_SCORES: Model['scores'] = Object.freeze({})
+
 /** `endpoints` is filled in once the model exists: the two point at each other. */
 type Draft = Omit<Model, 'endpoints'> & { endpoints: Endpoint[] }
 
@@ -26,6 +28,8 @@ export function buildModel(slug: string, config: ModelConfig, providers: Readonl
     defaultMaxOutput: config.default_max_output ?? (largest === 0 ? DEFAULT_MAX_OUTPUT : Math.min(DEFAULT_MAX_OUTPUT, largest)),
     input: config.input ?? ['text'],
     output: config.output ?? ['text'],
+    scores: config.scores ?? NO_SCORES,
+    distillable: config.distillable ?? false,
     endpoints: [],
   }
   for (const endpoint of config.endpoints) {
@@ -47,6 +51,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     quantization: config.quantization ?? 'unknown',
     variant: config.variant,
     tier: config.tier,
+    scores: config.scores === undefined ? model.scores : { ...model.scores, ...config.scores },
     supported: config.supported_parameters && new Set(config.supported_parameters),
     ...(config.quirks === undefined ? {} : { quirks: { ...provider.quirks, ...config.quirks } }),
   }

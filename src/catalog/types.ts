@@ -13,6 +13,16 @@ export interface Timeouts {
   total: number
 }
 
+/** What an operator may state of a provider beside how to call it. */
+export interface ProviderFacts {
+  readonly privacyUrl?: string
+  readonly termsUrl?: string
+  readonly statusUrl?: string
+  /** Two-letter country codes (ISO 3166-1). */
+  readonly headquarters?: string
+  readonly datacenters?: readonly string[]
+}
+
 export interface Provider {
   readonly slug: string
   /** Display name in replies and metadata. */
@@ -32,6 +42,8 @@ export interface Provider {
   readonly onAbort: 'cancel' | 'drain'
   readonly dataCollection: 'allow' | 'deny'
   readonly zdr: boolean
+  /** Facts for people, as `GET /v1/providers` shows them. */
+  readonly about: ProviderFacts
   readonly user: 'pass' | 'hash' | 'drop'
   readonly quirks: JsonObject
   readonly discover: boolean
@@ -72,6 +84,8 @@ export interface Endpoint {
   readonly variant: string | undefined
   readonly tier: 'flex' | 'priority' | undefined
   readonly supported: ReadonlySet<string> | undefined
+  /** Quality by kind of task, 0 to 1: the model's scores with the endpoint's own on top. */
+  readonly scores: Readonly<Record<string, number>>
   /** The provider's quirks with the endpoint's own on top; absent where it has none of its own. */
   readonly quirks?: JsonObject
 }
@@ -92,5 +106,9 @@ export interface Model {
   readonly defaultMaxOutput: number
   readonly input: readonly string[]
   readonly output: readonly string[]
+  /** Quality by kind of task, 0 to 1; what is not scored is absent. */
+  readonly scores: Readonly<Record<string, number>>
+  /** True where the author is known to allow training on the output. */
+  readonly distillable: boolean
   readonly endpoints: readonly Endpoint[]
 }

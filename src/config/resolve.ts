@@ -1,4 +1,5 @@
 /** From the checked file to `Config`: defaults, units, and what was left out. */
+import type { Presets } from '../canon/presets.ts'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
 import type { Environment } from './expand.ts'
@@ -50,6 +51,7 @@ export function resolve(checked: Checked): Config {
     ...(raw.provider === undefined ? {} : { provider: raw.provider as JsonObject }),
     limits: resolveLimits(raw.limits),
     plugins: { order: [...(raw.plugins?.order ?? [])], defaults: { ...raw.plugins?.defaults } as Record<string, JsonObject> },
+    presets: resolvePresets(raw.presets),
     prompts: new Map(
       Object.entries(raw.prompts ?? {}).map(([id, { messages }]) => [
         id,
@@ -68,6 +70,16 @@ export function resolve(checked: Checked): Config {
 
 function definedOf(overrides: { host?: string; port?: number }): { host?: string; port?: number } {
   return Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
+}
+
+function resolvePresets(presets: RawConfig['presets']): Presets {
+  return new Map(
+    Object.entries(presets ?? {}).map(([name, { model, models, provider, parameters, system_prompt: systemPrompt }]) => {
+      const fields = { model, models, provider, ...parameters } as JsonObject
+      for (const key of Object.keys(fields)) if (fields[key] === undefined) delete fields[key]
+      return [name, systemPrompt === undefined ? { fields } : { systemPrompt, fields }]
+    }),
+  )
 }
 
 function resolveServer({ server }: RawConfig): ServerConfig {
@@ -135,12 +147,24 @@ function resolveProvider(slug: string, provider: RawProvider, passage: boolean):
     onAbort: provider.on_abort ?? 'cancel',
     dataCollection: provider.data_collection ?? 'allow',
     zdr: provider.zdr ?? false,
+    about: aboutOf(provider),
     user: provider.user ?? 'pass',
     quirks,
     discover: provider.discover ?? false,
     // Rounded up: a passage is never cheaper than declared.
     ...(price === undefined ? {} : { passagePrice: Number((price + ATTO_PER_NANO - 1n) / ATTO_PER_NANO) }),
   }
+}
+
+function aboutOf({ about }: RawProvider): ProviderConfig['about'] {
+  const facts = {
+    privacyUrl: about?.privacy_url,
+    termsUrl: about?.terms_url,
+    statusUrl: about?.status_url,
+    headquarters: about?.headquarters,
+    datacenters: about?.datacenters,
+  }
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined))
 }
 
 /** Models with an endpoint at a provider that is there. */

@@ -1,5 +1,7 @@
 /** The configuration as plain data: every default filled in, durations in milliseconds, sizes in bytes. */
+import type { Presets } from '../canon/presets.ts'
 import type { StoredPrompt } from '../canon/prompts.ts'
+import type { ProviderFacts } from '../catalog/types.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { RawModels } from './schema/root.ts'
 
@@ -59,6 +61,7 @@ export interface ProviderConfig {
   onAbort: 'cancel' | 'drain'
   dataCollection: 'allow' | 'deny'
   zdr: boolean
+  about: ProviderFacts
   user: 'pass' | 'hash' | 'drop'
   /** With `faults` of a simulated provider, durations in milliseconds. */
   quirks: JsonObject
@@ -114,6 +117,8 @@ export interface Config {
   limits: LimitsConfig
   plugins: { order: string[]; defaults: Record<string, JsonObject> }
   guardrails: GuardrailConfig[]
+  /** Presets by name. */
+  presets: Presets
   /** Stored prompts by name. */
   prompts: ReadonlyMap<string, StoredPrompt>
 }

@@ -1,6 +1,7 @@
 /** What a request asks of an endpoint, read from the body as cheaply as it can be. */
 import { estimatedNeed } from '../canon/need.ts'
 import type { Item, Part } from '../canon/request.ts'
+import type { Endpoint } from '../catalog/types.ts'
 import { isObject } from '../core/json.ts'
 import { ownTexts } from '../guardrails/index.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
@@ -55,6 +56,9 @@ export function contextNeed(exchange: Exchange, smallest: number): number {
   if (!exchange.edited && !exchange.mayHoldMedia && surely <= smallest) return surely
   return estimatedNeed(exchange.request(), estimateTokens).total
 }
+
+/** Tokens of input and output that the endpoint takes together. */
+export const contextOf = (endpoint: Endpoint): number => endpoint.context ?? endpoint.model.context ?? Number.POSITIVE_INFINITY
 
 /** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */
 export function inputEstimate(exchange: Exchange): number {

@@ -1,5 +1,6 @@
 /** What the layers are built from: handed in by the composition root, so that the pipeline knows no adapter by name. */
 import type { ProviderPreferences } from '../canon/gateway-fields.ts'
+import type { Presets } from '../canon/presets.ts'
 import type { StoredPrompts } from '../canon/prompts.ts'
 import type { DialectId } from '../canon/request.ts'
 import type { Model, Provider } from '../catalog/types.ts'
@@ -53,6 +54,7 @@ export interface ChainSettings {
   plugins: readonly PluginSetting[]
   guardrails: readonly GuardrailSetting[]
   prompts: StoredPrompts
+  presets: Presets
   defaultModel: string | undefined
   /** Account-wide provider preferences. */
   provider: ProviderPreferences | undefined

@@ -1,12 +1,14 @@
 /** The only door for plugins and server tools. */
 import type { StreamEvent } from '../canon/events.ts'
+import type { Model } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { Planned, Resolved } from './exchange.ts'
+import type { Planned, Read, Resolved } from './exchange.ts'
 
 export type * from '../canon/events.ts'
 export { type Estimate, estimatedNeed, fixedTokens, itemTokens } from '../canon/need.ts'
 export type * from '../canon/request.ts'
+export type { Endpoint, Model, Price } from '../catalog/types.ts'
 export type { Clock } from '../core/clock.ts'
 export { badField, Fault } from '../core/faults.ts'
 export { isObject, type Json, type JsonObject } from '../core/json.ts'
@@ -26,6 +28,41 @@ export interface Tap {
   push(event: StreamEvent, emit: (event: StreamEvent) => void): void
 }
 
+/** What a plugin that stands for a choice among models is shown. */
+export interface RouterView {
+  /** Models that the key may use, in catalogue order, each with an endpoint that the request's hard filters leave. */
+  readonly models: readonly Model[]
+  /** The part of the slug behind the brand word and its slash, without variants: `auto`. */
+  readonly name: string
+  /** Variants of the slug, such as `nitro`. */
+  readonly variants: ReadonlySet<string>
+  /** The model that this conversation was given last, while it is remembered and still among `models`. */
+  readonly sticky: Model | undefined
+  /** Output tokens per second of the model's fastest endpoint of late; undefined where too little is known. */
+  speed(model: Model): number | undefined
+  /** USD per million prompt and completion tokens of the cheapest endpoint; 0 for free, undefined where unknown. */
+  price(model: Model): { prompt: number; completion: number } | undefined
+  /** Uniform in [0, 1), from the injected source. */
+  random(): number
+}
+
+export interface RouterChoice {
+  /** The primary model first, then its fallbacks: at least one. */
+  readonly models: readonly Model[]
+  /** Shown as `data` of the plugin's stage in the routing metadata. */
+  readonly data?: JsonObject
+  readonly summary?: string
+}
+
+/** A slug such as `router/auto` that stands for a choice among models. */
+export interface ModelRouter<Config = unknown> {
+  /** Names behind the brand word: `auto` answers for `router/auto`. */
+  readonly names: readonly string[]
+  readonly strategy: string
+  /** @throws Fault 404 where no model fits. */
+  choose(exchange: Read, config: Config, view: RouterView): RouterChoice
+}
+
 export interface Plugin<Config = unknown> {
   readonly id: string
   /** Operator's settings with the request's own entry on top. @throws Fault 400 naming the path. */
@@ -35,6 +72,7 @@ export interface Plugin<Config = unknown> {
   /** Changes the request before it is planned. */
   shape?(exchange: Resolved, config: Config, host: Host): void | Promise<void>
   tap?(exchange: Planned, config: Config, host: Host): Tap | undefined
+  readonly router?: ModelRouter<Config>
 }
 
 export interface ToolOutcome {

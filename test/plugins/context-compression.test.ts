@@ -43,6 +43,8 @@ function exchangeOf(items: Item[], setup: Setup = {}) {
       defaultMaxOutput: setup.defaultMaxOutput ?? 4096,
       input: ['text'],
       output: setup.output ?? ['text'],
+      scores: {},
+      distillable: false,
       endpoints: [],
     }),
   )

@@ -14,6 +14,7 @@ export function provider(slug: string, facts: Partial<Provider> = {}): Provider 
     onAbort: 'cancel',
     dataCollection: 'deny',
     zdr: true,
+    about: {},
     user: 'pass',
     quirks: {},
     discover: false,
@@ -46,6 +47,8 @@ export function model(slug: string, endpoints: readonly (string | EndpointFacts)
     defaultMaxOutput: 4096,
     input: ['text'],
     output: ['text'],
+    scores: {},
+    distillable: false,
     ...facts,
     endpoints: list,
   }
@@ -64,6 +67,7 @@ export function model(slug: string, endpoints: readonly (string | EndpointFacts)
       variant: undefined,
       tier: undefined,
       supported: undefined,
+      scores: {},
       ...own,
     })
   }

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { quantization } from './preferences.ts'
 import { quirks } from './providers.ts'
-import { closed, count, entryName, line, listOf, mapOf, oneOf, perMillion, perUnit, SLUG, SLUG_EXPECTED } from './scalars.ts'
+import { closed, count, entryName, flag, line, listOf, mapOf, oneOf, perMillion, perUnit, SLUG, SLUG_EXPECTED } from './scalars.ts'
 
 const price = Type.Union(
   [
@@ -58,22 +58,29 @@ export const PARAMETERS = [
   'verbosity',
 ] as const
 
-const endpoint = closed(
-  'One model at one provider.',
-  {
-    provider: entryName('A provider of this file.'),
-    model: line("The provider's own name of the model; * stands for the tail of a wildcard."),
-    price: Type.Optional(price),
-    quantization: Type.Optional(quantization),
-    context: Type.Optional(count("Tokens of input and output, where it differs from the model's.")),
-    max_output: Type.Optional(count("Tokens of output, where it differs from the model's.")),
-    quirks: Type.Optional(quirks),
-    supported_parameters: Type.Optional(listOf('Parameters that the endpoint takes; all by default.', oneOf('A parameter.', PARAMETERS))),
-    variant: Type.Optional(entryName('Name that tells two endpoints of one model at one provider apart.')),
-    tier: Type.Optional(oneOf('A service tier; never used unless asked for.', ['flex', 'priority'])),
-  },
-  ['scores'],
+/** Kinds of task that a score may be for; `general` stands in for those that are not scored. */
+export const TASKS = ['general', 'coding', 'reasoning', 'math', 'writing', 'extraction', 'translation', 'tools', 'vision'] as const
+
+const scores = mapOf(
+  'Quality by kind of task, from 0 to 1: what the router models and the order exacto go by.',
+  `^(${TASKS.join('|')})$`,
+  `one of ${TASKS.join(', ')}`,
+  Type.Number({ minimum: 0, maximum: 1, expected: 'a number from 0 to 1' }),
 )
+
+const endpoint = closed('One model at one provider.', {
+  provider: entryName('A provider of this file.'),
+  model: line("The provider's own name of the model; * stands for the tail of a wildcard."),
+  price: Type.Optional(price),
+  quantization: Type.Optional(quantization),
+  context: Type.Optional(count("Tokens of input and output, where it differs from the model's.")),
+  max_output: Type.Optional(count("Tokens of output, where it differs from the model's.")),
+  quirks: Type.Optional(quirks),
+  supported_parameters: Type.Optional(listOf('Parameters that the endpoint takes; all by default.', oneOf('A parameter.', PARAMETERS))),
+  variant: Type.Optional(entryName('Name that tells two endpoints of one model at one provider apart.')),
+  tier: Type.Optional(oneOf('A service tier; never used unless asked for.', ['flex', 'priority'])),
+  scores: Type.Optional(scores),
+})
 
 const model = closed('One model.', {
   name: Type.Optional(line('Display name; the slug by default.')),
@@ -92,6 +99,8 @@ const model = closed('One model.', {
   default_max_output: Type.Optional(count('Output assumed for the hold where a request names no cap; 4096 by default.')),
   input: Type.Optional(listOf('What it reads; text by default.', oneOf('A modality.', ['text', 'image', 'file', 'audio', 'video']), 1)),
   output: Type.Optional(listOf('What it writes; text by default.', oneOf('A modality.', ['text', 'image', 'audio'], ['embeddings']), 1)),
+  scores: Type.Optional(scores),
+  distillable: Type.Optional(flag('True: its author allows training on what it writes.')),
   endpoints: listOf('Where it is served.', endpoint, 1),
 })
 

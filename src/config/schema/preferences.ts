@@ -29,46 +29,43 @@ const cutoffs = (description: string, unit: string) =>
     { description, expected: 'a number, or an object of p50, p75, p90 and p99' },
   )
 
-export const preferences = closed(
-  'Routing preferences; a request can only narrow what limits it and replaces the rest.',
-  {
-    order: Type.Optional(tag('Providers to try in this order.')),
-    only: Type.Optional(tag("Only these providers; a request's own list must agree.")),
-    ignore: Type.Optional(tag('Never these providers.')),
-    allow_fallbacks: Type.Optional(flag('False: only the first endpoint, or the `order` list.')),
-    sort: Type.Optional(
-      Type.Union(
-        [
-          oneOf('Goal.', SORTS),
-          closed('Goal and partition.', {
-            by: Type.Optional(oneOf('Goal.', SORTS)),
-            partition: Type.Optional(oneOf('Sort inside each model, or all models together.', ['model', 'none'])),
-          }),
-        ],
-        {
-          description: 'Order of the endpoints instead of the weighted draw.',
-          expected: `one of ${SORTS.join(', ')}, or an object of by and partition`,
-        },
-      ),
+export const preferences = closed('Routing preferences; a request can only narrow what limits it and replaces the rest.', {
+  order: Type.Optional(tag('Providers to try in this order.')),
+  only: Type.Optional(tag("Only these providers; a request's own list must agree.")),
+  ignore: Type.Optional(tag('Never these providers.')),
+  allow_fallbacks: Type.Optional(flag('False: only the first endpoint, or the `order` list.')),
+  sort: Type.Optional(
+    Type.Union(
+      [
+        oneOf('Goal.', SORTS),
+        closed('Goal and partition.', {
+          by: Type.Optional(oneOf('Goal.', SORTS)),
+          partition: Type.Optional(oneOf('Sort inside each model, or all models together.', ['model', 'none'])),
+        }),
+      ],
+      {
+        description: 'Order of the endpoints instead of the weighted draw.',
+        expected: `one of ${SORTS.join(', ')}, or an object of by and partition`,
+      },
     ),
-    quantizations: Type.Optional(listOf('Only endpoints with these number formats.', quantization)),
-    preferred_max_latency: Type.Optional(cutoffs('Slower endpoints come last.', 'Seconds to the first token.')),
-    preferred_min_throughput: Type.Optional(cutoffs('Slower endpoints come last.', 'Tokens per second.')),
-    max_price: Type.Optional(
-      closed('Dearer endpoints are left out.', {
-        prompt: Type.Optional(perMillion('USD per million input tokens.')),
-        completion: Type.Optional(perMillion('USD per million output tokens.')),
-        request: Type.Optional(perUnit('USD per request.')),
-        image: Type.Optional(perUnit('USD per image.')),
-        audio: Type.Optional(perUnit('USD per unit of audio.')),
-      }),
-    ),
-    require_parameters: Type.Optional(flag('Only endpoints that take every parameter sent.')),
-    data_collection: Type.Optional(oneOf('deny: only endpoints that keep no data for training.', ['allow', 'deny'])),
-    zdr: Type.Optional(flag('Only endpoints with zero data retention.')),
-  },
-  ['enforce_distillable_text'],
-)
+  ),
+  quantizations: Type.Optional(listOf('Only endpoints with these number formats.', quantization)),
+  preferred_max_latency: Type.Optional(cutoffs('Slower endpoints come last.', 'Seconds to the first token.')),
+  preferred_min_throughput: Type.Optional(cutoffs('Slower endpoints come last.', 'Tokens per second.')),
+  max_price: Type.Optional(
+    closed('Dearer endpoints are left out.', {
+      prompt: Type.Optional(perMillion('USD per million input tokens.')),
+      completion: Type.Optional(perMillion('USD per million output tokens.')),
+      request: Type.Optional(perUnit('USD per request.')),
+      image: Type.Optional(perUnit('USD per image.')),
+      audio: Type.Optional(perUnit('USD per unit of audio.')),
+    }),
+  ),
+  require_parameters: Type.Optional(flag('Only endpoints that take every parameter sent.')),
+  data_collection: Type.Optional(oneOf('deny: only endpoints that keep no data for training.', ['allow', 'deny'])),
+  zdr: Type.Optional(flag('Only endpoints with zero data retention.')),
+  enforce_distillable_text: Type.Optional(flag('Only models whose author allows training on what they write.')),
+})
 
 export const limits = closed(
   'Rate limits.',

@@ -19,6 +19,8 @@ const faults = closed('Faults that a simulated provider shows.', {
   rate: Type.Optional(Type.Number({ description: 'Share of the calls that show the fault; 1 by default.', minimum: 0, maximum: 1 })),
 })
 
+const country = (description: string) => Type.String({ description, pattern: '^[A-Z]{2}$', expected: 'two capital letters, such as DE' })
+
 export const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'sim'] as const
 
 /** Of a provider, or of one endpoint on top of its provider's. */
@@ -51,6 +53,15 @@ const provider = closed('One provider.', {
   on_abort: Type.Optional(oneOf('When a client goes: cancel the call, or drain it to learn the usage.', ['cancel', 'drain'])),
   data_collection: Type.Optional(oneOf('Whether the provider may keep data; allow by default.', ['allow', 'deny'])),
   zdr: Type.Optional(flag('True: the provider retains nothing.')),
+  about: Type.Optional(
+    closed('Facts for people, shown by GET /v1/providers.', {
+      privacy_url: Type.Optional(url('Privacy policy.')),
+      terms_url: Type.Optional(url('Terms of service.')),
+      status_url: Type.Optional(url('Status page.')),
+      headquarters: Type.Optional(country('Country of the headquarters.')),
+      datacenters: Type.Optional(listOf('Countries of the data centres.', country('A country.'))),
+    }),
+  ),
   user: Type.Optional(oneOf('What becomes of `user` and `safety_identifier`; pass by default.', ['pass', 'hash', 'drop'])),
   headers: Type.Optional(
     mapOf(

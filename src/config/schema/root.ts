@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { guardrails, plugins } from './guardrails.ts'
 import { models } from './models.ts'
 import { limits, preferences } from './preferences.ts'
+import { presets } from './presets.ts'
 import { prompts } from './prompts.ts'
 import { providers } from './providers.ts'
 import { ALIAS, closed, flag, line, listOf, mapOf, modelSlug } from './scalars.ts'
@@ -26,11 +27,12 @@ export const configSchema = closed(
     plugins: Type.Optional(plugins),
     guardrails: Type.Optional(guardrails),
     prompts: Type.Optional(prompts),
+    presets: Type.Optional(presets),
     passage: Type.Optional(
       closed('The passage to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') }),
     ),
   },
-  ['shared', 'presets'],
+  ['shared'],
 )
 
 export const catalogSchema = closed('A catalogue file.', { models })

@@ -1,0 +1,34 @@
+/** Presets that requests name as `@preset/name`. */
+import { Type } from 'typebox'
+import { preferences } from './preferences.ts'
+import { closed, line, listOf, mapOf, modelSlug } from './scalars.ts'
+
+const number = (description: string, minimum: number, maximum: number) => Type.Number({ description, minimum, maximum })
+const whole = (description: string) => Type.Integer({ description, minimum: 1 })
+
+const parameters = closed('Sampling and other request fields; a request that sends one of its own keeps it.', {
+  temperature: Type.Optional(number('0 to 2.', 0, 2)),
+  top_p: Type.Optional(number('0 to 1.', 0, 1)),
+  top_k: Type.Optional(Type.Integer({ description: '0 for no limit.', minimum: 0 })),
+  min_p: Type.Optional(number('0 to 1.', 0, 1)),
+  top_a: Type.Optional(number('0 to 1.', 0, 1)),
+  frequency_penalty: Type.Optional(number('-2 to 2.', -2, 2)),
+  presence_penalty: Type.Optional(number('-2 to 2.', -2, 2)),
+  repetition_penalty: Type.Optional(number('0 to 2.', 0, 2)),
+  seed: Type.Optional(Type.Integer({ description: 'Any integer.' })),
+  max_tokens: Type.Optional(whole('Output cap, under the name that the request format has for it.')),
+  reasoning: Type.Optional(Type.Unsafe<object>({ type: 'object', description: 'As on the wire.' })),
+})
+
+const preset = closed('One preset.', {
+  description: Type.Optional(line('What it is for.', 1024)),
+  model: Type.Optional(modelSlug('Model of a request that names the preset alone.')),
+  models: Type.Optional(listOf('Models to fall back on.', modelSlug('A model slug.'), 1)),
+  system_prompt: Type.Optional(
+    Type.String({ description: 'Put in front of the conversation.', minLength: 1, maxLength: 1_000_000, expected: 'a text' }),
+  ),
+  provider: Type.Optional(preferences),
+  parameters: Type.Optional(parameters),
+})
+
+export const presets = mapOf('Presets by name.', '^[a-z0-9][a-z0-9-]{0,63}$', 'a name of small letters, digits and hyphens', preset)

@@ -1,0 +1,62 @@
+/** The endpoints of a request in the order in which they are to be tried: what fits, what the key can pay, then the routing's order. */
+import type { Endpoint } from '../catalog/types.ts'
+import { Fault } from '../core/faults.ts'
+import { filterEndpoints, NO_PREFERENCES, noEndpointFault, orderEndpoints, stickinessApplies } from '../routing/index.ts'
+import type { Exchange } from './exchange.ts'
+import { contextNeed, contextOf, tierOf } from './needs.ts'
+import type { ChainParts } from './parts.ts'
+
+/** @throws Fault 400 where the input fits no endpoint, 403 where a key with a limit finds no price. */
+export function orderedCandidates(exchange: Exchange, parts: Pick<ChainParts, 'sessions' | 'health' | 'clock'>): readonly Endpoint[] {
+  return order(exchange, affordable(exchange, fitting(exchange)), parts)
+}
+
+/** @throws Fault 400 `context_length` where the input fits no endpoint. */
+function fitting(exchange: Exchange): readonly Endpoint[] {
+  const { endpoints } = exchange
+  let smallest = Number.POSITIVE_INFINITY
+  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
+  const contextTokens = contextNeed(exchange, smallest)
+  if (contextTokens <= smallest) return endpoints
+  const { kept, removed } = filterEndpoints(endpoints, { provider: NO_PREFERENCES, contextTokens, tiers: ALL_TIERS })
+  if (kept.length > 0) return kept
+  const fault = noEndpointFault([exchange.requested], removed)
+  throw new Fault('context_length', {
+    message: `${fault.message}. Shorten the input, or add the plugin context-compression`,
+    availability: fault.availability,
+  })
+}
+
+const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
+
+/** A key with a limit is never let near a price that nobody knows. */
+function affordable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  if (exchange.key.limit === null || !endpoints.some((endpoint) => endpoint.price === 'unpriced')) return endpoints
+  const priced = endpoints.filter((endpoint) => endpoint.price !== 'unpriced')
+  if (priced.length === 0) {
+    throw new Fault('forbidden', { message: `${exchange.requested} has no price: a key with a limit cannot use it` })
+  }
+  return priced
+}
+
+function order(
+  exchange: Exchange,
+  endpoints: readonly Endpoint[],
+  parts: Pick<ChainParts, 'sessions' | 'health' | 'clock'>,
+): readonly Endpoint[] {
+  const served = exchange.books.turns.at(-1)?.endpoint
+  if (served) return [served, ...exchange.candidates.filter((endpoint) => endpoint !== served)]
+  if (endpoints.length === 1) return endpoints
+  const { preferences, gateway } = exchange
+  const session = gateway.sessionId
+  const sticky =
+    session !== undefined && stickinessApplies(preferences)
+      ? parts.sessions.get(exchange.key.identity, exchange.models[0].slug, session)
+      : undefined
+  return orderEndpoints(
+    endpoints,
+    { ...preferences, route: gateway.route, sticky, serviceTier: tierOf(gateway.serviceTier) },
+    () => parts.clock.random(),
+    parts.health,
+  )
+}

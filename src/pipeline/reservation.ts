@@ -1,0 +1,57 @@
+/** How much money a request may cost at most, over all endpoints that may serve it. */
+import type { Endpoint } from '../catalog/types.ts'
+import { Fault } from '../core/faults.ts'
+import { usdText } from '../core/money.ts'
+import { affordableOutput, holdFor } from '../ledger/pricing.ts'
+import type { Exchange } from './exchange.ts'
+import { callerCap, contextNeed, contextOf, imageCount, inputBound, searchBound } from './needs.ts'
+
+export interface Reservation {
+  /** Nano-dollars: the most that any candidate may charge. */
+  hold: number
+  /** Nano-dollars charged where the outcome stays unknown. */
+  floor: number
+  /** Upper bound of the input's tokens. */
+  input: number
+  /** Output cap that the dearest candidate's share was computed for. */
+  outputCap: number
+}
+
+/** Computes the hold; takes nothing. */
+export function reservationOf(exchange: Exchange, candidates: readonly Endpoint[]): Reservation {
+  const input = inputBound(exchange)
+  const webSearches = searchBound(exchange)
+  const extras = exchange.mayHoldMedia || webSearches > 0 ? { images: imageCount(exchange), webSearches } : undefined
+  const cap = callerCap(exchange)
+  let hold = 0
+  let floor = 0
+  let outputCap = 0
+  for (const endpoint of candidates) {
+    const output = outputCapOf(exchange, endpoint, cap)
+    const reserve = holdFor(endpoint.price, input, output, extras)
+    if (reserve.hold >= hold) outputCap = output
+    hold = Math.max(hold, reserve.hold)
+    floor = Math.max(floor, reserve.floor)
+  }
+  return { hold, floor, input, outputCap }
+}
+
+/** The caller's own cap, else the model's default as far as the context has room for it; never more than the endpoint writes. */
+function outputCapOf(exchange: Exchange, endpoint: Endpoint, callers: number | undefined): number {
+  const most = endpoint.maxOutput ?? endpoint.model.maxOutput ?? Number.POSITIVE_INFINITY
+  if (callers !== undefined) return Math.min(callers, most)
+  const room = contextOf(endpoint) - contextNeed(exchange, contextOf(endpoint) - endpoint.model.defaultMaxOutput)
+  return Math.max(1, Math.min(endpoint.model.defaultMaxOutput, most, room))
+}
+
+/** The 402: what was needed, what is left and what would be affordable. */
+export function noCredit(exchange: Exchange, { hold, input }: Reservation, left: number): Fault {
+  const tokens = exchange.candidates.reduce((best, endpoint) => Math.max(best, affordableOutput(endpoint.price, input, left)), 0)
+  const affordable = Math.max(0, Math.floor(tokens))
+  return new Fault('no_credit', {
+    message:
+      `Insufficient credits: this request may cost up to $${usdText(hold)}, $${usdText(left)} is left. ` +
+      `With an output cap of ${affordable} tokens it would fit`,
+    metadata: { needed: usdText(hold), left: usdText(left), affordable_output_tokens: affordable },
+  })
+}
