@@ -70,6 +70,32 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS
 
+/** What a provider's HTTP status says by itself: the dialects look here after the provider's own words. */
+const BY_STATUS: Readonly<Record<number, FaultCode>> = {
+  401: 'upstream_auth',
+  402: 'upstream_auth',
+  403: 'upstream_auth',
+  404: 'upstream_missing',
+  405: 'upstream_error',
+  407: 'upstream_error',
+  408: 'upstream_silent',
+  410: 'upstream_error',
+  413: 'upstream_too_large',
+  421: 'upstream_error',
+  425: 'upstream_error',
+  426: 'upstream_error',
+  429: 'upstream_limited',
+  499: 'upstream_error',
+  504: 'upstream_silent',
+  524: 'upstream_silent',
+  529: 'upstream_overloaded',
+}
+
+/** The fault of an upstream's status; any other 4xx is the caller's, any other status the upstream's own. */
+export function upstreamFault(status: number): FaultCode {
+  return BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'upstream_rejected' : 'upstream_error')
+}
+
 export interface FaultOptions {
   message?: string
   metadata?: JsonObject

@@ -1,5 +1,5 @@
 /** A provider's error as one of our faults. Its free text is read for its meaning and never passed on. */
-import { Fault, type FaultCode } from '../../core/faults.ts'
+import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { objectsOf, stringOf } from './wire.ts'
 
@@ -22,22 +22,6 @@ const BY_WORD: ReadonlyMap<string, FaultCode> = new Map([
   ['UNKNOWN', 'upstream_error'],
   ['DATA_LOSS', 'upstream_error'],
   ['UNIMPLEMENTED', 'upstream_error'],
-])
-
-const BY_STATUS: ReadonlyMap<number, FaultCode> = new Map([
-  [400, 'upstream_rejected'],
-  [401, 'upstream_auth'],
-  [402, 'upstream_auth'],
-  [403, 'upstream_auth'],
-  [404, 'upstream_missing'],
-  [408, 'upstream_silent'],
-  [413, 'upstream_too_large'],
-  [422, 'upstream_rejected'],
-  [429, 'upstream_limited'],
-  [503, 'upstream_overloaded'],
-  [504, 'upstream_silent'],
-  [524, 'upstream_silent'],
-  [529, 'upstream_overloaded'],
 ])
 
 const SAFE_WORD = /^[A-Za-z]\w{0,63}$/
@@ -74,8 +58,7 @@ function isKeyReason(reason: string | undefined): boolean {
 
 function codeOf(status: number, error: JsonObject, reason: string | undefined): FaultCode {
   const message = stringOf(error.message) ?? ''
-  const known = BY_WORD.get(stringOf(error.status) ?? '') ?? BY_STATUS.get(status)
-  const code = known ?? (status >= 400 && status < 500 ? 'upstream_rejected' : 'upstream_error')
+  const code = BY_WORD.get(stringOf(error.status) ?? '') ?? (status === 503 ? 'upstream_overloaded' : upstreamFault(status))
   if (code === 'upstream_rejected') {
     if (isKeyReason(reason) || /api key (not valid|expired)/i.test(message)) return 'upstream_auth'
     if (TOO_LARGE.test(message)) return 'upstream_too_large'

@@ -1,5 +1,5 @@
 /** Errors of an upstream of this wire, by the fault table. */
-import { Fault, type FaultCode } from '../../core/faults.ts'
+import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** The provider's own types, whatever status they come with. */
@@ -14,26 +14,6 @@ const BY_TYPE: Readonly<Record<string, FaultCode>> = {
   timeout_error: 'upstream_silent',
   overloaded_error: 'upstream_overloaded',
   api_error: 'upstream_error',
-}
-
-const BY_STATUS: Readonly<Record<number, FaultCode>> = {
-  401: 'upstream_auth',
-  402: 'upstream_auth',
-  403: 'upstream_auth',
-  404: 'upstream_missing',
-  405: 'upstream_error',
-  407: 'upstream_error',
-  408: 'upstream_silent',
-  410: 'upstream_error',
-  413: 'upstream_too_large',
-  421: 'upstream_error',
-  425: 'upstream_error',
-  426: 'upstream_error',
-  429: 'upstream_limited',
-  499: 'upstream_error',
-  504: 'upstream_silent',
-  524: 'upstream_silent',
-  529: 'upstream_overloaded',
 }
 
 /** Statuses that settle the matter whatever the type says. */
@@ -62,7 +42,7 @@ function codeOf(status: number, type: string, message: string): FaultCode {
   const inBand = status < 400
   const named = BY_TYPE[type]
   if (status >= 500 && named === 'upstream_rejected') return 'upstream_error'
-  let code: FaultCode = BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'upstream_rejected' : 'upstream_error')
+  let code: FaultCode = upstreamFault(status)
   if (named !== undefined && (inBand || !FIRM.has(status))) code = named
   if (code === 'upstream_rejected') {
     if (TOO_LONG.test(message)) return 'upstream_context'

@@ -1,6 +1,6 @@
 /** Errors between this wire and the fault table. */
 import type { End, EndReason } from '../../canon/events.ts'
-import { Fault, type FaultCode } from '../../core/faults.ts'
+import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** Codes that say more than the status does; the first expression that matches wins. */
@@ -15,33 +15,11 @@ const BY_CODE: readonly (readonly [RegExp, FaultCode])[] = [
   [/invalid_|unsupported_|unknown_parameter|missing_required|image_|empty_image|failed_to_download/, 'upstream_rejected'],
 ]
 
-const BY_STATUS: Readonly<Record<number, FaultCode>> = {
-  400: 'upstream_rejected',
-  401: 'upstream_auth',
-  402: 'upstream_auth',
-  403: 'upstream_auth',
-  404: 'upstream_missing',
-  405: 'upstream_error',
-  407: 'upstream_error',
-  408: 'upstream_silent',
-  410: 'upstream_error',
-  413: 'upstream_too_large',
-  421: 'upstream_error',
-  422: 'upstream_rejected',
-  425: 'upstream_error',
-  426: 'upstream_error',
-  429: 'upstream_limited',
-  499: 'upstream_error',
-  504: 'upstream_silent',
-  524: 'upstream_silent',
-  529: 'upstream_overloaded',
-}
-
 /** Statuses that settle the matter whatever the code says. */
 const FIRM = new Set([401, 402, 403, 404, 413])
 
 function codeOf(status: number, code: string, inBand: boolean): FaultCode {
-  const byStatus = BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'upstream_rejected' : 'upstream_error')
+  const byStatus = upstreamFault(status)
   if (FIRM.has(status)) return byStatus
   for (const [pattern, fault] of BY_CODE) {
     // A server error that calls itself invalid is still a server error: another endpoint may do better.
