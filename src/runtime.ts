@@ -14,7 +14,7 @@ import { clientDialects, upstreamDialects } from './dialects/registry.ts'
 import { Credit } from './ledger/credit.ts'
 import { estimateTokens } from './ledger/usage-estimate.ts'
 import { Admission } from './pipeline/admission.ts'
-import { composeChain, composeCounting } from './pipeline/chain.ts'
+import { composeChain, composeCounting, composePlanning } from './pipeline/chain.ts'
 import { DrainSlots } from './pipeline/drain-slots.ts'
 import type { ChainParts } from './pipeline/parts.ts'
 import { PassageDesk } from './pipeline/passage-desk.ts'
@@ -26,7 +26,7 @@ import { HealthBook, StickySessions } from './routing/index.ts'
 import { Gateway, type Serving } from './server/gateway.ts'
 import { Metrics } from './server/metrics.ts'
 import { operations } from './server/operations.ts'
-import { witnessWith } from './server/witness.ts'
+import { planWitness, witnessWith } from './server/witness.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import type { Store } from './store/open.ts'
 import { serverTools } from './tools/registry.ts'
@@ -52,7 +52,7 @@ export class Runtime {
   /** Logs what nobody foresaw. */
   readonly oops: (error: unknown) => void
   private readonly source: RuntimeSource
-  private readonly parts: ChainParts
+  readonly parts: ChainParts
   private readonly passage: Passage
   private readonly windows = new SpendWindows()
   private readonly ids: GenerationIds
@@ -131,7 +131,17 @@ export class Runtime {
       brand: config.brand.word,
       front: composeChain(settings, parts),
       counting: composeCounting(settings, parts),
-      operations: operations({ keys, catalog, store, credit: parts.credit, health: parts.health, windows: this.windows, clock }),
+      planning: composePlanning(settings, { ...parts, witness: planWitness(this.source.logs) }),
+      operations: operations({
+        keys,
+        catalog,
+        presets: config.presets,
+        store,
+        credit: parts.credit,
+        health: parts.health,
+        windows: this.windows,
+        clock,
+      }),
       passages: new PassageDesk({ keys, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
     }
   }

@@ -18,7 +18,7 @@ const SORTS = [
 ] as const
 
 /** Filters by figures that no catalogue here holds. Ignoring them would answer another question than was asked. */
-const UNKNOWN_FIGURES = ['category', 'arch', 'region', 'distillable', 'use_rss'] as const
+const UNKNOWN_FIGURES = ['category', 'arch', 'region', 'use_rss'] as const
 
 type Test = (model: Model) => boolean
 
@@ -81,6 +81,8 @@ function byAbility(query: URLSearchParams): Test[] {
   const context = integerOf(query, 'context', 1, Number.MAX_SAFE_INTEGER)
   if (context !== undefined) tests.push((model) => contextOf(model) >= context)
   if (choiceOf(query, 'zdr', ['true', 'false']) === 'true') tests.push((model) => model.endpoints.some(({ provider }) => provider.zdr))
+  const distillable = choiceOf(query, 'distillable', ['true', 'false'])
+  if (distillable) tests.push((model) => model.distillable === (distillable === 'true'))
   return tests
 }
 

@@ -53,14 +53,18 @@ export function countModels(query: URLSearchParams, source: Pick<ModelSource, 'c
 
 /** GET /v1/model/{author}/{slug}; aliases and variants are found as well. @param slug `author/name`. @throws Fault 404. */
 export function oneModel(slug: string, source: Pick<ModelSource, 'catalog'>): ApiReply {
-  const found = source.catalog.find(slug)
-  if (!found) {
-    throw new Fault('model_not_found', {
-      message: `No such model: ${slug}`,
-      availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
-    })
-  }
-  return ok({ data: source.catalog.aliases.has(slug) ? aliasEntry(slug, found.model) : modelEntry(found.model) })
+  const model = namedModel(slug, source.catalog)
+  return ok({ data: source.catalog.aliases.has(slug) ? aliasEntry(slug, model) : modelEntry(model) })
+}
+
+/** @throws Fault 404 with `availability` where there is no such model. */
+export function namedModel(slug: string, catalog: Pick<Catalog, 'find'>): Model {
+  const found = catalog.find(slug)
+  if (found) return found.model
+  throw new Fault('model_not_found', {
+    message: `No such model: ${slug}`,
+    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
+  })
 }
 
 function selected(models: readonly Model[], query: URLSearchParams, source: ModelSource): readonly Model[] {

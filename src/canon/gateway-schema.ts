@@ -68,6 +68,7 @@ const stopCondition = Type.Union([
 export const gatewayProperties = {
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   models: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }))),
+  preset: nullable(Type.String({ minLength: 1 })),
   provider: nullable(providerPreferences),
   route: nullable(Type.Enum(['fallback', 'sort'])),
   plugins: Type.Optional(Type.Array(Type.Object({ id: Type.String({ minLength: 1 }), enabled: Type.Optional(Type.Boolean()) }))),
@@ -121,5 +122,4 @@ export function checkGatewayRules(body: JsonObject): void {
   if (Array.isArray(body.models)) for (const [index, slug] of body.models.entries()) checkSlug(slug, `models[${index}]`)
   if (isObject(body.metadata)) checkMetadata(body.metadata)
   for (const name of OPERATORS_OWN) if (body[name] !== undefined) throw badField(name, 'only the configuration names addresses and keys')
-  if (typeof body.preset === 'string') throw badField('preset', 'no presets are kept here')
 }

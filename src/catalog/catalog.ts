@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Config, ModelConfig, ProviderConfig } from '../config/types.ts'
 import type { JsonObject } from '../core/json.ts'
+import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../core/model-family.ts'
 import { discoveredModels } from './discover.ts'
 import { buildModel } from './endpoints.ts'
 import type { Model, Provider } from './types.ts'
@@ -9,6 +10,14 @@ import type { Model, Provider } from './types.ts'
 export interface Found {
   model: Model
   /** Suffix of the slug that no model's own slug holds, such as `nitro` or `floor:online`. */
+  variant?: string
+  /** `latest`: the slug stands for the newest model of a family. */
+  strategy?: 'latest'
+}
+
+/** What a slug comes to once aliases and variant suffixes are taken off. */
+export interface Bare {
+  slug: string
   variant?: string
 }
 
@@ -19,8 +28,10 @@ export interface Catalog {
   readonly models: readonly Model[]
   /** Other slugs, with the slugs that they stand for. */
   readonly aliases: ReadonlyMap<string, string>
-  /** Exact slug, then alias, then without variant suffixes, then a bare name, then a wildcard. */
+  /** Exact slug, then alias, then the newest of a family, then without variant suffixes, then a bare name, then a wildcard. */
   find(slug: string): Found | undefined
+  /** Where aliases and variant suffixes lead, whether or not a model is there. */
+  bare(slug: string): Bare
 }
 
 /** Suffixes that change how a model is routed (contract section 2.4); any other belongs to a name. */
@@ -51,6 +62,8 @@ class BuiltCatalog implements Catalog {
   private readonly wildcards = new Map<string, ModelConfig>()
   /** Models by bare name: the part of the slug behind the author, then what providers call them. */
   private readonly byName = new Map<string, Model>()
+  /** The newest model of each family by its `~author/family-latest`. */
+  private readonly latest = new Map<string, Model>()
   private readonly made = new LRUCache<string, Model>({ max: MOST_MADE })
 
   constructor(config: Config, listings: ReadonlyMap<string, JsonObject>) {
@@ -68,14 +81,28 @@ class BuiltCatalog implements Catalog {
     }
     this.models = [...this.bySlug.values()]
     this.nameModels()
+    this.nameFamilies()
   }
 
   find(slug: string): Found | undefined {
+    const exact = this.bySlug.get(slug)
+    if (exact) return { model: exact }
+    const { slug: bare, variant } = this.bare(slug)
+    const newest = isLatestSlug(bare) ? this.latest.get(bare) : undefined
+    const model =
+      newest ?? this.bySlug.get(bare) ?? this.byName.get(bare) ?? this.byName.get(bare.replace(DATE, '')) ?? this.fromWildcard(bare)
+    if (!model) return undefined
+    const found: Found = { model }
+    if (variant !== undefined) found.variant = variant
+    if (newest || isLatestSlug(slug.replace(/:.*/, ''))) found.strategy = 'latest'
+    return found
+  }
+
+  bare(slug: string): Bare {
     let bare = slug
     let variant: string | undefined
     for (let step = 0; step < MOST_STEPS; step++) {
-      const model = this.bySlug.get(bare)
-      if (model) return variant === undefined ? { model } : { model, variant }
+      if (this.bySlug.has(bare)) break
       const target = this.aliases.get(bare)
       const colon = bare.lastIndexOf(':')
       const suffix = bare.slice(colon + 1)
@@ -85,9 +112,16 @@ class BuiltCatalog implements Catalog {
         bare = bare.slice(0, colon)
       } else break
     }
-    const model = this.byName.get(bare) ?? this.byName.get(bare.replace(DATE, '')) ?? this.fromWildcard(bare)
-    if (!model) return undefined
-    return variant === undefined ? { model } : { model, variant }
+    return variant === undefined ? { slug: bare } : { slug: bare, variant }
+  }
+
+  /** By day of release, then by version; of two that are equal in both the first in the file. */
+  private nameFamilies(): void {
+    for (const model of this.models) {
+      const slug = model.kind === 'generate' ? latestSlug(model.slug) : undefined
+      const rival = slug === undefined ? undefined : this.latest.get(slug)
+      if (slug !== undefined && (!rival || isNewer(model, rival))) this.latest.set(slug, model)
+    }
   }
 
   /** Of two models with one name the first in the file has it, so that an alias or an order can decide. */
@@ -111,6 +145,12 @@ class BuiltCatalog implements Catalog {
     return model
   }
 }
+
+function isNewer(model: Model, rival: Model): boolean {
+  return model.created > rival.created || (model.created === rival.created && compareVersions(member(model), member(rival)) > 0)
+}
+
+const member = (model: Model) => familyMember(model.slug.slice(model.slug.indexOf('/') + 1))
 
 function buildProvider(config: ProviderConfig): Provider {
   return Object.freeze({ ...config })

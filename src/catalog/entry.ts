@@ -4,7 +4,7 @@ import { type Rate, rateText } from '../core/money.ts'
 import type { Endpoint, Model, Price } from './types.ts'
 
 /** What both chat dialects hand on where an endpoint names nothing. */
-const COMMON_PARAMETERS: readonly string[] = [
+const COMMON_PARAMETERS: ReadonlySet<string> = new Set([
   'frequency_penalty',
   'include_reasoning',
   'logit_bias',
@@ -25,7 +25,7 @@ const COMMON_PARAMETERS: readonly string[] = [
   'top_logprobs',
   'top_p',
   'verbosity',
-]
+])
 
 /** What a price list shows where there is no price to show. */
 const UNKNOWN_PRICE = '-1'
@@ -63,7 +63,7 @@ export function modelEntry(model: Model): JsonObject {
     supported_voices: null,
     knowledge_cutoff: null,
     expiration_date: null,
-    links: { details: `/v1/model/${model.slug}` },
+    links: { details: `/v1/models/${model.slug}/endpoints` },
   }
 }
 
@@ -77,9 +77,14 @@ function largest(own: number | undefined, endpoints: readonly Endpoint[], of: (e
   return most > 0 ? most : (own ?? null)
 }
 
+/** Names of the parameters that the endpoint takes, as lists show them. */
+export function parametersOf({ supported }: Endpoint): ReadonlySet<string> {
+  return supported ?? COMMON_PARAMETERS
+}
+
 function supportedParameters(endpoints: readonly Endpoint[]): string[] {
   const all = new Set<string>()
-  for (const endpoint of endpoints) for (const name of endpoint.supported ?? COMMON_PARAMETERS) all.add(name)
+  for (const endpoint of endpoints) for (const name of parametersOf(endpoint)) all.add(name)
   return [...all].sort()
 }
 
@@ -95,7 +100,8 @@ function cheapest(endpoints: readonly Endpoint[]): Endpoint['price'] {
   )
 }
 
-function pricing(price: Endpoint['price']): JsonObject {
+/** Decimal strings in USD per token or unit. */
+export function pricing(price: Endpoint['price']): JsonObject {
   if (price === 'free') return { prompt: '0', completion: '0', request: '0', image: '0' }
   if (price === 'unpriced') return { prompt: UNKNOWN_PRICE, completion: UNKNOWN_PRICE }
   const entry: JsonObject = {

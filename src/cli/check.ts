@@ -2,16 +2,7 @@
 
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
-
-export interface CheckStreams {
-  out: (line: string) => void
-  error: (line: string) => void
-}
-
-const CONSOLE: CheckStreams = {
-  out: (line) => process.stdout.write(`${line}\n`),
-  error: (line) => process.stderr.write(`${line}\n`),
-}
+import { CONSOLE, type Streams } from './console.ts'
 
 /**
  * Prints one line if the file is good, else every problem as `file:line:column: what, and what was expected`.
@@ -20,7 +11,7 @@ const CONSOLE: CheckStreams = {
 export async function check(
   file: string,
   env: Readonly<Record<string, string | undefined>> = process.env,
-  streams: CheckStreams = CONSOLE,
+  streams: Streams = CONSOLE,
 ): Promise<number> {
   try {
     const config = loadConfig(file, env)

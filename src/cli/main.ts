@@ -2,6 +2,8 @@
 import { parseArgs } from 'node:util'
 import { check } from './check.ts'
 import { ledger } from './ledger.ts'
+import { plan } from './plan.ts'
+import { policyTests } from './policy-tests.ts'
 import { serve } from './serve.ts'
 
 const HELP = `headgate: one address in front of many model providers
@@ -10,6 +12,11 @@ const HELP = `headgate: one address in front of many model providers
       Serves. Without a file: the shipped configuration, with every provider whose key is in the environment.
   headgate check FILE
       Says whether a configuration is good, or line by line what is wrong.
+  headgate plan FILE REQUEST.json [--format responses|chat|messages] [--key NAME] [--json]
+      Says what would become of a request: which endpoints in which order, which not and why, and the money held.
+      Nothing is called. REQUEST.json is a generation body, - reads standard input; exit code 1 if it would be refused.
+  headgate test DIR
+      Runs policy tests: requests of YAML or JSON files, and what must become of them; exit code 1 if one fails.
   headgate ledger export [--config FILE]
       Writes every generation as a JSON line: from the running gateway, or from its file where none runs.
   headgate ledger verify [--config FILE]
@@ -35,6 +42,8 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (values.version) process.stdout.write(`${await version()}\n`)
   else if (verb === 'serve' && rest.length === 0) await serve(values)
   else if (verb === 'check' && rest.length === 1) process.exitCode = await check(rest[0])
+  else if (verb === 'plan' && rest.length === 2) process.exitCode = await plan([rest[0], rest[1]], values)
+  else if (verb === 'test' && rest.length === 1) process.exitCode = await policyTests(rest[0])
   else if (verb === 'ledger' && rest.length === 1) process.exitCode = await ledger(rest[0], values.config)
   else fail(`unknown command: ${positionals.join(' ')}. Try headgate --help`)
 }
@@ -47,6 +56,9 @@ function parse(argv: readonly string[]) {
       config: { type: 'string', short: 'c' },
       host: { type: 'string' },
       port: { type: 'string' },
+      format: { type: 'string' },
+      key: { type: 'string' },
+      json: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
     },

@@ -1,5 +1,5 @@
 /** From the checked file to `Config`: defaults, units, and what was left out. */
-import type { Presets } from '../canon/presets.ts'
+import type { Preset, Presets } from '../canon/presets.ts'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
 import type { Environment } from './expand.ts'
@@ -68,16 +68,16 @@ export function resolve(checked: Checked): Config {
   }
 }
 
-function definedOf(overrides: { host?: string; port?: number }): { host?: string; port?: number } {
-  return Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
+function definedOf<T extends object>(members: T): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>
 }
 
 function resolvePresets(presets: RawConfig['presets']): Presets {
   return new Map(
-    Object.entries(presets ?? {}).map(([name, { model, models, provider, parameters, system_prompt: systemPrompt }]) => {
-      const fields = { model, models, provider, ...parameters } as JsonObject
-      for (const key of Object.keys(fields)) if (fields[key] === undefined) delete fields[key]
-      return [name, systemPrompt === undefined ? { fields } : { systemPrompt, fields }]
+    Object.entries(presets ?? {}).map(([name, preset]): [string, Preset] => {
+      const { description, model, models, provider, parameters, system_prompt: systemPrompt } = preset
+      const said = { description, model, models, provider, systemPrompt }
+      return [name, { ...(definedOf(said) as Omit<Preset, 'parameters'>), parameters: { ...parameters } as JsonObject }]
     }),
   )
 }
@@ -157,14 +157,13 @@ function resolveProvider(slug: string, provider: RawProvider, passage: boolean):
 }
 
 function aboutOf({ about }: RawProvider): ProviderConfig['about'] {
-  const facts = {
+  return definedOf({
     privacyUrl: about?.privacy_url,
     termsUrl: about?.terms_url,
     statusUrl: about?.status_url,
     headquarters: about?.headquarters,
     datacenters: about?.datacenters,
-  }
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined))
+  })
 }
 
 /** Models with an endpoint at a provider that is there. */

@@ -1,4 +1,5 @@
 /** What a schema cannot say: references between parts of the file. */
+import { isLatestSlug, latestSlug } from '../core/model-family.ts'
 import type { Path } from './problems.ts'
 import type { RawConfig, RawModels } from './schema/root.ts'
 import type { Source } from './source.ts'
@@ -17,19 +18,23 @@ export function checkRules(raw: RawConfig, main: Source, files: readonly ModelFi
   checkProviders(raw, main, files)
   checkKeys(raw, main)
   checkGuardrails(raw, main)
-  const resolvable = (slug: string): boolean => isKnown(slug, slugs, raw)
+  const brand = raw.brand?.word ?? 'router'
+  const families = new Set([...slugs].map(latestSlug))
+  const resolvable = (slug: string): boolean => isKnown(slug, slugs, raw) || isStandIn(slug, { brand, families, raw })
   checkAliases(raw, main, resolvable)
   if (raw.default_model !== undefined && !resolvable(raw.default_model)) {
     main.report(['default_model'], `no such model${hint(raw.default_model, [...slugs, ...Object.keys(raw.aliases ?? {})])}`)
   }
   checkPreferences(raw.provider, ['provider'], raw, main)
+  checkPresets(raw, main, resolvable)
   const { keys } = raw.auth ?? {}
   for (const [index, key] of (keys ?? []).entries()) {
     const at = ['auth', 'keys', index]
     if (main.isSkipped(at)) continue
     checkPreferences(key.provider, [...at, 'provider'], raw, main)
     for (const [place, slug] of (key.allowed_models ?? []).entries()) {
-      if (!slug.includes('*') && !resolvable(slug)) main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...slugs])}`)
+      if (!slug.includes('*') && !isKnown(slug, slugs, raw))
+        main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...slugs])}`)
     }
   }
 }
@@ -162,6 +167,23 @@ function checkAliases(raw: RawConfig, main: Source, resolvable: (slug: string) =
   }
 }
 
+function checkPresets(raw: RawConfig, main: Source, resolvable: (slug: string) => boolean): void {
+  const slugs = [...Object.keys(raw.models ?? {}), ...Object.keys(raw.aliases ?? {})]
+  for (const [name, { model, models, provider, parameters }] of Object.entries(raw.presets ?? {})) {
+    const at: Path = ['presets', name]
+    const checkModel = (slug: string, path: Path): void => {
+      if (slug.includes('*')) main.report(path, 'expected a slug without *')
+      else if (!resolvable(slug)) main.report(path, `no such model${hint(slug, slugs)}`)
+    }
+    if (model !== undefined) checkModel(model, [...at, 'model'])
+    for (const [index, slug] of (models ?? []).entries()) checkModel(slug, [...at, 'models', index])
+    checkPreferences(provider, [...at, 'provider'], raw, main)
+    const { effort, enabled } = parameters?.reasoning ?? {}
+    if (enabled === false && effort !== undefined && effort !== 'none')
+      main.report([...at, 'parameters', 'reasoning', 'enabled'], 'contradicts the effort, expected true or nothing')
+  }
+}
+
 function isCircular(alias: string, aliases: Readonly<Record<string, string>>): boolean {
   const seen = new Set<string>()
   for (let at: string | undefined = alias; at !== undefined; at = Object.hasOwn(aliases, at) ? aliases[at] : undefined) {
@@ -179,6 +201,22 @@ function isKnown(slug: string, slugs: ReadonlySet<string>, raw: RawConfig): bool
   const known = (each: string): boolean => slugs.has(each) || Object.hasOwn(aliases, each)
   const discovered = Object.hasOwn(raw.providers, author) && raw.providers[author].discover === true
   return known(slug) || known(bare) || slugs.has(`${author}/*`) || discovered
+}
+
+interface StandIns {
+  brand: string
+  /** Slugs of the newest model of each declared family. */
+  families: ReadonlySet<string | undefined>
+  raw: RawConfig
+}
+
+/** A slug that stands for a choice among models: the newest of a family, or one that a plugin answers for. */
+function isStandIn(slug: string, { brand, families, raw }: StandIns): boolean {
+  const bare = slug.replace(/:.*$/, '')
+  if (bare.startsWith(`${brand}/`)) return true
+  if (!isLatestSlug(bare)) return false
+  const author = bare.slice(1, bare.indexOf('/'))
+  return families.has(bare) || (Object.hasOwn(raw.providers, author) && raw.providers[author].discover === true)
 }
 
 function checkPreferences(preferences: RawConfig['provider'], path: Path, raw: RawConfig, main: Source): void {

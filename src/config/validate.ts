@@ -47,6 +47,8 @@ class Validation {
     if (this.source.isUnset(path)) return value
     if (rule.anyOf) return this.alternatives(rule, rule.anyOf, value, path)
     if (rule.enum || rule.const !== undefined) return this.choice(rule, value, path)
+    // As in JSON Schema: what says nothing of a type takes anything.
+    if (rule.type === undefined) return value
     if (rule.type === 'object') return isObject(value) ? this.object(rule, value, path) : this.wrong(value, path, 'a mapping')
     if (rule.type === 'array') return Array.isArray(value) ? this.array(rule, value, path) : this.wrong(value, path, 'a list')
     if (rule.type === 'string') return this.string(rule, value, path)

@@ -3,6 +3,7 @@ import type { End, StreamEvent } from '../canon/events.ts'
 import type { Folded } from '../canon/fold.ts'
 import type { GatewayFields } from '../canon/gateway-fields.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
+import type { Preset } from '../canon/presets.ts'
 import type { StoredPrompts } from '../canon/prompts.ts'
 import type { CanonicalRequest, DialectId, Opaque } from '../canon/request.ts'
 import type { Usage } from '../canon/usage.ts'
@@ -60,6 +61,11 @@ export interface ClientDialect {
   readonly id: DialectId
   /** Writes out a stored prompt that the body names. @throws Fault 400. */
   expand?(body: JsonObject, prompts: StoredPrompts): JsonObject
+  /**
+   * Lays a preset's parameters under what an unchecked body sends, and its system prompt in front of the conversation.
+   * What the operator wrote never makes a body wrong: a value that the dialect cannot say is left out.
+   */
+  withPreset?(body: JsonObject, preset: Preset): JsonObject
   /** @throws Fault 400 naming the field, or unmet rules of the contract. */
   check(body: JsonObject): void
   decodeRequest(body: JsonObject): CanonicalRequest

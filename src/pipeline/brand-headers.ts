@@ -4,6 +4,7 @@ export interface BrandHeaders {
   readonly metadata: string
   readonly legacyMetadata: string
   readonly title: string
+  readonly deadline: string
 }
 
 /** A process serves one brand at a time; a reload may change it. */
@@ -12,7 +13,13 @@ let last: BrandHeaders | undefined
 export function brandHeaders(brand: string): BrandHeaders {
   if (last?.brand !== brand) {
     const prefix = `x-${brand}-`
-    last = { brand, metadata: `${prefix}metadata`, legacyMetadata: `${prefix}experimental-metadata`, title: `${prefix}title` }
+    last = {
+      brand,
+      metadata: `${prefix}metadata`,
+      legacyMetadata: `${prefix}experimental-metadata`,
+      title: `${prefix}title`,
+      deadline: `${prefix}deadline`,
+    }
   }
   return last
 }

@@ -28,10 +28,8 @@ export interface EndpointCall {
 }
 
 export function callEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
-  const dialect = parts.upstreams.get(endpoint.provider.dialect)
-  if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
-  const target = targetOf(exchange, endpoint)
-  const call: EndpointCall = { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, parts.forcedLane) }
+  const call = callOf(exchange, endpoint, parts)
+  const { dialect } = call
   const encoded = encode(call)
   const record = exchange.attempts.at(-1)
   if (record && encoded.dropped.length > 0) record.dropped = encoded.dropped
@@ -44,6 +42,14 @@ export function callEndpoint(exchange: Exchange, endpoint: Endpoint, parts: Chai
   if (call.lane === 'translate') beginTurn(exchange)
   if (dialect.run) return runLocal(call, parts)
   return exchange.stream ? streamed(call, encoded, parts) : whole(call, encoded, parts)
+}
+
+/** What a call of this endpoint would be; nothing is sent. */
+export function callOf(exchange: Exchange, endpoint: Endpoint, parts: Pick<ChainParts, 'upstreams' | 'forcedLane'>): EndpointCall {
+  const dialect = parts.upstreams.get(endpoint.provider.dialect)
+  if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
+  const target = targetOf(exchange, endpoint)
+  return { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, parts.forcedLane) }
 }
 
 export function targetOf(exchange: Exchange, endpoint: Endpoint): Target {
@@ -77,7 +83,7 @@ function laneOf(exchange: Exchange, dialect: UpstreamDialect, target: Target, fo
   })
 }
 
-function encode({ exchange, dialect, lane, target }: EndpointCall): Encoded {
+export function encode({ exchange, dialect, lane, target }: EndpointCall): Encoded {
   if (lane !== 'translate' && dialect.pass) return dialect.pass.request(exchange.body, target)
   return dialect.encodeRequest(exchange.request(), target)
 }

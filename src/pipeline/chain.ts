@@ -29,6 +29,7 @@ import { type Front, receive } from './layers/receive.ts'
 import { resolve } from './layers/resolve.ts'
 import { shape } from './layers/shape.ts'
 import type { ChainParts, ChainSettings } from './parts.ts'
+import { explain, foretell } from './plan-answer.ts'
 import type { At, Service } from './reply.ts'
 
 export type { Front } from './layers/receive.ts'
@@ -39,7 +40,7 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const conversed = converse(parts.tools, parts.host)(planned)
   const shaped = shape(settings.plugins, parts.host)(conversed)
   const guarded = guard(settings.guardrails)(shaped)
-  const resolved = resolve(settings, parts.upstreams)(guarded)
+  const resolved = resolve(settings, parts)(guarded)
   const accounted = account(parts)(resolved)
   const readBody = read(settings, parts.admission)(accounted)
   const admitted = admit(parts.admission)(readBody)
@@ -50,8 +51,20 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
 /** The chain of operations that count tokens: the same layers up to the guard, and nothing is held or charged. */
 export function composeCounting(settings: ChainSettings, parts: ChainParts): Front {
   const guarded = guard(settings.guardrails)(countTokens(parts))
-  const resolved = resolve(settings, parts.upstreams)(guarded)
+  const resolved = resolve(settings, parts)(guarded)
   const admitted = admit(parts.admission)(read(settings, parts.admission)(resolved))
   const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
   return receive(settings, parts)(authenticated)
+}
+
+/**
+ * The chain of plans: every layer that decides something, and in place of the call an account of it.
+ * A plan counts as a request of its key; nothing is sent, held, pinned, measured or written down.
+ */
+export function composePlanning(settings: ChainSettings, parts: ChainParts): Front {
+  const converses = converse(parts.tools, parts.host)(foretell(settings.guardrails, parts))
+  const shapes = shape(settings.plugins, parts.host)(converses)
+  const resolves = resolve(settings, parts)(guard(settings.guardrails)(shapes))
+  const admits = admit(parts.admission)(read(settings, parts.admission)(explain()(resolves)))
+  return receive(settings, parts)(authenticate(settings.keys, parts.clock)(admits))
 }

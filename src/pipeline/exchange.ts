@@ -9,12 +9,14 @@ import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect, Final, ReplyContext } from '../dialects/types.ts'
 import type { AttemptRecord, Planned, Stage, Tap } from '../plugin-api/index.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { type MergedPreferences, NO_PREFERENCES, type Tier } from '../routing/index.ts'
+import { type MergedPreferences, NO_PREFERENCES, type Removed, type Tier } from '../routing/index.ts'
 import { Books } from './books.ts'
 import { CancelSource } from './cancel.ts'
+import type { Conversation } from './conversation.ts'
 import type { Door } from './door.ts'
 import type { EventPath } from './event-path.ts'
 import type { ReplyStream } from './reply-stream.ts'
+import type { ToolWatch } from './tool-watch.ts'
 
 export interface ExchangeStart {
   id: GenerationId
@@ -40,7 +42,8 @@ export class Exchange implements Planned {
   readonly id: string
   readonly seq: number
   readonly tag: string
-  readonly client: ClientDialect
+  /** A plan learns it from the body; any other exchange from its path. */
+  client: ClientDialect
   readonly headers: IncomingHttpHeaders
   readonly at: number
   readonly started: number
@@ -70,8 +73,12 @@ export class Exchange implements Planned {
   strategy = 'direct'
   models: readonly Model[] = []
   endpoints: readonly Endpoint[] = []
+  /** Endpoints that a filter took out, each with its reason. */
+  removed: readonly Removed[] = []
   // shape
   taps: Tap[] | undefined
+  /** Ids of the plugins that act on it, in the order in which they run. */
+  pluginIds: readonly string[] = []
   // converse
   /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
   toolNames: ReadonlySet<string> | undefined
@@ -82,6 +89,10 @@ export class Exchange implements Planned {
   variant: Variant = NO_VARIANT
   // plan
   candidates: readonly Endpoint[] = []
+  /** Undefined where the request is not to stay on an endpoint. */
+  conversation: Conversation | undefined
+  /** Set where tools are offered and there is a choice of endpoints: it is among the taps. */
+  toolWatch: ToolWatch | undefined
   /** Output cap that the hold was computed for; sent upstream only where the key has a limit. */
   outputCap: number | undefined
   // attempt
@@ -90,8 +101,11 @@ export class Exchange implements Planned {
   /** Milliseconds of silence before a stream's head goes out early, and between keep-alive comments. */
   silence = 10_000
   committedEndpoint: Endpoint | undefined
-  /** Monotonic time of the first content that reached us. */
+  /** Monotonic time of the first content that reached us, and of the first of the running attempt. */
   firstContentAt = 0
+  contentAt = 0
+  /** Called once the running attempt has brought content. */
+  whenCommitted: (() => void) | undefined
   /** Milliseconds spent waiting for providers, over all attempts. */
   upstreamMs = 0
   // account
@@ -141,6 +155,14 @@ export class Exchange implements Planned {
   edit(by: string, change: (draft: CanonicalRequest) => void): void {
     change(this.request())
     this.edits.push(by)
+  }
+
+  /** The running attempt has brought content: from here on nothing is tried again. */
+  commit(endpoint: Endpoint): void {
+    this.contentAt = this.clock.monotonic()
+    if (this.firstContentAt === 0) this.firstContentAt = this.contentAt
+    this.committedEndpoint = endpoint
+    this.whenCommitted?.()
   }
 
   get edited(): boolean {

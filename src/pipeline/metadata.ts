@@ -3,9 +3,11 @@
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Exchange } from './exchange.ts'
+import { tierOf } from './needs.ts'
 
-export function routerMetadata(exchange: Exchange): JsonObject {
-  const selected = exchange.committedEndpoint
+/** @param failed no endpoint is shown as selected, whoever began to answer. */
+export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
+  const selected = failed ? undefined : exchange.committedEndpoint
   const listed = exchange.candidates.length > 0 ? exchange.candidates : exchange.endpoints
   const available = listed.map((endpoint) => ({
     provider: endpoint.provider.name,
@@ -27,13 +29,40 @@ export function routerMetadata(exchange: Exchange): JsonObject {
       return dropped ? { provider, model, status, dropped: [...dropped] } : { provider, model, status }
     })
   }
+  const params = paramsOf(exchange)
+  if (params) metadata.params = params
   if (exchange.stages.length > 0) metadata.pipeline = exchange.stages.map((stage) => ({ ...stage }) as JsonObject)
   return metadata
 }
+
+/**
+ * What of the request bounded the choice; undefined where nothing did.
+ * `version_group`: the family whose newest model an alias such as `~acme/one-latest` stands for, `acme/one`.
+ * `quality_floor`: the least score that a router model was told to accept, 0 to 1.
+ * `throughput_floor`: `preferred_min_throughput` in tokens per second; of several percentiles the lowest one named.
+ * `service_tier`: the tier that was asked for, where it is not the usual one.
+ */
+function paramsOf({ gateway, preferences, requested, strategy }: Exchange): JsonObject | undefined {
+  const params: JsonObject = {}
+  const score = gateway.plugins.length > 0 ? gateway.plugins.find((entry) => typeof entry.min_coding_score === 'number') : undefined
+  if (score && strategy === 'pareto') params.quality_floor = score.min_coding_score
+  const goal = preferences.preferred_min_throughput
+  const floor = typeof goal === 'object' ? (goal?.p50 ?? goal?.p75 ?? goal?.p90 ?? goal?.p99) : goal
+  if (floor !== undefined) params.throughput_floor = floor
+  const family = strategy === 'latest' ? FAMILY.exec(requested) : null
+  if (family) params.version_group = family[1]
+  const tier = tierOf(gateway.serviceTier)
+  if (tier) params.service_tier = tier
+  return Object.keys(params).length > 0 ? params : undefined
+}
+
+const FAMILY = /^~(.+)-latest(?::|$)/
 
 /** Errors that came before routing, or that are our own, say nothing of it. */
 export function metadataOnFault(exchange: Exchange, fault: Fault): boolean {
   if (!exchange.wantsMetadata || exchange.requested === '') return false
   if (fault.status === 500 || fault.status === 401) return false
+  // What fits no context was found out by routing.
+  if (fault.code === 'context_length') return true
   return !(fault.origin === 'client' && (fault.status === 400 || fault.status === 429))
 }

@@ -85,6 +85,13 @@ export function callerCap(exchange: Exchange): number | undefined {
   return typeof cap === 'number' ? cap : undefined
 }
 
+/** True where the model may call something. */
+export function offersTools(exchange: Exchange): boolean {
+  if (exchange.edited) return exchange.request().tools.length > 0
+  const { tools } = exchange.body
+  return Array.isArray(tools) && tools.length > 0
+}
+
 function* mediaParts(exchange: Exchange): Generator<Extract<Part, { kind: 'media' }>> {
   for (const item of exchange.request().items) {
     for (const part of partsOf(item)) if (part.kind === 'media') yield part

@@ -1,10 +1,20 @@
 /** The endpoints of a request in the order in which they are to be tried: what fits, what the key can pay, then the routing's order. */
 import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
-import { filterEndpoints, NO_PREFERENCES, noEndpointFault, orderEndpoints, stickinessApplies } from '../routing/index.ts'
+import {
+  filterEndpoints,
+  NO_PREFERENCES,
+  noEndpointFault,
+  type OrderPreferences,
+  orderEndpoints,
+  type StickySessions,
+  stickinessApplies,
+} from '../routing/index.ts'
+import { type Conversation, conversationName } from './conversation.ts'
 import type { Exchange } from './exchange.ts'
-import { contextNeed, contextOf, tierOf } from './needs.ts'
+import { contextNeed, contextOf, offersTools, tierOf } from './needs.ts'
 import type { ChainParts } from './parts.ts'
+import { watchTools } from './tool-watch.ts'
 
 /** @throws Fault 400 where the input fits no endpoint, 403 where a key with a limit finds no price. */
 export function orderedCandidates(exchange: Exchange, parts: Pick<ChainParts, 'sessions' | 'health' | 'clock'>): readonly Endpoint[] {
@@ -46,17 +56,30 @@ function order(
 ): readonly Endpoint[] {
   const served = exchange.books.turns.at(-1)?.endpoint
   if (served) return [served, ...exchange.candidates.filter((endpoint) => endpoint !== served)]
+  exchange.conversation = conversationOf(exchange, endpoints, parts.sessions)
   if (endpoints.length === 1) return endpoints
+  exchange.toolWatch = watchTools(exchange)
+  if (exchange.toolWatch) exchange.taps = [...(exchange.taps ?? []), exchange.toolWatch]
+  return orderEndpoints(endpoints, orderPreferences(exchange, parts), () => parts.clock.random(), parts.health)
+}
+
+/** What the request wants of the order, with the endpoint that its conversation stays on. */
+export function orderPreferences(exchange: Exchange, { sessions }: Pick<ChainParts, 'sessions'>): OrderPreferences {
   const { preferences, gateway } = exchange
-  const session = gateway.sessionId
-  const sticky =
-    session !== undefined && stickinessApplies(preferences)
-      ? parts.sessions.get(exchange.key.identity, exchange.models[0].slug, session)
-      : undefined
-  return orderEndpoints(
-    endpoints,
-    { ...preferences, route: gateway.route, sticky, serviceTier: tierOf(gateway.serviceTier) },
-    () => parts.clock.random(),
-    parts.health,
-  )
+  const conversation = exchange.conversation ?? conversationOf(exchange, exchange.endpoints, sessions)
+  return {
+    ...preferences,
+    route: gateway.route,
+    sticky: conversation?.pinned,
+    serviceTier: tierOf(gateway.serviceTier),
+    tools: offersTools(exchange),
+  }
+}
+
+/** Undefined where the conversation is not to stay anywhere: the caller orders, or it has no name. */
+function conversationOf(exchange: Exchange, endpoints: readonly Endpoint[], sessions: StickySessions): Conversation | undefined {
+  if (!stickinessApplies(exchange.preferences)) return undefined
+  const known = conversationName(exchange, endpoints)
+  if (!known) return undefined
+  return { ...known, pinned: sessions.get(exchange.key.identity, exchange.models[0].slug, known.name) }
 }

@@ -29,6 +29,8 @@ export interface ModelLookup {
   /** All that the configuration declares, in its order. */
   readonly models: readonly Model[]
   find(slug: string): { model: Model; variant?: string; strategy?: string } | undefined
+  /** Where aliases and variant suffixes lead, whether or not a model is there. */
+  bare(slug: string): { slug: string; variant?: string }
 }
 
 export interface PluginSetting {

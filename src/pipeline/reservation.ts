@@ -2,6 +2,7 @@
 import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import { usdText } from '../core/money.ts'
+import type { Account, Credit } from '../ledger/credit.ts'
 import { affordableOutput, holdFor } from '../ledger/pricing.ts'
 import type { Exchange } from './exchange.ts'
 import { callerCap, contextNeed, contextOf, imageCount, inputBound, searchBound } from './needs.ts'
@@ -36,6 +37,19 @@ export function reservationOf(exchange: Exchange, candidates: readonly Endpoint[
   return { hold, floor, input, outputCap }
 }
 
+/**
+ * Computes the hold over the candidates and takes it from the key's account.
+ * @throws Fault 402 where the key has less left than the request may cost.
+ */
+export function takeHold(exchange: Exchange, credit: Credit): { account: Account; reservation: Reservation } {
+  const { key, candidates, books } = exchange
+  const reservation = reservationOf(exchange, candidates)
+  const account = books.account ?? credit.account(key.identity)
+  if (!account.tryHold(reservation.hold, key.limit)) throw noCredit(exchange, reservation, account.remaining(key.limit) ?? 0)
+  exchange.outputCap = key.limit === null ? undefined : reservation.outputCap
+  return { account, reservation }
+}
+
 /** The caller's own cap, else the model's default as far as the context has room for it; never more than the endpoint writes. */
 function outputCapOf(exchange: Exchange, endpoint: Endpoint, callers: number | undefined): number {
   const most = endpoint.maxOutput ?? endpoint.model.maxOutput ?? Number.POSITIVE_INFINITY
@@ -45,7 +59,7 @@ function outputCapOf(exchange: Exchange, endpoint: Endpoint, callers: number | u
 }
 
 /** The 402: what was needed, what is left and what would be affordable. */
-export function noCredit(exchange: Exchange, { hold, input }: Reservation, left: number): Fault {
+function noCredit(exchange: Exchange, { hold, input }: Reservation, left: number): Fault {
   const tokens = exchange.candidates.reduce((best, endpoint) => Math.max(best, affordableOutput(endpoint.price, input, left)), 0)
   const affordable = Math.max(0, Math.floor(tokens))
   return new Fault('no_credit', {

@@ -97,8 +97,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   private commit(): void {
     const { exchange, plan } = this
     this.committed = true
-    if (exchange.firstContentAt === 0) exchange.firstContentAt = exchange.clock.monotonic()
-    exchange.committedEndpoint = plan.endpoint
+    exchange.commit(plan.endpoint)
     if (!this.discarding) exchange.reply?.open()
   }
 

@@ -71,8 +71,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
       return
     }
     const { exchange, plan } = this
-    exchange.committedEndpoint = plan.endpoint
-    if (exchange.firstContentAt === 0) exchange.firstContentAt = exchange.clock.monotonic()
+    exchange.commit(plan.endpoint)
     const { usage, end, content = 0 } = result
     this.settle({ usage, end, fault: undefined, aborted: this.discarding, relayed: content }, (final) => result.finish(final))
   }

@@ -8,14 +8,17 @@ import { rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
 type Kind = 'prompt' | 'completion' | 'request' | 'image' | 'audio'
 export type Ceiling = readonly { readonly kind: Kind; readonly rate: Rate; readonly text: string }[]
 
-const PER_MILLION: ReadonlySet<Kind> = new Set(['prompt', 'completion', 'audio'])
+const PER_MILLION: ReadonlySet<Kind> = new Set(['prompt', 'completion'])
 const KINDS: readonly Kind[] = ['prompt', 'completion', 'request', 'image', 'audio']
-/** Past this many dollars a ceiling holds back nothing, and a decimal of it would no longer be exact. */
-const NO_LIMIT = 1e12
-const DECIMAL = /^\d+(\.\d+)?(e[+-]?\d+)?$/i
+/** Past so many digits before the point a ceiling holds back nothing. */
+const MOST_DIGITS = 12
+/** Decimals of a price, by its unit (`core/money.ts`). */
+const PER_MILLION_DECIMALS = 12
+const PER_UNIT_DECIMALS = 18
+const DECIMAL = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i
 
 /**
- * USD per million tokens for prompt, completion and audio, USD per unit for request and image; strings and numbers alike.
+ * USD per million tokens for prompt and completion, USD per unit for request, image and audio (a token of it); strings and numbers alike.
  * @throws Fault 400 naming the member that is no price.
  */
 export function parseCeiling(maxPrice: ProviderPreferences['max_price']): Ceiling {
@@ -46,11 +49,21 @@ function priceOf(price: Price, kind: Kind): Rate {
 }
 
 function parseRate(value: string | number, perMillion: boolean): Rate | 'unlimited' | undefined {
-  const exact = perMillion ? rateFromUsdPerMillion : rateFromUsd
-  const text = String(value).trim()
-  const rate = exact(text)
-  if (rate !== undefined) return rate
-  if (!DECIMAL.test(text)) return undefined
-  const number = Number(text)
-  return number >= NO_LIMIT ? 'unlimited' : exact(number.toFixed(12))
+  const match = DECIMAL.exec(String(value).trim())
+  if (!match) return undefined
+  const [, whole, fraction = '', exponent = '0'] = match
+  const digits = whole + fraction
+  const point = whole.length + Number(exponent)
+  const units =
+    point > 0
+      ? digits
+          .slice(0, point)
+          .padEnd(Math.min(point, digits.length + MOST_DIGITS + 1), '0')
+          .replace(/^0+(?=.)/, '')
+      : '0'
+  if (units.length > MOST_DIGITS) return 'unlimited'
+  const decimals = perMillion ? PER_MILLION_DECIMALS : PER_UNIT_DECIMALS
+  const rest = '0'.repeat(Math.min(Math.max(0, -point), decimals)) + digits.slice(Math.max(0, point))
+  // What is cut off is finer than any price: none lies between the ceiling and the shorter one.
+  return (perMillion ? rateFromUsdPerMillion : rateFromUsd)(`${units}.${rest.slice(0, decimals)}0`)
 }

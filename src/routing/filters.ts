@@ -1,6 +1,6 @@
 /** The hard filters: which endpoints may serve a request at all, each exclusion with its reason. */
 import { UNLISTED } from '../canon/parameters.ts'
-import type { Endpoint, Model } from '../catalog/types.ts'
+import type { Endpoint } from '../catalog/types.ts'
 import type { Ceiling } from './ceiling.ts'
 import { overCeiling, parseCeiling } from './ceiling.ts'
 import type { MergedPreferences, SidedSlugs } from './merge.ts'
@@ -34,7 +34,7 @@ export interface Removed {
   readonly filter: FilterName
   /** What about the endpoint did not fit, for people. */
   readonly detail: string
-  /** Whose list it was, where the filter is a list. */
+  /** Whose lists they were, where the filter is a list: `request`, or `request and account`. */
   readonly from?: string
 }
 
@@ -58,8 +58,6 @@ export interface RouteNeeds {
   readonly serviceTier?: Tier
   /** Endpoints that are out of service by the operator's word. */
   readonly unavailable?: (endpoint: Endpoint) => boolean
-  /** Models whose author allows training on their output; without it none is known to. */
-  readonly distillable?: (model: Model) => boolean
 }
 
 export interface Filtered {
@@ -102,6 +100,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = { fp4: ['mxfp4', '
 const SOFT_PARAMETERS = ['tools', 'response_format', 'verbosity'] as const
 const NO_CEILING: Ceiling = []
 const NO_TIERS: ReadonlySet<Tier> = new Set()
+const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
 
 function compile(needs: RouteNeeds): Compiled {
   const { max_price: maxPrice, quantizations } = needs.provider
@@ -147,13 +146,11 @@ function tierOpen(endpoint: Endpoint, tier: Tier, needs: RouteNeeds, admitted: R
 }
 
 function byLists(endpoint: Endpoint, { needs, admitted }: Compiled): Reason | undefined {
-  for (const list of needs.provider.only) {
-    if (!list.slugs.some((entry) => namesEndpoint(entry, endpoint, admitted))) return listReason('only', list)
+  const { order, allow_fallbacks: fallbacks, only, ignore } = needs.provider
+  if (only.length > 0 || ignore.length > 0) {
+    const against = excludingLists(endpoint, needs.provider)
+    if (against.length > 0) return listReason(against)
   }
-  for (const list of needs.provider.ignore) {
-    if (list.slugs.some((entry) => excludesEndpoint(entry, endpoint))) return listReason('ignore', list)
-  }
-  const { order, allow_fallbacks: fallbacks } = needs.provider
   // Without fallbacks the order list is all that there is.
   if (fallbacks === false && order?.length && !order.some((entry) => namesEndpoint(entry, endpoint, admitted))) {
     return { filter: 'order', detail: `order without fallbacks: [${shown(order)}]` }
@@ -161,8 +158,27 @@ function byLists(endpoint: Endpoint, { needs, admitted }: Compiled): Reason | un
   return undefined
 }
 
-function listReason(filter: 'only' | 'ignore', list: SidedSlugs): Reason {
-  return { filter, detail: `${filter} of the ${list.from}: [${shown(list.slugs)}]`, from: list.from }
+interface ExcludingList {
+  readonly filter: 'only' | 'ignore'
+  readonly list: SidedSlugs
+}
+
+/** Every side's list that leaves the endpoint out, so that an error can name them all. */
+function excludingLists(endpoint: Endpoint, { only, ignore }: MergedPreferences): ExcludingList[] {
+  const against: ExcludingList[] = []
+  for (const list of only) {
+    // A tier endpoint that came so far was asked for: a side that names its provider has nothing against it.
+    if (!list.slugs.some((entry) => namesEndpoint(entry, endpoint, ALL_TIERS))) against.push({ filter: 'only', list })
+  }
+  for (const list of ignore) {
+    if (list.slugs.some((entry) => excludesEndpoint(entry, endpoint))) against.push({ filter: 'ignore', list })
+  }
+  return against
+}
+
+function listReason(against: readonly ExcludingList[]): Reason {
+  const names = against.map(({ filter, list }) => `${filter} of the ${list.from}: [${shown(list.slugs)}]`)
+  return { filter: against[0].filter, detail: names.join(' and '), from: [...new Set(against.map(({ list }) => list.from))].join(' and ') }
 }
 
 function shown(slugs: readonly string[]): string {
@@ -180,7 +196,7 @@ function byTerms(endpoint: Endpoint, { needs, ceiling, quantizations }: Compiled
   }
   const over = overCeiling(endpoint, ceiling)
   if (over) return { filter: 'max_price', detail: over }
-  if (wanted.enforce_distillable_text && !needs.distillable?.(endpoint.model)) {
+  if (wanted.enforce_distillable_text && !endpoint.model.distillable) {
     return { filter: 'distillable', detail: 'its author is not known to allow distillation' }
   }
   if (wanted.data_collection === 'deny' && endpoint.provider.dataCollection !== 'deny') {
@@ -195,9 +211,21 @@ function firstMissing(wanted: Iterable<string>, offered: readonly string[]): str
   return undefined
 }
 
+/** Parameters that `supported_parameters` may list under another name. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  max_tokens: 'max_completion_tokens',
+  reasoning: 'reasoning_effort',
+  response_format: 'structured_outputs',
+}
+
 /** True where the parameter reaches the provider and the endpoint takes it there. */
 function takes(endpoint: Endpoint, name: string, needs: RouteNeeds): boolean {
-  return (UNLISTED.has(name) || endpoint.supported?.has(name) !== false) && needs.sent?.(endpoint)?.has(name) !== false
+  const { supported } = endpoint
+  const other = OTHER_NAMES[name]
+  const listed = supported === undefined || UNLISTED.has(name) || supported.has(name) || (other !== undefined && supported.has(other))
+  if (!listed || needs.sent?.(endpoint)?.has(name) === false) return false
+  const { drop } = endpoint.quirks ?? endpoint.provider.quirks
+  return !Array.isArray(drop) || !drop.includes(name)
 }
 
 function missingFrom(used: ReadonlySet<string>, endpoint: Endpoint, needs: RouteNeeds): string | undefined {

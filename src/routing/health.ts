@@ -1,84 +1,115 @@
-/** Bounded statistics per endpoint on the injected clock: outages, rests, and how fast it has been of late. */
+/** Bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool calls. */
 import type { Endpoint } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
-import type { Health, PercentileName } from './order.ts'
-import { SpeedWindow } from './speed-window.ts'
+import { EndpointRecord, type ServedSample } from './endpoint-record.ts'
+import { type EndpointFigures, figuresOf, NO_FIGURES } from './figures.ts'
+import type { Band, Health, PercentileName } from './standing.ts'
 
-/** An endpoint that failed is tried last for this long (contract section 5.2, rule 3). */
-const OUTAGE_MS = 30_000
+export type { ServedSample } from './endpoint-record.ts'
+
 /** A provider may not freeze itself out for longer, whatever its Retry-After says. */
 const REST_CAP_MS = 60_000
 /** Past this many endpoints the one heard of first is forgotten. */
 const CAPACITY = 4096
-
-interface EndpointRecord {
-  outageUntil: number
-  restUntil: number
-  speed: SpeedWindow | undefined
-}
+/** A refusal for the place that the caller or the gateway is in, by the provider's own word for it. */
+const PLACE = /country|region|territor|location|geo/i
 
 /**
- * True where a fault says that the endpoint is in trouble. What the caller got wrong does not (400, 413),
- * nor does a rate limit, which has its own cool-down (contract section 5.2, rule 6).
+ * True where a fault says that the endpoint is in trouble. What the caller got wrong does not (400, 413), nor does
+ * a rate limit, which has its own cool-down, nor a refusal for the place (contract section 5.2, rule 6).
  */
 export function isOutage(fault: Fault): boolean {
-  return fault.origin === 'upstream' && fault.status !== 400 && fault.status !== 413 && fault.status !== 429
+  if (fault.origin !== 'upstream' || fault.status === 400 || fault.status === 413 || fault.status === 429) return false
+  return fault.code !== 'upstream_auth' || !PLACE.test(String(fault.metadata?.provider_code ?? ''))
 }
 
 export class HealthBook implements Health {
   private readonly clock: Clock
   private readonly records = new Map<string, EndpointRecord>()
+  private readonly moment = new Moment(this.records)
 
   constructor(clock: Clock) {
     this.clock = clock
   }
 
-  /**
-   * The endpoint has served: whatever was held against it is forgotten.
-   * @param firstTokenMs from dispatch to the first content event.
-   * @param tokensPerSecond of output after it; 0 where too short to tell.
-   */
-  success(endpoint: Endpoint, firstTokenMs: number, tokensPerSecond: number): void {
+  /** A request is about to be sent there: claims the one probe of an ejected endpoint that is due. */
+  dispatched(endpoint: Endpoint): void {
+    this.records.get(endpoint.id)?.dispatched(this.clock.monotonic())
+  }
+
+  /** The endpoint has served: its outage and its ejection are over. A rest stands, since its provider asked for it. */
+  success(endpoint: Endpoint, sample: ServedSample): void {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
-    record.outageUntil = Number.NEGATIVE_INFINITY
-    record.restUntil = Number.NEGATIVE_INFINITY
-    if (record.speed === undefined) record.speed = new SpeedWindow()
-    record.speed.add(this.clock.monotonic(), firstTokenMs / 1000, tokensPerSecond)
+    record.served(this.clock.monotonic(), sample)
   }
 
   /** The attempt failed; faults that are not the endpoint's leave no trace. Retry-After is heard on all of them. */
   failure(endpoint: Endpoint, fault: Fault): void {
     const outage = isOutage(fault)
     const rest = fault.origin === 'upstream' ? restMs(fault.retryAfter) : 0
-    if (!outage && rest === 0) return
+    if (!outage && rest === 0) {
+      this.abandoned(endpoint)
+      return
+    }
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
-    if (outage) record.outageUntil = now + OUTAGE_MS
-    if (rest > 0) record.restUntil = Math.max(record.restUntil, now + rest)
+    if (outage) record.broke(now, () => this.clock.random())
+    else record.abandoned()
+    if (rest > 0) record.rest(now + rest)
+  }
+
+  /** The outcome says nothing of the endpoint, as when the caller left: another request may probe. */
+  abandoned(endpoint: Endpoint): void {
+    this.records.get(endpoint.id)?.abandoned()
   }
 
   recentOutage(endpoint: Endpoint): boolean {
-    const record = this.records.get(endpoint.id)
-    return record !== undefined && this.clock.monotonic() < record.outageUntil
+    return this.atOnce().recentOutage(endpoint)
   }
 
   resting(endpoint: Endpoint): boolean {
-    return this.restLeft(endpoint) > 0
+    return this.atOnce().resting(endpoint)
   }
 
   /** Milliseconds until the endpoint may be asked again: what an honest Retry-After of ours is made from. */
   restLeft(endpoint: Endpoint): number {
-    const record = this.records.get(endpoint.id)
-    return record === undefined ? 0 : Math.max(0, record.restUntil - this.clock.monotonic())
+    return this.records.get(endpoint.id)?.restLeft(this.clock.monotonic()) ?? 0
+  }
+
+  ejected(endpoint: Endpoint): boolean {
+    return this.atOnce().ejected(endpoint)
+  }
+
+  dueIn(endpoint: Endpoint): number {
+    return this.atOnce().dueIn(endpoint)
+  }
+
+  band(endpoint: Endpoint): Band {
+    return this.atOnce().band(endpoint)
   }
 
   latency(endpoint: Endpoint, percentile: PercentileName): number | undefined {
-    return this.records.get(endpoint.id)?.speed?.latency(this.clock.monotonic(), percentile)
+    return this.atOnce().latency(endpoint, percentile)
   }
 
   throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined {
-    return this.records.get(endpoint.id)?.speed?.throughput(this.clock.monotonic(), percentile)
+    return this.atOnce().throughput(endpoint, percentile)
+  }
+
+  /** Over the last half hour; undefined with fewer than ten replies that called tools. */
+  toolSuccess(endpoint: Endpoint): number | undefined {
+    return this.atOnce().toolSuccess(endpoint)
+  }
+
+  atOnce(): Health {
+    return this.moment.at(this.clock.monotonic())
+  }
+
+  /** For the lists; an endpoint that nothing is known of has nothing against it. */
+  figures(endpoint: Endpoint): EndpointFigures {
+    const record = this.records.get(endpoint.id)
+    return record === undefined ? NO_FIGURES : figuresOf(record, this.clock.monotonic())
   }
 
   private open(id: string): EndpointRecord {
@@ -86,9 +117,70 @@ export class HealthBook implements Health {
       const oldest = this.records.keys().next()
       if (!oldest.done) this.records.delete(oldest.value)
     }
-    const record: EndpointRecord = { outageUntil: Number.NEGATIVE_INFINITY, restUntil: Number.NEGATIVE_INFINITY, speed: undefined }
+    const record = new EndpointRecord()
     this.records.set(id, record)
     return record
+  }
+}
+
+/** What the records say at one moment. */
+class Moment implements Health {
+  private readonly records: ReadonlyMap<string, EndpointRecord>
+  private now = 0
+  /** The last one looked up: the order asks several things of one endpoint after the other. */
+  private asked: Endpoint | undefined
+  private found: EndpointRecord | undefined
+
+  constructor(records: ReadonlyMap<string, EndpointRecord>) {
+    this.records = records
+  }
+
+  at(now: number): this {
+    this.now = now
+    this.asked = undefined
+    return this
+  }
+
+  recentOutage(endpoint: Endpoint): boolean {
+    return this.find(endpoint)?.inOutage(this.now) === true
+  }
+
+  resting(endpoint: Endpoint): boolean {
+    const record = this.find(endpoint)
+    return record !== undefined && record.restLeft(this.now) > 0
+  }
+
+  ejected(endpoint: Endpoint): boolean {
+    return this.dueIn(endpoint) > 0
+  }
+
+  dueIn(endpoint: Endpoint): number {
+    return this.find(endpoint)?.ejectionLeft(this.now) ?? 0
+  }
+
+  band(endpoint: Endpoint): Band {
+    return this.find(endpoint)?.band(this.now) ?? 0
+  }
+
+  latency(endpoint: Endpoint, percentile: PercentileName): number | undefined {
+    const ms = this.find(endpoint)?.latency(this.now, percentile)
+    return ms === undefined ? undefined : ms / 1000
+  }
+
+  throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined {
+    return this.find(endpoint)?.throughput(this.now, percentile)
+  }
+
+  toolSuccess(endpoint: Endpoint): number | undefined {
+    return this.find(endpoint)?.toolSuccess(this.now)
+  }
+
+  private find(endpoint: Endpoint): EndpointRecord | undefined {
+    if (endpoint !== this.asked) {
+      this.asked = endpoint
+      this.found = this.records.get(endpoint.id)
+    }
+    return this.found
   }
 }
 

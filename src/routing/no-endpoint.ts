@@ -38,17 +38,21 @@ const FACTS: Readonly<Record<FilterName, FilterFacts>> = {
   zdr: { code: 'privacy_restricted', excludedBy: 'data_policy:zdr' },
 }
 
+/** Endpoints that the message names, and that the metadata lists. */
 const SHOWN = 8
+const MOST_LISTED = 256
 const DOCS_URL = 'docs/operations.md#no-endpoint-is-left'
 
 /**
  * The fault for an empty candidate list: 404, or 400 `context_length` where nothing but the context was too short.
  * The code is that of the filter which came nearest to letting an endpoint through: the last one in `FILTERS`.
+ * `metadata.excluded` lists each endpoint with the filter that removed it.
  * @param requested the slugs asked for, the primary model first.
  */
 export function noEndpointFault(requested: readonly string[], removed: readonly Removed[], options: NoEndpointOptions = {}): Fault {
   const message = `No endpoint can serve ${requested.join(', ')}${reasons(removed)}`
-  if (removed.length > 0 && removed.every((entry) => entry.filter === 'context')) return new Fault('context_length', { message })
+  const metadata = removed.length > 0 ? { excluded: removed.slice(0, MOST_LISTED).map(exclusion) } : undefined
+  if (removed.length > 0 && removed.every((entry) => entry.filter === 'context')) return new Fault('context_length', { message, metadata })
   const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && rank(best) >= rank(entry) ? best : entry), undefined)
   const facts: FilterFacts = nearest ? FACTS[nearest.filter] : { code: 'no_endpoints' }
   const availability: JsonObject = {
@@ -64,7 +68,20 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
   if (nearest && facts.code === 'constraint_filtered' && facts.field) {
     availability.constraint = { field: facts.field, detail: nearest.detail }
   }
-  return new Fault('no_endpoints', { message, availability })
+  return new Fault('no_endpoints', { message, metadata, availability })
+}
+
+/** One removed endpoint as error metadata has it. */
+export function exclusion({ endpoint, filter, detail, from }: Removed): JsonObject {
+  const entry: JsonObject = {
+    model: endpoint.model.slug,
+    provider: endpoint.provider.name,
+    endpoint: endpointTag(endpoint),
+    filter,
+    detail,
+  }
+  if (from) entry.from = from
+  return entry
 }
 
 function reasons(removed: readonly Removed[]): string {

@@ -1,66 +1,115 @@
-/** The last few minutes of one endpoint's speed: a ring of samples and the percentiles over it. */
-import type { PercentileName } from './order.ts'
+/** The last few minutes of one endpoint's speed: a ring of samples, kept sorted as well, so that a percentile is one look-up. */
+import type { PercentileName } from './standing.ts'
 
-/** Rolling window of the statistics (contract section 5.1). */
-const WINDOW_MS = 300_000
+/** Rolling window of the statistics, in tenths of a second (contract section 5.1). */
+const WINDOW = 3_000
 /** Busy endpoints keep their newest samples only: enough for a p99, small enough for thousands of endpoints. */
 const SAMPLES = 256
-/** Percentiles are worked out anew at most this often while samples keep coming. */
-const FRESH_MS = 250
+const MOST = 0xffff_ffff
 
 const SHARE: Readonly<Record<PercentileName, number>> = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 }
 
-type Summary = { [name in PercentileName]: number } | undefined
-
 export class SpeedWindow {
-  private readonly at = new Float64Array(SAMPLES).fill(Number.NEGATIVE_INFINITY)
-  private readonly seconds = new Float64Array(SAMPLES)
-  private readonly rate = new Float64Array(SAMPLES)
+  /** Tenths of a second on the monotonic clock. */
+  private readonly at = new Uint32Array(SAMPLES)
+  /** Microseconds to the first token. */
+  private readonly first = new Uint32Array(SAMPLES)
+  /** Thousandths of a token per second; 0 for unknown. */
+  private readonly rate = new Uint32Array(SAMPLES)
+  private readonly firsts = new SortedValues(SAMPLES)
+  private readonly rates = new SortedValues(SAMPLES)
   private next = 0
-  private computedAt = Number.NEGATIVE_INFINITY
-  private slow: Summary
-  private fast: Summary
+  private size = 0
 
   /** @param now monotonic milliseconds. @param rate tokens per second, 0 for unknown. */
-  add(now: number, seconds: number, rate: number): void {
+  add(now: number, firstTokenMs: number, rate: number): void {
+    this.expire(now)
+    if (this.size === SAMPLES) this.dropOldest()
     const i = this.next
-    this.at[i] = now
-    this.seconds[i] = seconds
-    this.rate[i] = rate
-    this.next = i + 1 === SAMPLES ? 0 : i + 1
+    this.at[i] = now / 100
+    this.first[i] = whole(firstTokenMs * 1000)
+    this.rate[i] = rate > 0 ? Math.max(1, whole(rate * 1000)) : 0
+    this.firsts.insert(this.first[i])
+    if (this.rate[i] > 0) this.rates.insert(this.rate[i])
+    this.next = (i + 1) % SAMPLES
+    this.size++
   }
 
-  /** Seconds that this share of first tokens took at most. */
+  /** Milliseconds that this share of first tokens took at most. */
   latency(now: number, percentile: PercentileName): number | undefined {
-    this.refresh(now)
-    return this.slow?.[percentile]
+    this.expire(now)
+    const { size } = this.firsts
+    return size === 0 ? undefined : this.firsts.at(rankOf(percentile, size)) / 1000
   }
 
   /** Tokens per second that this share of replies reached at least. */
   throughput(now: number, percentile: PercentileName): number | undefined {
-    this.refresh(now)
-    return this.fast?.[percentile]
+    this.expire(now)
+    const { size } = this.rates
+    return size === 0 ? undefined : this.rates.at(size - 1 - rankOf(percentile, size)) / 1000
   }
 
-  private refresh(now: number): void {
-    if (now - this.computedAt < FRESH_MS) return
-    this.computedAt = now
-    const oldest = now - WINDOW_MS
-    const seconds: number[] = []
-    const rates: number[] = []
-    for (let i = 0; i < SAMPLES; i++) {
-      if (this.at[i] <= oldest) continue
-      seconds.push(this.seconds[i])
-      if (this.rate[i] > 0) rates.push(this.rate[i])
-    }
-    this.slow = summary(seconds.sort((a, b) => a - b))
-    this.fast = summary(rates.sort((a, b) => b - a))
+  private expire(now: number): void {
+    const oldest = Math.floor(now / 100) - WINDOW
+    while (this.size > 0 && this.at[this.tail()] <= oldest) this.dropOldest()
+  }
+
+  private dropOldest(): void {
+    const i = this.tail()
+    this.firsts.remove(this.first[i])
+    if (this.rate[i] > 0) this.rates.remove(this.rate[i])
+    this.size--
+  }
+
+  private tail(): number {
+    return (this.next + SAMPLES - this.size) % SAMPLES
   }
 }
 
-/** Nearest-rank percentiles of values sorted from good to bad. */
-function summary(sorted: readonly number[]): Summary {
-  if (sorted.length === 0) return undefined
-  const pick = (name: PercentileName) => sorted[Math.ceil(SHARE[name] * sorted.length) - 1]
-  return { p50: pick('p50'), p75: pick('p75'), p90: pick('p90'), p99: pick('p99') }
+/** Nearest rank, counted from the good end. */
+function rankOf(percentile: PercentileName, size: number): number {
+  return Math.ceil(SHARE[percentile] * size) - 1
+}
+
+function whole(value: number): number {
+  return value > 0 ? Math.min(MOST, Math.round(value)) : 0
+}
+
+/** Whole numbers in rising order, in one fixed array. */
+class SortedValues {
+  private readonly values: Uint32Array
+  size = 0
+
+  constructor(capacity: number) {
+    this.values = new Uint32Array(capacity)
+  }
+
+  at(index: number): number {
+    return this.values[index]
+  }
+
+  insert(value: number): void {
+    const i = this.firstNotBelow(value)
+    this.values.copyWithin(i + 1, i, this.size)
+    this.values[i] = value
+    this.size++
+  }
+
+  /** @param value one that was inserted. */
+  remove(value: number): void {
+    const i = this.firstNotBelow(value)
+    this.values.copyWithin(i, i + 1, this.size)
+    this.size--
+  }
+
+  private firstNotBelow(value: number): number {
+    let low = 0
+    let high = this.size
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.values[middle] < value) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
 }

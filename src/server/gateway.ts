@@ -10,6 +10,7 @@ import type { ClientDialect } from '../dialects/types.ts'
 import { brandHeaders } from '../pipeline/brand-headers.ts'
 import type { Front } from '../pipeline/chain.ts'
 import { Exchange } from '../pipeline/exchange.ts'
+import { type PlanDialects, planDialects, recogniseFormat } from '../pipeline/plan-format.ts'
 import { edgeFault } from './edge-guard.ts'
 import { HttpDoor } from './http-door.ts'
 import { type RequestHandler, refuse } from './listener.ts'
@@ -36,6 +37,8 @@ export interface Serving {
   front: Front
   /** For operations that count tokens. */
   counting: Front
+  /** For plans. */
+  planning: Front
   brand: string
   operations: Operations
   passages: Passages
@@ -47,6 +50,9 @@ export interface Serving {
  */
 const PROBES = [40, 60]
 
+/** Takes a body of any client format and says what would become of it. */
+const PLAN_PATH = '/v1/plan'
+
 /** The exchange that a connection waits for. */
 const EXCHANGE = Symbol('exchange')
 type Speaking = Socket & { [EXCHANGE]?: Exchange }
@@ -56,6 +62,7 @@ export class Gateway implements RequestHandler {
   private readonly clock: Clock
   private readonly ids: GenerationIds
   private readonly clients: ReadonlyMap<string, ClientDialect>
+  private readonly formats: PlanDialects
   private readonly oops: (error: unknown) => void
 
   /** @param clients client dialects by path. */
@@ -70,6 +77,7 @@ export class Gateway implements RequestHandler {
     this.clock = source.clock
     this.ids = source.ids
     this.clients = source.clients
+    this.formats = planDialects(source.clients)
     this.oops = source.oops
   }
 
@@ -84,8 +92,11 @@ export class Gateway implements RequestHandler {
     const path = pathOf(request)
     const client = this.clients.get(path)
     // Nobody can tell whether a body follows that was never asked for; the door of a completion asks for it.
-    if (expectsContinue && !(client && request.method === 'POST')) response.shouldKeepAlive = false
-    if (client && request.method === 'POST') this.complete(client, request, response, expectsContinue)
+    if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
+    if (client && request.method === 'POST') {
+      const { counting, front } = this.serving
+      this.complete(this.open(client, request, response, expectsContinue), client.countBody ? counting : front, response)
+    } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
     else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
     else if (this.serving.passages.matches(path))
       this.serving.passages.request(request, response).catch((thrown) => writeFault(response, this.faultOf(thrown)))
@@ -111,9 +122,19 @@ export class Gateway implements RequestHandler {
     for (const ms of PROBES) this.clock.after(ms, () => exchange.door.probe())
   }
 
-  private complete(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+  private plan(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    if (request.method !== 'POST') {
+      writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
+      return
+    }
+    const { url = '' } = request
+    const exchange = this.open(this.formats.chat, request, response, expectsContinue)
+    recogniseFormat(exchange, this.formats, new URLSearchParams(url.slice(PLAN_PATH.length)).get('format'))
+    this.complete(exchange, this.serving.planning, response)
+  }
+
+  private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Exchange {
     const { brand } = this.serving
-    const front = client.countBody ? this.serving.counting : this.serving.front
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
       client,
@@ -130,6 +151,10 @@ export class Gateway implements RequestHandler {
       if (socket[EXCHANGE] === exchange) socket[EXCHANGE] = undefined
       if (!response.writableFinished) exchange.cancel.abort(new Fault('client_gone'))
     })
+    return exchange
+  }
+
+  private complete(exchange: Exchange, front: Front, response: ServerResponse): void {
     front(exchange).catch((error) => {
       this.oops(error)
       response.destroy()

@@ -49,6 +49,15 @@ export function witnessWith(metrics: Metrics, logs: LogSink): Witness {
   }
 }
 
+/** A plan is no exchange: the log alone tells of it, so that the metrics count what was served. */
+export function planWitness({ log }: LogSink): Witness {
+  return (exchange, { status, fault }) => {
+    const line = { gen: exchange.id, key: exchange.key.name, client: exchange.client.id, status, fault: fault?.code }
+    if (fault?.code === 'internal') log.error({ ...line, cause: causeOf(fault) }, 'plan')
+    else log.info(line, 'plan')
+  }
+}
+
 const text = { type: 'string' } as const
 const number = { type: 'number' } as const
 

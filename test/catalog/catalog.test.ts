@@ -243,7 +243,7 @@ t.test('entries of the model list', async (t) => {
     per_request_limits: null,
     default_parameters: null,
     supported_voices: null,
-    links: { details: '/v1/model/acme/big' },
+    links: { details: '/v1/models/acme/big/endpoints' },
   })
   t.same(
     entry.pricing,

@@ -204,3 +204,24 @@ t.test('the list of models is read', async (t) => {
   t.same(unknowns(page), [])
   t.match(JSON.stringify(page), /"id":"acme\/one"/)
 })
+
+t.test('the lists of endpoints and providers are read', async (t) => {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
+  t.teardown(() => upstream.close())
+  const config = configOf(upstream.url, { 'acme/one': 'openai-responses' }).replace('key: "sk-provider-secret"', '$&, zdr: true')
+  const gateway = await startGateway(`brand: { word: openrouter }\n${config}`)
+  t.teardown(() => gateway.close())
+  const client = clientOf(gateway)
+  const parsed = async (asked: Promise<unknown>): Promise<Parsed> => {
+    const reply = (await asked) as Parsed
+    t.same(unknowns(reply), [])
+    return reply
+  }
+  const list = () => parsed(client.endpoints.list({ author: 'acme', slug: 'one' } as never))
+  const entry = { modelId: 'acme/one', tag: 'openai-responses', contextLength: 200_000, status: 0, supportsToolChoice: { auto: true } }
+  t.match(await list(), { data: { id: 'acme/one', endpoints: [{ ...entry, uptimeLast5m: null, latencyLast30m: null }] } })
+  await whole(gateway, {})
+  t.match(await list(), { data: { endpoints: [{ ...entry, uptimeLast5m: 100, latencyLast30m: { p50: Number, p99: Number } }] } })
+  t.match(await parsed(client.endpoints.listZdrEndpoints({} as never)), { data: [entry] })
+  t.match(await parsed(client.providers.list({} as never)), { data: [{ slug: 'openai-responses', privacyPolicyUrl: null }] })
+})

@@ -228,7 +228,6 @@ export const LATER: Broken[] = [
   append('shared', 'shared: { url: "redis://localhost" }', '22:1: shared: not available in this version'),
   append('prompts', 'prompts: []', '22:10: prompts: found a list, expected a mapping'),
   append('a prompt without messages', 'prompts: { greet: {} }', '22:12: prompts.greet: "messages" is missing, expected a list'),
-  append('presets', 'presets: {}', '22:1: presets: not available in this version'),
   append(
     'a PostgreSQL store',
     'store: { url: "postgres://user:secret@db/headgate" }',
@@ -266,16 +265,97 @@ export const LATER: Broken[] = [
     '20:5: guardrails[0].engine: not available in this version',
   ),
   spoil(
-    'scores',
-    'model: echo',
-    'model: echo, scores: { coding: 0.7 }',
-    '15:48: models["sim/echo"].endpoints[0].scores: not available in this version',
-  ),
-  spoil(
     'an embedding model',
     'context: 400000',
     'kind: embedding',
     '10:11: models["openai/gpt-5-mini"].kind: "embedding" is not available in this version',
+  ),
+]
+
+/** In the good file with one preset behind it, on line 22. */
+const preset = (name: string, fields: string, ...problems: string[]): Broken => append(name, `presets: { p: { ${fields} } }`, ...problems)
+
+export const PRESETS: Broken[] = [
+  append('a list of presets', 'presets: []', '22:10: presets: found a list, expected a mapping'),
+  append(
+    'a preset with a bad name',
+    'presets: { My_Preset: {} }',
+    '22:12: presets.My_Preset: expected a name of small letters, digits and hyphens',
+  ),
+  preset(
+    'an unknown model in a preset',
+    'model: openai/gpt-6-mini',
+    '22:24: presets.p.model: no such model, did you mean "openai/gpt-5-mini"?',
+  ),
+  preset(
+    'an unknown model among the fallbacks of a preset',
+    'models: [ sim/echo, sim/ehco ]',
+    '22:37: presets.p.models[1]: no such model, did you mean "sim/echo"?',
+  ),
+  preset('a pattern for the model of a preset', 'model: "sim/*"', '22:24: presets.p.model: expected a slug without *'),
+  preset(
+    'a preset of a preset',
+    'model: "@preset/other"',
+    '22:24: presets.p.model: "@preset/other" does not fit, expected a model slug such as author/name',
+  ),
+  preset(
+    'an unknown provider in a preset',
+    'provider: { only: [ opneai ] }',
+    '22:37: presets.p.provider.only[0]: no such provider, did you mean "openai"?',
+  ),
+  preset(
+    'an unknown parameter in a preset',
+    'parameters: { temprature: 1 }',
+    '22:31: presets.p.parameters.temprature: unknown key, did you mean "temperature"?',
+  ),
+  preset(
+    'a parameter out of range',
+    'parameters: { temperature: 3 }',
+    '22:44: presets.p.parameters.temperature: found 3, expected a number from 0 to 2',
+  ),
+  preset(
+    'an unknown effort',
+    'parameters: { reasoning: { effort: hihg } }',
+    '22:52: presets.p.parameters.reasoning.effort: unknown value "hihg", did you mean "high"?',
+  ),
+  preset(
+    'an effort of what is switched off',
+    'parameters: { reasoning: { effort: high, enabled: false } }',
+    '22:67: presets.p.parameters.reasoning.enabled: contradicts the effort, expected true or nothing',
+  ),
+  spoil(
+    'the newest of a family that is not there',
+    'app/default: openai/gpt-5-mini',
+    'app/default: "~openai/gpt-nano-latest"',
+    '16:25: aliases["app/default"]: no such model, expected one of: openai/gpt-5-mini, sim/echo',
+  ),
+  spoil(
+    'a router of another brand',
+    'app/default: openai/gpt-5-mini',
+    'app/default: "roter/auto"',
+    '16:25: aliases["app/default"]: no such model, expected one of: openai/gpt-5-mini, sim/echo',
+  ),
+  append(
+    'a trade-off out of range',
+    'plugins: { defaults: { auto-router: { cost_quality_tradeoff: 11 } } }',
+    '22:62: plugins.defaults.auto-router.cost_quality_tradeoff: found 11, expected a whole number from 0 to 10',
+  ),
+  append(
+    'a coding score out of range',
+    'plugins: { defaults: { pareto-router: { min_coding_score: 1.1 } } }',
+    '22:59: plugins.defaults.pareto-router.min_coding_score: found 1.1, expected a number from 0 to 1',
+  ),
+  spoil(
+    'a score out of range',
+    'model: echo',
+    'model: echo, scores: { coding: 1.1 }',
+    '15:66: models["sim/echo"].endpoints[0].scores.coding: found 1.1, expected a number from 0 to 1',
+  ),
+  spoil(
+    'a country that is none',
+    'dialect: sim',
+    'dialect: sim, about: { headquarters: Germany }',
+    '7:47: providers.sim.about.headquarters: "Germany" does not fit, expected two capital letters, such as DE',
   ),
 ]
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
-import { type Broken, GOOD, LATER, RULES, SHAPE, SYNTAX, VARIABLES } from './broken-files.ts'
+import { type Broken, GOOD, LATER, PRESETS, RULES, SHAPE, SYNTAX, VARIABLES } from './broken-files.ts'
 
 const SECRETS = ['sk-app-secret-value', 'sk-upstream-secret', 'hunter2', 'user:secret']
 
@@ -31,7 +31,7 @@ t.test('the good file loads', async (t) => {
   t.same(problemsOf(GOOD), [])
 })
 
-for (const [group, files] of Object.entries({ SYNTAX, SHAPE, LATER, RULES, VARIABLES })) {
+for (const [group, files] of Object.entries({ SYNTAX, SHAPE, LATER, PRESETS, RULES, VARIABLES })) {
   t.test(`broken files: ${group.toLowerCase()}`, async (t) => {
     for (const broken of files) {
       const host = broken.name.endsWith('beyond loopback') ? '0.0.0.0' : undefined
@@ -117,6 +117,44 @@ auth:
   t.same(config.plugins, { order: ['context-compression'], defaults: { 'context-compression': { engine: 'middle-out' } } })
   const closed = loadConfig('f.yaml', {}, { text: text.replace('enabled: true', 'enabled: false') })
   t.equal(closed.providers[0].passagePrice, undefined, 'the passage is closed')
+})
+
+t.test('what the routing goes by arrives', async (t) => {
+  const text = `
+brand: { word: acme }
+providers:
+  sim:
+    dialect: sim
+    about: { privacy_url: "https://sim.example/privacy", headquarters: DE, datacenters: [ DE, FR ] }
+models:
+  sim/echo-1: { scores: { coding: 0.5 }, distillable: true, endpoints: [ { provider: sim, model: echo, scores: { coding: 0.7 } } ] }
+aliases: { app/auto: "acme/auto:nitro", app/newest: "~sim/echo-latest" }
+default_model: acme/auto
+plugins: { order: [ auto-router ], defaults: { auto-router: { allowed_models: [ "sim/*" ], cost_quality_tradeoff: 0 } } }
+presets:
+  short:
+    description: In few words
+    model: acme/pareto-code
+    models: [ sim/echo-1, "~sim/echo-latest:nitro" ]
+    system_prompt: Be brief.
+    provider: { only: [ sim ], zdr: true }
+    parameters: { temperature: 0.2, max_tokens: 99, reasoning: { effort: low } }
+  empty: {}
+`
+  const config = loadConfig('f.yaml', {}, { text })
+  t.same(config.providers[0].about, { privacyUrl: 'https://sim.example/privacy', headquarters: 'DE', datacenters: ['DE', 'FR'] })
+  t.match(config.models['sim/echo-1'], { scores: { coding: 0.5 }, distillable: true, endpoints: [{ scores: { coding: 0.7 } }] })
+  t.equal(config.defaultModel, 'acme/auto')
+  t.same(config.plugins.defaults['auto-router'], { allowed_models: ['sim/*'], cost_quality_tradeoff: 0 })
+  t.same(config.presets.get('short'), {
+    description: 'In few words',
+    model: 'acme/pareto-code',
+    models: ['sim/echo-1', '~sim/echo-latest:nitro'],
+    systemPrompt: 'Be brief.',
+    provider: { only: ['sim'], zdr: true },
+    parameters: { temperature: 0.2, max_tokens: 99, reasoning: { effort: 'low' } },
+  })
+  t.same(config.presets.get('empty'), { parameters: {} })
 })
 
 t.test('catalogue files', async (t) => {

@@ -1,7 +1,7 @@
 /** Providers, models and endpoints made from the few facts that a test cares about. */
 import type { Endpoint, Model, Price, Provider } from '../../src/catalog/types.ts'
 import { rateFromUsdPerMillion } from '../../src/core/money.ts'
-import type { Health } from '../../src/routing/order.ts'
+import type { Band, Health } from '../../src/routing/order.ts'
 
 export function provider(slug: string, facts: Partial<Provider> = {}): Provider {
   return {
@@ -77,18 +77,26 @@ export function model(slug: string, endpoints: readonly (string | EndpointFacts)
 export interface KnownHealth {
   outage?: readonly string[]
   resting?: readonly string[]
+  /** Milliseconds until each is due. */
+  ejected?: Readonly<Record<string, number>>
+  band?: Readonly<Record<string, Band>>
+  toolSuccess?: Readonly<Record<string, number>>
   /** Seconds and tokens per second, the same at every percentile, by provider slug. */
   latency?: Readonly<Record<string, number>>
   throughput?: Readonly<Record<string, number>>
 }
 
-/** Health by provider slug. */
-export function health(known: KnownHealth = {}): Health {
+/** Health by provider slug, or by whatever else names an endpoint. */
+export function health(known: KnownHealth = {}, name: (endpoint: Endpoint) => string = ({ provider: { slug } }) => slug): Health {
   return {
-    recentOutage: (endpoint) => known.outage?.includes(endpoint.provider.slug) === true,
-    resting: (endpoint) => known.resting?.includes(endpoint.provider.slug) === true,
-    latency: (endpoint) => known.latency?.[endpoint.provider.slug],
-    throughput: (endpoint) => known.throughput?.[endpoint.provider.slug],
+    recentOutage: (endpoint) => known.outage?.includes(name(endpoint)) === true,
+    resting: (endpoint) => known.resting?.includes(name(endpoint)) === true,
+    ejected: (endpoint) => known.ejected?.[name(endpoint)] !== undefined,
+    dueIn: (endpoint) => known.ejected?.[name(endpoint)] ?? 0,
+    band: (endpoint) => known.band?.[name(endpoint)] ?? 0,
+    toolSuccess: (endpoint) => known.toolSuccess?.[name(endpoint)],
+    latency: (endpoint) => known.latency?.[name(endpoint)],
+    throughput: (endpoint) => known.throughput?.[name(endpoint)],
   }
 }
 

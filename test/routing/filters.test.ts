@@ -4,7 +4,7 @@ import type { ProviderPreferences } from '../../src/canon/gateway-fields.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { FilterName, RouteNeeds } from '../../src/routing/filters.ts'
 import { filterEndpoints } from '../../src/routing/filters.ts'
-import { mergePreferences, NO_PREFERENCES } from '../../src/routing/merge.ts'
+import { mergePreferences, NO_PREFERENCES, requestSides } from '../../src/routing/merge.ts'
 import { allowsModel, namesModel } from '../../src/routing/model-pattern.ts'
 import { noEndpointFault } from '../../src/routing/no-endpoint.ts'
 import type { EndpointFacts } from './catalogue.ts'
@@ -45,6 +45,16 @@ t.test('C-137: a base slug names variants and no tiers, a full tag names one', (
   t.same(tags(entries, asked({ only: ['acme/turbo'] })), ['acme/turbo'])
   t.same(tags(entries, asked({ only: ['acme/flex'] })), ['acme/flex'])
   t.same(tags(entries, asked({ only: ['acme/turbo/priority'] })), ['acme/turbo/priority'])
+  t.same(
+    filterEndpoints(model('a/m', entries).endpoints, {
+      provider: mergePreferences([
+        { from: 'request', preferences: { only: ['acme/flex'] } },
+        { from: 'account', preferences: { only: ['acme'] } },
+      ]),
+    }).kept.map((endpoint) => endpoint.tier),
+    ['flex'],
+    'a tier that one side opens is one of the provider to the other',
+  )
   t.same(tags(entries, asked({ order: ['acme/flex'] })), ['acme2', 'acme', 'acme/turbo', 'acme/flex'], 'order opens a tier by its tag')
   t.same(tags(entries, asked({ ignore: ['acme/turbo'] })), ['acme2', 'acme'])
   t.same(tags(entries, asked({ ignore: ['acme'] }, { tiers: new Set(['flex']) })), ['acme2'], 'an ignored provider is ignored whole')
@@ -83,6 +93,22 @@ t.test('C-128: max_price, string and number alike', (t) => {
   t.same(tags(entries, asked({ max_price: { completion: '1.99' } })), ['gift', 'toll'])
   t.same(tags(entries, asked({ max_price: { request: 0.0009 } })), ['cheap', 'dear', 'gift'])
   t.same(tags(entries, asked({ max_price: { request: 0.001 } })), ['cheap', 'dear', 'gift', 'toll'])
+  t.same(tags(entries, asked({ max_price: { audio: '0.00000025' } })), ['cheap', 'gift', 'toll'], 'audio is priced by its token')
+  for (const [text, fits] of [
+    ['0.25', true],
+    ['0.249999999999', false],
+    ['0.2499999999999999999', false],
+    ['0.25000000000000001', true],
+    ['25e-2', true],
+    ['2.5E-1', true],
+    ['0.00025e3', true],
+    ['249e-3', false],
+    ['1e-400', false],
+    ['0e400', false],
+    ['1e400', true],
+  ] as const) {
+    t.equal(tags(entries, asked({ max_price: { prompt: text } })).includes('cheap'), fits, `prompt ${text}`)
+  }
   t.same(tags(entries, asked({ max_price: { prompt: 1e30 } })), ['cheap', 'dear', 'gift', 'riddle', 'toll'])
   for (const prompt of ['', 'cheap', '-1', -1, Number.NaN, '0x10', 'Infinity']) {
     t.throws(() => tags(entries, asked({ max_price: { prompt } })), { status: 400, message: /provider\.max_price\.prompt/ })
@@ -100,6 +126,19 @@ t.test('C-131: parameters, hard and soft', (t) => {
   t.same(tags(entries, asked({}, { used: new Set(['seed']) })), ['bare', 'full', 'any'])
   t.same(tags(entries, asked({}, { used: new Set(['tools', 'temperature']) })), ['full', 'any'], 'tools filter softly')
   t.same(tags(entries.slice(0, 1), asked({}, { used: new Set(['tools']) })), ['bare'], 'but never empty the list')
+  const required = (supported: string[] | undefined, used: string[], quirks = {}) =>
+    tags([{ supported: supported && new Set(supported), quirks }], asked({ require_parameters: true }, { used: new Set(used) })).length ===
+    1
+  t.ok(required(['max_completion_tokens', 'reasoning_effort'], ['max_tokens', 'reasoning']), 'by whichever name it is listed')
+  t.notOk(required(['response_format'], ['response_format', 'structured_outputs']), 'a JSON mode is no schema')
+  t.ok(required(['temperature'], ['user', 'metadata']), 'no list tells of what names the caller')
+  t.notOk(required(undefined, ['seed'], { drop: ['seed'] }), 'what is never sent does not arrive')
+  const sent = (endpoint: { provider: { slug: string } }) => new Set(endpoint.provider.slug === 'bare' ? ['seed'] : [])
+  t.same(
+    tags(['bare', 'any'], asked({ require_parameters: true }, { used: new Set(['seed']), sent })),
+    ['bare'],
+    'by what the dialect sends',
+  )
   t.end()
 })
 
@@ -117,7 +156,9 @@ t.test('lengths, modalities, status, privacy', (t) => {
   t.same(tags(entries, asked({}, { input: ['text', 'image'] })), [])
   t.same(tags(entries, asked({}, { output: ['image'] })), [])
   t.same(tags(entries, asked({ enforce_distillable_text: true })), [])
-  t.same(tags(entries, asked({ enforce_distillable_text: true }, { distillable: () => true })), ['small', 'large'])
+  t.same(slugs(filterEndpoints(model('a/m', ['acme'], { distillable: true }).endpoints, asked({ enforce_distillable_text: true })).kept), [
+    'acme',
+  ])
   const limited = model('a/m', ['acme', { provider: provider('own'), context: 50 }], { context: 10, maxOutput: 5 })
   t.same(
     slugs(filterEndpoints(limited.endpoints, asked({}, { contextTokens: 11 })).kept),
@@ -129,16 +170,58 @@ t.test('lengths, modalities, status, privacy', (t) => {
 
 t.test('merging: only intersects, ignore adds up, the strict side wins, the request decides the rest', (t) => {
   const merged = mergePreferences([
-    { from: 'request', preferences: { only: ['a', 'b'], ignore: ['x'], zdr: false, data_collection: 'allow', sort: 'price', order: null } },
-    { from: 'key', preferences: { only: ['b', 'c'], ignore: ['y'], zdr: true, sort: 'latency', allow_fallbacks: false } },
-    { from: 'account', preferences: { data_collection: 'deny', order: ['b'], require_parameters: true } },
+    { from: 'request', preferences: { only: ['a', 'b'], ignore: ['x'], zdr: false, data_collection: 'allow', order: null } },
+    { from: 'key', preferences: { only: ['b', 'c'], ignore: ['y'], zdr: true, sort: 'latency', order: ['b'], allow_fallbacks: false } },
+    { from: 'account', preferences: { data_collection: 'deny', sort: 'price', require_parameters: true } },
     { from: 'guardrail', preferences: undefined },
   ])
   t.same(tags(['a', 'b', 'c', 'x'], { provider: merged }), ['b'])
   t.same(tags(['a', 'b', 'x', 'y'], { provider: { ...merged, only: [], allow_fallbacks: true } }), ['a', 'b'])
   t.same(tags(['a', 'b'], { provider: { ...merged, only: [] } }), ['b'], 'without fallbacks the order list is all')
-  t.match(merged, { zdr: true, data_collection: 'deny', sort: 'price', allow_fallbacks: false, order: ['b'], require_parameters: true })
+  t.match(merged, { zdr: true, data_collection: 'deny', sort: 'latency', allow_fallbacks: false, order: ['b'], require_parameters: true })
   t.equal(mergePreferences([{ from: 'request', preferences: null }]), NO_PREFERENCES)
+  t.end()
+})
+
+t.test('merging: what is blank is unset, and sort is two fields', (t) => {
+  const merge = (...sides: ProviderPreferences[]) => mergePreferences(sides.map((preferences, at) => ({ from: `side ${at}`, preferences })))
+  const blank: ProviderPreferences = {
+    order: [],
+    quantizations: [],
+    only: [],
+    max_price: {},
+    sort: { by: null },
+    preferred_max_latency: { p50: undefined },
+  }
+  const full: ProviderPreferences = {
+    order: ['a'],
+    quantizations: ['fp8'],
+    only: ['a'],
+    max_price: { prompt: 1 },
+    preferred_max_latency: 2,
+  }
+  t.same(merge(blank, full), { ...full, only: [{ from: 'side 1', slugs: ['a'] }], ignore: [] })
+  t.same(merge({ preferred_max_latency: { p50: null, p90: 3 } } as unknown as ProviderPreferences).preferred_max_latency, { p90: 3 })
+  t.same(merge({ sort: { partition: 'none' } }, { sort: 'price' }).sort, { by: 'price', partition: 'none' })
+  t.same(merge({ sort: 'latency' }, { sort: { by: 'price', partition: 'none' } }).sort, { by: 'latency', partition: 'none' })
+  t.same(merge({ sort: { by: null, partition: null } }, { sort: 'price' }).sort, 'price')
+  t.match(merge({ sort: 'price' }, { order: ['a'], allow_fallbacks: false }), { sort: 'price', order: undefined, allow_fallbacks: false })
+  t.match(merge({ order: ['a'] }, { sort: 'price' }), { order: ['a'] }, 'an order that is stronger stays')
+  t.match(merge({ order: ['a'], sort: 'price' }), { order: ['a'] })
+  t.match(merge({ sort: { partition: 'none' } }, { order: ['a'] }), { order: ['a'] }, 'a partition sorts nothing')
+  t.end()
+})
+
+t.test('the sides of a request: provider before route before the variant', (t) => {
+  const sorted = (wishes: Parameters<typeof requestSides>[0], account: ProviderPreferences = {}) =>
+    mergePreferences([...requestSides(wishes), { from: 'account', preferences: account }]).sort
+  t.same(sorted({ route: 'sort' }), { partition: 'none' })
+  t.same(sorted({ route: 'fallback' }, { sort: { by: 'price', partition: 'none' } }), { by: 'price', partition: 'model' })
+  t.same(sorted({ route: 'sort', provider: { sort: { by: 'price', partition: 'model' } } }), { by: 'price', partition: 'model' })
+  t.same(sorted({ variantSort: 'throughput' }, { sort: 'price' }), 'throughput')
+  t.same(sorted({ variantSort: 'exacto', provider: { sort: 'price' } }), 'price', 'an explicit sort beats :exacto')
+  t.same(sorted({ variantSort: 'price', provider: { sort: { partition: 'none' } } }), { by: 'price', partition: 'none' })
+  t.same(requestSides({ provider: null, route: null }), [])
   t.end()
 })
 
@@ -174,6 +257,7 @@ t.test('the fault names filters, sides, and what the wire calls them', (t) => {
     t.equal(fault.status, 404)
     t.equal(fault.code, 'no_endpoints')
     t.match(fault.message, `a/m at acme removed by ${filter}`)
+    t.match(fault.metadata, { excluded: [{ model: 'a/m', endpoint: 'acme', filter, detail: String }] })
     t.match(fault.availability, { ...availability, retryable: false, requested_models: ['a/m'], docs_url: String })
   }
   const none = noEndpointFault(['a/m', 'a/n'], [])
@@ -191,6 +275,20 @@ t.test('both sides of a list that left nothing are named; context alone is a 400
   const fault = noEndpointFault(['a/m'], lists.removed)
   t.match(fault.message, 'only of the request: [beta]')
   t.match(fault.message, 'only of the account: [acme]')
+  const one = noEndpointFault(['a/m'], filterEndpoints(model('a/m', ['zeta']).endpoints, { provider: provider_ }).removed)
+  t.match(one.message, 'only of the request: [beta] and only of the account: [acme]')
+  t.same(one.metadata, {
+    excluded: [
+      {
+        model: 'a/m',
+        provider: 'ZETA',
+        endpoint: 'zeta',
+        filter: 'only',
+        detail: 'only of the request: [beta] and only of the account: [acme]',
+        from: 'request and account',
+      },
+    ],
+  })
   const long = filterEndpoints(model('a/m', ['acme'], { context: 10 }).endpoints, asked({}, { contextTokens: 11 }))
   const tooLong = noEndpointFault(['a/m'], long.removed)
   t.match(tooLong, { status: 400, type: 'context_length_exceeded' })

@@ -24,7 +24,7 @@ t.test('C-125: a failing endpoint is last for exactly 30 s, unless it succeeds b
   book.failure(a, new Fault('upstream_cut'))
   await clock.advance(20_000)
   t.same(order(), ['b', 'a'], 'the window counts from the last failure')
-  book.success(a, 100, 50)
+  book.success(a, { firstTokenMs: 100, tokensPerSecond: 50 })
   t.same(order(), ['a', 'b'], 'a success forgives')
 })
 
@@ -41,6 +41,8 @@ t.test('Retry-After makes an endpoint rest, at most 60 s', async (t) => {
   t.equal(book.resting(a), false)
   book.failure(a, new Fault('upstream_overloaded', { retryAfter: 86_400 }))
   t.equal(book.restLeft(a), 60_000, 'a day is not believed')
+  book.success(a, { firstTokenMs: 1, tokensPerSecond: 1 })
+  t.equal(book.restLeft(a), 60_000, 'a request that was under way does not end a rest')
   await clock.advance(60_000)
   t.equal(book.resting(a), false)
   for (const retryAfter of [-1, 0, Number.NaN, undefined]) book.failure(b, new Fault('upstream_limited', { retryAfter }))
@@ -57,19 +59,29 @@ t.test('which faults are outages', (t) => {
     'upstream_cut',
     'upstream_silent',
     'upstream_overloaded',
+    'upstream_missing',
+    'upstream_garbled',
+    'upstream_empty',
   ] as const) {
     t.equal(isOutage(new Fault(code)), true, code)
   }
   for (const code of [
     'upstream_rejected',
     'upstream_context',
+    'upstream_policy',
     'upstream_too_large',
     'upstream_limited',
     'bad_request',
     'internal',
+    'client_gone',
+    'deadline',
   ] as const) {
     t.equal(isOutage(new Fault(code)), false, code)
   }
+  const refused = (word: string) => isOutage(new Fault('upstream_auth', { metadata: { provider_code: word } }))
+  t.equal(refused('unsupported_country_region_territory'), false, 'a 403 for the place')
+  t.equal(refused('invalid_api_key'), true)
+  t.equal(refused('402'), true)
   t.end()
 })
 
@@ -77,7 +89,7 @@ t.test('percentiles over five minutes', async (t) => {
   const clock = new FakeClock()
   const book = new HealthBook(clock)
   t.equal(book.latency(a, 'p50'), undefined)
-  for (let i = 1; i <= 100; i++) book.success(a, i * 1000, i)
+  for (let i = 1; i <= 100; i++) book.success(a, { firstTokenMs: i * 1000, tokensPerSecond: i })
   t.same(
     (['p50', 'p75', 'p90', 'p99'] as const).map((name) => book.latency(a, name)),
     [50, 75, 90, 99],
@@ -89,11 +101,11 @@ t.test('percentiles over five minutes', async (t) => {
   )
   await clock.advance(299_999)
   t.equal(book.latency(a, 'p50'), 50)
-  book.success(a, 7000, 0)
+  book.success(a, { firstTokenMs: 7000, tokensPerSecond: 0 })
   await clock.advance(250)
   t.equal(book.latency(a, 'p50'), 7, 'older samples are gone')
   t.equal(book.throughput(a, 'p50'), undefined, 'too short a reply has no speed')
-  for (let i = 0; i < 1000; i++) book.success(a, i < 744 ? 1000 : 3000, 10)
+  for (let i = 0; i < 1000; i++) book.success(a, { firstTokenMs: i < 744 ? 1000 : 3000, tokensPerSecond: 10 })
   await clock.advance(250)
   t.equal(book.latency(a, 'p50'), 3, 'a busy endpoint keeps its newest samples')
   await clock.advance(300_000)

@@ -52,18 +52,30 @@ const guardrail = closed(
 export const guardrails = listOf('Guardrails, all of which apply.', guardrail)
 
 /** Plugins that this version runs, and those that it knows by name only. */
-export const PLUGINS = ['context-compression'] as const
-export const LATER_PLUGINS = [
-  'moderation',
-  'file-parser',
-  'web',
-  'web-fetch',
-  'response-healing',
-  'fusion',
-  'auto-router',
-  'auto-beta-router',
-  'pareto-router',
-]
+export const PLUGINS = ['context-compression', 'auto-router', 'pareto-router', 'free-router'] as const
+export const LATER_PLUGINS = ['moderation', 'file-parser', 'web', 'web-fetch', 'response-healing', 'fusion', 'auto-beta-router']
+
+const modelPatterns = (description: string) => listOf(description, line('A slug, or a pattern such as openai/*.', 1024))
+
+const autoRouter = closed('Chooses a model by the kind of the task.', {
+  enabled: Type.Optional(flag('False: the prompt is not looked at.')),
+  allowed_models: Type.Optional(modelPatterns('Only these models; * stands for any text. All by default.')),
+  excluded_models: Type.Optional(modelPatterns('Never these models, whatever is allowed.')),
+  cost_quality_tradeoff: Type.Optional(
+    Type.Integer({ description: '0 for quality whatever it costs, 10 for the cheapest; 7 by default.', minimum: 0, maximum: 10 }),
+  ),
+  cost_tier: Type.Optional(oneOf('A band of prices; it rules over the trade-off.', ['low', 'medium', 'high', 'xhigh', 'max'])),
+  pin_model: Type.Optional(flag('True: a conversation keeps the model that its last answer names.')),
+})
+
+const paretoRouter = closed('Chooses the cheapest model that codes well enough.', {
+  enabled: Type.Optional(flag('For the form that all plugins have in common.')),
+  min_coding_score: Type.Optional(
+    Type.Number({ description: 'Tier of coding scores: high from 0.66, medium from 0.33, else low.', minimum: 0, maximum: 1 }),
+  ),
+  max_price: Type.Optional(Type.Number({ description: 'USD per million tokens; with it the tiers are left alone.', minimum: 0 })),
+  price_source: Type.Optional(oneOf('Which price it bounds; prompt by default.', ['prompt', 'weighted_avg'])),
+})
 
 export const plugins = closed('Plugins that act on requests.', {
   order: Type.Optional(listOf('Plugins in the order in which they run.', oneOf('A plugin.', PLUGINS, LATER_PLUGINS))),
@@ -75,6 +87,13 @@ export const plugins = closed('Plugins that act on requests.', {
           closed('Cuts out the middle of what does not fit.', {
             enabled: Type.Optional(flag('True: on for every model; by default only for those with a context of at most 8192.')),
             engine: Type.Optional(oneOf('How it is cut.', ['middle-out'])),
+          }),
+        ),
+        'auto-router': Type.Optional(autoRouter),
+        'pareto-router': Type.Optional(paretoRouter),
+        'free-router': Type.Optional(
+          closed('Chooses among the models that cost nothing.', {
+            enabled: Type.Optional(flag('For the form that all plugins have in common.')),
           }),
         ),
       },

@@ -1,7 +1,7 @@
 /** Presets that requests name as `@preset/name`. */
 import { Type } from 'typebox'
 import { preferences } from './preferences.ts'
-import { closed, line, listOf, mapOf, modelSlug } from './scalars.ts'
+import { closed, flag, line, listOf, mapOf, modelSlug, oneOf } from './scalars.ts'
 
 const number = (description: string, minimum: number, maximum: number) => Type.Number({ description, minimum, maximum })
 const whole = (description: string) => Type.Integer({ description, minimum: 1 })
@@ -17,7 +17,15 @@ const parameters = closed('Sampling and other request fields; a request that sen
   repetition_penalty: Type.Optional(number('0 to 2.', 0, 2)),
   seed: Type.Optional(Type.Integer({ description: 'Any integer.' })),
   max_tokens: Type.Optional(whole('Output cap, under the name that the request format has for it.')),
-  reasoning: Type.Optional(Type.Unsafe<object>({ type: 'object', description: 'As on the wire.' })),
+  reasoning: Type.Optional(
+    closed('How the model thinks before it answers.', {
+      effort: Type.Optional(oneOf('How much.', ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+      max_tokens: Type.Optional(whole('Tokens of thinking at most.')),
+      enabled: Type.Optional(flag('True: with a medium effort; false: not at all.')),
+      exclude: Type.Optional(flag('True: the reply does not show it.')),
+      summary: Type.Optional(oneOf('A summary of it in the reply.', ['auto', 'concise', 'detailed'])),
+    }),
+  ),
 })
 
 const preset = closed('One preset.', {

@@ -11,10 +11,12 @@ import { ChatStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
+import { withPreset } from './preset.ts'
 import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
 export const chatClient: ClientDialect = {
   id: CLIENT_ID,
+  withPreset,
   check,
   decodeRequest,
   open: () => '',

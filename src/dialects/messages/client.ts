@@ -7,10 +7,12 @@ import { MessagesStreamEncoder } from './encode-stream.ts'
 import { faultBody } from './fault-body.ts'
 import { gatewayFields } from './gateway-fields.ts'
 import { debugEvent, openStream } from './message.ts'
+import { withPreset } from './preset.ts'
 import { CLIENT_ID } from './wire.ts'
 
 export const messagesClient: ClientDialect = {
   id: CLIENT_ID,
+  withPreset,
   check,
   decodeRequest,
   gatewayFields,

@@ -11,6 +11,7 @@ import { debugEvent, openStream, ResponsesStreamEncoder } from './encode-stream.
 import { decodeFault } from './fault.ts'
 import { responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
+import { withPreset } from './preset.ts'
 import { withPrompt } from './prompt.ts'
 import { WIRE } from './wire.ts'
 
@@ -19,6 +20,7 @@ export const responsesClient: ClientDialect = {
   id: WIRE,
   nativeTools: addedNativeTools,
   expand: withPrompt,
+  withPreset,
   check: checkRequest,
   decodeRequest,
   open: openStream,

@@ -1,4 +1,5 @@
 /** 5. Opens the exchange's books and settles them once, whatever happened below: usage, price, ledger. */
+import type { End } from '../../canon/events.ts'
 import { addUsage, type Usage } from '../../canon/usage.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
@@ -8,7 +9,7 @@ import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
 import type { Read } from '../../plugin-api/exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import { generationFacts } from '../generation-facts.ts'
-import { routerMetadata } from '../metadata.ts'
+import { metadataOnFault, routerMetadata } from '../metadata.ts'
 import { imageCount, inputEstimate } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import type { At, Layer, Reply, Turn } from '../reply.ts'
@@ -94,15 +95,23 @@ function earlierTurns(turns: readonly Turn[], last: Turn | undefined): EarlierTu
 function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | undefined): Final {
   const { books } = exchange
   const last = books.turns.at(-1)
+  const wantsMetadata = fault ? metadataOnFault(exchange, fault) : exchange.wantsMetadata
   return {
     usage: settlement.usage,
     cost: settlement.cost,
     inputCost: settlement.input,
     outputCost: settlement.output,
-    end: fault ? { reason: 'error' } : (last?.end ?? { reason: 'stop' }),
+    end: fault ? { reason: 'error' } : endOf(last),
     fault,
     completedAt: Math.floor(exchange.clock.now() / 1000),
-    metadata: exchange.wantsMetadata ? routerMetadata(exchange) : undefined,
+    metadata: wantsMetadata ? routerMetadata(exchange, fault !== undefined) : undefined,
     serverTools: books.toolsRequested > 0 ? { requested: books.toolsRequested, executed: books.toolsExecuted } : undefined,
   }
+}
+
+/** The tier is that of the endpoint which served, where its provider does not say (contract section 5.5). */
+function endOf(last: Turn | undefined): End {
+  const end: End = last?.end ?? { reason: 'stop' }
+  const tier = last?.endpoint.tier
+  return tier === undefined || end.tier !== undefined ? end : { ...end, tier }
 }

@@ -1,5 +1,5 @@
 /** 9. The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
-import { badField } from '../../core/faults.ts'
+import { badField, Fault } from '../../core/faults.ts'
 import type { Host, Resolved, ServerTool } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
@@ -32,6 +32,8 @@ async function loop(exchange: Exchange, next: Service<Exchange>, offer: Offer, h
     const clientCalls = path.turn?.result.blocks.some((block) => block.kind === 'call' && block.call && !offer.has(block.call.name))
     const outputs = await runCalls(exchange, calls, { offer, host, left: budget - steps })
     steps += calls.length
+    // The deadline may have passed while the tools ran; a caller who has left reads nothing.
+    if (exchange.cancel.reason instanceof Fault && exchange.cancel.reason.code === 'deadline') throw exchange.cancel.reason
     if (clientCalls || exchange.cancel.aborted) return reply
     appendTurn(exchange, outputs)
     // The last word is the model's, without tools: what it called for has been run.

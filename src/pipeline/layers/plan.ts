@@ -5,7 +5,7 @@ import type { Exchange } from '../exchange.ts'
 import { orderedCandidates } from '../ordering.ts'
 import type { ChainParts } from '../parts.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
-import { noCredit, reservationOf } from '../reservation.ts'
+import { takeHold } from '../reservation.ts'
 
 export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
   return (next) =>
@@ -33,12 +33,10 @@ export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
 
 /** @throws Fault 402 where the key has less left than the request may cost. */
 function hold(exchange: Exchange, parts: ChainParts): void {
-  const { books, key, candidates } = exchange
-  const reservation = reservationOf(exchange, candidates)
-  books.account ??= parts.credit.account(key.identity)
-  if (!books.account.tryHold(reservation.hold, key.limit)) throw noCredit(exchange, reservation, books.account.remaining(key.limit) ?? 0)
+  const { books } = exchange
+  const { account, reservation } = takeHold(exchange, parts.credit)
+  books.account = account
   books.held += reservation.hold
   books.floor += reservation.floor
   books.inputTokens = reservation.input
-  exchange.outputCap = key.limit === null ? undefined : reservation.outputCap
 }

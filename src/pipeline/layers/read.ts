@@ -6,6 +6,7 @@ import type { Authed, Read } from '../../plugin-api/exchange.ts'
 import type { Admission } from '../admission.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ChainSettings } from '../parts.ts'
+import { withPreset } from '../preset-choice.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
 
 export function read(settings: ChainSettings, admission: Admission): Layer<At<Authed>, At<Read>> {
@@ -17,9 +18,11 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
         exchange.bodyBytes = bytes.length
       }
       const sent = parseBody(bytes, settings.jsonDepth)
-      const body = exchange.client.expand?.(sent, settings.prompts) ?? sent
+      const expanded = exchange.client.expand?.(sent, settings.prompts) ?? sent
+      const { body, fields } = withPreset(expanded, exchange.client, settings)
       exchange.client.check(body)
       accept(exchange, body, body === sent ? bytes : Buffer.from(JSON.stringify(body)))
+      if (fields) Object.assign(exchange.gateway, fields)
       // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
       if (!exchange.stream) return await next(advance<Read>(exchange))
       admission.openStream(exchange.key)

@@ -1,6 +1,8 @@
 /** 1. Checks the head of a request before a byte of its body is read, and writes the reply when all below has ended. */
+import type { Timer } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import type { Head } from '../../plugin-api/exchange.ts'
+import { deadlineOf } from '../deadline.ts'
 import type { Exchange } from '../exchange.ts'
 import { metadataOnFault, routerMetadata } from '../metadata.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
@@ -12,9 +14,11 @@ export type Front = (exchange: Exchange) => Promise<void>
 export function receive(settings: ChainSettings, parts: ChainParts): (next: Service<At<Head>>) => Front {
   return (next) =>
     async function received(exchange) {
-      const deadline = parts.clock.after(settings.deadline, () => exchange.cancel.abort(new Fault('deadline')))
+      let deadline: Timer | undefined
       exchange.silence = settings.silence
       try {
+        const allowed = deadlineOf(exchange.headers, exchange.brand, settings.deadline)
+        deadline = parts.clock.after(allowed, () => exchange.cancel.abort(new Fault('deadline')))
         checkHead(exchange, settings.maxBody)
         const reply = await next(advance<Head>(exchange))
         answer(exchange, reply)
@@ -24,7 +28,7 @@ export function receive(settings: ChainSettings, parts: ChainParts): (next: Serv
         refuse(exchange, fault)
         parts.witness(exchange, { status: fault.status, fault })
       } finally {
-        deadline.cancel()
+        deadline?.cancel()
         exchange.reply?.stop()
       }
     }
@@ -46,7 +50,7 @@ function refuse(exchange: Exchange, fault: Fault): void {
     exchange.reply.end(inBand(exchange, fault))
     return
   }
-  const shown = metadataOnFault(exchange, fault) ? { key: `${exchange.brand}_metadata`, value: routerMetadata(exchange) } : undefined
+  const shown = metadataOnFault(exchange, fault) ? { key: `${exchange.brand}_metadata`, value: routerMetadata(exchange, true) } : undefined
   const reply = faultReply(fault, {
     headers: { 'X-Generation-Id': exchange.id },
     routerMetadata: shown,
@@ -66,7 +70,7 @@ function inBand(exchange: Exchange, fault: Fault): string {
     end: { reason: 'error' as const },
     completedAt: Math.floor(exchange.clock.now() / 1000),
   }
-  const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange) : undefined
+  const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange, true) : undefined
   // Earlier turns may have said something: the one who wrote it knows what the last event must hold.
   const encoder = exchange.path ?? exchange.client.streamEncoder(exchange.ctx)
   return encoder.finish({ ...final, end: { reason: 'error' }, fault, metadata })

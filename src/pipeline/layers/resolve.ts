@@ -1,38 +1,84 @@
 /** 6. From a slug to models to the endpoints that may serve, each exclusion with its reason. */
 
-import type { Endpoint } from '../../catalog/types.ts'
+import type { Endpoint, Model } from '../../catalog/types.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Read, Resolved } from '../../plugin-api/exchange.ts'
-import { filterEndpoints, mergePreferences, NO_PREFERENCES, noEndpointFault } from '../../routing/index.ts'
+import {
+  filterEndpoints,
+  type MergedPreferences,
+  mergePreferences,
+  NO_PREFERENCES,
+  noEndpointFault,
+  requestSides,
+} from '../../routing/index.ts'
 import { DialectAbility } from '../dialect-ability.ts'
 import type { Exchange } from '../exchange.ts'
 import { findModels } from '../model-choice.ts'
-import { callerCap, inputModalities, tierOf } from '../needs.ts'
+import { callerCap, contextNeed, contextOf, inputModalities, tierOf } from '../needs.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { type At, advance, type Layer } from '../reply.ts'
+import { rememberModel } from '../router-memory.ts'
+import { routableModels, routeModels } from '../router-models.ts'
 
-export function resolve(settings: ChainSettings, upstreams: ChainParts['upstreams']): Layer<At<Read>, At<Resolved>> {
+/** The working parts that a choice of models may ask. */
+type Parts = Pick<ChainParts, 'upstreams' | 'health' | 'sessions' | 'clock'>
+
+export function resolve(settings: ChainSettings, parts: Parts): Layer<At<Read>, At<Resolved>> {
   return (next) =>
     function resolved(exchange) {
-      const models = findModels(exchange, settings)
+      const { models, router } = findModels(exchange, settings)
+      exchange.preferences = preferencesOf(exchange, settings)
+      const ability = new DialectAbility(exchange, settings.catalog, parts.upstreams)
+      if (router) {
+        const routable = routableModels(exchange, settings.catalog)
+        const endpoints = usable(exchange, serving(exchange, endpointsOf([...new Set([...routable, ...models])]), ability))
+        const memory = routeModels(exchange, router, { models: routable, endpoints, fallbacks: models }, parts)
+        if (!memory) return next(advance<Resolved>(exchange))
+        return next(advance<Resolved>(exchange)).then((reply) => {
+          rememberModel(exchange, memory, reply, parts.sessions)
+          return reply
+        })
+      }
       exchange.models = models
-      const asked = exchange.gateway.provider ?? exchange.key.provider ?? settings.provider
-      const merged = !asked
-        ? NO_PREFERENCES
-        : mergePreferences([
-            { from: 'request', preferences: exchange.gateway.provider },
-            { from: 'key', preferences: exchange.key.provider },
-            { from: 'account', preferences: settings.provider },
-          ])
-      const { sort } = exchange.variant
-      exchange.preferences = sort && !merged.sort ? { ...merged, sort } : merged
-      const all = models.length === 1 ? models[0].endpoints : models.flatMap((model) => model.endpoints)
-      exchange.endpoints = serving(exchange, all, new DialectAbility(exchange, settings.catalog, upstreams))
+      exchange.endpoints = serving(exchange, endpointsOf(models), ability)
       return next(advance<Resolved>(exchange))
     }
 }
 
+function endpointsOf(models: readonly Model[]): readonly Endpoint[] {
+  return models.length === 1 ? models[0].endpoints : models.flatMap((model) => model.endpoints)
+}
+
+/**
+ * Endpoints that take a request of this length and that the key can pay, so that no router chooses in vain.
+ * All of them where none is left: a plugin may shorten the request yet, and the plan says best what is wrong.
+ */
+function usable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  let smallest = Number.POSITIVE_INFINITY
+  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
+  const need = contextNeed(exchange, smallest)
+  const limited = exchange.key.limit !== null
+  const kept = endpoints.filter((endpoint) => need <= contextOf(endpoint) && !(limited && endpoint.price === 'unpriced'))
+  return kept.length > 0 ? kept : endpoints
+}
+
+/** What request, variant, key and account ask for together. */
+function preferencesOf({ gateway, variant, key }: Exchange, settings: ChainSettings): MergedPreferences {
+  if (!gateway.provider && !gateway.presetProvider && !gateway.route && !variant.sort && !key.provider && !settings.provider)
+    return NO_PREFERENCES
+  return mergePreferences([
+    ...requestSides({ provider: gateway.provider, route: gateway.route, variantSort: variant.sort }),
+    { from: 'preset', preferences: gateway.presetProvider },
+    { from: 'key', preferences: key.provider },
+    { from: 'account', preferences: settings.provider },
+  ])
+}
+
 function serving(exchange: Exchange, all: readonly Endpoint[], ability: DialectAbility): readonly Endpoint[] {
-  const needsParameters = all.some((endpoint) => endpoint.supported !== undefined) || exchange.preferences.require_parameters === true
+  const needsParameters =
+    exchange.preferences.require_parameters === true ||
+    all.some(({ supported, quirks, provider }) => supported !== undefined || (quirks ?? provider.quirks).drop !== undefined) ||
+    namesVerbosity(exchange.body)
   const { kept, removed } = filterEndpoints(all, {
     provider: exchange.preferences,
     maxOutput: callerCap(exchange),
@@ -44,14 +90,18 @@ function serving(exchange: Exchange, all: readonly Endpoint[], ability: DialectA
     serviceTier: tierOf(exchange.gateway.serviceTier),
     tiers: exchange.preferences.order?.length || exchange.gateway.serviceTier === 'default' ? undefined : exchange.variant.tiers,
   })
+  exchange.removed = removed
   if (kept.length === 0) {
     if (removed.some(({ filter }) => filter === 'dialect')) throw ability.fault(removed)
-    throw noEndpointFault(
-      exchange.models.map((model) => model.slug),
-      removed,
-    )
+    const slugs = exchange.models.map((model) => model.slug)
+    throw noEndpointFault(slugs.length > 0 ? slugs : [exchange.requested], removed)
   }
   return kept
+}
+
+/** Of the parameters that filter softly the only one that a dialect may have no field for. */
+function namesVerbosity({ verbosity, text }: JsonObject): boolean {
+  return verbosity !== undefined || (isObject(text) && text.verbosity !== undefined)
 }
 
 function outputModalities(exchange: Exchange): string[] | undefined {

@@ -1,0 +1,116 @@
+/** headgate's own pipeline on the virtual clock: everything is real but sockets, time and providers. */
+import { buildCatalog } from '../../src/catalog/catalog.ts'
+import { resolveKeys } from '../../src/config/keys.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { GenerationIds } from '../../src/core/ids.ts'
+import { clientDialects } from '../../src/dialects/registry.ts'
+import { Credit } from '../../src/ledger/credit.ts'
+import { estimateTokens } from '../../src/ledger/usage-estimate.ts'
+import { Admission } from '../../src/pipeline/admission.ts'
+import { composeChain, type Front } from '../../src/pipeline/chain.ts'
+import { DrainSlots } from '../../src/pipeline/drain-slots.ts'
+import { Exchange } from '../../src/pipeline/exchange.ts'
+import type { ChainParts } from '../../src/pipeline/parts.ts'
+import { RetryBudget } from '../../src/pipeline/retry-budget.ts'
+import { HealthBook, StickySessions } from '../../src/routing/index.ts'
+import { chainSettings, keyLookup } from '../../src/settings.ts'
+import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
+import { serverTools } from '../../src/tools/registry.ts'
+import { Pools } from '../../src/upstream/pools.ts'
+import type { CallerDoor } from './caller-door.ts'
+import { configText } from './market.ts'
+import type { Providers } from './providers.ts'
+import type { VirtualClock } from './virtual-clock.ts'
+
+const SECRET = 'sk-router-v1-00000000000000000000000000000000'
+const PATH = '/v1/chat/completions'
+
+/** A journal that also tells when somebody waits for it. */
+class WatchedJournal extends MemoryJournal {
+  waiting = 0
+
+  override committed(): Promise<void> {
+    this.waiting++
+    return super.committed().finally(() => {
+      this.waiting--
+    })
+  }
+}
+
+export class SimulatedGateway {
+  private readonly clock: VirtualClock
+  private readonly parts: ChainParts
+  private readonly journal = new WatchedJournal()
+  private readonly keys: MemoryKeys
+  private readonly ids = new GenerationIds(0)
+  private readonly client = clientDialects.get(PATH)
+  private readonly headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' }
+  private front: Front
+  /** What went wrong in the gateway itself. */
+  readonly broken: unknown[] = []
+
+  /** @param minute of the hour at which it starts. */
+  constructor(clock: VirtualClock, providers: Providers, minute: number) {
+    this.clock = clock
+    this.keys = new MemoryKeys(clock)
+    this.parts = this.partsOf(providers)
+    this.front = this.compose(minute)
+  }
+
+  /** True while a commit waits for a turn of the event loop. */
+  get busy(): boolean {
+    return this.journal.waiting > 0
+  }
+
+  /** Takes over the operator's file as it stands at this minute, as a reload does: statistics stay. */
+  reload(minute: number): void {
+    this.front = this.compose(minute)
+  }
+
+  /** Resolves when the request has been answered. */
+  async ask(door: CallerDoor): Promise<void> {
+    const { client, clock } = this
+    if (!client) throw new Error(`no client dialect at ${PATH}`)
+    const id = this.ids.next(clock.now())
+    await this.front(new Exchange({ id, client, headers: this.headers, door, clock, brand: 'router', wantsMetadata: false }))
+  }
+
+  /** @returns nano-dollars charged. */
+  spent(): number {
+    let sum = 0
+    for (const cost of this.journal.spent().values()) sum += cost
+    return sum
+  }
+
+  private compose(minute: number): Front {
+    const config = loadConfig('simulation.yaml', {}, { text: configText(minute, SECRET) })
+    const { keys } = resolveKeys(config)
+    return composeChain(chainSettings(config, buildCatalog(config), keyLookup(keys, this.keys)), this.parts)
+  }
+
+  private partsOf(providers: Providers): ChainParts {
+    const { clock, broken } = this
+    return {
+      clock,
+      journal: this.journal,
+      credit: new Credit(this.journal.spent()),
+      health: new HealthBook(clock),
+      sessions: new StickySessions(clock),
+      admission: new Admission(clock),
+      retries: new RetryBudget(),
+      drains: new DrainSlots(),
+      pools: new Pools(),
+      upstreams: new Map([['sim', providers.dialect()]]),
+      tools: serverTools,
+      host: { clock, estimateTokens },
+      witness: (_exchange, { fault }) => {
+        if (fault?.code === 'internal') broken.push(fault.cause)
+      },
+      alarm: () => {},
+      overrun: () => broken.push(new Error('a request cost more than was held for it')),
+      spent: () => {},
+      attempted: () => {},
+      forcedLane: undefined,
+    }
+  }
+}

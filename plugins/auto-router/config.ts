@@ -1,0 +1,58 @@
+import { badField, type JsonObject } from '../../src/plugin-api/index.ts'
+
+/** Bands of the price scale, in percent of the candidates. */
+export const TIERS = { low: [0, 20], medium: [20, 40], high: [40, 60], xhigh: [60, 80], max: [80, 100] } as const
+
+export type CostTier = keyof typeof TIERS
+
+export interface AutoConfig {
+  /** False: the prompt is not looked at. */
+  enabled: boolean
+  allowed: readonly string[] | undefined
+  excluded: readonly string[]
+  /** 0 for quality whatever it costs, 10 for the cheapest. */
+  tradeoff: number
+  /** Set: it rules, and the trade-off does not. */
+  tier: CostTier | undefined
+  pin: boolean
+  /** Where the settings came from, for messages. */
+  path: string
+}
+
+const DEFAULT_TRADEOFF = 7
+const MOST_TRADEOFF = 10
+const MOST_PATTERNS = 1024
+const LONGEST_PATTERN = 1024
+const MOST_CHARACTERS = 65_536
+
+/** @throws Fault 400 naming the field under `path`. */
+export function parseConfig(settings: JsonObject, path: string): AutoConfig {
+  const { enabled = true, cost_quality_tradeoff: tradeoff = DEFAULT_TRADEOFF, cost_tier: tier, pin_model: pin = false } = settings
+  if (typeof enabled !== 'boolean') throw badField(`${path}.enabled`, 'expected true or false')
+  if (typeof pin !== 'boolean') throw badField(`${path}.pin_model`, 'expected true or false')
+  if (typeof tradeoff !== 'number' || !Number.isInteger(tradeoff) || tradeoff < 0 || tradeoff > MOST_TRADEOFF)
+    throw badField(`${path}.cost_quality_tradeoff`, `expected a whole number from 0 to ${MOST_TRADEOFF}`)
+  if (tier !== undefined && !isTier(tier)) throw badField(`${path}.cost_tier`, `expected one of ${Object.keys(TIERS).join(', ')}`)
+  const allowed = patternsOf(settings.allowed_models, `${path}.allowed_models`)
+  const excluded = patternsOf(settings.excluded_models, `${path}.excluded_models`) ?? []
+  return { enabled, allowed, excluded, tradeoff, tier, pin, path }
+}
+
+function isTier(value: unknown): value is CostTier {
+  return typeof value === 'string' && Object.hasOwn(TIERS, value)
+}
+
+/** @throws Fault 400 for more than 1024 patterns, for one of more than 1024 characters, and for more than 65536 characters together. */
+function patternsOf(value: unknown, path: string): string[] | undefined {
+  if (value === undefined) return undefined
+  if (!Array.isArray(value)) throw badField(path, 'expected a list of model patterns')
+  if (value.length > MOST_PATTERNS) throw badField(path, `expected at most ${MOST_PATTERNS} patterns`)
+  let characters = 0
+  return value.map((pattern: unknown, i) => {
+    if (typeof pattern !== 'string' || pattern.length > LONGEST_PATTERN)
+      throw badField(`${path}[${i}]`, `expected a model pattern of at most ${LONGEST_PATTERN} characters`)
+    characters += pattern.length
+    if (characters > MOST_CHARACTERS) throw badField(path, `expected at most ${MOST_CHARACTERS} characters in all patterns`)
+    return pattern
+  })
+}

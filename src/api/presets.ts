@@ -1,0 +1,73 @@
+/** GET /v1/presets and /v1/presets/{slug}: the presets of the configuration, as the service shows stored ones. */
+import { createHash } from 'node:crypto'
+import type { Preset, Presets } from '../canon/presets.ts'
+import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { integerOf } from './query.ts'
+import { type ApiReply, ok } from './reply.ts'
+
+const DEFAULT_LIMIT = 50
+const MOST = 100
+
+/** A file says nothing of when a preset was written; clients require a time. */
+const UNKNOWN_TIME = new Date(0).toISOString()
+const CREATOR = 'configuration'
+
+/** In the order of the file. @param query with `offset` and `limit`. @throws Fault 400 naming the query parameter. */
+export function listPresets(presets: Presets, query: URLSearchParams = new URLSearchParams()): ApiReply {
+  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const limit = integerOf(query, 'limit', 1, MOST) ?? DEFAULT_LIMIT
+  const data = [...presets].slice(offset, offset + limit).map(([slug, preset]) => entryOf(slug, preset))
+  return ok({ data, total_count: presets.size })
+}
+
+/** With its settings, as its one version. @throws Fault 404. */
+export function onePreset(slug: string, presets: Presets): ApiReply {
+  const preset = presets.get(slug)
+  if (!preset) throw new Fault('not_found', { message: 'No such preset' })
+  const entry = entryOf(slug, preset)
+  const version: JsonObject = {
+    id: entry.designated_version_id,
+    preset_id: entry.id,
+    creator_id: CREATOR,
+    version: 1,
+    config: configOf(preset),
+    system_prompt: preset.systemPrompt ?? null,
+    created_at: UNKNOWN_TIME,
+    updated_at: UNKNOWN_TIME,
+  }
+  return ok({ data: { ...entry, designated_version: version } })
+}
+
+function entryOf(slug: string, preset: Preset): JsonObject {
+  return {
+    id: idOf('preset', slug),
+    creator_user_id: null,
+    workspace_id: null,
+    name: slug,
+    slug,
+    description: preset.description ?? null,
+    status: 'active',
+    designated_version_id: idOf('preset version', slug, JSON.stringify([configOf(preset), preset.systemPrompt ?? null])),
+    created_at: UNKNOWN_TIME,
+    updated_at: UNKNOWN_TIME,
+    status_updated_at: null,
+  }
+}
+
+function configOf({ model, models, provider, parameters }: Preset): JsonObject {
+  const config: JsonObject = { ...parameters }
+  if (model !== undefined) config.model = model
+  if (models) config.models = [...models]
+  if (provider) config.provider = { ...provider } as JsonObject
+  return config
+}
+
+/** The same for the same text in every process: a UUID of version 8 (RFC 9562 section 5.8). */
+function idOf(...parts: readonly string[]): string {
+  const bytes = createHash('sha256').update(parts.join('\n')).digest().subarray(0, 16)
+  bytes[6] = (bytes[6] & 0x0f) | 0x80
+  bytes[8] = (bytes[8] & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}

@@ -1,0 +1,98 @@
+/** A plan as text for a terminal. */
+import type { Json, JsonObject } from '../core/json.ts'
+import { isObject } from '../core/json.ts'
+import type { Plan } from '../pipeline/plan-answer.ts'
+import type { PlanCandidate } from '../pipeline/plan-candidates.ts'
+import type { PlaceReason } from '../pipeline/plan-reasons.ts'
+
+export function planText(plan: Plan): string {
+  const sections = [
+    headText(plan),
+    table(
+      ['', 'endpoint', 'model', 'prompt', 'completion', 'context', 'lane', 'why'],
+      plan.candidates.map((candidate) => [
+        String(candidate.position),
+        candidate.endpoint,
+        candidate.model,
+        dollars(candidate.price?.prompt),
+        dollars(candidate.price?.completion),
+        candidate.context === null ? '?' : String(candidate.context),
+        candidate.lane ?? '',
+        whyText(candidate),
+      ]),
+    ),
+    excludedText(plan.excluded),
+    holdText(plan),
+  ]
+  return sections.filter((section) => section !== '').join('\n\n')
+}
+
+/** @param body the JSON of an error reply. */
+export function refusalText(status: number, body: JsonObject): string {
+  const error = isObject(body.error) ? body.error : {}
+  const excluded = isObject(error.metadata) ? error.metadata.excluded : undefined
+  const left = Array.isArray(excluded) ? excludedText(excluded.filter(isObject)) : ''
+  const said = `refused with ${status}: ${visible(String(error.message))}`
+  return left === '' ? said : `${said}\n\n${left}`
+}
+
+function headText({ requested, strategy, models, format, stream, key }: Plan): string {
+  const what = `${requested} (${strategy}) as ${models.join(', then ')}`
+  return visible(`${what}\n${format} format${stream ? ', streamed' : ''}, for the key ${key}`)
+}
+
+function excludedText(excluded: readonly JsonObject[]): string {
+  if (excluded.length === 0) return ''
+  const rows = excluded.map(({ endpoint, model, filter, reason }) => [endpoint, model, filter, reason].map((cell) => String(cell)))
+  return `Left out:\n${table(['endpoint', 'model', 'filter', 'reason'], rows)}`
+}
+
+function holdText({ hold, plugins, guardrails }: Plan): string {
+  const left = hold.left_usd === null ? 'the key has no limit' : `the key has $${hold.left_usd} left`
+  return [
+    `Hold: $${hold.usd}, of which $${hold.floor_usd} for the input; ${left}.`,
+    `It counts at most ${hold.input_tokens_bound} input tokens and ${hold.output_cap} output tokens.`,
+    `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}.`,
+  ].join('\n')
+}
+
+const BY: Readonly<Record<PlaceReason['by'], string>> = {
+  only_one: 'the only one',
+  order: 'named by order',
+  session: 'served this session last',
+  tier: 'of the tier asked for',
+  draw: 'drawn by price',
+  quality: 'by quality for tools',
+  price: 'by price',
+  throughput: 'by throughput',
+  latency: 'by latency',
+  exacto: 'by quality',
+}
+
+function whyText({ why, dropped, refused }: PlanCandidate): string {
+  const parts = [BY[why.by]]
+  if (why.share !== undefined) parts.push(`first in ${Math.round(why.share * 1000) / 10} %`)
+  if (typeof why.value === 'number' && why.by !== 'price') parts.push(String(why.value))
+  if (why.health !== 'ok') parts.push(why.health.replace('_', ' '))
+  if (why.band > 0) parts.push(why.band === 1 ? 'uptime below 95 %' : 'uptime below 80 %')
+  if (why.misses_goal) parts.push('misses the goal')
+  if (dropped && dropped.length > 0) parts.push(`drops ${dropped.join(' ')}`)
+  if (refused) parts.push(`would be refused: ${refused.message}`)
+  return parts.join(', ')
+}
+
+function dollars(price: string | undefined): string {
+  return price === undefined ? '?' : `$${price}`
+}
+
+/** Columns of even width, two spaces apart. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [head, ...rows].map((row) => row.map(visible))
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column].length)))
+  return cells.map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column])).join('  ')}`.trimEnd()).join('\n')
+}
+
+/** Names and slugs come from files: control and format characters must not reach a terminal. */
+export function visible(text: Json): string {
+  return String(text).replace(/[^\P{Cc}\n]|\p{Cf}/gu, '?')
+}

@@ -1,0 +1,105 @@
+/** Whether a rehearsed request met its expectation, and if not, where they part. */
+import { isObject, type JsonObject } from '../core/json.ts'
+import { nanoFromUsd } from '../core/money.ts'
+import type { Plan } from '../pipeline/plan-answer.ts'
+import { orderDiff } from './order-diff.ts'
+import type { Expectation } from './policy-fixture.ts'
+import type { Rehearsed } from './rehearsal.ts'
+
+/** @returns lines that say what differs; none where all holds. */
+export function differences(expect: Expectation, found: Rehearsed): string[] {
+  if (found.kind === 'refused') return [...refusalDifferences(expect, found), ...excludedDifferences(expect, excludedOf(found.body))]
+  const { plan } = found
+  return [
+    ...(expect.error ? [`expected an error, found ${tagsOf(plan).join(', ')}`] : []),
+    ...orderDifferences(expect, plan),
+    ...listDifference('models', expect.models, plan.models),
+    ...listDifference('plugins', expect.plugins, plan.plugins),
+    ...listDifference('guardrails', expect.guardrails, plan.guardrails),
+    ...(expect.strategy === undefined || expect.strategy === plan.strategy
+      ? []
+      : [`strategy: expected ${expect.strategy}, found ${plan.strategy}`]),
+    ...excludedDifferences(expect, plan.excluded),
+    ...holdDifferences(expect, plan),
+  ]
+}
+
+type Refused = Extract<Rehearsed, { kind: 'refused' }>
+
+function refusalDifferences({ error }: Expectation, { status, body }: Refused): string[] {
+  const found = isObject(body.error) ? body.error : {}
+  const message = String(found.message)
+  if (!error) return [`refused with ${status}: ${message}`]
+  const metadata = isObject(found.metadata) ? found.metadata : {}
+  const availability = isObject(found.availability) ? found.availability : {}
+  const lines: string[] = []
+  const compare = (what: string, expected: string | number | undefined, actual: unknown): void => {
+    if (expected !== undefined && expected !== actual) lines.push(`error.${what}: expected ${expected}, found ${String(actual ?? 'none')}`)
+  }
+  compare('status', error.status, status)
+  compare('type', error.type, metadata.error_type)
+  compare('code', error.code, availability.code)
+  if (error.message !== undefined && !message.includes(error.message))
+    lines.push(`error.message: expected "${error.message}" in: ${message}`)
+  return lines
+}
+
+interface Place {
+  model: string
+  endpoint: string
+}
+
+const names = (tag: string, { model, endpoint }: Place): boolean => tag === endpoint || tag === `${model}@${endpoint}`
+
+/** With the model where there are several. */
+function tagsOf({ candidates }: Plan): string[] {
+  const several = new Set(candidates.map(({ model }) => model)).size > 1
+  return candidates.map(({ model, endpoint }) => (several ? `${model}@${endpoint}` : endpoint))
+}
+
+function orderDifferences({ order, first }: Expectation, plan: Plan): string[] {
+  const { candidates } = plan
+  const lines: string[] = []
+  if (first !== undefined && !names(first, candidates[0])) lines.push(`first: expected ${first}, found ${tagsOf(plan)[0]}`)
+  const agrees = order === undefined || (order.length === candidates.length && order.every((tag, i) => names(tag, candidates[i])))
+  if (order && !agrees) {
+    lines.push('order: - expected, + found')
+    for (const line of orderDiff(order, tagsOf(plan), (tag, at) => names(tag, candidates[at]))) lines.push(`  ${line}`)
+  }
+  return lines
+}
+
+function listDifference(what: string, expected: readonly string[] | undefined, found: readonly string[]): string[] {
+  if (!expected || (expected.length === found.length && expected.every((entry, i) => entry === found[i]))) return []
+  const shown = (list: readonly string[]): string => `[${list.join(', ')}]`
+  return [`${what}: expected ${shown(expected)}, found ${shown(found)}`]
+}
+
+function excludedOf(body: JsonObject): Excluded[] {
+  const metadata = isObject(body.error) && isObject(body.error.metadata) ? body.error.metadata : {}
+  if (!Array.isArray(metadata.excluded)) return []
+  return metadata.excluded.filter(isObject).map(({ model, endpoint, filter }) => ({
+    model: String(model),
+    endpoint: String(endpoint),
+    filter: String(filter),
+  }))
+}
+
+interface Excluded extends Place {
+  filter: string
+}
+
+function excludedDifferences({ excluded }: Expectation, found: readonly Excluded[]): string[] {
+  const lines: string[] = []
+  for (const [tag, filter] of Object.entries(excluded ?? {})) {
+    const filters = [...new Set(found.filter((entry) => names(tag, entry)).map((entry) => entry.filter))]
+    if (filters.length === 0) lines.push(`excluded: expected ${tag} by ${filter}, but it is not left out`)
+    else if (filters.some((one) => one !== filter)) lines.push(`excluded: expected ${tag} by ${filter}, found ${filters.join(', ')}`)
+  }
+  return lines
+}
+
+function holdDifferences({ hold_at_most_usd: most }: Expectation, { hold }: Plan): string[] {
+  if (most === undefined || (nanoFromUsd(hold.usd) ?? 0) <= (nanoFromUsd(most) ?? 0)) return []
+  return [`hold: expected at most $${most}, found $${hold.usd}`]
+}

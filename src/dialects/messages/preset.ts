@@ -1,0 +1,62 @@
+/** What a preset says, in a Messages request. */
+import { effortShare } from '../../canon/efforts.ts'
+import { filled, type Preset, picked, sends } from '../../canon/presets.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { LEAST_BUDGET } from './fit-target.ts'
+
+const MOST_BUDGET = 128_000
+/** This wire's scale ends where those of others have their half. */
+const MOST_TEMPERATURE = 1
+
+/** True where the request asks for what the API refuses together with thinking. */
+function forbidsThinking(body: JsonObject): boolean {
+  const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined
+  return (sends(body, 'temperature') && body.temperature !== 1) || sends(body, 'top_k') || choice === 'any' || choice === 'tool'
+}
+
+function budgetOf({ effort, max_tokens: asked }: JsonObject, cap: number): number | undefined {
+  const wanted = typeof asked === 'number' ? asked : cap * (effortShare(typeof effort === 'string' ? effort : 'medium') ?? 0)
+  const budget = Math.max(LEAST_BUDGET, Math.floor(Math.min(wanted, MOST_BUDGET)))
+  return budget < cap ? budget : undefined
+}
+
+/** A budget, since providers that want an effort are given one by it; undefined where the output cap leaves no room. */
+function thinkingOf(reasoning: JsonObject, cap: Json | undefined): JsonObject | undefined {
+  const { effort, enabled, exclude, summary, max_tokens: asked } = reasoning
+  if (effort === 'none' || (enabled === false && effort === undefined)) return { type: 'disabled' }
+  if (effort === undefined && asked === undefined && enabled !== true) return undefined
+  const budget = typeof cap === 'number' ? budgetOf(reasoning, cap) : undefined
+  if (budget === undefined) return undefined
+  const display = exclude === true ? 'omitted' : summary === undefined ? undefined : 'summarized'
+  return { type: 'enabled', budget_tokens: budget, ...(display === undefined ? {} : { display }) }
+}
+
+/** The API takes either temperature or top_p, and neither of a model that thinks. */
+function samplingOf(parameters: JsonObject, body: JsonObject, thinks: boolean): JsonObject {
+  if (thinks) return {}
+  const { temperature, top_p, top_k } = parameters
+  if (sends(body, 'temperature')) return { top_k }
+  if (sends(body, 'top_p') || typeof temperature !== 'number') return { top_p, top_k }
+  return { temperature: Math.min(temperature, MOST_TEMPERATURE), top_k }
+}
+
+const isOn = (thinking: Json | undefined): boolean => isObject(thinking) && thinking.type !== 'disabled'
+
+function systemFirst(body: JsonObject, text: string): JsonObject {
+  const { system } = body
+  const block: JsonObject = { type: 'text', text }
+  if (!sends(body, 'system')) return { ...body, system: text }
+  if (typeof system === 'string') return { ...body, system: [block, { type: 'text', text: system }] }
+  return Array.isArray(system) ? { ...body, system: [block, ...system] } : body
+}
+
+/** The preset's parameters where the caller sends none; what this wire has no field for, or would refuse, is left out. */
+export function withPreset(body: JsonObject, { parameters, systemPrompt }: Preset): JsonObject {
+  const capped = filled(body, picked(parameters, ['max_tokens']))
+  const own = sends(body, 'thinking') || (isObject(body.output_config) && sends(body.output_config, 'effort'))
+  const wanted = isObject(parameters.reasoning) && !own ? thinkingOf(parameters.reasoning, capped.max_tokens) : undefined
+  const thinking = isOn(wanted) && forbidsThinking(body) ? undefined : wanted
+  const thinks = isOn(thinking ?? body.thinking)
+  const whole = filled(capped, { ...samplingOf(parameters, body, thinks), thinking })
+  return systemPrompt === undefined ? whole : systemFirst(whole, systemPrompt)
+}

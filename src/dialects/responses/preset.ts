@@ -1,0 +1,23 @@
+/** What a preset says, in a Responses request. */
+import { filled, type Preset, picked, sends } from '../../canon/presets.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+
+/** Parameters that this wire has under the same name; it has none for the others. */
+const SAME = ['temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty'] as const
+const REASONING = ['effort', 'max_tokens', 'enabled', 'summary'] as const
+
+/** The instructions stand in front of the input; those of the preset come first. */
+function withSystem(body: JsonObject, text: string): JsonObject {
+  if (!sends(body, 'instructions')) return { ...body, instructions: text }
+  return typeof body.instructions === 'string' ? { ...body, instructions: `${text}\n\n${body.instructions}` } : body
+}
+
+/** The preset's parameters where the caller sends none; what this wire has no field for is left out. */
+export function withPreset(body: JsonObject, { parameters, systemPrompt }: Preset): JsonObject {
+  const fields = picked(parameters, SAME)
+  fields.max_output_tokens = parameters.max_tokens
+  const reasoning = isObject(parameters.reasoning) ? picked(parameters.reasoning, REASONING) : {}
+  if (Object.keys(reasoning).length > 0) fields.reasoning = reasoning
+  const whole = filled(body, fields)
+  return systemPrompt === undefined ? whole : withSystem(whole, systemPrompt)
+}

@@ -1,0 +1,93 @@
+/** What an attempt leaves behind: its record, what health and sticky sessions learn, metrics. */
+import type { Usage } from '../canon/usage.ts'
+import type { Endpoint, Provider } from '../catalog/types.ts'
+import { asFault, Fault } from '../core/faults.ts'
+import type { AttemptRecord } from '../plugin-api/exchange.ts'
+import type { StickySessions } from '../routing/index.ts'
+import { cachesCheaper } from './conversation.ts'
+import type { Exchange } from './exchange.ts'
+import type { ChainParts } from './parts.ts'
+import type { Turn } from './reply.ts'
+
+/** One endpoint's turn: what is written down of it, and when it began on the monotonic clock. */
+export interface Trial {
+  readonly endpoint: Endpoint
+  readonly record: AttemptRecord
+  readonly started: number
+}
+
+export function beginTrial(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Trial {
+  const record: AttemptRecord = {
+    provider: endpoint.provider.name,
+    model: endpoint.model.slug,
+    endpoint: endpoint.id,
+    status: 200,
+    latency: 0,
+  }
+  exchange.attempts.push(record)
+  exchange.toolWatch?.begin()
+  parts.health.dispatched(endpoint)
+  return { endpoint, record, started: exchange.clock.monotonic() }
+}
+
+/** The endpoint has answered, if only with a beginning. */
+export function trialAnswered(exchange: Exchange, turn: Turn, { endpoint, record, started }: Trial, parts: ChainParts): void {
+  exchange.books.turns.push(turn)
+  record.latency = Math.round(Math.max(0, exchange.contentAt - started))
+  if (turn.fault) {
+    turn.fault = keyless(turn.fault, endpoint.provider)
+    record.status = turn.fault.status
+    record.code = turn.fault.code
+    failed(turn.fault, endpoint, parts)
+  } else if (turn.aborted) parts.health.abandoned(endpoint)
+  // An end in error after some content: the caller has the answer, the endpoint has not done well.
+  else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), endpoint, parts)
+  else served(exchange, turn, started, parts)
+}
+
+/** Nothing has reached the caller. @returns the fault as it may be told. */
+export function trialBroken(exchange: Exchange, thrown: unknown, { endpoint, record, started }: Trial, parts: ChainParts): Fault {
+  const fault = keyless(asFault(thrown), endpoint.provider)
+  record.status = fault.status
+  record.code = fault.code
+  record.latency = Math.round(exchange.clock.monotonic() - started)
+  if (fault.origin === 'upstream') failed(fault, endpoint, parts)
+  else parts.health.abandoned(endpoint)
+  return fault
+}
+
+function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts): void {
+  if (fault.origin === 'upstream') parts.health.failure(endpoint, fault)
+  else parts.health.abandoned(endpoint)
+  parts.attempted(endpoint.provider.slug, fault.code)
+  if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)
+}
+
+function served(exchange: Exchange, { endpoint, usage }: Turn, started: number, parts: ChainParts): void {
+  const firstTokenMs = Math.max(0, exchange.contentAt - started)
+  const rest = exchange.stream ? exchange.clock.monotonic() - started - firstTokenMs : 0
+  const tokensPerSecond = rest > 0 ? ((usage?.output ?? 0) * 1000) / rest : 0
+  parts.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.toolWatch?.verdict })
+  parts.attempted(endpoint.provider.slug, 'ok')
+  stick(exchange, endpoint, usage, parts.sessions)
+}
+
+/**
+ * A conversation that the caller named stays from its first success on; any other once the provider's cache has been
+ * hit and that is cheaper. Each success renews it. An error of its endpoint leaves it there (contract section 5.3).
+ */
+function stick(exchange: Exchange, endpoint: Endpoint, usage: Usage | undefined, sessions: StickySessions): void {
+  const { conversation, attempts, key, models } = exchange
+  if (!conversation) return
+  const { name, named, pinned } = conversation
+  const stays = pinned === endpoint.id
+  if (pinned !== undefined && !stays && attempts.some((attempt) => attempt.endpoint === pinned && attempt.status !== 200)) return
+  const pays = (usage?.cached ?? 0) > 0 && cachesCheaper(endpoint)
+  if (named || stays || pays) sessions.set({ key: key.identity, model: models[0].slug, session: name, endpoint: endpoint.id })
+}
+
+/** What a dialect took for a harmless word may be the key that the provider was sent. */
+function keyless(fault: Fault, { key }: Provider): Fault {
+  if (key === undefined || !`${fault.message}${JSON.stringify(fault.metadata)}`.includes(key)) return fault
+  return new Fault(fault.code, { retryAfter: fault.retryAfter })
+}

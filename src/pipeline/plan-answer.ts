@@ -1,0 +1,107 @@
+/** The last service of the planning chain: what a request would do, as JSON. Nothing is sent, held, pinned or written down. */
+import { asFault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { usdText } from '../core/money.ts'
+import type { Read, Resolved } from '../plugin-api/exchange.ts'
+import type { MergedPreferences } from '../routing/index.ts'
+import type { Exchange } from './exchange.ts'
+import { orderedCandidates } from './ordering.ts'
+import type { ChainParts, GuardrailSetting } from './parts.ts'
+import { type PlanCandidate, planCandidates } from './plan-candidates.ts'
+import { type ExcludedEndpoint, exclusions } from './plan-exclusions.ts'
+import type { At, Layer, Reply, Service } from './reply.ts'
+import { takeHold } from './reservation.ts'
+
+export type Plan = {
+  object: 'plan'
+  /** Client format of the body. */
+  format: string
+  /** The slug as the caller sent it. */
+  requested: string
+  strategy: string
+  /** Slugs, the primary model first. */
+  models: string[]
+  stream: boolean
+  /** Name of the key that it was planned for. */
+  key: string
+  candidates: PlanCandidate[]
+  excluded: ExcludedEndpoint[]
+  hold: {
+    /** USD: the most that any candidate may charge. */
+    usd: string
+    /** USD charged where the outcome stays unknown. */
+    floor_usd: string
+    input_tokens_bound: number
+    output_cap: number
+    /** USD that the key may still spend before this request; null without a limit. */
+    left_usd: string | null
+  }
+  /** The provider preferences of request, key and account, merged. */
+  preferences: MergedPreferences
+  plugins: string[]
+  guardrails: string[]
+  /** What has acted on the request before its endpoints were ordered, as `router_metadata.pipeline`. */
+  pipeline: JsonObject[]
+}
+
+/** Adds to a refusal which endpoints had been excluded by then. */
+export function explain(): Layer<At<Read>> {
+  return (next) =>
+    async function explained(exchange): Promise<Reply> {
+      try {
+        return await next(exchange)
+      } catch (thrown) {
+        const fault = asFault(thrown)
+        if (fault.code === 'internal') throw fault
+        const excluded = exclusions(exchange)
+        if (excluded.length > 0) fault.metadata = { ...fault.metadata, excluded }
+        throw fault
+      }
+    }
+}
+
+export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainParts): Service<At<Resolved>> {
+  return async function foretold(exchange) {
+    exchange.candidates = orderedCandidates(exchange, parts)
+    const { account, reservation } = takeHold(exchange, parts.credit)
+    account.release(reservation.hold)
+    const left = account.remaining(exchange.key.limit)
+    const plan: Plan = {
+      object: 'plan',
+      format: exchange.client.id,
+      requested: exchange.requested,
+      strategy: exchange.strategy,
+      models: exchange.models.map((model) => model.slug),
+      stream: exchange.stream,
+      key: exchange.key.name,
+      candidates: planCandidates(exchange, parts),
+      excluded: exclusions(exchange),
+      hold: {
+        usd: usdText(reservation.hold),
+        floor_usd: usdText(reservation.floor),
+        input_tokens_bound: reservation.input,
+        output_cap: reservation.outputCap,
+        left_usd: left === null ? null : usdText(left),
+      },
+      preferences: exchange.preferences,
+      plugins: [...exchange.pluginIds],
+      guardrails: guardrails.filter(({ keys }) => !keys || keys.has(exchange.key.name)).map(({ name }) => name),
+      pipeline: exchange.stages.map((stage) => ({ ...stage }) as JsonObject),
+    }
+    return replyOf(exchange, JSON.stringify(plan))
+  }
+}
+
+function replyOf(exchange: Exchange, text: string): Reply {
+  exchange.final = {
+    usage: exchange.books.noUsage,
+    cost: 0,
+    inputCost: 0,
+    outputCost: 0,
+    end: { reason: 'stop' },
+    completedAt: Math.floor(exchange.clock.now() / 1000),
+  }
+  const [endpoint] = exchange.candidates
+  const turn = { endpoint, lane: 'translate' as const, usage: undefined, end: undefined, fault: undefined, aborted: false, relayed: 0 }
+  return { turn, finish: () => text }
+}

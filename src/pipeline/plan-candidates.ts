@@ -1,0 +1,108 @@
+/** The endpoints that would be tried, in order, each with what a call of it would be like; nothing is called. */
+import type { Endpoint, Price } from '../catalog/types.ts'
+import { asFault, type Fault } from '../core/faults.ts'
+import { type Rate, rateText } from '../core/money.ts'
+import { endpointTag } from '../routing/index.ts'
+import { callOf, encode } from './call-endpoint.ts'
+import type { Exchange } from './exchange.ts'
+import { contextOf } from './needs.ts'
+import type { ChainParts } from './parts.ts'
+import { type PlaceReason, placeReasons } from './plan-reasons.ts'
+import type { Lane } from './reply.ts'
+
+/** Decimal strings by kind: USD per million tokens, or per unit for `request`, `image` and `web_search`. */
+export type PriceText = Record<string, string>
+
+export type PlanCandidate = {
+  /** From 1. */
+  position: number
+  /** Display name. */
+  provider: string
+  model: string
+  /** Tag: `provider`, `provider/variant` or `provider/tier`. */
+  endpoint: string
+  /** Null where nobody knows it. */
+  price: PriceText | null
+  /** Tokens of input and output together; null where unknown. */
+  context: number | null
+  max_output: number | null
+  quantization: string
+  tier: 'flex' | 'priority' | null
+  why: PlaceReason
+  /** How the reply would travel; absent beyond the first `ENCODED` candidates. */
+  lane?: Lane
+  /** Parameters of the request that would not reach the provider; absent as `lane`. */
+  dropped?: string[]
+  /** What the call would fail with before it is made. */
+  refused?: { code: number; message: string }
+}
+
+/** Candidates for which the provider's request is written to see what gets lost: a body may be long. */
+export const ENCODED = 16
+
+/** @throws Fault that the first candidate's call would be refused with before it is made. */
+export function planCandidates(exchange: Exchange, parts: ChainParts): PlanCandidate[] {
+  const reasons = placeReasons(exchange, parts)
+  return exchange.candidates.map((endpoint, at) => ({
+    position: at + 1,
+    provider: endpoint.provider.name,
+    model: endpoint.model.slug,
+    endpoint: endpointTag(endpoint),
+    price: priceText(endpoint.price),
+    context: known(contextOf(endpoint)),
+    max_output: endpoint.maxOutput ?? endpoint.model.maxOutput ?? null,
+    quantization: endpoint.quantization,
+    tier: endpoint.tier ?? null,
+    why: reasons[at],
+    ...(at < ENCODED ? dryCall(exchange, { endpoint, first: at === 0 }, parts) : undefined),
+  }))
+}
+
+function dryCall(
+  exchange: Exchange,
+  { endpoint, first }: { endpoint: Endpoint; first: boolean },
+  parts: ChainParts,
+): Pick<PlanCandidate, 'lane' | 'dropped' | 'refused'> {
+  try {
+    const call = callOf(exchange, endpoint, parts)
+    return { lane: call.lane, dropped: [...encode(call).dropped] }
+  } catch (thrown) {
+    const fault: Fault = asFault(thrown)
+    if (first || fault.code === 'internal') throw fault
+    return { refused: { code: fault.status, message: fault.message } }
+  }
+}
+
+function known(tokens: number): number | null {
+  return Number.isFinite(tokens) ? tokens : null
+}
+
+const MILLION = 1_000_000n
+const PER_TOKEN = [
+  ['prompt', 'prompt'],
+  ['completion', 'completion'],
+  ['cached', 'cached'],
+  ['cacheWrite', 'cache_write'],
+  ['cacheWriteLong', 'cache_write_1h'],
+  ['reasoning', 'reasoning'],
+  ['imageOutput', 'image_output'],
+  ['audioOutput', 'audio_output'],
+  ['audio', 'audio'],
+] as const satisfies readonly (readonly [keyof Price, string])[]
+const PER_UNIT = [
+  ['request', 'request'],
+  ['image', 'image'],
+  ['webSearch', 'web_search'],
+] as const satisfies readonly (readonly [keyof Price, string])[]
+
+export function priceText(price: Endpoint['price']): PriceText | null {
+  if (price === 'unpriced') return null
+  if (price === 'free') return { prompt: '0', completion: '0' }
+  const text: PriceText = {}
+  const add = (name: string, rate: Rate | undefined, scale: bigint): void => {
+    if (rate !== undefined) text[name] = rateText(rate * scale)
+  }
+  for (const [kind, name] of PER_TOKEN) add(name, price[kind], MILLION)
+  for (const [kind, name] of PER_UNIT) add(name, price[kind], 1n)
+  return text
+}

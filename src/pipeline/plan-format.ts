@@ -1,0 +1,89 @@
+/** Which client format a body of `POST /v1/plan` has: said by the caller, or seen by its shape. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { badField, Fault } from '../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import type { ClientDialect } from '../dialects/types.ts'
+import type { Exchange } from './exchange.ts'
+
+export const PLAN_FORMATS = ['responses', 'chat', 'messages'] as const
+export type PlanFormat = (typeof PLAN_FORMATS)[number]
+
+/** A client dialect for each format that a plan can be asked in. */
+export type PlanDialects = Readonly<Record<PlanFormat, ClientDialect>>
+
+/** @param byPath client dialects by the path of their operation. @throws Error where a format has none. */
+export function planDialects(byPath: ReadonlyMap<string, ClientDialect>): PlanDialects {
+  const find = (format: PlanFormat): ClientDialect => {
+    for (const client of byPath.values()) if (client.id === format && !client.countBody) return client
+    throw new Error(`no client dialect ${format}`)
+  }
+  return { responses: find('responses'), chat: find('chat'), messages: find('messages') }
+}
+
+/**
+ * Lets the exchange take its dialect from its body, the moment that the body has been read.
+ * Whatever the format, an error has the standard body: a plan is an operation of the gateway's own.
+ * @param asked the query's `format`; null leaves it to the body's shape.
+ */
+export function recogniseFormat(exchange: Exchange, dialects: PlanDialects, asked: string | null): void {
+  exchange.client = {
+    ...plainFaults(dialects.chat),
+    expand: (body, prompts) => {
+      const client = plainFaults(dialects[asked === null ? formatOf(body, exchange.headers) : named(asked)])
+      exchange.client = client
+      return client.expand?.(body, prompts) ?? body
+    },
+  }
+}
+
+function plainFaults(client: ClientDialect): ClientDialect {
+  return { ...client, faultBody: undefined }
+}
+
+function named(asked: string): PlanFormat {
+  const format = PLAN_FORMATS.find((one) => one === asked)
+  if (!format) throw badField('format', `expected one of: ${PLAN_FORMATS.join(', ')}`)
+  return format
+}
+
+/** @throws Fault 400 where the body is of no format. */
+export function formatOf(body: JsonObject, headers: IncomingHttpHeaders = {}): PlanFormat {
+  if (body.input !== undefined || isObject(body.prompt)) return 'responses'
+  if (!Array.isArray(body.messages)) {
+    throw new Fault('bad_request', { message: 'body: expected input (Responses) or messages (Chat Completions and Messages)' })
+  }
+  return headers['anthropic-version'] !== undefined || saysMessages(body, body.messages) ? 'messages' : 'chat'
+}
+
+/** Words that only the Messages format has; a body without any of them means the same in both. */
+const OWN_FIELDS = [
+  'system',
+  'stop_sequences',
+  'thinking',
+  'mcp_servers',
+  'container',
+  'context_management',
+  'output_config',
+  'anthropic_version',
+]
+const OWN_CHOICES: ReadonlySet<Json | undefined> = new Set(['auto', 'any', 'tool', 'none'])
+const OWN_BLOCKS: ReadonlySet<Json | undefined> = new Set([
+  'tool_use',
+  'tool_result',
+  'thinking',
+  'redacted_thinking',
+  'image',
+  'document',
+  'search_result',
+  'server_tool_use',
+])
+
+function saysMessages(body: JsonObject, messages: readonly Json[]): boolean {
+  if (OWN_FIELDS.some((name) => body[name] !== undefined)) return true
+  if (isObject(body.tool_choice) && OWN_CHOICES.has(body.tool_choice.type)) return true
+  if (Array.isArray(body.tools) && body.tools.some((tool) => isObject(tool) && tool.input_schema !== undefined)) return true
+  return messages.some((message) => {
+    const content = isObject(message) ? message.content : undefined
+    return Array.isArray(content) && content.some((block) => isObject(block) && OWN_BLOCKS.has(block.type))
+  })
+}

@@ -1,0 +1,169 @@
+/** Why each candidate stands where it does. The order itself is asked, so that the explanation cannot differ from it. */
+import type { SortKey } from '../canon/gateway-fields.ts'
+import type { Endpoint } from '../catalog/types.ts'
+import { type HealthBook, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../routing/index.ts'
+import { rateQuality } from '../routing/quality.ts'
+import { namesEndpoint } from '../routing/slugs.ts'
+import { standingsOf } from '../routing/standing.ts'
+import type { Exchange } from './exchange.ts'
+import { orderPreferences } from './ordering.ts'
+import type { ChainParts } from './parts.ts'
+import { orderedAmong } from './plan-exclusions.ts'
+
+export type PlaceReason = {
+  /**
+   * only_one: its model has no other. order: the caller's list names it. session: the conversation was served there last. tier: the priority tier was asked for.
+   * draw: the lot may put it first. quality: tools are offered, so that quality comes before price.
+   * price, throughput, latency, exacto: sorted by that; price also of what the draw or the list leaves.
+   */
+  by: 'only_one' | 'order' | 'session' | 'tier' | 'draw' | 'quality' | SortKey
+  /** Chance of being tried first of its model, 0 to 1; only where there is a draw. */
+  share?: number
+  /**
+   * What it was sorted by: USD per million prompt and completion tokens together, tokens per second, seconds to the first token,
+   * or quality from 0 to 1. Null where it is not known.
+   */
+  value?: number | null
+  /** ok, or what puts it behind the others of late. */
+  health: 'ok' | 'recent_outage' | 'resting' | 'ejected'
+  /** Uptime of the last 30 minutes: 0 from 95 %, 1 from 80 %, 2 below. */
+  band: 0 | 1 | 2
+  /** The caller's `preferred_max_latency` or `preferred_min_throughput` is missed. */
+  misses_goal?: true
+}
+
+/** One for each candidate, in their order. */
+export function placeReasons(exchange: Exchange, parts: Pick<ChainParts, 'sessions' | 'health'>): PlaceReason[] {
+  const { health } = parts
+  const preferences = orderPreferences(exchange, parts)
+  const endpoints = orderedAmong(exchange)
+  const shares = drawShares(endpoints, preferences, health)
+  const measure = measureOf(preferences)
+  const values = measure && sortValues(endpoints, measure, health)
+  const missed = missedGoals(endpoints, preferences, health)
+  const sizes = new Map<string, number>()
+  for (const endpoint of endpoints) {
+    const group = groupOf(endpoint, preferences)
+    sizes.set(group, (sizes.get(group) ?? 0) + 1)
+  }
+  const led = new Set<string>()
+  return exchange.candidates.map((endpoint) => {
+    const share = shares?.get(endpoint)
+    const group = groupOf(endpoint, preferences)
+    const place: Place = { preferences, first: !led.has(group), alone: sizes.get(group) === 1, share }
+    led.add(group)
+    const reason: PlaceReason = {
+      by: placedBy(endpoint, place),
+      health: stateOf(endpoint, health),
+      band: health.band(endpoint),
+    }
+    if (share !== undefined) reason.share = share
+    if (values) reason.value = values.get(endpoint) ?? null
+    if (missed.has(endpoint)) reason.misses_goal = true
+    return reason
+  })
+}
+
+interface Place {
+  preferences: OrderPreferences
+  /** First of its group. */
+  first: boolean
+  /** The only one of its group. */
+  alone: boolean
+  share: number | undefined
+}
+
+function placedBy(endpoint: Endpoint, { preferences, first, alone, share }: Place): PlaceReason['by'] {
+  const { order, sticky, serviceTier } = preferences
+  if (order?.length) return order.some((entry) => namesEndpoint(entry, endpoint, ALL_TIERS)) ? 'order' : 'price'
+  if (alone) return 'only_one'
+  if (first && endpoint.id === sticky) return 'session'
+  if (serviceTier === 'priority' && endpoint.tier === 'priority') return 'tier'
+  const key = sortKeyOf(preferences)
+  if (key !== undefined) return key
+  if (share !== undefined && share > 0) return 'draw'
+  return preferences.tools ? 'quality' : 'price'
+}
+
+const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
+
+function stateOf(endpoint: Endpoint, health: HealthBook): PlaceReason['health'] {
+  if (health.ejected(endpoint)) return 'ejected'
+  if (health.resting(endpoint)) return 'resting'
+  return health.recentOutage(endpoint) ? 'recent_outage' : 'ok'
+}
+
+/** Models are ordered apart unless the partition says otherwise. */
+function groupOf(endpoint: Endpoint, preferences: OrderPreferences): string {
+  return partitionOf(preferences) === 'none' ? '' : endpoint.model.slug
+}
+
+/** Halvings of the range of chance: shares are right to a thousandth. */
+const DEEPEST = 10
+
+/**
+ * How much of the range of chance puts each endpoint first of its group; undefined where chance decides nothing.
+ * Along that range each endpoint wins one stretch, so a stretch with equal winners at both ends needs no further look.
+ */
+function drawShares(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: HealthBook): Map<Endpoint, number> | undefined {
+  let asked = false
+  const winners = (point: number): Endpoint[] => {
+    const chance = (): number => {
+      asked = true
+      return point
+    }
+    const groups = new Map<string, Endpoint>()
+    for (const endpoint of orderEndpoints(endpoints, preferences, chance, health)) {
+      const group = groupOf(endpoint, preferences)
+      if (!groups.has(group)) groups.set(group, endpoint)
+    }
+    return [...groups.values()]
+  }
+  const lowest = winners(0)
+  if (!asked) return undefined
+  const shares = new Map<Endpoint, number>(endpoints.map((endpoint) => [endpoint, 0]))
+  const give = (to: readonly Endpoint[], stretch: number): void => {
+    for (const endpoint of to) shares.set(endpoint, (shares.get(endpoint) ?? 0) + stretch)
+  }
+  const split = (low: Cut, high: Cut, depth: number): void => {
+    const stretch = high.at - low.at
+    if (low.winners.every((endpoint) => high.winners.includes(endpoint))) give(low.winners, stretch)
+    else if (depth === DEEPEST) for (const side of [low, high]) give(side.winners, stretch / 2)
+    else {
+      const at = (low.at + high.at) / 2
+      const middle: Cut = { at, winners: winners(at) }
+      split(low, middle, depth + 1)
+      split(middle, high, depth + 1)
+    }
+  }
+  split({ at: 0, winners: lowest }, { at: 1, winners: winners(1 - Number.EPSILON) }, 0)
+  for (const [endpoint, share] of shares) shares.set(endpoint, Math.round(share * 1000) / 1000)
+  return shares
+}
+
+interface Cut {
+  at: number
+  winners: readonly Endpoint[]
+}
+
+function measureOf(preferences: OrderPreferences): SortKey | undefined {
+  if (preferences.order?.length) return undefined
+  return sortKeyOf(preferences) ?? (preferences.tools ? 'exacto' : undefined)
+}
+
+function sortValues(endpoints: readonly Endpoint[], measure: SortKey, health: HealthBook): Map<Endpoint, number | undefined> {
+  if (measure === 'latency') return new Map(endpoints.map((endpoint) => [endpoint, health.latency(endpoint, 'p50')]))
+  if (measure === 'throughput') return new Map(endpoints.map((endpoint) => [endpoint, health.throughput(endpoint, 'p50')]))
+  const standings = standingsOf(endpoints, {}, 'default', health)
+  if (measure === 'price')
+    return new Map(standings.map(({ endpoint, price }) => [endpoint, Number.isFinite(price) ? price / 1e12 : undefined]))
+  rateQuality(standings, health)
+  return new Map(standings.map(({ endpoint, value }) => [endpoint, Math.round(-value * 1000) / 1000]))
+}
+
+/** Who stands lower with the caller's goals than without. */
+function missedGoals(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: HealthBook): Set<Endpoint> {
+  const without = standingsOf(endpoints, {}, 'default', health)
+  const standings = standingsOf(endpoints, preferences, 'default', health)
+  return new Set(standings.filter(({ rank }, i) => rank > without[i].rank).map(({ endpoint }) => endpoint))
+}

@@ -1,0 +1,113 @@
+/** Everything that is remembered of one endpoint, of a size that no traffic changes. */
+import { Ejection } from './ejection.ts'
+import { OutcomeWindow } from './outcome-window.ts'
+import { SpeedWindow } from './speed-window.ts'
+import type { Band, PercentileName } from './standing.ts'
+
+/** What a served request tells of its endpoint. */
+export interface ServedSample {
+  /** From dispatch to the first content event. */
+  readonly firstTokenMs: number
+  /** Of output after the first token; 0 where too short to tell. */
+  readonly tokensPerSecond: number
+  /** Where tools were offered and called: broken if arguments were no JSON object or a name was not offered. */
+  readonly tools?: 'fine' | 'broken'
+}
+
+/** An endpoint that failed is tried last for this long (contract section 5.2, rule 3). */
+const OUTAGE_MS = 30_000
+/** Fewer requests than these make no band (contract section 5.2, rule 6). */
+const BAND_REQUESTS = 100
+const NORMAL = 0.95
+const LAST_RESORT = 0.8
+/** Fewer replies with tool calls than these make no share. */
+const TOOL_REPLIES = 10
+const MINUTE = 60_000
+/** Spans of half a minute that five minutes hold. */
+const FIVE_MINUTES = 10
+const NEVER = Number.NEGATIVE_INFINITY
+
+/** Times are monotonic milliseconds. */
+export class EndpointRecord {
+  private readonly ejection = new Ejection()
+  private outageUntil = NEVER
+  private restUntil = NEVER
+  private readonly halfHour = new OutcomeWindow(MINUTE / 2, 60)
+  private readonly day = new OutcomeWindow(30 * MINUTE, 48)
+  /** Absent until the first success. */
+  private speed: SpeedWindow | undefined
+  /** Absent until the first reply with tool calls. */
+  private toolCalls: OutcomeWindow | undefined
+
+  dispatched(now: number): void {
+    this.ejection.dispatched(now)
+  }
+
+  abandoned(): void {
+    this.ejection.released()
+  }
+
+  served(now: number, { firstTokenMs, tokensPerSecond, tools }: ServedSample): void {
+    this.outageUntil = NEVER
+    this.ejection.succeeded()
+    this.halfHour.add(now, true)
+    this.day.add(now, true)
+    this.speed ??= new SpeedWindow()
+    this.speed.add(now, firstTokenMs, tokensPerSecond)
+    if (tools === undefined) return
+    this.toolCalls ??= new OutcomeWindow(5 * MINUTE, 6)
+    this.toolCalls.add(now, tools === 'fine')
+  }
+
+  /** @param chance uniform in [0, 1). */
+  broke(now: number, chance: () => number): void {
+    this.outageUntil = now + OUTAGE_MS
+    this.ejection.failed(now, chance)
+    this.halfHour.add(now, false)
+    this.day.add(now, false)
+  }
+
+  /** The longer of two rests holds. */
+  rest(until: number): void {
+    this.restUntil = Math.max(this.restUntil, until)
+  }
+
+  inOutage(now: number): boolean {
+    return now < this.outageUntil
+  }
+
+  /** Milliseconds. */
+  restLeft(now: number): number {
+    return Math.max(0, this.restUntil - now)
+  }
+
+  /** Milliseconds until a probe may pass; 0 where it is not ejected. */
+  ejectionLeft(now: number): number {
+    return this.ejection.left(now)
+  }
+
+  band(now: number): Band {
+    const share = this.halfHour.share(now, BAND_REQUESTS) ?? 1
+    return share >= NORMAL ? 0 : share >= LAST_RESORT ? 1 : 2
+  }
+
+  /** 0 to 1; undefined where nothing has been counted. */
+  uptime(now: number, over: '5m' | '30m' | '1d'): number | undefined {
+    if (over === '1d') return this.day.share(now)
+    return over === '30m' ? this.halfHour.share(now) : this.halfHour.recentShare(now, FIVE_MINUTES)
+  }
+
+  /** Milliseconds to the first token. */
+  latency(now: number, percentile: PercentileName): number | undefined {
+    return this.speed?.latency(now, percentile)
+  }
+
+  /** Tokens per second. */
+  throughput(now: number, percentile: PercentileName): number | undefined {
+    return this.speed?.throughput(now, percentile)
+  }
+
+  toolSuccess(now: number): number | undefined {
+    return this.toolCalls?.share(now, TOOL_REPLIES)
+  }
+}

@@ -1,0 +1,122 @@
+/** What the order goes by: how an endpoint has fared of late, and where that puts it among the others. */
+import type { Percentiles, ProviderPreferences } from '../canon/gateway-fields.ts'
+import type { Endpoint } from '../catalog/types.ts'
+
+export type PercentileName = 'p50' | 'p75' | 'p90' | 'p99'
+
+/** Uptime over 30 minutes: 0 for 95 % and above, 1 from 80 %, 2 below (contract section 5.2, rule 6). */
+export type Band = 0 | 1 | 2
+
+/** What is known of an endpoint's recent past; undefined where too little is. */
+export interface Health {
+  /** A failure of the outage kind within the window, and no success since. */
+  recentOutage(endpoint: Endpoint): boolean
+  /** The provider asked for rest (Retry-After), and it is not over. */
+  resting(endpoint: Endpoint): boolean
+  /** Failed so often in a row that it is left alone for a while, but for one probe at a time. */
+  ejected(endpoint: Endpoint): boolean
+  /** Milliseconds until an ejected endpoint may be probed; 0 for any other. */
+  dueIn(endpoint: Endpoint): number
+  /** 0 as well where fewer than 100 requests are known. */
+  band(endpoint: Endpoint): Band
+  /** Seconds to the first token. */
+  latency(endpoint: Endpoint, percentile: PercentileName): number | undefined
+  /** Output tokens per second. */
+  throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined
+  /** Share of the replies with tool calls whose calls were fine, 0 to 1. */
+  toolSuccess(endpoint: Endpoint): number | undefined
+  /** The same at this moment, valid until it is asked for again: who has many questions asks for the time once. */
+  atOnce?(): Health
+}
+
+export interface Standing {
+  readonly endpoint: Endpoint
+  /** Sum of the flags below; a smaller one goes first. */
+  readonly rank: number
+  /** Attodollars per prompt and completion token together; Infinity where unknown. */
+  readonly price: number
+  /** What the order sorts by within a rank; smaller is better. */
+  value: number
+}
+
+// Each flag outweighs all below it together.
+/** Comes after everything else, the other models of the request included. */
+export const EJECTED = 32
+const UNSTABLE = 16
+const LAST_RESORT = 8
+const MISSES_GOAL = 4
+const LOWER_PRIORITY = 1
+
+/**
+ * Where every endpoint stands.
+ * @param by default: all flags count. sort: an order that the caller asked for is moved by ejection, a rest,
+ * an uptime below 80 % and a missed goal, not by a single failure.
+ */
+export function standingsOf(
+  endpoints: readonly Endpoint[],
+  goals: Pick<ProviderPreferences, 'preferred_max_latency' | 'preferred_min_throughput'>,
+  by: 'default' | 'sort',
+  health: Health,
+): Standing[] {
+  const latency = cutoffs(goals.preferred_max_latency)
+  const throughput = cutoffs(goals.preferred_min_throughput)
+  const standings: Standing[] = []
+  for (const endpoint of endpoints) {
+    let rank = rankOf(endpoint, by, health)
+    if (misses(endpoint, latency, throughput, health)) rank += MISSES_GOAL
+    standings.push({ endpoint, rank, price: priceOf(endpoint), value: 0 })
+  }
+  return standings
+}
+
+function rankOf(endpoint: Endpoint, by: 'default' | 'sort', health: Health): number {
+  const band = health.band(endpoint)
+  let rank = health.ejected(endpoint) ? EJECTED : 0
+  if (band === 2) rank += LAST_RESORT
+  if (health.resting(endpoint) || (by === 'default' && health.recentOutage(endpoint))) rank += UNSTABLE
+  return by === 'default' && band === 1 ? rank + LOWER_PRIORITY : rank
+}
+
+/** Attodollars per prompt and completion token together. */
+function priceOf({ price }: Endpoint): number {
+  if (price === 'free') return 0
+  return price === 'unpriced' ? Number.POSITIVE_INFINITY : Number(price.prompt) + Number(price.completion)
+}
+
+/** Two equal infinities differ by nothing, where a plain difference would be NaN. */
+export function byPrice(a: Standing, b: Standing): number {
+  return a.price === b.price ? 0 : a.price - b.price
+}
+
+export function byRankThenPrice(a: Standing, b: Standing): number {
+  return a.rank - b.rank || byPrice(a, b)
+}
+
+export function byRankThenValue(a: Standing, b: Standing): number {
+  return a.rank - b.rank || (a.value === b.value ? byPrice(a, b) : a.value - b.value)
+}
+
+interface Cutoff {
+  readonly name: PercentileName
+  readonly limit: number
+}
+
+/** True for an endpoint that is known to miss one of the caller's speed goals; unknown speed misses none. */
+function misses(endpoint: Endpoint, latency: readonly Cutoff[], throughput: readonly Cutoff[], health: Health): boolean {
+  for (const { name, limit } of latency) if ((health.latency(endpoint, name) ?? 0) > limit) return true
+  for (const { name, limit } of throughput) if ((health.throughput(endpoint, name) ?? Number.POSITIVE_INFINITY) < limit) return true
+  return false
+}
+
+const PERCENTILES: readonly PercentileName[] = ['p50', 'p75', 'p90', 'p99']
+const NO_GOAL: readonly Cutoff[] = []
+
+/** A plain number is a goal for the median. */
+function cutoffs(goal: number | Percentiles | null | undefined): readonly Cutoff[] {
+  if (goal === null || goal === undefined) return NO_GOAL
+  if (typeof goal === 'number') return [{ name: 'p50', limit: goal }]
+  return PERCENTILES.flatMap((name) => {
+    const limit = goal[name]
+    return limit === undefined ? [] : [{ name, limit }]
+  })
+}
