@@ -28,6 +28,9 @@ interface CaseFigures {
   readonly order: Timing
 }
 
+/** Of so many rounds the quietest counts: whoever else uses the machine only ever adds. */
+const ROUNDS = 20
+
 /** Microseconds. */
 class Times {
   private readonly values: Float64Array
@@ -42,8 +45,12 @@ class Times {
   }
 
   timing(): Timing {
-    const sorted = this.values.slice(0, this.count).sort()
-    return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+    const size = Math.ceil(this.count / ROUNDS)
+    const rounds = Array.from({ length: ROUNDS }, (_, round) =>
+      this.values.slice(round * size, Math.min((round + 1) * size, this.count)).sort(),
+    )
+    const quietest = (share: number): number => Math.min(...rounds.map((sorted) => percentile(sorted, share)))
+    return { p50: quietest(0.5), p99: quietest(0.99) }
   }
 }
 

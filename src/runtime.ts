@@ -1,5 +1,4 @@
 /** What runs: the parts that outlive a reload, and the serving that each configuration composes anew. */
-import { SpendWindows } from './api/index.ts'
 import { buildCatalog, type Catalog } from './catalog/catalog.ts'
 import { discoverListings } from './catalog/discover.ts'
 import type { Provider } from './catalog/types.ts'
@@ -12,6 +11,7 @@ import type { JsonObject } from './core/json.ts'
 import type { LogSink } from './core/log.ts'
 import { clientDialects, upstreamDialects } from './dialects/registry.ts'
 import { Credit } from './ledger/credit.ts'
+import { oldestCounted } from './ledger/spend-windows.ts'
 import { estimateTokens } from './ledger/usage-estimate.ts'
 import { Admission } from './pipeline/admission.ts'
 import { composeChain, composeCounting, composePlanning } from './pipeline/chain.ts'
@@ -54,7 +54,6 @@ export class Runtime {
   private readonly source: RuntimeSource
   readonly parts: ChainParts
   private readonly passage: Passage
-  private readonly windows = new SpendWindows()
   private readonly ids: GenerationIds
   private keys: readonly ApiKey[]
   private listings = new Map<string, JsonObject>()
@@ -67,8 +66,7 @@ export class Runtime {
     const { keys, generated } = resolveKeys(config)
     this.keys = keys
     this.generated = generated
-    this.windows.seed(store.journal.export())
-    this.parts = partsOf(source, this.metrics, this.windows)
+    this.parts = partsOf(source, this.metrics)
     this.passage = new Passage(clock)
     this.ids = new GenerationIds(store.journal.lastSeq())
     this.catalog = buildCatalog(config, this.listings)
@@ -139,7 +137,6 @@ export class Runtime {
         store,
         credit: parts.credit,
         health: parts.health,
-        windows: this.windows,
         clock,
       }),
       passages: new PassageDesk({ keys, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
@@ -147,11 +144,11 @@ export class Runtime {
   }
 }
 
-function partsOf({ clock, store, logs, forcedLane }: RuntimeSource, metrics: Metrics, windows: SpendWindows): ChainParts {
+function partsOf({ clock, store, logs, forcedLane }: RuntimeSource, metrics: Metrics): ChainParts {
   return {
     clock,
     journal: store.journal,
-    credit: new Credit(store.journal.spent()),
+    credit: new Credit(store.journal.spent(), clock, store.journal.spentByDay(oldestCounted(clock.now()))),
     health: new HealthBook(clock),
     sessions: new StickySessions(clock),
     admission: new Admission(clock),
@@ -167,7 +164,6 @@ function partsOf({ clock, store, logs, forcedLane }: RuntimeSource, metrics: Met
       metrics.attempt({ provider: exchange.committedEndpoint?.provider.slug ?? '', outcome: 'overrun' })
       logs.log.error({ gen: exchange.id, nano }, 'a provider used more than its request allowed')
     },
-    spent: (key, nano) => windows.add(key, nano, clock.now()),
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     forcedLane,
   }

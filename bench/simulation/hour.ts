@@ -8,6 +8,7 @@ import { SimulatedGateway } from './simulated-gateway.ts'
 import { type Asked, traffic } from './traffic.ts'
 import type { Span } from './troubles.ts'
 import { VirtualClock } from './virtual-clock.ts'
+import { withVirtualTimers } from './virtual-timers.ts'
 
 export interface RunSettings {
   /** Requests in all. */
@@ -71,10 +72,8 @@ export async function simulate(scenario: Scenario, settings: RunSettings): Promi
     })
   }
   arrive(0)
-  await clock.run(
-    () => answered === asked.length || gateway.broken.length > 0,
-    () => gateway.busy,
-  )
+  const over = (): boolean => answered === asked.length || gateway.broken.length > 0
+  await withVirtualTimers(clock, () => clock.run(over, () => gateway.busy))
   if (gateway.broken.length > 0) throw new Error(`scenario ${scenario.name}: the gateway failed`, { cause: gateway.broken[0] })
   return { scenario, settings, outcomes: outcomesOf(asked, doors, providers.calls), calls: providers.calls, spent: gateway.spent() }
 }

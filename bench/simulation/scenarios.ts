@@ -81,6 +81,14 @@ export const SCENARIOS: readonly Scenario[] = [
     goals: ['calls', 'recovery', 'settled'],
   },
   {
+    name: 'storm of refused connections',
+    about: 'Nobody lets a connection in: each such call may be made twice, since nothing was sent.',
+    troubles: storm({ afterMs: 5, code: 'upstream_connect' }),
+    window: WINDOW,
+    mix: PATIENT,
+    goals: ['calls', 'recovery', 'settled'],
+  },
+  {
     name: 'storm of slow errors',
     about: 'All five fail after about three seconds.',
     troubles: storm({ afterMs: 3_000, code: 'upstream_overloaded' }),

@@ -93,7 +93,7 @@ export class SimulatedGateway {
     return {
       clock,
       journal: this.journal,
-      credit: new Credit(this.journal.spent()),
+      credit: new Credit(this.journal.spent(), clock),
       health: new HealthBook(clock),
       sessions: new StickySessions(clock),
       admission: new Admission(clock),
@@ -108,7 +108,6 @@ export class SimulatedGateway {
       },
       alarm: () => {},
       overrun: () => broken.push(new Error('a request cost more than was held for it')),
-      spent: () => {},
       attempted: () => {},
       forcedLane: undefined,
     }

@@ -46,8 +46,9 @@ function costsNothing(price: Endpoint['price']): boolean {
   return price === 'free' || (price !== 'unpriced' && ratesOf(price).every((rate) => rate === 0n))
 }
 
-function ratesOf(price: Price): (Price['prompt'] | undefined)[] {
-  return Object.values(price).filter((rate) => rate !== undefined)
+/** At any hour and for prompts of any length. */
+function ratesOf({ overrides = [], ...own }: Price): Price['prompt'][] {
+  return [own, ...overrides.map(({ rates }) => rates)].flatMap((rates) => Object.values(rates).filter((rate) => rate !== undefined))
 }
 
 function noMatch(requested: string | undefined): Fault {

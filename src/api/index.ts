@@ -6,4 +6,3 @@ export { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel }
 export { listPresets, onePreset } from './presets.ts'
 export { listProviders } from './providers.ts'
 export type { ApiReply } from './reply.ts'
-export { SpendWindows, type WindowUsage } from './spend-windows.ts'

@@ -3,21 +3,20 @@ import { usd } from '../core/money.ts'
 import type { Account } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { type ApiReply, ok } from './reply.ts'
-import type { WindowUsage } from './spend-windows.ts'
 
 /**
  * Amounts are USD. `limit_remaining` is what may still be reserved: open requests count with their holds.
- * @param windows the share of the current UTC day, week and month.
  */
-export function readKey(key: ApiKey, account: Pick<Account, 'settled' | 'remaining'>, windows: WindowUsage): ApiReply {
-  const remaining = account.remaining(key.limit)
+export function readKey(key: ApiKey, account: Pick<Account, 'settled' | 'remaining' | 'usage'>): ApiReply {
+  const remaining = account.remaining(key)
+  const windows = account.usage()
   return ok({
     data: {
       label: key.label,
       name: key.name,
       limit: key.limit === null ? null : usd(key.limit),
       limit_remaining: remaining === null ? null : usd(remaining),
-      limit_reset: null,
+      limit_reset: key.limitReset,
       include_byok_in_limit: false,
       usage: usd(account.settled),
       usage_daily: usd(windows.daily),
@@ -31,6 +30,11 @@ export function readKey(key: ApiKey, account: Pick<Account, 'settled' | 'remaini
       is_management_key: key.management,
       is_provisioning_key: key.management,
       creator_user_id: null,
+      workspace_id: null,
+      organization_id: null,
+      // No region is set apart, and no model is free by the day.
+      allowed_data_regions: ['global'],
+      free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },
       expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
       // An old field that clients still require; -1 says that no rate is set.
       rate_limit: { requests: key.limits.requests ?? -1, interval: '1m', note: 'Kept for older clients' },

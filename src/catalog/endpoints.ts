@@ -1,7 +1,8 @@
 /** One model with its endpoints, from its declaration. */
 import type { EndpointConfig, ModelConfig } from '../config/types.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
-import type { Endpoint, Model, Price, Provider } from './types.ts'
+import type { DayWindow, PriceOverride, Rates } from '../core/price.ts'
+import type { Endpoint, Model, Provider } from './types.ts'
 
 /** Output assumed for the hold where neither the request nor the model names a cap, in tokens. */
 const DEFAULT_MAX_OUTPUT = 4096
@@ -66,21 +67,57 @@ export function endpointId(model: string, provider: string, suffix: string | und
 function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['price'] {
   if (price === 'free') return 'free'
   if (price === undefined) return provider.baseUrl === undefined ? 'free' : 'unpriced'
-  const token = (text: string | undefined) => (text === undefined ? undefined : rateFromUsdPerMillion(text))
-  const unit = (text: string | undefined) => (text === undefined ? undefined : rateFromUsd(text))
-  const rates: Price = {
-    prompt: token(price.prompt) ?? 0n,
-    completion: token(price.completion) ?? 0n,
-    cached: token(price.cached),
-    cacheWrite: token(price.cache_write),
-    cacheWriteLong: token(price.cache_write_1h),
-    reasoning: token(price.reasoning),
-    imageOutput: token(price.image_output),
-    audioOutput: token(price.audio_output),
-    audio: token(price.audio),
+  const { overrides } = price
+  return {
+    prompt: 0n,
+    completion: 0n,
+    ...tokenRates(price),
     request: unit(price.request),
     image: unit(price.image),
     webSearch: unit(price.web_search),
+    ...(overrides === undefined || overrides.length === 0 ? {} : { overrides: overrides.map(overrideOf) }),
+  }
+}
+
+type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
+type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]
+
+const unit = (text: string | undefined) => (text === undefined ? undefined : rateFromUsd(text))
+
+const TOKEN_KINDS = [
+  ['prompt', 'prompt'],
+  ['completion', 'completion'],
+  ['cached', 'cached'],
+  ['cache_write', 'cacheWrite'],
+  ['cache_write_1h', 'cacheWriteLong'],
+  ['reasoning', 'reasoning'],
+  ['image_output', 'imageOutput'],
+  ['audio_output', 'audioOutput'],
+  ['audio', 'audio'],
+] as const satisfies readonly (readonly [keyof OverrideConfig, keyof Rates])[]
+
+/** The stated rates per token, and no others: an override leaves what it does not state as it is. */
+function tokenRates(price: PriceConfig | OverrideConfig): Partial<Rates> {
+  const rates: { -readonly [kind in keyof Rates]?: Rates[kind] } = {}
+  for (const [name, kind] of TOKEN_KINDS) {
+    const text = price[name]
+    if (text !== undefined) rates[kind] = rateFromUsdPerMillion(text)
   }
   return rates
+}
+
+function overrideOf(config: OverrideConfig): PriceOverride {
+  const { min_prompt_tokens: above, utc_start: start, utc_end: end } = config
+  const window: DayWindow | undefined =
+    start === undefined || end === undefined ? undefined : { start: minuteOf(start), end: minuteOf(end) }
+  return {
+    ...(above === undefined ? {} : { minPromptTokens: above }),
+    ...(window === undefined ? {} : { window }),
+    rates: tokenRates(config),
+  }
+}
+
+/** Minutes since midnight. @param clock HHMM. */
+function minuteOf(clock: string): number {
+  return Number(clock.slice(0, 2)) * 60 + Number(clock.slice(2))
 }

@@ -1,6 +1,7 @@
 /** The entry of a model in `GET /v1/models` (contract section 4; every field that strict clients require). */
 import type { JsonObject } from '../core/json.ts'
 import { type Rate, rateText } from '../core/money.ts'
+import type { PriceOverride, Rates } from '../core/price.ts'
 import type { Endpoint, Model, Price } from './types.ts'
 
 /** What both chat dialects hand on where an endpoint names nothing. */
@@ -104,19 +105,47 @@ function cheapest(endpoints: readonly Endpoint[]): Endpoint['price'] {
 export function pricing(price: Endpoint['price']): JsonObject {
   if (price === 'free') return { prompt: '0', completion: '0', request: '0', image: '0' }
   if (price === 'unpriced') return { prompt: UNKNOWN_PRICE, completion: UNKNOWN_PRICE }
-  const entry: JsonObject = {
+  return {
     prompt: rateText(price.prompt),
     completion: rateText(price.completion),
     request: rateText(price.request ?? 0n),
     image: rateText(price.image ?? 0n),
+    ...namedRates(price, LISTED),
+    ...(price.overrides === undefined ? {} : { overrides: price.overrides.map(overrideEntry) }),
   }
-  if (price.cached !== undefined) entry.input_cache_read = rateText(price.cached)
-  if (price.cacheWrite !== undefined) entry.input_cache_write = rateText(price.cacheWrite)
-  if (price.cacheWriteLong !== undefined) entry.input_cache_write_1h = rateText(price.cacheWriteLong)
-  if (price.webSearch !== undefined) entry.web_search = rateText(price.webSearch)
-  if (price.imageOutput !== undefined) entry.image_output = rateText(price.imageOutput)
-  if (price.audioOutput !== undefined) entry.audio_output = rateText(price.audioOutput)
-  if (price.reasoning !== undefined) entry.internal_reasoning = rateText(price.reasoning)
-  if (price.audio !== undefined) entry.audio = rateText(price.audio)
+}
+
+/** Kinds that are listed where they are stated, by their names on the wire. */
+const LISTED: readonly (readonly [keyof Rates, string])[] = [
+  ['cached', 'input_cache_read'],
+  ['cacheWrite', 'input_cache_write'],
+  ['cacheWriteLong', 'input_cache_write_1h'],
+  ['webSearch', 'web_search'],
+  ['imageOutput', 'image_output'],
+  ['audioOutput', 'audio_output'],
+  ['reasoning', 'internal_reasoning'],
+  ['audio', 'audio'],
+]
+const OVERRIDABLE: typeof LISTED = [['prompt', 'prompt'], ['completion', 'completion'], ...LISTED]
+
+function namedRates(rates: Partial<Rates>, names: typeof LISTED): JsonObject {
+  const entry: JsonObject = {}
+  for (const [kind, name] of names) {
+    const rate = rates[kind]
+    if (rate !== undefined) entry[name] = rateText(rate)
+  }
   return entry
+}
+
+/** Hours are clock numbers: 130 is 01:30 UTC. */
+function overrideEntry({ minPromptTokens, window, rates }: PriceOverride): JsonObject {
+  return {
+    ...(minPromptTokens === undefined ? {} : { min_prompt_tokens: minPromptTokens }),
+    ...(window === undefined ? {} : { utc_start: clockNumber(window.start), utc_end: clockNumber(window.end) }),
+    ...namedRates(rates, OVERRIDABLE),
+  }
+}
+
+function clockNumber(minute: number): number {
+  return Math.floor(minute / 60) * 100 + (minute % 60)
 }

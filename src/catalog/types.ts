@@ -1,7 +1,9 @@
 /** Providers, models and their endpoints: data, as the configuration declared it. */
 import type { DialectId } from '../canon/request.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { Rate } from '../core/money.ts'
+import type { Price } from '../core/price.ts'
+
+export type { Price }
 
 export interface Timeouts {
   /** Milliseconds each. */
@@ -49,24 +51,6 @@ export interface Provider {
   readonly discover: boolean
   /** `passage` of the provider's YAML: nano-dollars per request; absent where the passage is closed. */
   readonly passagePrice?: number
-}
-
-/** Rates in attodollars per token or per unit; absent kinds fall back as `ledger/pricing.ts` says. */
-export interface Price {
-  readonly prompt: Rate
-  readonly completion: Rate
-  readonly cached?: Rate
-  readonly cacheWrite?: Rate
-  /** Cache writes that are kept for an hour. */
-  readonly cacheWriteLong?: Rate
-  readonly reasoning?: Rate
-  readonly imageOutput?: Rate
-  readonly audioOutput?: Rate
-  readonly image?: Rate
-  readonly audio?: Rate
-  readonly request?: Rate
-  /** Per search that the provider itself ran. */
-  readonly webSearch?: Rate
 }
 
 export interface Endpoint {

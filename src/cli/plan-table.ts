@@ -43,7 +43,7 @@ function headText({ requested, strategy, models, format, stream, key }: Plan): s
 
 function excludedText(excluded: readonly JsonObject[]): string {
   if (excluded.length === 0) return ''
-  const rows = excluded.map(({ endpoint, model, filter, reason }) => [endpoint, model, filter, reason].map((cell) => String(cell)))
+  const rows = excluded.map(({ endpoint, model, filter, detail }) => [endpoint, model, filter, detail].map((cell) => String(cell)))
   return `Left out:\n${table(['endpoint', 'model', 'filter', 'reason'], rows)}`
 }
 

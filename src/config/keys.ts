@@ -1,7 +1,7 @@
 /** API keys of the file, and the development key where it names none. */
-import { createHash } from 'node:crypto'
 import type { ProviderPreferences } from '../canon/gateway-fields.ts'
 import { randomTag } from '../core/ids.ts'
+import { hashOf, maskOf } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Config, KeyConfig } from './types.ts'
 
@@ -10,17 +10,6 @@ export const DEVELOPMENT_KEY = 'sk-router-v1-dev'
 /** Identity of the key that is used where the file names none: one spend, whatever the secret. */
 export const FALLBACK_NAME = 'dev'
 
-/** SHA-256 of a secret, hex. */
-export function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex')
-}
-
-/** First and last few characters; less of a short secret, which has at least 8. */
-export function maskOf(secret: string): string {
-  const shown = Math.min(4, Math.floor(secret.length / 4))
-  return `${secret.slice(0, shown)}...${secret.slice(-shown)}`
-}
-
 /** A key that may do everything but manage. */
 export function plainKey(name: string, secret: string): KeyConfig {
   return {
@@ -28,6 +17,7 @@ export function plainKey(name: string, secret: string): KeyConfig {
     hash: hashOf(secret),
     label: maskOf(secret),
     limit: null,
+    limitReset: null,
     management: false,
     disabled: false,
     expiresAt: null,
@@ -78,6 +68,7 @@ function apiKey(key: KeyConfig, config: Config): ApiKey {
     management: key.management,
     disabled: key.disabled,
     limit: key.limit,
+    limitReset: key.limitReset,
     expiresAt: key.expiresAt,
     allowedModels: key.allowedModels,
     // The schema of the file admits no preference that the wire's object does not have.

@@ -2,8 +2,9 @@
 import type { Preset, Presets } from '../canon/presets.ts'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
+import { hashOf } from '../core/secret.ts'
 import type { Environment } from './expand.ts'
-import { DEVELOPMENT_KEY, FALLBACK_NAME, hashOf, plainKey } from './keys.ts'
+import { DEVELOPMENT_KEY, FALLBACK_NAME, plainKey } from './keys.ts'
 import type { RawConfig, RawKey, RawModels, RawProvider } from './schema/root.ts'
 import type { Config, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig } from './types.ts'
 import { bytes, milliseconds } from './units.ts'
@@ -110,6 +111,7 @@ function resolveKey(key: RawKey): KeyConfig {
   return {
     ...plainKey(key.name, key.key),
     limit: key.limit === undefined ? null : (nanoFromUsd(key.limit) ?? 0),
+    limitReset: key.limit_reset ?? null,
     management: key.management ?? false,
     disabled: key.disabled ?? false,
     expiresAt: key.expires_at === undefined ? null : Date.parse(key.expires_at),

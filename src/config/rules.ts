@@ -82,6 +82,22 @@ function checkEndpoints(model: RawModels[string], slug: string, raw: RawConfig, 
     if (seen.has(identity))
       source.report(place, 'a second endpoint of this model at this provider, expected a variant that tells them apart')
     seen.add(identity)
+    checkOverrides(endpoint, [...place, 'price', 'overrides'], source)
+  }
+}
+
+/** Each entry has a condition and a price; a time of day has a beginning and another end. */
+function checkOverrides({ price }: RawModels[string]['endpoints'][number], at: Path, source: Source): void {
+  if (typeof price !== 'object') return
+  for (const [index, override] of (price.overrides ?? []).entries()) {
+    const { min_prompt_tokens: above, utc_start: start, utc_end: end, ...prices } = override
+    const entry = [...at, index]
+    if (above === undefined && start === undefined && end === undefined)
+      source.report(entry, 'an override without a condition, expected min_prompt_tokens, or utc_start and utc_end')
+    if (Object.keys(prices).length === 0) source.report(entry, 'an override without a price, expected one such as prompt')
+    if (start !== undefined && end === undefined) source.report([...entry, 'utc_start'], 'expected utc_end as well', 'key')
+    if (end !== undefined && start === undefined) source.report([...entry, 'utc_end'], 'expected utc_start as well', 'key')
+    if (start !== undefined && start === end) source.report([...entry, 'utc_end'], 'expected another time than utc_start')
   }
 }
 

@@ -36,6 +36,8 @@ export interface KeyConfig {
   label: string
   /** Nano-dollars. */
   limit: number | null
+  /** The window whose spend the limit counts; null for all that was ever spent. */
+  limitReset: 'daily' | 'weekly' | 'monthly' | null
   management: boolean
   disabled: boolean
   /** Milliseconds since the epoch. */

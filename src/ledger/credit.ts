@@ -1,12 +1,27 @@
 /** Balances in memory: every reservation is one synchronous step, so no two requests can spend the same credit. */
+import type { Clock } from '../core/clock.ts'
+import type { LimitReset } from '../plugin-api/key.ts'
+import { SpendWindows, type WindowUsage } from './spend-windows.ts'
+import type { DayCharge } from './types.ts'
+
+/** What a key may spend. */
+export interface Allowance {
+  /** Nano-dollars; null for no limit. */
+  readonly limit: number | null
+  /** The window whose spend the limit counts; null or absent for all that was ever spent. */
+  readonly limitReset?: LimitReset | null
+}
 
 /** Nano-dollars of one key: what it has spent, and what its open requests may still spend. */
 export class Account {
+  private readonly clock: Pick<Clock, 'now'>
+  private readonly windows = new SpendWindows()
   private spent: number
   private reserved = 0
 
-  constructor(spent: number) {
+  constructor(spent: number, clock: Pick<Clock, 'now'>) {
     this.spent = spent
+    this.clock = clock
   }
 
   get settled(): number {
@@ -17,32 +32,39 @@ export class Account {
     return this.reserved
   }
 
+  /** Charges of the current UTC day, week and month. */
+  usage(): WindowUsage {
+    return this.windows.usage(this.clock.now())
+  }
+
   /**
-   * Reserves `amount` if settled + held + amount stays within the limit.
-   * The limit comes with every call, so that a changed one holds at once.
-   * @param limit nano-dollars; null for none.
+   * Reserves `amount` if what the limit counts + held + amount stays within the limit. Every open hold counts, whenever
+   * it was taken: it settles into the window in which it ends.
+   * The allowance comes with every call, so that a changed one holds at once.
    * @returns false, with nothing changed, where it does not fit.
    */
-  tryHold(amount: number, limit: number | null): boolean {
+  tryHold(amount: number, { limit, limitReset }: Allowance): boolean {
     amountOrThrow(amount)
-    if (this.spent + this.reserved + amount > (limit ?? Number.MAX_SAFE_INTEGER)) return false
+    if (this.counted(limitReset) + this.reserved + amount > (limit ?? Number.MAX_SAFE_INTEGER)) return false
     this.reserved += amount
     return true
   }
 
   /** Adds to the hold of a running exchange (another turn of a tool loop) by the same rule; it settles with the sum. */
-  extend(amount: number, limit: number | null): boolean {
-    return this.tryHold(amount, limit)
+  extend(amount: number, allowance: Allowance): boolean {
+    return this.tryHold(amount, allowance)
   }
 
   /**
    * Turns a hold into a charge. Call it once per hold, with all that was reserved.
+   * @param at the moment whose windows are charged, milliseconds since the epoch; the journal's row says the same.
    * @returns nano-dollars by which the charge passes the hold: a provider went past the agreed bounds.
    */
-  settle(held: number, cost: number): number {
+  settle(held: number, cost: number, at: number = this.clock.now()): number {
     amountOrThrow(cost)
     this.release(held)
     this.spent = Math.min(this.spent + cost, Number.MAX_SAFE_INTEGER)
+    if (cost > 0) this.windows.add(cost, at)
     return Math.max(0, cost - held)
   }
 
@@ -53,9 +75,19 @@ export class Account {
     this.reserved -= held
   }
 
-  /** What may still be reserved under `limit`; null where there is none. */
-  remaining(limit: number | null): number | null {
-    return limit === null ? null : Math.max(0, limit - this.spent - this.reserved)
+  /** What may still be reserved; null where there is no limit. */
+  remaining({ limit, limitReset }: Allowance): number | null {
+    return limit === null ? null : Math.max(0, limit - this.counted(limitReset) - this.reserved)
+  }
+
+  /** Nano-dollars that a limit of this kind counts. */
+  counted(reset: LimitReset | null | undefined): number {
+    return reset ? this.windows.spent(reset, this.clock.now()) : this.spent
+  }
+
+  /** Takes in what the journal says of a day; it is part of `settled` already. */
+  recall(nano: number, day: number): void {
+    this.windows.add(nano, day)
   }
 }
 
@@ -66,18 +98,31 @@ function amountOrThrow(amount: number): void {
 /** All accounts by key identity; one small entry per key that ever spent or asked, so bounded by the keys. */
 export class Credit {
   private readonly accounts = new Map<string, Account>()
+  private readonly clock: Pick<Clock, 'now'>
 
-  /** @param spent settled nano-dollars per key identity, as the journal sums them. */
-  constructor(spent: Map<string, number>) {
-    for (const [identity, amount] of spent) this.accounts.set(identity, new Account(amount))
+  /**
+   * @param spent settled nano-dollars per key identity, as the journal sums them.
+   * @param days the same by UTC day of the charge, from `oldestCounted` on.
+   */
+  constructor(spent: ReadonlyMap<string, number>, clock: Pick<Clock, 'now'>, days: Iterable<DayCharge> = []) {
+    this.clock = clock
+    for (const [identity, amount] of spent) this.accounts.set(identity, new Account(amount, clock))
+    for (const { key, day, cost } of days) this.account(key).recall(cost, day)
   }
 
   account(identity: string): Account {
     let account = this.accounts.get(identity)
     if (!account) {
-      account = new Account(0)
+      account = new Account(0, this.clock)
       this.accounts.set(identity, account)
     }
     return account
+  }
+
+  /** Nano-dollars that all keys together have been charged, deleted ones too. */
+  get settled(): number {
+    let sum = 0
+    for (const account of this.accounts.values()) sum = Math.min(sum + account.settled, Number.MAX_SAFE_INTEGER)
+    return sum
   }
 }

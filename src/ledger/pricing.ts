@@ -1,10 +1,16 @@
 /** Usage × price: exact sums, rounded once. */
 import type { Usage } from '../canon/usage.ts'
-import type { Price } from '../catalog/types.ts'
+import type { Endpoint } from '../catalog/types.ts'
 import { Bill, type Rate } from '../core/money.ts'
+import { type PriceSnapshot, priceAt, type Rates, ratesFor, ratesWithin } from '../core/price.ts'
 
-/** A price as an endpoint carries it; `free` and `unpriced` cost nothing (limited keys never get to `unpriced`). */
-export type Tariff = Price | 'free' | 'unpriced'
+/** A price as it was at admission; `free` and `unpriced` cost nothing (limited keys never get to `unpriced`). */
+export type Tariff = PriceSnapshot | 'free' | 'unpriced'
+
+/** What an endpoint charges for requests admitted at this time. @param at milliseconds since the epoch. */
+export function tariffAt({ price }: Pick<Endpoint, 'price'>, at: number): Tariff {
+  return typeof price === 'object' ? priceAt(price, at) : price
+}
 
 /** Nano-dollars; `input + output = total` always. */
 export interface Charge {
@@ -32,14 +38,15 @@ function within(value: number, most: number): number {
 }
 
 /**
- * What a usage costs, in nano-dollars.
+ * What a usage costs, in nano-dollars, at the rates for a prompt of its length.
  * Parts are clamped so that they never pass their whole: cached, then cache writes, then audio within the input,
  * reasoning, then images, then audio within the output. The request's and the images' price belong to the input part.
  * `total` is the exact sum rounded once, half up; the output part is rounded, the input part is the rest.
  */
-export function charge(usage: Usage, price: Tariff, extras?: Extras): Charge {
-  if (price === 'free' || price === 'unpriced') return NOTHING
+export function charge(usage: Usage, tariff: Tariff, extras?: Extras): Charge {
+  if (tariff === 'free' || tariff === 'unpriced') return NOTHING
   const input = within(usage.input, MOST_TOKENS)
+  const price = ratesFor(tariff, input)
   const cached = within(usage.cached, input)
   const cacheWrite = within(usage.cacheWrite, input - cached)
   const audio = within(usage.audioInput, input - cached - cacheWrite)
@@ -68,7 +75,7 @@ export function charge(usage: Usage, price: Tariff, extras?: Extras): Charge {
   return { total, input: total - ofOutput, output: ofOutput }
 }
 
-function addFixed(bill: Bill, price: Price, extras: Extras | undefined): void {
+function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
   if (price.request !== undefined) bill.add(1, price.request)
   if (price.image !== undefined && extras?.images) bill.add(extras.images, price.image)
   if (price.webSearch !== undefined && extras?.webSearches) bill.add(extras.webSearches, price.webSearch)
@@ -86,18 +93,25 @@ interface Ceiling {
 }
 
 /** Dearest rate of each direction; a catalogue's price objects live long, so each is looked at once. */
-const ceilings = new WeakMap<Price, Ceiling>()
+const ceilings = new WeakMap<Rates, Ceiling>()
 
-function ceilingOf(price: Price): Ceiling {
-  let found = ceilings.get(price)
+function ceilingOf(rates: Rates): Ceiling {
+  let found = ceilings.get(rates)
   if (!found) {
     found = {
-      input: highest(price.prompt, price.cached, price.cacheWrite, price.cacheWriteLong, price.audio),
-      output: highest(price.completion, price.reasoning, price.imageOutput, price.audioOutput),
+      input: highest(rates.prompt, rates.cached, rates.cacheWrite, rates.cacheWriteLong, rates.audio),
+      output: highest(rates.completion, rates.reasoning, rates.imageOutput, rates.audioOutput),
     }
-    ceilings.set(price, found)
+    ceilings.set(rates, found)
   }
   return found
+}
+
+/** The dearest of all rates that a prompt within the bound may get. */
+function ceilingWithin(price: PriceSnapshot, inputTokens: number): Ceiling {
+  if (price.tiers === undefined) return ceilingOf(price)
+  const each = ratesWithin(price, inputTokens).map(ceilingOf)
+  return { input: highest(...each.map(({ input }) => input)), output: highest(...each.map(({ output }) => output)) }
 }
 
 /** Nano-dollars to reserve, and the share of it that the input alone may cost. */
@@ -110,12 +124,12 @@ const NO_RESERVE: Reserve = Object.freeze({ hold: 0, floor: 0 })
 
 /**
  * What to reserve for at most `inputTokens` and `outputCap` tokens, rounded up.
- * Every token counts at the dearest rate that it could get (a cache write, audio, reasoning),
+ * Every token counts at the dearest rate that it could get (a cache write, audio, reasoning, a longer prompt's),
  * so no charge within these bounds is higher.
  */
 export function holdFor(price: Tariff, inputTokens: number, outputCap: number, extras?: Extras): Reserve {
   if (price === 'free' || price === 'unpriced') return NO_RESERVE
-  const ceiling = ceilingOf(price)
+  const ceiling = ceilingWithin(price, inputTokens)
   const bill = new Bill()
   bill.add(Math.ceil(inputTokens), ceiling.input)
   addFixed(bill, price, extras)
@@ -130,7 +144,7 @@ export function holdFor(price: Tariff, inputTokens: number, outputCap: number, e
  */
 export function affordableOutput(price: Tariff, inputTokens: number, left: number, extras?: Extras): number {
   if (price === 'free' || price === 'unpriced') return Number.POSITIVE_INFINITY
-  const ceiling = ceilingOf(price)
+  const ceiling = ceilingWithin(price, inputTokens)
   const bill = new Bill()
   bill.add(Math.ceil(inputTokens), ceiling.input)
   addFixed(bill, price, extras)

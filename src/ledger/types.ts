@@ -23,6 +23,8 @@ export interface SettleRow {
   status: SettleStatus
   /** Nano-dollars charged. */
   cost: number
+  /** Milliseconds since the epoch: the charge counts in the day of this moment. 0 where nobody knows; then that of the admission counts. */
+  at: number
   input: number
   output: number
   cached: number
@@ -42,6 +44,15 @@ export interface GenerationRecord {
   settled: SettleRow | undefined
 }
 
+/** What one key was charged on one UTC day. */
+export interface DayCharge {
+  key: string
+  /** Start of the day, milliseconds since the epoch. */
+  day: number
+  /** Nano-dollars. */
+  cost: number
+}
+
 export interface Journal {
   /** Queues a row; it is committed at the end of this turn of the event loop. */
   hold(row: HoldRow): void
@@ -54,9 +65,11 @@ export interface Journal {
   reconcile(): { count: number; charged: number }
   /** Settled nano-dollars per key. */
   spent(): Map<string, number>
+  /** The same per UTC day of the charge, for the days from `since` (milliseconds since the epoch) on; in no particular order. */
+  spentByDay(since: number): Iterable<DayCharge>
   /** Reads rows still queued as well. */
   find(id: string): GenerationRecord | undefined
-  /** All generations in order of their sequence. */
-  export(): Iterable<GenerationRecord>
+  /** Generations in order of their sequence: all, or those admitted at `since` (milliseconds since the epoch) or later. */
+  export(since?: number): Iterable<GenerationRecord>
   close(): void
 }

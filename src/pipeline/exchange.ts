@@ -178,6 +178,7 @@ const NOBODY: ApiKey = {
   management: false,
   disabled: true,
   limit: 0,
+  limitReset: null,
   expiresAt: null,
   allowedModels: undefined,
   provider: undefined,

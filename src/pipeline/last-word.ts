@@ -9,7 +9,7 @@ export interface Failure {
   readonly fault: Fault
 }
 
-const DOCS_URL = 'docs/operations.md#no-endpoint-answered'
+const DOCS_URL = 'docs/routing.md#trying'
 /** Seconds to wait where no provider has said how long. */
 const USUAL_WAIT = 1
 

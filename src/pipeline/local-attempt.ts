@@ -13,6 +13,10 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
   const { exchange, endpoint, dialect, target } = call
   const path = exchange.path ?? beginTurn(exchange)
   const decodeFault = dialect.decodeFault.bind(dialect)
+  const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
+  const show = (batch: readonly StreamEvent[]): void => {
+    for (const tap of observers) for (const event of batch) tap.push(event, () => {})
+  }
   if (!exchange.stream) {
     const attempt = new WholeAttempt(exchange, {
       endpoint,
@@ -24,6 +28,7 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
     const events: StreamEvent[] = []
     start(attempt, {
       events: (batch) => {
+        show(batch)
         for (const event of batch) events.push(event)
       },
       fail: (fault) => attempt.fail(fault),
@@ -34,7 +39,10 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
   const relay = new EventRelay(path)
   const attempt = new StreamAttempt(exchange, { endpoint, lane: 'translate', relay, drains: parts.drains, decodeFault })
   start(attempt, {
-    events: (batch) => attempt.relay(relay.take(batch)),
+    events: (batch) => {
+      show(batch)
+      attempt.relay(relay.take(batch))
+    },
     fail: (fault) => attempt.fail(fault),
     end: () => attempt.end(),
   })

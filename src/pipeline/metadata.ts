@@ -37,29 +37,26 @@ export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
 
 /**
  * What of the request bounded the choice; undefined where nothing did.
- * `version_group`: the family whose newest model an alias such as `~acme/one-latest` stands for, `acme/one`.
+ * `version_group`: the model that the asked name stands for, where that is another name: an alias, or the newest of a family.
  * `quality_floor`: the least score that a router model was told to accept, 0 to 1.
  * `throughput_floor`: `preferred_min_throughput` in tokens per second; of several percentiles the lowest one named.
  * `service_tier`: the tier that was asked for, where it is not the usual one.
  */
-function paramsOf({ gateway, preferences, requested, strategy }: Exchange): JsonObject | undefined {
+function paramsOf({ gateway, preferences, models, strategy }: Exchange): JsonObject | undefined {
   const params: JsonObject = {}
   const score = gateway.plugins.length > 0 ? gateway.plugins.find((entry) => typeof entry.min_coding_score === 'number') : undefined
   if (score && strategy === 'pareto') params.quality_floor = score.min_coding_score
   const goal = preferences.preferred_min_throughput
   const floor = typeof goal === 'object' ? (goal?.p50 ?? goal?.p75 ?? goal?.p90 ?? goal?.p99) : goal
   if (floor !== undefined) params.throughput_floor = floor
-  const family = strategy === 'latest' ? FAMILY.exec(requested) : null
-  if (family) params.version_group = family[1]
+  if ((strategy === 'latest' || strategy === 'alias') && models.length > 0) params.version_group = models[0].slug
   const tier = tierOf(gateway.serviceTier)
   if (tier) params.service_tier = tier
   return Object.keys(params).length > 0 ? params : undefined
 }
 
-const FAMILY = /^~(.+)-latest(?::|$)/
-
 /** Errors that came before routing, or that are our own, say nothing of it. */
-export function metadataOnFault(exchange: Exchange, fault: Fault): boolean {
+export function metadataOnFault(exchange: Pick<Exchange, 'wantsMetadata' | 'requested'>, fault: Fault): boolean {
   if (!exchange.wantsMetadata || exchange.requested === '') return false
   if (fault.status === 500 || fault.status === 401) return false
   // What fits no context was found out by routing.

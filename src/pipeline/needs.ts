@@ -3,6 +3,7 @@ import { estimatedNeed } from '../canon/need.ts'
 import type { Item, Part } from '../canon/request.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { isObject } from '../core/json.ts'
+import type { PriceMoment } from '../core/price.ts'
 import { ownTexts } from '../guardrails/index.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
 import type { Tier } from '../routing/index.ts'
@@ -64,6 +65,14 @@ export const contextOf = (endpoint: Endpoint): number => endpoint.context ?? end
 export function inputEstimate(exchange: Exchange): number {
   if (!exchange.mayHoldMedia && !exchange.edited) return estimateFromBytes(exchange.bodyBytes)
   return estimatedNeed(exchange.request(), estimateTokens).prompt
+}
+
+/** What decides between the prices of these endpoints; undefined, and nothing is counted, where each has but one. */
+export function priceMoment(exchange: Exchange, endpoints: readonly Endpoint[]): PriceMoment | undefined {
+  for (const { price } of endpoints) {
+    if (typeof price === 'object' && price.overrides !== undefined) return { at: exchange.at, promptTokens: inputEstimate(exchange) }
+  }
+  return undefined
 }
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */

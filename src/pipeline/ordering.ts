@@ -12,7 +12,7 @@ import {
 } from '../routing/index.ts'
 import { type Conversation, conversationName } from './conversation.ts'
 import type { Exchange } from './exchange.ts'
-import { contextNeed, contextOf, offersTools, tierOf } from './needs.ts'
+import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from './needs.ts'
 import type { ChainParts } from './parts.ts'
 import { watchTools } from './tool-watch.ts'
 
@@ -33,6 +33,7 @@ function fitting(exchange: Exchange): readonly Endpoint[] {
   const fault = noEndpointFault([exchange.requested], removed)
   throw new Fault('context_length', {
     message: `${fault.message}. Shorten the input, or add the plugin context-compression`,
+    metadata: fault.metadata,
     availability: fault.availability,
   })
 }
@@ -57,9 +58,10 @@ function order(
   const served = exchange.books.turns.at(-1)?.endpoint
   if (served) return [served, ...exchange.candidates.filter((endpoint) => endpoint !== served)]
   exchange.conversation = conversationOf(exchange, endpoints, parts.sessions)
-  if (endpoints.length === 1) return endpoints
-  exchange.toolWatch = watchTools(exchange)
+  // Where there is no choice nobody asks how well the one endpoint calls tools.
+  if (endpoints.length > 1 || endpoints[0].model.endpoints.length > 1) exchange.toolWatch = watchTools(exchange)
   if (exchange.toolWatch) exchange.taps = [...(exchange.taps ?? []), exchange.toolWatch]
+  if (endpoints.length === 1) return endpoints
   return orderEndpoints(endpoints, orderPreferences(exchange, parts), () => parts.clock.random(), parts.health)
 }
 
@@ -73,6 +75,7 @@ export function orderPreferences(exchange: Exchange, { sessions }: Pick<ChainPar
     sticky: conversation?.pinned,
     serviceTier: tierOf(gateway.serviceTier),
     tools: offersTools(exchange),
+    priceMoment: priceMoment(exchange, exchange.endpoints),
   }
 }
 

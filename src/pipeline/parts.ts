@@ -86,8 +86,6 @@ export interface ChainParts {
   alarm: (provider: Provider, fault: Fault) => void
   /** A provider went past the agreed bounds: nano-dollars charged beyond the hold. */
   overrun: (exchange: Exchange, nano: number) => void
-  /** A key has been charged nano-dollars. */
-  spent: (key: string, nano: number) => void
   attempted: (provider: string, code: string) => void
   /** Lane that contract tests ask for, where the facts allow it. */
   forcedLane: Lane | undefined

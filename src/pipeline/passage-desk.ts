@@ -29,7 +29,7 @@ interface Booking {
 
 export class PassageDesk {
   private readonly settings: PassageSettings
-  private readonly parts: Pick<ChainParts, 'clock' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'spent'>
+  private readonly parts: Pick<ChainParts, 'clock' | 'journal' | 'credit' | 'admission' | 'upstreams'>
   private readonly passage: Passage
   private readonly ids: GenerationIds
 
@@ -78,7 +78,7 @@ export class PassageDesk {
     parts.admission.request(key)
     const price = provider.passagePrice
     const account = parts.credit.account(key.identity)
-    if (!account.tryHold(price, key.limit)) {
+    if (!account.tryHold(price, key)) {
       throw new Fault('no_credit', { message: `Insufficient credits: a passage to ${slug} costs $${usdText(price)}` })
     }
     const id = this.ids.next(parts.clock.now())
@@ -99,12 +99,13 @@ export class PassageDesk {
     const { parts } = this
     const { id, key, provider, price } = booking
     const cost = end.outcome === 'failed' ? 0 : price
-    parts.credit.account(key.identity).settle(price, cost)
-    if (cost > 0) parts.spent(key.identity, cost)
+    const at = Math.floor(parts.clock.now())
+    parts.credit.account(key.identity).settle(price, cost, at)
     parts.journal.settle({
       seq: id.seq,
       status: end.outcome,
       cost,
+      at,
       input: 0,
       output: 0,
       cached: 0,

@@ -65,7 +65,7 @@ export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainPa
     exchange.candidates = orderedCandidates(exchange, parts)
     const { account, reservation } = takeHold(exchange, parts.credit)
     account.release(reservation.hold)
-    const left = account.remaining(exchange.key.limit)
+    const left = account.remaining(exchange.key)
     const plan: Plan = {
       object: 'plan',
       format: exchange.client.id,

@@ -2,10 +2,11 @@
 import type { Endpoint, Price } from '../catalog/types.ts'
 import { asFault, type Fault } from '../core/faults.ts'
 import { type Rate, rateText } from '../core/money.ts'
+import { ratesAt } from '../core/price.ts'
 import { endpointTag } from '../routing/index.ts'
 import { callOf, encode } from './call-endpoint.ts'
 import type { Exchange } from './exchange.ts'
-import { contextOf } from './needs.ts'
+import { contextOf, priceMoment } from './needs.ts'
 import type { ChainParts } from './parts.ts'
 import { type PlaceReason, placeReasons } from './plan-reasons.ts'
 import type { Lane } from './reply.ts'
@@ -21,7 +22,7 @@ export type PlanCandidate = {
   model: string
   /** Tag: `provider`, `provider/variant` or `provider/tier`. */
   endpoint: string
-  /** Null where nobody knows it. */
+  /** As it would be for this request now; null where nobody knows it. */
   price: PriceText | null
   /** Tokens of input and output together; null where unknown. */
   context: number | null
@@ -42,13 +43,14 @@ export const ENCODED = 16
 
 /** @throws Fault that the first candidate's call would be refused with before it is made. */
 export function planCandidates(exchange: Exchange, parts: ChainParts): PlanCandidate[] {
+  const moment = priceMoment(exchange, exchange.candidates)
   const reasons = placeReasons(exchange, parts)
   return exchange.candidates.map((endpoint, at) => ({
     position: at + 1,
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
     endpoint: endpointTag(endpoint),
-    price: priceText(endpoint.price),
+    price: priceText(typeof endpoint.price === 'object' ? ratesAt(endpoint.price, moment) : endpoint.price),
     context: known(contextOf(endpoint)),
     max_output: endpoint.maxOutput ?? endpoint.model.maxOutput ?? null,
     quantization: endpoint.quantization,

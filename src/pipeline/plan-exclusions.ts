@@ -7,58 +7,61 @@ import { contextNeed, contextOf } from './needs.ts'
 /** The hard filters, and what is decided after them: a price that nobody knows, and fallbacks that were not allowed. */
 export type Exclusion = FilterName | 'unpriced' | 'allow_fallbacks'
 
+/** As `error.metadata.excluded` has it where no endpoint is left. */
 export type ExcludedEndpoint = {
+  model: string
   /** Display name. */
   provider: string
-  model: string
   /** Tag: `provider`, `provider/variant` or `provider/tier`. */
   endpoint: string
   filter: Exclusion
-  reason: string
+  /** What about the endpoint did not fit, for people. */
+  detail: string
   /** Whose list it was, where the filter is a list: request, key or account. */
   from?: string
 }
 
-type Why = Pick<ExcludedEndpoint, 'filter' | 'reason' | 'from'>
+type Why = Pick<ExcludedEndpoint, 'filter' | 'detail' | 'from'>
 
 /** In the order of the filters: those of the resolution first. */
 export function exclusions(exchange: Exchange): ExcludedEndpoint[] {
-  const found = exchange.removed.map(({ endpoint, filter, detail, from }) => entry(endpoint, { filter, reason: detail, from }))
-  const { endpoints, candidates } = exchange
-  if (endpoints.length === candidates.length) return found
-  const late = lateReasons(exchange)
-  const tried = new Set(candidates)
-  for (const endpoint of endpoints) {
-    if (tried.has(endpoint)) continue
+  const found = exchange.removed.map(({ endpoint, filter, detail, from }) => entry(endpoint, { filter, detail, from }))
+  const { candidates } = exchange
+  const told = new Set([...candidates, ...exchange.removed.map(({ endpoint }) => endpoint)])
+  // A choice among models leaves out what the input does not fit before anything is ordered.
+  const rest = exchange.models.flatMap((model) => model.endpoints.filter((endpoint) => !told.has(endpoint)))
+  if (rest.length === 0) return found
+  const late = lateReasons(exchange, rest)
+  for (const endpoint of rest) {
     const why = late.get(endpoint)
     if (why) found.push(entry(endpoint, why))
     // Without candidates the request ended before this endpoint's turn came.
-    else if (candidates.length > 0) found.push(entry(endpoint, { filter: 'allow_fallbacks', reason: 'no fallback is allowed' }))
+    else if (candidates.length > 0) found.push(entry(endpoint, { filter: 'allow_fallbacks', detail: 'no fallback is allowed' }))
   }
   return found
 }
 
 /** Endpoints that the order is made of: those of the resolution that fit, and whose price the key may pay. */
 export function orderedAmong(exchange: Exchange): Endpoint[] {
-  const late = lateReasons(exchange)
+  const late = lateReasons(exchange, exchange.endpoints)
   return exchange.endpoints.filter((endpoint) => !late.has(endpoint))
 }
 
-function lateReasons(exchange: Exchange): Map<Endpoint, Why> {
-  const { endpoints, key } = exchange
+function lateReasons(exchange: Exchange, endpoints: readonly Endpoint[]): Map<Endpoint, Why> {
+  const { key } = exchange
   const need = contextNeed(exchange, Math.min(...endpoints.map(contextOf)))
   const late = new Map<Endpoint, Why>()
   for (const endpoint of endpoints) {
     const room = contextOf(endpoint)
-    if (need > room) late.set(endpoint, { filter: 'context', reason: `its context of ${room} tokens is shorter than ${need}` })
+    if (need > room) late.set(endpoint, { filter: 'context', detail: `its context of ${room} tokens is shorter than ${need}` })
     else if (endpoint.price === 'unpriced' && key.limit !== null) {
-      late.set(endpoint, { filter: 'unpriced', reason: 'it has no price, and the key has a limit' })
+      late.set(endpoint, { filter: 'unpriced', detail: 'it has no price, and the key has a limit' })
     }
   }
   return late
 }
 
-function entry(endpoint: Endpoint, { filter, reason, from }: Why): ExcludedEndpoint {
-  const place = { provider: endpoint.provider.name, model: endpoint.model.slug, endpoint: endpointTag(endpoint) }
-  return from === undefined ? { ...place, filter, reason } : { ...place, filter, reason, from }
+function entry(endpoint: Endpoint, { filter, detail, from }: Why): ExcludedEndpoint {
+  const place = { model: endpoint.model.slug, provider: endpoint.provider.name, endpoint: endpointTag(endpoint) }
+  return from === undefined ? { ...place, filter, detail } : { ...place, filter, detail, from }
 }

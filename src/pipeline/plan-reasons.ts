@@ -39,7 +39,7 @@ export function placeReasons(exchange: Exchange, parts: Pick<ChainParts, 'sessio
   const endpoints = orderedAmong(exchange)
   const shares = drawShares(endpoints, preferences, health)
   const measure = measureOf(preferences)
-  const values = measure && sortValues(endpoints, measure, health)
+  const values = measure && sortValues(endpoints, { measure, preferences }, health)
   const missed = missedGoals(endpoints, preferences, health)
   const sizes = new Map<string, number>()
   for (const endpoint of endpoints) {
@@ -151,10 +151,15 @@ function measureOf(preferences: OrderPreferences): SortKey | undefined {
   return sortKeyOf(preferences) ?? (preferences.tools ? 'exacto' : undefined)
 }
 
-function sortValues(endpoints: readonly Endpoint[], measure: SortKey, health: HealthBook): Map<Endpoint, number | undefined> {
+function sortValues(
+  endpoints: readonly Endpoint[],
+  { measure, preferences }: { measure: SortKey; preferences: OrderPreferences },
+  health: HealthBook,
+): Map<Endpoint, number | undefined> {
   if (measure === 'latency') return new Map(endpoints.map((endpoint) => [endpoint, health.latency(endpoint, 'p50')]))
   if (measure === 'throughput') return new Map(endpoints.map((endpoint) => [endpoint, health.throughput(endpoint, 'p50')]))
-  const standings = standingsOf(endpoints, {}, 'default', health)
+  const { priceMoment } = preferences
+  const standings = standingsOf(endpoints, { priceMoment }, 'default', health)
   if (measure === 'price')
     return new Map(standings.map(({ endpoint, price }) => [endpoint, Number.isFinite(price) ? price / 1e12 : undefined]))
   rateQuality(standings, health)

@@ -116,7 +116,7 @@ export class EventRelay implements Relay {
       if (event.type === 'usage') this.usage = event.usage
       else if (event.type === 'end') this.end = endOf(event)
       else if (event.type === 'fault') this.fault ??= event.fault
-      else if (event.type === 'block-delta') this.relayed += event.text.length
+      else if (event.type === 'block-delta') this.relayed += Buffer.byteLength(event.text)
       content ||= isContent(event)
     }
     if (this.committed) return this.path.push(events)

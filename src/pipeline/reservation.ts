@@ -3,7 +3,7 @@ import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import { usdText } from '../core/money.ts'
 import type { Account, Credit } from '../ledger/credit.ts'
-import { affordableOutput, holdFor } from '../ledger/pricing.ts'
+import { affordableOutput, holdFor, tariffAt } from '../ledger/pricing.ts'
 import type { Exchange } from './exchange.ts'
 import { callerCap, contextNeed, contextOf, imageCount, inputBound, searchBound } from './needs.ts'
 
@@ -29,7 +29,7 @@ export function reservationOf(exchange: Exchange, candidates: readonly Endpoint[
   let outputCap = 0
   for (const endpoint of candidates) {
     const output = outputCapOf(exchange, endpoint, cap)
-    const reserve = holdFor(endpoint.price, input, output, extras)
+    const reserve = holdFor(tariffAt(endpoint, exchange.at), input, output, extras)
     if (reserve.hold >= hold) outputCap = output
     hold = Math.max(hold, reserve.hold)
     floor = Math.max(floor, reserve.floor)
@@ -45,7 +45,7 @@ export function takeHold(exchange: Exchange, credit: Credit): { account: Account
   const { key, candidates, books } = exchange
   const reservation = reservationOf(exchange, candidates)
   const account = books.account ?? credit.account(key.identity)
-  if (!account.tryHold(reservation.hold, key.limit)) throw noCredit(exchange, reservation, account.remaining(key.limit) ?? 0)
+  if (!account.tryHold(reservation.hold, key)) throw noCredit(exchange, reservation, account.remaining(key) ?? 0)
   exchange.outputCap = key.limit === null ? undefined : reservation.outputCap
   return { account, reservation }
 }
@@ -60,7 +60,10 @@ function outputCapOf(exchange: Exchange, endpoint: Endpoint, callers: number | u
 
 /** The 402: what was needed, what is left and what would be affordable. */
 function noCredit(exchange: Exchange, { hold, input }: Reservation, left: number): Fault {
-  const tokens = exchange.candidates.reduce((best, endpoint) => Math.max(best, affordableOutput(endpoint.price, input, left)), 0)
+  const tokens = exchange.candidates.reduce(
+    (best, endpoint) => Math.max(best, affordableOutput(tariffAt(endpoint, exchange.at), input, left)),
+    0,
+  )
   const affordable = Math.max(0, Math.floor(tokens))
   return new Fault('no_credit', {
     message:

@@ -1,9 +1,11 @@
 /** Slugs such as `router/auto` that stand for a choice among models: which plugin answers, what it is shown, what it chose. */
 import type { Endpoint, Model } from '../catalog/types.ts'
+import { type PriceMoment, ratesAt } from '../core/price.ts'
 import type { ModelRouter, RouterView } from '../plugin-api/index.ts'
 import { allowsModel } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 import { configOf } from './layers/shape.ts'
+import { priceMoment } from './needs.ts'
 import type { ChainParts, ChainSettings, PluginSetting } from './parts.ts'
 import { type RouterMemory, routerMemory, stickyModel } from './router-memory.ts'
 
@@ -61,7 +63,8 @@ export function routeModels(
   const served = byModel(offer.endpoints)
   const models = offer.models.filter((model) => served.has(model))
   const memory = routerMemory(exchange, name, offer.endpoints)
-  const view = viewOf({ named, served, models, sticky: stickyModel(exchange, memory, models, parts.sessions) }, parts)
+  const sticky = stickyModel(exchange, memory, models, parts.sessions)
+  const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, parts)
   const choice = router.choose(exchange, configOf(setting, exchange.gateway.plugins), view)
   exchange.models = [...new Set([...choice.models, ...offer.fallbacks])]
   exchange.endpoints = exchange.models.flatMap((model) => served.get(model) ?? [])
@@ -91,9 +94,10 @@ interface Seen {
   readonly models: readonly Model[]
   readonly served: ReadonlyMap<Model, readonly Endpoint[]>
   readonly sticky: Model | undefined
+  readonly moment: PriceMoment | undefined
 }
 
-function viewOf({ named, models, served, sticky }: Seen, parts: Pick<ChainParts, 'health' | 'clock'>): RouterView {
+function viewOf({ named, models, served, sticky, moment }: Seen, parts: Pick<ChainParts, 'health' | 'clock'>): RouterView {
   const { name, suffixes } = named
   return {
     models,
@@ -101,7 +105,7 @@ function viewOf({ named, models, served, sticky }: Seen, parts: Pick<ChainParts,
     variants: new Set(suffixes?.split(':')),
     sticky,
     speed: (model) => fastest(served.get(model) ?? [], parts),
-    price: (model) => cheapest(served.get(model) ?? []),
+    price: (model) => cheapest(served.get(model) ?? [], moment),
     random: () => parts.clock.random(),
   }
 }
@@ -119,12 +123,13 @@ function fastest(endpoints: readonly Endpoint[], { health }: Pick<ChainParts, 'h
 /** Attodollars per token in a dollar per million tokens. */
 const PER_MILLION = 1e12
 
-function cheapest(endpoints: readonly Endpoint[]): ReturnType<RouterView['price']> {
+function cheapest(endpoints: readonly Endpoint[], moment: PriceMoment | undefined): ReturnType<RouterView['price']> {
   let best: ReturnType<RouterView['price']>
   for (const { price } of endpoints) {
     if (price === 'free') return { prompt: 0, completion: 0 }
     if (price === 'unpriced') continue
-    const each = { prompt: Number(price.prompt) / PER_MILLION, completion: Number(price.completion) / PER_MILLION }
+    const { prompt, completion } = ratesAt(price, moment)
+    const each = { prompt: Number(prompt) / PER_MILLION, completion: Number(completion) / PER_MILLION }
     if (!best || each.prompt + each.completion < best.prompt + best.completion) best = each
   }
   return best

@@ -1,8 +1,8 @@
 /** `stop_server_tools_when`: any one that fires ends the loop (contract section 6). */
 import type { StopCondition } from '../canon/gateway-fields.ts'
-import { charge } from '../ledger/pricing.ts'
+import { charge, tariffAt } from '../ledger/pricing.ts'
 import type { Exchange } from './exchange.ts'
-import type { Reply } from './reply.ts'
+import type { Reply, Turn } from './reply.ts'
 import type { CallOutput } from './tool-turn.ts'
 
 export interface LoopState {
@@ -27,7 +27,8 @@ function fires(condition: StopCondition, { exchange, steps, calls, reply }: Loop
     case 'max_tokens_used':
       return books.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {
-      const nano = books.turns.reduce((sum, { usage, endpoint }) => sum + (usage ? charge(usage, endpoint.price).total : 0), books.toolCost)
+      const costOf = ({ usage, endpoint }: Turn): number => (usage ? charge(usage, tariffAt(endpoint, exchange.at)).total : 0)
+      const nano = books.turns.reduce((sum, turn) => sum + costOf(turn), books.toolCost)
       return nano >= condition.max_cost_in_dollars * 1e9
     }
     case 'finish_reason_is':

@@ -10,6 +10,9 @@ export interface RateLimits {
   bytes?: number
 }
 
+/** When the spend that a limit counts begins anew: at 00:00 UTC of every day, Monday, or first of the month. */
+export type LimitReset = 'daily' | 'weekly' | 'monthly'
+
 export interface ApiKey {
   /** Identity in the ledger: survives reload and a new secret. */
   readonly identity: string
@@ -22,6 +25,8 @@ export interface ApiKey {
   readonly disabled: boolean
   /** Nano-dollars; null where the key may spend without limit. */
   readonly limit: number | null
+  /** The limit counts the spend of the current UTC day, week or month; null for all that was ever spent. */
+  readonly limitReset: LimitReset | null
   /** Milliseconds since the epoch; null for never. */
   readonly expiresAt: number | null
   readonly allowedModels: readonly string[] | undefined

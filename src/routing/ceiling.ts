@@ -1,9 +1,10 @@
 /** `max_price`: the caller's price ceilings as exact rates, compared with an endpoint's own. */
 import type { ProviderPreferences } from '../canon/gateway-fields.ts'
-import type { Endpoint, Price } from '../catalog/types.ts'
+import type { Endpoint } from '../catalog/types.ts'
 import { badField } from '../core/faults.ts'
 import type { Rate } from '../core/money.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
+import { type PriceMoment, type Rates, ratesAt } from '../core/price.ts'
 
 type Kind = 'prompt' | 'completion' | 'request' | 'image' | 'audio'
 export type Ceiling = readonly { readonly kind: Kind; readonly rate: Rate; readonly text: string }[]
@@ -33,17 +34,18 @@ export function parseCeiling(maxPrice: ProviderPreferences['max_price']): Ceilin
   return ceiling
 }
 
-/** The first kind whose price passes its ceiling; a price nobody knows passes every ceiling. */
-export function overCeiling(endpoint: Endpoint, ceiling: Ceiling): string | undefined {
+/** The first kind whose price at this moment passes its ceiling; a price nobody knows passes every ceiling. */
+export function overCeiling(endpoint: Endpoint, ceiling: Ceiling, moment?: PriceMoment): string | undefined {
   if (ceiling.length === 0 || endpoint.price === 'free') return undefined
   if (endpoint.price === 'unpriced') return 'the endpoint has no known price'
+  const rates = ratesAt(endpoint.price, moment)
   for (const { kind, rate, text } of ceiling) {
-    if (priceOf(endpoint.price, kind) > rate) return `${kind} price is above ${text}`
+    if (priceOf(rates, kind) > rate) return `${kind} price is above ${text}`
   }
   return undefined
 }
 
-function priceOf(price: Price, kind: Kind): Rate {
+function priceOf(price: Rates, kind: Kind): Rate {
   if (kind === 'audio') return price.audio ?? price.prompt
   return price[kind] ?? 0n
 }

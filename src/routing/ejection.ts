@@ -32,11 +32,14 @@ export class Ejection {
     this.until = now + length * (1 - JITTER * chance())
   }
 
-  succeeded(): void {
+  /** @returns how many failures in a row this success ends that were too few to eject. */
+  succeeded(): number {
+    const loose = this.streak < STREAK ? this.streak : 0
     this.streak = 0
     this.rounds = 0
     this.until = NEVER
     this.probedAt = NEVER
+    return loose
   }
 
   /** A request is about to be sent: once the time is over it is the probe. */

@@ -33,6 +33,11 @@ export class EndpointRecord {
   private outageUntil = NEVER
   private restUntil = NEVER
   private readonly halfHour = new OutcomeWindow(MINUTE / 2, 60)
+  /**
+   * What the band goes by: the half hour without the failures of ejections, which have an end of their own.
+   * They would otherwise keep an endpoint that is well again from the requests that could show it.
+   */
+  private readonly steady = new OutcomeWindow(3 * MINUTE, 10)
   private readonly day = new OutcomeWindow(30 * MINUTE, 48)
   /** Absent until the first success. */
   private speed: SpeedWindow | undefined
@@ -49,7 +54,9 @@ export class EndpointRecord {
 
   served(now: number, { firstTokenMs, tokensPerSecond, tools }: ServedSample): void {
     this.outageUntil = NEVER
-    this.ejection.succeeded()
+    const failures = this.ejection.succeeded()
+    if (failures > 0) this.steady.add(now, false, failures)
+    this.steady.add(now, true)
     this.halfHour.add(now, true)
     this.day.add(now, true)
     this.speed ??= new SpeedWindow()
@@ -87,7 +94,7 @@ export class EndpointRecord {
   }
 
   band(now: number): Band {
-    const share = this.halfHour.share(now, BAND_REQUESTS) ?? 1
+    const share = this.steady.share(now, BAND_REQUESTS) ?? 1
     return share >= NORMAL ? 0 : share >= LAST_RESORT ? 1 : 2
   }
 

@@ -3,7 +3,7 @@ import type { EndpointRecord } from './endpoint-record.ts'
 import type { PercentileName } from './standing.ts'
 
 /**
- * 0: nothing against it. -1: uptime of 80 to 94 % over 30 minutes, so tried after others. -2: uptime below 80 %, the
+ * 0: nothing against it. -1: 80 to 94 % served over 30 minutes, outages apart, so tried after others. -2: below 80 %, the
  * last resort. -3: failed within the last 30 s. -5: its provider asked for a rest. -10: ejected after failures in a row.
  * The lowest that fits is shown.
  */

@@ -1,6 +1,7 @@
 /** The hard filters: which endpoints may serve a request at all, each exclusion with its reason. */
 import { UNLISTED } from '../canon/parameters.ts'
 import type { Endpoint } from '../catalog/types.ts'
+import type { PriceMoment } from '../core/price.ts'
 import type { Ceiling } from './ceiling.ts'
 import { overCeiling, parseCeiling } from './ceiling.ts'
 import type { MergedPreferences, SidedSlugs } from './merge.ts'
@@ -56,6 +57,8 @@ export interface RouteNeeds {
   readonly tiers?: ReadonlySet<Tier>
   /** Tier asked by `service_tier`. */
   readonly serviceTier?: Tier
+  /** Decides between the prices of an endpoint that has several; its own where absent. */
+  readonly priceMoment?: PriceMoment
   /** Endpoints that are out of service by the operator's word. */
   readonly unavailable?: (endpoint: Endpoint) => boolean
 }
@@ -194,7 +197,7 @@ function byTerms(endpoint: Endpoint, { needs, ceiling, quantizations }: Compiled
     const missing = missingFrom(needs.used, endpoint, needs)
     if (missing) return { filter: 'require_parameters', detail: `does not take ${missing}` }
   }
-  const over = overCeiling(endpoint, ceiling)
+  const over = overCeiling(endpoint, ceiling, needs.priceMoment)
   if (over) return { filter: 'max_price', detail: over }
   if (wanted.enforce_distillable_text && !endpoint.model.distillable) {
     return { filter: 'distillable', detail: 'its author is not known to allow distillation' }

@@ -1,6 +1,7 @@
 /** In which order the endpoints that may serve are tried (contract sections 5.1, 5.2 and 5.5). */
 import type { ProviderPreferences, SortKey } from '../canon/gateway-fields.ts'
 import type { Endpoint } from '../catalog/types.ts'
+import type { PriceMoment } from '../core/price.ts'
 import { drawFirst, toFront } from './draw.ts'
 import { onAPar, rateQuality } from './quality.ts'
 import type { Tier } from './slugs.ts'
@@ -19,6 +20,8 @@ export interface OrderPreferences
   readonly serviceTier?: Tier
   /** True where the request offers tools: quality decides, unless the caller sorts otherwise. */
   readonly tools?: boolean
+  /** Decides between the prices of an endpoint that has several; its own where absent. */
+  readonly priceMoment?: PriceMoment
 }
 
 /**

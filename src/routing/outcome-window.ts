@@ -18,11 +18,11 @@ export class OutcomeWindow {
   }
 
   /** @param now monotonic milliseconds. */
-  add(now: number, good: boolean): void {
+  add(now: number, good: boolean, times = 1): void {
     this.roll(now)
-    this.counts[2 * (this.newest % this.spans) + (good ? 0 : 1)]++
-    if (good) this.good++
-    else this.bad++
+    this.counts[2 * (this.newest % this.spans) + (good ? 0 : 1)] += times
+    if (good) this.good += times
+    else this.bad += times
   }
 
   /** Good outcomes among all, 0 to 1; undefined with fewer than `least` outcomes. */

@@ -1,10 +1,11 @@
 /** What the order goes by: how an endpoint has fared of late, and where that puts it among the others. */
 import type { Percentiles, ProviderPreferences } from '../canon/gateway-fields.ts'
 import type { Endpoint } from '../catalog/types.ts'
+import { type PriceMoment, ratesAt } from '../core/price.ts'
 
 export type PercentileName = 'p50' | 'p75' | 'p90' | 'p99'
 
-/** Uptime over 30 minutes: 0 for 95 % and above, 1 from 80 %, 2 below (contract section 5.2, rule 6). */
+/** Uptime over 30 minutes, outages apart: 0 for 95 % and above, 1 from 80 %, 2 below (contract section 5.2, rule 6). */
 export type Band = 0 | 1 | 2
 
 /** What is known of an endpoint's recent past; undefined where too little is. */
@@ -47,24 +48,24 @@ const LAST_RESORT = 8
 const MISSES_GOAL = 4
 const LOWER_PRIORITY = 1
 
+/** The caller's speed goals, and what decides between the prices of an endpoint that has several. */
+export interface Goals extends Pick<ProviderPreferences, 'preferred_max_latency' | 'preferred_min_throughput'> {
+  readonly priceMoment?: PriceMoment
+}
+
 /**
  * Where every endpoint stands.
  * @param by default: all flags count. sort: an order that the caller asked for is moved by ejection, a rest,
  * an uptime below 80 % and a missed goal, not by a single failure.
  */
-export function standingsOf(
-  endpoints: readonly Endpoint[],
-  goals: Pick<ProviderPreferences, 'preferred_max_latency' | 'preferred_min_throughput'>,
-  by: 'default' | 'sort',
-  health: Health,
-): Standing[] {
+export function standingsOf(endpoints: readonly Endpoint[], goals: Goals, by: 'default' | 'sort', health: Health): Standing[] {
   const latency = cutoffs(goals.preferred_max_latency)
   const throughput = cutoffs(goals.preferred_min_throughput)
   const standings: Standing[] = []
   for (const endpoint of endpoints) {
     let rank = rankOf(endpoint, by, health)
     if (misses(endpoint, latency, throughput, health)) rank += MISSES_GOAL
-    standings.push({ endpoint, rank, price: priceOf(endpoint), value: 0 })
+    standings.push({ endpoint, rank, price: priceOf(endpoint, goals.priceMoment), value: 0 })
   }
   return standings
 }
@@ -78,9 +79,11 @@ function rankOf(endpoint: Endpoint, by: 'default' | 'sort', health: Health): num
 }
 
 /** Attodollars per prompt and completion token together. */
-function priceOf({ price }: Endpoint): number {
+function priceOf({ price }: Endpoint, moment: PriceMoment | undefined): number {
   if (price === 'free') return 0
-  return price === 'unpriced' ? Number.POSITIVE_INFINITY : Number(price.prompt) + Number(price.completion)
+  if (price === 'unpriced') return Number.POSITIVE_INFINITY
+  const { prompt, completion } = ratesAt(price, moment)
+  return Number(prompt) + Number(completion)
 }
 
 /** Two equal infinities differ by nothing, where a plain difference would be NaN. */

@@ -15,7 +15,6 @@ import {
   onePreset,
   readGeneration,
   readKey,
-  type SpendWindows,
 } from '../api/index.ts'
 import type { Presets } from '../canon/presets.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -36,7 +35,6 @@ export interface OperationSource {
   store: Store
   credit: Credit
   health: EndpointSource['health'] & Health
-  windows: SpendWindows
   clock: Clock
 }
 
@@ -58,7 +56,7 @@ export function operations(source: OperationSource): Operations {
     ['/v1/endpoints/zdr', () => listZdrEndpoints(source)],
     ['/v1/presets', (query) => listPresets(source.presets, query)],
     ['/v1/generation', (query, key) => readGeneration(query, key, source.store.journal)],
-    ['/v1/key', (_query, key) => readKey(key, source.credit.account(key.identity), source.windows.usage(key.identity, source.clock.now()))],
+    ['/v1/key', (_query, key) => readKey(key, source.credit.account(key.identity))],
   ])
   const find = (path: string): Operation | undefined => {
     if (path.startsWith(MODEL_PREFIX)) return () => oneModel(decoded(path.slice(MODEL_PREFIX.length)), models())

@@ -1,9 +1,9 @@
 /** The journal on SQLite: holds and settlements, appended, one commit per turn of the event loop. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
-import type { GenerationRecord, HoldRow, Journal, SettleRow, SettleStatus } from '../ledger/types.ts'
+import type { DayCharge, GenerationRecord, HoldRow, Journal, SettleRow, SettleStatus } from '../ledger/types.ts'
 import { BatchQueue } from './batch.ts'
-import { checkHold, checkSettle, findRecord, recordOf } from './rows.ts'
+import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, TICKS } from './rows.ts'
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
 
 /** What an operator should hear about; no row's content is in it. */
@@ -32,13 +32,16 @@ const EXPORT_PAGE = 500
 
 const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, model, endpoint, hold, floor) VALUES (?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
-const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
+const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
 const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
   SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE seq NOT IN (SELECT seq FROM settlement)`
 
 /** A sum that is cut to 2^53 instead of failing: absurd charges must not keep the gateway from starting. */
 const cappedSum = (column: 'cost' | 'floor') => `CAST(min(total(${column}), ${Number.MAX_SAFE_INTEGER}) AS INTEGER)`
+
+const SPENT_BY_DAY = `SELECT key, iif(at > 0, at, seq / ${TICKS}) / ${DAY_MS} AS day, ${cappedSum('cost')} AS cost
+  FROM hold JOIN settlement USING (seq) GROUP BY key, day HAVING day >= ?`
 
 type Row = ReturnType<StatementSync['get']>
 
@@ -115,6 +118,12 @@ export class SqliteJournal implements Journal {
     return sums
   }
 
+  *spentByDay(since: number): Iterable<DayCharge> {
+    const first = Math.floor(since / DAY_MS)
+    for (const row of this.db.prepare(SPENT_BY_DAY).all(first))
+      yield { key: text(row.key), day: integer(row.day) * DAY_MS, cost: integer(row.cost) }
+  }
+
   find(id: string): GenerationRecord | undefined {
     return findRecord(
       id,
@@ -123,13 +132,13 @@ export class SqliteJournal implements Journal {
     )
   }
 
-  *export(): Iterable<GenerationRecord> {
+  *export(since = 0): Iterable<GenerationRecord> {
     this.queue.flush()
     const page = this.db.prepare(
-      `SELECT hold.*, settlement.seq AS settled, status, cost, input, output, cached, cache_write, reasoning, estimated, facts
+      `SELECT hold.*, settlement.seq AS settled, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at
        FROM hold LEFT JOIN settlement USING (seq) WHERE hold.seq > ? ORDER BY hold.seq LIMIT ${EXPORT_PAGE}`,
     )
-    let after = 0
+    let after = Math.max(0, since * TICKS - 1)
     for (;;) {
       const rows = page.all(after)
       for (const row of rows) {
@@ -171,6 +180,7 @@ export class SqliteJournal implements Journal {
           row.reasoning,
           row.estimated ? 1 : 0,
           row.facts,
+          row.at,
         )
         if (done.changes === 0) duplicates.push(row.seq)
       }
@@ -251,6 +261,7 @@ function settlementFrom(row: Row): SettleRow | undefined {
     reasoning: integer(row.reasoning),
     estimated: row.estimated === 1,
     facts: text(row.facts),
+    at: integer(row.at),
   }
 }
 

@@ -2,10 +2,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import type { ApiKey } from '../plugin-api/key.ts'
+import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import { integer, text } from './sqlite.ts'
 
-export interface StoredKey extends ApiKey {
+/** What is kept of a key beyond what the request path asks of it. */
+export interface KeyRecord extends ApiKey {
+  /** Kept for clients that set it; the gateway bills no keys of the callers' own. */
+  readonly includeByokInLimit: boolean
+  /** Who made it, as its maker said; null where nobody was named. */
+  readonly creator: string | null
+}
+
+export interface StoredKey extends KeyRecord {
   /** Milliseconds since the epoch. */
   readonly createdAt: number
   readonly updatedAt: number
@@ -14,71 +22,86 @@ export interface StoredKey extends ApiKey {
 export interface KeyStore {
   /** @param hash SHA-256 of the secret, hex. */
   find(hash: string): StoredKey | undefined | Promise<StoredKey | undefined>
-  /** Adds or replaces; durable when it returns. A stored key's identity is its hash. @throws Fault `unavailable`. */
-  put(key: ApiKey): StoredKey | Promise<StoredKey>
+  /**
+   * Adds or replaces; durable when it returns. A new key's identity is its hash, and stays when the key is replaced.
+   * @throws Fault `unavailable`.
+   */
+  put(key: KeyRecord): StoredKey | Promise<StoredKey>
+  /**
+   * Reads, changes and writes in one step; durable when it returns. The hash may change: a new secret.
+   * @param how gives the key as it is to be; identity and times stay whatever it says.
+   * @returns undefined if there is no such key. @throws Fault `unavailable`, and whatever `how` throws.
+   */
+  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined>
   /** @returns false if there was no such key. Its ledger rows stay. */
   remove(hash: string): boolean | Promise<boolean>
   /** In the order of their making. */
   list(): StoredKey[] | Promise<StoredKey[]>
 }
 
-/** What a stored key always is, whatever it was made from. */
-export function storedKey(key: ApiKey, createdAt: number, updatedAt: number): StoredKey {
-  return { ...key, identity: key.hash, createdAt, updatedAt }
-}
-
 type Policy = Pick<ApiKey, 'allowedModels' | 'provider' | 'limits' | 'passage'>
 
-const PUT = `INSERT INTO api_key (hash, name, label, credit_limit, management, disabled, expires_at, created_at, updated_at, policy)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+const PUT = `INSERT INTO api_key
+  (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, updated_at, created_at, identity)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (hash) DO UPDATE SET name = excluded.name, label = excluded.label, credit_limit = excluded.credit_limit,
-    management = excluded.management, disabled = excluded.disabled, expires_at = excluded.expires_at,
-    updated_at = excluded.updated_at, policy = excluded.policy
+    management = excluded.management, disabled = excluded.disabled, expires_at = excluded.expires_at, policy = excluded.policy,
+    limit_reset = excluded.limit_reset, include_byok = excluded.include_byok, creator = excluded.creator, updated_at = excluded.updated_at
   RETURNING *`
+const CHANGE = `UPDATE api_key SET hash = ?, name = ?, label = ?, credit_limit = ?, management = ?, disabled = ?, expires_at = ?,
+    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, updated_at = ?
+  WHERE hash = ? RETURNING *`
 
 export class SqliteKeys implements KeyStore {
   private readonly clock: Clock
   private readonly selectOne: StatementSync
   private readonly selectAll: StatementSync
   private readonly upsert: StatementSync
+  private readonly update: StatementSync
   private readonly erase: StatementSync
+  /** Keys in use: the file has this one owner, so what was read stays true until it is written here. */
+  private readonly known = new Map<string, StoredKey>()
 
   constructor(db: DatabaseSync, clock: Clock) {
     this.clock = clock
     this.selectOne = db.prepare('SELECT * FROM api_key WHERE hash = ?')
     this.selectAll = db.prepare('SELECT * FROM api_key ORDER BY created_at, hash')
     this.upsert = db.prepare(PUT)
+    this.update = db.prepare(CHANGE)
     this.erase = db.prepare('DELETE FROM api_key WHERE hash = ?')
   }
 
   find(hash: string): StoredKey | undefined {
+    const known = this.known.get(hash)
+    if (known) return known
     const row = this.selectOne.get(hash)
-    return row ? keyFrom(row) : undefined
+    if (!row) return undefined
+    const key = keyFrom(row)
+    this.known.set(hash, key)
+    return key
   }
 
-  put(key: ApiKey): StoredKey {
+  put(key: KeyRecord): StoredKey {
     const now = Math.floor(this.clock.now())
-    const policy: Policy = { allowedModels: key.allowedModels, provider: key.provider, limits: key.limits, passage: key.passage }
-    const row = written(() =>
-      this.upsert.get(
-        key.hash,
-        key.name,
-        key.label,
-        key.limit,
-        key.management ? 1 : 0,
-        key.disabled ? 1 : 0,
-        key.expiresAt,
-        now,
-        now,
-        JSON.stringify(policy),
-      ),
-    )
+    const row = written(() => this.upsert.get(...columnsOf(key), now, now, key.hash))
+    this.known.delete(key.hash)
     if (!row) throw new Fault('unavailable', { message: 'The key store cannot be written' })
     return keyFrom(row)
   }
 
+  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined {
+    const found = this.find(hash)
+    if (!found) return undefined
+    const columns = columnsOf(how(found))
+    const row = written(() => this.update.get(...columns, Math.floor(this.clock.now()), hash))
+    this.known.delete(hash)
+    return row ? keyFrom(row) : undefined
+  }
+
   remove(hash: string): boolean {
-    return written(() => this.erase.run(hash)).changes === 1
+    const removed = written(() => this.erase.run(hash)).changes === 1
+    this.known.delete(hash)
+    return removed
   }
 
   list(): StoredKey[] {
@@ -94,22 +117,44 @@ function written<T>(write: () => T): T {
   }
 }
 
+/** In the order in which both statements begin. */
+function columnsOf(key: KeyRecord): (string | number | null)[] {
+  const policy: Policy = { allowedModels: key.allowedModels, provider: key.provider, limits: key.limits, passage: key.passage }
+  return [
+    key.hash,
+    key.name,
+    key.label,
+    key.limit,
+    key.management ? 1 : 0,
+    key.disabled ? 1 : 0,
+    key.expiresAt,
+    JSON.stringify(policy),
+    key.limitReset,
+    key.includeByokInLimit ? 1 : 0,
+    key.creator,
+  ]
+}
+
+const RESETS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
+
 function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey {
   const policy = JSON.parse(text(row.policy)) as Policy
-  const hash = text(row.hash)
   return {
-    identity: hash,
-    hash,
+    identity: text(row.identity),
+    hash: text(row.hash),
     label: text(row.label),
     name: text(row.name),
     management: row.management === 1,
     disabled: row.disabled === 1,
     limit: row.credit_limit === null ? null : integer(row.credit_limit),
+    limitReset: RESETS.find((reset) => reset === row.limit_reset) ?? null,
     expiresAt: row.expires_at === null ? null : integer(row.expires_at),
     allowedModels: policy.allowedModels,
     provider: policy.provider,
     limits: policy.limits,
     passage: policy.passage,
+    includeByokInLimit: row.include_byok === 1,
+    creator: row.creator === null ? null : text(row.creator),
     createdAt: integer(row.created_at),
     updatedAt: integer(row.updated_at),
   }

@@ -1,11 +1,10 @@
 /** The store's contracts in memory: for tests, and for a gateway that may forget. */
 import type { Clock } from '../core/clock.ts'
-import type { GenerationRecord, HoldRow, Journal, SettleRow } from '../ledger/types.ts'
-import type { ApiKey } from '../plugin-api/key.ts'
+import type { DayCharge, GenerationRecord, HoldRow, Journal, SettleRow } from '../ledger/types.ts'
 import { BatchQueue } from './batch.ts'
 import type { JournalNews } from './journal.ts'
-import { type KeyStore, type StoredKey, storedKey } from './keys.ts'
-import { checkHold, checkSettle, findRecord, recordOf, unknownSettlement } from './rows.ts'
+import type { KeyRecord, KeyStore, StoredKey } from './keys.ts'
+import { chargedAt, checkHold, checkSettle, DAY_MS, findRecord, recordOf, unknownSettlement } from './rows.ts'
 
 export class MemoryJournal implements Journal {
   private readonly holds = new Map<number, HoldRow>()
@@ -71,6 +70,20 @@ export class MemoryJournal implements Journal {
     return sums
   }
 
+  spentByDay(since: number): Iterable<DayCharge> {
+    const first = Math.floor(since / DAY_MS) * DAY_MS
+    const sums = new Map<string, DayCharge>()
+    for (const row of this.settlements.values()) {
+      const key = this.holds.get(row.seq)?.key
+      const day = Math.floor(chargedAt(row) / DAY_MS) * DAY_MS
+      if (key === undefined || day < first) continue
+      const name = `${day} ${key}`
+      const cost = Math.min((sums.get(name)?.cost ?? 0) + row.cost, Number.MAX_SAFE_INTEGER)
+      sums.set(name, { key, day, cost })
+    }
+    return sums.values()
+  }
+
   find(id: string): GenerationRecord | undefined {
     return findRecord(
       id,
@@ -79,10 +92,13 @@ export class MemoryJournal implements Journal {
     )
   }
 
-  *export(): Iterable<GenerationRecord> {
+  *export(since = 0): Iterable<GenerationRecord> {
     this.queue.flush()
     const rows = [...this.holds.values()].sort((a, b) => a.seq - b.seq)
-    for (const hold of rows) yield recordOf(hold, this.settlements.get(hold.seq))
+    for (const hold of rows) {
+      const record = recordOf(hold, this.settlements.get(hold.seq))
+      if (record.at >= since) yield record
+    }
   }
 
   close(): void {
@@ -102,11 +118,19 @@ export class MemoryKeys implements KeyStore {
     return this.keys.get(hash)
   }
 
-  put(key: ApiKey): StoredKey {
+  put(key: KeyRecord): StoredKey {
     const now = Math.floor(this.clock.now())
-    const stored = storedKey(structuredClone(key), this.keys.get(key.hash)?.createdAt ?? now, now)
-    this.keys.set(key.hash, stored)
-    return stored
+    const { identity, createdAt } = this.keys.get(key.hash) ?? { identity: key.hash, createdAt: now }
+    return this.keep({ ...structuredClone(key), identity, createdAt, updatedAt: now })
+  }
+
+  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined {
+    const found = this.keys.get(hash)
+    if (!found) return undefined
+    const changed = structuredClone(how(found))
+    this.keys.delete(hash)
+    const { identity, createdAt } = found
+    return this.keep({ ...changed, identity, createdAt, updatedAt: Math.floor(this.clock.now()) })
   }
 
   remove(hash: string): boolean {
@@ -115,5 +139,9 @@ export class MemoryKeys implements KeyStore {
 
   list(): StoredKey[] {
     return [...this.keys.values()].sort((a, b) => a.createdAt - b.createdAt || (a.hash < b.hash ? -1 : 1))
+  }
+  private keep(key: StoredKey): StoredKey {
+    this.keys.set(key.hash, key)
+    return key
   }
 }

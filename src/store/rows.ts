@@ -2,8 +2,10 @@
 import { generationId, parseGenerationId } from '../core/ids.ts'
 import type { GenerationRecord, HoldRow, SettleRow } from '../ledger/types.ts'
 
+export const DAY_MS = 86_400_000
+
 /** Ticks of the sequence per millisecond, as `core/ids.ts` lays them out. */
-const TICKS = 4096
+export const TICKS = 4096
 
 /** A refused row must not take its whole batch with it, so rows are checked before they are queued. */
 export function checkHold(row: HoldRow): void {
@@ -17,6 +19,7 @@ export function checkSettle(row: SettleRow): void {
   const fine =
     safe(row.seq) &&
     safe(row.cost) &&
+    safe(row.at) &&
     safe(row.input) &&
     safe(row.output) &&
     safe(row.cached) &&
@@ -46,12 +49,18 @@ export function findRecord(
   return hold && hold.tag === parsed.tag ? recordOf(hold, settleOf(parsed.seq)) : undefined
 }
 
+/** The moment whose day a charge belongs to: that of the settlement, else that of the admission. */
+export function chargedAt(row: SettleRow): number {
+  return row.at > 0 ? row.at : Math.floor(row.seq / TICKS)
+}
+
 /** The settlement of a hold whose outcome a crash took with it: charged at the floor, flagged. */
 export function unknownSettlement(seq: number, floor: number): SettleRow {
   return {
     seq,
     status: 'unknown',
     cost: floor,
+    at: 0,
     input: 0,
     output: 0,
     cached: 0,

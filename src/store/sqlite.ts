@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
-import { APPLICATION_ID, CREATE, SCHEMA_VERSION } from './schema.ts'
+import { APPLICATION_ID, CREATE, MIGRATIONS, SCHEMA_VERSION } from './schema.ts'
 
 /** `process`: survives the death of the process. `power`: survives that of the machine, at the price of an fsync per commit. */
 export type Durability = 'process' | 'power'
@@ -53,8 +53,25 @@ function prepare(db: DatabaseSync, durability: Durability, file: string): void {
   db.exec(`BEGIN IMMEDIATE; ${empty ? CREATE : ''} COMMIT`)
   const problem = integrityProblem(db)
   if (problem !== undefined) throw refused(file, `is damaged: ${problem}`)
-  const version = pragma(db, 'user_version')
-  if (version !== SCHEMA_VERSION) throw refused(file, `has schema version ${version}, this program knows ${SCHEMA_VERSION}`)
+  migrate(db, file)
+}
+
+/** Brings a file of an older version up to this one, in place and all at once. */
+function migrate(db: DatabaseSync, file: string): void {
+  const found = pragma(db, 'user_version')
+  const steps: string[] = []
+  for (let version = found; version !== SCHEMA_VERSION; version++) {
+    const step = MIGRATIONS[version]
+    if (step === undefined) throw refused(file, `has schema version ${found}, this program knows ${SCHEMA_VERSION}`)
+    steps.push(step)
+  }
+  if (steps.length === 0) return
+  try {
+    db.exec(`BEGIN IMMEDIATE; ${steps.join('')} COMMIT`)
+  } catch (thrown) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw thrown
+  }
 }
 
 /** The first thing wrong with the pages and rows of the file; undefined if all is well. */

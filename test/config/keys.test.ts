@@ -2,10 +2,11 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { expand } from '../../src/config/expand.ts'
-import { DEVELOPMENT_KEY, isLoopback, maskOf, resolveKeys } from '../../src/config/keys.ts'
+import { DEVELOPMENT_KEY, isLoopback, resolveKeys } from '../../src/config/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/types.ts'
 import { bytes, milliseconds } from '../../src/config/units.ts'
+import { makeSecret, maskOf } from '../../src/core/secret.ts'
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
@@ -26,6 +27,9 @@ auth:
     - { name: app, key: "sk-app-0123456789abcdef", limit: "1.5", limits: { requests: 10 }, provider: { only: [ sim ] } }
     - { name: ops, key: "\${OPS_KEY?}", management: true }
 `)
+  const reset = config('auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", limit: "1", limit_reset: weekly } ] }')
+  t.match(resolveKeys(reset).keys, [{ limit: 1_000_000_000, limitReset: 'weekly' }])
+  t.throws(() => config('auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", limit_reset: hourly } ] }'), /limit_reset.*daily/)
   const { keys, generated } = resolveKeys(named)
   t.equal(generated, undefined)
   t.equal(named.developmentKey, false)
@@ -38,6 +42,7 @@ auth:
       management: false,
       disabled: false,
       limit: 1_500_000_000,
+      limitReset: null,
       expiresAt: null,
       allowedModels: undefined,
       provider: { only: ['sim'] },
@@ -118,6 +123,11 @@ t.test('masks show little', async (t) => {
   t.equal(maskOf('12345678'), '12...78')
   t.equal(maskOf('abcdefghijklmnopqrstuvwxyz'), 'abcd...wxyz')
   t.equal(maskOf('sk-router-v1-0123456789abcdef'), 'sk-r...cdef')
+  const { secret, hash, label } = makeSecret('acme')
+  t.match(secret, /^sk-acme-v1-[0-9a-f]{64}$/)
+  t.equal(hash, sha256(secret))
+  t.equal(label, `${secret.slice(0, 14)}...${secret.slice(-4)}`)
+  t.not(makeSecret('acme').secret, secret)
 })
 
 t.test('variables', async (t) => {

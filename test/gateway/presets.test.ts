@@ -229,6 +229,56 @@ t.test('counting tokens takes a preset too', async (t) => {
   t.ok((await count({ model: 'acme/chat', preset: 'chat' })) > (await count({ model: 'acme/chat' })))
 })
 
+t.test('GET /v1/presets and /v1/presets/{slug}', async (t) => {
+  const get = async (path: string): Promise<[number, JsonObject]> => {
+    const reply = await gateway.get(path)
+    return [reply.status, (await reply.json()) as JsonObject]
+  }
+  const [status, all] = await get('/v1/presets')
+  t.equal(status, 200)
+  const listed = all.data as JsonObject[]
+  t.equal(all.total_count, listed.length)
+  t.same(
+    listed.slice(0, 3).map(({ slug }) => slug),
+    ['chat', 'responses', 'claude'],
+    'in the order of the file',
+  )
+  const time = '1970-01-01T00:00:00.000Z'
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+  t.match(listed[0], {
+    id: uuid,
+    designated_version_id: uuid,
+    name: 'chat',
+    slug: 'chat',
+    description: 'Everything at once',
+    status: 'active',
+  })
+  t.match(listed[0], { creator_user_id: null, workspace_id: null, created_at: time, updated_at: time, status_updated_at: null })
+  t.equal(new Set(listed.flatMap(({ id, designated_version_id }) => [id, designated_version_id])).size, 2 * listed.length, 'each id once')
+  t.match(listed[1], { description: null })
+  const [, page] = await get('/v1/presets?offset=1&limit=2')
+  t.same(page, { data: listed.slice(1, 3), total_count: listed.length })
+  const [found, one] = await get('/v1/presets/strict')
+  t.equal(found, 200)
+  const entry = listed.find(({ slug }) => slug === 'strict') ?? {}
+  t.same(one, {
+    data: {
+      ...entry,
+      designated_version: {
+        ...{ id: entry.designated_version_id, preset_id: entry.id, creator_id: 'configuration', version: 1, system_prompt: null },
+        config: { model: 'acme/any', provider: { only: ['chat'], data_collection: 'deny', sort: 'throughput', ignore: ['claude'] } },
+        ...{ created_at: time, updated_at: time },
+      },
+    },
+  })
+  t.match((await get('/v1/presets/chat'))[1], {
+    data: { designated_version: { system_prompt: 'First of all.', config: { temperature: 0.3 } } },
+  })
+  t.equal((await get('/v1/presets/nobody'))[0], 404)
+  for (const query of ['limit=0', 'limit=101', 'offset=-1', 'limit=x']) t.equal((await get(`/v1/presets?${query}`))[0], 400, query)
+  t.equal((await fetch(`${gateway.url}/v1/presets`)).status, 401)
+})
+
 t.test('what is wrong is named', async (t) => {
   for (const path of [CHAT, RESPONSES, MESSAGES]) {
     for (const model of ['@preset/nobody', 'acme/chat@preset/nobody', '@preset/nobody:nitro']) {

@@ -9,7 +9,7 @@ import { framesFor, says, upstreamError } from '../support/wire.ts'
 const PROVIDERS = ['aye', 'bee', 'cee', 'dee'] as const
 type Name = (typeof PROVIDERS)[number]
 
-/** Everything that the rows choose between. Provider dee serves none of the first two models. */
+/** Everything that the rows choose between. Provider dee serves a model of its own alone. */
 const MODELS = `
 models:
   acme/one:
@@ -26,6 +26,7 @@ models:
       - { provider: cee, model: base, price: free }
       - { provider: cee, model: turbo, variant: turbo, price: free }
       - { provider: cee, model: flex, tier: flex, price: free }
+  acme/else: { endpoints: [ { provider: dee, model: other, price: free } ] }
 `
 
 const PRIVACY: Record<Name, string> = {
@@ -64,6 +65,7 @@ async function openScene(t: Test, defaults: Defaults = {}): Promise<Scene> {
       return upstreamError(500)
     })
   }
+  t.teardown(() => Promise.all(Object.values(upstreams).map((upstream) => upstream.close())))
   const providers = PROVIDERS.map((name) => `  ${name}: { dialect: openai-chat, base_url: "${upstreams[name].url}/v1", ${PRIVACY[name]} }`)
   const gateway = await startGateway(
     `auth: { keys: [ { name: test, key: "${KEY}", provider: ${flow(defaults.key)} } ] }
@@ -71,10 +73,7 @@ provider: ${flow(defaults.account)}
 providers:\n${providers.join('\n')}${MODELS}`,
     { clock },
   )
-  t.teardown(async () => {
-    await gateway.close()
-    await Promise.all(Object.values(upstreams).map((upstream) => upstream.close()))
-  })
+  t.teardown(() => gateway.close())
   const asked = (): string[] => log.splice(0)
   return {
     clock,
@@ -312,7 +311,7 @@ t.test('C-121 C-122 C-128 C-133: none left is a 404 that names each endpoint and
     t,
     scene,
     { provider: { only: ['aye'], zdr: true } },
-    { availability: { code: 'privacy_restricted', excluded_by: ['allowed_providers', 'data_policy:zdr'] } },
+    { availability: { code: 'privacy_restricted', excluded_by: ['data_policy:zdr', 'allowed_providers'] } },
   )
   t.match(privacy.metadata, { excluded: [{ filter: 'zdr' }, { filter: 'only', from: 'request' }, { filter: 'only' }] })
   await refused(
@@ -321,6 +320,9 @@ t.test('C-121 C-122 C-128 C-133: none left is a 404 that names each endpoint and
     { provider: { only: ['aye'], data_collection: 'deny' } },
     { availability: { code: 'privacy_restricted', affected_providers: ['aye', 'bee', 'cee'] } },
   )
+  const long = await scene.tour({ max_tokens: 200_000 })
+  t.equal(long.status, 400)
+  t.match(long.body, { error: { metadata: { error_type: 'context_length_exceeded', excluded: one('context') } } })
   const stream = await scene.gateway.post('/v1/responses', {
     model: 'acme/one',
     input: 'Hello',
@@ -336,9 +338,10 @@ t.test('only of two sides: both apply, and the error names both', async (t) => {
   t.same((await scene.tour({ provider: { only: ['bee', 'cee'] } })).asked, ['bee one'])
   t.same((await scene.tour({ provider: { only: ['bee'], ignore: [] } })).asked, ['bee one'])
   const error = await refused(t, scene, { provider: { only: ['cee'] } }, { availability: { constraint: { field: String } } })
-  t.match(error.message, 'only of the request: [cee] and only of the account: [aye, bee]')
+  t.match(error.message, 'acme/one at aye removed by only (only of the request: [cee] and ignore of the key: [aye])')
   t.match(error.message, 'only of the account: [aye, bee]')
-  t.match(error.message, 'ignore of the key: [aye]')
+  const both = await refused(t, scene, { model: 'acme/tags', provider: { only: ['aye'] } }, {})
+  t.match(both.message, 'acme/tags at cee removed by only (only of the request: [aye] and only of the account: [aye, bee])')
   t.match(error.metadata, { excluded: [{ from: 'request and key' }, { from: 'request' }, { from: 'account' }] })
 })
 
@@ -374,7 +377,7 @@ t.test('of the rest the stronger side decides: request, key, account', async (t)
     preferred_max_latency: { p50: null },
   }
   t.same((await scene.tour({ provider: blank })).asked, ['bee one'], 'what is left blank is not said')
-  const loud = { provider: { quantizations: ['fp8', 'bf16', 'fp16'], allow_fallbacks: true, max_price: { prompt: 9 } } }
+  const loud = { provider: { quantizations: ['fp8', 'bf16', 'fp16', 'unknown'], allow_fallbacks: true, max_price: { prompt: 9 } } }
   t.same((await scene.tour(loud)).asked, ALL)
   t.same((await scene.tour({ ...loud, model: 'acme/one:floor', models: ['acme/two'], route: 'sort' })).asked, ['bee two', ...ALL])
 })
@@ -404,7 +407,7 @@ t.test('C-123: sorted by price the cheapest is always first; what nobody knows i
   for (const provider of [
     { prefer: 'aye' },
     { max_price: { tokens: 1 } },
-    { sort: { by: 'price', then: 'latency' } },
+    { sort: { by: 'price', also: 'latency' } },
     { quantizations: ['fp2'] },
   ]) {
     const response = await scene.gateway.post('/v1/chat/completions', question({ provider } as JsonObject))
@@ -417,4 +420,42 @@ t.test('C-123: sorted by price the cheapest is always first; what nobody knows i
     PROVIDERS.map((name) => scene.upstreams[name].requests.length),
     calls.map((count, at) => count + (at === 0 ? 1 : 0)),
   )
+})
+
+t.test('C-131: what counts as taken is what reaches the model: by format, by list, by quirk', async (t) => {
+  const asked: string[] = []
+  const upstreams: Upstream[] = []
+  for (const name of ['chat', 'messages', 'quirky']) {
+    upstreams.push(
+      await startUpstream(() => {
+        asked.push(name)
+        return upstreamError(500)
+      }),
+    )
+  }
+  t.teardown(() => Promise.all(upstreams.map((upstream) => upstream.close())))
+  const [chat, messages, quirky] = upstreams.map(({ url }) => url)
+  const gateway = await startGateway(`
+providers:
+  chat: { dialect: openai-chat, base_url: "${chat}/v1" }
+  messages: { dialect: anthropic, base_url: "${messages}" }
+  quirky: { dialect: openai-chat, base_url: "${quirky}/v1", quirks: { drop: [ seed ] } }
+models:
+  acme/one:
+    endpoints: [ { provider: chat, model: m, price: free }, { provider: messages, model: m, price: free }, { provider: quirky, model: m, price: free } ]
+  acme/two:
+    endpoints: [ { provider: chat, model: m, price: free }, { provider: messages, model: m, price: free } ]
+`)
+  t.teardown(() => gateway.close())
+  const tour = async (fields: JsonObject): Promise<string[]> => {
+    asked.length = 0
+    await gateway.post('/v1/chat/completions', question(fields))
+    return asked.toSorted()
+  }
+  const required = { provider: { require_parameters: true } }
+  t.same(await tour({ seed: 7 }), ['chat', 'messages', 'quirky'])
+  t.same(await tour({ ...required, seed: 7 }), ['chat'], 'one wire has no field for it, one provider never gets it')
+  t.same(await tour({ ...required, temperature: 1, max_completion_tokens: 9 }), ['chat', 'messages', 'quirky'])
+  t.same(await tour({ model: 'acme/two', verbosity: 'low' }), ['chat'], 'verbosity filters softly')
+  t.same(await tour({ model: 'acme/two', verbosity: 'low', provider: { only: ['messages'] } }), ['messages'])
 })

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { says, upstreamError } from '../support/wire.ts'
+import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { framesFor, says, upstreamError } from '../support/wire.ts'
 
 const FREE_KEY = 'sk-router-v1-aaaaaaaaaaaaaaaa'
 const NARROW_KEY = 'sk-router-v1-bbbbbbbbbbbbbbbb'
@@ -144,14 +144,26 @@ t.test('~author/family-latest is the newest model, and the reply names it', asyn
 })
 
 t.test('C-141: variants sort, and static ones are listings of their own', async (t) => {
-  await withScene(async ({ upstream, ask }) => {
+  await withScene(async ({ clock, gateway, upstream, ask }) => {
     const served = async (model: string): Promise<unknown> => {
       const { status } = await ask({ model })
       return status === 200 ? upstream.requests.at(-1)?.json.model : status
     }
+    const chosen = async (model: string): Promise<string> => {
+      const { available } = (await ask({ model })).metadata.endpoints as { available: { provider: string; selected: boolean }[] }
+      return available.find(({ selected }) => selected)?.provider ?? 'nobody'
+    }
+    for (const [provider, ms] of [
+      ['one', 10],
+      ['two', 5000],
+    ] as const) {
+      for (let i = 0; i < 6; i++)
+        await streamed({ gateway, upstream, clock }, { model: 'acme/brain-4.5', provider: { order: [provider] } }, ms)
+    }
+    upstream.script = says({ text: ['fine'] })
     for (let i = 0; i < 8; i++) {
-      t.equal((await ask({ model: 'acme/brain-4.5:floor' })).metadata.attempt, 1)
-      t.match(upstream.requests.at(-1)?.json, { model: 'brain-4.5' })
+      t.equal(await chosen('acme/brain-4.5:floor'), 'two', 'the cheaper one')
+      t.equal(await chosen('acme/brain-4.5:nitro'), 'one', 'the faster one')
     }
     const nitro = await ask({ model: '~acme/brain-latest:nitro' })
     t.equal((nitro.metadata.endpoints as JsonObject).total, 3, 'nitro admits the priority tier')
@@ -216,19 +228,39 @@ t.test('a router sees what the hard filters leave', async (t) => {
 
 const tool = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }
 
+/** One stream that takes so long from its first content to its end. */
+async function streamed(
+  { gateway, upstream, clock }: Pick<Scene, 'gateway' | 'upstream' | 'clock'>,
+  fields: JsonObject,
+  ms: number,
+): Promise<void> {
+  const gate = new Gate()
+  const frames = framesFor(CHAT, { text: ['first', 'second'] })
+  upstream.script = () => sseAnswer([...frames.slice(0, 2), gate.step, ...frames.slice(2)])
+  const reply = await gateway.post(
+    CHAT,
+    { ...fields, stream: true, messages: [{ role: 'user', content: 'Hello' }] },
+    { authorization: `Bearer ${FREE_KEY}` },
+  )
+  await clock.advance(ms)
+  gate.open()
+  await reply.text()
+}
+
 t.test('variants, aliases and presets of a router; strategy and stage of each', async (t) => {
-  await withScene(async ({ clock, upstream, ask }) => {
+  await withScene(async ({ clock, gateway, upstream, ask }) => {
     const words = [{ role: 'user', content: 'word '.repeat(100) }]
-    const slow = says({ text: ['slow'] })
-    upstream.script = async (request, index) => {
-      await clock.advance(request.json.model === 'coder-1' ? 5000 : 10)
-      return slow(request, index)
+    for (const [model, ms] of [
+      ['acme/coder-1', 5000],
+      ['acme/coder-2', 10],
+    ] as const) {
+      for (let i = 0; i < 6; i++) await streamed({ gateway, upstream, clock }, { model }, ms)
     }
-    for (const model of ['acme/coder-1', 'acme/coder-2']) for (let i = 0; i < 12; i++) await ask({ model })
+    upstream.script = says({ text: ['fine'] })
     const plain = await ask({ model: 'router/pareto-code', messages: words })
     t.match(plain, { model: 'acme/coder-1', metadata: { strategy: 'pareto', pipeline: [{ type: 'plugin', name: 'pareto-router' }] } })
     const aliased = await ask({ model: 'app/nitro', messages: words })
-    t.match(aliased.metadata, { requested: 'app/nitro', strategy: 'pareto' })
+    t.match(aliased, { model: 'acme/coder-2', metadata: { requested: 'app/nitro', strategy: 'pareto' } }, 'the faster one')
     const preset = await ask({ model: '@preset/routed', messages: words })
     t.match(preset, { model: 'acme/coder-1', metadata: { requested: '@preset/routed', strategy: 'pareto' } })
     t.match(upstream.requests.at(-1)?.json, { temperature: 0.1 })

@@ -3,7 +3,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type Account, Credit } from '../../src/ledger/credit.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
+import { FakeClock } from '../support/clock.ts'
 import { property, runs } from '../support/seed.ts'
+
+const clock = new FakeClock()
 
 /** What credit means, with nothing clever in it. */
 class Model {
@@ -37,6 +40,7 @@ const row = (seq: number, cost: number) => ({
   seq,
   status: 'completed' as const,
   cost,
+  at: 0,
   input: 0,
   output: 0,
   cached: 0,
@@ -51,7 +55,7 @@ function check(model: Model, real: Real): void {
   assert.equal(real.account.held, model.held)
   if (real.limit === null) return
   assert.ok(real.account.settled + real.account.held <= real.limit + real.excess, 'never overspends')
-  assert.equal(real.account.remaining(real.limit), Math.max(0, real.limit - model.spent - model.held))
+  assert.equal(real.account.remaining({ limit: real.limit }), Math.max(0, real.limit - model.spent - model.held))
 }
 
 class Hold implements Command {
@@ -61,7 +65,7 @@ class Hold implements Command {
   }
   check = () => true
   run(model: Model, real: Real): void {
-    const admitted = real.account.tryHold(this.amount, real.limit)
+    const admitted = real.account.tryHold(this.amount, { limit: real.limit })
     assert.equal(admitted, model.admits(this.amount, real.limit))
     if (admitted) {
       const seq = ++real.seq
@@ -83,7 +87,7 @@ class Extend implements Command {
   check = (model: Readonly<Model>) => model.open.size > 0
   run(model: Model, real: Real): void {
     const seq = pick(model, this.index)
-    const admitted = real.account.extend(this.amount, real.limit)
+    const admitted = real.account.extend(this.amount, { limit: real.limit })
     assert.equal(admitted, model.admits(this.amount, real.limit))
     if (admitted) model.open.set(seq, (model.open.get(seq) ?? 0) + this.amount)
     check(model, real)
@@ -154,7 +158,7 @@ class Crash implements Command {
     for (const seq of [...model.open.keys()]) real.journal.settle(row(seq, 1_000_000))
     model.open.clear()
     model.spent += done.charged
-    real.account = new Credit(real.journal.spent()).account('k')
+    real.account = new Credit(real.journal.spent(), clock).account('k')
     check(model, real)
   }
   toString = () => 'crash'
@@ -182,7 +186,7 @@ t.test('random lives of an account match the model', async (t) => {
     fc.property(commands, fc.option(fc.nat(5000)), (sequence, limit) => {
       const fresh = () => ({
         model: new Model(),
-        real: { journal: new MemoryJournal(), account: new Credit(new Map()).account('k'), limit, excess: 0, seq: 0 },
+        real: { journal: new MemoryJournal(), account: new Credit(new Map(), clock).account('k'), limit, excess: 0, seq: 0 },
       })
       fc.modelRun(fresh, sequence)
     }),
@@ -192,26 +196,26 @@ t.test('random lives of an account match the model', async (t) => {
 })
 
 t.test('the edge of a limit', async (t) => {
-  const account = new Credit(new Map([['k', 40]])).account('k')
-  t.equal(account.tryHold(60, 100), true, 'exactly what is left')
-  t.equal(account.tryHold(1, 100), false, 'one nano-dollar more')
-  t.equal(account.remaining(100), 0)
-  t.equal(account.remaining(null), null)
-  t.equal(account.tryHold(1_000_000, null), true, 'no limit')
-  t.equal(account.tryHold(0, 10), false, 'a limit cut below what is spent stops the next call')
+  const account = new Credit(new Map([['k', 40]]), clock).account('k')
+  t.equal(account.tryHold(60, { limit: 100 }), true, 'exactly what is left')
+  t.equal(account.tryHold(1, { limit: 100 }), false, 'one nano-dollar more')
+  t.equal(account.remaining({ limit: 100 }), 0)
+  t.equal(account.remaining({ limit: null }), null)
+  t.equal(account.tryHold(1_000_000, { limit: null }), true, 'no limit')
+  t.equal(account.tryHold(0, { limit: 10 }), false, 'a limit cut below what is spent stops the next call')
   t.equal(account.settle(60, 100), 40, 'a provider that went past its cap')
   t.equal(account.settled, 140)
-  const other = new Credit(new Map())
-  t.equal(other.account('a').tryHold(1, 0), false, 'a limit of zero')
+  const other = new Credit(new Map(), clock)
+  t.equal(other.account('a').tryHold(1, { limit: 0 }), false, 'a limit of zero')
   t.equal(other.account('a'), other.account('a'))
   t.not(other.account('a'), other.account('b'))
 })
 
 t.test('broken amounts are refused loudly and change nothing', async (t) => {
-  const account = new Credit(new Map()).account('k')
-  account.tryHold(10, null)
+  const account = new Credit(new Map(), clock).account('k')
+  account.tryHold(10, { limit: null })
   for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    t.throws(() => account.tryHold(bad, 100), RangeError)
+    t.throws(() => account.tryHold(bad, { limit: 100 }), RangeError)
     t.throws(() => account.settle(5, bad), RangeError)
     t.throws(() => account.release(bad), RangeError)
   }

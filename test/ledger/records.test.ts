@@ -12,6 +12,7 @@ function settled(seq: number, cost: number, facts: Facts = {}): SettleRow {
     seq,
     status: 'completed',
     cost,
+    at: 0,
     input: 120,
     output: 34,
     cached: 20,

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
+import { parse } from 'yaml'
 import { classify } from '../../plugins/auto-router/classify.ts'
 import { autoRouter } from '../../plugins/auto-router/plugin.ts'
 import { HEAD, promptOf, TAIL } from '../../plugins/auto-router/prompt.ts'
@@ -303,6 +304,22 @@ t.test('the labelled prompts: what the documentation prints is what is measured'
   t.ok(sum.held[1] >= 60 && sum.tuned[1] >= 60)
   t.ok(sum.held[0] / sum.held[1] >= 0.9, `held out: ${sum.held.join(' of ')}`)
   t.match(docs.replace(/ +/g, ' '), `| together | ${sum.tuned.join(' of ')} | ${sum.held.join(' of ')} |`)
+})
+
+t.test('every model of the shipped catalogue is scored', async (t) => {
+  const folder = join(ROOT, 'config/catalog')
+  const models = readdirSync(folder).flatMap((name) => {
+    const file = parse(readFileSync(join(folder, name), 'utf8')) as { models: Record<string, { scores?: Record<string, number> }> }
+    return Object.entries(file.models)
+  })
+  t.ok(models.length > 15)
+  for (const [slug, { scores = {} }] of models) {
+    t.match(scores, { general: Number, coding: Number }, slug)
+    t.ok(
+      Object.keys(scores).every((kind) => (TASKS as readonly string[]).includes(kind)),
+      slug,
+    )
+  }
 })
 
 t.test('only the ends of a long prompt are looked at', async (t) => {

@@ -133,21 +133,29 @@ t.test('uptime over 5 minutes, 30 minutes and a day; bands from 100 requests on'
   const succeed = (times: number) => {
     for (let i = 0; i < times; i++) book.success(a, served)
   }
+  /** Four failures, then a success. */
+  const stumble = (times: number) => {
+    for (let i = 0; i < times; i++) {
+      fail(4)
+      succeed(1)
+    }
+  }
   t.same(book.figures(a), { uptime5m: null, uptime30m: null, uptime1d: null, latency: null, throughput: null, status: 0 })
-  fail(20)
-  succeed(79)
+  stumble(5)
+  succeed(74)
   t.equal(book.band(a), 0, '99 requests make no band')
   succeed(1)
   t.equal(book.band(a), 1, '80 %')
   t.equal(book.figures(a).status, -1)
   fail(1)
-  t.equal(book.band(a), 2, 'below 80 %')
   t.equal(book.figures(a).status, -3, 'the fresh failure weighs more')
-  await clock.advance(30_000)
+  t.equal(book.band(a), 1, 'a success has to end a row of failures first')
+  succeed(1)
+  t.equal(book.band(a), 2, 'below 80 %')
   t.equal(book.figures(a).status, -2)
-  succeed(299)
-  t.equal(book.band(a), 1, '94.75 %')
-  succeed(20)
+  succeed(317)
+  t.equal(book.band(a), 1, 'just below 95 %')
+  succeed(1)
   t.equal(book.band(a), 0, '95 %')
   t.same([book.figures(a).uptime5m, book.figures(a).uptime30m, book.figures(a).uptime1d], [95, 95, 95])
   for (const code of ['upstream_limited', 'upstream_rejected', 'upstream_too_large'] as const) book.failure(a, new Fault(code))
@@ -163,6 +171,18 @@ t.test('uptime over 5 minutes, 30 minutes and a day; bands from 100 requests on'
   t.equal(book.band(a), 0, 'nothing in the window')
   await clock.advance(24 * 60 * MINUTE)
   t.equal(book.figures(a).uptime1d, null)
+})
+
+t.test('an outage makes no band: its end is the end of the ejection', async (t) => {
+  const { clock, book, fail } = rig()
+  for (let i = 0; i < 200; i++) book.success(a, served)
+  fail(500)
+  await clock.advance(30_000)
+  t.equal(book.figures(a).uptime30m, 28.57, 'the lists tell of it')
+  t.same([book.ejected(a), book.recentOutage(a), book.band(a)], [false, false, 0], 'the next request may find it well')
+  book.success(a, served)
+  t.equal(book.band(a), 0)
+  t.equal(book.figures(a).status, 0)
 })
 
 t.test('share of fine tool calls, from ten replies on, over half an hour', async (t) => {

@@ -1,6 +1,6 @@
 /** Rows and keys that the store's tests write. */
 import type { HoldRow, SettleRow } from '../../src/ledger/types.ts'
-import type { ApiKey } from '../../src/plugin-api/key.ts'
+import type { KeyRecord } from '../../src/store/keys.ts'
 
 export const TAG = 'abcdefghijkl'
 
@@ -13,6 +13,7 @@ export function settleRow(seq: number, cost: number, more: Partial<SettleRow> = 
     seq,
     status: 'completed',
     cost,
+    at: 0,
     input: 120,
     output: 34,
     cached: 20,
@@ -28,7 +29,7 @@ export function idOf(seq: number, tag = TAG): string {
   return `gen-${seq.toString(36)}-${tag}`
 }
 
-export function apiKey(letter: string, more: Partial<ApiKey> = {}): ApiKey {
+export function apiKey(letter: string, more: Partial<KeyRecord> = {}): KeyRecord {
   const hash = letter.repeat(64)
   return {
     identity: hash,
@@ -38,11 +39,14 @@ export function apiKey(letter: string, more: Partial<ApiKey> = {}): ApiKey {
     management: false,
     disabled: false,
     limit: null,
+    limitReset: null,
     expiresAt: null,
     allowedModels: undefined,
     provider: undefined,
     limits: {},
     passage: false,
+    includeByokInLimit: false,
+    creator: null,
     ...more,
   }
 }

@@ -37,9 +37,10 @@ admin: { host: 127.0.0.1, port: 0 }
 store: { url: "memory:" }
 `
 
-/** `BASE` and one key named `test` are added where the text has none. */
+/** `BASE`, where the text does not say it differently, and one key named `test` are added. */
 function complete(yaml: string): string {
-  const base = /^store:/m.test(yaml) ? BASE.replace(/store:.*\n/, '') : BASE
+  let base = BASE
+  for (const name of ['server', 'store']) if (new RegExp(`^${name}:`, 'm').test(yaml)) base = base.replace(new RegExp(`${name}:.*\\n`), '')
   const auth = /^auth:/m.test(yaml) ? '' : `auth: { keys: [ { name: test, key: "${KEY}" } ] }\n`
   return `${base}${auth}${yaml}`
 }

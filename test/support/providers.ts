@@ -54,6 +54,7 @@ export async function startScene(root: Test, options: SceneOptions): Promise<Sce
   const { endpoint = () => 'price: { prompt: "1.00", completion: "1.00" }', provider = () => '' } = options
   const upstreams: Record<string, Upstream> = {}
   for (const name of names) upstreams[name] = await startUpstream(says({ text: [name] }))
+  root.teardown(() => Promise.all(names.map((name) => upstreams[name].close())))
   const list = names.map((name) => `  ${name}: { dialect: openai-chat, base_url: "${upstreams[name].url}/v1", ${provider(name)} }`)
   const endpoints = names.map((name) => `      - { provider: ${name}, model: m, ${endpoint(name)} }`)
   const gateway = await startGateway(
@@ -68,10 +69,7 @@ ${endpoints.join('\n')}
 ${options.models ?? ''}`,
     { clock },
   )
-  root.teardown(async () => {
-    await gateway.close()
-    await Promise.all(names.map((name) => upstreams[name].close()))
-  })
+  root.teardown(() => gateway.close())
   const ask: Scene['ask'] = (client, more = {}, headers) => gateway.post(PATHS[client], { ...questionFor(client), ...more }, headers)
   return {
     clock: clock instanceof FakeClock ? clock : new FakeClock(),

@@ -1,8 +1,31 @@
 /** Models and their endpoints. */
 import { Type } from 'typebox'
+import { MOST_OVERRIDES } from '../../core/price.ts'
 import { quantization } from './preferences.ts'
 import { quirks } from './providers.ts'
 import { closed, count, entryName, flag, line, listOf, mapOf, oneOf, perMillion, perUnit, SLUG, SLUG_EXPECTED } from './scalars.ts'
+
+const clock = (description: string) =>
+  Type.String({
+    description,
+    pattern: '^([01][0-9]|2[0-3])[0-5][0-9]$',
+    expected: 'a time of day in UTC as four digits in quotes, such as "0130"',
+  })
+
+const override = closed('Prices in place of those above where every condition holds; of several the later one wins, price by price.', {
+  min_prompt_tokens: Type.Optional(count('Condition: the prompt has more tokens than this.', 0)),
+  utc_start: Type.Optional(clock('Condition: from this time of day on, UTC.')),
+  utc_end: Type.Optional(clock('Condition: before this time of day, UTC; before `utc_start` where the hours pass midnight.')),
+  prompt: Type.Optional(perMillion('USD per million input tokens.')),
+  completion: Type.Optional(perMillion('USD per million output tokens.')),
+  cached: Type.Optional(perMillion('USD per million input tokens read from a cache.')),
+  cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache.')),
+  cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour.')),
+  reasoning: Type.Optional(perMillion('USD per million reasoning tokens.')),
+  image_output: Type.Optional(perMillion('USD per million output tokens of images.')),
+  audio_output: Type.Optional(perMillion('USD per million output tokens of audio.')),
+  audio: Type.Optional(perMillion('USD per million input tokens of audio.')),
+})
 
 const price = Type.Union(
   [
@@ -20,6 +43,9 @@ const price = Type.Union(
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
       web_search: Type.Optional(perUnit('USD per search that the provider runs, on top.')),
+      overrides: Type.Optional(
+        Type.Array(override, { description: 'Other prices for long prompts or hours of the day.', maxItems: MOST_OVERRIDES }),
+      ),
     }),
   ],
   {

@@ -47,7 +47,10 @@ export const store = closed('Where holds, settlements and keys are kept.', {
 const key = closed('One API key.', {
   name: entryName('Identity of the key: its spend stays with the name when the secret changes.'),
   key: secret('The secret that callers send; an entry with an unset variable marked ? is left out.', 8),
-  limit: Type.Optional(usd('USD that the key may spend in all; without it there is no limit.')),
+  limit: Type.Optional(usd('USD that the key may spend, in all or per window; without it there is no limit.')),
+  limit_reset: Type.Optional(
+    oneOf('The limit counts the spend of the current UTC day, week (from Monday) or month.', ['daily', 'weekly', 'monthly']),
+  ),
   management: Type.Optional(flag('True: manages and cannot generate.')),
   disabled: Type.Optional(flag('True: refused.')),
   expires_at: Type.Optional(

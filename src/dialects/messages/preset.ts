@@ -45,7 +45,7 @@ const isOn = (thinking: Json | undefined): boolean => isObject(thinking) && thin
 function systemFirst(body: JsonObject, text: string): JsonObject {
   const { system } = body
   const block: JsonObject = { type: 'text', text }
-  if (!sends(body, 'system')) return { ...body, system: text }
+  if (!sends(body, 'system') || system === '') return { ...body, system: text }
   if (typeof system === 'string') return { ...body, system: [block, { type: 'text', text: system }] }
   return Array.isArray(system) ? { ...body, system: [block, ...system] } : body
 }

@@ -72,6 +72,25 @@ export function sequenceAt(text: string, view: FrameView): number {
   return at !== -1 && isDigit(text.charCodeAt(at)) ? at : -1
 }
 
+const DELTA = '"delta":"'
+
+/** Bytes of what a delta says, as written; 0 for any other frame: those that end a part only say it again. */
+export function deltaBytes(text: string, view: FrameView): number {
+  if (!text.startsWith('.delta', view.nameEnd - 6)) return 0
+  const from = text.indexOf(DELTA, view.nameEnd)
+  if (from === -1 || from >= view.end) return 0
+  const start = from + DELTA.length
+  let end = text.indexOf('"', start)
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end === -1 || end > view.end ? 0 : end - start
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let slashes = 0
+  while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes++
+  return slashes % 2 === 1
+}
+
 /** @returns just behind the last digit of a number. */
 export function digitsEnd(text: string, at: number): number {
   let end = at

@@ -6,7 +6,7 @@ import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
 import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { factsOf, restOf } from './pass-facts.ts'
-import { digitsEnd, type FrameView, sequenceAt, spells, viewFrame } from './pass-frame.ts'
+import { deltaBytes, digitsEnd, type FrameView, sequenceAt, spells, viewFrame } from './pass-frame.ts'
 import { OpenItems } from './pass-repair.ts'
 import { closingJson, endingOf } from './result-object.ts'
 import { objectsOf } from './wire.ts'
@@ -133,6 +133,8 @@ export class ResponsesPassStream implements PassStream {
   private commit(): string {
     const { held } = this
     this.committed = true
+    // Content that is no text counts for something as well.
+    this.relayed = 1
     this.held = ''
     return this.head() + this.relay(held)
   }
@@ -159,7 +161,7 @@ export class ResponsesPassStream implements PassStream {
         from = digitsEnd(frames, digits)
       }
       ctx.sequence++
-      this.relayed += view.end - at
+      this.relayed += deltaBytes(frames, view)
       this.watch(frames, at)
     }
     const all = from === 0 && out === '' ? frames : out + frames.slice(from)
@@ -193,7 +195,7 @@ export class ResponsesPassStream implements PassStream {
     message.sequence_number = this.ctx.sequence++
     if (type === CALL_DONE) message.name ??= this.items.nameAt(message.output_index) ?? ''
     const text = binary(`data: ${JSON.stringify(message)}\n\n`)
-    this.relayed += text.length
+    if (typeof message.delta === 'string') this.relayed += Buffer.byteLength(message.delta)
     if (type === 'response.output_item.added') this.items.added(text)
     else if (type === 'response.output_item.done') this.items.done(text)
     return text

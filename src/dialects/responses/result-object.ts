@@ -13,7 +13,7 @@ export interface Ending {
   status: Status
   /** `incomplete_details.reason`. */
   reason?: 'max_output_tokens' | 'content_filter'
-  error?: { code: string; message: string }
+  error?: { code: string; message: string; availability?: JsonObject }
   errorType?: string
 }
 
@@ -99,7 +99,12 @@ function servedTier(tier: Json | undefined): string {
 }
 
 function failure(fault: Fault): Ending {
-  return { status: 'failed', error: { code: responseErrorCode(fault.type), message: fault.message }, errorType: fault.type }
+  const error = { code: responseErrorCode(fault.type), message: fault.message }
+  return {
+    status: 'failed',
+    error: fault.availability ? { ...error, availability: fault.availability } : error,
+    errorType: fault.type,
+  }
 }
 
 /** @param anything true where some output has been written: a limit of the provider then ends the reply instead of failing it. */

@@ -3,7 +3,7 @@ import type { End } from '../../canon/events.ts'
 import { addUsage, type Usage } from '../../canon/usage.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
-import { charge } from '../../ledger/pricing.ts'
+import { charge, tariffAt } from '../../ledger/pricing.ts'
 import { type EarlierTurns, type Outcome, type OutcomeKind, type Settlement, settlementOf } from '../../ledger/settlement.ts'
 import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
 import type { Read } from '../../plugin-api/exchange.ts'
@@ -38,7 +38,8 @@ export function account(parts: ChainParts): Layer<At<Read>> {
 /** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
 function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): Promise<void> | undefined {
   const { books } = exchange
-  const excess = books.account?.settle(books.held, settlement.cost) ?? 0
+  const at = Math.floor(parts.clock.now())
+  const excess = books.account?.settle(books.held, settlement.cost, at) ?? 0
   if (excess > 0) parts.overrun(exchange, excess)
   if (!books.open) return undefined
   const { usage } = settlement
@@ -46,6 +47,7 @@ function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): 
     seq: exchange.seq,
     status: settlement.status,
     cost: settlement.cost,
+    at,
     input: usage.input,
     output: usage.output,
     cached: usage.cached,
@@ -54,7 +56,6 @@ function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): 
     estimated: settlement.estimated,
     facts: generationFacts(exchange, settlement),
   })
-  if (settlement.cost > 0) parts.spent(exchange.key.identity, settlement.cost)
   return parts.journal.committed()
 }
 
@@ -72,20 +73,25 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
     reported: last?.usage,
     relayed: last && !last.usage ? estimateFromBytes(last.relayed) : 0,
     input: last && !last.usage ? inputEstimate(exchange) : 0,
-    finish: last?.end?.reason,
+    finish: statedReason(last?.end),
     streamed: exchange.stream,
     tools: books.toolCost,
-    price: last?.endpoint.price ?? 'free',
+    price: last ? tariffAt(last.endpoint, exchange.at) : 'free',
     extras: exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined,
-    earlier: earlierTurns(books.turns, last),
+    earlier: earlierTurns(books.turns, last, exchange.at),
   }
 }
 
-function earlierTurns(turns: readonly Turn[], last: Turn | undefined): EarlierTurns | undefined {
+/** What dialects take for an ordinary end counts as one only where the provider gave a reason (contract section 5.2, insurance). */
+function statedReason(end: End | undefined): string | undefined {
+  return end?.reason === 'error' || end?.raw?.trim() ? end.reason : undefined
+}
+
+function earlierTurns(turns: readonly Turn[], last: Turn | undefined, at: number): EarlierTurns | undefined {
   let sum: EarlierTurns | undefined
   for (const turn of turns) {
     if (turn === last || !turn.usage) continue
-    const part = charge(turn.usage, turn.endpoint.price)
+    const part = charge(turn.usage, tariffAt(turn.endpoint, at))
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
     sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
   }

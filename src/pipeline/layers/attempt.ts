@@ -20,10 +20,27 @@ export function attempt(parts: ChainParts): Service<At<Planned>> {
       if (exchange.cancel.aborted) throw endedEarly(exchange, failures)
       const permit = failures.length === 0 ? FREE : permitFor(endpoint, parts)
       if (!permit) continue
-      const answer = await tryEndpoint(exchange, endpoint, permit, parts)
-      if (!(answer instanceof Fault)) return answer
-      if (answer.origin !== 'upstream') throw exchange.cancel.aborted ? endedEarly(exchange, failures) : answer
-      failures.push({ endpoint, fault: answer })
+      const trial = beginTrial(exchange, endpoint, parts)
+      exchange.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
+      try {
+        let reply: Reply
+        try {
+          reply = await callEndpoint(exchange, endpoint, parts)
+        } catch (thrown) {
+          reply = await again(thrown, exchange, endpoint, parts)
+        }
+        trialAnswered(exchange, reply.turn, trial, parts)
+        permit.end(true)
+        return reply
+      } catch (thrown) {
+        const fault = trialBroken(exchange, thrown, trial, parts)
+        permit.end(!isOutage(fault) && fault.status !== 429)
+        if (fault.origin !== 'upstream') throw exchange.cancel.aborted ? endedEarly(exchange, failures) : fault
+        failures.push({ endpoint, fault })
+      } finally {
+        exchange.whenCommitted = undefined
+        exchange.upstreamMs += exchange.clock.monotonic() - trial.started
+      }
     }
     throw lastWord(exchange, failures)
   }
@@ -41,30 +58,6 @@ const FREE: RetryPermit = { end: () => {} }
 function permitFor(endpoint: Endpoint, { health, retries }: ChainParts): RetryPermit | undefined {
   const troubled = health.recentOutage(endpoint) || health.resting(endpoint) || health.ejected(endpoint)
   return !troubled && health.latency(endpoint, 'p50') !== undefined ? FREE : retries.take()
-}
-
-/** @returns the reply, or the fault where nothing has reached the caller. */
-async function tryEndpoint(exchange: Exchange, endpoint: Endpoint, permit: RetryPermit, parts: ChainParts): Promise<Reply | Fault> {
-  const trial = beginTrial(exchange, endpoint, parts)
-  exchange.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
-  try {
-    let reply: Reply
-    try {
-      reply = await callEndpoint(exchange, endpoint, parts)
-    } catch (thrown) {
-      reply = await again(thrown, exchange, endpoint, parts)
-    }
-    trialAnswered(exchange, reply.turn, trial, parts)
-    permit.end(true)
-    return reply
-  } catch (thrown) {
-    const fault = trialBroken(exchange, thrown, trial, parts)
-    permit.end(!isOutage(fault) && fault.status !== 429)
-    return fault
-  } finally {
-    exchange.whenCommitted = undefined
-    exchange.upstreamMs += exchange.clock.monotonic() - trial.started
-  }
 }
 
 /** A connection that could not be made is tried once more on the same endpoint: nothing was sent, so nothing can happen twice. */

@@ -14,7 +14,7 @@ import {
 import { DialectAbility } from '../dialect-ability.ts'
 import type { Exchange } from '../exchange.ts'
 import { findModels } from '../model-choice.ts'
-import { callerCap, contextNeed, contextOf, inputModalities, tierOf } from '../needs.ts'
+import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from '../needs.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { type At, advance, type Layer } from '../reply.ts'
 import { rememberModel } from '../router-memory.ts'
@@ -88,6 +88,7 @@ function serving(exchange: Exchange, all: readonly Endpoint[], ability: DialectA
     sent: needsParameters ? (endpoint) => ability.sent(endpoint) : undefined,
     unable: ability.asked ? (endpoint) => ability.lacks(endpoint) : undefined,
     serviceTier: tierOf(exchange.gateway.serviceTier),
+    priceMoment: exchange.preferences.max_price ? priceMoment(exchange, all) : undefined,
     tiers: exchange.preferences.order?.length || exchange.gateway.serviceTier === 'default' ? undefined : exchange.variant.tiers,
   })
   exchange.removed = removed

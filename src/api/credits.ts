@@ -1,0 +1,19 @@
+/** GET /v1/credits: what was spent by all keys, and what those with a limit may still spend. */
+import { usd } from '../core/money.ts'
+import { allKeys, type KeySource } from './key-entry.ts'
+import { type ApiReply, ok } from './reply.ts'
+
+/**
+ * Credit is attached to keys: `total_credits` is what was spent plus what is left below the limits of keys that can be
+ * used, so that `total_credits - total_usage` is what may still be spent under limits. A key without one adds what it spent.
+ */
+export async function readCredits(source: KeySource): Promise<ApiReply> {
+  const now = source.clock.now()
+  const usage = source.credit.settled
+  let left = 0
+  for (const key of await allKeys(source)) {
+    if (key.limit === null || key.disabled || key.management || (key.expiresAt !== null && key.expiresAt <= now)) continue
+    left += Math.max(0, key.limit - source.credit.account(key.identity).counted(key.limitReset))
+  }
+  return ok({ data: { total_credits: usd(usage + left), total_usage: usd(usage) } })
+}

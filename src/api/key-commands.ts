@@ -1,0 +1,71 @@
+/** What the command line asks for, in one form: the running gateway is sent it, and a file without an owner is worked on by it. */
+import { Type } from 'typebox'
+import { checker } from '../core/check.ts'
+import { badField, Fault } from '../core/faults.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import { readCredits } from './credits.ts'
+import { MOST_USD } from './key-body.ts'
+import { allKeys, type KeySource, keyEntry } from './key-entry.ts'
+import { addCredit, changeKey, createKey, removeKey, rotateKey } from './keys.ts'
+
+export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add'
+
+export interface KeyCommand {
+  verb: KeyVerb
+  /** A key's name, its hash, or the beginning of the hash. */
+  key?: string
+  /** Of `create`: the body of `POST /v1/keys`. */
+  fields?: JsonObject
+  /** Of `create`: a key that manages and cannot generate. */
+  management?: boolean
+  /** Of `add`: USD. */
+  amount?: number
+}
+
+const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'delete', 'credits', 'add']
+
+const checkCommand = checker(
+  Type.Object(
+    {
+      verb: Type.Enum([...VERBS]),
+      key: Type.Optional(Type.String({ minLength: 1 })),
+      fields: Type.Optional(Type.Object({})),
+      management: Type.Optional(Type.Boolean()),
+      amount: Type.Optional(Type.Number({ minimum: 0, maximum: MOST_USD })),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** Fewer digits of a hash could be a name that was mistyped. */
+const SHORTEST_HASH = 6
+
+/** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404 and 409 as the operations on keys. */
+export async function runKeyCommand(command: unknown, source: KeySource): Promise<JsonObject> {
+  checkCommand(command)
+  const { verb, key, fields, management, amount } = command as KeyCommand
+  if (verb === 'list') return { data: (await allKeys(source)).map((each) => keyEntry(each, source)) }
+  if (verb === 'credits') return (await readCredits(source)).body
+  if (verb === 'create') return (await createKey(isObject(fields) ? fields : {}, source, management)).body
+  const hash = await hashNamed(key, source)
+  if (verb === 'rotate') return (await rotateKey(hash, source)).body
+  if (verb === 'delete') return (await removeKey(hash, source)).body
+  if (verb === 'add') {
+    if (amount === undefined) throw badField('amount', 'is required')
+    return (await addCredit(hash, amount, source)).body
+  }
+  return (await changeKey(hash, { disabled: verb === 'disable' }, source)).body
+}
+
+async function hashNamed(named: string | undefined, source: KeySource): Promise<string> {
+  if (named === undefined) throw badField('key', 'is required: a name, a hash or the beginning of a hash')
+  const keys = await allKeys(source)
+  const exact = keys.filter((key) => key.hash === named)
+  const byName = keys.filter((key) => key.name === named)
+  const begun = named.length >= SHORTEST_HASH ? keys.filter((key) => key.hash.startsWith(named)) : []
+  const [found, ...others] = [exact, byName, begun].find((group) => group.length > 0) ?? []
+  if (!found) throw new Fault('not_found', { message: `No key ${named.slice(0, 100)}` })
+  if (others.length === 0) return found.hash
+  const hashes = [found, ...others].map((key) => key.hash.slice(0, 12)).join(', ')
+  throw badField('key', `several keys are called so; name one by its hash: ${hashes}`)
+}

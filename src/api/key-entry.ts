@@ -1,0 +1,64 @@
+/** A key as the management operations show it: never its secret. */
+import type { Clock } from '../core/clock.ts'
+import type { JsonObject } from '../core/json.ts'
+import { usd } from '../core/money.ts'
+import type { Credit } from '../ledger/credit.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import type { KeyStore, StoredKey } from '../store/keys.ts'
+import { WORKSPACE } from './workspace.ts'
+
+/** What the management of keys works on. */
+export interface KeySource {
+  readonly store: KeyStore
+  /** Keys of the configuration: shown, and changed only there. */
+  readonly configured: readonly ApiKey[]
+  readonly credit: Pick<Credit, 'account' | 'settled'>
+  /** Word of the white label: part of every new secret. */
+  readonly brand: string
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** A file says nothing of when a key was written; clients require a time. */
+const UNKNOWN_TIME = new Date(0).toISOString()
+
+/** Amounts are USD. `limit_remaining` is what may still be reserved in the window of the limit. */
+export function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
+  const account = credit.account(key.identity)
+  const remaining = account.remaining(key)
+  const windows = account.usage()
+  const stored = 'createdAt' in key ? key : undefined
+  return {
+    hash: key.hash,
+    name: key.name,
+    label: key.label,
+    disabled: key.disabled,
+    limit: key.limit === null ? null : usd(key.limit),
+    limit_remaining: remaining === null ? null : usd(remaining),
+    limit_reset: key.limitReset,
+    include_byok_in_limit: stored?.includeByokInLimit ?? false,
+    usage: usd(account.settled),
+    usage_daily: usd(windows.daily),
+    usage_weekly: usd(windows.weekly),
+    usage_monthly: usd(windows.monthly),
+    byok_usage: 0,
+    byok_usage_daily: 0,
+    byok_usage_weekly: 0,
+    byok_usage_monthly: 0,
+    created_at: stored ? new Date(stored.createdAt).toISOString() : UNKNOWN_TIME,
+    updated_at: stored ? new Date(stored.updatedAt).toISOString() : null,
+    expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+    creator_user_id: stored?.creator ?? null,
+    external_user: null,
+    workspace_id: WORKSPACE,
+    is_management_key: key.management,
+    source: stored ? 'store' : 'configuration',
+  }
+}
+
+/** Those of the configuration first, in its order, then those of the store in the order of their making. */
+export async function allKeys(source: KeySource): Promise<(ApiKey | StoredKey)[]> {
+  const ofFile = new Set(source.configured.map((key) => key.hash))
+  // A secret that stands in both is the configuration's, as it is for callers.
+  const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash))
+  return [...source.configured, ...stored]
+}

@@ -1,0 +1,109 @@
+/** The management of keys: /v1/keys and what the command line asks for. Nothing is cached, so what is changed counts at once. */
+import { badField, Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { makeSecret } from '../core/secret.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import type { KeyRecord, StoredKey } from '../store/keys.ts'
+import { changesOf, MOST_USD, makingOf, nanoOf } from './key-body.ts'
+import { allKeys, type KeySource, keyEntry } from './key-entry.ts'
+import { choiceOf, integerOf } from './query.ts'
+import { type ApiReply, ok } from './reply.ts'
+import { WORKSPACE } from './workspace.ts'
+
+/** @param query with `include_disabled`, `offset`, `workspace_id`. @throws Fault 400 naming the query parameter. */
+export async function listKeys(query: URLSearchParams, source: KeySource): Promise<ApiReply> {
+  const disabled = choiceOf(query, 'include_disabled', ['true', 'false']) === 'true'
+  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const workspace = query.get('workspace_id') || WORKSPACE
+  const keys = workspace === WORKSPACE ? await allKeys(source) : []
+  const shown = keys.filter((key) => disabled || !key.disabled)
+  return ok({ data: shown.slice(offset).map((key) => keyEntry(key, source)) })
+}
+
+/** @throws Fault 404. */
+export async function oneKey(hash: string, source: KeySource): Promise<ApiReply> {
+  const key = configured(hash, source) ?? (await source.store.find(hash))
+  if (!key) throw noKey()
+  return ok({ data: keyEntry(key, source) })
+}
+
+/**
+ * The reply alone holds the secret; nobody can read it again.
+ * @param management true: the key manages and cannot generate. Only the command line makes such keys.
+ * @throws Fault 400 naming the field.
+ */
+export async function createKey(body: JsonObject, source: KeySource, management = false): Promise<ApiReply> {
+  const making = makingOf(body, source.clock.now())
+  const { secret, hash, label } = makeSecret(source.brand)
+  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management })
+  return { status: 201, body: { data: keyEntry(key, source), key: secret } }
+}
+
+const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'management'> = {
+  disabled: false,
+  limit: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  allowedModels: undefined,
+  provider: undefined,
+  limits: {},
+  passage: false,
+}
+
+/** @throws Fault 400 naming the field, 404, 409 for a key of the configuration. */
+export async function changeKey(hash: string, body: JsonObject, source: KeySource): Promise<ApiReply> {
+  const changes = changesOf(body)
+  const key = await changed(hash, source, (found) => ({ ...found, ...changes }))
+  return ok({ data: keyEntry(key, source) })
+}
+
+/** What the key has spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
+export async function removeKey(hash: string, source: KeySource): Promise<ApiReply> {
+  refuseConfigured(hash, source)
+  if (!(await source.store.remove(hash))) throw noKey()
+  return ok({ deleted: true })
+}
+
+/**
+ * A new secret for the same key: limit, spend and history stay, the hash changes, the old secret is refused from then on.
+ * @throws Fault 404, 409 for a key of the configuration.
+ */
+export async function rotateKey(hash: string, source: KeySource): Promise<ApiReply> {
+  const { secret, ...made } = makeSecret(source.brand)
+  const key = await changed(hash, source, (found) => ({ ...found, ...made }))
+  return ok({ data: keyEntry(key, source), key: secret })
+}
+
+/**
+ * Raises the limit of a key.
+ * @param dollars USD. @throws Fault 400 where the key has no limit, or it would pass what can be counted; 404, 409.
+ */
+export async function addCredit(hash: string, dollars: number, source: KeySource): Promise<ApiReply> {
+  const key = await changed(hash, source, (found) => {
+    if (found.limit === null) throw badField('key', 'has no limit that could be raised')
+    const limit = found.limit + nanoOf(dollars)
+    if (limit > nanoOf(MOST_USD)) throw badField('amount', `a limit must be at most ${MOST_USD}`)
+    return { ...found, limit }
+  })
+  return ok({ data: keyEntry(key, source) })
+}
+
+async function changed(hash: string, source: KeySource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
+  refuseConfigured(hash, source)
+  const key = await source.store.change(hash, how)
+  if (!key) throw noKey()
+  return key
+}
+
+function configured(hash: string, { configured: keys }: KeySource): ApiKey | undefined {
+  return keys.find((key) => key.hash === hash)
+}
+
+function refuseConfigured(hash: string, source: KeySource): void {
+  const key = configured(hash, source)
+  if (key) throw new Fault('conflict', { message: `The key ${key.name} stands in the configuration file: change it there` })
+}
+
+function noKey(): Fault {
+  return new Fault('not_found', { message: 'No such key' })
+}

@@ -1,0 +1,132 @@
+/** Prices: rates by kind, and the overrides that hold for long prompts or at hours of the day. */
+import type { Rate } from './money.ts'
+
+/** Rates in attodollars per token or per unit; absent kinds fall back as `ledger/pricing.ts` says. */
+export interface Rates {
+  readonly prompt: Rate
+  readonly completion: Rate
+  readonly cached?: Rate
+  readonly cacheWrite?: Rate
+  /** Cache writes that are kept for an hour. */
+  readonly cacheWriteLong?: Rate
+  readonly reasoning?: Rate
+  readonly imageOutput?: Rate
+  readonly audioOutput?: Rate
+  readonly image?: Rate
+  readonly audio?: Rate
+  readonly request?: Rate
+  /** Per search that the provider itself ran. */
+  readonly webSearch?: Rate
+}
+
+/** Minutes since 00:00 UTC; from `start`, before `end`, over midnight where `end` comes first. */
+export interface DayWindow {
+  readonly start: number
+  readonly end: number
+}
+
+/** Rates in place of the price's own where every condition holds; of several the later one wins, kind by kind. */
+export interface PriceOverride {
+  /** Holds for prompts of strictly more tokens. */
+  readonly minPromptTokens?: number
+  readonly window?: DayWindow
+  readonly rates: Partial<Rates>
+}
+
+/** A price as the catalogue has it. */
+export interface Price extends Rates {
+  /** At most `MOST_OVERRIDES`; absent where there are none. */
+  readonly overrides?: readonly PriceOverride[]
+}
+
+/** So many conditions fit the bits of one small integer. */
+export const MOST_OVERRIDES = 16
+
+/** A price as it is at one moment: what is left to know is the length of the prompt. */
+export interface PriceSnapshot extends Rates {
+  readonly overrides?: undefined
+  /** By rising threshold; absent where the length changes nothing. */
+  readonly tiers?: readonly PriceTier[]
+}
+
+interface PriceTier {
+  /** Prompt tokens that must be passed. */
+  readonly above: number
+  readonly rates: Rates
+}
+
+/** What decides between the overrides of a price. */
+export interface PriceMoment {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly promptTokens: number
+}
+
+const MINUTE = 60_000
+const MINUTES_PER_DAY = 1440
+
+/** Snapshots by the set of time windows that hold: a catalogue's price objects live long, so each is made once. */
+const snapshots = new WeakMap<Price, Map<number, PriceSnapshot>>()
+
+/** The price at this time. @param at milliseconds since the epoch. */
+export function priceAt(price: Price, at: number): PriceSnapshot {
+  const { overrides } = price
+  if (overrides === undefined) return price as PriceSnapshot
+  let open = 0
+  for (let i = 0; i < overrides.length; i++) if (holds(overrides[i].window, at)) open |= 1 << i
+  let known = snapshots.get(price)
+  if (!known) {
+    known = new Map()
+    snapshots.set(price, known)
+  }
+  let snapshot = known.get(open)
+  if (!snapshot) {
+    snapshot = snapshotOf(
+      price,
+      overrides.filter((_, i) => (open & (1 << i)) !== 0),
+    )
+    known.set(open, snapshot)
+  }
+  return snapshot
+}
+
+function holds(window: DayWindow | undefined, at: number): boolean {
+  if (window === undefined) return true
+  const minute = Math.floor(at / MINUTE) % MINUTES_PER_DAY
+  const { start, end } = window
+  return start < end ? minute >= start && minute < end : minute >= start || minute < end
+}
+
+function snapshotOf({ overrides: _, ...own }: Price, active: readonly PriceOverride[]): PriceSnapshot {
+  const thresholds = [...new Set(active.flatMap(({ minPromptTokens }) => minPromptTokens ?? []))].sort((a, b) => a - b)
+  const base = laidOver(own, active, -1)
+  if (thresholds.length === 0) return base
+  return { ...base, tiers: thresholds.map((above) => ({ above, rates: laidOver(own, active, above) })) }
+}
+
+/** The rates for prompts just above this length. */
+function laidOver(own: Rates, active: readonly PriceOverride[], above: number): Rates {
+  const applying = active.filter(({ minPromptTokens = -1 }) => minPromptTokens <= above)
+  return Object.assign({}, own, ...applying.map(({ rates }) => rates)) as Rates
+}
+
+/** The rates for a prompt of this length. */
+export function ratesFor(price: PriceSnapshot, promptTokens: number): Rates {
+  const { tiers } = price
+  let rates: Rates = price
+  if (tiers !== undefined) for (const tier of tiers) if (promptTokens > tier.above) rates = tier.rates
+  return rates
+}
+
+/** All rates that a prompt of at most this length may get. */
+export function ratesWithin(price: PriceSnapshot, promptTokens: number): readonly Rates[] {
+  const rates: Rates[] = [price]
+  for (const tier of price.tiers ?? []) if (promptTokens > tier.above) rates.push(tier.rates)
+  return rates
+}
+
+/** The rates at a moment; the price's own where none is given. */
+export function ratesAt(price: Price, moment: PriceMoment | undefined): Rates {
+  if (price.overrides === undefined || moment === undefined) return price
+  return ratesFor(priceAt(price, moment.at), moment.promptTokens)
+}

@@ -1,0 +1,82 @@
+/** What one key has spent in the current UTC day, week and month: kept as charges come, so that no read walks the ledger. */
+import type { LimitReset } from '../plugin-api/key.ts'
+
+/** Nano-dollars. */
+export interface WindowUsage {
+  readonly daily: number
+  readonly weekly: number
+  readonly monthly: number
+}
+
+const DAY_MS = 86_400_000
+/** The epoch was a Thursday; weeks begin on Monday (contract section 8). */
+const THURSDAY = 3
+
+/** Starts of the windows that a moment lies in, milliseconds since the epoch. */
+export function windowStarts(at: number): Record<LimitReset, number> {
+  const days = Math.floor(at / DAY_MS)
+  const date = new Date(at)
+  return {
+    daily: days * DAY_MS,
+    weekly: (days - ((days + THURSDAY) % 7)) * DAY_MS,
+    monthly: Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1),
+  }
+}
+
+/** The earliest moment whose charges some window still counts. */
+export function oldestCounted(now: number): number {
+  const { weekly, monthly } = windowStarts(now)
+  return Math.min(weekly, monthly)
+}
+
+export class SpendWindows {
+  private day = -1
+  private week = -1
+  private month = -1
+  private daily = 0
+  private weekly = 0
+  private monthly = 0
+
+  /** @param nano of a charge. @param at when, milliseconds since the epoch; in no particular order. */
+  add(nano: number, at: number): void {
+    this.advance(at)
+    if (at >= this.day) this.daily = sum(this.daily, nano)
+    if (at >= this.week) this.weekly = sum(this.weekly, nano)
+    if (at >= this.month) this.monthly = sum(this.monthly, nano)
+  }
+
+  /** @param now milliseconds since the epoch. A clock that goes back opens no window again. */
+  spent(window: LimitReset, now: number): number {
+    this.advance(now)
+    return this[window]
+  }
+
+  usage(now: number): WindowUsage {
+    this.advance(now)
+    const { daily, weekly, monthly } = this
+    return { daily, weekly, monthly }
+  }
+
+  /** Windows that have ended by then begin anew. */
+  private advance(at: number): void {
+    if (at < this.day + DAY_MS && this.day >= 0) return
+    const starts = windowStarts(at)
+    if (starts.daily > this.day) {
+      this.day = starts.daily
+      this.daily = 0
+    }
+    if (starts.weekly > this.week) {
+      this.week = starts.weekly
+      this.weekly = 0
+    }
+    if (starts.monthly > this.month) {
+      this.month = starts.monthly
+      this.monthly = 0
+    }
+  }
+}
+
+/** Cut instead of inexact: absurd charges must not stop the books. */
+function sum(a: number, b: number): number {
+  return Math.min(a + b, Number.MAX_SAFE_INTEGER)
+}

@@ -1,0 +1,240 @@
+/** Callers that leave: one row each, billed as the table of charges says, for every wire, streamed or not. */
+import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import type { GenerationRecord } from '../../src/ledger/types.ts'
+import { estimateFromBytes } from '../../src/ledger/usage-estimate.ts'
+import { FakeClock, turn } from '../support/clock.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { runs, seed } from '../support/seed.ts'
+import { Gate, JSON_TYPE, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Said, WIRES, type WireName, wireOf } from '../support/wire.ts'
+
+const ABORTS = runs(100, 1000)
+const LIMIT = 10
+const WHOLE = { input: 400, output: 90 }
+const SO_FAR = { input: 400, output: 33 }
+const PIECES = ['Once ', 'upon a ', 'tíme ', 'there was ', 'a 日本 ', 'gateway ', 'that ', 'counted ', 'every ', 'word.']
+const SAID: Said = { text: PIECES, usage: WHOLE }
+
+/** Which format of caller goes with which format of provider. */
+const PAIRS: readonly (readonly [path: string, wire: WireName])[] = [
+  ['/v1/chat/completions', 'openai-chat'],
+  ['/v1/chat/completions', 'openai-responses'],
+  ['/v1/chat/completions', 'anthropic'],
+  ['/v1/chat/completions', 'gemini'],
+  ['/v1/responses', 'openai-responses'],
+  ['/v1/messages', 'anthropic'],
+]
+
+const yaml = (url: string): string => {
+  const wires = Object.keys(WIRES) as WireName[]
+  const base = (wire: WireName): string => `${url}${wire === 'anthropic' ? '' : '/v1'}`
+  const provider = (wire: WireName, onAbort: string): string =>
+    `  ${wire}-${onAbort}: { dialect: ${wire}, base_url: "${base(wire)}", key: sk-up, on_abort: ${onAbort} }`
+  const model = (wire: WireName, onAbort: string): string =>
+    `  acme/${wire}-${onAbort}: { context: 100000, max_output: 1000, endpoints: [ { provider: ${wire}-${onAbort}, model: m, price: { prompt: "1.00", completion: "2.00" } } ] }`
+  const each = (line: (wire: WireName, onAbort: string) => string): string =>
+    wires.flatMap((wire) => ['cancel', 'drain'].map((way) => line(wire, way))).join('\n')
+  return `
+auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "${LIMIT}.00" } ] }
+providers:
+${each(provider)}
+models:
+${each(model)}
+`
+}
+
+/** An event in the middle of a stream that reports the usage so far; undefined where the wire has none. */
+function reportFrame(wire: WireName): string | undefined {
+  const { input, output } = SO_FAR
+  const data = (event: JsonObject): string => `data: ${JSON.stringify(event)}\n\n`
+  if (wire === 'openai-chat')
+    return data({ id: 'c', object: 'chat.completion.chunk', choices: [], usage: { prompt_tokens: input, completion_tokens: output } })
+  if (wire === 'gemini')
+    return data({ candidates: [{ content: { parts: [] } }], usageMetadata: { promptTokenCount: input, candidatesTokenCount: output } })
+  if (wire === 'anthropic')
+    return `event: message_delta\n${data({ type: 'message_delta', delta: {}, usage: { input_tokens: input, output_tokens: output } })}`
+  return undefined
+}
+
+interface Plan {
+  path: string
+  wire: WireName
+  stream: boolean
+  drain: boolean
+  /** Pieces that the caller reads before it leaves. */
+  cut: number
+  reports: boolean
+}
+
+const chance = new FakeClock(seed() ?? 5)
+const below = (n: number): number => Math.floor(chance.random() * n)
+
+function randomPlan(): Plan {
+  const [path, wire] = PAIRS[below(PAIRS.length)]
+  const stream = chance.random() < 0.75
+  return { path, wire, stream, drain: chance.random() < 0.2, cut: below(PIECES.length), reports: chance.random() < 0.4 }
+}
+
+const bodyOf = ({ path, wire, stream, drain }: Plan): JsonObject => {
+  const model = `acme/${wire}-${drain ? 'drain' : 'cancel'}`
+  const content = 'Tell me a story. '.repeat(1 + below(40))
+  if (path === '/v1/responses') return { model, stream, max_output_tokens: 500, input: content }
+  return { model, stream, max_tokens: 500, messages: [{ role: 'user', content }] }
+}
+
+/** Serves the pieces up to the cut, then waits for the caller to leave; a drained call then gets the rest. */
+function serve(upstream: Upstream, plan: Plan, left: Gate): void {
+  const wait = (request: Seen) => async (): Promise<undefined> => {
+    await Promise.race([left.opened, request.closed])
+    return undefined
+  }
+  upstream.script = (request) => {
+    const wire = WIRES[wireOf(request.path)]
+    if (!plan.stream) return { headers: JSON_TYPE, body: [wait(request), JSON.stringify(wire.reply(SAID))] }
+    const frames = wire.frames(SAID)
+    const at = frames.findIndex((frame) => frame.includes(PIECES[plan.cut]))
+    const before = frames
+      .slice(0, at)
+      .map((frame) => (plan.wire === 'gemini' ? frame.replace(/,"usageMetadata":\{.*?\}\]?\}(?=,|\}\n)/, '') : frame))
+    const report = plan.reports && plan.cut > 1 ? reportFrame(plan.wire) : undefined
+    if (report) before.splice(before.length - 1, 0, report)
+    return sseAnswer([...before, wait(request), ...frames.slice(at)])
+  }
+}
+
+/** Reads until the last piece before the cut has come. */
+async function readTo(response: Response, plan: Plan): Promise<void> {
+  const reader = response.body?.getReader()
+  const decoder = new TextDecoder()
+  for (let text = ''; !text.includes(PIECES[plan.cut - 1].trim()); ) {
+    const { value, done } = (await reader?.read()) ?? { value: undefined, done: true }
+    if (done) throw new Error('the stream ended too early')
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
+/** One caller that comes and leaves. @returns bytes of the request. */
+async function leave(gateway: Gateway, upstream: Upstream, plan: Plan): Promise<number> {
+  const left = new Gate()
+  serve(upstream, plan, left)
+  const index = upstream.requests.length
+  const aborter = new AbortController()
+  const body = JSON.stringify(bodyOf(plan))
+  const response = fetch(`${gateway.url}${plan.path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+    body,
+    signal: aborter.signal,
+  })
+  if (plan.stream && plan.cut > 0) await readTo(await response, plan)
+  else await upstream.request(index)
+  aborter.abort()
+  await response.catch(() => undefined)
+  if (plan.drain) left.open()
+  await upstream.requests[index].closed
+  return Buffer.byteLength(body)
+}
+
+const rowsOf = (gateway: Gateway): GenerationRecord[] => [...gateway.running.store.journal.export()]
+
+async function settledRow(gateway: Gateway, number: number): Promise<GenerationRecord> {
+  for (;;) {
+    const rows = rowsOf(gateway)
+    if (rows[number]?.settled) return rows[number]
+    await turn()
+  }
+}
+
+interface Bill {
+  input: number
+  output: number
+  estimated: boolean
+}
+
+/** The row that the table of charges asks for. */
+function expected(plan: Plan, bytes: number): Bill {
+  const { wire, stream, drain, cut } = plan
+  if (drain) return { ...WHOLE, estimated: false }
+  if (!stream) return { input: estimateFromBytes(bytes), output: 0, estimated: true }
+  if (plan.reports && cut > 1 && reportFrame(wire) !== undefined) return { ...SO_FAR, estimated: false }
+  if (cut === 0) return { input: 0, output: 0, estimated: true }
+  return {
+    input: estimateFromBytes(bytes),
+    output: estimateFromBytes(Buffer.byteLength(PIECES.slice(0, cut).join(''))),
+    estimated: true,
+  }
+}
+
+t.test('every caller that leaves has one row, billed as stated', async (t) => {
+  const upstream = await startUpstream(() => ({ status: 500 }))
+  const gateway = await startGateway(yaml(upstream.url))
+  const kinds = new Map<string, number>()
+  let sum = 0
+  for (let number = 0; number < ABORTS; number++) {
+    const plan = randomPlan()
+    const bytes = await leave(gateway, upstream, plan)
+    const { settled } = await settledRow(gateway, number)
+    const want = expected(plan, bytes)
+    const name = `${plan.path} to ${plan.wire}, ${plan.stream ? `left after ${plan.cut} pieces` : 'not streamed'}${plan.drain ? ', drained' : ''}`
+    const { input = -1, output = -1, cost = -1, estimated, status } = settled ?? {}
+    t.equal(rowsOf(gateway).length, number + 1, `${name}: one row`)
+    t.same({ input, estimated }, { input: want.input, estimated: want.estimated }, name)
+    // A provider that is drained may have ended before the gateway hears that the caller left.
+    if (!plan.drain || status !== 'completed') t.equal(status, 'aborted', name)
+    const tolerance = want.estimated ? 1 : 0
+    t.ok(Math.abs(output - want.output) <= tolerance, `${name}: ${output} tokens of output, expected ${want.output}`)
+    t.equal(cost, input * 1000 + output * 2000, `${name}: the charge is that of the row's tokens`)
+    sum += cost
+    const kind = plan.drain ? 'drained' : plan.stream ? (want.estimated ? 'stream' : 'stream, reported') : 'whole'
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+  }
+  const key = (await (await gateway.get('/v1/key')).json()) as { data: { usage: number; limit_remaining: number } }
+  t.equal(Math.round(key.data.usage * 1e9), sum, 'the key has spent the sum of the rows')
+  t.equal(Math.round(key.data.limit_remaining * 1e9), LIMIT * 1e9 - sum, 'and nothing is held any more')
+  t.equal(kinds.size, 4, [...kinds].map(([kind, count]) => `${count} ${kind}`).join(', '))
+  t.equal(gateway.logs.filter((line) => /"level":"error"/.test(line)).length, 0)
+  await gateway.close()
+  await upstream.close()
+})
+
+t.test('a caller that leaves at any moment leaves no hold behind', async (t) => {
+  const upstream = await startUpstream((request) => {
+    const wire = WIRES[wireOf(request.path)]
+    return wire.streams(request) ? sseAnswer(wire.frames(SAID)) : { headers: JSON_TYPE, body: [JSON.stringify(wire.reply(SAID))] }
+  })
+  const gateway = await startGateway(yaml(upstream.url))
+  const before = upstream.requests.length
+  for (let number = 0; number < ABORTS; number++) {
+    const plan = { ...randomPlan(), drain: false }
+    const aborter = new AbortController()
+    const response = fetch(`${gateway.url}${plan.path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(bodyOf(plan)),
+      signal: aborter.signal,
+    }).then((reply) => reply.text())
+    for (let turns = below(30); turns > 0; turns--) await turn()
+    aborter.abort()
+    await response.catch(() => undefined)
+  }
+  while (rowsOf(gateway).some(({ settled }) => !settled)) await turn()
+  // A request that is still on its way in would open its books after the look: one more, answered, comes after all of them.
+  await (
+    await gateway.post('/v1/chat/completions', { model: 'acme/gemini-cancel', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
+  ).text()
+  while (rowsOf(gateway).some(({ settled }) => !settled)) await turn()
+  const rows = rowsOf(gateway)
+  const spent = rows.reduce((sum, { settled }) => sum + (settled?.cost ?? 0), 0)
+  t.ok(rows.length <= ABORTS + 1, `${rows.length} rows`)
+  t.ok(upstream.requests.length - before <= rows.length, 'no call without a row')
+  t.ok(
+    rows.every(({ hold, settled }) => (settled?.cost ?? 0) <= hold.hold),
+    'no charge above its hold',
+  )
+  const key = (await (await gateway.get('/v1/key')).json()) as { data: { usage: number; limit_remaining: number } }
+  t.equal(Math.round(key.data.usage * 1e9), spent)
+  t.equal(Math.round(key.data.limit_remaining * 1e9), LIMIT * 1e9 - spent, 'nothing is held')
+  await gateway.close()
+  await upstream.close()
+})
