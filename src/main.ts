@@ -7,8 +7,9 @@ import { type Clock, systemClock } from './core/clock.ts'
 import { openLog } from './core/log.ts'
 import type { Lane } from './pipeline/reply.ts'
 import { Runtime } from './runtime.ts'
-import { startAdmin } from './server/admin.ts'
+import { type AdminRoute, startAdmin } from './server/admin.ts'
 import { Drain } from './server/drain.ts'
+import { keyCommandRoute } from './server/key-command-route.ts'
 import { listen } from './server/listener.ts'
 import { openStore, type Store } from './store/open.ts'
 
@@ -88,7 +89,7 @@ export async function start(options: StartOptions): Promise<Running> {
         ...(drain.draining ? ['draining'] : []),
         ...(clock.monotonic() - refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []),
       ],
-      routes: ledgerRoutes(store.journal),
+      routes: new Map<string, AdminRoute>([...ledgerRoutes(store.journal), ...keyCommandRoute(() => runtime.management)]),
       onError: runtime.oops,
     })
     closers.push(() => admin.close())

@@ -24,6 +24,7 @@ import { RetryBudget } from './pipeline/retry-budget.ts'
 import type { ApiKey } from './plugin-api/key.ts'
 import { HealthBook, StickySessions } from './routing/index.ts'
 import { Gateway, type Serving } from './server/gateway.ts'
+import type { ManagementSource } from './server/management.ts'
 import { Metrics } from './server/metrics.ts'
 import { operations } from './server/operations.ts'
 import { planWitness, witnessWith } from './server/witness.ts'
@@ -116,6 +117,21 @@ export class Runtime {
     return this.keys
   }
 
+  /** What the operations for management keys work on, as the configuration stands now. */
+  get management(): ManagementSource {
+    const { config, source } = this
+    return {
+      store: source.store.keys,
+      configured: this.keys,
+      credit: this.parts.credit,
+      journal: source.store.journal,
+      brand: config.brand.word,
+      clock: source.clock,
+      maxBody: config.server.maxBody,
+      jsonDepth: config.server.jsonDepth,
+    }
+  }
+
   private compose(): Serving {
     const { config, catalog, parts, source } = this
     const keys = keyLookup(this.keys, source.store.keys)
@@ -123,7 +139,7 @@ export class Runtime {
       models: new Set(catalog.models.map((model) => model.slug)),
       providers: new Set(catalog.providers.keys()),
     })
-    const { store, clock } = source
+    const { store } = source
     const settings = chainSettings(config, catalog, keys)
     return {
       brand: config.brand.word,
@@ -135,9 +151,8 @@ export class Runtime {
         catalog,
         presets: config.presets,
         store,
-        credit: parts.credit,
         health: parts.health,
-        clock,
+        management: this.management,
       }),
       passages: new PassageDesk({ keys, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
     }

@@ -21,11 +21,26 @@ export function noUsage(): Usage {
 }
 
 /** No report of more is believed, and sums of such counts stay exact. */
-const MOST = 1e12
+const MOST = 1e10
 
 /** A count as providers send it: a non-negative integer, or else 0. */
 export function count(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.min(Math.floor(value), MOST) : 0
+}
+
+/**
+ * Completes a report that leaves out a whole side: what an earlier one of the same answer told of it still holds.
+ * @param told which sides the report has counts of.
+ */
+export function withEarlierSides(usage: Usage, before: Usage | undefined, told: { input: boolean; output: boolean }): Usage {
+  if (before === undefined || (told.input && told.output)) return usage
+  const { input, cached, cacheWrite, audioInput, cacheWriteLong } = before
+  const { output, reasoning, audioOutput, imageOutput } = before
+  return {
+    ...usage,
+    ...(told.input ? {} : { input, cached, cacheWrite, audioInput, ...(cacheWriteLong ? { cacheWriteLong } : {}) }),
+    ...(told.output ? {} : { output, reasoning, audioOutput, imageOutput }),
+  }
 }
 
 /** The sum of two turns of one exchange. */

@@ -1,6 +1,7 @@
 /** Reads the command line and hands over to a verb. */
 import { parseArgs } from 'node:util'
 import { check } from './check.ts'
+import { credits, keys } from './keys.ts'
 import { ledger } from './ledger.ts'
 import { plan } from './plan.ts'
 import { policyTests } from './policy-tests.ts'
@@ -21,6 +22,15 @@ const HELP = `headgate: one address in front of many model providers
       Writes every generation as a JSON line: from the running gateway, or from its file where none runs.
   headgate ledger verify [--config FILE]
       Adds up the ledger; exit code 1 if entries and balances differ.
+  headgate keys list [--json] [--config FILE]
+      Shows all keys with their limits and what they have spent.
+  headgate keys create NAME [--limit USD] [--reset daily|weekly|monthly] [--expires TIME] [--management]
+      Makes a key and shows its secret, this once. A management key manages and cannot generate.
+  headgate keys disable|enable|rotate|delete KEY
+      KEY is a name, a hash or the beginning of a hash; rotate gives the key a new secret. Keys of the file change there.
+  headgate credits [add KEY USD]
+      Shows what was spent and what is left under limits, or raises the limit of a key.
+      These ask the running gateway, and open its file where none runs.
 
   --help     this text
   --version  the version
@@ -44,6 +54,8 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'check' && rest.length === 1) process.exitCode = await check(rest[0])
   else if (verb === 'plan' && rest.length === 2) process.exitCode = await plan([rest[0], rest[1]], values)
   else if (verb === 'test' && rest.length === 1) process.exitCode = await policyTests(rest[0])
+  else if (verb === 'keys') process.exitCode = await keys(rest, values)
+  else if (verb === 'credits') process.exitCode = await credits(rest, values)
   else if (verb === 'ledger' && rest.length === 1) process.exitCode = await ledger(rest[0], values.config)
   else fail(`unknown command: ${positionals.join(' ')}. Try headgate --help`)
 }
@@ -59,6 +71,10 @@ function parse(argv: readonly string[]) {
       format: { type: 'string' },
       key: { type: 'string' },
       json: { type: 'boolean' },
+      limit: { type: 'string' },
+      reset: { type: 'string' },
+      expires: { type: 'string' },
+      management: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
     },

@@ -1,9 +1,9 @@
 /** A plan as text for a terminal. */
 import type { Json, JsonObject } from '../core/json.ts'
 import { isObject } from '../core/json.ts'
-import type { Plan } from '../pipeline/plan-answer.ts'
-import type { PlanCandidate } from '../pipeline/plan-candidates.ts'
-import type { PlaceReason } from '../pipeline/plan-reasons.ts'
+import type { Plan } from '../pipeline/plan/answer.ts'
+import type { PlanCandidate } from '../pipeline/plan/candidates.ts'
+import type { PlaceReason } from '../pipeline/plan/reasons.ts'
 
 export function planText(plan: Plan): string {
   const sections = [
@@ -86,7 +86,7 @@ function dollars(price: string | undefined): string {
 }
 
 /** Columns of even width, two spaces apart. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows].map((row) => row.map(visible))
   const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column].length)))
   return cells.map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column])).join('  ')}`.trimEnd()).join('\n')

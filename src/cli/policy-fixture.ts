@@ -7,7 +7,7 @@ import { closed, entryName, line, listOf, mapOf, oneOf, usd } from '../config/sc
 import { Source } from '../config/source.ts'
 import { validate } from '../config/validate.ts'
 import type { Json } from '../core/json.ts'
-import { PLAN_FORMATS } from '../pipeline/plan-format.ts'
+import { PLAN_FORMATS } from '../pipeline/plan/format.ts'
 import { FILTERS } from '../routing/filters.ts'
 import { AILMENTS } from './rehearsal.ts'
 

@@ -29,7 +29,7 @@ import { type Front, receive } from './layers/receive.ts'
 import { resolve } from './layers/resolve.ts'
 import { shape } from './layers/shape.ts'
 import type { ChainParts, ChainSettings } from './parts.ts'
-import { explain, foretell } from './plan-answer.ts'
+import { explain, foretell } from './plan/answer.ts'
 import type { At, Service } from './reply.ts'
 
 export type { Front } from './layers/receive.ts'

@@ -10,7 +10,7 @@ import type { ClientDialect } from '../dialects/types.ts'
 import { brandHeaders } from '../pipeline/brand-headers.ts'
 import type { Front } from '../pipeline/chain.ts'
 import { Exchange } from '../pipeline/exchange.ts'
-import { type PlanDialects, planDialects, recogniseFormat } from '../pipeline/plan-format.ts'
+import { type PlanDialects, planDialects, recogniseFormat } from '../pipeline/plan/format.ts'
 import { edgeFault } from './edge-guard.ts'
 import { HttpDoor } from './http-door.ts'
 import { type RequestHandler, refuse } from './listener.ts'
@@ -20,6 +20,8 @@ export interface OperationRequest {
   path: string
   query: URLSearchParams
   request: IncomingMessage
+  /** The whole body. @throws Fault 413 where it is longer than `limit` bytes. */
+  readBody(limit: number): Promise<Buffer>
 }
 
 /** @returns undefined where no operation has the path. @throws Fault. */
@@ -100,11 +102,7 @@ export class Gateway implements RequestHandler {
     else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
     else if (this.serving.passages.matches(path))
       this.serving.passages.request(request, response).catch((thrown) => writeFault(response, this.faultOf(thrown)))
-    else
-      void this.operate(
-        { method: request.method ?? 'GET', path, query: new URLSearchParams((request.url ?? '').slice(path.length)), request },
-        response,
-      )
+    else void this.operate(request, response, expectsContinue)
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -161,7 +159,19 @@ export class Gateway implements RequestHandler {
     })
   }
 
-  private async operate(operation: OperationRequest, response: ServerResponse): Promise<void> {
+  private async operate(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Promise<void> {
+    const path = pathOf(request)
+    let door: HttpDoor | undefined
+    const operation: OperationRequest = {
+      method: request.method ?? 'GET',
+      path,
+      query: new URLSearchParams((request.url ?? '').slice(path.length)),
+      request,
+      readBody: (limit) => {
+        door = new HttpDoor(request, response, { clock: this.clock, expectsContinue })
+        return door.readBody(limit)
+      },
+    }
     try {
       if (operation.path === '/' && operation.method === 'HEAD') {
         response.writeHead(200).end()
@@ -173,7 +183,13 @@ export class Gateway implements RequestHandler {
       response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) })
       response.end(operation.method === 'HEAD' ? undefined : text)
     } catch (thrown) {
-      writeFault(response, this.faultOf(thrown))
+      const fault = this.faultOf(thrown)
+      if (!door) writeFault(response, fault)
+      else {
+        // The door knows whether a body was left half read.
+        const { status, headers, json } = faultReply(fault)
+        door.whole(status, headers, json)
+      }
     }
   }
 

@@ -18,24 +18,23 @@ import {
 } from '../api/index.ts'
 import type { Presets } from '../canon/presets.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import type { Credit } from '../ledger/credit.ts'
 import { findKey, usableKey } from '../pipeline/layers/authenticate.ts'
 import type { KeyLookup } from '../pipeline/parts.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Health } from '../routing/index.ts'
 import type { Store } from '../store/open.ts'
 import type { OperationRequest, Operations } from './gateway.ts'
+import { type ManagementSource, managementOperation } from './management.ts'
 
 export interface OperationSource {
   keys: KeyLookup
   catalog: ModelSource['catalog'] & Pick<Catalog, 'providers'>
   presets: Presets
   store: Store
-  credit: Credit
   health: EndpointSource['health'] & Health
-  clock: Clock
+  /** Of the operations for management keys. */
+  management: ManagementSource
 }
 
 type Operation = (query: URLSearchParams, key: ApiKey) => ApiReply
@@ -46,7 +45,8 @@ const ENDPOINTS_PATH = /^\/v1\/models\/(.+)\/endpoints$/
 
 /** A path that an operation has, with another method, is a 405; any other path is nobody's. */
 export function operations(source: OperationSource): Operations {
-  const models = (): ModelSource => ({ catalog: source.catalog, now: source.clock.now(), health: source.health })
+  const { clock, credit } = source.management
+  const models = (): ModelSource => ({ catalog: source.catalog, now: clock.now(), health: source.health })
   const table = new Map<string, Operation>([
     ['/v1/models', (query) => listModels(query, models())],
     ['/v1/models/count', (query) => countModels(query, models())],
@@ -56,7 +56,7 @@ export function operations(source: OperationSource): Operations {
     ['/v1/endpoints/zdr', () => listZdrEndpoints(source)],
     ['/v1/presets', (query) => listPresets(source.presets, query)],
     ['/v1/generation', (query, key) => readGeneration(query, key, source.store.journal)],
-    ['/v1/key', (_query, key) => readKey(key, source.credit.account(key.identity))],
+    ['/v1/key', (_query, key) => readKey(key, credit.account(key.identity))],
   ])
   const find = (path: string): Operation | undefined => {
     if (path.startsWith(MODEL_PREFIX)) return () => oneModel(decoded(path.slice(MODEL_PREFIX.length)), models())
@@ -64,11 +64,15 @@ export function operations(source: OperationSource): Operations {
     const slug = ENDPOINTS_PATH.exec(path)?.[1]
     return slug === undefined ? table.get(path) : () => listEndpoints(decoded(slug), source)
   }
-  return ({ method, path, query, request }: OperationRequest) => {
+  const callerOf = async ({ request }: OperationRequest): Promise<ApiKey> => usableKey(await findKey(request.headers, source.keys), clock)
+  return (asked: OperationRequest) => {
+    const managed = managementOperation(asked, source.management)
+    if (managed) return callerOf(asked).then(managed)
+    const { method, path, query } = asked
     const operation = find(path)
     if (!operation) return undefined
     if (method !== 'GET' && method !== 'HEAD') throw new Fault('method_not_allowed', { headers: { Allow: 'GET' } })
-    return Promise.resolve(findKey(request.headers, source.keys)).then((key) => operation(query, usableKey(key, source.clock)))
+    return callerOf(asked).then((key) => operation(query, key))
   }
 }
 

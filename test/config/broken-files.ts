@@ -360,6 +360,39 @@ export const PRESETS: Broken[] = [
 ]
 
 export const RULES: Broken[] = [
+  spoil('an override without a condition', 'completion: "2.00" }', 'completion: "2.00", overrides: [ { prompt: "1.00" } ] }', 'X'),
+  spoil('an override without a price', 'completion: "2.00" }', 'completion: "2.00", overrides: [ { min_prompt_tokens: 5 } ] }', 'X'),
+  spoil('half a time window', 'completion: "2.00" }', 'completion: "2.00", overrides: [ { utc_start: "0100", prompt: "1.00" } ] }', 'X'),
+  spoil(
+    'a time window without a length',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { utc_start: "0100", utc_end: "0100", prompt: "1.00" } ] }',
+    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a condition, expected min_prompt_tokens, or utc_start and utc_end',
+  ),
+  spoil(
+    'a time of day that is a number',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { utc_start: 100, utc_end: "0200", prompt: "1.00" } ] }',
+    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a price, expected one such as prompt',
+  ),
+  spoil(
+    'a time of day beyond the day',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { utc_start: "0160", utc_end: "2400", prompt: "1.00" } ] }',
+    '13:108: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_start: expected utc_end as well',
+  ),
+  spoil(
+    'an override with a price of another unit',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { min_prompt_tokens: 5, request: "1.00" } ] }',
+    '13:136: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_end: expected another time than utc_start',
+  ),
+  spoil(
+    'an override with a price that is no decimal',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { min_prompt_tokens: 5, prompt: "1e3" } ] }',
+    '13:119: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_start: found 100, expected a time of day in UTC as four digits in quotes, such as "0130"',
+  ),
   spoil(
     'an endpoint at an unknown provider',
     'provider: sim,',

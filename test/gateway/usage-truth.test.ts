@@ -145,7 +145,12 @@ type ClientName = keyof typeof CLIENTS
 
 /** The last usage object that a reply shows, streamed or not. */
 function shownUsage(text: string): JsonObject {
-  const events = text.startsWith('{') ? [JSON.parse(text) as JsonObject] : text.split('\n\n').flatMap((frame) => dataOf(frame) ?? [])
+  const framed = (): JsonObject[] =>
+    text
+      .split('\n\n')
+      .map(dataOf)
+      .filter((event) => event !== undefined)
+  const events = text.startsWith('{') ? [JSON.parse(text) as JsonObject] : framed()
   let found: JsonObject | undefined
   for (const event of events) {
     const holder = object(event.response ?? event)
@@ -224,6 +229,7 @@ function* askers(): Generator<Asked> {
   for (const stream of [false, true]) {
     for (const wire of wires) yield { client: 'chat', wire, stream }
     yield { client: 'responses', wire: 'openai-responses', stream }
+    yield { client: 'responses', wire: 'openai-chat', stream }
     yield { client: 'responses', wire: 'anthropic', stream }
     yield { client: 'messages', wire: 'anthropic', stream }
     yield { client: 'messages', wire: 'gemini', stream }

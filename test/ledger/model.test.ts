@@ -99,10 +99,13 @@ const KEYS = ['a', 'b'] as const
 const LIMITS: Record<string, number | null> = { a: 5000, b: null }
 
 type Step =
-  | { do: 'reserve' | 'extend'; key: string; pick: number; amount: number }
+  | { do: 'reserve'; key: string; amount: number }
+  | { do: 'extend'; pick: number; amount: number }
   | { do: 'settle'; pick: number; share: number }
-  | { do: 'release' | 'replay'; pick: number }
-  | { do: 'commit' | 'crash' }
+  | { do: 'release'; pick: number }
+  | { do: 'replay'; pick: number }
+  | { do: 'commit' }
+  | { do: 'crash' }
 
 const pick = fc.nat(9)
 const amount = fc.nat(2000)

@@ -189,6 +189,9 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
       limit: 10_000_000_000,
       expiresAt: made + 1000,
       management: true,
+      limitReset: 'weekly' as const,
+      includeByokInLimit: true,
+      creator: 'someone',
     }
     const put = await keys.put(apiKey('b', policy))
     t.same(put, { ...apiKey('b', policy), createdAt: made, updatedAt: made })
@@ -207,6 +210,73 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     t.equal(await keys.remove('b'.repeat(64)), true)
     t.equal(await keys.remove('b'.repeat(64)), false)
     t.equal(await keys.find('b'.repeat(64)), undefined)
+  })
+
+  t.test(`${kind}: a key is changed in one step, and keeps its identity through a new secret`, async (t) => {
+    const { store, clock } = open(t)
+    const { keys } = store
+    const [a, b] = ['a'.repeat(64), 'b'.repeat(64)]
+    const made = clock.now()
+    const first = await keys.put(apiKey('a', { limit: 5 }))
+    t.same(await keys.find(a), first)
+    await clock.advance(1000)
+    const changed = await keys.change(a, (key) => ({
+      ...key,
+      limit: (key.limit ?? 0) + 2,
+      limitReset: 'daily',
+      identity: 'forged',
+      createdAt: 1,
+    }))
+    t.same(changed, { ...first, limit: 7, limitReset: 'daily', updatedAt: made + 1000 }, 'identity and times are not for the caller to say')
+    t.same(await keys.find(a), changed, 'what was read before is forgotten')
+    const rotated = await keys.change(a, (key) => ({ ...key, hash: b, label: 'new' }))
+    t.same(rotated, { ...changed, hash: b, label: 'new', identity: a })
+    t.equal(await keys.find(a), undefined, 'the old secret is nobody')
+    t.same(await keys.find(b), rotated)
+    t.same(await keys.list(), [rotated])
+    await keys.put(apiKey('b', { name: 'replaced' }))
+    t.match(await keys.find(b), { name: 'replaced', identity: a, createdAt: made, limitReset: null })
+    t.equal(await keys.change(a, (key) => key), undefined)
+    const broken = async () =>
+      keys.change(b, () => {
+        throw new Error('no')
+      })
+    await t.rejects(broken(), { message: 'no' })
+    t.match(await keys.find(b), { name: 'replaced' }, 'nothing was written')
+    t.equal(await keys.remove(b), true)
+    t.equal(await keys.find(b), undefined, 'a removed key is not remembered')
+  })
+
+  t.test(`${kind}: charges by the day, and a walk that begins at a moment`, async (t) => {
+    const { journal } = open(t).store
+    const day = (text: string) => Date.parse(text)
+    const seq = (text: string) => day(text) * 4096
+    const rows: [admitted: string, at: number, cost: number, key: string][] = [
+      ['2026-03-01T23:59:59Z', day('2026-03-02T00:00:00Z'), 1, 'a'],
+      ['2026-03-02T00:00:00Z', day('2026-03-02T23:59:59.999Z'), 10, 'a'],
+      ['2026-03-02T10:00:00Z', 0, 100, 'a'],
+      ['2026-03-02T11:00:00Z', day('2026-03-02T11:00:01Z'), 1000, 'b'],
+      ['2026-03-04T00:00:00Z', day('2026-03-04T00:00:01Z'), Number.MAX_SAFE_INTEGER, 'a'],
+      ['2026-03-04T00:00:01Z', day('2026-03-04T00:00:01Z'), 5, 'a'],
+      ['2026-02-28T12:00:00Z', day('2026-02-28T12:00:00Z'), 7, 'a'],
+    ]
+    for (const [admitted, at, cost, key] of rows) {
+      journal.hold(holdRow(seq(admitted), { key }))
+      journal.settle(settleRow(seq(admitted), cost, { at }))
+    }
+    journal.hold(holdRow(seq('2026-03-04T01:00:00Z'), { key: 'open' }))
+    await journal.committed()
+    const charges = [...journal.spentByDay(day('2026-03-01T15:00:00Z'))].sort((a, b) => a.day - b.day || (a.key < b.key ? -1 : 1))
+    t.same(charges, [
+      { key: 'a', day: day('2026-03-02'), cost: 111 },
+      { key: 'b', day: day('2026-03-02'), cost: 1000 },
+      { key: 'a', day: day('2026-03-04'), cost: Number.MAX_SAFE_INTEGER },
+    ])
+    const since = (text: string) => [...journal.export(day(text))].map((record) => new Date(record.at).toISOString().slice(5, 19))
+    t.same(since('2026-03-02T00:00:00Z').length, 6, 'its own moment counts')
+    t.same(since('2026-03-04T00:00:01Z'), ['03-04T00:00:01', '03-04T01:00:00'])
+    t.same(since('2026-03-05T00:00:00Z'), [])
+    t.equal([...journal.export()].length, 8)
   })
 }
 

@@ -86,6 +86,75 @@ t.test('files that are not ours, or broken, are refused with the reason and left
   t.match(faultOf(() => openDatabase(join(dirname(path), 'folder.db'), 'process')).message, /folder\.db cannot be opened/)
 })
 
+/** The tables as version 1 of the file had them. */
+const VERSION_1 = `
+CREATE TABLE hold (seq INTEGER PRIMARY KEY, tag TEXT NOT NULL, key TEXT NOT NULL, model TEXT NOT NULL, endpoint TEXT NOT NULL,
+  hold INTEGER NOT NULL, floor INTEGER NOT NULL) STRICT;
+CREATE TABLE settlement (seq INTEGER PRIMARY KEY, status TEXT NOT NULL, cost INTEGER NOT NULL, input INTEGER NOT NULL,
+  output INTEGER NOT NULL, cached INTEGER NOT NULL, cache_write INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+  estimated INTEGER NOT NULL, facts TEXT NOT NULL) STRICT;
+CREATE TABLE api_key (hash TEXT PRIMARY KEY, name TEXT NOT NULL, label TEXT NOT NULL, credit_limit INTEGER, management INTEGER NOT NULL,
+  disabled INTEGER NOT NULL, expires_at INTEGER, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, policy TEXT NOT NULL)
+  STRICT, WITHOUT ROWID;
+PRAGMA application_id = ${0x48474154};
+PRAGMA user_version = 1;
+`
+
+t.test('a file of version 1 is brought up in place, once, with all its rows', async (t) => {
+  const path = fileIn(t)
+  const hash = 'a'.repeat(64)
+  const old = new DatabaseSync(path)
+  old.exec(VERSION_1)
+  const seq = Date.UTC(2026, 0, 5, 12) * 4096
+  old.prepare('INSERT INTO hold VALUES (?, ?, ?, ?, ?, ?, ?)').run(seq, 'abcdefghijkl', hash, 'acme/one', 'acme/one@here', 900, 300)
+  old.prepare('INSERT INTO settlement VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').run(seq, 'completed', 42, 1, 2, 0, 0, 0, 0, '{}')
+  const policy = JSON.stringify({ limits: { requests: 3 }, passage: true })
+  old.prepare('INSERT INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').run(hash, 'old', 'sk-o...ld', 7, 0, 1, null, 11, 12, policy)
+  old.close()
+  for (const round of ['migrated', 'opened again']) {
+    const store = openStore(`sqlite:${path}`, { clock: new FakeClock() })
+    const key = {
+      identity: hash,
+      hash,
+      name: 'old',
+      limit: 7,
+      limitReset: null,
+      disabled: true,
+      passage: true,
+      creator: null,
+      createdAt: 11,
+    }
+    t.match(await store.keys.find(hash), { ...key, includeByokInLimit: false, limits: { requests: 3 } }, round)
+    t.match([...store.journal.export()], [{ hold: { key: hash, hold: 900 }, settled: { cost: 42, at: 0, output: 2 } }])
+    t.same([...store.journal.spentByDay(0)], [{ key: hash, day: Date.UTC(2026, 0, 5), cost: 42 }], 'the day of the admission')
+    t.ok(verify(store.journal.export(), store.journal.spent()).ok)
+    store.close()
+  }
+  const again = openStore(`sqlite:${path}`, { clock: new FakeClock() })
+  t.teardown(() => again.close())
+  await again.keys.change(hash, (key) => ({ ...key, limitReset: 'monthly', creator: 'me' }))
+  again.journal.hold(holdRow(seq + 1))
+  again.journal.settle(settleRow(seq + 1, 5, { at: 86_400_000 }))
+  await again.journal.committed()
+  t.match(again.journal.find(idOf(seq + 1)), { settled: { cost: 5, at: 86_400_000 } }, 'new rows have the new columns')
+  t.match(await again.keys.find(hash), { limitReset: 'monthly', creator: 'me' })
+})
+
+t.test('a file whose migration fails is left as it was', async (t) => {
+  const path = fileIn(t)
+  const old = new DatabaseSync(path)
+  old.exec(`${VERSION_1} DROP TABLE api_key;`)
+  old.close()
+  t.match(
+    faultOf(() => openDatabase(path, 'process')),
+    { code: 'unavailable' },
+  )
+  const after = new DatabaseSync(path)
+  t.teardown(() => after.close())
+  t.match(after.prepare('PRAGMA user_version').get(), { user_version: 1 })
+  t.equal(after.prepare('PRAGMA table_info(settlement)').all().length, 10, 'no column was added')
+})
+
 async function filled(path: string, rows: number): Promise<void> {
   const journal = openJournal(path, { durability: 'process', clock: new FakeClock() })
   for (let seq = 1; seq <= rows; seq++) {

@@ -29,7 +29,10 @@ export class ChatStreamDecoder implements StreamDecoder {
   private over = false
 
   feed(data: string, _event: string | undefined, out: StreamEvent[]): void {
-    if (this.over) return
+    if (this.over) {
+      this.late(data, out)
+      return
+    }
     if (data === '[DONE]') {
       this.complete(out, true)
       return
@@ -60,13 +63,25 @@ export class ChatStreamDecoder implements StreamDecoder {
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (isObject(choice)) this.choice(choice, out)
     if (this.over) return
-    const usage = chunk.usage ? decodeUsage(chunk.usage) : undefined
+    const usage = chunk.usage ? decodeUsage(chunk.usage, this.usage) : undefined
     if (usage) {
       this.usage = usage
       out.push({ type: 'usage', usage })
     }
     // Nothing but usage follows a finish, and it has come: no need to wait for `[DONE]`.
     if (this.finished !== undefined && this.usage) this.complete(out, false)
+  }
+
+  /** Behind an end that had its usage the last word on it may still come: reports are cumulative. */
+  private late(data: string, out: StreamEvent[]): void {
+    if (this.usage === undefined || !data.includes('"usage"')) return
+    try {
+      const chunk: unknown = JSON.parse(data)
+      const usage = isObject(chunk) ? decodeUsage(chunk.usage, this.usage) : undefined
+      if (usage) out.push({ type: 'usage', usage })
+    } catch {
+      // The answer is whole without it.
+    }
   }
 
   end(out: StreamEvent[]): void {

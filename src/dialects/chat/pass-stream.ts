@@ -130,7 +130,7 @@ export class ChatPassStream implements PassStream {
     if (fault) return this.fail(fault)
     this.frames++
     if (typeof chunk.created === 'number') this.created ??= chunk.created
-    if (chunk.usage) this.usage = decodeUsage(chunk.usage) ?? this.usage
+    if (chunk.usage) this.usage = decodeUsage(chunk.usage, this.usage) ?? this.usage
     if (chunk.service_tier !== undefined) this.tier = servedTier(chunk.service_tier) ?? this.tier
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (!isObject(choice)) return ''

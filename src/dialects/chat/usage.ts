@@ -1,5 +1,5 @@
 /** Token usage, both ways (contract section 2.2). */
-import { count, type Usage } from '../../canon/usage.ts'
+import { count, type Usage, withEarlierSides } from '../../canon/usage.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import type { Final } from '../types.ts'
@@ -18,15 +18,18 @@ function addMissing(usage: Usage, total: number): void {
   } else if (total === 0 && usage.reasoning > usage.output) usage.output += usage.reasoning
 }
 
-/** The provider's usage object as normalised counts; undefined where it holds none. */
-export function decodeUsage(raw: unknown): Usage | undefined {
+/**
+ * The provider's usage object as normalised counts; undefined where it holds none.
+ * @param before an earlier report of the same stream: some tell prompt and completion apart.
+ */
+export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
   if (!isObject(raw)) return undefined
   const sent = raw.prompt_tokens ?? raw.input_tokens
   const made = raw.completion_tokens ?? raw.output_tokens
   if (typeof sent !== 'number' && typeof made !== 'number') return undefined
   const into = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {}
   const out = isObject(raw.completion_tokens_details) ? raw.completion_tokens_details : {}
-  const usage: Usage = {
+  const own: Usage = {
     input: count(sent),
     output: count(made),
     cached: count(into.cached_tokens ?? raw.prompt_cache_hit_tokens ?? raw.cached_tokens),
@@ -37,7 +40,8 @@ export function decodeUsage(raw: unknown): Usage | undefined {
     imageOutput: count(out.image_tokens),
   }
   const searches = isObject(raw.server_tool_use_details) ? count(raw.server_tool_use_details.web_search_requests) : 0
-  if (searches > 0) usage.webSearches = searches
+  if (searches > 0) own.webSearches = searches
+  const usage = withEarlierSides(own, before, { input: typeof sent === 'number', output: typeof made === 'number' })
   addMissing(usage, count(raw.total_tokens))
   usage.cached = Math.min(usage.cached, usage.input)
   usage.cacheWrite = Math.min(usage.cacheWrite, usage.input - usage.cached)

@@ -1,6 +1,7 @@
 /** The frames of `streamGenerateContent` as canonical events: each is a whole `GenerateContentResponse` with the next parts. */
 import { createHash } from 'node:crypto'
 import type { End, StreamEvent } from '../../canon/events.ts'
+import type { Usage } from '../../canon/usage.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
@@ -22,6 +23,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
   private over = false
   private finishReason: string | undefined
   private tier: string | undefined
+  /** The last report of usage. */
+  private reported: Usage | undefined
   private searches = 0
   private responseId: string | undefined
   /** The reply that is being read, for calls without an identifier in replies without one. */
@@ -114,10 +117,11 @@ export class GeminiStreamDecoder implements StreamDecoder {
   }
 
   private usage(metadata: Json | undefined, out: StreamEvent[]): void {
-    const usage = decodeUsage(metadata)
-    if (!usage) return
-    if (this.searches > 0) usage.webSearches = this.searches
     this.tier = decodeTier(metadata) ?? this.tier
+    const usage = decodeUsage(metadata, this.reported)
+    if (!usage) return
+    this.reported = usage
+    if (this.searches > 0) usage.webSearches = this.searches
     out.push({ type: 'usage', usage })
   }
 

@@ -1,5 +1,5 @@
 /** Token counts of this wire as canonical ones. */
-import { count, type Usage } from '../../canon/usage.ts'
+import { count, type Usage, withEarlierSides } from '../../canon/usage.ts'
 import { isObject, type Json } from '../../core/json.ts'
 import { objectsOf } from './wire.ts'
 
@@ -12,16 +12,22 @@ function ofModality(details: Json | undefined, modality: string): number {
 
 /**
  * `usageMetadata`: thoughts are counted beside the candidates, results of the provider's own tools beside the prompt.
- * @returns undefined where there is no such object.
+ * @param before an earlier report of the same stream: what the later one leaves out still holds.
+ * @returns undefined where there is no such object or it holds no count.
  */
-export function decodeUsage(usage: Json | undefined): Usage | undefined {
+export function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined {
   if (!isObject(usage)) return undefined
+  const told = {
+    input: typeof usage.promptTokenCount === 'number',
+    output: typeof usage.candidatesTokenCount === 'number' || typeof usage.thoughtsTokenCount === 'number',
+  }
+  if (!told.input && !told.output) return undefined
   const reasoning = count(usage.thoughtsTokenCount)
   const input = count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount)
   const output = count(usage.candidatesTokenCount) + reasoning
   const audioInput = ofModality(usage.promptTokensDetails, 'AUDIO') + ofModality(usage.toolUsePromptTokensDetails, 'AUDIO')
   const audioOutput = Math.min(ofModality(usage.candidatesTokensDetails, 'AUDIO'), output)
-  return {
+  const own: Usage = {
     input,
     output,
     cached: Math.min(count(usage.cachedContentTokenCount), input),
@@ -31,6 +37,7 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
     audioOutput,
     imageOutput: Math.min(ofModality(usage.candidatesTokensDetails, 'IMAGE'), output - audioOutput),
   }
+  return withEarlierSides(own, before, told)
 }
 
 /** Service tier that served, from `trafficType`; undefined where it tells none. */

@@ -16,10 +16,11 @@ function searchesIn(items: Json | undefined): number {
 /**
  * Reads an upstream's `usage`: cached counts lie within the input, reasoning within the output.
  * @param items `output` of the same Response object.
- * @returns undefined where there is no such object.
+ * @returns undefined where there is no such object or it holds no count.
  */
 export function decodeUsage(usage: Json | undefined, items?: Json): Usage | undefined {
   if (!isObject(usage)) return undefined
+  if (typeof usage.input_tokens !== 'number' && typeof usage.output_tokens !== 'number') return undefined
   const inputs = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const outputs = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const input = count(usage.input_tokens)

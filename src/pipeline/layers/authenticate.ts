@@ -41,7 +41,7 @@ function bearer(authorization: string): string {
 }
 
 /** @throws Fault 401 for a key that is unknown, disabled or expired: the text is the same, so that none can be probed. */
-export function usableKey(key: ApiKey | undefined, clock: Clock): ApiKey {
+export function usableKey(key: ApiKey | undefined, clock: Pick<Clock, 'now'>): ApiKey {
   if (!key || key.disabled || (key.expiresAt !== null && key.expiresAt <= clock.now())) throw new Fault('invalid_key')
   return key
 }

@@ -1,4 +1,5 @@
 /** 1. Checks the head of a request before a byte of its body is read, and writes the reply when all below has ended. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import type { Head } from '../../plugin-api/exchange.ts'
@@ -19,7 +20,8 @@ export function receive(settings: ChainSettings, parts: ChainParts): (next: Serv
       try {
         const allowed = deadlineOf(exchange.headers, exchange.brand, settings.deadline)
         deadline = parts.clock.after(allowed, () => exchange.cancel.abort(new Fault('deadline')))
-        checkHead(exchange, settings.maxBody)
+        checkBodyHead(exchange.headers, exchange.door.contentLength, settings.maxBody)
+        checkSession(exchange)
         const reply = await next(advance<Head>(exchange))
         answer(exchange, reply)
         parts.witness(exchange, { status: reply.turn.aborted ? 499 : 200, fault: reply.turn.fault, lane: reply.turn.lane })
@@ -76,9 +78,9 @@ function inBand(exchange: Exchange, fault: Fault): string {
   return encoder.finish({ ...final, end: { reason: 'error' }, fault, metadata })
 }
 
-function checkHead(exchange: Exchange, maxBody: number): void {
-  const { headers, door } = exchange
-  if (door.contentLength !== undefined && door.contentLength > maxBody) {
+/** What a head says of the body that follows. @param contentLength bytes. @throws Fault 413, 415. */
+export function checkBodyHead(headers: IncomingHttpHeaders, contentLength: number | undefined, maxBody: number): void {
+  if (contentLength !== undefined && contentLength > maxBody) {
     throw new Fault('too_large', { message: `Request payload too large: at most ${maxBody} bytes are accepted` })
   }
   const encoding = headers['content-encoding']
@@ -87,6 +89,9 @@ function checkHead(exchange: Exchange, maxBody: number): void {
   }
   const type = headers['content-type']
   if (type !== undefined && !isJsonLabel(type)) throw new Fault('media_type', { message: 'content-type: expected application/json' })
+}
+
+function checkSession({ headers }: Exchange): void {
   const session = headers['x-session-id']
   if (session !== undefined && session.length > 256) {
     throw new Fault('bad_request', { message: 'x-session-id: must be at most 256 characters', metadata: { field: 'x-session-id' } })

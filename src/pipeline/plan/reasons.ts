@@ -1,14 +1,14 @@
 /** Why each candidate stands where it does. The order itself is asked, so that the explanation cannot differ from it. */
-import type { SortKey } from '../canon/gateway-fields.ts'
-import type { Endpoint } from '../catalog/types.ts'
-import { type HealthBook, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../routing/index.ts'
-import { rateQuality } from '../routing/quality.ts'
-import { namesEndpoint } from '../routing/slugs.ts'
-import { standingsOf } from '../routing/standing.ts'
-import type { Exchange } from './exchange.ts'
-import { orderPreferences } from './ordering.ts'
-import type { ChainParts } from './parts.ts'
-import { orderedAmong } from './plan-exclusions.ts'
+import type { SortKey } from '../../canon/gateway-fields.ts'
+import type { Endpoint } from '../../catalog/types.ts'
+import { type HealthBook, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../../routing/index.ts'
+import { rateQuality } from '../../routing/quality.ts'
+import { namesEndpoint } from '../../routing/slugs.ts'
+import { standingsOf } from '../../routing/standing.ts'
+import type { Exchange } from '../exchange.ts'
+import { orderPreferences } from '../ordering.ts'
+import type { ChainParts } from '../parts.ts'
+import { orderedAmong } from './exclusions.ts'
 
 export type PlaceReason = {
   /**

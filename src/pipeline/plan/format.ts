@@ -1,9 +1,9 @@
 /** Which client format a body of `POST /v1/plan` has: said by the caller, or seen by its shape. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { badField, Fault } from '../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import type { ClientDialect } from '../dialects/types.ts'
-import type { Exchange } from './exchange.ts'
+import { badField, Fault } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { ClientDialect } from '../../dialects/types.ts'
+import type { Exchange } from '../exchange.ts'
 
 export const PLAN_FORMATS = ['responses', 'chat', 'messages'] as const
 export type PlanFormat = (typeof PLAN_FORMATS)[number]

@@ -1,15 +1,15 @@
 /** The endpoints that would be tried, in order, each with what a call of it would be like; nothing is called. */
-import type { Endpoint, Price } from '../catalog/types.ts'
-import { asFault, type Fault } from '../core/faults.ts'
-import { type Rate, rateText } from '../core/money.ts'
-import { ratesAt } from '../core/price.ts'
-import { endpointTag } from '../routing/index.ts'
-import { callOf, encode } from './call-endpoint.ts'
-import type { Exchange } from './exchange.ts'
-import { contextOf, priceMoment } from './needs.ts'
-import type { ChainParts } from './parts.ts'
-import { type PlaceReason, placeReasons } from './plan-reasons.ts'
-import type { Lane } from './reply.ts'
+import type { Endpoint, Price } from '../../catalog/types.ts'
+import { asFault, type Fault } from '../../core/faults.ts'
+import { type Rate, rateText } from '../../core/money.ts'
+import { ratesAt } from '../../core/price.ts'
+import { endpointTag } from '../../routing/index.ts'
+import { callOf, encode } from '../call-endpoint.ts'
+import type { Exchange } from '../exchange.ts'
+import { contextOf, priceMoment } from '../needs.ts'
+import type { ChainParts } from '../parts.ts'
+import type { Lane } from '../reply.ts'
+import { type PlaceReason, placeReasons } from './reasons.ts'
 
 /** Decimal strings by kind: USD per million tokens, or per unit for `request`, `image` and `web_search`. */
 export type PriceText = Record<string, string>

@@ -1,8 +1,8 @@
 /** Every endpoint of the requested models that is not among the candidates, with what took it out. */
-import type { Endpoint } from '../catalog/types.ts'
-import { endpointTag, type FilterName } from '../routing/index.ts'
-import type { Exchange } from './exchange.ts'
-import { contextNeed, contextOf } from './needs.ts'
+import type { Endpoint } from '../../catalog/types.ts'
+import { endpointTag, type FilterName } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { contextNeed, contextOf } from '../needs.ts'
 
 /** The hard filters, and what is decided after them: a price that nobody knows, and fallbacks that were not allowed. */
 export type Exclusion = FilterName | 'unpriced' | 'allow_fallbacks'

@@ -1,0 +1,70 @@
+/** Operations that only management keys may call: keys, credits, activity. */
+import {
+  type ActivitySource,
+  type ApiReply,
+  changeKey,
+  createKey,
+  listKeys,
+  oneKey,
+  readActivity,
+  readCredits,
+  removeKey,
+} from '../api/index.ts'
+import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { parseBody } from '../pipeline/layers/read.ts'
+import { checkBodyHead } from '../pipeline/layers/receive.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import type { OperationRequest } from './gateway.ts'
+
+export interface ManagementSource extends ActivitySource {
+  /** As for completions: bytes and levels of a body. */
+  readonly maxBody: number
+  readonly jsonDepth: number
+}
+
+type Act = (request: OperationRequest, source: ManagementSource) => Promise<ApiReply>
+
+const KEYS = '/v1/keys'
+
+const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
+  [KEYS]: {
+    GET: ({ query }, source) => listKeys(query, source),
+    POST: async (request, source) => createKey(await bodyOf(request, source), source),
+  },
+  '/v1/credits': { GET: (_request, source) => readCredits(source) },
+  '/v1/activity': { GET: ({ query }, source) => readActivity(query, source) },
+}
+
+/** `hash` is the last part of the path. */
+const ONE_KEY: Readonly<Record<string, (hash: string) => Act>> = {
+  GET: (hash) => (_request, source) => oneKey(hash, source),
+  PATCH: (hash) => async (request, source) => changeKey(hash, await bodyOf(request, source), source),
+  DELETE: (hash) => (_request, source) => removeKey(hash, source),
+}
+
+/**
+ * What a path does with this method, once the caller's key is known.
+ * @returns undefined where no management operation has the path. @throws Fault 405 for another method of one.
+ */
+export function managementOperation(request: OperationRequest, source: ManagementSource): ((key: ApiKey) => Promise<ApiReply>) | undefined {
+  const { path } = request
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const hash = path.startsWith(`${KEYS}/`) ? path.slice(KEYS.length + 1) : undefined
+  const methods = hash === undefined ? (Object.hasOwn(PATHS, path) ? PATHS[path] : undefined) : ONE_KEY
+  if (!methods || hash?.includes('/')) return undefined
+  if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
+  const act = hash === undefined ? PATHS[path][method] : ONE_KEY[method](hash)
+  return async (key) => {
+    if (!key.management) throw new Fault('management_only')
+    return act(request, source)
+  }
+}
+
+/** Read only when the key may: nobody else makes the gateway hold a body. */
+async function bodyOf(request: OperationRequest, { maxBody, jsonDepth }: ManagementSource): Promise<JsonObject> {
+  const { headers } = request.request
+  const length = headers['content-length']
+  checkBodyHead(headers, length === undefined ? undefined : Number(length), maxBody)
+  return parseBody(await request.readBody(maxBody), jsonDepth)
+}
