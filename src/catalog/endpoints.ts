@@ -69,8 +69,7 @@ function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['
   if (price === undefined) return provider.baseUrl === undefined ? 'free' : 'unpriced'
   const { overrides } = price
   return {
-    prompt: 0n,
-    completion: 0n,
+    ...NO_RATES,
     ...tokenRates(price),
     request: unit(price.request),
     image: unit(price.image),
@@ -83,6 +82,19 @@ type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
 type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]
 
 const unit = (text: string | undefined) => (text === undefined ? undefined : rateFromUsd(text))
+
+/** All kinds in one order, so that every price is an object of one shape. */
+const NO_RATES: Rates = {
+  prompt: 0n,
+  completion: 0n,
+  cached: undefined,
+  cacheWrite: undefined,
+  cacheWriteLong: undefined,
+  reasoning: undefined,
+  imageOutput: undefined,
+  audioOutput: undefined,
+  audio: undefined,
+}
 
 const TOKEN_KINDS = [
   ['prompt', 'prompt'],

@@ -20,7 +20,8 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
   return table(
     HEAD,
     keys.map((key) => [
-      String(key.name),
+      // A line break would make a row of its own.
+      String(key.name).replace(/\s+/g, ' '),
       String(key.hash).slice(0, 12),
       String(key.label),
       key.is_management_key ? 'management' : 'ordinary',

@@ -51,13 +51,14 @@ export function trialBroken(exchange: Exchange, thrown: unknown, { endpoint, rec
   record.status = fault.status
   record.code = fault.code
   record.latency = Math.round(exchange.clock.monotonic() - started)
-  if (fault.origin === 'upstream') failed(fault, endpoint, parts)
+  if (fault.origin === 'upstream') failed(fault, endpoint, parts, started)
   else parts.health.abandoned(endpoint)
   return fault
 }
 
-function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts): void {
-  if (fault.origin === 'upstream') parts.health.failure(endpoint, fault)
+/** @param since when it began to fail, where not just now. */
+function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts, since?: number): void {
+  if (fault.origin === 'upstream') parts.health.failure(endpoint, fault, since)
   else parts.health.abandoned(endpoint)
   parts.attempted(endpoint.provider.slug, fault.code)
   if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)

@@ -21,15 +21,18 @@ export class Ejection {
   private until = NEVER
   private probedAt = NEVER
 
-  /** Times are monotonic milliseconds. @param chance uniform in [0, 1). */
-  failed(now: number, chance: () => number): void {
+  /**
+   * Times are monotonic milliseconds.
+   * @param since when it began to fail; the time counts from then. @param chance uniform in [0, 1).
+   */
+  failed({ now, since }: { now: number; since: number }, chance: () => number): void {
     this.streak++
     this.probedAt = NEVER
     // Requests that were under way at the ejection fail as well; they are the same trouble, not a new one.
     if (this.streak < STREAK || now < this.until) return
     const length = Math.min(FIRST_MS * 2 ** this.rounds, LONGEST_MS)
     this.rounds++
-    this.until = now + length * (1 - JITTER * chance())
+    this.until = since + length * (1 - JITTER * chance())
   }
 
   /** @returns how many failures in a row this success ends that were too few to eject. */

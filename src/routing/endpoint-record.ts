@@ -67,9 +67,9 @@ export class EndpointRecord {
   }
 
   /** @param chance uniform in [0, 1). */
-  broke(now: number, chance: () => number): void {
-    this.outageUntil = now + OUTAGE_MS
-    this.ejection.failed(now, chance)
+  broke({ now, since }: { now: number; since: number }, chance: () => number): void {
+    this.outageUntil = Math.max(this.outageUntil, since + OUTAGE_MS)
+    this.ejection.failed({ now, since }, chance)
     this.halfHour.add(now, false)
     this.day.add(now, false)
   }

@@ -10,6 +10,8 @@ export type { ServedSample } from './endpoint-record.ts'
 
 /** A provider may not freeze itself out for longer, whatever its Retry-After says. */
 const REST_CAP_MS = 60_000
+/** Of a silent endpoint's silence at most so much counts as outage. */
+const SILENCE_MS = 10_000
 /** Past this many endpoints the one heard of first is forgotten. */
 const CAPACITY = 4096
 /** A refusal for the place that the caller or the gateway is in, by the provider's own word for it. */
@@ -44,8 +46,12 @@ export class HealthBook implements Health {
     record.served(this.clock.monotonic(), sample)
   }
 
-  /** The attempt failed; faults that are not the endpoint's leave no trace. Retry-After is heard on all of them. */
-  failure(endpoint: Endpoint, fault: Fault): void {
+  /**
+   * The attempt failed; faults that are not the endpoint's leave no trace. Retry-After is heard on all of them.
+   * @param since when the endpoint began to say nothing, monotonic milliseconds: outage and ejection count from then, as
+   * far as it is not long ago, so that a silent endpoint is not left alone for its silence and then for as long again.
+   */
+  failure(endpoint: Endpoint, fault: Fault, since = Number.POSITIVE_INFINITY): void {
     const outage = isOutage(fault)
     const rest = fault.origin === 'upstream' ? restMs(fault.retryAfter) : 0
     if (!outage && rest === 0) {
@@ -54,7 +60,7 @@ export class HealthBook implements Health {
     }
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
-    if (outage) record.broke(now, () => this.clock.random())
+    if (outage) record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())
     else record.abandoned()
     if (rest > 0) record.rest(now + rest)
   }

@@ -225,3 +225,44 @@ t.test('the lists of endpoints and providers are read', async (t) => {
   t.match(await parsed(client.endpoints.listZdrEndpoints({} as never)), { data: [entry] })
   t.match(await parsed(client.providers.list({} as never)), { data: [{ slug: 'openai-responses', privacyPolicyUrl: null }] })
 })
+
+t.test('keys, credits, activity and generations are read', async (t) => {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
+  t.teardown(() => upstream.close())
+  const MANAGER = 'sk-openrouter-v1-manager-0123456789'
+  const keys = `auth: { keys: [ { name: test, key: "${KEY}", limit: "5.00", limit_reset: weekly }, { name: boss, key: "${MANAGER}", management: true } ] }`
+  const gateway = await startGateway(`brand: { word: openrouter }\n${keys}\n${configOf(upstream.url, { 'acme/one': 'openai-chat' })}`)
+  t.teardown(() => gateway.close())
+  const manager = new OpenRouter({ apiKey: MANAGER, serverURL: `${gateway.url}/v1`, retryConfig: { strategy: 'none' } })
+  const parsed = async (asked: Promise<unknown>): Promise<Parsed> => {
+    const reply = (await asked) as Parsed
+    t.same(unknowns(reply), [])
+    return reply
+  }
+  const reply = await whole(gateway, {})
+  const reset = { limit: 5, limitReset: 'weekly', includeByokInLimit: false, isManagementKey: false, creatorUserId: null }
+  t.match(await parsed(clientOf(gateway).apiKeys.getCurrentKeyMetadata({} as never)), { data: { ...reset, usage: Number } })
+  const generation = await parsed(clientOf(gateway).generations.getGeneration({ id: reply.id } as never))
+  t.match(generation, { data: { id: reply.id, model: 'acme/one', usage: Number, tokensPrompt: 11 } })
+
+  const expiresAt = new Date('2099-01-31T00:00:00Z')
+  const wish = { name: 'mine', limit: 2, limitReset: 'monthly', includeByokInLimit: true, expiresAt, creatorUserId: 'me' }
+  const made = await parsed(manager.apiKeys.create({ requestBody: wish } as never))
+  t.match(made, { key: /^sk-openrouter-v1-[0-9a-f]{64}$/, data: { name: 'mine', limitRemaining: 2, limitReset: 'monthly', creatorUserId: 'me' } })
+  t.same((made.data as { expiresAt: Date }).expiresAt, expiresAt)
+  const { hash } = made.data as { hash: string }
+  t.match(await parsed(manager.apiKeys.get({ hash } as never)), { data: { hash, includeByokInLimit: true } })
+  const requestBody = { name: 'other', limit: null, disabled: true }
+  t.match(await parsed(manager.apiKeys.update({ hash, requestBody } as never)), { data: { name: 'other', limit: null, disabled: true } })
+  const names = async (request: Parsed) => {
+    const page = (await parsed(manager.apiKeys.list(request as never))) as { data: { name: string }[] }
+    return page.data.map(({ name }) => name)
+  }
+  t.same(await names({}), ['test', 'boss'])
+  t.same(await names({ includeDisabled: true, offset: 1 }), ['boss', 'other'])
+  t.match(await parsed(manager.credits.getCredits({} as never)), { data: { totalCredits: Number, totalUsage: Number } })
+  t.match(await parsed(manager.analytics.getUserActivity({} as never)), { data: [] })
+  t.match(await parsed(manager.apiKeys.delete({ hash } as never)), { deleted: true })
+  await t.rejects(manager.apiKeys.get({ hash } as never), { name: 'NotFoundResponseError', statusCode: 404 })
+  await t.rejects(clientOf(gateway).apiKeys.create({ requestBody: { name: 'x' } } as never), { name: 'ForbiddenResponseError', statusCode: 403 })
+})

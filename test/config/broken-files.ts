@@ -360,38 +360,54 @@ export const PRESETS: Broken[] = [
 ]
 
 export const RULES: Broken[] = [
-  spoil('an override without a condition', 'completion: "2.00" }', 'completion: "2.00", overrides: [ { prompt: "1.00" } ] }', 'X'),
-  spoil('an override without a price', 'completion: "2.00" }', 'completion: "2.00", overrides: [ { min_prompt_tokens: 5 } ] }', 'X'),
-  spoil('half a time window', 'completion: "2.00" }', 'completion: "2.00", overrides: [ { utc_start: "0100", prompt: "1.00" } ] }', 'X'),
+  spoil(
+    'an override without a condition',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { prompt: "1.00" } ] }',
+    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a condition, expected min_prompt_tokens, or utc_start and utc_end',
+  ),
+  spoil(
+    'an override without a price',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { min_prompt_tokens: 5 } ] }',
+    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a price, expected one such as prompt',
+  ),
+  spoil(
+    'half a time window',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { utc_start: "0100", prompt: "1.00" } ] }',
+    '13:108: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_start: expected utc_end as well',
+  ),
   spoil(
     'a time window without a length',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { utc_start: "0100", utc_end: "0100", prompt: "1.00" } ] }',
-    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a condition, expected min_prompt_tokens, or utc_start and utc_end',
+    '13:136: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_end: expected another time than utc_start',
   ),
   spoil(
     'a time of day that is a number',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { utc_start: 100, utc_end: "0200", prompt: "1.00" } ] }',
-    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a price, expected one such as prompt',
+    '13:119: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_start: found 100, expected a time of day in UTC as four digits in quotes, such as "0130"',
   ),
   spoil(
     'a time of day beyond the day',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { utc_start: "0160", utc_end: "2400", prompt: "1.00" } ] }',
-    '13:108: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_start: expected utc_end as well',
+    '13:119: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_start: "0160" does not fit, expected a time of day in UTC as four digits in quotes, such as "0130"',
+    '13:136: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_end: "2400" does not fit, expected a time of day in UTC as four digits in quotes, such as "0130"',
   ),
   spoil(
     'an override with a price of another unit',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { min_prompt_tokens: 5, request: "1.00" } ] }',
-    '13:136: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_end: expected another time than utc_start',
+    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key, expected one of: min_prompt_tokens, utc_start, utc_end, prompt, completion, cached, cache_write, cache_write_1h, reasoning, image_output, audio_output, audio',
   ),
   spoil(
     'an override with a price that is no decimal',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { min_prompt_tokens: 5, prompt: "1e3" } ] }',
-    '13:119: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].utc_start: found 100, expected a time of day in UTC as four digits in quotes, such as "0130"',
+    '13:138: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].prompt: "1e3" does not fit, expected a price in USD per million tokens as a decimal in quotes, such as "0.25"',
   ),
   spoil(
     'an endpoint at an unknown provider',

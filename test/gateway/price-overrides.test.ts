@@ -56,19 +56,20 @@ const question = (model: string, more: JsonObject = {}, words = 1): JsonObject =
 
 /** Nano-dollars that the reply shows, the generation has and the key was charged. */
 async function costOf(t: Test, { gateway }: Scene, body: JsonObject): Promise<number> {
-  const usage = async (): Promise<number> => Number(object(object(await (await gateway.get('/v1/key')).json()).data as JsonObject).usage)
+  const usage = async (): Promise<number> => Number(object((await json(await gateway.get('/v1/key'))).data).usage)
   const before = await usage()
   const response = await gateway.post('/v1/chat/completions', body)
   t.equal(response.status, 200)
-  const { cost } = object(object((await response.json()) as JsonObject).usage)
-  const record = object(object(await (await gateway.get(`/v1/generation?id=${response.headers.get('x-generation-id')}`)).json()).data)
+  const { cost } = object((await json(response)).usage)
+  const record = object((await json(await gateway.get(`/v1/generation?id=${response.headers.get('x-generation-id')}`))).data)
   t.equal(record.total_cost, cost)
   t.equal(Math.round(((await usage()) - before) * 1e9), Math.round(Number(cost) * 1e9))
   return Math.round(Number(cost) * 1e9)
 }
 
-const plan = async ({ gateway }: Scene, body: JsonObject): Promise<JsonObject> =>
-  (await (await gateway.post('/v1/plan', body)).json()) as JsonObject
+const json = async (response: Response): Promise<JsonObject> => (await response.json()) as JsonObject
+
+const plan = async ({ gateway }: Scene, body: JsonObject): Promise<JsonObject> => json(await gateway.post('/v1/plan', body))
 
 t.test('the billed prompt decides the length, strictly above', async (t) => {
   const scene = await startScene(t)
@@ -143,7 +144,7 @@ t.test('order, ceiling and plan go by the price of this request at this time', a
   t.match(first, { price: { prompt: '0.5', completion: '0.5' }, why: { by: 'price', value: 1 } })
   const [, , last] = (await plan(noon, sorted(2000))).candidates as JsonObject[]
   t.match(last, { price: { prompt: '4', completion: '4' } })
-  const answer = object(await (await noon.gateway.post('/v1/chat/completions', sorted(1))).json())
+  const answer = await json(await noon.gateway.post('/v1/chat/completions', sorted(1)))
   t.equal(answer.provider, 'Long')
 })
 
@@ -156,7 +157,7 @@ t.test('lists show overrides as documented', async (t) => {
   ])
   t.match(pricingOf('acme/long'), { prompt: '0.000001', completion: '0.000002' }, 'the price itself is that of ordinary conditions')
   t.same(pricingOf('acme/night').overrides, [{ utc_start: 2200, utc_end: 600, prompt: '0.0000005', completion: '0.0000005' }])
-  const endpoints = object(object(await (await gateway.get('/v1/models/acme/choice/endpoints')).json()).data).endpoints as JsonObject[]
+  const endpoints = object((await json(await gateway.get('/v1/models/acme/choice/endpoints'))).data).endpoints as JsonObject[]
   t.same(
     endpoints.map(({ pricing }) => (object(pricing).overrides as JsonObject[] | undefined)?.length),
     [1, 1, undefined],

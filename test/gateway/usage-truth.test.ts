@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { object } from '../support/fold.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
+import { type Lane, lanesOf } from '../support/lanes.ts'
 import { jsonAnswer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { type Said, WIRES, type WireName, wireOf } from '../support/wire.ts'
 
@@ -174,14 +175,19 @@ interface Truth extends Counts {
 
 const upstream = await startUpstream(() => ({ status: 500 }))
 const wires = Object.keys(WIRES) as WireName[]
-const gateway = await startGateway(`
+const yaml = `
 providers:
 ${wires.map((wire) => `  ${wire}: { dialect: ${wire}, base_url: "${upstream.url}${wire === 'anthropic' ? '' : '/v1'}", key: sk-up }`).join('\n')}
 models:
 ${wires.map((wire) => `  acme/${wire}: { context: 100000, max_output: 1000, endpoints: [ { provider: ${wire}, model: m, price: { prompt: "1.00", completion: "2.00", cached: "0.10" } } ] }`).join('\n')}
-`)
+`
+const gateways: Record<Lane, Gateway> = {
+  pass: await startGateway(yaml),
+  observe: await startGateway(yaml, { lane: 'observe' }),
+  translate: await startGateway(yaml, { lane: 'translate' }),
+}
 t.teardown(async () => {
-  await gateway.close()
+  for (const gateway of Object.values(gateways)) await gateway.close()
   await upstream.close()
 })
 
@@ -194,10 +200,12 @@ interface Asked {
   client: ClientName
   wire: WireName
   stream: boolean
+  lane: Lane
 }
 
 /** One call: that the three tell the same is checked here. @returns what they tell. */
-async function truthOf(t: Tap, { client, wire, stream }: Asked, name: string): Promise<Truth> {
+async function truthOf(t: Tap, { client, wire, stream, lane }: Asked, name: string): Promise<Truth> {
+  const gateway = gateways[lane]
   const { path, body, counts } = CLIENTS[client]
   const before = await spent(gateway)
   const response = await gateway.post(path, { ...body, model: `acme/${wire}`, stream })
@@ -224,15 +232,19 @@ async function truthOf(t: Tap, { client, wire, stream }: Asked, name: string): P
 
 type Tap = Pick<typeof t, 'same' | 'equal' | 'ok'>
 
-/** Every format of caller for every wire, where the two differ at least once and agree at least once. */
+/** Every format of caller and every wire, where the two differ and where they agree; there in every lane. */
+const PAIRS: readonly (readonly [ClientName, WireName])[] = [
+  ...wires.map((wire) => ['chat', wire] as const),
+  ['responses', 'openai-responses'],
+  ['responses', 'openai-chat'],
+  ['responses', 'anthropic'],
+  ['messages', 'anthropic'],
+  ['messages', 'gemini'],
+]
+
 function* askers(): Generator<Asked> {
   for (const stream of [false, true]) {
-    for (const wire of wires) yield { client: 'chat', wire, stream }
-    yield { client: 'responses', wire: 'openai-responses', stream }
-    yield { client: 'responses', wire: 'openai-chat', stream }
-    yield { client: 'responses', wire: 'anthropic', stream }
-    yield { client: 'messages', wire: 'anthropic', stream }
-    yield { client: 'messages', wire: 'gemini', stream }
+    for (const [client, wire] of PAIRS) for (const lane of lanesOf(client, wire)) yield { client, wire, stream, lane }
   }
 }
 
@@ -299,6 +311,12 @@ const CASES: readonly Case[] = [
     wires: ['openai-responses'],
     expect: { input: 100, output: 10, cached: 100, reasoning: 10 },
   },
+  {
+    name: 'lying: more read from a cache than there was',
+    reports: [{ input: 100, output: 10, cached: 4000 }],
+    wires: ['openai-chat', 'openai-responses', 'gemini'],
+    expect: { input: 100, output: 10, cached: 100, reasoning: 0 },
+  },
   { name: 'lying: beyond the cap', reports: [{ input: 100, output: 900_000 }], expect: { input: 100, output: 900_000, ...NONE } },
   { name: 'lying: beyond all reason', reports: [{ input: 1e300, output: 3 }], expect: { input: 1e10, output: 3, ...NONE } },
 ]
@@ -307,14 +325,14 @@ for (const { name, reports, wires: only, streamOnly, expect } of CASES) {
   t.test(name, async (t) => {
     let asked = 0
     for (const each of askers()) {
-      const { client, wire, stream } = each
+      const { client, wire, stream, lane } = each
       if ((only && !only.includes(wire)) || (streamOnly && !stream)) continue
       const written = reports.map((report) => (report ? REPORTS[wire](report) : report))
       upstream.script = (request: Seen) => {
         const place = wireOf(request.path)
         return WIRES[place].streams(request) ? sseAnswer(framesWith(place, written)) : jsonAnswer(replyWith(place, written.at(-1)))
       }
-      const label = `${client} to ${wire}${stream ? ', streamed' : ''}`
+      const label = `${client} to ${wire}, ${lane}${stream ? ', streamed' : ''}`
       const { cost, estimated, ...counts } = await truthOf(t, each, label)
       asked++
       t.equal(estimated, expect === 'estimate', `${label}: flagged as an estimate or not`)
@@ -331,8 +349,9 @@ for (const { name, reports, wires: only, streamOnly, expect } of CASES) {
 
 t.test('a report that passes its hold is charged, and told to the operator', async (t) => {
   upstream.script = (request) => jsonAnswer(replyWith(wireOf(request.path), REPORTS['openai-chat']({ input: 100, output: 5_000_000 })))
-  const before = gateway.logs.length
-  const { cost } = await truthOf(t, { client: 'chat', wire: 'openai-chat', stream: false }, 'overrun')
+  const { logs } = gateways.pass
+  const before = logs.length
+  const { cost } = await truthOf(t, { client: 'chat', wire: 'openai-chat', stream: false, lane: 'pass' }, 'overrun')
   t.equal(cost, 100 * PROMPT + 5_000_000 * COMPLETION)
-  t.match(gateway.logs.slice(before).join('\n'), /hold|bound|more than/i)
+  t.match(logs.slice(before).join('\n'), /hold|bound|more than/i)
 })

@@ -1,0 +1,227 @@
+/** `headgate keys` and `headgate credits`: on the running gateway, on a file that nobody has open, and what is refused. */
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { keyReport } from '../../src/cli/key-table.ts'
+import { credits, type KeyFlags, keys } from '../../src/cli/keys.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { runProgram, serveProgram } from '../support/program.ts'
+
+const SECRET = 'sk-router-v1-0123456789abcdef'
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function configFile(t: Test, store?: string): Promise<string> {
+  const directory = t.testdir()
+  const file = join(directory, 'headgate.yaml')
+  writeFileSync(
+    file,
+    `server: { port: 0 }
+admin: { port: ${await freePort()} }
+store: { url: "${store ?? `sqlite:${join(directory, 'ledger.db')}`}" }
+auth: { keys: [ { name: app, key: "${SECRET}", limit: "2.00" } ] }
+providers: { sim: { dialect: sim } }
+models: { sim/echo: { endpoints: [ { provider: sim, model: echo, price: { prompt: "0", completion: "0", request: "0.5" } } ] } }
+`,
+  )
+  return file
+}
+
+interface Said {
+  code: number
+  out: string
+  error: string
+}
+
+type Verb = (
+  words: readonly string[],
+  flags: KeyFlags,
+  streams: { out: (line: string) => void; error: (line: string) => void },
+) => Promise<number>
+
+async function say(verb: Verb, words: string, flags: KeyFlags): Promise<Said> {
+  const out: string[] = []
+  const error: string[] = []
+  const code = await verb(words === '' ? [] : words.split(' '), flags, { out: (line) => out.push(line), error: (line) => error.push(line) })
+  return { code, out: out.join('\n'), error: error.join('\n') }
+}
+
+const status = async (url: string, secret: string): Promise<number> => {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sim/echo', messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  await response.arrayBuffer()
+  return response.status
+}
+
+const secretIn = ({ out }: Said): string => /sk-router-v1-[0-9a-f]{64}/.exec(out)?.[0] ?? ''
+
+t.test('on a stopped gateway, then on the running one, then stopped again', async (t) => {
+  const config = await configFile(t)
+  const created = await say(keys, 'create boss', { config, management: true })
+  t.equal(created.code, 0)
+  const boss = secretIn(created)
+  t.match(created.out, /boss +[0-9a-f]{12} +sk-router-v1-[0-9a-f]{3}\.\.\.[0-9a-f]{4} +management +active +none/)
+  t.match(created.out, /shown this once/)
+
+  const program = await serveProgram(['--config', config])
+  t.teardown(() => program.child.kill('SIGKILL'))
+  const managed = await fetch(`${program.url}/v1/keys`, { headers: { authorization: `Bearer ${boss}` } })
+  t.match(await managed.json(), { data: [{ name: 'app' }, { name: 'boss', is_management_key: true }] })
+
+  const worker = secretIn(await say(keys, 'create worker', { config, limit: '1.00', reset: 'monthly', expires: '2099-01-31T00:00:00Z' }))
+  t.equal(await status(program.url, worker), 200, 'it counts at once')
+  const listed = await say(keys, 'list', { config })
+  t.notOk(listed.out.includes(worker) || listed.out.includes(SECRET), 'no secret is shown again')
+  t.match(listed.out, /app .* ordinary +active +\$2\.00 +\$2\.00 +\$0\.00 +never +configuration/)
+  t.match(listed.out, /worker .* \$1\.00 +month +\$0\.50 +\$0\.50 +2099-01-31 00:00 +store/)
+  t.match(await say(keys, 'disable worker', { config }), { code: 0, out: /disabled/ })
+  t.equal(await status(program.url, worker), 401)
+  t.match(await say(keys, 'enable worker', { config }), { code: 0, out: /active/ })
+  t.equal(await status(program.url, worker), 200)
+  t.equal(await status(program.url, worker), 402)
+  t.match(await say(credits, 'add worker 0.75', { config }), { code: 0, out: /\$1\.75/ })
+  t.equal(await status(program.url, worker), 200)
+  t.match(await say(credits, '', { config }), { code: 0, out: '$1.50 spent by all keys, $2.25 left to those with a limit' })
+  const rotated = await say(keys, 'rotate worker', { config })
+  const fresh = secretIn(rotated)
+  t.not(fresh, worker)
+  t.equal(await status(program.url, worker), 401, 'the old secret')
+  t.equal(await status(program.url, fresh), 402, 'the new one, with what the key has spent')
+
+  program.child.kill('SIGTERM')
+  t.match(await program.exited, { code: 0 })
+  t.notMatch(program.out() + program.err(), /sk-router-v1-[0-9a-f]{64}/, 'the gateway wrote no secret down')
+
+  const json = JSON.parse((await say(keys, 'list', { config, json: true })).out) as { data: JsonObject[] }
+  t.match(json.data, [{ name: 'app' }, { name: 'boss' }, { name: 'worker', usage: 1.5, usage_monthly: 1.5, limit_remaining: 0.25 }])
+  t.match(JSON.parse((await say(credits, '', { config, json: true })).out), { data: { total_usage: 1.5, total_credits: 3.75 } })
+  const begun = String(json.data[2].hash).slice(0, 8)
+  t.match(await say(keys, `delete ${begun}`, { config }), { code: 0, out: /^Deleted/ })
+  t.notMatch((await say(keys, 'list', { config })).out, /worker/)
+})
+
+t.test('what is refused says why', async (t) => {
+  const config = await configFile(t)
+  await say(keys, 'create twin', { config })
+  await say(keys, 'create twin', { config })
+  for (const [verb, words, flags, code, error] of [
+    [keys, 'disable app', {}, 1, /^headgate: The key app stands in the configuration file: change it there$/],
+    [keys, 'rotate nobody', {}, 1, /No key nobody/],
+    [keys, 'delete twin', {}, 1, /several keys are called so; name one by its hash: [0-9a-f]{12}, [0-9a-f]{12}/],
+    [keys, 'create x', { limit: 'much' }, 1, /--limit: expected an amount of USD/],
+    [keys, 'create x', { limit: '-1' }, 1, /--limit/],
+    [keys, 'create x', { reset: 'hourly' }, 1, /limit_reset: expected one of: daily, weekly, monthly/],
+    [keys, 'create x', { expires: 'soon' }, 1, /expires_at: /],
+    [credits, 'add twin 1', {}, 1, /several/],
+    [credits, 'add app 1', {}, 1, /configuration/],
+    [credits, 'add x much', {}, 1, /amount: expected an amount of USD/],
+    [keys, '', {}, 2, /expected list, create NAME/],
+    [keys, 'list all', {}, 2, /expected list/],
+    [keys, 'create', {}, 2, /expected list/],
+    [keys, 'disable', {}, 2, /expected list/],
+    [keys, 'dance x', {}, 2, /expected list/],
+    [credits, 'take', {}, 2, /expected nothing, or add KEY AMOUNT/],
+    [credits, 'add x', {}, 2, /expected nothing/],
+  ] as const) {
+    const said = await say(verb, words, { config, ...flags })
+    t.match(said, { code, error }, words)
+    t.equal(said.out, '')
+  }
+  t.match(await say(keys, 'list', { config: join(t.testdir(), 'none.yaml') }), { code: 1, error: /none\.yaml/ })
+  const memory = await configFile(t, 'memory:')
+  t.match(await say(keys, 'list', { config: memory }), { code: 1, error: /no gateway runs, and its store is kept in memory only/ })
+})
+
+t.test('through the launcher', async (t) => {
+  const config = await configFile(t)
+  const made = runProgram(['keys', 'create', 'mine', '--limit', '3', '--reset', 'daily', '--json', '-c', config])
+  t.match(await made.exited, { code: 0 }, made.err())
+  t.match(JSON.parse(made.out()), { data: { name: 'mine', limit: 3, limit_reset: 'daily' }, key: /^sk-router-v1-[0-9a-f]{64}$/ })
+  const credit = runProgram(['credits', '-c', config])
+  t.match(await credit.exited, { code: 0 })
+  t.equal(credit.out(), '$0.00 spent by all keys, $5.00 left to those with a limit\n')
+})
+
+t.test('names cannot paint on the terminal', async (t) => {
+  const key = {
+    name: 'a\u001b[2Jb\u202ec',
+    hash: 'f'.repeat(64),
+    label: 'x',
+    limit: null,
+    usage: 0,
+    expires_at: '2020-01-01T00:00:00Z',
+    source: 'store',
+  }
+  const report = keyReport({ verb: 'list' }, { data: [key, { ...key, name: 'two\nlines' }] }, Date.now())
+  t.match(report, /a\?\[2Jb\?c/)
+  t.match(report, /expired/)
+  t.match(report, /^ {2}two lines +f/m, 'one row for one key')
+  t.notOk(report.includes('\u001b') || report.includes('\u202e'))
+  t.equal(keyReport({ verb: 'list' }, { data: [] }, 0), 'There are no keys.')
+})
+
+interface Reply {
+  status: number
+  text: string
+}
+
+/** With headers that `fetch` would not send. */
+function post(url: string, headers: Record<string, string>, body: string): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', headers, agent: false }, (response) => {
+      let text = ''
+      response.on('data', (chunk: Buffer) => {
+        text += chunk.toString()
+      })
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
+
+t.test('the route of the admin listener takes commands of this machine only', async (t) => {
+  const config = await configFile(t)
+  const program = await serveProgram(['--config', config])
+  t.teardown(() => program.child.kill('SIGKILL'))
+  const url = `${program.admin}/keys/command`
+  const json = { 'content-type': 'application/json' }
+  const create = JSON.stringify({ verb: 'create', fields: { name: 'x' } })
+  const cases: [headers: Record<string, string>, body: string, status: number, said: RegExp][] = [
+    [{ ...json, origin: 'http://evil.example' }, create, 403, /command line of this machine/],
+    [{ ...json, 'sec-fetch-site': 'cross-site' }, create, 403, /command line/],
+    [{ ...json, 'x-forwarded-for': '10.0.0.1' }, create, 403, /command line/],
+    [{ ...json, host: 'evil.example' }, create, 403, /command line/],
+    [{ 'content-type': 'text/plain' }, create, 415, /application\/json/],
+    [json, '{"verb":"dance"}', 400, /verb: expected one of: list/],
+    [json, '{"verb":"list","all":true}', 400, /all: unknown field/],
+    [json, '{}', 400, /verb: is required/],
+    [json, '{"verb":"rotate"}', 400, /key: is required/],
+    [json, '{"verb":"add","key":"app"}', 400, /amount: is required/],
+    [json, '{"verb":"create"}', 400, /name: is required/],
+    [json, '{"verb":"delete","key":"nobody"}', 404, /No key nobody/],
+    [json, '{"verb":"delete","key":"app"}', 409, /configuration/],
+    [json, 'x', 400, /body/],
+  ]
+  for (const [headers, body, status, said] of cases)
+    t.match(await post(url, headers, body), { status, text: said }, JSON.stringify([headers, body]))
+  t.match(
+    await post(url, json, '{"verb":"list"}'),
+    { status: 200, text: /^\{"data":\[\{[^[\]]*"name":"app"[^[\]]*\}\]\}$/ },
+    'nothing was made',
+  )
+  t.equal((await fetch(url)).status, 405)
+})
