@@ -134,7 +134,7 @@ export class Runtime {
 
   private compose(): Serving {
     const { config, catalog, parts, source } = this
-    const keys = keyLookup(this.keys, source.store.keys)
+    const keys = keyLookup(this.keys, source.store.keys, config.limits)
     this.metrics.know({
       models: new Set(catalog.models.map((model) => model.slug)),
       providers: new Set(catalog.providers.keys()),

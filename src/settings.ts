@@ -5,13 +5,31 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { Config } from './config/types.ts'
 import { compilePatterns } from './guardrails/index.ts'
 import type { ChainSettings, GuardrailSetting, KeyLookup, PluginSetting } from './pipeline/parts.ts'
-import type { ApiKey } from './plugin-api/key.ts'
+import type { ApiKey, RateLimits } from './plugin-api/key.ts'
 import type { KeyStore } from './store/keys.ts'
 
-/** Keys of the file by digest, then those of the store. */
-export function keyLookup(keys: readonly ApiKey[], store: KeyStore): KeyLookup {
+/**
+ * Keys of the file by digest, then those of the store.
+ * @param limits for keys of the store that set none of their own; those of the file have them already.
+ */
+export function keyLookup(keys: readonly ApiKey[], store: KeyStore, limits: RateLimits = {}): KeyLookup {
   const byHash = new Map(keys.map((key) => [key.hash, key]))
-  return { find: (hash) => byHash.get(hash) ?? store.find(hash) }
+  /** A store gives the same object as long as a key is unchanged. */
+  const limited = new WeakMap<ApiKey, ApiKey>()
+  const withLimits = (key: ApiKey | undefined): ApiKey | undefined => {
+    if (!key) return undefined
+    let found = limited.get(key)
+    if (!found) {
+      found = { ...key, limits: { ...limits, ...key.limits } }
+      limited.set(key, found)
+    }
+    return found
+  }
+  const stored = (hash: string): ReturnType<KeyLookup['find']> => {
+    const key = store.find(hash)
+    return key instanceof Promise ? key.then(withLimits) : withLimits(key)
+  }
+  return { find: (hash) => byHash.get(hash) ?? stored(hash) }
 }
 
 export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup): ChainSettings {

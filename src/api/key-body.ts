@@ -25,33 +25,43 @@ const shared = {
   include_byok_in_limit: Type.Optional(Type.Boolean()),
 }
 
-const checkMaking = checker(
-  Type.Object({
-    name: line(),
-    ...shared,
-    expires_at: nullable(Type.String()),
-    workspace_id: Type.Optional(Type.String()),
-    creator_user_id: nullable(line()),
-  }),
-)
-const checkChanges = checker(Type.Object({ name: Type.Optional(line()), disabled: Type.Optional(Type.Boolean()), ...shared }))
+/** A mistyped `limit` must not make a key without one. */
+const CLOSED = { additionalProperties: false } as const
 
-/** @param now milliseconds since the epoch. @throws Fault 400 naming the field. Unknown fields are passed over. */
+const checkMaking = checker(
+  Type.Object(
+    {
+      name: line(),
+      ...shared,
+      expires_at: nullable(Type.String()),
+      workspace_id: Type.Optional(Type.String()),
+      creator_user_id: nullable(line()),
+    },
+    CLOSED,
+  ),
+)
+const checkChanges = checker(Type.Object({ name: Type.Optional(line()), disabled: Type.Optional(Type.Boolean()), ...shared }, CLOSED))
+
+/** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
 export function makingOf(body: JsonObject, now: number): Making {
   checkMaking(body)
   if (body.workspace_id !== undefined && body.workspace_id !== WORKSPACE)
     throw badField('workspace_id', `expected the one workspace of this gateway, ${WORKSPACE}`)
   return {
-    ...changesOf(body),
+    ...changesIn(body),
     name: String(body.name),
     expiresAt: typeof body.expires_at === 'string' ? timeOf(body.expires_at, now) : null,
     creator: typeof body.creator_user_id === 'string' ? body.creator_user_id : null,
   }
 }
 
-/** @throws Fault 400 naming the field. Unknown fields are passed over. */
+/** @throws Fault 400 naming the field, also one that is unknown. */
 export function changesOf(body: JsonObject): Changes {
   checkChanges(body)
+  return changesIn(body)
+}
+
+function changesIn(body: JsonObject): Changes {
   const { name, disabled, limit, limit_reset: reset, include_byok_in_limit: includeByok } = body
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
   if (typeof name === 'string') changes.name = name

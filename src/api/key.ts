@@ -2,14 +2,17 @@
 import { usd } from '../core/money.ts'
 import type { Account } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
+import type { KeyRecord } from '../store/keys.ts'
 import { type ApiReply, ok } from './reply.ts'
+import { WORKSPACE } from './workspace.ts'
 
 /**
  * Amounts are USD. `limit_remaining` is what may still be reserved: open requests count with their holds.
  */
-export function readKey(key: ApiKey, account: Pick<Account, 'settled' | 'remaining' | 'usage'>): ApiReply {
+export function readKey(key: ApiKey | KeyRecord, account: Pick<Account, 'settled' | 'remaining' | 'usage'>): ApiReply {
   const remaining = account.remaining(key)
   const windows = account.usage()
+  const record = 'creator' in key ? key : undefined
   return ok({
     data: {
       label: key.label,
@@ -17,7 +20,7 @@ export function readKey(key: ApiKey, account: Pick<Account, 'settled' | 'remaini
       limit: key.limit === null ? null : usd(key.limit),
       limit_remaining: remaining === null ? null : usd(remaining),
       limit_reset: key.limitReset,
-      include_byok_in_limit: false,
+      include_byok_in_limit: record?.includeByokInLimit ?? false,
       usage: usd(account.settled),
       usage_daily: usd(windows.daily),
       usage_weekly: usd(windows.weekly),
@@ -29,8 +32,8 @@ export function readKey(key: ApiKey, account: Pick<Account, 'settled' | 'remaini
       is_free_tier: false,
       is_management_key: key.management,
       is_provisioning_key: key.management,
-      creator_user_id: null,
-      workspace_id: null,
+      creator_user_id: record?.creator ?? null,
+      workspace_id: WORKSPACE,
       organization_id: null,
       // No region is set apart, and no model is free by the day.
       allowed_data_regions: ['global'],

@@ -64,7 +64,7 @@ export class Account {
     amountOrThrow(cost)
     this.release(held)
     this.spent = Math.min(this.spent + cost, Number.MAX_SAFE_INTEGER)
-    if (cost > 0) this.windows.add(cost, at)
+    if (cost > 0) this.windows.charge(cost, at)
     return Math.max(0, cost - held)
   }
 

@@ -23,6 +23,15 @@ export function windowStarts(at: number): Record<LimitReset, number> {
   }
 }
 
+/** When the window that a moment lies in ends and the next one begins, milliseconds since the epoch. */
+export function windowEnd(window: LimitReset, at: number): number {
+  if (window === 'monthly') {
+    const date = new Date(at)
+    return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+  }
+  return windowStarts(at)[window] + (window === 'weekly' ? 7 : 1) * DAY_MS
+}
+
 /** The earliest moment whose charges some window still counts. */
 export function oldestCounted(now: number): number {
   const { weekly, monthly } = windowStarts(now)
@@ -37,12 +46,17 @@ export class SpendWindows {
   private weekly = 0
   private monthly = 0
 
-  /** @param nano of a charge. @param at when, milliseconds since the epoch; in no particular order. */
+  /** Takes in a charge of the past. @param at when, milliseconds since the epoch; in no particular order. */
   add(nano: number, at: number): void {
     this.advance(at)
     if (at >= this.day) this.daily = sum(this.daily, nano)
     if (at >= this.week) this.weekly = sum(this.weekly, nano)
     if (at >= this.month) this.monthly = sum(this.monthly, nano)
+  }
+
+  /** Takes in a charge of this moment: where the clock went back it counts in the windows that are open, never in none. */
+  charge(nano: number, at: number): void {
+    this.add(nano, Math.max(at, this.day))
   }
 
   /** @param now milliseconds since the epoch. A clock that goes back opens no window again. */

@@ -4,6 +4,7 @@ import { Fault } from '../core/faults.ts'
 import { usdText } from '../core/money.ts'
 import type { Account, Credit } from '../ledger/credit.ts'
 import { affordableOutput, holdFor, tariffAt } from '../ledger/pricing.ts'
+import { windowEnd } from '../ledger/spend-windows.ts'
 import type { Exchange } from './exchange.ts'
 import { callerCap, contextNeed, contextOf, imageCount, inputBound, searchBound } from './needs.ts'
 
@@ -58,17 +59,24 @@ function outputCapOf(exchange: Exchange, endpoint: Endpoint, callers: number | u
   return Math.max(1, Math.min(endpoint.model.defaultMaxOutput, most, room))
 }
 
-/** The 402: what was needed, what is left and what would be affordable. */
+/** The 402: what was needed, what is left and what would be affordable, and when the limit begins anew where it does. */
 function noCredit(exchange: Exchange, { hold, input }: Reservation, left: number): Fault {
   const tokens = exchange.candidates.reduce(
     (best, endpoint) => Math.max(best, affordableOutput(tariffAt(endpoint, exchange.at), input, left)),
     0,
   )
   const affordable = Math.max(0, Math.floor(tokens))
+  const { limitReset } = exchange.key
+  const anew = limitReset === null ? undefined : new Date(windowEnd(limitReset, exchange.clock.now())).toISOString()
   return new Fault('no_credit', {
     message:
       `Insufficient credits: this request may cost up to $${usdText(hold)}, $${usdText(left)} is left. ` +
-      `With an output cap of ${affordable} tokens it would fit`,
-    metadata: { needed: usdText(hold), left: usdText(left), affordable_output_tokens: affordable },
+      `With an output cap of ${affordable} tokens it would fit${anew === undefined ? '' : `. The limit begins anew at ${anew}`}`,
+    metadata: {
+      needed: usdText(hold),
+      left: usdText(left),
+      affordable_output_tokens: affordable,
+      ...(anew === undefined ? {} : { limit_resets_at: anew }),
+    },
   })
 }

@@ -172,6 +172,7 @@ t.test('bad bodies and queries are 400s that name the field', async (t) => {
     [{ name: null }, 'name'],
     [{ name: 'x'.repeat(257) }, 'name'],
     [{ name: 'x', limit: -1 }, 'limit'],
+    [{ name: 'x', limits: 5 }, 'limits'],
     [{ name: 'x', limit: '5' }, 'limit'],
     [{ name: 'x', limit: 9_000_001 }, 'limit'],
     [{ name: 'x', limit: true }, 'limit'],
@@ -266,7 +267,6 @@ t.test('a key from its making to its end', async (t) => {
     expires_at: '2027-01-31T00:00:00Z',
     creator_user_id: 'user_1',
     workspace_id: WORKSPACE,
-    external: { user: 'passed over' },
   }
   const reply = await call(gateway, ['POST', '/v1/keys', wish])
   t.equal(reply.status, 201)
@@ -394,7 +394,9 @@ t.test('a limit per day over midnight: what was held before settles after it', a
   t.equal(await status(gateway, key), 200)
   t.equal(await status(gateway, key), 200)
   const refused = await generate(gateway, key)
-  t.match(await refused.json(), { error: { code: 402, metadata: { left: '0.00', needed: '1.00' } } })
+  t.match(await refused.json(), {
+    error: { code: 402, metadata: { left: '0.00', needed: '1.00', limit_resets_at: '2026-01-07T00:00:00.000Z' } },
+  })
   clock.jumpTo('2026-01-06T23:59:59.999Z')
   t.equal(await status(gateway, key), 402)
   clock.jumpTo('2026-01-07T00:00:00Z')
@@ -428,6 +430,19 @@ t.test('after a restart keys, windows and limits are as they were', async (t) =>
   t.equal(await status(gateway, key), 200, 'Monday')
   await gateway.restart()
   t.match(await entry(), { data: { usage: 3, usage_weekly: 1, usage_monthly: 3, limit_remaining: 1 } })
+})
+
+t.test('keys of the store obey the rate limits of the configuration', async (t) => {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
+  t.teardown(() => upstream.close())
+  const directory = t.testdir()
+  const gateway = await startGateway(`limits: { requests: 2 }\n${configuration(upstream.url)}`, { clock: new JumpingClock(), directory })
+  t.teardown(() => gateway.close())
+  const { key } = await made(gateway, { name: 'fast', creator_user_id: 'ada' })
+  t.same([await status(gateway, key), await status(gateway, key), await status(gateway, key)], [200, 200, 429])
+  t.match((await call(gateway, ['GET', '/v1/key'], key)).body.data, { rate_limit: { requests: 2 }, creator_user_id: 'ada' })
+  t.match(await gateway.reconfigure(configuration(upstream.url)), { kind: 'applied' })
+  t.equal(await status(gateway, key), 200, 'and follow a reload')
 })
 
 t.test('activity: the last 30 full days', async (t) => {

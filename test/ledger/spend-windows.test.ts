@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Account, Credit } from '../../src/ledger/credit.ts'
-import { oldestCounted, SpendWindows, windowStarts } from '../../src/ledger/spend-windows.ts'
+import { oldestCounted, SpendWindows, windowEnd, windowStarts } from '../../src/ledger/spend-windows.ts'
 import type { LimitReset } from '../../src/plugin-api/key.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
@@ -33,6 +33,12 @@ t.test('windows begin at 00:00 UTC of the day, of Monday, of the first', async (
   t.same(starts('2026-11-15T23:59:59.999Z'), ['2026-11-15T00:00', '2026-11-09T00:00', '2026-11-01T00:00'], 'Sunday')
   t.same(starts('2027-01-01T00:00:00Z'), ['2027-01-01T00:00', '2026-12-28T00:00', '2027-01-01T00:00'], 'a week over the turn of the year')
   t.same(starts('2028-02-29T23:59:59Z'), ['2028-02-29T00:00', '2028-02-28T00:00', '2028-02-01T00:00'])
+  for (const [reset, end] of [
+    ['daily', '2026-12-31'],
+    ['weekly', '2027-01-04'],
+    ['monthly', '2027-01-01'],
+  ] as const)
+    t.equal(windowEnd(reset, at('2026-12-30T23:59:59Z')), at(end), `${reset} ends`)
   t.equal(oldestCounted(at('2027-01-01T12:00:00Z')), at('2026-12-28T00:00:00Z'))
 })
 
@@ -82,6 +88,19 @@ t.test('a limit with a reset holds against the window, holds included, over its 
     t.equal(account.tryHold(1, { limit: 100 }), false, 'without a reset all that was ever spent counts')
     t.equal(account.settled, 1_000_080)
   }
+})
+
+t.test('a clock that goes back never makes a charge uncounted', async (t) => {
+  const clock = new SetClock(at('2026-11-21T00:00:00Z'))
+  const account = new Account(0, clock)
+  const key = { limit: 100, limitReset: 'daily' } as const
+  t.equal(account.remaining(key), 100, 'the day is open')
+  clock.at = at('2026-11-20T23:59:59Z')
+  t.equal(account.tryHold(80, key), true)
+  account.settle(80, 80)
+  t.equal(account.tryHold(21, key), false)
+  clock.at = at('2026-11-21T08:00:00Z')
+  t.equal(account.remaining(key), 20)
 })
 
 t.test('after a restart the windows are those of the charges, not of the admissions', async (t) => {
