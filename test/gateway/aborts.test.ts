@@ -13,8 +13,19 @@ const ABORTS = runs(100, 1000)
 const LIMIT = 10
 const WHOLE = { input: 400, output: 90 }
 const SO_FAR = { input: 400, output: 33 }
-const PIECES = ['Once ', 'upon a ', 'tíme ', 'there was ', 'a 日本 ', 'gateway ', 'that ', 'counted ', 'every ', 'word.']
-const SAID: Said = { text: PIECES, usage: WHOLE }
+/** What streams, in pieces: with quotes, line ends and letters beyond ASCII, as JSON writes them in more bytes. */
+const STREAMS = {
+  text: ['w0 once\n', 'w1 "upon" ', 'w2 a tíme\t', 'w3 there\\was ', 'w4 日本 ', 'w5 a 🦊 ', 'w6\n\n\n', 'w7 counted ', 'w8 every ', 'w9.'],
+  args: ['{"w0":[', '"w1",', '"w2 \\"x\\"",', '"w3\\n",', '"w4 日本",', '"w5",', '"w6 í",', '"w7",', '"w8",', '"w9"]}'],
+} as const
+const PIECES = 10
+type Content = keyof typeof STREAMS | 'reasoning'
+const piecesOf = (content: Content): readonly string[] => STREAMS[content === 'args' ? 'args' : 'text']
+
+function saidOf(content: Content): Said {
+  if (content === 'args') return { calls: [{ id: 'call_1', name: 'write', args: STREAMS.args }], usage: WHOLE }
+  return content === 'reasoning' ? { reasoning: STREAMS.text, text: ['done'], usage: WHOLE } : { text: STREAMS.text, usage: WHOLE }
+}
 
 /** Which format of caller goes with which format of provider. */
 const PAIRS: readonly (readonly [path: string, wire: WireName])[] = [
@@ -65,6 +76,7 @@ interface Plan {
   /** Pieces that the caller reads before it leaves. */
   cut: number
   reports: boolean
+  content: Content
 }
 
 const chance = new FakeClock(seed() ?? 5)
@@ -73,7 +85,11 @@ const below = (n: number): number => Math.floor(chance.random() * n)
 function randomPlan(): Plan {
   const [path, wire] = PAIRS[below(PAIRS.length)]
   const stream = chance.random() < 0.75
-  return { path, wire, stream, drain: chance.random() < 0.2, cut: below(PIECES.length), reports: chance.random() < 0.4 }
+  // Calls of this wire come whole.
+  const content = (['text', 'reasoning', wire === 'gemini' ? 'text' : 'args'] as const)[below(3)]
+  // The name of a call is content already, before any of its arguments.
+  const cut = content === 'args' ? 1 + below(PIECES - 1) : below(PIECES)
+  return { path, wire, stream, drain: chance.random() < 0.2, cut, reports: chance.random() < 0.4, content }
 }
 
 const bodyOf = ({ path, wire, stream, drain }: Plan): JsonObject => {
@@ -91,9 +107,9 @@ function serve(upstream: Upstream, plan: Plan, left: Gate): void {
   }
   upstream.script = (request) => {
     const wire = WIRES[wireOf(request.path)]
-    if (!plan.stream) return { headers: JSON_TYPE, body: [wait(request), JSON.stringify(wire.reply(SAID))] }
-    const frames = wire.frames(SAID)
-    const at = frames.findIndex((frame) => frame.includes(PIECES[plan.cut]))
+    if (!plan.stream) return { headers: JSON_TYPE, body: [wait(request), JSON.stringify(wire.reply(saidOf(plan.content)))] }
+    const frames = wire.frames(saidOf(plan.content))
+    const at = frames.findIndex((frame) => frame.includes(`w${plan.cut}`))
     const before = frames
       .slice(0, at)
       .map((frame) => (plan.wire === 'gemini' ? frame.replace(/,"usageMetadata":\{.*?\}\]?\}(?=,|\}\n)/, '') : frame))
@@ -107,7 +123,7 @@ function serve(upstream: Upstream, plan: Plan, left: Gate): void {
 async function readTo(response: Response, plan: Plan): Promise<void> {
   const reader = response.body?.getReader()
   const decoder = new TextDecoder()
-  for (let text = ''; !text.includes(PIECES[plan.cut - 1].trim()); ) {
+  for (let text = ''; !text.includes(`w${plan.cut - 1}`); ) {
     const { value, done } = (await reader?.read()) ?? { value: undefined, done: true }
     if (done) throw new Error('the stream ended too early')
     text += decoder.decode(value, { stream: true })
@@ -154,14 +170,14 @@ interface Bill {
 
 /** The row that the table of charges asks for. */
 function expected(plan: Plan, bytes: number): Bill {
-  const { wire, stream, drain, cut } = plan
+  const { wire, stream, drain, cut, content } = plan
   if (drain) return { ...WHOLE, estimated: false }
   if (!stream) return { input: estimateFromBytes(bytes), output: 0, estimated: true }
   if (plan.reports && cut > 1 && reportFrame(wire) !== undefined) return { ...SO_FAR, estimated: false }
   if (cut === 0) return { input: 0, output: 0, estimated: true }
   return {
     input: estimateFromBytes(bytes),
-    output: estimateFromBytes(Buffer.byteLength(PIECES.slice(0, cut).join(''))),
+    output: estimateFromBytes(Buffer.byteLength(piecesOf(content).slice(0, cut).join(''))),
     estimated: true,
   }
 }
@@ -176,7 +192,7 @@ t.test('every caller that leaves has one row, billed as stated', async (t) => {
     const bytes = await leave(gateway, upstream, plan)
     const { settled } = await settledRow(gateway, number)
     const want = expected(plan, bytes)
-    const name = `${plan.path} to ${plan.wire}, ${plan.stream ? `left after ${plan.cut} pieces` : 'not streamed'}${plan.drain ? ', drained' : ''}`
+    const name = `${plan.path} to ${plan.wire}, ${plan.stream ? `left after ${plan.cut} pieces of ${plan.content}` : 'not streamed'}${plan.drain ? ', drained' : ''}`
     const { input = -1, output = -1, cost = -1, estimated, status } = settled ?? {}
     t.equal(rowsOf(gateway).length, number + 1, `${name}: one row`)
     t.same({ input, estimated }, { input: want.input, estimated: want.estimated }, name)
@@ -201,7 +217,9 @@ t.test('every caller that leaves has one row, billed as stated', async (t) => {
 t.test('a caller that leaves at any moment leaves no hold behind', async (t) => {
   const upstream = await startUpstream((request) => {
     const wire = WIRES[wireOf(request.path)]
-    return wire.streams(request) ? sseAnswer(wire.frames(SAID)) : { headers: JSON_TYPE, body: [JSON.stringify(wire.reply(SAID))] }
+    return wire.streams(request)
+      ? sseAnswer(wire.frames(saidOf('text')))
+      : { headers: JSON_TYPE, body: [JSON.stringify(wire.reply(saidOf('text')))] }
   })
   const gateway = await startGateway(yaml(upstream.url))
   const before = upstream.requests.length

@@ -88,6 +88,17 @@ t.test('the billed prompt decides the length, strictly above', async (t) => {
   }
 })
 
+t.test('each turn of a tool loop by its own prompt', async (t) => {
+  const scene = await startScene(t)
+  scene.upstream.script = (request, index) =>
+    request.body.includes('"role":"tool"')
+      ? says({ text: ['ok'], usage: { input: 1200, output: 10 } })(request, index)
+      : says({ calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: { input: 900, output: 10 } })(request, index)
+  const cost = await costOf(t, scene, question('acme/long', { tools: [{ type: 'router:datetime' }] }))
+  t.equal(cost, 900 * 1000 + 10 * 2000 + 1200 * 2000 + 10 * 3000)
+  t.equal(scene.upstream.requests.length, 2)
+})
+
 t.test('the time of admission decides the hour, whenever the answer ends', async (t) => {
   const scene = await startScene(t, '2159')
   t.equal(await costOf(t, scene, question('acme/night')), 110 * 4000)

@@ -31,6 +31,7 @@ t.test('a model is free where each of its endpoints is', async (t) => {
     ['one endpoint costs', ['free', priceOf(1, 0)], false],
     ['the completion costs', [priceOf(0, 1)], false],
     ['each request costs', [priceOf(0, 0, { request: 1n })], false],
+    ['long prompts cost', [priceOf(0, 0, { overrides: [{ minPromptTokens: 1000, rates: { prompt: 1n } }] })], false],
     ['without a price', ['unpriced'], false],
     ['no endpoint', [], false],
   ]

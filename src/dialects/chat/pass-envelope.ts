@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import { binary, utf8 } from '../../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
-import { Skeleton } from './pass-skeleton.ts'
+import { frameWords, Skeleton } from './pass-skeleton.ts'
 
 const TOOL_CALLS = '"tool_calls"'
 /** Only the first fragment of a call tells a name. */
@@ -24,26 +24,22 @@ export class Envelope {
   private readonly prefix: string
   private readonly ours: string
   private readonly style: (typeof STYLES)[number]
-  /** Bytes of a chunk that are not the model's words, about. */
-  private readonly bones: number
   private skeleton: Skeleton | undefined
   private misses = 0
   /** Content bytes of the last batch that was rewritten. */
   content = 0
 
-  private constructor(prefix: string, ours: string, style: (typeof STYLES)[number], bones: number) {
+  private constructor(prefix: string, ours: string, style: (typeof STYLES)[number]) {
     this.prefix = prefix
     this.ours = ours
     this.style = style
-    this.bones = bones
   }
 
   /**
    * @param frame a whole frame, binary; its members before `choices` are the envelope.
-   * @param words characters of model text in it.
    * @returns undefined where the frame is not written in a way that can be patched by text.
    */
-  static learn(frame: string, words: number, ctx: ReplyContext): Envelope | undefined {
+  static learn(frame: string, ctx: ReplyContext): Envelope | undefined {
     if (!frame.startsWith('data: {') || frame.indexOf('\n') !== frame.length - 2) return undefined
     for (const style of STYLES) {
       const at = frame.indexOf(style.choices)
@@ -51,7 +47,7 @@ export class Envelope {
       const header = parseHeader(frame.slice(6, at))
       if (!header) return undefined
       const ours = `data: ${binary(JSON.stringify(ourHeader(header, ctx)).slice(0, -1))}`
-      return new Envelope(frame.slice(0, at), ours, style, frame.length - words)
+      return new Envelope(frame.slice(0, at), ours, style)
     }
     return undefined
   }
@@ -84,7 +80,7 @@ export class Envelope {
   rewriteRead(frame: string): string | undefined {
     const { prefix, ours, style } = this
     if (!frame.startsWith(prefix) || frame.indexOf('\n') !== frame.length - 2 || frame.includes(style.usage)) return undefined
-    this.content = Math.max(1, frame.length - this.bones)
+    this.content = frameWords(frame)
     return ours + frame.slice(prefix.length).replace(style.noUsage, '')
   }
 
@@ -99,15 +95,17 @@ export class Envelope {
       text = batch.replaceAll(style.noUsage, '')
     }
     let out = ''
-    let frames = 0
-    for (let at = 0; at < text.length; frames++) {
+    let content = 0
+    for (let at = 0; at < text.length; ) {
       if (!text.startsWith(prefix, at)) return undefined
       const end = text.indexOf('\n', at + prefix.length)
       if (text.charCodeAt(end + 1) !== LF) return undefined
-      out += ours + text.slice(at + prefix.length, end + 2)
+      const rest = text.slice(at + prefix.length, end + 2)
+      out += ours + rest
+      content += frameWords(rest)
       at = end + 2
     }
-    this.content = Math.max(frames, batch.length - frames * this.bones)
+    this.content = content
     return out
   }
 }

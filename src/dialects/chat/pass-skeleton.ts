@@ -1,4 +1,5 @@
 /** What all chunks of one kind have around the model's words: compared in one go, without a scan. */
+import { escapeExcess, textBytes } from '../../sse/words.ts'
 
 const LF = 10
 const QUOTE = 0x22
@@ -6,6 +7,17 @@ const BACKSLASH = 0x5c
 
 /** Members of a delta whose text is the model's words. */
 const WORDS = ['content', 'reasoning', 'reasoning_content', 'arguments']
+const MARKERS = WORDS.flatMap((name) => [`"${name}":"`, `"${name}": "`])
+
+/** Bytes of the model's words in one frame; at least 1, since content that is no text counts for something as well. */
+export function frameWords(frame: string): number {
+  for (const marker of MARKERS) {
+    const at = frame.indexOf(marker)
+    const words = at === -1 ? 0 : textBytes(frame, at + marker.length)
+    if (words > 0) return words
+  }
+  return 1
+}
 
 /** The index of the quote that ends a JSON string whose inside begins at `from`; -1 if there is none. */
 function endOfString(text: string, from: number): number {
@@ -76,7 +88,7 @@ export class Skeleton {
       words += to - from
       at = end + 2
     }
-    this.words = words
+    this.words = words - escapeExcess(batch)
     return out
   }
 }

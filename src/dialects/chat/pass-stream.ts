@@ -9,6 +9,7 @@ import { chunkHead, closingChunks } from './chunk.ts'
 import { choiceFault, faultIn } from './decode-stream.ts'
 import { servedTier, unify } from './end-reason.ts'
 import { Envelope, ourHeader } from './pass-envelope.ts'
+import { frameWords } from './pass-skeleton.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
@@ -201,19 +202,18 @@ export class ChatPassStream implements PassStream {
       delete choice.native_finish_reason
       delete choice.error
     }
-    const text = edited ? this.written(chunk) : this.patched(chunk, delta, how.frame)
+    const text = edited ? this.written(chunk) : this.patched(chunk, how.frame)
     this.committed = true
-    this.relayed += this.envelope && !edited ? this.envelope.content : binary(JSON.stringify(delta)).length
+    this.relayed += this.envelope && !edited ? this.envelope.content : frameWords(binary(JSON.stringify(delta)))
     return out + text
   }
 
   /** The frame's own bytes behind our envelope, if it can be learned; else written anew. */
-  private patched(chunk: JsonObject, delta: JsonObject, frame: string): string {
+  private patched(chunk: JsonObject, frame: string): string {
     const known = this.envelope?.rewriteRead(frame)
     if (known !== undefined) return known
     if (this.lessons >= MAX_LESSONS) return this.written(chunk)
-    const words = typeof delta.content === 'string' ? binary(JSON.stringify(delta.content)).length - 2 : 0
-    this.envelope = Envelope.learn(frame, words, this.ctx)
+    this.envelope = Envelope.learn(frame, this.ctx)
     const out = this.envelope?.rewriteRead(frame)
     if (out !== undefined) return out
     this.lessons++

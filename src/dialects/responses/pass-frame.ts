@@ -1,4 +1,5 @@
 /** Reads a raw frame of this wire just far enough to send it on: its type, and where its sequence number stands. */
+import { textBytes } from '../../sse/words.ts'
 
 export interface FrameView {
   /** Just behind the frame's blank line. */
@@ -74,21 +75,11 @@ export function sequenceAt(text: string, view: FrameView): number {
 
 const DELTA = '"delta":"'
 
-/** Bytes of what a delta says, as written; 0 for any other frame: those that end a part only say it again. */
+/** Bytes of the text that a delta brings; 0 for any other frame: those that end a part only say it again. */
 export function deltaBytes(text: string, view: FrameView): number {
   if (!text.startsWith('.delta', view.nameEnd - 6)) return 0
   const from = text.indexOf(DELTA, view.nameEnd)
-  if (from === -1 || from >= view.end) return 0
-  const start = from + DELTA.length
-  let end = text.indexOf('"', start)
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end === -1 || end > view.end ? 0 : end - start
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let slashes = 0
-  while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes++
-  return slashes % 2 === 1
+  return from === -1 || from >= view.end ? 0 : textBytes(text, from + DELTA.length)
 }
 
 /** @returns just behind the last digit of a number. */
