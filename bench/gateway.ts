@@ -100,6 +100,8 @@ async function logLines(read: () => string, wanted: number): Promise<number> {
 export interface GatewayStart {
   readonly nodeFlags?: readonly string[]
   readonly throughNpm?: boolean
+  /** Behind the command's own. */
+  readonly args?: readonly string[]
 }
 
 /**
@@ -118,7 +120,7 @@ export async function startGateway(upstream: number, how: GatewayStart = {}): Pr
   const startedAt = performance.now()
   const [command, args] = how.throughNpm
     ? ['npm', ['start', '--silent', '--', '--config', config]]
-    : [process.execPath, [...(how.nodeFlags ?? []), launcher, 'serve', '--config', config]]
+    : [process.execPath, [...(how.nodeFlags ?? []), launcher, 'serve', '--config', config, ...(how.args ?? [])]]
   const child = keepTrack(spawn(command, args, { cwd: root, stdio: ['ignore', log, log] }))
   closeSync(log)
   const logText = (): string => readFileSync(logFile, 'utf8')

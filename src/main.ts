@@ -1,17 +1,18 @@
 /** The composition root: configuration, store, runtime, listeners. */
 import { ledgerRoutes } from './api/ledger.ts'
+import { type Bookkeeping, type BooksNews, openBookkeeping, type WorkerPlace } from './cluster/bookkeeping.ts'
 import { loadConfig } from './config/load.ts'
 import type { Config } from './config/types.ts'
 import { type Reload, type WatchOptions, watchConfig } from './config/watch.ts'
 import { type Clock, systemClock } from './core/clock.ts'
-import { openLog } from './core/log.ts'
+import { type Log, openLog, WHOLE_BYTES } from './core/log.ts'
 import type { Lane } from './pipeline/reply.ts'
 import { Runtime } from './runtime.ts'
 import { type AdminRoute, startAdmin } from './server/admin.ts'
 import { Drain } from './server/drain.ts'
 import { keyCommandRoute } from './server/key-command-route.ts'
 import { listen } from './server/listener.ts'
-import { openStore, type Store } from './store/open.ts'
+import { connectShared, type SharedReport } from './shared/index.ts'
 
 export interface StartOptions {
   configFile: string
@@ -26,6 +27,10 @@ export interface StartOptions {
   lane?: Lane
   /** Takes log lines instead of standard output. */
   log?: (line: string) => void
+  /** Where this process is one of several on this machine: then the admin listener is its owner's. */
+  worker?: WorkerPlace
+  /** Gives the configuration in place of the file. */
+  load?: () => Config
   /** Reload on SIGHUP and on file change. */
   watch?: boolean
 }
@@ -34,8 +39,10 @@ export interface Running {
   readonly url: string
   readonly adminUrl: string
   readonly runtime: Runtime
-  readonly store: Store
+  readonly store: Bookkeeping
   readonly drain: Drain
+  /** Why it should get no traffic; empty when it should. */
+  readonly notReady: () => string[]
   /** Reads the configuration anew. */
   reload(): Promise<Reload>
   /** Closes everything at once; `drain.begin()` comes first where streams are to finish. */
@@ -54,65 +61,117 @@ const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchDirectory'> = {
 /** Starts the gateway. @throws ConfigError, Fault or a system error, with nothing left open. */
 export async function start(options: StartOptions): Promise<Running> {
   const { clock = systemClock, env = process.env } = options
-  const load = (): Config => loadConfig(options.configFile, env, { text: options.configText, host: options.host, port: options.port })
+  const read = (): Config => loadConfig(options.configFile, env, { text: options.configText, host: options.host, port: options.port })
+  const load = options.load ?? read
   const config = load()
-  const closers: (() => Promise<void> | void)[] = []
+  const closers: Closers = []
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0).reverse()) await closer()
   }
   try {
-    const logs = openLog(clock, options.log)
-    const { log } = logs
+    const logs = openLog(clock, options.log, options.worker ? WHOLE_BYTES : undefined)
     closers.push(logs.flush)
-    let refusedAt = Number.NEGATIVE_INFINITY
-    const store = openStore(config.store.url, {
-      clock,
-      durability: config.store.durability,
-      // While nothing can be written every request is refused: that is for an operator to hear.
-      report: (news) => {
-        if (news.kind === 'refused') refusedAt = clock.monotonic()
-        if (news.kind === 'refused') log.error(news, 'the ledger cannot be written')
-        else log.warn(news, 'journal')
-      },
-    })
-    closers.push(() => store.close())
-    const recovered = store.journal.reconcile()
-    if (recovered.count > 0) log.warn(recovered, 'generations that a crash had left open are settled')
-    const runtime = new Runtime({ config, clock, logs, store, forcedLane: options.lane })
+    const trouble = new Trouble(clock, logs.log)
+    const store = await booksOf(config, { clock, trouble, log: logs.log, worker: options.worker }, closers)
+    const shared = options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: trouble.shared }))
+    closers.push(() => shared.close())
+    await shared.ready
+    const runtime = new Runtime({ config, clock, logs, store, shared, worker: options.worker, forcedLane: options.lane })
     closers.push(() => runtime.close())
     const drain = new Drain(clock, config.server.drain)
     const url = await listening(runtime, drain, closers)
-    const admin = await startAdmin({
-      ...config.admin,
-      metrics: runtime.metrics,
-      notReady: () => [
-        ...(drain.draining ? ['draining'] : []),
-        ...(clock.monotonic() - refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []),
-      ],
-      routes: new Map<string, AdminRoute>([...ledgerRoutes(store.journal), ...keyCommandRoute(() => runtime.management)]),
-      onError: runtime.oops,
-    })
-    closers.push(() => admin.close())
-    let last: Reload = { kind: 'applied', config }
-    const onReload = (reload: Reload): void => {
-      last = reload
-      runtime.apply(reload)
-    }
-    const watch = watchConfig(config, { load, clock, onReload, ...(options.watch ? undefined : UNWATCHED) })
-    closers.push(() => watch.close())
+    const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...trouble.reasons()]
+    const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady }, closers)
+    const reload = reloading(config, { load, clock, runtime, watch: options.watch ?? false }, closers)
     void runtime.discover()
-    const reload = async (): Promise<Reload> => {
-      watch.reload()
-      return last
-    }
-    return { url, adminUrl: admin.url, runtime, store, drain, reload, close }
+    return { url, adminUrl, runtime, store, drain, notReady, reload, close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-async function listening(runtime: Runtime, drain: Drain, closers: (() => Promise<void> | void)[]): Promise<string> {
+type Closers = (() => Promise<void> | void)[]
+
+/** What an operator should hear about. */
+class Trouble {
+  private refusedAt = Number.NEGATIVE_INFINITY
+  private readonly clock: Clock
+  private readonly log: Log
+
+  constructor(clock: Clock, log: Log) {
+    this.clock = clock
+    this.log = log
+  }
+
+  /** While nothing can be written every request is refused. */
+  readonly books = (news: BooksNews): void => {
+    if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
+    if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
+    else this.log.warn(news, 'journal')
+  }
+
+  readonly shared = (news: SharedReport): void => this.log.warn(news, 'what processes share')
+
+  reasons(): string[] {
+    return this.clock.monotonic() - this.refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []
+  }
+}
+
+interface BooksSource {
+  clock: Clock
+  trouble: Trouble
+  log: Log
+  worker: WorkerPlace | undefined
+}
+
+async function booksOf(config: Config, { clock, trouble, log, worker }: BooksSource, closers: Closers): Promise<Bookkeeping> {
+  const store = await openBookkeeping({ ...config.store, clock, worker, report: trouble.books })
+  closers.push(() => store.close())
+  if (store.recovered.count > 0) log.warn(store.recovered, 'generations that a crash had left open are settled')
+  return store
+}
+
+/** The operator's listener. @returns its address. */
+async function administered(
+  runtime: Runtime,
+  { store, notReady }: { store: Bookkeeping; notReady: () => string[] },
+  closers: Closers,
+): Promise<string> {
+  const admin = await startAdmin({
+    ...runtime.config.admin,
+    metrics: runtime.metrics,
+    notReady,
+    routes: new Map<string, AdminRoute>([...ledgerRoutes(store.ledger, store.recovered), ...keyCommandRoute(() => runtime.management)]),
+    onError: runtime.oops,
+  })
+  closers.push(() => admin.close())
+  return admin.url
+}
+
+interface ReloadSource {
+  load: () => Config
+  clock: Clock
+  runtime: Runtime
+  watch: boolean
+}
+
+/** @returns what reads the configuration anew. */
+function reloading(config: Config, { load, clock, runtime, watch: watched }: ReloadSource, closers: Closers): () => Promise<Reload> {
+  let last: Reload = { kind: 'applied', config }
+  const onReload = (reload: Reload): void => {
+    last = reload
+    runtime.apply(reload)
+  }
+  const watch = watchConfig(config, { load, clock, onReload, ...(watched ? undefined : UNWATCHED) })
+  closers.push(() => watch.close())
+  return async () => {
+    watch.reload()
+    return last
+  }
+}
+
+async function listening(runtime: Runtime, drain: Drain, closers: Closers): Promise<string> {
   const { server, url } = await listen(runtime.config.server, runtime.gateway)
   drain.follow(server)
   closers.push(

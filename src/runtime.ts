@@ -1,7 +1,8 @@
 /** What runs: the parts that outlive a reload, and the serving that each configuration composes anew. */
+import type { ProviderPreferences } from './canon/gateway-fields.ts'
 import { buildCatalog, type Catalog } from './catalog/catalog.ts'
 import { discoverListings } from './catalog/discover.ts'
-import type { Provider } from './catalog/types.ts'
+import type { Bookkeeping, WorkerPlace } from './cluster/bookkeeping.ts'
 import { resolveKeys } from './config/keys.ts'
 import type { Config } from './config/types.ts'
 import type { Reload } from './config/watch.ts'
@@ -9,29 +10,28 @@ import type { Clock } from './core/clock.ts'
 import { GenerationIds } from './core/ids.ts'
 import type { JsonObject } from './core/json.ts'
 import type { LogSink } from './core/log.ts'
-import { clientDialects, upstreamDialects } from './dialects/registry.ts'
-import { Credit } from './ledger/credit.ts'
-import { oldestCounted } from './ledger/spend-windows.ts'
+import { clientDialects, embeddingWires, upstreamDialects } from './dialects/registry.ts'
 import { estimateTokens } from './ledger/usage-estimate.ts'
 import { Admission } from './pipeline/admission.ts'
-import { composeChain, composeCounting, composePlanning } from './pipeline/chain.ts'
+import { composeChain, composeCounting, composeEmbedding, composePlanning } from './pipeline/chain.ts'
 import { DrainSlots } from './pipeline/drain-slots.ts'
 import type { ChainParts } from './pipeline/parts.ts'
 import { PassageDesk } from './pipeline/passage-desk.ts'
-import { providerAddress } from './pipeline/provider-address.ts'
 import type { Lane } from './pipeline/reply.ts'
 import { RetryBudget } from './pipeline/retry-budget.ts'
 import type { ApiKey } from './plugin-api/key.ts'
+import { providerListing } from './provider-listing.ts'
 import { HealthBook, StickySessions } from './routing/index.ts'
+import { consentPages } from './server/consent.ts'
+import type { ConsentSource } from './server/consent-routes.ts'
+import { referencePages } from './server/docs-page.ts'
 import { Gateway, type Serving } from './server/gateway.ts'
-import type { ManagementSource } from './server/management.ts'
 import { Metrics } from './server/metrics.ts'
 import { operations } from './server/operations.ts'
 import { planWitness, witnessWith } from './server/witness.ts'
 import { chainSettings, keyLookup } from './settings.ts'
-import type { Store } from './store/open.ts'
+import type { Shared } from './shared/index.ts'
 import { serverTools } from './tools/registry.ts'
-import { fetchListing } from './upstream/listing.ts'
 import { Passage } from './upstream/passage.ts'
 import { Pools } from './upstream/pools.ts'
 
@@ -39,7 +39,10 @@ export interface RuntimeSource {
   config: Config
   clock: Clock
   logs: LogSink
-  store: Store
+  store: Bookkeeping
+  shared: Pick<Shared, 'counters' | 'news' | 'alone'>
+  /** Where this process is one of several on this machine. */
+  worker?: WorkerPlace
   forcedLane: Lane | undefined
 }
 
@@ -69,7 +72,7 @@ export class Runtime {
     this.generated = generated
     this.parts = partsOf(source, this.metrics)
     this.passage = new Passage(clock)
-    this.ids = new GenerationIds(store.journal.lastSeq())
+    this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
     this.catalog = buildCatalog(config, this.listings)
     this.oops = (error) => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
     this.gateway = new Gateway({ serving: this.compose(), clock, ids: this.ids, clients: clientDialects, oops: this.oops })
@@ -94,7 +97,7 @@ export class Runtime {
   /** Asks the providers with `discover: true` what they serve; one that does not answer serves nothing. */
   async discover(): Promise<void> {
     const { log } = this.source.logs
-    this.listings = await discoverListings(this.catalog.providers.values(), listingOf, (provider) =>
+    this.listings = await discoverListings(this.catalog.providers.values(), providerListing, (provider) =>
       log.debug({ provider: provider.slug }, 'no list of models: the provider does not answer'),
     )
     if (this.listings.size === 0) return
@@ -118,13 +121,13 @@ export class Runtime {
   }
 
   /** What the operations for management keys work on, as the configuration stands now. */
-  get management(): ManagementSource {
+  get management(): ConsentSource {
     const { config, source } = this
     return {
       store: source.store.keys,
       configured: this.keys,
       credit: this.parts.credit,
-      journal: source.store.journal,
+      ledger: source.store.ledger,
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,
@@ -141,32 +144,44 @@ export class Runtime {
     })
     const { store } = source
     const settings = chainSettings(config, catalog, keys)
+    // Few ask for it, so nobody waits for it at the start.
+    const reference = referencePages(async () =>
+      (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
+    )
+    const consent = consentPages(this.management)
     return {
       brand: config.brand.word,
       front: composeChain(settings, parts),
       counting: composeCounting(settings, parts),
+      embedding: composeEmbedding(settings, { ...parts, wires: embeddingWires }),
       planning: composePlanning(settings, { ...parts, witness: planWitness(this.source.logs) }),
       operations: operations({
         keys,
         catalog,
+        preferences: config.provider as ProviderPreferences | undefined,
         presets: config.presets,
-        store,
+        ledger: store.ledger,
         health: parts.health,
         management: this.management,
       }),
+      pages: (asked) => reference(asked) ?? consent(asked),
       passages: new PassageDesk({ keys, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
     }
   }
 }
 
-function partsOf({ clock, store, logs, forcedLane }: RuntimeSource, metrics: Metrics): ChainParts {
+function partsOf({ clock, store, logs, shared, forcedLane }: RuntimeSource, metrics: Metrics): ChainParts {
+  const health = new HealthBook(clock)
+  const sessions = new StickySessions(clock)
+  health.share(shared.news)
+  sessions.share(shared.news)
   return {
     clock,
     journal: store.journal,
-    credit: new Credit(store.journal.spent(), clock, store.journal.spentByDay(oldestCounted(clock.now()))),
-    health: new HealthBook(clock),
-    sessions: new StickySessions(clock),
-    admission: new Admission(clock),
+    credit: store.credit,
+    health,
+    sessions,
+    admission: new Admission(clock, shared.counters, store.processes),
     retries: new RetryBudget(),
     drains: new DrainSlots(),
     pools: new Pools(),
@@ -182,12 +197,4 @@ function partsOf({ clock, store, logs, forcedLane }: RuntimeSource, metrics: Met
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     forcedLane,
   }
-}
-
-/** What a provider says that it serves, in the OpenAI form. */
-async function listingOf(provider: Provider): Promise<JsonObject> {
-  const dialect = upstreamDialects.get(provider.dialect)
-  if (!dialect) throw new Error(`no dialect ${provider.dialect}`)
-  const body = await fetchListing(provider, dialect.listing?.path ?? '/models', providerAddress(provider, dialect).headers)
-  return dialect.listing?.read(body) ?? body
 }

@@ -1,16 +1,16 @@
-/** GET /v1/activity: the last 30 full UTC days by model, endpoint and provider, from the journal. */
+/** GET /v1/activity: the last 30 full UTC days by model, endpoint and provider, from the ledger. */
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { factsOf } from '../ledger/facts.ts'
-import type { GenerationRecord, Journal, SettleRow } from '../ledger/types.ts'
+import type { GenerationRecord, LedgerReader, SettleRow } from '../ledger/types.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { choiceOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
 export interface ActivitySource extends KeySource {
-  readonly journal: Pick<Journal, 'export'>
+  readonly ledger: Pick<LedgerReader, 'export'>
 }
 
 const DAY_MS = 86_400_000
@@ -31,7 +31,7 @@ export async function readActivity(query: URLSearchParams, source: ActivitySourc
   const rows = new Map<string, Row>()
   let walked = 0
   if ((query.get('workspace_id') || WORKSPACE) === WORKSPACE)
-    for (const record of source.journal.export(from)) {
+    for await (const record of source.ledger.export(from)) {
       if (record.at >= until) break
       if (record.settled && counts(record.hold.key)) count(rows, record, record.settled)
       if (++walked % BREATH === 0) await new Promise((resolve) => setImmediate(resolve))

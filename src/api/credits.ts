@@ -9,9 +9,11 @@ import { type ApiReply, ok } from './reply.ts'
  */
 export async function readCredits(source: KeySource): Promise<ApiReply> {
   const now = source.clock.now()
+  const keys = await allKeys(source)
+  await source.credit.refresh?.(keys.map((key) => key.identity))
   const usage = source.credit.settled
   let left = 0
-  for (const key of await allKeys(source)) {
+  for (const key of keys) {
     if (key.limit === null || key.disabled || key.management || (key.expiresAt !== null && key.expiresAt <= now)) continue
     left += Math.max(0, key.limit - source.credit.account(key.identity).counted(key.limitReset))
   }

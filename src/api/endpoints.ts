@@ -17,7 +17,7 @@ export interface EndpointSource {
  * @throws Fault 404 with `availability` where there is no such model.
  */
 export function listEndpoints(slug: string, { catalog, health }: EndpointSource): ApiReply {
-  const model = namedModel(slug, catalog)
+  const { model } = namedModel(slug, catalog)
   return ok({
     data: {
       id: model.slug,

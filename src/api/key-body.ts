@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
-import type { JsonObject } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
 import { nanoFromUsd } from '../core/money.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
@@ -15,7 +15,7 @@ type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 export const MOST_USD = 9_000_000
 const LONGEST_NAME = 256
 
-const RESETS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
+export const RESETS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const line = () => Type.String({ minLength: 1, maxLength: LONGEST_NAME })
 
@@ -28,7 +28,7 @@ const shared = {
 /** A mistyped `limit` must not make a key without one. */
 const CLOSED = { additionalProperties: false } as const
 
-const checkMaking = checker(
+export const checkMaking = checker(
   Type.Object(
     {
       name: line(),
@@ -40,13 +40,14 @@ const checkMaking = checker(
     CLOSED,
   ),
 )
-const checkChanges = checker(Type.Object({ name: Type.Optional(line()), disabled: Type.Optional(Type.Boolean()), ...shared }, CLOSED))
+export const checkChanges = checker(
+  Type.Object({ name: Type.Optional(line()), disabled: Type.Optional(Type.Boolean()), ...shared }, CLOSED),
+)
 
 /** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
 export function makingOf(body: JsonObject, now: number): Making {
   checkMaking(body)
-  if (body.workspace_id !== undefined && body.workspace_id !== WORKSPACE)
-    throw badField('workspace_id', `expected the one workspace of this gateway, ${WORKSPACE}`)
+  refuseOtherWorkspace(body)
   return {
     ...changesIn(body),
     name: String(body.name),
@@ -67,9 +68,19 @@ function changesIn(body: JsonObject): Changes {
   if (typeof name === 'string') changes.name = name
   if (typeof disabled === 'boolean') changes.disabled = disabled
   if (limit !== undefined) changes.limit = typeof limit === 'number' ? nanoOf(limit) : null
-  if (reset !== undefined) changes.limitReset = RESETS.find((one) => one === reset) ?? null
+  if (reset !== undefined) changes.limitReset = resetOf(reset)
   if (typeof includeByok === 'boolean') changes.includeByokInLimit = includeByok
   return changes
+}
+
+/** @throws Fault 400 where the body names another workspace than the one there is. */
+export function refuseOtherWorkspace({ workspace_id: id }: JsonObject): void {
+  if (id !== undefined && id !== WORKSPACE) throw badField('workspace_id', `expected the one workspace of this gateway, ${WORKSPACE}`)
+}
+
+/** A checked value; null for none. */
+export function resetOf(value: Json | undefined): LimitReset | null {
+  return RESETS.find((one) => one === value) ?? null
 }
 
 /** USD as the nearest nano-dollar. @param dollars from 0 to `MOST_USD`. */
@@ -79,7 +90,8 @@ export function nanoOf(dollars: number): number {
 
 const UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]00:00)$/
 
-function timeOf(text: string, now: number): number {
+/** Of `expires_at`: milliseconds since the epoch. @throws Fault 400 where it is no time in UTC, or is over. */
+export function timeOf(text: string, now: number): number {
   const at = UTC.test(text) ? Date.parse(text) : Number.NaN
   // A day that its month does not have would be taken for one of the next.
   if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)))

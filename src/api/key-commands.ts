@@ -5,7 +5,7 @@ import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { readCredits } from './credits.ts'
 import { MOST_USD } from './key-body.ts'
-import { allKeys, type KeySource, keyEntry } from './key-entry.ts'
+import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { addCredit, changeKey, createKey, removeKey, rotateKey } from './keys.ts'
 
 export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add'
@@ -44,7 +44,7 @@ const SHORTEST_HASH = 6
 export async function runKeyCommand(command: unknown, source: KeySource): Promise<JsonObject> {
   checkCommand(command)
   const { verb, key, fields, management, amount } = command as KeyCommand
-  if (verb === 'list') return { data: (await allKeys(source)).map((each) => keyEntry(each, source)) }
+  if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
   if (verb === 'credits') return (await readCredits(source)).body
   if (verb === 'create') return (await createKey(isObject(fields) ? fields : {}, source, management)).body
   const hash = await hashNamed(key, source)

@@ -2,9 +2,9 @@
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import type { Credit } from '../ledger/credit.ts'
+import type { CreditBook } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import type { KeyStore, StoredKey } from '../store/keys.ts'
+import { isCode, type KeyStore, type StoredKey } from '../store/keys.ts'
 import { WORKSPACE } from './workspace.ts'
 
 /** What the management of keys works on. */
@@ -12,7 +12,7 @@ export interface KeySource {
   readonly store: KeyStore
   /** Keys of the configuration: shown, and changed only there. */
   readonly configured: readonly ApiKey[]
-  readonly credit: Pick<Credit, 'account' | 'settled'>
+  readonly credit: CreditBook
   /** Word of the white label: part of every new secret. */
   readonly brand: string
   readonly clock: Pick<Clock, 'now'>
@@ -21,8 +21,14 @@ export interface KeySource {
 /** A file says nothing of when a key was written; clients require a time. */
 const UNKNOWN_TIME = new Date(0).toISOString()
 
+/** Keys as they are shown, with what they have spent up to now. */
+export async function keyEntries(keys: readonly (ApiKey | StoredKey)[], source: Pick<KeySource, 'credit'>): Promise<JsonObject[]> {
+  await source.credit.refresh?.(keys.map((key) => key.identity))
+  return keys.map((key) => keyEntry(key, source))
+}
+
 /** Amounts are USD. `limit_remaining` is what may still be reserved in the window of the limit. */
-export function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
+function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
   const account = credit.account(key.identity)
   const remaining = account.remaining(key)
   const windows = account.usage()
@@ -59,6 +65,6 @@ export function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'c
 export async function allKeys(source: KeySource): Promise<(ApiKey | StoredKey)[]> {
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
-  const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash))
+  const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && !isCode(key))
   return [...source.configured, ...stored]
 }

@@ -1,6 +1,6 @@
 /** GET /v1/key: what the caller's own key is and what it has spent. */
 import { usd } from '../core/money.ts'
-import type { Account } from '../ledger/credit.ts'
+import type { CreditBook } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -9,7 +9,9 @@ import { WORKSPACE } from './workspace.ts'
 /**
  * Amounts are USD. `limit_remaining` is what may still be reserved: open requests count with their holds.
  */
-export function readKey(key: ApiKey | KeyRecord, account: Pick<Account, 'settled' | 'remaining' | 'usage'>): ApiReply {
+export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Promise<ApiReply> {
+  await credit.refresh?.([key.identity])
+  const account = credit.account(key.identity)
   const remaining = account.remaining(key)
   const windows = account.usage()
   const record = 'creator' in key ? key : undefined

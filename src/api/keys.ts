@@ -5,7 +5,7 @@ import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
 import { changesOf, MOST_USD, makingOf, nanoOf } from './key-body.ts'
-import { allKeys, type KeySource, keyEntry } from './key-entry.ts'
+import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { choiceOf, integerOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
@@ -17,14 +17,14 @@ export async function listKeys(query: URLSearchParams, source: KeySource): Promi
   const workspace = query.get('workspace_id') || WORKSPACE
   const keys = workspace === WORKSPACE ? await allKeys(source) : []
   const shown = keys.filter((key) => disabled || !key.disabled)
-  return ok({ data: shown.slice(offset).map((key) => keyEntry(key, source)) })
+  return ok({ data: await keyEntries(shown.slice(offset), source) })
 }
 
 /** @throws Fault 404. */
 export async function oneKey(hash: string, source: KeySource): Promise<ApiReply> {
   const key = configured(hash, source) ?? (await source.store.find(hash))
   if (!key) throw noKey()
-  return ok({ data: keyEntry(key, source) })
+  return ok({ data: await shownKey(key, source) })
 }
 
 /**
@@ -36,7 +36,7 @@ export async function createKey(body: JsonObject, source: KeySource, management 
   const making = makingOf(body, source.clock.now())
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management })
-  return { status: 201, body: { data: keyEntry(key, source), key: secret } }
+  return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
 const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'management'> = {
@@ -54,7 +54,7 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 export async function changeKey(hash: string, body: JsonObject, source: KeySource): Promise<ApiReply> {
   const changes = changesOf(body)
   const key = await changed(hash, source, (found) => ({ ...found, ...changes }))
-  return ok({ data: keyEntry(key, source) })
+  return ok({ data: await shownKey(key, source) })
 }
 
 /** What the key has spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
@@ -71,7 +71,7 @@ export async function removeKey(hash: string, source: KeySource): Promise<ApiRep
 export async function rotateKey(hash: string, source: KeySource): Promise<ApiReply> {
   const { secret, ...made } = makeSecret(source.brand)
   const key = await changed(hash, source, (found) => ({ ...found, ...made }))
-  return ok({ data: keyEntry(key, source), key: secret })
+  return ok({ data: await shownKey(key, source), key: secret })
 }
 
 /**
@@ -85,7 +85,7 @@ export async function addCredit(hash: string, dollars: number, source: KeySource
     if (limit > nanoOf(MOST_USD)) throw badField('amount', `a limit must be at most ${MOST_USD}`)
     return { ...found, limit }
   })
-  return ok({ data: keyEntry(key, source) })
+  return ok({ data: await shownKey(key, source) })
 }
 
 async function changed(hash: string, source: KeySource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
@@ -93,6 +93,11 @@ async function changed(hash: string, source: KeySource, how: (key: StoredKey) =>
   const key = await source.store.change(hash, how)
   if (!key) throw noKey()
   return key
+}
+
+async function shownKey(key: ApiKey | StoredKey, source: KeySource): Promise<JsonObject> {
+  const [entry] = await keyEntries([key], source)
+  return entry
 }
 
 function configured(hash: string, { configured: keys }: KeySource): ApiKey | undefined {

@@ -1,28 +1,33 @@
 /** The ledger for its operator, over the admin port: the running process owns its file, so the command line asks it. */
 import { exportRow } from '../ledger/export.ts'
-import type { Journal } from '../ledger/types.ts'
-import { type Verdict, verify } from '../ledger/verify.ts'
+import type { LedgerReader, Reconciliation } from '../ledger/types.ts'
+import { type Verdict, verifyLedger } from '../ledger/verify.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
-export function* exportLines(journal: Journal): Generator<string> {
-  for (const record of journal.export()) yield `${JSON.stringify(exportRow(record))}\n`
+export async function* exportLines(ledger: LedgerReader): AsyncGenerator<string> {
+  for await (const record of ledger.export()) yield `${JSON.stringify(exportRow(record))}\n`
 }
 
 /** The sum of the entries against the balances, and the rules that every row keeps. */
-export function verdict(journal: Journal): Verdict {
-  return verify(journal.export(), journal.spent())
-}
+export const verdict = (ledger: LedgerReader): Promise<Verdict> => verifyLedger(ledger)
 
 interface LedgerReply {
   status: number
   text?: { type: string; content: string }
-  chunks?: { type: string; content: Iterable<string> }
+  chunks?: { type: string; content: AsyncIterable<string> }
 }
 
-/** Routes of the admin listener. The export is as long as the ledger, so it leaves row by row. */
-export function ledgerRoutes(journal: Journal): Map<string, () => LedgerReply> {
-  return new Map<string, () => LedgerReply>([
-    ['GET /ledger/export', () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(journal) } })],
-    ['GET /ledger/verify', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(verdict(journal)) } })],
+/**
+ * Routes of the admin listener. The export is as long as the ledger, so it leaves row by row.
+ * @param recovered what the start settled because a crash had left it open.
+ */
+export function ledgerRoutes(ledger: LedgerReader, recovered: Reconciliation): Map<string, () => LedgerReply | Promise<LedgerReply>> {
+  return new Map<string, () => LedgerReply | Promise<LedgerReply>>([
+    ['GET /ledger/export', () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } })],
+    ['GET /ledger/recovery', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(recovered) } })],
+    [
+      'GET /ledger/verify',
+      async () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(await verdict(ledger)) } }),
+    ],
   ])
 }

@@ -8,7 +8,7 @@ import { choiceOf, integerOf, listOf, numberOf } from './query.ts'
 const DAY_SECONDS = 86_400
 const USD_PER_MILLION = 1e6
 
-const SORTS = [
+export const SORTS = [
   'newest',
   'pricing-low-to-high',
   'pricing-high-to-low',

@@ -1,11 +1,11 @@
 /** The model lists: GET /v1/models, /v1/models/count, /v1/models/user, /v1/embeddings/models and /v1/model/{author}/{slug}. */
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog, Found } from '../catalog/catalog.ts'
 import { aliasEntry, modelEntry } from '../catalog/entry.ts'
 import type { Model } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import { allowsModel } from '../routing/model-pattern.ts'
 import type { Health } from '../routing/order.ts'
+import type { ListedCatalog } from './key-catalog.ts'
 import { modelTest, outputTest, sortModels } from './model-filters.ts'
 import { integerOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -14,7 +14,8 @@ const DEFAULT_LIMIT = 500
 const MOST = 1000
 
 export interface ModelSource {
-  readonly catalog: Pick<Catalog, 'models' | 'aliases' | 'find'>
+  /** As the key sees it. */
+  readonly catalog: ListedCatalog
   /** Milliseconds since the epoch. */
   readonly now: number
   /** For the orders by speed. */
@@ -26,15 +27,9 @@ export function listModels(query: URLSearchParams, source: ModelSource): ApiRepl
   return page('/v1/models', query, selected(source.catalog.models, query, source))
 }
 
-/** GET /v1/models/user: the models that the key's own list allows. */
-export function listKeyModels(
-  query: URLSearchParams,
-  key: { readonly allowedModels: readonly string[] | undefined },
-  source: ModelSource,
-): ApiReply {
-  const { models } = source.catalog
-  const allowed = models.filter((model) => allowsModel(key.allowedModels, model.slug))
-  return page('/v1/models/user', query, allowed)
+/** GET /v1/models/user: all that the key may use, of every kind. */
+export function listKeyModels(query: URLSearchParams, source: Pick<ModelSource, 'catalog'>): ApiReply {
+  return page('/v1/models/user', query, source.catalog.models)
 }
 
 /** GET /v1/embeddings/models. */
@@ -52,15 +47,16 @@ export function countModels(query: URLSearchParams, source: Pick<ModelSource, 'c
 }
 
 /** GET /v1/model/{author}/{slug}; aliases and variants are found as well. @param slug `author/name`. @throws Fault 404. */
-export function oneModel(slug: string, source: Pick<ModelSource, 'catalog'>): ApiReply {
-  const model = namedModel(slug, source.catalog)
-  return ok({ data: source.catalog.aliases.has(slug) ? aliasEntry(slug, model) : modelEntry(model) })
+export function oneModel(slug: string, { catalog }: Pick<ModelSource, 'catalog'>): ApiReply {
+  const { model, strategy } = namedModel(slug, catalog)
+  const alias = strategy === 'latest' || catalog.aliases.has(slug)
+  return ok({ data: alias ? aliasEntry(slug, model) : modelEntry(model) })
 }
 
 /** @throws Fault 404 with `availability` where there is no such model. */
-export function namedModel(slug: string, catalog: Pick<Catalog, 'find'>): Model {
+export function namedModel(slug: string, catalog: Pick<Catalog, 'find'>): Found {
   const found = catalog.find(slug)
-  if (found) return found.model
+  if (found) return found
   throw new Fault('model_not_found', {
     message: `No such model: ${slug}`,
     availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },

@@ -28,6 +28,8 @@ const COMMON_PARAMETERS: ReadonlySet<string> = new Set([
   'verbosity',
 ])
 
+const NO_PARAMETERS: ReadonlySet<string> = new Set()
+
 /** What a price list shows where there is no price to show. */
 const UNKNOWN_PRICE = '-1'
 
@@ -79,8 +81,8 @@ function largest(own: number | undefined, endpoints: readonly Endpoint[], of: (e
 }
 
 /** Names of the parameters that the endpoint takes, as lists show them. */
-export function parametersOf({ supported }: Endpoint): ReadonlySet<string> {
-  return supported ?? COMMON_PARAMETERS
+export function parametersOf({ supported, model }: Endpoint): ReadonlySet<string> {
+  return supported ?? (model.kind === 'generate' ? COMMON_PARAMETERS : NO_PARAMETERS)
 }
 
 function supportedParameters(endpoints: readonly Endpoint[]): string[] {

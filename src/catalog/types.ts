@@ -89,6 +89,8 @@ export interface Model {
   /** Output cap assumed for the hold where the caller names none. */
   readonly defaultMaxOutput: number
   readonly input: readonly string[]
+  /** Of embeddings: what becomes of an input that is longer than the context; undefined: what the provider makes of it. */
+  readonly longInput?: 'truncate' | 'reject'
   readonly output: readonly string[]
   /** Quality by kind of task, 0 to 1; what is not scored is absent. */
   readonly scores: Readonly<Record<string, number>>

@@ -1,15 +1,13 @@
 /** `headgate keys …` and `headgate credits …`: sent to the running gateway, and done on its file where none runs. */
 import { type KeyCommand, runKeyCommand } from '../api/index.ts'
+import { openBookkeeping } from '../cluster/bookkeeping.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Config } from '../config/types.ts'
 import { systemClock } from '../core/clock.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import { Credit } from '../ledger/credit.ts'
-import { oldestCounted } from '../ledger/spend-windows.ts'
 import { KEY_COMMAND_PATH } from '../server/key-command-route.ts'
-import { openStore } from '../store/open.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { keyReport } from './key-table.ts'
 import { SHIPPED_CONFIG } from './serve.ts'
@@ -96,23 +94,22 @@ async function askOwner(command: KeyCommand, { admin }: Config): Promise<JsonObj
   throw new Error(`${address} refused: ${said}`)
 }
 
-/** Opens the file itself: where another process owns it, that is said. */
+/** Opens the store itself: where another process owns its file, that is said. */
 async function onFile(command: KeyCommand, config: Config): Promise<JsonObject> {
   if (config.store.url === 'memory:') throw new Fault('unavailable', { message: 'no gateway runs, and its store is kept in memory only' })
   const clock = systemClock
-  const store = openStore(config.store.url, { clock, durability: config.store.durability })
+  const books = await openBookkeeping({ ...config.store, clock, aside: true, report: () => {} })
   try {
     const { keys: configured, generated } = resolveKeys(config)
-    const days = store.journal.spentByDay(oldestCounted(clock.now()))
     return await runKeyCommand(command, {
-      store: store.keys,
+      store: books.keys,
       // A random secret of this very moment is nobody's key.
       configured: generated === undefined ? configured : [],
-      credit: new Credit(store.journal.spent(), clock, days),
+      credit: books.credit,
       brand: config.brand.word,
       clock,
     })
   } finally {
-    store.close()
+    await books.close()
   }
 }

@@ -1,17 +1,19 @@
-/** `headgate ledger export|verify`: asks the running gateway, and opens the file itself only when nobody answers. */
+/** `headgate ledger export|verify|recovery`: asks the running gateway, and opens the file itself only when nobody answers. */
 
 import { exportLines, verdict } from '../api/ledger.ts'
+import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
 import { loadConfig } from '../config/load.ts'
+import type { Config } from '../config/types.ts'
 import { systemClock } from '../core/clock.ts'
 import { usdText } from '../core/money.ts'
+import type { Reconciliation } from '../ledger/types.ts'
 import type { Verdict } from '../ledger/verify.ts'
-import { openStore } from '../store/open.ts'
 import { SHIPPED_CONFIG } from './serve.ts'
 
 /** @returns the exit code. */
 export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise<number> {
-  if (verb !== 'export' && verb !== 'verify') {
-    process.stderr.write(`headgate: ledger: expected export or verify, found ${verb}\n`)
+  if (verb !== 'export' && verb !== 'verify' && verb !== 'recovery') {
+    process.stderr.write(`headgate: ledger: expected export, verify or recovery, found ${verb}\n`)
     return 2
   }
   try {
@@ -21,12 +23,17 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
     if (verb === 'export') {
       if (text !== undefined) process.stdout.write(text)
       else
-        fromFile(config.store.url, (journal) => {
-          for (const line of exportLines(journal)) process.stdout.write(line)
+        await fromStore(config, async ({ ledger }) => {
+          for await (const line of exportLines(ledger)) process.stdout.write(line)
         })
       return 0
     }
-    const found = text === undefined ? fromFile(config.store.url, verdict) : (JSON.parse(text) as Verdict)
+    if (verb === 'recovery') {
+      if (text === undefined) tellRecovery(await fromStore(config, async ({ recovered }) => recovered), 'open: the next start will charge')
+      else tellRecovery(JSON.parse(text) as Reconciliation, 'settled as unknown at the start, charged')
+      return 0
+    }
+    const found = text === undefined ? await fromStore(config, ({ ledger }) => verdict(ledger)) : (JSON.parse(text) as Verdict)
     return report(found)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof Error ? error.message : error}\n`)
@@ -35,19 +42,30 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
 }
 
 function report(found: Verdict): number {
+  const carried = found.carried > 0 ? `, $${usdText(found.carried)} carried over` : ''
   process.stdout.write(
-    `${found.generations} generations, ${found.open} open, $${usdText(found.charged)} charged: ${found.ok ? 'ok' : 'wrong'}\n`,
+    `${found.generations} generations, ${found.open} open, $${usdText(found.charged)} charged${carried}: ${found.ok ? 'ok' : 'wrong'}\n`,
   )
   for (const problem of found.problems) process.stdout.write(`${problem}\n`)
   return found.ok ? 0 : 1
 }
 
-function fromFile<T>(url: string, read: (journal: ReturnType<typeof openStore>['journal']) => T): T {
-  const store = openStore(url, { clock: systemClock })
+/** What a crash left open. @param fate what has become of it. */
+function tellRecovery(found: Reconciliation, fate: string): void {
+  const { count, charged, oldest, newest, keys, generations } = found
+  const lines = [`${count} generations ${count > 0 ? `${fate} $${usdText(charged)}` : 'left open'}`]
+  if (count > 0) lines.push(`admitted from ${oldest} to ${newest}`)
+  for (const each of keys) lines.push(`key ${each.key}: ${each.count}, $${usdText(each.charged)}`)
+  process.stdout.write(`${[...lines, ...generations].join('\n')}\n`)
+}
+
+/** Where no gateway runs: opens the store itself. */
+async function fromStore<T>(config: Config, read: (books: Bookkeeping) => Promise<T>): Promise<T> {
+  const books = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
   try {
-    return read(store.journal)
+    return await read(books)
   } finally {
-    store.close()
+    await books.close()
   }
 }
 

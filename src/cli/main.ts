@@ -3,14 +3,16 @@ import { parseArgs } from 'node:util'
 import { check } from './check.ts'
 import { credits, keys } from './keys.ts'
 import { ledger } from './ledger.ts'
+import { models } from './models.ts'
 import { plan } from './plan.ts'
 import { policyTests } from './policy-tests.ts'
 import { serve } from './serve.ts'
 
 const HELP = `headgate: one address in front of many model providers
 
-  headgate [serve] [--config FILE] [--host HOST] [--port PORT]
+  headgate [serve] [--config FILE] [--host HOST] [--port PORT] [--workers N]
       Serves. Without a file: the shipped configuration, with every provider whose key is in the environment.
+      --workers: N processes answer on the port, 1 to 63, or auto for one per processor.
   headgate check FILE
       Says whether a configuration is good, or line by line what is wrong.
   headgate plan FILE REQUEST.json [--format responses|chat|messages] [--key NAME] [--json]
@@ -18,6 +20,11 @@ const HELP = `headgate: one address in front of many model providers
       Nothing is called. REQUEST.json is a generation body, - reads standard input; exit code 1 if it would be refused.
   headgate test DIR
       Runs policy tests: requests of YAML or JSON files, and what must become of them; exit code 1 if one fails.
+  headgate models [list] [--provider NAME] [--kind KIND] [--json] [--config FILE]
+  headgate models show SLUG [--json] [--config FILE]
+      Shows the models of a configuration, or one with its endpoints and prices.
+  headgate models sync PROVIDER [--write FILE] [--json] [--config FILE]
+      Asks a provider what it serves and shows what is new, gone or of another length. --write puts the new ones into a new file.
   headgate ledger export [--config FILE]
       Writes every generation as a JSON line: from the running gateway, or from its file where none runs.
   headgate ledger verify [--config FILE]
@@ -54,6 +61,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'check' && rest.length === 1) process.exitCode = await check(rest[0])
   else if (verb === 'plan' && rest.length === 2) process.exitCode = await plan([rest[0], rest[1]], values)
   else if (verb === 'test' && rest.length === 1) process.exitCode = await policyTests(rest[0])
+  else if (verb === 'models') process.exitCode = await models(rest, values)
   else if (verb === 'keys') process.exitCode = await keys(rest, values)
   else if (verb === 'credits') process.exitCode = await credits(rest, values)
   else if (verb === 'ledger' && rest.length === 1) process.exitCode = await ledger(rest[0], values.config)
@@ -68,6 +76,7 @@ function parse(argv: readonly string[]) {
       config: { type: 'string', short: 'c' },
       host: { type: 'string' },
       port: { type: 'string' },
+      workers: { type: 'string' },
       format: { type: 'string' },
       key: { type: 'string' },
       json: { type: 'boolean' },
@@ -75,6 +84,9 @@ function parse(argv: readonly string[]) {
       reset: { type: 'string' },
       expires: { type: 'string' },
       management: { type: 'boolean' },
+      provider: { type: 'string' },
+      kind: { type: 'string' },
+      write: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
     },

@@ -88,8 +88,17 @@ function dollars(price: string | undefined): string {
 /** Columns of even width, two spaces apart. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows].map((row) => row.map(visible))
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column].length)))
-  return cells.map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column])).join('  ')}`.trimEnd()).join('\n')
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => columnsOf(row[column]))))
+  const padded = (cell: string, column: number): string => cell + ' '.repeat(widths[column] - columnsOf(cell))
+  return cells.map((row) => `  ${row.map(padded).join('  ')}`.trimEnd()).join('\n')
+}
+
+/** Signs that terminals give two columns, and marks that they set above or below another sign. */
+const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\uff01-\uff60]/gu
+const MARK = /\p{Mn}/gu
+
+function columnsOf(text: string): number {
+  return [...text].length + (text.match(WIDE)?.length ?? 0) - (text.match(MARK)?.length ?? 0)
 }
 
 /** Names and slugs come from files: control and format characters must not reach a terminal. */

@@ -1,6 +1,7 @@
 /** Plans requests in this process: the gateway's own chain, without a port, a file of its own or a call. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Endpoint } from '../catalog/types.ts'
+import { keepAlone } from '../cluster/bookkeeping.ts'
 import { resolveKeys } from '../config/keys.ts'
 import type { Config } from '../config/types.ts'
 import type { Clock } from '../core/clock.ts'
@@ -18,6 +19,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import { endpointTag } from '../routing/index.ts'
 import { Runtime } from '../runtime.ts'
 import { chainSettings } from '../settings.ts'
+import { shareNothing } from '../shared/index.ts'
 import { openStore } from '../store/open.ts'
 
 export interface RehearsedRequest {
@@ -49,8 +51,15 @@ export class Rehearsal {
 
   constructor(config: Config, clock: Clock) {
     this.clock = clock
-    const store = openStore('memory:', { clock })
-    this.runtime = new Runtime({ config, clock, store, logs: openLog(clock, () => {}), forcedLane: undefined })
+    const store = keepAlone(openStore('memory:', { clock }), clock)
+    this.runtime = new Runtime({
+      config,
+      clock,
+      store,
+      shared: shareNothing(clock),
+      logs: openLog(clock, () => {}),
+      forcedLane: undefined,
+    })
     this.keys = resolveKeys(config).keys
   }
 

@@ -1,9 +1,12 @@
 /** `headgate serve`: starts, says where and how to try it, and ends in order. */
 import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { WORKER_VARIABLE } from '../cluster/messages.ts'
 import { ConfigError } from '../config/problems.ts'
 import { systemClock } from '../core/clock.ts'
 import { type Running, start } from '../main.ts'
+import type { Owning } from '../owner.ts'
 import { drainOnSignals } from '../server/signals.ts'
 import { compact } from './compact.ts'
 import { signalSource } from './signal-source.ts'
@@ -14,50 +17,82 @@ export interface ServeFlags {
   config?: string
   host?: string
   port?: string
+  /** Processes that answer: 1 to 63, or `auto` for one per processor. Absent: this one alone. */
+  workers?: string
 }
 
+/** Processes that can share one sequence of generations, without the one that owns them. */
+const MOST_WORKERS = 63
+
 export async function serve(flags: ServeFlags): Promise<void> {
+  if (process.env[WORKER_VARIABLE] && process.connected) {
+    compact()
+    return (await import('../worker.ts')).work()
+  }
   const port = flags.port === undefined ? undefined : Number(flags.port)
-  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port < 65_536)) {
-    process.stderr.write(`headgate: --port: expected a number from 0 to 65535, found ${flags.port}\n`)
-    process.exitCode = 2
-    return
-  }
+  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port < 65_536))
+    return refuse(`--port: expected a number from 0 to 65535, found ${flags.port}`)
+  const workers = workerCount(flags.workers)
+  if (workers === null) return refuse(`--workers: expected a number from 1 to ${MOST_WORKERS}, or auto, found ${flags.workers}`)
   const configFile = flags.config ?? SHIPPED_CONFIG
-  if (!existsSync(configFile)) {
-    process.stderr.write(`headgate: --config: no such file: ${configFile}\n`)
-    process.exitCode = 2
-    return
-  }
+  if (!existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
   // A reader of our output that goes away must not take the gateway with it.
   process.stdout.on('error', () => {})
   compact()
-  let running: Running
+  const options = { configFile, host: flags.host, port }
   try {
-    running = await start({ configFile, host: flags.host, port, watch: true })
+    if (workers === undefined) serveAlone(await start({ ...options, watch: true }))
+    else serveWithWorkers(await (await import('../owner.ts')).own({ ...options, workers }), workers)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof ConfigError || error instanceof Error ? error.message : error}\n`)
     process.exitCode = 1
-    return
   }
+}
+
+function refuse(message: string): void {
+  process.stderr.write(`headgate: ${message}\n`)
+  process.exitCode = 2
+}
+
+/** @returns undefined where no workers are asked for, null where the text says nothing sensible. */
+function workerCount(text: string | undefined): number | undefined | null {
+  if (text === undefined) return undefined
+  if (text === 'auto') return Math.min(availableParallelism(), MOST_WORKERS)
+  return /^\d{1,2}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_WORKERS ? Number(text) : null
+}
+
+function serveAlone(running: Running): void {
+  const { url, adminUrl, runtime } = running
+  const { config, catalog, generated } = runtime
+  endOnSignals(running)
+  process.stdout.write(banner({ url, adminUrl, config, catalog, generated }))
+}
+
+function serveWithWorkers(owning: Owning, workers: number): void {
+  endOnSignals(owning, 'workers')
+  process.stdout.write(banner(owning, `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`))
+}
+
+function endOnSignals({ drain, close }: Pick<Owning, 'drain' | 'close'>, counted?: string): void {
   drainOnSignals({
     clock: systemClock,
     process: signalSource(systemClock, process),
-    drain: running.drain,
-    close: () => running.close(),
+    drain,
+    counted,
+    close: () => close(),
     notice: (text) => process.stderr.write(`headgate: ${text}\n`),
   })
-  process.stdout.write(banner(running))
 }
 
-function banner({ url, adminUrl, runtime }: Running): string {
-  const { config, catalog, generated } = runtime
+type Told = Pick<Owning, 'url' | 'adminUrl' | 'config' | 'catalog' | 'generated'>
+
+function banner({ url, adminUrl, config, catalog, generated }: Told, served = ''): string {
   const secret = generated ?? (config.developmentKey ? 'sk-router-v1-dev' : undefined)
   const model = config.defaultModel ?? (catalog.find('sim/echo') ? 'sim/echo' : (catalog.models[0]?.slug ?? 'author/name'))
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello' }] })
   const lines = [
     `headgate listens on ${url} (admin on ${adminUrl})`,
-    `${catalog.models.length} models at ${catalog.providers.size} providers`,
+    `${catalog.models.length} models at ${catalog.providers.size} providers${served}`,
     secret === undefined ? 'Use one of the keys of your configuration.' : `Key: ${secret}`,
     'Try it:',
     `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? '$HEADGATE_KEY'}" -H "Content-Type: application/json" -d '${body}'`,

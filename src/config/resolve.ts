@@ -6,7 +6,7 @@ import { hashOf } from '../core/secret.ts'
 import type { Environment } from './expand.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, plainKey } from './keys.ts'
 import type { RawConfig, RawKey, RawModels, RawProvider } from './schema/root.ts'
-import type { Config, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig } from './types.ts'
+import type { Config, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig, StoreConfig } from './types.ts'
 import { bytes, milliseconds } from './units.ts'
 
 export interface Checked {
@@ -22,6 +22,7 @@ export interface Checked {
 }
 
 const DEFAULT_STORE = 'sqlite:./data/headgate.db'
+const DEFAULT_JOURNAL = './data/journal.db'
 
 export function resolve(checked: Checked): Config {
   const { raw, env } = checked
@@ -39,7 +40,8 @@ export function resolve(checked: Checked): Config {
     server: { ...resolveServer(raw), ...definedOf(checked.overrides) },
     admin: { host: raw.admin?.host ?? '127.0.0.1', port: raw.admin?.port ?? 8081 },
     brand: { word: raw.brand?.word ?? 'router' },
-    store: { url: raw.store?.url ?? DEFAULT_STORE, durability: raw.store?.durability ?? 'process' },
+    store: resolveStore(raw),
+    shared: { ...raw.shared },
     keysNamed,
     keys,
     fallbackKey,
@@ -99,9 +101,20 @@ function resolveServer({ server }: RawConfig): ServerConfig {
   }
 }
 
+function resolveStore({ store }: RawConfig): StoreConfig {
+  return {
+    url: store?.url ?? DEFAULT_STORE,
+    durability: store?.durability ?? 'process',
+    journal: store?.journal ?? DEFAULT_JOURNAL,
+    ...(store?.retention === undefined ? {} : { retention: milliseconds(store.retention) }),
+    lostGrace: milliseconds(store?.lost_grace ?? '24h'),
+  }
+}
+
 function resolveLimits(limits: RawConfig['limits']): LimitsConfig {
   const result: LimitsConfig = {}
   if (limits?.requests !== undefined) result.requests = limits.requests
+  if (limits?.tokens !== undefined) result.tokens = limits.tokens
   if (limits?.streams !== undefined) result.streams = limits.streams
   if (limits?.bytes !== undefined) result.bytes = bytes(limits.bytes)
   return result

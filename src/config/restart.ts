@@ -3,7 +3,7 @@ import type { Config } from './types.ts'
 
 /** Values that a process reads once, when it opens its listeners and its store. */
 function fixed(config: Config): [name: string, value: string | number][] {
-  const { server, admin, store } = config
+  const { server, admin, store, shared } = config
   return [
     ['server.host', server.host],
     ['server.port', server.port],
@@ -15,6 +15,10 @@ function fixed(config: Config): [name: string, value: string | number][] {
     ['admin.port', admin.port],
     ['store.url', store.url],
     ['store.durability', store.durability],
+    ['store.journal', store.journal],
+    ['store.retention', store.retention ?? 0],
+    ['store.lost_grace', store.lostGrace],
+    ['shared.url', shared.url ?? ''],
   ]
 }
 

@@ -1,6 +1,7 @@
 /** What a schema cannot say: references between parts of the file. */
 import { isLatestSlug, latestSlug } from '../core/model-family.ts'
 import type { Path } from './problems.ts'
+import { EMBEDDING, GENERATING } from './schema/providers.ts'
 import type { RawConfig, RawModels } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
@@ -17,6 +18,7 @@ export function checkRules(raw: RawConfig, main: Source, files: readonly ModelFi
   const slugs = checkModels(raw, files)
   checkProviders(raw, main, files)
   checkKeys(raw, main)
+  checkStore(raw, main)
   checkGuardrails(raw, main)
   const brand = raw.brand?.word ?? 'router'
   const families = new Set([...slugs].map(latestSlug))
@@ -39,6 +41,14 @@ export function checkRules(raw: RawConfig, main: Source, files: readonly ModelFi
   }
 }
 
+/** Windows of a month and the activity of 30 days are read from rows that are still there. */
+const SHORTEST_RETENTION = 32 * 24 * 3_600_000
+
+function checkStore({ store }: RawConfig, main: Source): void {
+  if (store?.retention !== undefined && milliseconds(store.retention) < SHORTEST_RETENTION)
+    main.report(['store', 'retention'], 'expected at least 32d')
+}
+
 function checkModels(raw: RawConfig, files: readonly ModelFile[]): Set<string> {
   const slugs = new Set<string>()
   const own = new Set(Object.keys(files[0].models))
@@ -52,9 +62,38 @@ function checkModels(raw: RawConfig, files: readonly ModelFile[]): Set<string> {
         source.report(at, 'a wildcard stands for the whole name, expected author/*', 'key')
       if (slug.startsWith('~')) source.report(at, 'expected author/name; a slug with ~ can only be an alias', 'key')
       checkEndpoints(model, slug, raw, source)
+      checkKind(model, slug, raw, source)
     }
   }
   return slugs
+}
+
+/** What a model's kind asks of its prices, of its other settings and of the formats of its providers. */
+function checkKind(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {
+  const at = ['models', slug]
+  const { kind = 'generate', endpoints } = model
+  const embeds = kind === 'embedding'
+  const formats: readonly string[] = embeds ? EMBEDDING : GENERATING
+  if (!embeds && model.long_input !== undefined)
+    source.report([...at, 'long_input'], 'this is a setting of embeddings, expected `kind: embedding`', 'key')
+  for (const name of ['max_output', 'default_max_output'] as const) {
+    if (embeds && model[name] !== undefined) source.report([...at, name], 'embeddings have no output tokens, expected no such key', 'key')
+  }
+  for (const [index, endpoint] of endpoints.entries()) {
+    const place = [...at, 'endpoints', index]
+    const dialect = Object.hasOwn(raw.providers, endpoint.provider) ? raw.providers[endpoint.provider].dialect : undefined
+    if (dialect !== undefined && !formats.includes(dialect))
+      source.report(
+        [...place, 'provider'],
+        `the dialect ${dialect} ${embeds ? 'gives no embeddings' : 'gives embeddings only'}, expected one of ${formats.join(', ')}`,
+      )
+    const { price } = endpoint
+    if (typeof price !== 'object') continue
+    if (!embeds && price.completion === undefined)
+      source.report([...place, 'price'], '"completion" is missing, expected a price in USD per million tokens')
+    if (embeds && price.completion !== undefined && Number(price.completion) > 0)
+      source.report([...place, 'price', 'completion'], 'embeddings have no output tokens, expected no such price', 'key')
+  }
 }
 
 function checkEndpoints(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {

@@ -5,10 +5,13 @@ import type { ScalarKind } from './schema/scalars.ts'
 import { bytes, milliseconds } from './units.ts'
 
 const LONGEST_DURATION = 24 * 3_600_000
+/** Ten years. */
+const LONGEST_SPAN = 3660 * 24 * 3_600_000
 const LARGEST_SIZE = 1024 ** 3
 
 const CHECKS: Readonly<Record<ScalarKind, (text: string) => string | undefined>> = {
   duration: (text) => (milliseconds(text) <= LONGEST_DURATION ? undefined : 'expected at most 24h'),
+  span: (text) => (milliseconds(text) <= LONGEST_SPAN ? undefined : 'expected at most 3660d'),
   size: (text) => (bytes(text) > 0 && bytes(text) <= LARGEST_SIZE ? undefined : 'expected between 1B and 1GB'),
   url: checkUrl,
   regex: checkRegex,

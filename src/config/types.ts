@@ -23,8 +23,20 @@ export interface ServerConfig {
 export interface LimitsConfig {
   /** Per minute. */
   requests?: number
+  tokens?: number
   streams?: number
   bytes?: number
+}
+
+export interface StoreConfig {
+  url: string
+  durability: 'process' | 'power'
+  /** Path of the journal beside a store of record that is elsewhere. */
+  journal: string
+  /** Milliseconds; absent: generations are kept. */
+  retention?: number
+  /** Milliseconds for which the lease of a lost process counts as spent. */
+  lostGrace: number
 }
 
 /** Only the hash of a key leaves the loader. */
@@ -99,7 +111,8 @@ export interface Config {
   server: ServerConfig
   admin: { host: string; port: number }
   brand: { word: string }
-  store: { url: string; durability: 'process' | 'power' }
+  store: StoreConfig
+  shared: { url?: string }
   /** True where the file has `auth.keys`, even if empty. */
   keysNamed: boolean
   keys: KeyConfig[]

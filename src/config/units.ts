@@ -1,6 +1,6 @@
 /** Durations and sizes as the file writes them. */
 
-const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const BYTES: Readonly<Record<string, number>> = { B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 }
 
 function scaled(text: string, units: Readonly<Record<string, number>>): number {
@@ -10,7 +10,7 @@ function scaled(text: string, units: Readonly<Record<string, number>>): number {
   return Number(match[1]) * factor
 }
 
-/** `250ms`, `5s`, `10m`, `1h` in milliseconds. @throws RangeError for anything else. */
+/** `250ms`, `5s`, `10m`, `1h`, `90d` in milliseconds. @throws RangeError for anything else. */
 export function milliseconds(text: string): number {
   return scaled(text, MILLISECONDS)
 }

@@ -154,16 +154,23 @@ function explain(schema: TSchema, value: unknown, path: string): Fault {
   return explainScalar(schema, value, path)
 }
 
+export interface Checker {
+  /** Takes the value and, if it is a part of something, its path (`provider`). */
+  (value: unknown, at?: string): void
+  /** What is checked: for the description of the operation. */
+  readonly schema: TSchema
+}
+
 /**
  * Compiles a schema once. The check itself allocates nothing where the value is good.
- * @returns a function that takes the value and, if it is a part of something, its path (`provider`).
  * @throws Fault `bad_request` that names the first wrong field, as deep as it can be told.
  */
-export function checker<T extends TSchema>(schema: T): (value: unknown, at?: string) => void {
+export function checker<T extends TSchema>(schema: T): Checker {
   let compiled: ReturnType<typeof Compile> | undefined
-  return (value, at = '') => {
+  const check = (value: unknown, at = ''): void => {
     // At first use: nobody should hold the compiled form of a format that nobody speaks.
     compiled ??= Compile(schema)
     if (!compiled.Check(value)) throw explain(schema, value, at)
   }
+  return Object.assign(check, { schema })
 }

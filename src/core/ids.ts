@@ -24,18 +24,28 @@ export interface GenerationId {
 /** Ticks per millisecond of the sequence: leaves 2^53 unreached until the year 2039. */
 const TICKS = 4096
 
+/** Processes that can share one sequence: process `slot` draws the numbers that leave this remainder. */
+export const SLOTS = 64
+
 /**
  * Sequential integers that are also times: `seq / 4096` is the millisecond of admission.
  * `last` is the highest key already in the journal, so that a clock that went back cannot repeat one.
  */
 export class GenerationIds {
   private last: number
-  constructor(last: number) {
-    this.last = last
+  private readonly step: number
+  private readonly slot: number
+
+  /** @param slot 0 to 63 where several processes write into one store; absent: every number is this process's own. */
+  constructor(last: number, slot?: number) {
+    this.step = slot === undefined ? 1 : SLOTS
+    this.slot = slot ?? 0
+    this.last = slot === undefined ? last : Math.floor(last / SLOTS) * SLOTS + slot
   }
+
   next(nowMs: number): GenerationId {
-    const floor = Math.floor(nowMs) * TICKS
-    this.last = floor > this.last ? floor : this.last + 1
+    const floor = Math.floor(nowMs) * TICKS + this.slot
+    this.last = floor > this.last ? floor : this.last + this.step
     const tag = randomTag()
     return { seq: this.last, tag, id: generationId(this.last, tag) }
   }

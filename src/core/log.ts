@@ -20,6 +20,9 @@ const SECRETS = [
 const BUFFER_BYTES = 32 * 1024
 const FLUSH_MS = 500
 
+/** Bytes that a pipe takes in one piece (PIPE_BUF): processes that share one must not tear each other's lines. */
+export const WHOLE_BYTES = 4096
+
 export interface LogSink {
   log: Log
   /** Writes one finished line: for the line of every exchange, which holds nothing that could need redaction. */
@@ -28,8 +31,11 @@ export interface LogSink {
   flush(): void
 }
 
-/** @param write takes whole lines instead of standard output, for tests and embedding. */
-export function openLog(clock: Clock, write?: (line: string) => void): LogSink {
+/**
+ * @param write takes whole lines instead of standard output, for tests and embedding.
+ * @param piece bytes written at once; `WHOLE_BYTES` where several processes share the output.
+ */
+export function openLog(clock: Clock, write?: (line: string) => void, piece: number = BUFFER_BYTES): LogSink {
   const options = {
     base: null,
     redact: { paths: SECRETS, censor: '[redacted]' },
@@ -39,26 +45,26 @@ export function openLog(clock: Clock, write?: (line: string) => void): LogSink {
     const stream: DestinationStream = { write: (line: string) => write(line) }
     return { log: pino(options, stream), line: write, flush: () => {} }
   }
-  const stream = destination({ fd: 1, sync: false, contentMode: 'buffer' })
+  const stream = destination({ fd: 1, sync: false, contentMode: 'buffer', ...(piece < BUFFER_BYTES ? { maxWrite: piece } : undefined) })
   // A closed pipe or a full disk costs log lines, not requests.
   stream.on('error', () => {})
   let timer: Timer | undefined
   // Gathered here, as bytes: the stream would measure all that it holds anew with every line.
-  let held = Buffer.allocUnsafe(BUFFER_BYTES)
+  let held = Buffer.allocUnsafe(piece)
   let length = 0
   const hand = (): void => {
     timer?.cancel()
     timer = undefined
     if (length === 0) return
     const bytes = held.subarray(0, length)
-    held = Buffer.allocUnsafe(BUFFER_BYTES)
+    held = Buffer.allocUnsafe(piece)
     length = 0
     writeBytes(stream, bytes)
   }
   const gather = (line: string): void => {
     // A character takes at most three bytes of UTF-8.
-    if (length + line.length * 3 > BUFFER_BYTES) hand()
-    if (line.length * 3 > BUFFER_BYTES) writeBytes(stream, Buffer.from(line))
+    if (length + line.length * 3 > piece) hand()
+    if (line.length * 3 > piece) writeBytes(stream, Buffer.from(line))
     else length += held.write(line, length)
     timer ??= clock.after(FLUSH_MS, hand)
   }

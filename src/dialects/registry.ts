@@ -1,10 +1,13 @@
 /** The one list of dialects: a new one is its folder and a line here. */
 import { chatClient, openaiChat } from './chat/index.ts'
+import { embeddingsClient } from './embeddings/client.ts'
+import { openaiFormat } from './embeddings/openai.ts'
 import { geminiUpstream } from './gemini/index.ts'
 import { anthropicUpstream, messagesClient, messagesCounting } from './messages/index.ts'
 import { openaiResponses, responsesClient } from './responses/index.ts'
+import { simEmbedding } from './sim/embed.ts'
 import { simUpstream } from './sim/index.ts'
-import type { ClientDialect, UpstreamDialect } from './types.ts'
+import type { ClientDialect, EmbeddingWire, ProviderWire, UpstreamDialect } from './types.ts'
 
 /** Client dialects by the path that they answer. */
 export const clientDialects: ReadonlyMap<string, ClientDialect> = new Map([
@@ -12,8 +15,21 @@ export const clientDialects: ReadonlyMap<string, ClientDialect> = new Map([
   ['/v1/chat/completions', chatClient],
   ['/v1/messages', messagesClient],
   ['/v1/messages/count_tokens', messagesCounting],
+  ['/v1/embeddings', embeddingsClient],
 ])
 
 export const upstreamDialects: ReadonlyMap<string, UpstreamDialect> = new Map(
   [openaiChat, openaiResponses, anthropicUpstream, geminiUpstream, simUpstream].map((dialect) => [dialect.id, dialect]),
+)
+
+type Format = Omit<EmbeddingWire, keyof ProviderWire>
+
+/** A format of embeddings, at providers that are addressed as their dialect has it. */
+function at({ id, auth, headers, decodeFault }: ProviderWire, format: Format): EmbeddingWire {
+  return { ...format, id, auth, headers, decodeFault }
+}
+
+/** Formats of embeddings by the dialects of their providers. */
+export const embeddingWires: ReadonlyMap<string, EmbeddingWire> = new Map(
+  [at(openaiChat, openaiFormat), at(openaiResponses, openaiFormat), simEmbedding].map((wire) => [wire.id, wire]),
 )

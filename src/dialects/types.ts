@@ -5,11 +5,12 @@ import type { GatewayFields } from '../canon/gateway-fields.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
 import type { Preset } from '../canon/presets.ts'
 import type { StoredPrompts } from '../canon/prompts.ts'
-import type { CanonicalRequest, DialectId, Opaque } from '../canon/request.ts'
+import type { CanonicalRequest, DialectId, Opaque, Part } from '../canon/request.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
+import type { VectorForm, WrittenVector } from '../vectors/written.ts'
 
 /** Facts of one reply, shared by whoever writes a piece of it. */
 export interface ReplyContext {
@@ -75,6 +76,8 @@ export interface ClientDialect {
   nativeTools?(body: JsonObject): { path: string; of: Opaque }[]
   /** The error body of a plain HTTP reply, where it is not the standard one. */
   faultBody?(fault: Fault, facts: FaultFacts): JsonObject
+  /** Present where the operation answers with vectors instead of words. */
+  readonly embedding?: EmbeddingClient
   /** Present where the operation counts the input's tokens instead of answering: the body of its reply. */
   countBody?(count: { tokens: number; estimated: boolean }): JsonObject
   /** Lifecycle events at the head of a stream, written once; '' where the dialect has none. The caller sets `ctx.opened`. */
@@ -174,18 +177,22 @@ export interface LocalRun {
   abort(): void
 }
 
-export interface UpstreamDialect {
+/** How a provider is addressed and how it refuses, whatever is asked of it. */
+export interface ProviderWire {
   readonly id: DialectId
-  encodeRequest(request: CanonicalRequest, target: Target): Encoded
-  streamDecoder(): StreamDecoder
-  /** A whole reply as events, ending with `usage` and `end` (or `fault`). Malformed bodies become a `fault` event. */
-  decodeResult(body: JsonObject, out: StreamEvent[]): void
   /** An error status, or an error inside a 200. Never quotes the provider's key or internals. */
   decodeFault(status: number, body: Json | undefined): Fault
   /** Name and value of the header that carries the provider's key. */
   auth(key: string): [name: string, value: string]
   /** Headers of every call, such as the version of the API. */
   readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface UpstreamDialect extends ProviderWire {
+  encodeRequest(request: CanonicalRequest, target: Target): Encoded
+  streamDecoder(): StreamDecoder
+  /** A whole reply as events, ending with `usage` and `end` (or `fault`). Malformed bodies become a `fault` event. */
+  decodeResult(body: JsonObject, out: StreamEvent[]): void
   /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
   readonly parameters: ParameterTable
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
@@ -207,4 +214,83 @@ export interface UpstreamDialect {
   readonly pass?: PassWire
   /** Present where the provider lives inside this process: no HTTP, events straight away. */
   run?(request: CanonicalRequest, target: Target, clock: Clock, sink: LocalSink): LocalRun
+}
+
+/** What one vector is asked for. */
+export type EmbeddingInput =
+  | { readonly kind: 'text'; readonly text: string }
+  /** Ids of the model's own tokens. */
+  | { readonly kind: 'tokens'; readonly tokens: readonly number[] }
+  /** Texts and media that give one joint vector. */
+  | { readonly kind: 'parts'; readonly parts: readonly Part[] }
+
+export interface EmbeddingSettings {
+  /** What the caller wants its vectors written as. */
+  readonly form: VectorForm
+  /** Numbers of each vector; the model's own where absent. */
+  readonly dimensions?: number
+  /** What the vectors are for, such as `search_query`. */
+  readonly inputType?: string
+  readonly user?: string
+}
+
+export interface EmbeddingAsk {
+  readonly inputs: readonly EmbeddingInput[]
+  readonly settings: EmbeddingSettings
+}
+
+/** The client's side of an operation that answers with vectors. */
+export interface EmbeddingClient {
+  /** What a checked body asks for. */
+  ask(body: JsonObject): EmbeddingAsk
+  /** Where an input, or a part of it, stands in the body, such as `input[2].content[0]`. */
+  pathOf(body: JsonObject, input: number, part?: number): string
+  /** The whole reply in order: the vectors' own bytes with an envelope around them. */
+  encode(vectors: readonly WrittenVector[], ctx: ReplyContext, final: Final): Buffer[]
+}
+
+/** Everything about an endpoint that an embedding may depend on. */
+export interface EmbeddingTarget extends Pick<Target, 'model' | 'quirks' | 'user'> {
+  /** What the model reads: `text`, `image` and others. */
+  readonly reads: readonly string[]
+  /** What becomes of an input that is longer than the model takes; undefined: what the provider makes of it. */
+  readonly longInput?: 'truncate' | 'reject'
+}
+
+/** What a wire has no form for. */
+export interface EmbeddingLack {
+  /** Number of the input and of its part; a name where it is a field of the request. */
+  readonly at: { input: number; part?: number } | string
+  /** In words that end a sentence about the provider, such as `takes text only`. */
+  readonly why: string
+}
+
+/** A provider's reply with the vectors' numbers in their places, read. */
+export interface Embedded {
+  /** Of each input, in order, the number of its vector in the order in which the vectors came. */
+  readonly vectors: readonly number[]
+  readonly usage?: Usage
+}
+
+export interface VectorSink {
+  vectors(batch: readonly Float32Array[]): void
+  fail(fault: Fault): void
+  end(usage: Usage): void
+}
+
+/** A provider's format of embeddings. */
+export interface EmbeddingWire extends ProviderWire {
+  /** Most of one call: inputs, and estimated tokens where the provider bounds them. */
+  readonly most: { readonly inputs: number; readonly tokens?: number }
+  /** What the provider makes of an input that is too long; `told` where a field of the request says it. */
+  readonly longInput: 'rejects' | 'truncates' | 'told'
+  /** The first thing asked that it cannot say; undefined where it can say all. */
+  lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined
+  encode(ask: EmbeddingAsk, target: EmbeddingTarget): Encoded
+  /** Members of a reply whose values are vectors, or lists of them. */
+  readonly keys: ReadonlySet<string>
+  /** @throws Fault `upstream_garbled` where the reply is none. */
+  decode(body: JsonObject): Embedded
+  /** Present where the provider lives inside this process. */
+  run?(ask: EmbeddingAsk, target: EmbeddingTarget, clock: Clock, sink: VectorSink): LocalRun
 }

@@ -13,7 +13,51 @@ export interface Allowance {
 }
 
 /** Nano-dollars of one key: what it has spent, and what its open requests may still spend. */
-export class Account {
+export interface CreditAccount {
+  /** All that was ever charged. */
+  readonly settled: number
+  readonly held: number
+  /** Charges of the current UTC day, week and month. */
+  usage(): WindowUsage
+  /**
+   * Reserves `amount` if what the limit counts + held + amount stays within the limit. Every open hold counts, whenever
+   * it was taken: it settles into the window in which it ends.
+   * The allowance comes with every call, so that a changed one holds at once.
+   * @returns false, with nothing changed, where it does not fit.
+   */
+  tryHold(amount: number, allowance: Allowance): boolean
+  /**
+   * Where credit is leased: asks for more of it, and reserves `amount` if that was enough. Absent where all is at hand.
+   * @throws Fault `unavailable` where the store of record does not answer.
+   */
+  seek?(amount: number, allowance: Allowance): Promise<boolean>
+  /** Adds to the hold of a running exchange (another turn of a tool loop) by the same rule; it settles with the sum. */
+  extend(amount: number, allowance: Allowance): boolean
+  /**
+   * Turns a hold into a charge. Call it once per hold, with all that was reserved.
+   * @param at the moment whose windows are charged, milliseconds since the epoch; the journal's row says the same.
+   * @returns nano-dollars by which the charge passes the hold: a provider went past the agreed bounds.
+   */
+  settle(held: number, cost: number, at?: number): number
+  /** Gives a hold back without a charge. */
+  release(held: number): void
+  /** What may still be reserved; null where there is no limit. */
+  remaining(allowance: Allowance): number | null
+  /** Nano-dollars that a limit of this kind counts. */
+  counted(reset: LimitReset | null | undefined): number
+}
+
+/** All accounts by key identity. */
+export interface CreditBook {
+  account(identity: string): CreditAccount
+  /** Nano-dollars that all keys together have been charged, deleted ones too. */
+  readonly settled: number
+  /** Where processes share a store of record: learns from it what the others spent, for what is shown next. */
+  refresh?(identities: readonly string[]): Promise<void>
+}
+
+/** An account whose whole credit is at hand. */
+export class Account implements CreditAccount {
   private readonly clock: Pick<Clock, 'now'>
   private readonly windows = new SpendWindows()
   private spent: number
@@ -32,17 +76,10 @@ export class Account {
     return this.reserved
   }
 
-  /** Charges of the current UTC day, week and month. */
   usage(): WindowUsage {
     return this.windows.usage(this.clock.now())
   }
 
-  /**
-   * Reserves `amount` if what the limit counts + held + amount stays within the limit. Every open hold counts, whenever
-   * it was taken: it settles into the window in which it ends.
-   * The allowance comes with every call, so that a changed one holds at once.
-   * @returns false, with nothing changed, where it does not fit.
-   */
   tryHold(amount: number, { limit, limitReset }: Allowance): boolean {
     amountOrThrow(amount)
     if (this.counted(limitReset) + this.reserved + amount > (limit ?? Number.MAX_SAFE_INTEGER)) return false
@@ -50,16 +87,10 @@ export class Account {
     return true
   }
 
-  /** Adds to the hold of a running exchange (another turn of a tool loop) by the same rule; it settles with the sum. */
   extend(amount: number, allowance: Allowance): boolean {
     return this.tryHold(amount, allowance)
   }
 
-  /**
-   * Turns a hold into a charge. Call it once per hold, with all that was reserved.
-   * @param at the moment whose windows are charged, milliseconds since the epoch; the journal's row says the same.
-   * @returns nano-dollars by which the charge passes the hold: a provider went past the agreed bounds.
-   */
   settle(held: number, cost: number, at: number = this.clock.now()): number {
     amountOrThrow(cost)
     this.release(held)
@@ -68,21 +99,25 @@ export class Account {
     return Math.max(0, cost - held)
   }
 
-  /** Gives a hold back without a charge. */
   release(held: number): void {
     amountOrThrow(held)
     if (held > this.reserved) throw new RangeError('more is given back than was held')
     this.reserved -= held
   }
 
-  /** What may still be reserved; null where there is no limit. */
   remaining({ limit, limitReset }: Allowance): number | null {
     return limit === null ? null : Math.max(0, limit - this.counted(limitReset) - this.reserved)
   }
 
-  /** Nano-dollars that a limit of this kind counts. */
   counted(reset: LimitReset | null | undefined): number {
     return reset ? this.windows.spent(reset, this.clock.now()) : this.spent
+  }
+
+  /** A charge that was handed in, perhaps late: it counts in the windows that it fell into, however long ago. */
+  charge(cost: number, at: number): void {
+    amountOrThrow(cost)
+    this.spent = Math.min(this.spent + cost, Number.MAX_SAFE_INTEGER)
+    this.windows.add(cost, at)
   }
 
   /** Takes in what the journal says of a day; it is part of `settled` already. */
@@ -96,7 +131,7 @@ function amountOrThrow(amount: number): void {
 }
 
 /** All accounts by key identity; one small entry per key that ever spent or asked, so bounded by the keys. */
-export class Credit {
+export class Credit implements CreditBook {
   private readonly accounts = new Map<string, Account>()
   private readonly clock: Pick<Clock, 'now'>
 
@@ -119,7 +154,6 @@ export class Credit {
     return account
   }
 
-  /** Nano-dollars that all keys together have been charged, deleted ones too. */
   get settled(): number {
     let sum = 0
     for (const account of this.accounts.values()) sum = Math.min(sum + account.settled, Number.MAX_SAFE_INTEGER)

@@ -1,5 +1,6 @@
 /** Rows of the ledger export: one flat object per generation, for NDJSON files and reconciliation. */
 import type { JsonObject } from '../core/json.ts'
+import { type Entry, entriesOf } from './entries.ts'
 import { factsOf } from './facts.ts'
 import type { GenerationRecord } from './types.ts'
 
@@ -25,6 +26,8 @@ export interface ExportRow extends JsonObject {
   cost_nano: number
   hold_nano: number
   estimated: boolean
+  /** Both sides of the charge: they sum to zero. Empty while it is open. */
+  entries: Entry[]
   /** ISO 8601. */
   created_at: string
 }
@@ -53,6 +56,7 @@ export function exportRow(record: GenerationRecord): ExportRow {
     cost_nano: settled?.cost ?? 0,
     hold_nano: hold.hold,
     estimated: settled?.estimated ?? false,
+    entries: entriesOf(record),
     created_at: new Date(record.at).toISOString(),
   }
 }

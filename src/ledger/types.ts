@@ -53,7 +53,32 @@ export interface DayCharge {
   cost: number
 }
 
-export interface Journal {
+/** What the ledger shows: the journal of a process alone, or the store of record behind several. */
+export interface LedgerReader {
+  find(id: string): GenerationRecord | undefined | Promise<GenerationRecord | undefined>
+  /** Generations in order of their sequence: all, or those admitted at `since` (milliseconds since the epoch) or later. */
+  export(since?: number): Iterable<GenerationRecord> | AsyncIterable<GenerationRecord>
+  /** Settled nano-dollars per key. */
+  spent(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>
+  /** The part of it whose generations have been pruned. */
+  carried?(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>
+}
+
+/** What was settled because a crash had left it open. */
+export interface Reconciliation {
+  count: number
+  /** Nano-dollars: the input parts of the holds. */
+  charged: number
+  /** Admission of the first and of the last of them, ISO 8601; null where there is none. */
+  oldest: string | null
+  newest: string | null
+  /** By identity, the most charged first; at most 100. */
+  keys: { key: string; count: number; charged: number }[]
+  /** Public ids of the first 100. */
+  generations: string[]
+}
+
+export interface Journal extends LedgerReader {
   /** Queues a row; it is committed at the end of this turn of the event loop. */
   hold(row: HoldRow): void
   settle(row: SettleRow): void
@@ -61,8 +86,10 @@ export interface Journal {
   committed(): Promise<void>
   /** Highest sequence in the journal, 0 if empty. */
   lastSeq(): number
-  /** Settles what a crash left open as `unknown`, charged at its floor. @returns how many, and the sum charged. */
-  reconcile(): { count: number; charged: number }
+  /** Settles what a crash left open as `unknown`, charged at its floor. */
+  reconcile(): Reconciliation
+  /** The same report, with nothing written: on what is open at this moment. */
+  unsettled(): Reconciliation
   /** Settled nano-dollars per key. */
   spent(): Map<string, number>
   /** The same per UTC day of the charge, for the days from `since` (milliseconds since the epoch) on; in no particular order. */
@@ -71,5 +98,7 @@ export interface Journal {
   find(id: string): GenerationRecord | undefined
   /** Generations in order of their sequence: all, or those admitted at `since` (milliseconds since the epoch) or later. */
   export(since?: number): Iterable<GenerationRecord>
+  /** Deletes generations that the store of record has taken. */
+  forget(seqs: readonly number[]): void
   close(): void
 }

@@ -1,92 +1,160 @@
-/** What a key may have going at once: a token bucket of requests, open streams, bytes in flight. */
+/** What a key may have going: requests and tokens per minute, open streams, bytes in flight. */
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
+import { type CounterAnswer, type Counters, MemoryCounters, shareOf } from '../shared/index.ts'
 
-const MINUTE = 60_000
-
+/** What a key has open in this process. */
 interface Use {
-  /** Requests that may start now; refills at the limit per minute. */
-  tokens: number
-  refilled: number
   streams: number
   bytes: number
 }
 
+/**
+ * Requests and tokens are counted by the counters, which all processes may share. Streams and bytes are counted here:
+ * with several processes each allows its share of the limit, in whole numbers and at least one.
+ */
 export class Admission {
   private readonly clock: Clock
+  private readonly counters: Counters
+  private readonly processes: () => number
+  /** Of keys that have something open. */
   private readonly uses = new Map<string, Use>()
 
-  constructor(clock: Clock) {
+  /** @param processes that live, this one among them, as last known. */
+  constructor(clock: Clock, counters: Counters = new MemoryCounters(clock), processes: () => number = () => 1) {
     this.clock = clock
+    this.counters = counters
+    this.processes = processes
   }
 
   /**
-   * Takes one request from the key's bucket.
-   * @throws Fault 429 with Retry-After and X-RateLimit-* when it is empty.
+   * Takes one request of the key's minute.
+   * @returns a promise only where the key has such a limit and the counters are shared.
+   * @throws Fault 429 with Retry-After and X-RateLimit-* when none is left.
    */
-  request(key: ApiKey): void {
-    const limit = key.limits.requests
-    if (limit === undefined) return
-    const now = this.clock.monotonic()
-    const use = this.use(key)
-    if (use.refilled < 0) use.tokens = limit
-    else use.tokens = Math.min(limit, use.tokens + ((now - use.refilled) * limit) / MINUTE)
-    use.refilled = now
-    if (use.tokens >= 1) {
-      use.tokens--
-      return
-    }
-    const wait = limit > 0 ? Math.ceil((((1 - use.tokens) / limit) * MINUTE) / 1000) : 60
-    throw limited(`Rate limit exceeded: ${limit} requests per minute`, { limit, wait, resetAt: this.clock.now() + wait * 1000 })
+  request(key: ApiKey): Promise<void> | undefined {
+    const { requests } = key.limits
+    if (requests === undefined) return undefined
+    const answered = this.counters.take({ name: `requests:${key.identity}`, perMinute: requests, take: 1 })
+    return this.judged(answered, `${requests} requests per minute`, requests)
+  }
+
+  /**
+   * Takes tokens of the key's minute, before it is known how many there will be.
+   * @param always a request that has begun is not cut off: what does not fit is waited off by those that follow.
+   * @throws Fault 429 where they do not fit; without Retry-After where they never will.
+   */
+  tokens(key: ApiKey, count: number, always: boolean): Promise<void> | undefined {
+    const { tokens } = key.limits
+    if (tokens === undefined) return undefined
+    if (count > tokens && !always) throw this.oversized(`${tokens} tokens per minute`, `up to ${count} tokens`, tokens)
+    const answered = this.counters.take({ name: `tokens:${key.identity}`, perMinute: tokens, take: count, always })
+    return this.judged(answered, `${tokens} tokens per minute`, tokens)
+  }
+
+  /** What was really used is known: the difference to what was taken is taken as well, or given back. Nobody waits for it. */
+  correctTokens(key: ApiKey, difference: number): void {
+    const { tokens } = key.limits
+    if (tokens === undefined || difference === 0) return
+    const answered = this.counters.take({ name: `tokens:${key.identity}`, perMinute: tokens, take: difference, always: true })
+    if (answered instanceof Promise) answered.catch(() => {})
   }
 
   /** @throws Fault 429 where the key has as many streams open as it may. */
   openStream(key: ApiKey): void {
-    const limit = key.limits.streams
-    if (limit === undefined) return
-    const use = this.use(key)
-    if (use.streams >= limit)
-      throw limited(`Rate limit exceeded: ${limit} concurrent streams`, { limit, wait: 1, resetAt: this.clock.now() + 1000 })
-    use.streams++
+    const { streams } = key.limits
+    if (streams === undefined) return
+    const limit = shareOf(streams, this.processes())
+    if ((this.uses.get(key.identity)?.streams ?? 0) >= limit) {
+      throw this.limited(`${streams} concurrent streams${partOf(limit, streams)}`, { limit, left: 0, wait: SECOND })
+    }
+    this.use(key).streams++
   }
 
   closeStream(key: ApiKey): void {
-    if (key.limits.streams !== undefined) this.use(key).streams--
+    if (key.limits.streams === undefined) return
+    const use = this.use(key)
+    use.streams--
+    this.forget(key, use)
   }
 
-  /** @throws Fault 429 where the request's bytes do not fit beside those in flight. */
+  /**
+   * A body larger than this process's share passes when nothing else of its key is in flight here.
+   * @throws Fault 429 where the request's bytes do not fit beside those in flight; without Retry-After where they never will.
+   */
   takeBytes(key: ApiKey, bytes: number): void {
     const limit = key.limits.bytes
     if (limit === undefined) return
-    const use = this.use(key)
-    if (use.bytes + bytes > limit)
-      throw limited(`Rate limit exceeded: ${limit} request bytes in flight`, { limit, wait: 1, resetAt: this.clock.now() + 1000 })
-    use.bytes += bytes
+    const name = `${limit} request bytes in flight`
+    if (bytes > limit) throw this.oversized(name, `${bytes} bytes`, limit)
+    const share = shareOf(limit, this.processes())
+    const inFlight = this.uses.get(key.identity)?.bytes ?? 0
+    if (inFlight > 0 && inFlight + bytes > share) {
+      throw this.limited(`${name}${partOf(share, limit)}`, { limit: share, left: Math.max(0, share - inFlight), wait: SECOND })
+    }
+    this.use(key).bytes += bytes
   }
 
   giveBytes(key: ApiKey, bytes: number): void {
-    if (key.limits.bytes !== undefined) this.use(key).bytes -= bytes
+    if (key.limits.bytes === undefined) return
+    const use = this.use(key)
+    use.bytes -= bytes
+    this.forget(key, use)
   }
 
   private use(key: ApiKey): Use {
     let use = this.uses.get(key.identity)
     if (!use) {
-      use = { tokens: 0, refilled: -1, streams: 0, bytes: 0 }
+      use = { streams: 0, bytes: 0 }
       this.uses.set(key.identity, use)
     }
     return use
   }
+
+  private forget(key: ApiKey, use: Use): void {
+    if (use.streams === 0 && use.bytes === 0) this.uses.delete(key.identity)
+  }
+
+  private judged(answered: CounterAnswer | Promise<CounterAnswer>, name: string, limit: number): Promise<void> | undefined {
+    if (answered instanceof Promise) return answered.then((answer) => this.judge(answer, name, limit))
+    this.judge(answered, name, limit)
+    return undefined
+  }
+
+  private judge({ taken, left, wait }: CounterAnswer, name: string, limit: number): void {
+    if (!taken) throw this.limited(name, { limit, left, wait })
+  }
+
+  private limited(name: string, { limit, left, wait }: { limit: number; left: number; wait: number }): Fault {
+    const seconds = Math.max(1, Math.ceil(wait / SECOND))
+    return new Fault('rate_limited', {
+      message: `Rate limit exceeded: ${name}`,
+      retryAfter: seconds,
+      headers: limitHeaders(limit, left, this.clock.now() + seconds * SECOND),
+    })
+  }
+
+  /** No wait would help, so none is named. */
+  private oversized(name: string, asked: string, limit: number): Fault {
+    return new Fault('rate_limited', {
+      message: `Rate limit exceeded: ${name}, and this request alone needs ${asked}`,
+      headers: { ...limitHeaders(limit, 0, this.clock.now()), 'X-Should-Retry': 'false' },
+    })
+  }
 }
 
-function limited(message: string, facts: { limit: number; wait: number; resetAt: number }): Fault {
-  return new Fault('rate_limited', {
-    message,
-    retryAfter: facts.wait,
-    headers: {
-      'X-RateLimit-Limit': String(facts.limit),
-      'X-RateLimit-Remaining': '0',
-      'X-RateLimit-Reset': String(Math.ceil(facts.resetAt)),
-    },
-  })
+const SECOND = 1_000
+
+/** @param resetAt milliseconds since the epoch. */
+function limitHeaders(limit: number, left: number, resetAt: number): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(left),
+    'X-RateLimit-Reset': String(Math.ceil(resetAt)),
+  }
+}
+
+function partOf(share: number, limit: number): string {
+  return share === limit ? '' : `, of which this process has ${share}`
 }

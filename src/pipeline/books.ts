@@ -1,11 +1,11 @@
 /** The books of one exchange: what is reserved, what every turn used, what tools cost. */
 
 import { noUsage, type Usage } from '../canon/usage.ts'
-import type { Account } from '../ledger/credit.ts'
+import type { CreditAccount } from '../ledger/credit.ts'
 import type { Turn } from './reply.ts'
 
 export class Books {
-  account: Account | undefined
+  account: CreditAccount | undefined
   /** Nano-dollars reserved in memory, and the part of it that an unknown outcome would be charged. */
   held = 0
   floor = 0
@@ -13,6 +13,9 @@ export class Books {
   open = false
   /** Upper bound of the input's tokens that the hold was computed for. */
   inputTokens = 0
+  /** What was taken of the key's limits, and has to be corrected or given back: tokens of the minute, bytes in flight. */
+  rateTokens = 0
+  rateBytes = 0
   readonly turns: Turn[] = []
   readonly noUsage: Usage = noUsage()
   /** Nano-dollars of tools that ran. */

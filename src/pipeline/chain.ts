@@ -16,7 +16,11 @@
  * The phase types make a wrong order a compile error: each layer takes the facts that it needs and adds its own.
  */
 import type { Head } from '../plugin-api/exchange.ts'
+import { callEndpoint } from './call-endpoint.ts'
 import { countTokens } from './count-tokens.ts'
+import type { EmbeddingParts } from './embed/asked.ts'
+import { embedAt } from './embed/embed-at.ts'
+import { suit } from './embed/suit.ts'
 import { account } from './layers/account.ts'
 import { admit } from './layers/admit.ts'
 import { attempt } from './layers/attempt.ts'
@@ -35,7 +39,7 @@ import type { At, Service } from './reply.ts'
 export type { Front } from './layers/receive.ts'
 
 export function composeChain(settings: ChainSettings, parts: ChainParts): Front {
-  const attempted = attempt(parts)
+  const attempted = attempt(parts, callEndpoint)
   const planned = plan(parts)(attempted)
   const conversed = converse(parts.tools, parts.host)(planned)
   const shaped = shape(settings.plugins, parts.host)(conversed)
@@ -46,6 +50,17 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const admitted = admit(parts.admission)(readBody)
   const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
   return receive(settings, parts)(authenticated)
+}
+
+/**
+ * The chain of embeddings: no plugins and no server tools, and the call is for vectors.
+ * The endpoints that can read the inputs are chosen once the guardrails have read them.
+ */
+export function composeEmbedding(settings: ChainSettings, parts: EmbeddingParts): Front {
+  const suits = suit(settings.guardrails, parts)(plan(parts)(attempt(parts, embedAt)))
+  const accounts = account(parts)(resolve(settings, parts)(guard(settings.guardrails)(suits)))
+  const admits = admit(parts.admission)(read(settings, parts.admission)(accounts))
+  return receive(settings, parts)(authenticate(settings.keys, parts.clock)(admits))
 }
 
 /** The chain of operations that count tokens: the same layers up to the guard, and nothing is held or charged. */

@@ -15,7 +15,7 @@ export interface Conversation {
   readonly pinned: string | undefined
 }
 
-/** Of this process alone: nobody can try prompts against a name. */
+/** Of this process alone, where there is none in common with others: nobody can try prompts against a name. */
 const SECRET = `${randomTag()}${randomTag()}`
 
 /** Characters of a message that tell conversations apart. */
@@ -28,18 +28,20 @@ const DEPTH = 3
 /**
  * Body `session_id`, else header `x-session-id`, else `prompt_cache_key`, else a digest of the first instructions and
  * the first message. The last two are looked for only where they can matter: with a choice that a cache can make cheaper.
+ * @param secret that digests are made with; processes that have it in common give a conversation the same name.
  */
 export function conversationName(
   exchange: Pick<Exchange, 'gateway' | 'body'>,
   endpoints: readonly Endpoint[],
+  secret: string = SECRET,
 ): { name: string; named: boolean } | undefined {
   const { gateway, body } = exchange
   if (gateway.sessionId) return { name: `s${gateway.sessionId}`, named: true }
   if (endpoints.length < 2 || !endpoints.some(cachesCheaper)) return undefined
   const { prompt_cache_key: cacheKey } = body
-  if (typeof cacheKey === 'string' && cacheKey !== '') return { name: `k${digest(cacheKey)}`, named: false }
+  if (typeof cacheKey === 'string' && cacheKey !== '') return { name: `k${digest(cacheKey, secret)}`, named: false }
   const opening = openingOf(body)
-  return opening === undefined ? undefined : { name: `h${digest(opening)}`, named: false }
+  return opening === undefined ? undefined : { name: `h${digest(opening, secret)}`, named: false }
 }
 
 /** True where a cached token costs less than a fresh one. */
@@ -47,8 +49,8 @@ export function cachesCheaper({ price }: Endpoint): boolean {
   return typeof price === 'object' && price.cached !== undefined && price.cached < price.prompt
 }
 
-function digest(text: string): string {
-  return hash('sha256', SECRET + text, 'base64url')
+function digest(text: string, secret: string): string {
+  return hash('sha256', secret + text, 'base64url')
 }
 
 /** How the conversation begins, bounded: it stays the same while messages are added. Undefined where nobody has spoken yet. */

@@ -6,8 +6,8 @@ export interface Door {
   readonly contentLength: number | undefined
   /** @throws Fault `too_large`, `client_timeout` or `client_gone`. */
   readBody(limit: number): Promise<Buffer>
-  /** The whole reply at once. */
-  whole(status: number, headers: OutgoingHttpHeaders, json: string): void
+  /** The whole reply at once; a long one in pieces, which are not joined but written as the caller takes them. */
+  whole(status: number, headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void
   /** Head of an event stream. */
   openStream(headers: OutgoingHttpHeaders): void
   /** Raw bytes, one per character. @returns false if the caller should be waited for. */

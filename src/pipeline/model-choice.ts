@@ -1,6 +1,6 @@
 /** From the slugs of a request to models: names, variants, router models, and what the key may use. */
-import type { Model } from '../catalog/types.ts'
-import { badField, Fault } from '../core/faults.ts'
+import type { Model, ModelKind } from '../catalog/types.ts'
+import { badField, Fault, type FaultCode } from '../core/faults.ts'
 import { allowsModel, type Tier } from '../routing/index.ts'
 import type { Exchange, Variant } from './exchange.ts'
 import type { ChainSettings } from './parts.ts'
@@ -18,17 +18,19 @@ type Settings = Pick<ChainSettings, 'catalog' | 'defaultModel' | 'plugins'>
 
 /**
  * The models that a request may be served by; sets what the slug says of strategy and variant.
- * @throws Fault 400 without a model or for one that does not generate, 404 for one that is not there, 403 where the key may use none.
+ * @throws Fault 400 without a model or for one of another kind (404 of embeddings), 404 for one that is not there, 403 where the key may use none.
  */
 export function findModels(exchange: Exchange, settings: Settings): ModelChoice {
   const { gateway } = exchange
+  const wanted = exchange.client.embedding ? EMBEDDING : GENERATING
   const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
   exchange.requested = gateway.asked ?? first
   const found = settings.catalog.find(first)
   const router = found ? undefined : routerNamed(first, exchange.brand, settings)
+  if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
   if (router) return routed(exchange, router, settings)
-  const { model, variant, strategy } = generating(first, found)
+  const { model, variant, strategy } = ofKind(wanted, first, found)
   if (variant !== undefined) exchange.variant = variantOf(first, variant)
   const alias = model.slug !== first && !first.startsWith(`${model.slug}:`)
   const fallbacks = gateway.model === undefined ? gateway.models.length - 1 : gateway.models.length
@@ -53,12 +55,13 @@ function routed(exchange: Exchange, router: NamedRouter, settings: Settings): Mo
 /** The models of `models`, each once; the first of them where it is the primary one already leads the list. */
 function withFallbacks(models: Model[], exchange: Exchange, settings: Settings): Model[] {
   const { gateway, brand } = exchange
+  const wanted = exchange.client.embedding ? EMBEDDING : GENERATING
   for (let i = gateway.model === undefined ? 1 : 0; i < gateway.models.length; i++) {
     const slug = gateway.models[i]
     if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
     const found = settings.catalog.find(slug)
     if (!found && routerNamed(slug, brand, settings)) throw routerInList(i)
-    const { model } = generating(slug, found)
+    const { model } = ofKind(wanted, slug, found)
     if (!models.includes(model)) models.push(model)
   }
   return models
@@ -70,18 +73,41 @@ function routerInList(i: number): Fault {
 
 type Found = NonNullable<ReturnType<ChainSettings['catalog']['find']>>
 
-function generating(slug: string, found: Found | undefined): Found {
+/** Kinds of model that an operation may call, with the faults of any other: an embedding has no malformed slugs (contract section 0, row 12). */
+interface Wanted {
+  readonly kind: ModelKind
+  readonly wrong: FaultCode
+  readonly bareIsUnknown: boolean
+}
+
+const GENERATING: Wanted = { kind: 'generate', wrong: 'bad_request', bareIsUnknown: false }
+const EMBEDDING: Wanted = { kind: 'embedding', wrong: 'model_not_found', bareIsUnknown: true }
+
+/** Operations by the kind of model that they call, for callers who took the wrong one. */
+const OPERATIONS: Partial<Record<ModelKind, string>> = { generate: '/v1/chat/completions', embedding: '/v1/embeddings' }
+
+function ofKind(wanted: Wanted, slug: string, found: Found | undefined): Found {
   if (!found)
-    throw slug.includes('/') || slug.startsWith('@')
+    throw wanted.bareIsUnknown || slug.includes('/') || slug.startsWith('@')
       ? modelNotFound(slug)
       : badField('model', 'expected a model slug of the form author/name')
-  if (found.model.kind !== 'generate') {
-    throw new Fault('bad_request', {
-      message: `model: ${slug} does not generate text; it is an ${found.model.kind} model`,
-      availability: { code: 'wrong_endpoint', retryable: false, requested_models: [slug], docs_url: '/docs' },
-    })
-  }
-  return found
+  const { kind } = found.model
+  if (kind === wanted.kind) return found
+  const is = kind === 'generate' ? 'is a model that generates text' : `does not generate text; it is an ${kind} model`
+  throw wrongKind(slug, is, wanted, OPERATIONS[kind])
+}
+
+function wrongKind(slug: string, is: string, wanted: Wanted, operation = OPERATIONS.generate): Fault {
+  return new Fault(wanted.wrong, {
+    message: `model: ${slug} ${is}`,
+    availability: {
+      code: 'wrong_endpoint',
+      retryable: false,
+      requested_models: [slug],
+      docs_url: '/docs',
+      ...(operation === undefined ? {} : { constraint: { field: 'model', detail: `served by ${operation}` } }),
+    },
+  })
 }
 
 function modelNotFound(slug: string): Fault {

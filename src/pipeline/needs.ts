@@ -53,6 +53,8 @@ export function searchBound({ body }: Exchange): number {
  * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.
  */
 export function contextNeed(exchange: Exchange, smallest: number): number {
+  // Each input has the context to itself; what is too long is the matter of its endpoint's rule.
+  if (exchange.client.embedding) return 0
   const surely = exchange.bodyBytes + (callerCap(exchange) ?? 0)
   if (!exchange.edited && !exchange.mayHoldMedia && surely <= smallest) return surely
   return estimatedNeed(exchange.request(), estimateTokens).total

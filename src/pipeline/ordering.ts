@@ -81,8 +81,9 @@ export function orderPreferences(exchange: Exchange, { sessions }: Pick<ChainPar
 
 /** Undefined where the conversation is not to stay anywhere: the caller orders, or it has no name. */
 function conversationOf(exchange: Exchange, endpoints: readonly Endpoint[], sessions: StickySessions): Conversation | undefined {
-  if (!stickinessApplies(exchange.preferences)) return undefined
-  const known = conversationName(exchange, endpoints)
+  // A vector is no turn of a conversation: the session's name only groups (contract section 5.3).
+  if (exchange.client.embedding || !stickinessApplies(exchange.preferences)) return undefined
+  const known = conversationName(exchange, endpoints, sessions.commonSecret)
   if (!known) return undefined
   return { ...known, pinned: sessions.get(exchange.key.identity, exchange.models[0].slug, known.name) }
 }

@@ -9,7 +9,7 @@ import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
 import type { Scanner } from '../guardrails/index.ts'
-import type { Credit } from '../ledger/credit.ts'
+import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
 import type { ApiKey, Host, Plugin, ServerTool } from '../plugin-api/index.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
@@ -71,7 +71,7 @@ export interface ChainSettings {
 export interface ChainParts {
   clock: Clock
   journal: Journal
-  credit: Credit
+  credit: CreditBook
   health: HealthBook
   sessions: StickySessions
   admission: Admission

@@ -75,10 +75,10 @@ export class PassageDesk {
     const provider = settings.providers.get(slug)
     if (key.management || !key.passage) throw new Fault('forbidden', { message: 'This key may not use the passage' })
     if (!provider || provider.passagePrice === undefined) throw new Fault('not_found', { message: `No passage to ${slug.slice(0, 64)}` })
-    parts.admission.request(key)
+    await parts.admission.request(key)
     const price = provider.passagePrice
     const account = parts.credit.account(key.identity)
-    if (!account.tryHold(price, key)) {
+    if (!account.tryHold(price, key) && !(await account.seek?.(price, key))) {
       throw new Fault('no_credit', { message: `Insufficient credits: a passage to ${slug} costs $${usdText(price)}` })
     }
     const id = this.ids.next(parts.clock.now())

@@ -1,7 +1,7 @@
 /** Where a provider is and the headers of every call to it: made once per provider. */
 import type { Provider } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
-import type { UpstreamDialect } from '../dialects/types.ts'
+import type { ProviderWire } from '../dialects/types.ts'
 
 export interface ProviderAddress {
   origin: string
@@ -17,9 +17,12 @@ export interface ProviderAddress {
   timeouts: Provider['timeouts']
 }
 
+/** What a dialect adds to every call. */
+type Addressed = Pick<ProviderWire, 'auth' | 'headers'>
+
 const known = new WeakMap<Provider, ProviderAddress>()
 
-export function providerAddress(provider: Provider, dialect: UpstreamDialect): ProviderAddress {
+export function providerAddress(provider: Provider, dialect: Addressed): ProviderAddress {
   let address = known.get(provider)
   if (!address) {
     address = make(provider, dialect)
@@ -28,7 +31,7 @@ export function providerAddress(provider: Provider, dialect: UpstreamDialect): P
   return address
 }
 
-export function keyHeader({ auth }: Provider, key: string, dialect: UpstreamDialect): [name: string, value: string] {
+export function keyHeader({ auth }: Provider, key: string, dialect: Addressed): [name: string, value: string] {
   if (!auth) return dialect.auth(key)
   return [auth.header, auth.scheme === '' ? key : `${auth.scheme} ${key}`]
 }
@@ -43,7 +46,7 @@ export function callPath(address: ProviderAddress, { path }: Pick<Provider, 'pat
   return `${address.path}${own}${own.includes('?') ? `&${address.query.slice(1)}` : address.query}`
 }
 
-function make(provider: Provider, dialect: UpstreamDialect): ProviderAddress {
+function make(provider: Provider, dialect: Addressed): ProviderAddress {
   if (!provider.baseUrl) throw new Fault('internal', { cause: new Error(`provider ${provider.slug} has no address`) })
   const url = new URL(provider.baseUrl)
   const own = new Map<string, string>([

@@ -27,6 +27,8 @@ export interface Reply {
   turn: Turn
   /** Body of a whole reply, or the last events of a stream. Called once, after the books are closed. */
   finish(final: Final): string
+  /** Present where the body is long: the same as bytes, in pieces that are already there. */
+  pieces?(final: Final): readonly Buffer[]
 }
 
 export type Service<X> = (exchange: X) => Promise<Reply>

@@ -2,7 +2,7 @@
 import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import { usdText } from '../core/money.ts'
-import type { Account, Credit } from '../ledger/credit.ts'
+import type { CreditAccount, CreditBook } from '../ledger/credit.ts'
 import { affordableOutput, holdFor, tariffAt } from '../ledger/pricing.ts'
 import { windowEnd } from '../ledger/spend-windows.ts'
 import type { Exchange } from './exchange.ts'
@@ -38,17 +38,27 @@ export function reservationOf(exchange: Exchange, candidates: readonly Endpoint[
   return { hold, floor, input, outputCap }
 }
 
+export interface TakenHold {
+  account: CreditAccount
+  reservation: Reservation
+}
+
 /**
  * Computes the hold over the candidates and takes it from the key's account.
- * @throws Fault 402 where the key has less left than the request may cost.
+ * @returns a promise only where credit is leased and the lease in hand is too small.
+ * @throws Fault 402 where the key has less left than the request may cost; 503 where the store of record cannot be asked.
  */
-export function takeHold(exchange: Exchange, credit: Credit): { account: Account; reservation: Reservation } {
+export function takeHold(exchange: Exchange, credit: CreditBook): TakenHold | Promise<TakenHold> {
   const { key, candidates, books } = exchange
   const reservation = reservationOf(exchange, candidates)
   const account = books.account ?? credit.account(key.identity)
-  if (!account.tryHold(reservation.hold, key)) throw noCredit(exchange, reservation, account.remaining(key) ?? 0)
-  exchange.outputCap = key.limit === null ? undefined : reservation.outputCap
-  return { account, reservation }
+  const done = (held: boolean): TakenHold => {
+    if (!held) throw noCredit(exchange, reservation, account.remaining(key) ?? 0)
+    exchange.outputCap = key.limit === null ? undefined : reservation.outputCap
+    return { account, reservation }
+  }
+  const held = account.tryHold(reservation.hold, key)
+  return held || !account.seek ? done(held) : account.seek(reservation.hold, key).then(done)
 }
 
 /** The caller's own cap, else the model's default as far as the context has room for it; never more than the endpoint writes. */

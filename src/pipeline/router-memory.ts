@@ -15,9 +15,14 @@ export interface RouterMemory {
 }
 
 /** @param name of the router. @param endpoints that the choice is among. @returns undefined where nothing is to be remembered. */
-export function routerMemory(exchange: Exchange, name: string, endpoints: readonly Endpoint[]): RouterMemory | undefined {
+export function routerMemory(
+  exchange: Exchange,
+  name: string,
+  endpoints: readonly Endpoint[],
+  sessions: StickySessions,
+): RouterMemory | undefined {
   if (!stickinessApplies(exchange.preferences)) return undefined
-  const conversation = conversationName(exchange, endpoints)
+  const conversation = conversationName(exchange, endpoints, sessions.commonSecret)
   return conversation && { place: `router:${name}`, name: conversation.name, named: conversation.named }
 }
 

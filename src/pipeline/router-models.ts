@@ -62,7 +62,7 @@ export function routeModels(
   const { setting, router, name } = named
   const served = byModel(offer.endpoints)
   const models = offer.models.filter((model) => served.has(model))
-  const memory = routerMemory(exchange, name, offer.endpoints)
+  const memory = routerMemory(exchange, name, offer.endpoints, parts.sessions)
   const sticky = stickyModel(exchange, memory, models, parts.sessions)
   const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, parts)
   const choice = router.choose(exchange, configOf(setting, exchange.gateway.plugins), view)

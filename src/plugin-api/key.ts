@@ -4,6 +4,8 @@ import type { ProviderPreferences } from '../canon/gateway-fields.ts'
 export interface RateLimits {
   /** Requests per minute. */
   requests?: number
+  /** Tokens per minute, input and output together. */
+  tokens?: number
   /** Concurrent streams. */
   streams?: number
   /** Request bytes in flight. */

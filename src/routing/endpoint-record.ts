@@ -29,7 +29,7 @@ const NEVER = Number.NEGATIVE_INFINITY
 
 /** Times are monotonic milliseconds. */
 export class EndpointRecord {
-  private readonly ejection = new Ejection()
+  readonly ejection = new Ejection()
   private outageUntil = NEVER
   private restUntil = NEVER
   private readonly halfHour = new OutcomeWindow(MINUTE / 2, 60)
@@ -54,7 +54,7 @@ export class EndpointRecord {
 
   served(now: number, { firstTokenMs, tokensPerSecond, tools }: ServedSample): void {
     this.outageUntil = NEVER
-    const failures = this.ejection.succeeded()
+    const failures = this.ejection.succeeded(now)
     if (failures > 0) this.steady.add(now, false, failures)
     this.steady.add(now, true)
     this.halfHour.add(now, true)
@@ -66,12 +66,12 @@ export class EndpointRecord {
     this.toolCalls.add(now, tools === 'fine')
   }
 
-  /** @param chance uniform in [0, 1). */
-  broke({ now, since }: { now: number; since: number }, chance: () => number): void {
+  /** @param chance uniform in [0, 1). @returns true where that ejects it. */
+  broke({ now, since }: { now: number; since: number }, chance: () => number): boolean {
     this.outageUntil = Math.max(this.outageUntil, since + OUTAGE_MS)
-    this.ejection.failed({ now, since }, chance)
     this.halfHour.add(now, false)
     this.day.add(now, false)
+    return this.ejection.failed({ now, since }, chance)
   }
 
   /** The longer of two rests holds. */

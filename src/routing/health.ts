@@ -2,8 +2,10 @@
 import type { Endpoint } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
+import type { NewsWire } from '../shared/types.ts'
 import { EndpointRecord, type ServedSample } from './endpoint-record.ts'
 import { type EndpointFigures, figuresOf, NO_FIGURES } from './figures.ts'
+import { readOutageNews } from './outage-news.ts'
 import type { Band, Health, PercentileName } from './standing.ts'
 
 export type { ServedSample } from './endpoint-record.ts'
@@ -30,6 +32,7 @@ export class HealthBook implements Health {
   private readonly clock: Clock
   private readonly records = new Map<string, EndpointRecord>()
   private readonly moment = new Moment(this.records)
+  private news: NewsWire | undefined
 
   constructor(clock: Clock) {
     this.clock = clock
@@ -43,7 +46,9 @@ export class HealthBook implements Health {
   /** The endpoint has served: its outage and its ejection are over. A rest stands, since its provider asked for it. */
   success(endpoint: Endpoint, sample: ServedSample): void {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
+    const over = this.news !== undefined && record.ejection.standing
     record.served(this.clock.monotonic(), sample)
+    if (over) this.news?.publish('outage', [endpoint.id, 0, 0])
   }
 
   /**
@@ -60,9 +65,25 @@ export class HealthBook implements Health {
     }
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
-    if (outage) record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())
-    else record.abandoned()
+    if (!outage) record.abandoned()
+    else if (record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())) {
+      const { ms, rounds } = record.ejection.told(now)
+      if (ms > 0) this.news?.publish('outage', [endpoint.id, Math.ceil(ms), rounds])
+    }
     if (rest > 0) record.rest(now + rest)
+  }
+
+  /** From now on the other processes hear of ejections and of their ends, and theirs hold here. */
+  share(news: NewsWire): void {
+    if (news.reachesNobody) return
+    this.news = news
+    news.subscribe('outage', (message) => {
+      const told = readOutageNews(message)
+      if (!told) return
+      const now = this.clock.monotonic()
+      if (told.ms === 0) this.records.get(told.endpoint)?.ejection.endedElsewhere(now)
+      else (this.records.get(told.endpoint) ?? this.open(told.endpoint)).ejection.takeOver(now, told)
+    })
   }
 
   /** The outcome says nothing of the endpoint, as when the caller left: another request may probe. */

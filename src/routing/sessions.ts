@@ -1,19 +1,45 @@
 /** Sticky sessions: a conversation stays on the endpoint that served it, where its prompt is cached. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/clock.ts'
+import type { Json } from '../core/json.ts'
+import type { NewsWire } from '../shared/types.ts'
 
 /** Contract section 5.3. */
 const IDLE_MS = 600_000
 const CAPACITY = 50_000
+/** A pin that only goes on is told to the other processes this often: well before theirs would end. */
+const RETELL_MS = 60_000
+/** Characters of each part of a pin that another process tells of. */
+const LONGEST = 1_024
+
+export interface Pin {
+  readonly key: string
+  readonly model: string
+  readonly session: string
+  readonly endpoint: string
+}
+
+/** What the other processes know of a pin. */
+interface Told {
+  readonly endpoint: string
+  /** Grows with every change: of two pins the later holds, and of two made at the same time the same one everywhere. */
+  readonly version: number
+  readonly at: number
+}
 
 export class StickySessions {
+  /** Of all processes that hear each other, where they have one: conversations without a name are named with it. */
+  commonSecret: string | undefined
+  private readonly clock: Clock
   private readonly pins: LRUCache<string, string>
+  /** Present once there is somebody to tell. */
+  private told: LRUCache<string, Told> | undefined
+  private news: NewsWire | undefined
 
   /** @param capacity conversations remembered; the one idle longest goes first. */
   constructor(clock: Clock, capacity: number = CAPACITY) {
-    // ttlResolution 0: the cache would otherwise remember the time and ask a real timer to forget it.
-    // The clock is moved by one because the cache takes an entry of time 0 for one without a lifetime.
-    this.pins = new LRUCache({ max: capacity, ttl: IDLE_MS, ttlResolution: 0, perf: { now: () => clock.monotonic() + 1 } })
+    this.clock = clock
+    this.pins = remembering(clock, capacity)
   }
 
   /** Endpoint id that served this conversation last, unless it has been idle for ten minutes. */
@@ -22,13 +48,64 @@ export class StickySessions {
   }
 
   /** Call after a success: it pins the endpoint and renews the ten minutes. A failure leaves the pin as it is. */
-  set(pin: { key: string; model: string; session: string; endpoint: string }): void {
-    this.pins.set(pinName(pin.key, pin.model, pin.session), pin.endpoint)
+  set(pin: Pin): void {
+    const name = pinName(pin.key, pin.model, pin.session)
+    this.pins.set(name, pin.endpoint)
+    if (this.told) this.tell(name, pin)
+  }
+
+  /** From now on the other processes hear of pins made here, and theirs hold here. */
+  share(news: NewsWire): void {
+    if (news.reachesNobody) return
+    this.news = news
+    this.told = remembering(this.clock, this.pins.max)
+    news.subscribe('session', (message) => this.hear(message))
+    news.commonSecret?.((secret) => {
+      this.commonSecret = secret
+    })
   }
 
   get size(): number {
     return this.pins.size
   }
+
+  /** New and changed pins are told at once, others now and then. */
+  private tell(name: string, { key, model, session, endpoint }: Pin): void {
+    const at = this.clock.monotonic()
+    const last = this.told?.get(name)
+    const same = last?.endpoint === endpoint
+    if (same && at - last.at < RETELL_MS) return
+    const version = same ? last.version : (last?.version ?? 0) + 1
+    this.told?.set(name, { endpoint, version, at })
+    this.news?.publish('session', [key, model, session, endpoint, version])
+  }
+
+  /** Another process has pinned a conversation. What is no pin is ignored. */
+  private hear(message: Json): void {
+    if (!Array.isArray(message) || message.length !== 5) return
+    const [key, model, session, endpoint, version] = message
+    if (!isPart(key) || !isPart(model) || !isPart(session) || !isPart(endpoint) || !isVersion(version)) return
+    const name = pinName(key, model, session)
+    const last = this.told?.get(name)
+    if (last && (version < last.version || (version === last.version && last.endpoint < endpoint))) return
+    this.pins.set(name, endpoint)
+    this.told?.set(name, { endpoint, version, at: this.clock.monotonic() })
+  }
+}
+
+/** A cache that forgets after ten idle minutes. */
+function remembering<T extends object | string>(clock: Clock, max: number): LRUCache<string, T> {
+  // ttlResolution 0: the cache would otherwise remember the time and ask a real timer to forget it.
+  // The clock is moved by one because the cache takes an entry of time 0 for one without a lifetime.
+  return new LRUCache({ max, ttl: IDLE_MS, ttlResolution: 0, perf: { now: () => clock.monotonic() + 1 } })
+}
+
+function isVersion(value: Json): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+}
+
+function isPart(part: Json): part is string {
+  return typeof part === 'string' && part.length > 0 && part.length <= LONGEST
 }
 
 /** Lengths keep two different triples from ever making one name. */

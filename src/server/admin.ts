@@ -23,7 +23,7 @@ export interface AdminOptions {
   port: number
   metrics: { text(): Promise<string>; readonly contentType: string }
   /** Why the process should get no traffic; empty when it should. */
-  notReady: () => readonly string[]
+  notReady: () => readonly string[] | Promise<readonly string[]>
   /** Further routes by method and path, such as `GET /keys`. They win over the built-in ones. */
   routes?: ReadonlyMap<string, AdminRoute>
   /** Told what went wrong behind a 500. */
@@ -60,8 +60,8 @@ function builtIn(options: AdminOptions): [string, AdminRoute][] {
     ['GET /healthz', () => ({ status: 200, body: { status: 'ok' } })],
     [
       'GET /readyz',
-      () => {
-        const reasons = [...options.notReady()]
+      async () => {
+        const reasons = [...(await options.notReady())]
         return reasons.length === 0 ? { status: 200, body: { status: 'ready' } } : { status: 503, body: { status: 'not ready', reasons } }
       },
     ],

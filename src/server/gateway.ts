@@ -11,6 +11,7 @@ import { brandHeaders } from '../pipeline/brand-headers.ts'
 import type { Front } from '../pipeline/chain.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { type PlanDialects, planDialects, recogniseFormat } from '../pipeline/plan/format.ts'
+import type { Page } from './consent-page.ts'
 import { edgeFault } from './edge-guard.ts'
 import { HttpDoor } from './http-door.ts'
 import { type RequestHandler, refuse } from './listener.ts'
@@ -27,6 +28,9 @@ export interface OperationRequest {
 /** @returns undefined where no operation has the path. @throws Fault. */
 export type Operations = (operation: OperationRequest) => Promise<{ status: number; body: JsonObject }> | undefined
 
+/** What answers a person's browser. @returns undefined where no page has the path. */
+export type Pages = (asked: OperationRequest) => Promise<Page> | undefined
+
 export interface Passages {
   matches(path: string): boolean
   /** Rejects with the fault that refuses it; nothing has been answered then. */
@@ -37,12 +41,15 @@ export interface Passages {
 /** What a configuration decides; replaced whole on reload, running exchanges keep theirs. */
 export interface Serving {
   front: Front
+  /** For operations that answer with vectors. */
+  embedding: Front
   /** For operations that count tokens. */
   counting: Front
   /** For plans. */
   planning: Front
   brand: string
   operations: Operations
+  pages: Pages
   passages: Passages
 }
 
@@ -96,8 +103,9 @@ export class Gateway implements RequestHandler {
     // Nobody can tell whether a body follows that was never asked for; the door of a completion asks for it.
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
     if (client && request.method === 'POST') {
-      const { counting, front } = this.serving
-      this.complete(this.open(client, request, response, expectsContinue), client.countBody ? counting : front, response)
+      const { counting, embedding, front } = this.serving
+      const serves = client.countBody ? counting : client.embedding ? embedding : front
+      this.complete(this.open(client, request, response, expectsContinue), serves, response)
     } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
     else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
     else if (this.serving.passages.matches(path))
@@ -177,6 +185,11 @@ export class Gateway implements RequestHandler {
         response.writeHead(200).end()
         return
       }
+      const page = this.serving.pages(operation)
+      if (page) {
+        writePage(response, await page, operation.method)
+        return
+      }
       const answer = await this.serving.operations(operation)
       if (!answer) throw new Fault('not_found', { message: `No such path: ${operation.path.slice(0, 200)}` })
       const text = JSON.stringify(answer.body)
@@ -215,6 +228,11 @@ function writeFault(response: ServerResponse, fault: Fault, client?: ClientDiale
   const { status, headers, json } = faultReply(fault, { body: client?.faultBody })
   response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers })
   response.end(json)
+}
+
+function writePage(response: ServerResponse, { status, headers, html }: Page, method: string): void {
+  response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(html) })
+  response.end(method === 'HEAD' ? undefined : html)
 }
 
 /** The header counts whatever its case; any other value than `enabled` is off (contract section 0, row 21). */

@@ -5,6 +5,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { Door } from '../pipeline/door.ts'
 import { EventWriter } from '../sse/writer.ts'
+import { writePieces } from './piece-writer.ts'
 
 /** A caller that reads nothing for so long is cut off. */
 const WRITE_STALL = 60_000
@@ -50,12 +51,12 @@ export class HttpDoor implements Door {
     })
   }
 
-  whole(status: number, headers: OutgoingHttpHeaders, json: string): void {
+  whole(status: number, headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void {
     const { response, request } = this
     if (response.headersSent || response.destroyed) return
     // What is left of a body that was refused is not read: the connection cannot serve another request.
     const unread = !request.complete && (this.contentLength !== 0 || request.headers['transfer-encoding'] !== undefined)
-    const length = Buffer.byteLength(json)
+    const length = lengthOf(json)
     if (unread) response.setHeader('Connection', 'close')
     const head: OutgoingHttpHeader[] = ['Content-Type', 'application/json', 'Content-Length', length]
     for (const name in headers) {
@@ -63,6 +64,11 @@ export class HttpDoor implements Door {
       if (value !== undefined) head.push(name, value)
     }
     response.writeHead(status, head)
+    if (typeof json !== 'string') {
+      writePieces(response, json)
+      if (length > LARGE) this.endWatched()
+      return
+    }
     // Head and body leave in one write; as latin1, where that is the same, without a look at every character.
     response.end(json, length === json.length ? 'latin1' : 'utf8')
     if (length > LARGE && this.unsent() > 0) this.endWatched()
@@ -147,6 +153,10 @@ export class HttpDoor implements Door {
     request.resume()
     this.clock.after(500, () => request.destroy())
   }
+}
+
+function lengthOf(json: string | readonly Buffer[]): number {
+  return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, piece) => sum + piece.length, 0)
 }
 
 /** Smaller replies fit what the system takes at once. */

@@ -1,6 +1,7 @@
 /** The public listener: limits and time-outs of the connection, and a JSON error for what never becomes a request. */
+import cluster from 'node:cluster'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
 
@@ -54,13 +55,33 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
   server.on('connection', (socket) => socket.on('end', () => handler.halfClosed(socket)))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(options.port, options.host, () => {
+    server.listen({ port: options.port, host: options.host, ...(ownSocket() ? { reusePort: true, exclusive: true } : undefined) }, () => {
       server.off('error', reject)
       resolve()
     })
   })
   const { port } = server.address() as AddressInfo
   return { server, url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}` }
+}
+
+/**
+ * Whether a worker listens on a socket of its own, among which the system deals out connections (SO_REUSEPORT): that costs
+ * the owner nothing, and nothing hangs when a worker dies. Elsewhere Node shares the owner's socket among workers.
+ */
+function ownSocket(): boolean {
+  return cluster.isWorker && process.platform === 'linux'
+}
+
+/** Takes the address for a moment. @returns the port, found free where 0 was asked for. @throws the system's error where it is taken. */
+export async function freeAddress(host: string, port: number): Promise<number> {
+  const server = createPlainServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port, exclusive: true }, resolve)
+  })
+  const { port: found } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return found
 }
 
 /** Node has let go of the socket: without a listener of ours an error on it would end the process. */

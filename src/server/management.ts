@@ -36,6 +36,9 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
   '/v1/activity': { GET: ({ query }, source) => readActivity(query, source) },
 }
 
+/** Of a secret; what else stands in the store of keys is no key. */
+const HASH = /^[0-9a-f]{64}$/
+
 /** `hash` is the last part of the path. */
 const ONE_KEY: Readonly<Record<string, (hash: string) => Act>> = {
   GET: (hash) => (_request, source) => oneKey(hash, source),
@@ -57,12 +60,16 @@ export function managementOperation(request: OperationRequest, source: Managemen
   const act = hash === undefined ? PATHS[path][method] : ONE_KEY[method](hash)
   return async (key) => {
     if (!key.management) throw new Fault('management_only')
+    if (hash !== undefined && !HASH.test(hash)) throw new Fault('not_found', { message: 'No such key' })
     return act(request, source)
   }
 }
 
-/** Read only when the key may: nobody else makes the gateway hold a body. */
-async function bodyOf(request: OperationRequest, { maxBody, jsonDepth }: ManagementSource): Promise<JsonObject> {
+/** Read only when the key may: nobody else makes the gateway hold a body. @throws Fault 400, 413, 415. */
+export async function bodyOf(
+  request: OperationRequest,
+  { maxBody, jsonDepth }: Pick<ManagementSource, 'maxBody' | 'jsonDepth'>,
+): Promise<JsonObject> {
   const { headers } = request.request
   const length = headers['content-length']
   checkBodyHead(headers, length === undefined ? undefined : Number(length), maxBody)

@@ -4,6 +4,7 @@
  */
 import { Counter, Gauge, Registry } from 'prom-client'
 import { LatencyHistogram, LatencyTally } from './latency-histogram.ts'
+import type { MetricSnapshot } from './merged-metrics.ts'
 import { ProcessGauges } from './process-gauges.ts'
 import { NONE, OTHER, RequestCodes } from './request-codes.ts'
 
@@ -133,6 +134,11 @@ export class Metrics {
 
   get contentType(): string {
     return this.registry.contentType
+  }
+
+  /** The same as plain data, for a process that shows several together. */
+  async snapshot(): Promise<MetricSnapshot[]> {
+    return (await this.registry.getMetricsAsJSON()) as unknown as MetricSnapshot[]
   }
 
   close(): void {

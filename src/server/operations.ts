@@ -1,8 +1,10 @@
 /** Operations that are not generations: who may call them, by method and path. */
 import {
   type ApiReply,
+  catalogFor,
   countModels,
   type EndpointSource,
+  type ListedCatalog,
   listEmbeddingModels,
   listEndpoints,
   listKeyModels,
@@ -16,28 +18,32 @@ import {
   readGeneration,
   readKey,
 } from '../api/index.ts'
+import type { ProviderPreferences } from '../canon/gateway-fields.ts'
 import type { Presets } from '../canon/presets.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { Fault } from '../core/faults.ts'
+import type { LedgerReader } from '../ledger/types.ts'
 import { findKey, usableKey } from '../pipeline/layers/authenticate.ts'
 import type { KeyLookup } from '../pipeline/parts.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Health } from '../routing/index.ts'
-import type { Store } from '../store/open.ts'
+import { type ConsentSource, consentOperations } from './consent-routes.ts'
 import type { OperationRequest, Operations } from './gateway.ts'
-import { type ManagementSource, managementOperation } from './management.ts'
+import { managementOperation } from './management.ts'
 
 export interface OperationSource {
   keys: KeyLookup
   catalog: ModelSource['catalog'] & Pick<Catalog, 'providers'>
+  /** Account-wide: of every request. */
+  preferences?: ProviderPreferences
   presets: Presets
-  store: Store
+  ledger: LedgerReader
   health: EndpointSource['health'] & Health
   /** Of the operations for management keys. */
-  management: ManagementSource
+  management: ConsentSource
 }
 
-type Operation = (query: URLSearchParams, key: ApiKey) => ApiReply
+type Operation = (query: URLSearchParams, key: ApiKey) => ApiReply | Promise<ApiReply>
 
 const MODEL_PREFIX = '/v1/model/'
 const PRESET_PREFIX = '/v1/presets/'
@@ -46,26 +52,30 @@ const ENDPOINTS_PATH = /^\/v1\/models\/(.+)\/endpoints$/
 /** A path that an operation has, with another method, is a 405; any other path is nobody's. */
 export function operations(source: OperationSource): Operations {
   const { clock, credit } = source.management
-  const models = (): ModelSource => ({ catalog: source.catalog, now: clock.now(), health: source.health })
+  const listed = (key: ApiKey): ListedCatalog => catalogFor(source.catalog, key, source.preferences)
+  const models = (key: ApiKey): ModelSource => ({ catalog: listed(key), now: clock.now(), health: source.health })
   const table = new Map<string, Operation>([
-    ['/v1/models', (query) => listModels(query, models())],
-    ['/v1/models/count', (query) => countModels(query, models())],
-    ['/v1/models/user', (query, key) => listKeyModels(query, key, models())],
-    ['/v1/embeddings/models', (query) => listEmbeddingModels(query, models())],
+    ['/v1/models', (query, key) => listModels(query, models(key))],
+    ['/v1/models/count', (query, key) => countModels(query, models(key))],
+    ['/v1/models/user', (query, key) => listKeyModels(query, models(key))],
+    ['/v1/embeddings/models', (query, key) => listEmbeddingModels(query, models(key))],
     ['/v1/providers', () => listProviders(source.catalog.providers.values())],
-    ['/v1/endpoints/zdr', () => listZdrEndpoints(source)],
+    ['/v1/endpoints/zdr', (_query, key) => listZdrEndpoints({ ...source, catalog: listed(key) })],
     ['/v1/presets', (query) => listPresets(source.presets, query)],
-    ['/v1/generation', (query, key) => readGeneration(query, key, source.store.journal)],
-    ['/v1/key', (_query, key) => readKey(key, credit.account(key.identity))],
+    ['/v1/generation', (query, key) => readGeneration(query, key, source.ledger)],
+    ['/v1/key', (_query, key) => readKey(key, credit)],
   ])
   const find = (path: string): Operation | undefined => {
-    if (path.startsWith(MODEL_PREFIX)) return () => oneModel(decoded(path.slice(MODEL_PREFIX.length)), models())
+    if (path.startsWith(MODEL_PREFIX)) return (_query, key) => oneModel(decoded(path.slice(MODEL_PREFIX.length)), models(key))
     if (path.startsWith(PRESET_PREFIX)) return presetAt(path.slice(PRESET_PREFIX.length), source.presets)
     const slug = ENDPOINTS_PATH.exec(path)?.[1]
-    return slug === undefined ? table.get(path) : () => listEndpoints(decoded(slug), source)
+    return slug === undefined ? table.get(path) : (_query, key) => listEndpoints(decoded(slug), { ...source, catalog: listed(key) })
   }
   const callerOf = async ({ request }: OperationRequest): Promise<ApiKey> => usableKey(await findKey(request.headers, source.keys), clock)
+  const consent = consentOperations(source.management, callerOf)
   return (asked: OperationRequest) => {
+    const consented = consent(asked)
+    if (consented) return consented
     const managed = managementOperation(asked, source.management)
     if (managed) return callerOf(asked).then(managed)
     const { method, path, query } = asked

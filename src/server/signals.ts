@@ -12,7 +12,9 @@ export interface ProcessLike {
 export interface SignalOptions {
   clock: Clock
   process: ProcessLike
-  drain: Drain
+  drain: Pick<Drain, 'open' | 'begin' | 'hurry'>
+  /** What `drain.open` counts, for the notice. */
+  counted?: string
   /** Closes store, journal and admin once every exchange has ended. */
   close: (result: DrainResult) => Promise<void>
   /** Told of each step, for the log. */
@@ -33,7 +35,7 @@ export function drainOnSignals(options: SignalOptions): () => void {
   const onSignal = () => {
     signals++
     if (signals === 1) {
-      say(`draining ${drain.open} open exchanges`)
+      say(`draining ${drain.open} ${options.counted ?? 'open exchanges'}`)
       void drain
         .begin()
         .then((result) => {

@@ -1,8 +1,11 @@
 /** The journal on SQLite: holds and settlements, appended, one commit per turn of the event loop. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
-import type { DayCharge, GenerationRecord, HoldRow, Journal, SettleRow, SettleStatus } from '../ledger/types.ts'
+import { Fault } from '../core/faults.ts'
+import type { DayCharge, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow, SettleStatus } from '../ledger/types.ts'
 import { BatchQueue } from './batch.ts'
+import { carriedSums, pruneGenerations } from './carried.ts'
+import { recoveryOf } from './recovery.ts'
 import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, TICKS } from './rows.ts'
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
 
@@ -40,8 +43,16 @@ const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cac
 /** A sum that is cut to 2^53 instead of failing: absurd charges must not keep the gateway from starting. */
 const cappedSum = (column: 'cost' | 'floor') => `CAST(min(total(${column}), ${Number.MAX_SAFE_INTEGER}) AS INTEGER)`
 
-const SPENT_BY_DAY = `SELECT key, iif(at > 0, at, seq / ${TICKS}) / ${DAY_MS} AS day, ${cappedSum('cost')} AS cost
-  FROM hold JOIN settlement USING (seq) GROUP BY key, day HAVING day >= ?`
+const SPENT = `SELECT key, ${cappedSum('cost')} AS cost
+  FROM (SELECT key, cost FROM hold JOIN settlement USING (seq) UNION ALL SELECT key, cost FROM carried) GROUP BY key`
+const SPENT_BY_DAY = `SELECT key, day, ${cappedSum('cost')} AS cost
+  FROM (SELECT key, iif(at > 0, at, seq / ${TICKS}) / ${DAY_MS} AS day, cost FROM hold JOIN settlement USING (seq)
+    UNION ALL SELECT key, day, cost FROM carried) GROUP BY key, day HAVING day >= ?`
+const OPEN = 'SELECT seq, tag, key, floor FROM hold WHERE seq NOT IN (SELECT seq FROM settlement) ORDER BY seq'
+
+const FORGET_HOLDS = 'DELETE FROM hold WHERE seq IN (SELECT value FROM json_each(?)) AND seq IN (SELECT seq FROM settlement)'
+const FORGET_SETTLEMENTS = 'DELETE FROM settlement WHERE seq IN (SELECT value FROM json_each(?))'
+const SETTLED_AMONG = 'SELECT seq, tag FROM hold JOIN settlement USING (seq) WHERE seq IN (SELECT value FROM json_each(?))'
 
 type Row = ReturnType<StatementSync['get']>
 
@@ -57,6 +68,8 @@ export class SqliteJournal implements Journal {
   private readonly selectHold: StatementSync
   private readonly selectSettlement: StatementSync
   private last: number
+  /** Writes a number that is there already. */
+  private readonly writeNothing: string
   private checkpointTimer: Timer | undefined
   /** Rows since the last checkpoint, and when the first of them came. */
   private rowsInLog = 0
@@ -74,6 +87,7 @@ export class SqliteJournal implements Journal {
     this.selectHold = db.prepare('SELECT * FROM hold WHERE seq = ?')
     this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
     this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
+    this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
       knows: (seq) => this.knows(seq),
@@ -100,22 +114,37 @@ export class SqliteJournal implements Journal {
     return this.last
   }
 
-  reconcile(): { count: number; charged: number } {
+  unsettled(): Reconciliation {
     this.queue.flush()
-    const open = this.db.prepare(
-      `SELECT count(*) AS count, ${cappedSum('floor')} AS charged FROM hold WHERE seq NOT IN (SELECT seq FROM settlement)`,
-    )
-    const row = open.get()
-    const found = { count: integer(row?.count), charged: integer(row?.charged) }
-    if (found.count > 0) this.db.exec(RECONCILE)
+    return recoveryOf(openHolds(this.db.prepare(OPEN)))
+  }
+
+  reconcile(): Reconciliation {
+    const found = this.unsettled()
+    try {
+      if (found.count > 0) this.db.exec(RECONCILE)
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : cause
+      throw new Fault('unavailable', { message: `store ${this.db.location()}: what was left open cannot be settled: ${why}`, cause })
+    }
     return found
   }
 
   spent(): Map<string, number> {
     const sums = new Map<string, number>()
-    const rows = this.db.prepare(`SELECT key, ${cappedSum('cost')} AS cost FROM hold JOIN settlement USING (seq) GROUP BY key`).all()
-    for (const row of rows) sums.set(text(row.key), integer(row.cost))
+    for (const row of this.db.prepare(SPENT).all()) sums.set(text(row.key), integer(row.cost))
     return sums
+  }
+
+  carried(): Map<string, number> {
+    return carriedSums(this.db)
+  }
+
+  /** Removes the oldest settled generations admitted before a moment; their sums stay. @throws what SQLite throws. */
+  prune(before: number, most: number): number {
+    const count = pruneGenerations(this.db, before, most)
+    if (count > 0) this.logged(count)
+    return count
   }
 
   *spentByDay(since: number): Iterable<DayCharge> {
@@ -149,6 +178,28 @@ export class SqliteJournal implements Journal {
       }
       if (rows.length < EXPORT_PAGE) return
     }
+  }
+
+  /** In one transaction; of those named only the settled ones go. @throws what SQLite throws; then all are still there. */
+  forget(seqs: readonly number[]): void {
+    if (seqs.length === 0) return
+    const named = JSON.stringify(seqs)
+    try {
+      this.begin.run()
+      this.db.prepare(FORGET_HOLDS).run(named)
+      this.db.prepare(FORGET_SETTLEMENTS).run(named)
+      this.commit.run()
+    } catch (cause) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
+      throw cause
+    }
+    this.logged(seqs.length)
+  }
+
+  /** Of generations named by their sequence, those that are settled and committed, with their tags. */
+  settledAmong(seqs: readonly number[]): Map<number, string> {
+    const rows = this.db.prepare(SETTLED_AMONG).all(JSON.stringify(seqs))
+    return new Map(rows.map((row) => [integer(row.seq), text(row.tag)]))
   }
 
   close(): void {
@@ -189,12 +240,16 @@ export class SqliteJournal implements Journal {
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
-    this.rowsInLog += holds.length + settles.length
-    if (!this.checkpointTimer) {
-      this.logSince = this.clock.monotonic()
-      this.checkpointTimer = this.clock.after(CHECKPOINT_LOOK, this.look)
-    }
+    this.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
+  }
+
+  /** So many rows more wait in the log for a checkpoint. */
+  private logged(rows: number): void {
+    this.rowsInLog += rows
+    if (this.checkpointTimer) return
+    this.logSince = this.clock.monotonic()
+    this.checkpointTimer = this.clock.after(CHECKPOINT_LOOK, this.look)
   }
 
   private knows(seq: number): boolean {
@@ -220,15 +275,25 @@ export class SqliteJournal implements Journal {
     if (due) this.checkpoint()
   }
 
-  /** Copies the log into the file, off the path of any request; a failure only leaves the log longer. */
+  /**
+   * Copies the log into the file, off the path of any request; a failure only leaves the log longer.
+   * The first write after it starts the log over. That is done at once: a log that is cut or damaged later then takes back
+   * only what came after the checkpoint, where pages that are in the file already would come back older than their
+   * neighbours. It also takes that write's fsync away from the next request.
+   */
   private checkpoint(): void {
     this.rowsInLog = 0
     try {
       this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+      this.db.exec(this.writeNothing)
     } catch (cause) {
       this.report({ kind: 'checkpoint-failed', cause })
     }
   }
+}
+
+function* openHolds(statement: StatementSync): Iterable<Pick<HoldRow, 'seq' | 'tag' | 'key' | 'floor'>> {
+  for (const row of statement.iterate()) yield { seq: integer(row.seq), tag: text(row.tag), key: text(row.key), floor: integer(row.floor) }
 }
 
 function holdFrom(row: Row): HoldRow | undefined {

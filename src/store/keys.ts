@@ -11,6 +11,38 @@ export interface KeyRecord extends ApiKey {
   readonly includeByokInLimit: boolean
   /** Who made it, as its maker said; null where nobody was named. */
   readonly creator: string | null
+  /** Absent unless the key came to be by the consent of another one. */
+  readonly consent?: Consent
+}
+
+/** A key that another one consented to, or the code that waits to be exchanged for it. */
+export interface Consent {
+  /** Identity of the key that consented. */
+  readonly by: string
+  /** Of a code: what its exchange asks for. */
+  readonly code?: {
+    /** Milliseconds since the epoch. */
+    readonly until: number
+    /** Hash of the key that consented: a new secret, and the code is worth nothing. */
+    readonly hash: string
+    /** RFC 7636; absent where the application named no challenge. */
+    readonly method?: 'S256' | 'plain'
+    readonly challenge?: string
+  }
+}
+
+type Code = NonNullable<Consent['code']>
+
+/** A code on its way to becoming a key: kept among the keys, and none of them. */
+export type CodeKey = StoredKey & { readonly consent: Consent & { readonly code: Code } }
+
+/** Stands where a key has its hash: the digest of no secret looks so, hence a code opens nothing. @param hash SHA-256 of the code, hex. */
+export function codeName(hash: string): string {
+  return `code:${hash}`
+}
+
+export function isCode(key: StoredKey): key is CodeKey {
+  return key.consent?.code !== undefined
 }
 
 export interface StoredKey extends KeyRecord {
@@ -39,7 +71,17 @@ export interface KeyStore {
   list(): StoredKey[] | Promise<StoredKey[]>
 }
 
-type Policy = Pick<ApiKey, 'allowedModels' | 'provider' | 'limits' | 'passage'>
+/** What no query asks for: one JSON text beside the columns. */
+type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passage' | 'consent'>
+
+export function policyText({ allowedModels, provider, limits, passage, consent }: Policy): string {
+  return JSON.stringify({ allowedModels, provider, limits, passage, consent } satisfies Policy)
+}
+
+export function policyFrom(text: string): Policy {
+  const { allowedModels, provider, limits, passage, consent } = JSON.parse(text) as Policy
+  return { allowedModels, provider, limits, passage, ...(consent ? { consent } : {}) }
+}
 
 const PUT = `INSERT INTO api_key
   (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, updated_at, created_at, identity)
@@ -83,7 +125,7 @@ export class SqliteKeys implements KeyStore {
 
   put(key: KeyRecord): StoredKey {
     const now = Math.floor(this.clock.now())
-    const row = written(() => this.upsert.get(...columnsOf(key), now, now, key.hash))
+    const [row] = written(() => this.upsert.all(...columnsOf(key), now, now, key.hash))
     this.known.delete(key.hash)
     if (!row) throw new Fault('unavailable', { message: 'The key store cannot be written' })
     return keyFrom(row)
@@ -93,7 +135,7 @@ export class SqliteKeys implements KeyStore {
     const found = this.find(hash)
     if (!found) return undefined
     const columns = columnsOf(how(found))
-    const row = written(() => this.update.get(...columns, Math.floor(this.clock.now()), hash))
+    const [row] = written(() => this.update.all(...columns, Math.floor(this.clock.now()), hash))
     this.known.delete(hash)
     return row ? keyFrom(row) : undefined
   }
@@ -109,6 +151,7 @@ export class SqliteKeys implements KeyStore {
   }
 }
 
+/** A statement that returns rows is read to its end by `all`: it commits there, and `get` would not hear that it failed. */
 function written<T>(write: () => T): T {
   try {
     return write()
@@ -119,7 +162,6 @@ function written<T>(write: () => T): T {
 
 /** In the order in which both statements begin. */
 function columnsOf(key: KeyRecord): (string | number | null)[] {
-  const policy: Policy = { allowedModels: key.allowedModels, provider: key.provider, limits: key.limits, passage: key.passage }
   return [
     key.hash,
     key.name,
@@ -128,7 +170,7 @@ function columnsOf(key: KeyRecord): (string | number | null)[] {
     key.management ? 1 : 0,
     key.disabled ? 1 : 0,
     key.expiresAt,
-    JSON.stringify(policy),
+    policyText(key),
     key.limitReset,
     key.includeByokInLimit ? 1 : 0,
     key.creator,
@@ -138,7 +180,6 @@ function columnsOf(key: KeyRecord): (string | number | null)[] {
 const RESETS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
 
 function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey {
-  const policy = JSON.parse(text(row.policy)) as Policy
   return {
     identity: text(row.identity),
     hash: text(row.hash),
@@ -149,10 +190,7 @@ function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey 
     limit: row.credit_limit === null ? null : integer(row.credit_limit),
     limitReset: RESETS.find((reset) => reset === row.limit_reset) ?? null,
     expiresAt: row.expires_at === null ? null : integer(row.expires_at),
-    allowedModels: policy.allowedModels,
-    provider: policy.provider,
-    limits: policy.limits,
-    passage: policy.passage,
+    ...policyFrom(text(row.policy)),
     includeByokInLimit: row.include_byok === 1,
     creator: row.creator === null ? null : text(row.creator),
     createdAt: integer(row.created_at),

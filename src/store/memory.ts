@@ -1,14 +1,17 @@
 /** The store's contracts in memory: for tests, and for a gateway that may forget. */
 import type { Clock } from '../core/clock.ts'
-import type { DayCharge, GenerationRecord, HoldRow, Journal, SettleRow } from '../ledger/types.ts'
+import type { DayCharge, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow } from '../ledger/types.ts'
 import { BatchQueue } from './batch.ts'
 import type { JournalNews } from './journal.ts'
 import type { KeyRecord, KeyStore, StoredKey } from './keys.ts'
-import { chargedAt, checkHold, checkSettle, DAY_MS, findRecord, recordOf, unknownSettlement } from './rows.ts'
+import { recoveryOf } from './recovery.ts'
+import { chargedAt, checkHold, checkSettle, DAY_MS, findRecord, recordOf, TICKS, unknownSettlement } from './rows.ts'
 
 export class MemoryJournal implements Journal {
   private readonly holds = new Map<number, HoldRow>()
   private readonly settlements = new Map<number, SettleRow>()
+  /** Sums of generations that have been removed, by `<day> <key>`. */
+  private readonly removed = new Map<string, DayCharge>()
   private readonly queue: BatchQueue
   private last = 0
 
@@ -49,39 +52,51 @@ export class MemoryJournal implements Journal {
     return this.last
   }
 
-  reconcile(): { count: number; charged: number } {
+  unsettled(): Reconciliation {
     this.queue.flush()
-    const done = { count: 0, charged: 0 }
-    for (const [seq, hold] of this.holds) {
-      if (this.settlements.has(seq)) continue
-      this.settlements.set(seq, unknownSettlement(seq, hold.floor))
-      done.count++
-      done.charged += hold.floor
-    }
-    return done
+    const open = [...this.holds.values()].filter(({ seq }) => !this.settlements.has(seq))
+    return recoveryOf(open.sort((a, b) => a.seq - b.seq))
+  }
+
+  reconcile(): Reconciliation {
+    const found = this.unsettled()
+    for (const [seq, hold] of this.holds) if (!this.settlements.has(seq)) this.settlements.set(seq, unknownSettlement(seq, hold.floor))
+    return found
   }
 
   spent(): Map<string, number> {
-    const sums = new Map<string, number>()
-    for (const { seq, cost } of this.settlements.values()) {
-      const key = this.holds.get(seq)?.key
-      if (key !== undefined) sums.set(key, Math.min((sums.get(key) ?? 0) + cost, Number.MAX_SAFE_INTEGER))
-    }
-    return sums
+    return sumByKey([...this.removed.values(), ...this.charges(this.settlements.values())])
+  }
+
+  carried(): Map<string, number> {
+    return sumByKey(this.removed.values())
   }
 
   spentByDay(since: number): Iterable<DayCharge> {
     const first = Math.floor(since / DAY_MS) * DAY_MS
     const sums = new Map<string, DayCharge>()
-    for (const row of this.settlements.values()) {
-      const key = this.holds.get(row.seq)?.key
-      const day = Math.floor(chargedAt(row) / DAY_MS) * DAY_MS
-      if (key === undefined || day < first) continue
-      const name = `${day} ${key}`
-      const cost = Math.min((sums.get(name)?.cost ?? 0) + row.cost, Number.MAX_SAFE_INTEGER)
-      sums.set(name, { key, day, cost })
+    for (const charge of this.removed.values()) addTo(sums, charge)
+    for (const charge of this.charges(this.settlements.values())) addTo(sums, charge)
+    return [...sums.values()].filter(({ day }) => day >= first)
+  }
+
+  /** Removes the oldest settled generations admitted before a moment; their sums stay. */
+  prune(before: number, most: number): number {
+    const old = [...this.settlements.values()].filter(({ seq }) => seq < before * TICKS).sort((a, b) => a.seq - b.seq)
+    const batch = old.slice(0, most)
+    for (const charge of this.charges(batch)) addTo(this.removed, charge)
+    for (const { seq } of batch) {
+      this.holds.delete(seq)
+      this.settlements.delete(seq)
     }
-    return sums.values()
+    return batch.length
+  }
+
+  private *charges(settlements: Iterable<SettleRow>): Iterable<DayCharge> {
+    for (const row of settlements) {
+      const key = this.holds.get(row.seq)?.key
+      if (key !== undefined) yield { key, day: Math.floor(chargedAt(row) / DAY_MS) * DAY_MS, cost: row.cost }
+    }
   }
 
   find(id: string): GenerationRecord | undefined {
@@ -101,9 +116,35 @@ export class MemoryJournal implements Journal {
     }
   }
 
+  /** Of those named only the settled ones go. */
+  forget(seqs: readonly number[]): void {
+    for (const seq of seqs) if (this.settlements.delete(seq)) this.holds.delete(seq)
+  }
+
+  /** Of generations named by their sequence, those that are settled and committed, with their tags. */
+  settledAmong(seqs: readonly number[]): Map<number, string> {
+    const found = new Map<number, string>()
+    for (const seq of seqs) {
+      const tag = this.settlements.has(seq) ? this.holds.get(seq)?.tag : undefined
+      if (tag !== undefined) found.set(seq, tag)
+    }
+    return found
+  }
+
   close(): void {
     this.queue.flush()
   }
+}
+
+function addTo(sums: Map<string, DayCharge>, { key, day, cost }: DayCharge): void {
+  const name = `${day} ${key}`
+  sums.set(name, { key, day, cost: Math.min((sums.get(name)?.cost ?? 0) + cost, Number.MAX_SAFE_INTEGER) })
+}
+
+function sumByKey(charges: Iterable<DayCharge>): Map<string, number> {
+  const sums = new Map<string, number>()
+  for (const { key, cost } of charges) sums.set(key, Math.min((sums.get(key) ?? 0) + cost, Number.MAX_SAFE_INTEGER))
+  return sums
 }
 
 export class MemoryKeys implements KeyStore {

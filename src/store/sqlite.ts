@@ -3,7 +3,9 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
-import { APPLICATION_ID, CREATE, MIGRATIONS, SCHEMA_VERSION } from './schema.ts'
+import { ensureFile } from './new-file.ts'
+import { APPLICATION_ID, SCHEMA_VERSION } from './schema.ts'
+import { SQLITE_MIGRATIONS } from './sqlite-schema.ts'
 
 /** `process`: survives the death of the process. `power`: survives that of the machine, at the price of an fsync per commit. */
 export type Durability = 'process' | 'power'
@@ -13,6 +15,9 @@ const PAGE_SIZE = 2048
 
 /** Pages in the log at which SQLite itself checkpoints, should the timer never come. */
 const CHECKPOINT_PAGES = 16_384
+
+const TABLES = `${stepsFrom(0)} PRAGMA application_id = ${APPLICATION_ID};`
+const CREATE = `PRAGMA page_size = ${PAGE_SIZE}; BEGIN; ${TABLES} COMMIT`
 
 const BUSY = 5
 const CORRUPT = 11
@@ -33,6 +38,7 @@ export function openDatabase(path: string, durability: Durability): DatabaseSync
   let db: DatabaseSync | undefined
   try {
     mkdirSync(dirname(file), { recursive: true })
+    ensureFile(file, CREATE)
     closeSync(openSync(file, 'a', 0o600))
     db = new DatabaseSync(file, { timeout: 0, enableForeignKeyConstraints: false })
     prepare(db, durability, file)
@@ -50,7 +56,8 @@ function prepare(db: DatabaseSync, durability: Durability, file: string): void {
   db.exec('PRAGMA journal_mode = WAL')
   db.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`)
   db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`)
-  db.exec(`BEGIN IMMEDIATE; ${empty ? CREATE : ''} COMMIT`)
+  // Takes the lock. A file without tables is one that an older program was about to make.
+  db.exec(`BEGIN IMMEDIATE; ${empty ? TABLES : ''} COMMIT`)
   const problem = integrityProblem(db)
   if (problem !== undefined) throw refused(file, `is damaged: ${problem}`)
   migrate(db, file)
@@ -59,19 +66,20 @@ function prepare(db: DatabaseSync, durability: Durability, file: string): void {
 /** Brings a file of an older version up to this one, in place and all at once. */
 function migrate(db: DatabaseSync, file: string): void {
   const found = pragma(db, 'user_version')
-  const steps: string[] = []
-  for (let version = found; version !== SCHEMA_VERSION; version++) {
-    const step = MIGRATIONS[version]
-    if (step === undefined) throw refused(file, `has schema version ${found}, this program knows ${SCHEMA_VERSION}`)
-    steps.push(step)
-  }
-  if (steps.length === 0) return
+  if (found < 1 || found > SCHEMA_VERSION) throw refused(file, `has schema version ${found}, this program knows ${SCHEMA_VERSION}`)
+  if (found === SCHEMA_VERSION) return
   try {
-    db.exec(`BEGIN IMMEDIATE; ${steps.join('')} COMMIT`)
+    db.exec(`BEGIN IMMEDIATE; ${stepsFrom(found)} COMMIT`)
   } catch (thrown) {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw thrown
   }
+}
+
+/** The statements that lead from a version to this program's. */
+function stepsFrom(version: number): string {
+  const statements = SQLITE_MIGRATIONS.slice(version).flat()
+  return [...statements, `PRAGMA user_version = ${SCHEMA_VERSION}`].map((statement) => `${statement};`).join(' ')
 }
 
 /** The first thing wrong with the pages and rows of the file; undefined if all is well. */

@@ -1,9 +1,11 @@
 import t from 'tap'
 import { readGeneration, readKey } from '../../src/api/index.ts'
+import { catalogFor, type KeyRestrictions } from '../../src/api/key-catalog.ts'
 import { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel } from '../../src/api/models.ts'
 import type { ApiReply } from '../../src/api/reply.ts'
+import type { ProviderPreferences } from '../../src/canon/gateway-fields.ts'
 import type { Model } from '../../src/catalog/types.ts'
-import { Account } from '../../src/ledger/credit.ts'
+import { Credit } from '../../src/ledger/credit.ts'
 import type { GenerationRecord, SettleRow } from '../../src/ledger/types.ts'
 import type { ApiKey } from '../../src/plugin-api/key.ts'
 import { health, model, provider, usdPerMillion } from '../routing/catalogue.ts'
@@ -125,12 +127,52 @@ t.test('count, embeddings, the models of a key, one model', (t) => {
   t.same(countModels(new URLSearchParams(), source).body, { data: { count: 4 } })
   t.same(countModels(new URLSearchParams('output_modalities=all'), source).body, { data: { count: 6 } })
   t.match(listEmbeddingModels(new URLSearchParams(), source).body, { data: [{ id: 'acme/embed' }], total_count: 1, links: { next: null } })
-  const query = new URLSearchParams()
-  t.same(ids(listKeyModels(query, { allowedModels: ['open/g*', 'gone/model'] }, source)), ['open/gift'])
-  t.equal(ids(listKeyModels(query, { allowedModels: undefined }, source)).length, MODELS.length)
+  t.equal(ids(listKeyModels(new URLSearchParams(), source)).length, MODELS.length)
   t.match(oneModel('acme/small:nitro', source).body, { data: { id: 'acme/small' } })
   t.match(oneModel('~acme/small-latest', source).body, { data: { id: '~acme/small-latest', alias_target: { slug: 'acme/small' } } })
   t.throws(() => oneModel('acme/none', source), { code: 'model_not_found', message: /acme\/none/ })
+  t.end()
+})
+
+t.test('what no request of a key can reach is not in its lists', (t) => {
+  const seen = (key: Partial<KeyRestrictions>, account?: ProviderPreferences) => {
+    const { models } = catalogFor(catalog, { allowedModels: undefined, provider: undefined, ...key }, account)
+    return models.map(({ slug }) => slug)
+  }
+  const all = MODELS.map(({ slug }) => slug)
+  t.same(seen({}), all)
+  t.equal(
+    catalogFor(catalog, { allowedModels: undefined, provider: { sort: 'price' } }, {}),
+    catalog,
+    'nothing is built where nothing is hidden',
+  )
+  t.same(seen({ allowedModels: ['open/g*', 'gone/model'] }), ['open/gift'])
+  t.same(seen({ provider: { only: ['hosted', 'local'] } }), ['acme/large', 'open/riddle', 'open/gift'])
+  t.same(seen({ provider: { only: ['hosted', 'local'] } }, { ignore: ['local'] }), ['acme/large'], 'lists of key and account both bind')
+  t.same(seen({ provider: { zdr: true } }), ['acme/small', 'acme/draw', 'acme/embed'])
+  t.same(seen({}, { zdr: true }), ['acme/small', 'acme/draw', 'acme/embed'])
+  t.same(seen({ allowedModels: ['acme/*'], provider: { only: ['hosted'] } }), ['acme/large'])
+  t.same(
+    seen({ provider: { quantizations: ['fp4'], max_price: { prompt: '0.01' }, order: ['hosted'] } }),
+    all,
+    'a request may say otherwise',
+  )
+  const restricted = catalogFor(catalog, { allowedModels: ['open/*'], provider: undefined }, undefined)
+  t.throws(() => oneModel('~acme/small-latest', { catalog: restricted }), { code: 'model_not_found' }, 'nor by another name')
+  t.match(oneModel('open/gift', { catalog: restricted }).body, { data: { id: 'open/gift' } })
+  t.end()
+})
+
+t.test('an entry shows the endpoints that are left', (t) => {
+  const two = model('acme/two', [
+    { provider: provider('dear'), price: usdPerMillion('9', '9'), context: 200_000 },
+    { provider: provider('cheap'), price: usdPerMillion('1', '1'), context: 8000 },
+  ])
+  const whole = { models: [two], aliases: new Map<string, string>(), find: () => ({ model: two }) }
+  const entry = (only: string[]) =>
+    oneModel('acme/two', { catalog: catalogFor(whole, { allowedModels: undefined, provider: { only } }, undefined) })
+  t.match(entry(['dear']).body, { data: { context_length: 200_000, pricing: { prompt: '0.000009' } } })
+  t.match(entry(['cheap']).body, { data: { context_length: 8000, pricing: { prompt: '0.000001' } } })
   t.end()
 })
 
@@ -154,24 +196,17 @@ const record = (key: string, at: number, cost: number): GenerationRecord => ({
   settled: { ...SETTLED, cost },
 })
 
-t.test('GET /v1/generation: only for its own key and for management', (t) => {
+t.test('GET /v1/generation: only for its own key and for management', async (t) => {
   const journal = { find: (id: string) => (id === 'gen-1' ? record('mine', 1, SETTLED.cost) : undefined) }
   const read = (query: string, identity: string, management = false) =>
     readGeneration(new URLSearchParams(query), { identity, management }, journal)
-  t.match(read('id=gen-1', 'mine'), { status: 200, body: { data: { id: 'gen-1', total_cost: 0.0015 } } })
-  t.match(read('id=gen-1', 'boss', true).body, { data: { id: 'gen-1' } })
-  const refusals = ['id=gen-1', 'id=gen-2'].map((query) => {
-    try {
-      return read(query, 'other')
-    } catch (fault) {
-      return fault
-    }
-  })
+  t.match(await read('id=gen-1', 'mine'), { status: 200, body: { data: { id: 'gen-1', total_cost: 0.0015 } } })
+  t.match((await read('id=gen-1', 'boss', true)).body, { data: { id: 'gen-1' } })
+  const refusals = await Promise.all(['id=gen-1', 'id=gen-2'].map((query) => read(query, 'other').catch((fault: unknown) => fault)))
   t.match(refusals[0], { status: 404 })
   t.equal((refusals[0] as Error).message, (refusals[1] as Error).message, 'a stranger cannot tell that it exists')
-  t.throws(() => read('', 'mine'), { code: 'bad_request', message: /^id: / })
-  t.throws(() => read('id=', 'mine'), { code: 'bad_request' })
-  t.end()
+  await t.rejects(read('', 'mine'), { code: 'bad_request', message: /^id: / })
+  await t.rejects(read('id=', 'mine'), { code: 'bad_request' })
 })
 
 const KEY: ApiKey = {
@@ -190,13 +225,14 @@ const KEY: ApiKey = {
   passage: false,
 }
 
-t.test('GET /v1/key: amounts in USD, holds counted, no secret', (t) => {
-  const account = new Account(1_500_000_000, { now: () => NOW })
+t.test('GET /v1/key: amounts in USD, holds counted, no secret', async (t) => {
+  const credit = new Credit(new Map([[KEY.identity, 1_500_000_000]]), { now: () => NOW })
+  const account = credit.account(KEY.identity)
   account.recall(1_000_000_000, Date.UTC(2026, 10, 1))
   account.recall(500_000_000, Date.UTC(2026, 10, 20))
   account.settle(0, 1_000_000_000)
   account.tryHold(500_000_000, KEY)
-  const reply = readKey(KEY, account)
+  const reply = await readKey(KEY, credit)
   t.match(reply.body.data, {
     label: KEY.label,
     limit: 10,
@@ -210,8 +246,7 @@ t.test('GET /v1/key: amounts in USD, holds counted, no secret', (t) => {
     rate_limit: { requests: -1, interval: '1m' },
   })
   t.notMatch(JSON.stringify(reply.body), KEY.hash)
-  t.match(readKey({ ...KEY, limitReset: 'daily' }, account).body.data, { limit: 10, limit_reset: 'daily', limit_remaining: 8.5 })
-  const free = readKey({ ...KEY, limit: null, expiresAt: null, management: true, limits: { requests: 60 } }, account)
+  t.match((await readKey({ ...KEY, limitReset: 'daily' }, credit)).body.data, { limit: 10, limit_reset: 'daily', limit_remaining: 8.5 })
+  const free = await readKey({ ...KEY, limit: null, expiresAt: null, management: true, limits: { requests: 60 } }, credit)
   t.match(free.body.data, { limit: null, limit_remaining: null, expires_at: null, is_management_key: true, rate_limit: { requests: 60 } })
-  t.end()
 })

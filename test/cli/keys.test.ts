@@ -173,6 +173,54 @@ t.test('names cannot paint on the terminal', async (t) => {
   t.equal(keyReport({ verb: 'list' }, { data: [] }, 0), 'There are no keys.')
 })
 
+t.test('columns stay even whatever a name is written in', async (t) => {
+  const names = ['plain', '日本語', 'e\u0301tude', '🚀 ship', 'ｆｕｌｌ']
+  const keys = names.map((name) => ({
+    name,
+    hash: 'f'.repeat(64),
+    label: 'x',
+    limit: 1.5,
+    limit_reset: 'daily',
+    usage: 0,
+    source: 'store',
+  }))
+  const report = keyReport({ verb: 'list' }, { data: keys }, 0)
+  // One sign of a name may take two columns of a terminal, or none.
+  const columns: Record<string, number> = { plain: 5, 日本語: 6, 'e\u0301tude': 5, '🚀 ship': 7, ｆｕｌｌ: 8 }
+  for (const [i, name] of names.entries()) {
+    const line = report.split('\n')[i + 1]
+    const gap = /^ +/.exec(line.slice(line.indexOf(name) + name.length))?.[0].length ?? 0
+    t.equal(columns[name] + gap, 10, name)
+    t.match(line, / ffffffffffff {2}x +ordinary {2}active {2}\$1\.50 {2}day/)
+  }
+})
+
+t.test('with --json every command answers as the API does', async (t) => {
+  const config = await configFile(t)
+  const json = async (verb: Verb, words: string, flags: KeyFlags = {}): Promise<JsonObject> => {
+    const said = await say(verb, words, { config, json: true, ...flags })
+    t.equal(said.code, 0, words)
+    return JSON.parse(said.out) as JsonObject
+  }
+  const secret = /^sk-router-v1-[0-9a-f]{64}$/
+  const made = await json(keys, 'create one', { limit: '1', expires: '2099-01-31T00:00:00Z', management: true })
+  t.match(made, {
+    data: { name: 'one', limit: 1, expires_at: '2099-01-31T00:00:00.000Z', is_management_key: true, source: 'store' },
+    key: secret,
+  })
+  t.match(await json(keys, 'disable one'), { data: { disabled: true } })
+  t.match(await json(keys, 'enable one'), { data: { disabled: false } })
+  t.match(await json(credits, 'add one 0.5'), { data: { limit: 1.5, limit_remaining: 1.5 } })
+  const rotated = await json(keys, 'rotate one')
+  t.match(rotated, { data: { name: 'one', limit: 1.5 }, key: secret })
+  t.not(rotated.key, made.key)
+  t.match(await json(keys, 'list'), { data: [{ name: 'app' }, { name: 'one' }] })
+  t.match(await json(credits, ''), { data: { total_credits: 2, total_usage: 0 } }, 'a management key spends nothing')
+  t.same(await json(keys, 'delete one'), { deleted: true })
+  const refused = await say(keys, 'delete one', { config, json: true })
+  t.match(refused, { code: 1, out: '', error: 'headgate: No key one' })
+})
+
 interface Reply {
   status: number
   text: string

@@ -3,7 +3,8 @@
  * Its unions fall back silently to `isUnknown`, so every parsed value is searched for that mark as well.
  */
 import { OpenRouter } from '@openrouter/sdk'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { FakeClock } from '../support/clock.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { countLane, type Lane, lanesOf } from '../support/lanes.ts'
 import { sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -71,6 +72,8 @@ const CASES: readonly Case[] = [
     },
   },
 ]
+
+const MANAGER = 'sk-openrouter-v1-manager-0123456789'
 
 const clientOf = (gateway: Gateway): OpenRouter =>
   new OpenRouter({ apiKey: KEY, serverURL: `${gateway.url}/v1`, retryConfig: { strategy: 'none' } })
@@ -229,7 +232,6 @@ t.test('the lists of endpoints and providers are read', async (t) => {
 t.test('keys, credits, activity and generations are read', async (t) => {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
   t.teardown(() => upstream.close())
-  const MANAGER = 'sk-openrouter-v1-manager-0123456789'
   const keys = `auth: { keys: [ { name: test, key: "${KEY}", limit: "5.00", limit_reset: weekly }, { name: boss, key: "${MANAGER}", management: true } ] }`
   const gateway = await startGateway(`brand: { word: openrouter }\n${keys}\n${configOf(upstream.url, { 'acme/one': 'openai-chat' })}`)
   t.teardown(() => gateway.close())
@@ -265,4 +267,80 @@ t.test('keys, credits, activity and generations are read', async (t) => {
   t.match(await parsed(manager.apiKeys.delete({ hash } as never)), { deleted: true })
   await t.rejects(manager.apiKeys.get({ hash } as never), { name: 'NotFoundResponseError', statusCode: 404 })
   await t.rejects(clientOf(gateway).apiKeys.create({ requestBody: { name: 'x' } } as never), { name: 'ForbiddenResponseError', statusCode: 403 })
+})
+
+const DAY = 86_400_000
+
+/** A gateway with an ordinary key and one that manages, under this client's brand word. */
+async function managed(t: Test): Promise<{ gateway: Gateway; clock: FakeClock; manager: OpenRouter }> {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
+  t.teardown(() => upstream.close())
+  const keys = `auth: { keys: [ { name: test, key: "${KEY}" }, { name: boss, key: "${MANAGER}", management: true } ] }`
+  const presets = 'presets: { brief: { model: acme/one, system_prompt: "Be brief.", parameters: { temperature: 0.5 } } }'
+  const clock = new FakeClock()
+  const config = `brand: { word: openrouter }\n${keys}\n${presets}\n${configOf(upstream.url, { 'acme/one': 'openai-chat' })}`
+  const gateway = await startGateway(config, { clock })
+  t.teardown(() => gateway.close())
+  return { gateway, clock, manager: new OpenRouter({ apiKey: MANAGER, serverURL: `${gateway.url}/v1`, retryConfig: { strategy: 'none' } }) }
+}
+
+async function known(t: Test, asked: Promise<unknown>): Promise<Parsed> {
+  const reply = (await asked) as Parsed
+  t.same(unknowns(reply), [])
+  return reply
+}
+
+t.test('signing in: the link, the code and the key', async (t) => {
+  const { gateway } = await managed(t)
+  const client = clientOf(gateway)
+  const { codeChallenge, codeVerifier } = await client.oAuth.createSHA256CodeChallenge()
+  const asked = { codeChallenge, codeChallengeMethod: 'S256' as const, limit: 1.5 }
+  const callbackUrl = 'https://app.example/back'
+  const expiresAt = new Date('2099-01-31T00:00:00Z')
+  const requestBody = { callbackUrl, ...asked, usageLimitType: 'monthly', keyLabel: 'Mine', expiresAt }
+  const made = await known(t, client.oAuth.createAuthCode({ requestBody } as never))
+  t.match(made, { data: { id: String, appId: Number, createdAt: String } })
+  const { id } = made.data as { id: string }
+  const exchange = (code: string) =>
+    client.oAuth.exchangeAuthCodeForAPIKey({ requestBody: { code, codeVerifier, codeChallengeMethod: 'S256' } } as never)
+  const given = await known(t, exchange(id))
+  t.match(given, { key: /^sk-openrouter-v1-[0-9a-f]{64}$/, userId: 'test' })
+  const own = new OpenRouter({ apiKey: String(given.key), serverURL: `${gateway.url}/v1`, retryConfig: { strategy: 'none' } })
+  t.match(await known(t, own.apiKeys.getCurrentKeyMetadata({} as never)), {
+    data: { limit: 1.5, limitRemaining: 1.5, limitReset: 'monthly', expiresAt, creatorUserId: 'test', isManagementKey: false },
+  })
+  await t.rejects(exchange(id), { name: 'ForbiddenResponseError', statusCode: 403 })
+  await t.rejects(client.oAuth.createAuthCode({ requestBody: { callbackUrl: 'http://app.example/' } } as never), {
+    name: 'BadRequestResponseError',
+    statusCode: 400,
+  })
+
+  const link = await client.oAuth.createAuthorizationUrl({ callbackUrl, ...asked })
+  t.equal(new URL(link).origin, new URL(gateway.url).origin)
+  const page = await fetch(link)
+  t.match(await page.text(), /app\.example asks for a key/)
+  const form = new URLSearchParams([...new URL(link).searchParams, ['key', KEY]])
+  const sent = await fetch(new URL('/auth', gateway.url), { method: 'POST', body: form, redirect: 'manual' })
+  t.equal(sent.status, 303)
+  const code = new URL(sent.headers.get('location') ?? '').searchParams.get('code') ?? ''
+  t.match(await known(t, exchange(code)), { userId: 'test' })
+})
+
+t.test('activity of a day that is over, counts, and presets', async (t) => {
+  const { gateway, clock, manager } = await managed(t)
+  const client = clientOf(gateway)
+  const reply = await whole(gateway, {})
+  await clock.advance(DAY)
+  const row = { date: '2026-01-05', model: 'acme/one', requests: 1, promptTokens: 11, completionTokens: 7, usage: 0.000025 }
+  t.match(await known(t, manager.analytics.getUserActivity({} as never)), { data: [row] })
+  const read = await known(t, client.generations.getGeneration({ id: reply.id } as never))
+  t.match(read, { data: { totalCost: 0.000025, tokensPrompt: 11, tokensCompletion: 7 } })
+  t.equal((reply.usage as Parsed).cost, 0.000025, 'what the client saw')
+  t.match(await known(t, client.apiKeys.getCurrentKeyMetadata({} as never)), { data: { usage: 0.000025, usageDaily: 0, limit: null } })
+  t.match(await known(t, manager.credits.getCredits({} as never)), { data: { totalUsage: 0.000025 } })
+  t.match(await known(t, client.models.count({} as never)), { data: { count: 1 } })
+  t.match(await known(t, client.models.get({ author: 'acme', slug: 'one' } as never)), { data: { id: 'acme/one' } })
+  t.match(await known(t, client.models.listForUser({ bearer: KEY } as never, {} as never)), { result: { data: [{ id: 'acme/one' }] } })
+  t.match(await known(t, client.presets.list({} as never)), { result: { data: [{ slug: 'brief' }] } })
+  t.match(await known(t, client.presets.get({ slug: 'brief' } as never)), { data: { slug: 'brief' } })
 })

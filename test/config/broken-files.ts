@@ -224,16 +224,18 @@ export const SHAPE: Broken[] = [
   ),
 ]
 
+export const CLUSTER: Broken[] = [
+  append('a store of another database', 'store: { url: "mysql://user:secret@db/headgate" }', '22:15: store.url: expected sqlite: and a path, a postgres:// address, or memory:'),
+  append('shared by something else', 'shared: { url: "http://user:secret@cache" }', '22:16: shared.url: expected a redis:// or rediss:// address'),
+  append('a retention shorter than a window', 'store: { retention: 31d }', '22:21: store.retention: expected at least 32d'),
+  append('a retention without a unit', 'store: { retention: "90" }', '22:21: store.retention: "90" does not fit, expected a number of days or hours such as 90d or 24h'),
+  append('a grace of an age', 'store: { lost_grace: 99999d }', '22:22: store.lost_grace: expected at most 3660d'),
+  append('no tokens a minute', 'limits: { tokens: 0 }', '22:19: limits.tokens: found 0, expected a whole number from 1 to 1000000000'),
+]
+
 export const LATER: Broken[] = [
-  append('shared', 'shared: { url: "redis://localhost" }', '22:1: shared: not available in this version'),
   append('prompts', 'prompts: []', '22:10: prompts: found a list, expected a mapping'),
   append('a prompt without messages', 'prompts: { greet: {} }', '22:12: prompts.greet: "messages" is missing, expected a list'),
-  append(
-    'a PostgreSQL store',
-    'store: { url: "postgres://user:secret@db/headgate" }',
-    '22:15: store.url: "postgres:" is not available in this version',
-  ),
-  append('a token limit', 'limits: { tokens: 1000 }', '22:11: limits.tokens: not available in this version'),
   append('a plugin of a later version', 'plugins: { order: [ web ] }', '22:21: plugins.order[0]: "web" is not available in this version'),
   append(
     'settings of such a plugin',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
-import { type Broken, GOOD, LATER, PRESETS, RULES, SHAPE, SYNTAX, VARIABLES } from './broken-files.ts'
+import { type Broken, CLUSTER, GOOD, LATER, PRESETS, RULES, SHAPE, SYNTAX, VARIABLES } from './broken-files.ts'
 
 const SECRETS = ['sk-app-secret-value', 'sk-upstream-secret', 'hunter2', 'user:secret']
 
@@ -31,7 +31,7 @@ t.test('the good file loads', async (t) => {
   t.same(problemsOf(GOOD), [])
 })
 
-for (const [group, files] of Object.entries({ SYNTAX, SHAPE, LATER, PRESETS, RULES, VARIABLES })) {
+for (const [group, files] of Object.entries({ SYNTAX, SHAPE, CLUSTER, LATER, PRESETS, RULES, VARIABLES })) {
   t.test(`broken files: ${group.toLowerCase()}`, async (t) => {
     for (const broken of files) {
       const host = broken.name.endsWith('beyond loopback') ? '0.0.0.0' : undefined
@@ -60,7 +60,13 @@ t.test('defaults are filled in and units resolved', async (t) => {
   t.match(config.server, { host: '127.0.0.1', maxBody: 32 * 1024 * 1024, drain: 30_000, deadline: 900_000, keepAlive: 75_000 })
   t.same(config.admin, { host: '127.0.0.1', port: 8081 })
   t.same(config.brand, { word: 'router' })
-  t.same(config.store, { url: 'sqlite:./data/headgate.db', durability: 'process' })
+  t.same(config.store, {
+    url: 'sqlite:./data/headgate.db',
+    durability: 'process',
+    journal: './data/journal.db',
+    lostGrace: 86_400_000,
+  })
+  t.same(config.shared, {})
   t.equal(config.keys[0].limit, 10_000_000_000, 'nano-dollars')
   t.notOk(JSON.stringify(config.keys).includes('sk-app-secret-value'), 'only the hash of a key is kept')
   t.same(config.providers[0].timeouts, { connect: 5000, firstByte: 60_000, firstByteWhole: 600_000, idle: 30_000, total: 600_000 })
@@ -71,7 +77,8 @@ t.test('defaults are filled in and units resolved', async (t) => {
 t.test('every key of a complete file arrives', async (t) => {
   const text = `
 server: { silence: 250ms, max_headers: 8KB, json_depth: 64 }
-limits: { requests: 10, streams: 2, bytes: 1MB }
+limits: { requests: 10, tokens: 5000, streams: 2, bytes: 1MB }
+shared: { url: "redis://cache:6379/1" }
 provider: { order: [ a ], allow_fallbacks: false, sort: { by: price, partition: none }, max_price: { prompt: "1" } }
 passage: { enabled: true }
 providers:
@@ -98,7 +105,8 @@ auth:
   const config = loadConfig('f.yaml', {}, { text })
   const [a, sim] = config.providers
   t.match(config.server, { silence: 250, maxHeaders: 8192, jsonDepth: 64 })
-  t.same(config.limits, { requests: 10, streams: 2, bytes: 1024 * 1024 })
+  t.same(config.shared, { url: 'redis://cache:6379/1' })
+  t.same(config.limits, { requests: 10, tokens: 5000, streams: 2, bytes: 1024 * 1024 })
   t.same(config.provider, { order: ['a'], allow_fallbacks: false, sort: { by: 'price', partition: 'none' }, max_price: { prompt: '1' } })
   t.equal(a.baseUrl, 'https://a.example/v1', 'no slash at the end')
   t.match(a, {

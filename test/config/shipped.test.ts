@@ -20,6 +20,8 @@ const UPSTREAM = { OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k', GEMINI_API_KEY: 
 const SIDECAR = { APP_KEY: 'sk-app-0123456789', OPENAI_API_KEY: 'k', BACKUP_API_KEY: 'k' }
 const EDGE = { ...UPSTREAM, TEAM_KEY: 'sk-team-0123456789', CI_KEY: 'sk-ci-0123456789', OPS_KEY: 'sk-ops-0123456789' }
 
+const CLUSTER = { ...EDGE, HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'redis://cache' }
+
 async function run(file: string, env: Record<string, string>): Promise<{ code: number; out: string[]; error: string[] }> {
   const out: string[] = []
   const error: string[] = []
@@ -40,9 +42,10 @@ t.test('every shipped file passes the check', async (t) => {
     error: [],
   })
   t.match((await run(shipped('sidecar.yaml'), SIDECAR)).out, [/ok, 2 providers, 1 model, 1 key$/])
+  t.match((await run(shipped('cluster.yaml'), CLUSTER)).out, [/ok, 3 providers, \d\d models, 1 key$/])
   t.match((await run(shipped('edge.yaml'), EDGE)).out, [/ok, 6 providers, \d\d models, 3 keys$/])
   const yaml = readdirSync(shipped('.')).filter((name) => name.endsWith('.yaml'))
-  t.same(yaml.sort(), ['edge.yaml', 'headgate.yaml', 'sidecar.yaml'], 'no file is left unchecked')
+  t.same(yaml.sort(), ['cluster.yaml', 'edge.yaml', 'headgate.yaml', 'sidecar.yaml'], 'no file is left unchecked')
 })
 
 t.test('a broken file fails the check', async (t) => {
@@ -126,7 +129,7 @@ t.test('the published schema', async (t) => {
 
 t.test('editors accept the shipped files, and see what is wrong', async (t) => {
   const schema = configJsonSchema()
-  for (const name of ['headgate.yaml', 'sidecar.yaml', 'edge.yaml']) {
+  for (const name of ['headgate.yaml', 'sidecar.yaml', 'edge.yaml', 'cluster.yaml']) {
     const data = parse(readFileSync(shipped(name), 'utf8')) as Record<string, unknown>
     t.ok(Check(schema, data), name)
     t.notOk(Check(schema, { ...data, wrong: 1 }), `${name} with an unknown key`)

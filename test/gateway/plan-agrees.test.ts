@@ -1,6 +1,7 @@
 /** What a plan says is what then happens: random catalogues, preferences, formats and health, with the same number drawn. */
 import fc from 'fast-check'
 import t from 'tap'
+import { keepAlone } from '../../src/cluster/bookkeeping.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Clock, Timer } from '../../src/core/clock.ts'
 import { GenerationIds } from '../../src/core/ids.ts'
@@ -14,6 +15,7 @@ import { Exchange } from '../../src/pipeline/exchange.ts'
 import type { Plan } from '../../src/pipeline/plan/answer.ts'
 import { type PlanFormat, planDialects, recogniseFormat } from '../../src/pipeline/plan/format.ts'
 import { Runtime } from '../../src/runtime.ts'
+import { shareNothing } from '../../src/shared/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { FakeClock } from '../support/clock.ts'
 import { object } from '../support/fold.ts'
@@ -214,13 +216,20 @@ function bodyOf({ format, words, cap, tools, secret, shared }: Question): JsonOb
 class Bench {
   readonly clock = new ReplayClock()
   readonly runtime: Runtime
-  readonly store = openStore('memory:', { clock: this.clock })
+  readonly store = keepAlone(openStore('memory:', { clock: this.clock }), this.clock)
   private readonly ids = new GenerationIds(0)
 
   constructor(yaml: JsonObject) {
     const config = loadConfig('random.yaml', {}, { text: JSON.stringify(yaml) })
     const logs = openLog(this.clock, () => {})
-    this.runtime = new Runtime({ config, clock: this.clock, logs, store: this.store, forcedLane: undefined })
+    this.runtime = new Runtime({
+      config,
+      clock: this.clock,
+      logs,
+      store: this.store,
+      shared: shareNothing(this.clock),
+      forcedLane: undefined,
+    })
   }
 
   async ask(asked: Question, what: 'plan' | 'act'): Promise<{ exchange: Exchange; status: number; body: JsonObject }> {

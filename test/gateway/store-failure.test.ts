@@ -24,7 +24,7 @@ interface Scene {
   gate: Gate
 }
 
-async function scene(t: Test): Promise<Scene> {
+async function scene(t: Test, durability?: Disk['durability']): Promise<Scene> {
   const gate = new Gate()
   const upstream = await startUpstream((seen) => {
     if (seen.json.stream !== true) return answerFor(seen, { text: ['ok'], usage: USAGE })
@@ -40,7 +40,7 @@ async function scene(t: Test): Promise<Scene> {
   const store = join(directory, 'ledger.db')
   const [port, admin] = await freePorts(2)
   const timeouts = '{ idle: 60s, first_byte: 60s }'
-  writeConfiguration(file, { port, admin, store, provider: upstream.url, timeouts })
+  writeConfiguration(file, { port, admin, store, provider: upstream.url, timeouts, durability })
   return { file, store, directory, upstream, gate, url: `http://127.0.0.1:${port}`, admin: `http://127.0.0.1:${admin}` }
 }
 
@@ -77,7 +77,7 @@ async function untilRefused(scene: Scene): Promise<{ served: string[]; refusal: 
 }
 
 async function fullDisk(t: Test, disk: Disk): Promise<void> {
-  const place = await scene(t)
+  const place = await scene(t, disk.durability)
   const { upstream, directory } = place
   const program = disk.start(place.file, directory)
   t.teardown(() => program.child.kill('SIGKILL'))
@@ -90,7 +90,7 @@ async function fullDisk(t: Test, disk: Disk): Promise<void> {
     served.push(generation(response))
   }
   const live = await ask(place, true)
-  disk.fill(program, directory)
+  await disk.fill(program, directory)
   const { served: late, refusal } = await untilRefused(place)
   served.push(...late)
 
@@ -110,6 +110,9 @@ async function fullDisk(t: Test, disk: Disk): Promise<void> {
   // Where some commits succeed, a request may have been called for and then be refused, since its charge was not written.
   if (disk.firm) t.equal(upstream.requests.length, served.length + 1, 'for what is refused no provider is asked')
   t.equal((await fetch(`${place.admin}/healthz`)).status, 200, 'the process lives')
+  const ready = await fetch(`${place.admin}/readyz`)
+  t.equal(ready.status, 503, 'and asks for no traffic')
+  t.match(await ready.json(), { reasons: ['the ledger cannot be written'] })
 
   place.gate.open()
   const text = await live.text()
@@ -120,7 +123,7 @@ async function fullDisk(t: Test, disk: Disk): Promise<void> {
   }
   t.equal(program.child.exitCode, null)
 
-  disk.free(program, directory)
+  await disk.free(program, directory)
   const back = await ask(place)
   t.equal(back.status, 200, 'it recovers when there is room again')
   await back.text()

@@ -1,9 +1,10 @@
 import t from 'tap'
+import { entriesOf } from '../../src/ledger/entries.ts'
 import { exportRow } from '../../src/ledger/export.ts'
 import type { Facts } from '../../src/ledger/facts.ts'
 import { generationView } from '../../src/ledger/generation.ts'
-import type { GenerationRecord, SettleRow } from '../../src/ledger/types.ts'
-import { verify } from '../../src/ledger/verify.ts'
+import type { GenerationRecord, LedgerReader, SettleRow } from '../../src/ledger/types.ts'
+import { verify, verifyLedger } from '../../src/ledger/verify.ts'
 
 const AT = Date.UTC(2026, 0, 5, 12)
 
@@ -131,33 +132,62 @@ t.test('a row of the export', async (t) => {
   t.match(exportRow(record(9, 'dev')), { status: 'open', cost_nano: 0, model: 'acme/one', provider: null, user: null, session_id: null })
 })
 
+t.test('a settlement has two sides, and a third where tools ran', async (t) => {
+  t.same(entriesOf(record(9, 'dev', settled(9, 1_501_000, FACTS))), [
+    { account: 'key', of: 'dev', nano: -1_501_000 },
+    { account: 'provider', of: 'Here', nano: 1_500_000 },
+    { account: 'fee', of: 'tools', nano: 1000 },
+  ])
+  const free = entriesOf(record(9, 'dev', settled(9, 0)))
+  t.ok(Object.is(free[0].nano, 0), 'no negative zero')
+  t.same(free[1], { account: 'provider', of: 'acme/one@here', nano: 0 }, 'nobody served: the endpoint that was held for')
+  t.same(entriesOf(record(9, 'dev')), [], 'what is open has moved nothing')
+  const exported = [record(1, 'a', settled(1, 7, { tools_cost: 7 })), record(2, 'b', settled(2, 5)), record(3, 'b')].map(exportRow)
+  for (const { entries, cost_nano } of exported) {
+    t.equal(
+      entries.reduce((sum, { nano }) => sum + nano, 0),
+      0,
+    )
+    t.equal(entries[0]?.nano ?? 0, 0 - cost_nano)
+  }
+})
+
+const GOOD = { ok: true, providers: 35, fees: 0, carried: 0, problems: [] }
+
 t.test('verify finds what is wrong with the books', async (t) => {
   const books = [record(1, 'a', settled(1, 10)), record(2, 'b', settled(2, 20)), record(3, 'a', settled(3, 5)), record(4, 'b')]
   const spent = new Map([
     ['a', 15],
     ['b', 20],
   ])
-  t.same(verify(books, spent), { ok: true, generations: 4, open: 1, charged: 35, problems: [] })
-  t.same(verify([], new Map()), { ok: true, generations: 0, open: 0, charged: 0, problems: [] })
+  t.same(verify(books, spent), { ...GOOD, generations: 4, open: 1, charged: 35 })
+  t.same(verify([], new Map()), { ...GOOD, generations: 0, open: 0, charged: 0, providers: 0 })
+  t.match(verify([record(1, 'a', settled(1, 10, { tools_cost: 4 }))], new Map([['a', 10]])), {
+    ok: true,
+    charged: 10,
+    providers: 6,
+    fees: 4,
+  })
 
-  const wrong = (records: GenerationRecord[], sums: Map<string, number>, pattern: RegExp) => {
-    const verdict = verify(records, sums)
+  const wrong = (records: GenerationRecord[], sums: Map<string, number>, pattern: RegExp, carried?: Map<string, number>) => {
+    const verdict = verify(records, sums, carried)
     t.equal(verdict.ok, false, String(pattern))
     t.equal(verdict.problems.length > 0 && verdict.problems.every((problem) => pattern.test(problem)), true, verdict.problems.join('; '))
   }
-  wrong(
-    books,
-    new Map([
-      ['a', 14],
-      ['b', 20],
-    ]),
-    /key a: settlements sum to 15, 14/,
-  )
+  const short = new Map([...spent, ['a', 14]])
+  wrong(books, short, /key a: settlements sum to 15, 14/)
   wrong(books, new Map([...spent, ['c', 1]]), /key c/)
   wrong([...books, record(4, 'b')], spent, /recorded twice/)
-  wrong([record(1, 'a', settled(1, -1))], new Map([['a', -1]]), /cost of -1/)
+  wrong([...books, record(2, 'b')], spent, /out of order/)
+  wrong([record(1, 'a', settled(1, -1))], new Map([['a', -1]]), /cost of -1|an entry of -1|key a: -1/)
   wrong([record(1, 'a', settled(2, 1))], new Map([['a', 1]]), /another sequence/)
   wrong([record(1, 'a', { ...settled(1, 1), output: -3 })], new Map([['a', 1]]), /token counts/)
+  wrong([record(1, 'a', settled(1, 5, { tools_cost: 6 }))], new Map([['a', 5]]), /an entry of -1 for provider/)
+  wrong([record(1, 'a', settled(1, 5, { tools_cost: -2 }))], new Map([['a', 5]]), /an entry of -2 for fee/)
+  wrong([record(1, 'a', settled(1, 5, { tools_cost: 0.5 }))], new Map([['a', 5]]), /an entry of/)
+  wrong([record(1, 'a', { ...settled(1, 5), facts: '{"tools' })], new Map([['a', 5]]), /no JSON|key a: settlements sum to 0/)
+  wrong(books, spent, /key a: settlements sum to 16/, new Map([['a', 1]]))
+  wrong(books, spent, /key gone/, new Map([['gone', 1]]))
   t.equal(
     verify(
       Array.from({ length: 500 }, () => record(4, 'b')),
@@ -166,4 +196,70 @@ t.test('verify finds what is wrong with the books', async (t) => {
     100,
     'a long list is cut',
   )
+})
+
+t.test('what retention has removed counts by its sum', async (t) => {
+  const left = [record(8, 'a', settled(8, 5))]
+  const carried = new Map([
+    ['a', 10],
+    ['b', 20],
+  ])
+  const spent = new Map([
+    ['a', 15],
+    ['b', 20],
+  ])
+  t.match(verify(left, spent, carried), { ok: true, generations: 1, charged: 5, carried: 30 })
+})
+
+t.test('one sequence may name generations of several processes', async (t) => {
+  const twin = (tag: string): GenerationRecord => {
+    const { hold, ...rest } = record(5, 'a', settled(5, 1))
+    return { ...rest, id: `gen-5-${tag}`, hold: { ...hold, tag } }
+  }
+  t.match(verify([twin('a'), twin('b'), record(6, 'a')], new Map([['a', 2]])), { ok: true, generations: 3 })
+  t.match(verify([twin('a'), twin('b'), twin('a')], new Map([['a', 3]])), { ok: false, problems: [/recorded twice/] })
+})
+
+/** A ledger on which something happens while it is read: `between` is called after every record. */
+function livingLedger(
+  records: GenerationRecord[],
+  between: (spent: Map<string, number>, carried: Map<string, number>) => void,
+): LedgerReader {
+  const spent = new Map<string, number>()
+  const carried = new Map<string, number>()
+  for (const { hold, settled } of records) if (settled) spent.set(hold.key, (spent.get(hold.key) ?? 0) + settled.cost)
+  return {
+    find: () => undefined,
+    async *export() {
+      for (const each of [...records]) {
+        yield each
+        between(spent, carried)
+      }
+    },
+    spent: async () => new Map(spent),
+    carried: async () => new Map(carried),
+  }
+}
+
+t.test('a ledger is verified while it is written to', async (t) => {
+  const books = Array.from({ length: 1200 }, (_, index) => record(index + 1, 'a', settled(index + 1, 1)))
+  const still = await verifyLedger(livingLedger(books, () => {}))
+  t.same(still, { ...GOOD, generations: 1200, open: 0, charged: 1200, providers: 1200 })
+  const busy = await verifyLedger(livingLedger(books, (spent) => spent.set('a', (spent.get('a') ?? 0) + 3)))
+  t.match(busy, { ok: true, charged: 1200 }, 'charges that came meanwhile are neither missing nor too many')
+  const lost = livingLedger(books, () => {})
+  const missing = await verifyLedger({ ...lost, export: () => books.slice(1) })
+  t.match(missing, { ok: false, problems: ['key a: settlements sum to 1199, 1200 are recorded as spent'] })
+  const shrinking = await verifyLedger(livingLedger(books, (spent) => spent.set('a', 1100)))
+  t.match(shrinking, { ok: false })
+
+  let pruned = false
+  const overtaken = livingLedger([...books], (_, carried) => {
+    if (pruned) return
+    pruned = true
+    carried.set('a', 1)
+  })
+  const walk = overtaken.export
+  const again = await verifyLedger({ ...overtaken, export: () => (pruned ? books.slice(1) : walk()) })
+  t.match(again, { ok: true, charged: 1199, carried: 1 }, 'a walk that retention overtook is begun anew')
 })

@@ -128,8 +128,8 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     journal.hold(holdRow(3, { floor: 33 }))
     journal.settle(settleRow(1, 5))
     await journal.committed()
-    t.same(journal.reconcile(), { count: 2, charged: 55 })
-    t.same(journal.reconcile(), { count: 0, charged: 0 })
+    t.match(journal.reconcile(), { count: 2, charged: 55 })
+    t.match(journal.reconcile(), { count: 0, charged: 0 })
     t.match(journal.find(idOf(3))?.settled, { status: 'unknown', cost: 33, estimated: true, input: 0, output: 0, facts: '{}' })
     t.same(
       journal.spent(),
@@ -192,6 +192,7 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
       limitReset: 'weekly' as const,
       includeByokInLimit: true,
       creator: 'someone',
+      consent: { by: 'dev', code: { until: made + 1, hash: 'c'.repeat(64), method: 'S256' as const, challenge: 'x' } },
     }
     const put = await keys.put(apiKey('b', policy))
     t.same(put, { ...apiKey('b', policy), createdAt: made, updatedAt: made })

@@ -39,7 +39,7 @@ t.test('what was written is there after a restart, for both durabilities', async
     t.same(again.journal.spent(), new Map([['dev', 123]]))
     t.equal(again.journal.lastSeq(), 6)
     t.match(await again.keys.find('a'.repeat(64)), { limit: 7 })
-    t.same(again.journal.reconcile(), { count: 1, charged: 300 })
+    t.match(again.journal.reconcile(), { count: 1, charged: 300 })
   }
 })
 
@@ -80,7 +80,7 @@ t.test('files that are not ours, or broken, are refused with the reason and left
   const db = openDatabase(newer, 'process')
   db.exec('PRAGMA user_version = 99')
   db.close()
-  t.match(faultOf(() => openDatabase(newer, 'process')).message, /has schema version 99, this program knows 2/)
+  t.match(faultOf(() => openDatabase(newer, 'process')).message, /has schema version 99, this program knows 3/)
 
   mkdirSync(join(dirname(path), 'folder.db'))
   t.match(faultOf(() => openDatabase(join(dirname(path), 'folder.db'), 'process')).message, /folder\.db cannot be opened/)

@@ -67,12 +67,9 @@ export const preferences = closed('Routing preferences; a request can only narro
   enforce_distillable_text: Type.Optional(flag('Only models whose author allows training on what they write.')),
 })
 
-export const limits = closed(
-  'Rate limits.',
-  {
-    requests: Type.Optional(Type.Integer({ description: 'Requests per minute.', minimum: 1, maximum: 1_000_000_000 })),
-    streams: Type.Optional(Type.Integer({ description: 'Streams open at once.', minimum: 1, maximum: 1_000_000 })),
-    bytes: Type.Optional(size('Request bytes in flight.')),
-  },
-  ['tokens'],
-)
+export const limits = closed('Rate limits.', {
+  requests: Type.Optional(Type.Integer({ description: 'Requests per minute.', minimum: 1, maximum: 1_000_000_000 })),
+  tokens: Type.Optional(Type.Integer({ description: 'Tokens of input and output per minute.', minimum: 1, maximum: 1_000_000_000 })),
+  streams: Type.Optional(Type.Integer({ description: 'Streams open at once.', minimum: 1, maximum: 1_000_000 })),
+  bytes: Type.Optional(size('Request bytes in flight.')),
+})

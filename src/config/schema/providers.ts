@@ -1,6 +1,6 @@
 /** Providers: one account at one address each. */
 import { Type } from 'typebox'
-import { closed, duration, flag, line, listOf, mapOf, NAME, NAME_EXPECTED, oneOf, perUnit, secret, url } from './scalars.ts'
+import { closed, count, duration, flag, line, listOf, mapOf, NAME, NAME_EXPECTED, oneOf, perUnit, secret, url } from './scalars.ts'
 
 const timeouts = closed('Time-outs of calls to this provider.', {
   connect: Type.Optional(duration('Until the connection stands; 5s by default.')),
@@ -21,7 +21,17 @@ const faults = closed('Faults that a simulated provider shows.', {
 
 const country = (description: string) => Type.String({ description, pattern: '^[A-Z]{2}$', expected: 'two capital letters, such as DE' })
 
-export const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'sim'] as const
+/** Formats in which models generate, and those in which they give vectors. */
+export const GENERATING = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'sim'] as const
+export const EMBEDDING = ['openai-chat', 'openai-responses', 'sim'] as const
+export const DIALECTS = [...new Set<(typeof GENERATING | typeof EMBEDDING)[number]>([...GENERATING, ...EMBEDDING])]
+
+const operationPath = (what: string) =>
+  Type.String({
+    pattern: '^/[\\x21-\\x3e\\x40-\\x7e]{0,511}$',
+    description: `Path of the operation ${what}under \`base_url\` in place of the dialect's own; {model} stands for the endpoint's model.`,
+    expected: 'a path that begins with /, without a query',
+  })
 
 /** Of a provider, or of one endpoint on top of its provider's. */
 export const quirks = closed('Small departures from the dialect.', {
@@ -41,6 +51,13 @@ export const quirks = closed('Small departures from the dialect.', {
     ]),
   ),
   drop: Type.Optional(listOf('Parameters never sent.', line('A parameter.', 64))),
+  max_batch: Type.Optional(count('Of embeddings: inputs of one call at most.')),
+  max_batch_tokens: Type.Optional(count('Of embeddings: tokens of one call at most.')),
+  embeddings_path: Type.Optional(operationPath('of embeddings ')),
+  input_type: Type.Optional(flag('Of embeddings: true where the provider takes `input_type`, though its format does not have it.')),
+  input_parts: Type.Optional(
+    flag("Of embeddings: true where the provider takes images and other media as parts, as this gateway's own operation does."),
+  ),
 })
 
 const provider = closed('One provider.', {
@@ -77,13 +94,7 @@ const provider = closed('One provider.', {
       scheme: Type.Optional(line('Word before the key, such as Bearer; none by default.', 32)),
     }),
   ),
-  path: Type.Optional(
-    Type.String({
-      pattern: '^/[\\x21-\\x3e\\x40-\\x7e]{0,511}$',
-      description: "Path of the operation under `base_url` in place of the dialect's own; {model} stands for the endpoint's model.",
-      expected: 'a path that begins with /, without a query',
-    }),
-  ),
+  path: Type.Optional(operationPath('')),
   query: Type.Optional(
     mapOf(
       'Query of every call, such as api-version.',

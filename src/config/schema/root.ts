@@ -7,7 +7,7 @@ import { presets } from './presets.ts'
 import { prompts } from './prompts.ts'
 import { providers } from './providers.ts'
 import { ALIAS, closed, flag, line, listOf, mapOf, modelSlug } from './scalars.ts'
-import { admin, auth, brand, server, store } from './server.ts'
+import { admin, auth, brand, server, shared, store } from './server.ts'
 
 export const configSchema = closed(
   'Configuration of headgate.',
@@ -16,6 +16,7 @@ export const configSchema = closed(
     admin: Type.Optional(admin),
     brand: Type.Optional(brand),
     store: Type.Optional(store),
+    shared: Type.Optional(shared),
     auth: Type.Optional(auth),
     providers,
     catalog: Type.Optional(listOf('Files with further models, relative to this one; models of this file win.', line('A YAML file.', 1024))),
@@ -32,7 +33,6 @@ export const configSchema = closed(
       closed('The passage to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') }),
     ),
   },
-  ['shared'],
 )
 
 export const catalogSchema = closed('A catalogue file.', { models })

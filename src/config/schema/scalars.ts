@@ -6,7 +6,7 @@
 import { type TSchema, Type } from 'typebox'
 
 /** Further checks that `checkScalar` does on a string after its pattern. */
-export type ScalarKind = 'duration' | 'size' | 'url' | 'regex' | 'usd' | 'usd-per-million' | 'usd-per-unit' | 'timestamp'
+export type ScalarKind = 'duration' | 'span' | 'size' | 'url' | 'regex' | 'usd' | 'usd-per-million' | 'usd-per-unit' | 'timestamp'
 
 export interface Extras {
   expected?: string
@@ -34,6 +34,10 @@ export function oneOf<const V extends readonly string[]>(description: string, va
 
 export const duration = (description: string) =>
   Type.String({ description, pattern: '^[0-9]{1,9}(ms|s|m|h)$', scalar: 'duration', expected: 'a duration such as 250ms, 5s or 10m' })
+
+/** Of days rather than of seconds. */
+export const span = (description: string) =>
+  Type.String({ description, pattern: '^[0-9]{1,6}(h|d)$', scalar: 'span', expected: 'a number of days or hours such as 90d or 24h' })
 
 export const size = (description: string) =>
   Type.String({ description, pattern: '^[0-9]{1,9}(B|KB|MB|GB)$', scalar: 'size', expected: 'a size such as 512KB or 32MB' })

@@ -1,7 +1,7 @@
 /** Listeners, brand, store and keys. */
 import { Type } from 'typebox'
 import { limits, preferences } from './preferences.ts'
-import { closed, duration, entryName, flag, host, listOf, modelSlug, oneOf, port, secret, size, usd } from './scalars.ts'
+import { closed, duration, entryName, flag, host, listOf, modelSlug, oneOf, port, secret, size, span, usd } from './scalars.ts'
 
 export const server = closed('The public listener.', {
   host: Type.Optional(host('Address to listen on; 127.0.0.1 by default.')),
@@ -35,13 +35,35 @@ export const brand = closed('White label.', {
 export const store = closed('Where holds, settlements and keys are kept.', {
   url: Type.Optional(
     Type.String({
-      description: 'sqlite: and a path relative to the working directory, or memory:.',
-      pattern: '^(sqlite:.+|memory:)$',
-      unavailable: ['postgres:', 'postgresql:'],
-      expected: 'sqlite: and a path, or memory:',
+      description: 'sqlite: and a path relative to the working directory, a postgres:// address for several machines, or memory:.',
+      pattern: '^(sqlite:.+|memory:|postgres(ql)?://.+)$',
+      expected: 'sqlite: and a path, a postgres:// address, or memory:',
+      secret: true,
     }),
   ),
   durability: Type.Optional(oneOf('process survives kill -9; power adds an fsync to every commit.', ['process', 'power'])),
+  journal: Type.Optional(
+    Type.String({
+      description: 'With postgres: the file in which each process keeps what it has not handed in yet; ./data/journal.db by default.',
+      minLength: 1,
+      expected: 'a path',
+    }),
+  ),
+  retention: Type.Optional(span('Age at which generations are removed, at least 32d; their sums stay. Without it they are kept.')),
+  lost_grace: Type.Optional(
+    span('With postgres: how long the lease of a process that is lost counts as spent before it is set free; 24h by default.'),
+  ),
+})
+
+export const shared = closed('What several processes share besides the store.', {
+  url: Type.Optional(
+    Type.String({
+      description: 'A redis:// or rediss:// address: rate limits, sticky sessions and news of outages.',
+      pattern: '^rediss?://.+$',
+      expected: 'a redis:// or rediss:// address',
+      secret: true,
+    }),
+  ),
 })
 
 const key = closed('One API key.', {

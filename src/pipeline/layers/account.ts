@@ -13,6 +13,7 @@ import { metadataOnFault, routerMetadata } from '../metadata.ts'
 import { imageCount, inputEstimate } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import type { At, Layer, Reply, Turn } from '../reply.ts'
+import { settleTokens } from '../token-rate.ts'
 
 export function account(parts: ChainParts): Layer<At<Read>> {
   return (next) =>
@@ -28,6 +29,7 @@ export function account(parts: ChainParts): Layer<At<Read>> {
         parts.retries.leave()
       }
       const settlement = settlementOf(outcomeOf(exchange, reply?.turn, fault))
+      settleTokens(exchange, settlement, parts.admission)
       exchange.final = finalOf(exchange, settlement, reply?.turn.fault ?? fault)
       await settle(exchange, settlement, parts)
       if (reply) return reply

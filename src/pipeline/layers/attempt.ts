@@ -5,14 +5,17 @@ import { Fault } from '../../core/faults.ts'
 import type { Planned } from '../../plugin-api/exchange.ts'
 import { isOutage } from '../../routing/index.ts'
 import { beginTrial, trialAnswered, trialBroken } from '../attempt-outcome.ts'
-import { callEndpoint } from '../call-endpoint.ts'
 import type { Exchange } from '../exchange.ts'
 import { endedEarly, type Failure, lastWord } from '../last-word.ts'
 import type { ChainParts } from '../parts.ts'
 import type { At, Reply, Service } from '../reply.ts'
 import type { RetryPermit } from '../retry-budget.ts'
 
-export function attempt(parts: ChainParts): Service<At<Planned>> {
+/** Asks one endpoint. Rejects with a fault where nothing has reached the caller. */
+export type Call<Parts> = (exchange: Exchange, endpoint: Endpoint, parts: Parts) => Promise<Reply>
+
+/** @param call how an endpoint is asked: for words, or for vectors. */
+export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts>): Service<At<Planned>> {
   return async function attempted(exchange) {
     const failures: Failure[] = []
     for (const endpoint of exchange.candidates) {
@@ -25,9 +28,9 @@ export function attempt(parts: ChainParts): Service<At<Planned>> {
       try {
         let reply: Reply
         try {
-          reply = await callEndpoint(exchange, endpoint, parts)
+          reply = await call(exchange, endpoint, parts)
         } catch (thrown) {
-          reply = await again(thrown, exchange, endpoint, parts)
+          reply = await again(thrown, exchange, parts, () => call(exchange, endpoint, parts))
         }
         trialAnswered(exchange, reply.turn, trial, parts)
         permit.end(true)
@@ -61,7 +64,7 @@ function permitFor(endpoint: Endpoint, { health, retries }: ChainParts): RetryPe
 }
 
 /** A connection that could not be made is tried once more on the same endpoint: nothing was sent, so nothing can happen twice. */
-async function again(thrown: unknown, exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
+async function again(thrown: unknown, exchange: Exchange, parts: ChainParts, call: () => Promise<Reply>): Promise<Reply> {
   const worth = thrown instanceof Fault && thrown.retry === 'same' && !exchange.cancel.aborted
   const permit = worth ? parts.retries.take() : undefined
   if (!permit) throw thrown
@@ -74,7 +77,7 @@ async function again(thrown: unknown, exchange: Exchange, endpoint: Endpoint, pa
     if (number === 1) throw thrown
     // The caller may have left during the pause.
     if (exchange.cancel.aborted) throw endedEarly(exchange, [])
-    return callEndpoint(exchange, endpoint, parts)
+    return call()
   }
   try {
     return await pRetry(tries, { retries: 1, minTimeout: 10, maxTimeout: 25, randomize: true })

@@ -5,13 +5,17 @@ import type { Exchange } from '../exchange.ts'
 import { orderedCandidates } from '../ordering.ts'
 import type { ChainParts } from '../parts.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
-import { takeHold } from '../reservation.ts'
+import { type TakenHold, takeHold } from '../reservation.ts'
+import { takeTokens } from '../token-rate.ts'
 
 export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
   return (next) =>
     async function planned(exchange): Promise<Reply> {
       exchange.candidates = orderedCandidates(exchange, parts)
-      hold(exchange, parts)
+      const counted = takeTokens(exchange, parts.admission)
+      if (counted) await counted
+      const taking = takeHold(exchange, parts.credit)
+      entered(exchange, taking instanceof Promise ? await taking : taking)
       const { books } = exchange
       const first = exchange.candidates[0]
       parts.journal.hold({
@@ -31,10 +35,8 @@ export function plan(parts: ChainParts): Layer<At<Resolved>, At<Planned>> {
     }
 }
 
-/** @throws Fault 402 where the key has less left than the request may cost. */
-function hold(exchange: Exchange, parts: ChainParts): void {
-  const { books } = exchange
-  const { account, reservation } = takeHold(exchange, parts.credit)
+/** A turn that follows adds to the hold. */
+function entered({ books }: Exchange, { account, reservation }: TakenHold): void {
   books.account = account
   books.held += reservation.hold
   books.floor += reservation.floor

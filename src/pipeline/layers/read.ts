@@ -15,7 +15,7 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
       const bytes = await exchange.door.readBody(settings.maxBody)
       if (exchange.door.contentLength === undefined) {
         admission.takeBytes(exchange.key, bytes.length)
-        exchange.bodyBytes = bytes.length
+        exchange.books.rateBytes = bytes.length
       }
       const sent = parseBody(bytes, settings.jsonDepth)
       const expanded = exchange.client.expand?.(sent, settings.prompts) ?? sent

@@ -39,6 +39,10 @@ export function receive(settings: ChainSettings, parts: ChainParts): (next: Serv
 function answer(exchange: Exchange, reply: Reply): void {
   const { final } = exchange
   if (!final || reply.turn.aborted) return
+  if (reply.pieces) {
+    exchange.door.whole(200, { 'X-Generation-Id': exchange.id }, reply.pieces(final))
+    return
+  }
   const text = reply.finish(final)
   if (exchange.reply) {
     exchange.reply.open()

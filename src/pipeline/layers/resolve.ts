@@ -82,7 +82,8 @@ function serving(exchange: Exchange, all: readonly Endpoint[], ability: DialectA
   const { kept, removed } = filterEndpoints(all, {
     provider: exchange.preferences,
     maxOutput: callerCap(exchange),
-    input: inputModalities(exchange),
+    // Of embeddings each input is looked at by itself, once the endpoints are known.
+    input: exchange.client.embedding ? undefined : inputModalities(exchange),
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request().used : undefined,
     sent: needsParameters ? (endpoint) => ability.sent(endpoint) : undefined,

@@ -22,8 +22,12 @@ export async function freePorts(count: number): Promise<number[]> {
 export interface FileParts {
   port: number
   admin: number
-  /** Path of the SQLite file. */
+  /** Path of the SQLite file, or of the journal where `record` is. */
   store: string
+  /** Address of a store of record elsewhere. */
+  record?: string
+  /** Default `process`. */
+  durability?: 'process' | 'power'
   provider: string
   /** Lines in place of the usual ones. */
   server?: string
@@ -40,7 +44,7 @@ export function fileText(parts: FileParts): string {
   const timeouts = parts.timeouts ?? '{ idle: 1s, first_byte: 5s }'
   return `server: { host: 127.0.0.1, port: ${parts.port}${parts.server ? `, ${parts.server}` : ''} }
 admin: { host: 127.0.0.1, port: ${parts.admin} }
-store: { url: "sqlite:${parts.store}" }
+store: { ${parts.record ? `url: "${parts.record}", journal: "${parts.store}"` : `url: "sqlite:${parts.store}"`}, durability: ${parts.durability ?? 'process'} }
 auth:
   keys:
     ${parts.keys ?? `- { name: app, key: "${SECRET}", limit: "${parts.limit ?? '1000.00'}" }`}

@@ -1,4 +1,4 @@
-/** Two ways in which a store's disk takes no more, both undone at will. */
+/** Ways in which a store's disk takes no more, all undone at will. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,9 +11,11 @@ export interface Disk {
   readonly firm: boolean
   /** Runs the program so that `directory` lies on this disk. */
   start(file: string, directory: string): Program
+  /** How the gateway has to keep its books for this disk to be noticed. */
+  readonly durability: 'process' | 'power'
   /** From here on it takes no more. */
-  fill(program: Program, directory: string): void
-  free(program: Program, directory: string): void
+  fill(program: Program, directory: string): void | Promise<void>
+  free(program: Program, directory: string): void | Promise<void>
 }
 
 const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ')
@@ -27,6 +29,7 @@ const limit = (program: Program, bytes: string): void => {
 const limited: Disk = {
   name: 'no file can be written',
   firm: true,
+  durability: 'process',
   start: (file) => runShell(`exec ${serve(file)}`),
   fill: (program) => limit(program, '0'),
   free: (program) => limit(program, 'unlimited'),
@@ -48,6 +51,7 @@ function small(flags: string): Disk {
   return {
     name: 'the disk is full',
     firm: false,
+    durability: 'process',
     start: (file, directory) => {
       const mount = `mount -t tmpfs -o size=1m tmpfs ${quoted([directory])}`
       return runShell(`exec unshare ${flags} bash -c "${mount} && exec ${serve(file)}"`)
@@ -66,8 +70,42 @@ function small(flags: string): Disk {
   }
 }
 
-/** Those that this machine has; the first one always is. */
+/** A tracer that makes system calls of a running process fail; it lets go of it at the interrupt signal. */
+function failing(): Disk {
+  let tracer: Program | undefined
+  return {
+    name: 'what is written cannot be flushed (EIO)',
+    firm: true,
+    durability: 'power',
+    start: (file) => runShell(`exec ${serve(file)}`),
+    fill: async (program) => {
+      tracer = runShell(`exec strace -f -p ${program.child.pid} -e trace=fsync,fdatasync -e inject=fsync,fdatasync:error=EIO`)
+      await tracer.until(/attached/)
+    },
+    free: async () => {
+      tracer?.child.kill('SIGINT')
+      await tracer?.exited
+    },
+  }
+}
+
+/** True where a process of one's own may be traced. */
+function canTrace(): boolean {
+  return spawnSync('strace', ['-e', 'trace=fsync', 'true']).status === 0
+}
+
+/** Says loudly what this machine cannot do. */
+function missing(what: string, needs: string): void {
+  process.stderr.write(`\n*** ${what} cannot be tested here and is SKIPPED: it takes ${needs} ***\n\n`)
+}
+
+/** Those that this machine has; the first one always is. What is left out is told on standard error. */
 export function disks(): readonly Disk[] {
+  const found = [limited]
   const flags = mountFlags()
-  return flags === undefined ? [limited] : [limited, small(flags)]
+  if (flags !== undefined) found.push(small(flags))
+  else missing('A full disk', 'the right to mount a tmpfs')
+  if (canTrace()) found.push(failing())
+  else missing('A disk that cannot flush', 'strace, and the right to trace')
+  return found
 }

@@ -20,6 +20,8 @@ export interface LoadOptions {
 
 const PATHS = ['/v1/chat/completions', '/v1/responses']
 
+export type Asked = Pick<LoadOptions, 'url' | 'key' | 'random'>
+
 /** @returns the replies that were whole. @throws where a connection failed although nobody ended the gateway. */
 export async function load(options: LoadOptions): Promise<Received[]> {
   const received: Received[] = []
@@ -42,7 +44,8 @@ export async function load(options: LoadOptions): Promise<Received[]> {
   return received
 }
 
-async function ask(options: LoadOptions, agent: Agent): Promise<Received | undefined> {
+/** One request of a random kind. @returns what came, if it was whole and good. @throws where the connection failed. */
+export async function ask(options: Asked, agent: Agent): Promise<Received | undefined> {
   const path = PATHS[options.random() < 0.5 ? 0 : 1]
   const stream = options.random() < 0.5
   const question = path.endsWith('responses') ? { input: 'Hello' } : { messages: [{ role: 'user', content: 'Hello' }] }

@@ -1,0 +1,59 @@
+/** Requests at a given rate, whether or not earlier ones have been answered. */
+import { Agent } from 'node:http'
+import { ask, type Received } from '../test/support/crash/load.ts'
+
+export interface RateOptions {
+  /** Where the next request goes. */
+  address: () => string
+  key: string
+  /** Per second. */
+  rate: number
+  random: () => number
+}
+
+export interface Load {
+  readonly sent: number
+  /** Connections that failed: those of a killed process. */
+  readonly failed: number
+  /** Sends no more, and waits for what is open. @returns the replies that were whole. */
+  end(): Promise<Received[]>
+}
+
+/** Milliseconds between two looks at the clock; each sends what has become due. */
+const TICK = 5
+
+export function loadAt({ rate, address, key, random }: RateOptions): Load {
+  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
+  const received: Received[] = []
+  const open = new Set<Promise<void>>()
+  const begun = performance.now()
+  let [sent, failed] = [0, 0]
+  const one = async (): Promise<void> => {
+    try {
+      const reply = await ask({ url: address(), key, random }, agent)
+      if (reply) received.push(reply)
+    } catch {
+      failed++
+    }
+  }
+  const timer = setInterval(() => {
+    for (const due = ((performance.now() - begun) / 1000) * rate; sent < due; sent++) {
+      const asked = one().finally(() => open.delete(asked))
+      open.add(asked)
+    }
+  }, TICK)
+  return {
+    get sent() {
+      return sent
+    },
+    get failed() {
+      return failed
+    },
+    end: async () => {
+      clearInterval(timer)
+      while (open.size > 0) await Promise.all(open)
+      agent.destroy()
+      return received
+    },
+  }
+}

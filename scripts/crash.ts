@@ -1,0 +1,194 @@
+/**
+ * kill -9 at random moments under load, and what is in the ledger afterwards.
+ *   node scripts/crash.ts [--rounds 100] [--rate 200] [--seed N] [--store sqlite|postgres] [--url postgres://…]
+ *                         [--nodes 2] [--workers N]
+ * Starts the real gateway in front of a provider in this process that keeps books of its own: what it was asked, and
+ * what it answered to the end. After each round the gateway starts again, and its ledger is held against those books.
+ * Prints the seed, the commit and a table; exit code 1 if anything was lost, doubled or negative.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { FakeClock } from '../test/support/clock.ts'
+import { type Audit, audit, type Row, rowsOf } from '../test/support/crash/audit.ts'
+import { SECRET } from '../test/support/crash/configuration.ts'
+import { BookkeepingProvider } from '../test/support/crash/provider.ts'
+import { commit, Fleet, type Manner } from './crash-fleet.ts'
+import { loadAt } from './crash-load.ts'
+
+interface Totals {
+  rounds: number
+  sent: number
+  /** Replies that callers had read to the end. */
+  whole: number
+  rows: number
+  found: Audit
+  negative: number
+  verified: number
+  manners: Map<Manner, number>
+  problems: string[]
+}
+
+interface Scene {
+  fleet: Fleet
+  provider: BookkeepingProvider
+  random: () => number
+  rate: number
+  /** Generations that callers have read to the end, and the input they were told. */
+  read: Map<string, number>
+  /** Rows as they stood after the round before. */
+  rows: ReadonlyMap<string, string>
+  totals: Totals
+}
+
+/** Milliseconds of load before the kill: at least, and at random on top. */
+const LOAD = { least: 200, more: 1500 }
+/** Milliseconds within which several processes must agree. */
+const PATIENCE = 30_000
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+async function round(scene: Scene, number: number): Promise<void> {
+  const { fleet, random, rate, totals, read } = scene
+  const load = loadAt({ address: fleet.address, key: SECRET, rate, random })
+  await pause(LOAD.least + random() * LOAD.more)
+  const manner = await fleet.kill(number)
+  for (const { id, input } of await load.end()) read.set(id, input)
+  totals.sent += load.sent
+  totals.manners.set(manner, (totals.manners.get(manner) ?? 0) + 1)
+  await fleet.start()
+  const problems = await agreed(scene)
+  totals.rounds++
+  totals.problems.push(...problems.map((problem) => `round ${number + 1} (${manner}): ${problem}`))
+}
+
+/** What is wrong with the ledger; asked again while several processes may still be handing in. */
+async function agreed(scene: Scene): Promise<string[]> {
+  const deadline = performance.now() + PATIENCE
+  for (;;) {
+    const problems = await problemsOf(scene)
+    if (problems.length === 0 || performance.now() > deadline) return problems
+    await pause(200)
+  }
+}
+
+async function problemsOf(scene: Scene): Promise<string[]> {
+  const { fleet, provider, totals, read } = scene
+  const verdict = (await (await fetch(`${fleet.admin}/ledger/verify`)).json()) as { ok: boolean; open: number; problems: string[] }
+  const rows = rowsOf(await (await fetch(`${fleet.admin}/ledger/export`)).text())
+  const found = audit(rows, provider.calls)
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const problems = [...found.problems, ...verdict.problems]
+  const whole = verdict.ok && verdict.open === 0
+  if (verdict.open > 0) problems.push(`${verdict.open} generations are open`)
+  const counts = new Map([...byId].map(([id, row]) => [id, JSON.stringify(row)]))
+  for (const [id, text] of scene.rows) if (counts.get(id) !== text) problems.push(`${id}: was ${text}, is ${counts.get(id)}`)
+  for (const [id, input] of read) {
+    const row = byId.get(id)
+    if (row?.status !== 'completed' || row.usage.input_tokens !== input) problems.push(`${id}: read to its end, but ${row?.status}`)
+  }
+  const negative = rows.filter(belowZero).length
+  if (negative > 0) problems.push(`${negative} rows below zero`)
+  if (found.lost > 0 || found.double > 0) problems.push(`${found.lost} lost, ${found.double} doubled`)
+  if (found.settled + found.unknown !== found.completed)
+    problems.push(`${found.completed} answered, ${found.settled + found.unknown} settled`)
+  problems.push(...(await balanceProblems(fleet, rows)))
+  Object.assign(totals, { found, negative, rows: rows.length, whole: read.size })
+  if (problems.length === 0 && whole) {
+    totals.verified++
+    scene.rows = counts
+  }
+  return problems
+}
+
+function belowZero({ cost_nano, hold_nano, usage }: Row): boolean {
+  return [cost_nano, hold_nano, usage.input_tokens, usage.output_tokens].some((value) => !(value >= 0))
+}
+
+async function balanceProblems(fleet: Fleet, rows: readonly Row[]): Promise<string[]> {
+  const sum = rows.reduce((total, row) => total + row.cost_nano, 0)
+  const { usage, remaining, limit } = await fleet.balance()
+  const problems: string[] = []
+  if (usage !== sum) problems.push(`the key has spent ${usage}, its rows say ${sum}`)
+  if (limit - remaining !== sum) problems.push(`${limit - remaining - sum} are held though nothing is open`)
+  return problems
+}
+
+function report({ totals, provider }: Scene, last: { code: number | null; text: string }): boolean {
+  const { found, manners } = totals
+  const lines: [string, string | number][] = [
+    ['rounds of kill -9', totals.rounds],
+    ...[...manners].map(([manner, count]): [string, number] => [`  ${manner}`, count]),
+    ['requests sent', totals.sent],
+    ['upstream calls', provider.received],
+    ['generations in the ledger', totals.rows],
+    ['answered to the end by the provider', found.completed],
+    ['  settled as reported', found.settled],
+    ['  cut before the settlement, charged at the floor', found.unknown],
+    ['replies that callers read whole', totals.whole],
+    ['lost', found.lost],
+    ['doubled', found.double],
+    ['negative', totals.negative],
+    ['rounds after which ledger verify held', totals.verified],
+    ['other problems', totals.problems.length],
+  ]
+  for (const [name, value] of lines) console.log(`${name.padEnd(52)}${String(value).padStart(9)}`)
+  console.log(`ledger verify at the end: exit code ${last.code}, ${last.text}`)
+  for (const problem of totals.problems.slice(0, 20)) console.log(problem)
+  const clean = found.lost + found.double + totals.negative + totals.problems.length === 0
+  return clean && totals.verified === totals.rounds && last.code === 0
+}
+
+function options() {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '100' },
+      rate: { type: 'string', default: '200' },
+      seed: { type: 'string', default: String(Date.now() % 2_147_483_647) },
+      store: { type: 'string', default: 'sqlite' },
+      url: { type: 'string' },
+      nodes: { type: 'string' },
+      workers: { type: 'string', default: '0' },
+    },
+  })
+  const { rounds, rate, seed, store, url, nodes = store === 'postgres' ? '2' : '1', workers } = values
+  const [many, perSecond, chance, gateways, crew] = [rounds, rate, seed, nodes, workers].map(Number)
+  if (![many, perSecond, chance, gateways, crew].every(Number.isFinite) || (store !== 'sqlite' && store !== 'postgres'))
+    throw new Error('expected numbers, and --store sqlite or postgres')
+  return { rounds: many, rate: perSecond, seed: chance, store, url, nodes: gateways, workers: crew }
+}
+
+/** @returns the address of an empty database, the one named. @throws where none is named. */
+async function databaseAt(url: string | undefined): Promise<{ url: string; close(): Promise<void> }> {
+  if (url === undefined) throw new Error('--store postgres: expected --url postgres://… of an empty database')
+  return { url, close: async () => {} }
+}
+
+async function main(): Promise<void> {
+  const { rounds, rate, seed, store, url, nodes, workers } = options()
+  console.log(`seed ${seed}, commit ${commit()}, store ${store}, ${nodes} gateways, ${workers} workers each, ${rate} requests per second`)
+  const clock = new FakeClock(seed)
+  const random = (): number => clock.random()
+  const provider = new BookkeepingProvider(random)
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-crash-'))
+  const database = store === 'postgres' ? await databaseAt(url) : undefined
+  const fleet = await Fleet.open({ directory, provider: await provider.listen(), record: database?.url, nodes, workers, random })
+  const found: Audit = { completed: 0, settled: 0, unknown: 0, lost: 0, double: 0, problems: [] }
+  const totals: Totals = { rounds: 0, sent: 0, whole: 0, rows: 0, found, negative: 0, verified: 0, manners: new Map(), problems: [] }
+  const scene: Scene = { fleet, provider, random, rate, read: new Map(), rows: new Map(), totals }
+  try {
+    await fleet.start()
+    for (let number = 0; number < rounds && totals.problems.length === 0; number++) {
+      await round(scene, number)
+      if ((number + 1) % 10 === 0) console.log(`round ${number + 1}: ${totals.rows} generations, ${totals.found.unknown} cut, all agree`)
+    }
+    process.exitCode = report(scene, await fleet.close()) ? 0 : 1
+  } finally {
+    fleet.abandon()
+    await provider.close()
+    await database?.close()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+await main()

@@ -1,0 +1,170 @@
+/**
+ * POST /v1/auth/keys/code: a key consents that an application gets a key of its own. The application receives a code and
+ * exchanges it. Codes stand in the store of keys, under a name that no secret can have: it is what all processes see,
+ * what removes one thing exactly once, and what outlives a restart.
+ */
+import { randomBytes } from 'node:crypto'
+import { Type } from 'typebox'
+import { checker } from '../core/check.ts'
+import { badField, Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { usdText } from '../core/money.ts'
+import { hashOf } from '../core/secret.ts'
+import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
+import { codeName, isCode, type StoredKey } from '../store/keys.ts'
+import { callbackOf, LONGEST_CALLBACK } from './auth-callback.ts'
+import { type Challenge, challengeOf, PROOF_METHODS } from './auth-proof.ts'
+import { MOST_USD, nanoOf, RESETS, refuseOtherWorkspace, resetOf, timeOf } from './key-body.ts'
+import type { KeySource } from './key-entry.ts'
+import { type ApiReply, ok } from './reply.ts'
+
+/** Milliseconds for which a code can be exchanged. */
+const CODE_LIFE = 600_000
+/** Codes of one key that wait at once, and living keys that came from one key. */
+const MOST_WAITING = 50
+const MOST_GIVEN = 100
+const CODE_BYTES = 32
+
+/** What an application asks for, checked as far as it can be without the key that consents. */
+export interface Wish {
+  readonly callback: URL
+  readonly challenge: Challenge | undefined
+  /** Nano-dollars; undefined where nothing is said. */
+  readonly limit: number | undefined
+  readonly reset: LimitReset | undefined
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number | undefined
+  readonly name: string
+}
+
+const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+
+export const checkWish = checker(
+  Type.Object(
+    {
+      callback_url: Type.String({ minLength: 1, maxLength: LONGEST_CALLBACK }),
+      code_challenge: Type.Optional(Type.String()),
+      code_challenge_method: Type.Optional(Type.Enum([...PROOF_METHODS])),
+      limit: nullable(Type.Number({ minimum: 0, maximum: MOST_USD })),
+      usage_limit_type: nullable(Type.Enum([...RESETS])),
+      expires_at: nullable(Type.String()),
+      key_label: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+      workspace_id: Type.Optional(Type.String()),
+      // Told by some programs that start others; nothing here counts them.
+      spawn_agent: Type.Optional(Type.String()),
+      spawn_cloud: Type.Optional(Type.String()),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
+export function wishOf(body: JsonObject, now: number): Wish {
+  checkWish(body)
+  const { code_challenge: challenge, code_challenge_method: method, limit, expires_at: expires, key_label: name } = body
+  refuseOtherWorkspace(body)
+  const callback = callbackOf(String(body.callback_url))
+  return {
+    callback,
+    challenge: challengeOf(
+      typeof challenge === 'string' ? challenge : undefined,
+      PROOF_METHODS.find((one) => one === method),
+    ),
+    limit: typeof limit === 'number' ? nanoOf(limit) : undefined,
+    reset: resetOf(body.usage_limit_type) ?? undefined,
+    expiresAt: typeof expires === 'string' ? timeOf(expires, now) : undefined,
+    name: typeof name === 'string' ? name : callback.host,
+  }
+}
+
+/**
+ * @param hash of the key that consents. The new key will have its models, providers and rates, and no more of anything.
+ * @throws Fault 400 naming what would be more; 401, 403 for a key that cannot consent; 409 where too much waits.
+ */
+export async function makeCode(wish: Wish, hash: string, source: KeySource): Promise<{ code: string; createdAt: number }> {
+  const now = Math.floor(source.clock.now())
+  const consenter = await consenterOf(hash, source)
+  if (!consenter) throw new Fault('invalid_key')
+  const terms = await termsOf(wish, consenter, source)
+  await makeRoom(consenter, now, source)
+  const code = randomBytes(CODE_BYTES).toString('base64url')
+  const name = codeName(hashOf(code))
+  await source.store.put({
+    identity: name,
+    hash: name,
+    name: wish.name,
+    label: '',
+    management: false,
+    disabled: true,
+    ...terms,
+    allowedModels: undefined,
+    provider: undefined,
+    limits: {},
+    passage: false,
+    includeByokInLimit: false,
+    creator: null,
+    consent: { by: consenter.identity, code: { until: now + CODE_LIFE, hash, ...wish.challenge } },
+  })
+  return { code, createdAt: now }
+}
+
+/** @param consenter hash of the key that was sent along. @throws Fault as `makeCode` and `wishOf`. */
+export async function authorize(body: JsonObject, consenter: string, source: KeySource): Promise<ApiReply> {
+  const wish = wishOf(body, source.clock.now())
+  const { code, createdAt } = await makeCode(wish, consenter, source)
+  const application = Number.parseInt(hashOf(wish.callback.origin).slice(0, 8), 16)
+  return ok({ data: { id: code, app_id: application, created_at: new Date(createdAt).toISOString() } })
+}
+
+/**
+ * The key as it is now. @returns undefined for one that is gone, disabled or expired.
+ * @throws Fault 403 for one that may not consent: a management key, or one that was itself given to an application.
+ */
+export async function consenterOf(hash: string, source: KeySource): Promise<ApiKey | StoredKey | undefined> {
+  const key = source.configured.find((one) => one.hash === hash) ?? (await source.store.find(hash))
+  if (!key || key.disabled || (key.expiresAt !== null && key.expiresAt <= source.clock.now())) return undefined
+  if (key.management) throw new Fault('forbidden', { message: 'Management keys cannot sign in to applications: use an ordinary key' })
+  if ('consent' in key && key.consent)
+    throw new Fault('forbidden', { message: 'A key that was given to an application cannot sign in to further ones' })
+  return key
+}
+
+type Terms = Pick<ApiKey, 'limit' | 'limitReset' | 'expiresAt'>
+
+async function termsOf(wish: Wish, key: ApiKey | StoredKey, source: KeySource): Promise<Terms> {
+  const { expiresAt } = wish
+  if (expiresAt !== undefined && key.expiresAt !== null && expiresAt > key.expiresAt)
+    throw badField('expires_at', `must not be later than the end of the key that consents, ${new Date(key.expiresAt).toISOString()}`)
+  return { ...(await limitOf(wish, key, source)), expiresAt: expiresAt ?? key.expiresAt }
+}
+
+/** Credit is moved, never made: a key with a limit gives a part of what is left below it, in the same window. */
+async function limitOf(wish: Wish, key: ApiKey | StoredKey, { credit }: KeySource): Promise<Pick<Terms, 'limit' | 'limitReset'>> {
+  const { limit, reset } = wish
+  if (key.limit === null) return { limit: limit ?? null, limitReset: reset ?? null }
+  if (!('createdAt' in key)) {
+    const message = `The key ${key.name} stands in the configuration file and has a limit, of which no part can be moved to another key`
+    throw new Fault('conflict', { message })
+  }
+  if (limit === undefined) throw badField('limit', 'is required: the key that consents has a limit, and gives a part of it away')
+  if (reset !== undefined && reset !== key.limitReset)
+    throw badField('usage_limit_type', `expected ${key.limitReset ?? 'none'}, as the limit of the key that consents`)
+  await credit.refresh?.([key.identity])
+  const left = credit.account(key.identity).remaining(key) ?? 0
+  if (limit > left) throw badField('limit', `must be at most ${usdText(left)}, which is left to the key that consents`)
+  return { limit, limitReset: key.limitReset }
+}
+
+/** Codes that nobody came for are swept out on the way. */
+async function makeRoom({ identity }: ApiKey, now: number, { store }: KeySource): Promise<void> {
+  let waiting = 0
+  let given = 0
+  for (const key of await store.list()) {
+    if (isCode(key) && key.consent.code.until <= now) await store.remove(key.hash)
+    else if (key.consent?.by !== identity) continue
+    else if (isCode(key)) waiting++
+    else if (!key.disabled && (key.expiresAt === null || key.expiresAt > now)) given++
+  }
+  if (waiting >= MOST_WAITING) throw new Fault('conflict', { message: `${MOST_WAITING} codes of this key wait already: try again later` })
+  if (given >= MOST_GIVEN) throw new Fault('conflict', { message: `${MOST_GIVEN} applications have a key from this one already` })
+}

@@ -1,0 +1,52 @@
+/** The catalogue as one key sees it: what no request of the key can ever reach is not there. */
+import type { ProviderPreferences } from '../canon/gateway-fields.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Endpoint, Model } from '../catalog/types.ts'
+import { allowsModel, filterEndpoints, type MergedPreferences, mergePreferences, type Tier } from '../routing/index.ts'
+
+export type ListedCatalog = Pick<Catalog, 'models' | 'aliases' | 'find'>
+
+export interface KeyRestrictions {
+  readonly allowedModels: readonly string[] | undefined
+  readonly provider: ProviderPreferences | undefined
+}
+
+/** Wishes that a request can only add to. Of all others the request's own decide, so they hide nothing. */
+const BINDING = ['only', 'ignore', 'zdr', 'data_collection', 'enforce_distillable_text'] as const
+/** Any request may ask for a tier. */
+const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
+
+/**
+ * Models that the key's list allows, each with the endpoints that the key's and the account's preferences leave.
+ * @param account preferences of every request.
+ */
+export function catalogFor(catalog: ListedCatalog, key: KeyRestrictions, account: ProviderPreferences | undefined): ListedCatalog {
+  const merged = mergePreferences([
+    { from: 'key', preferences: key.provider },
+    { from: 'account', preferences: account },
+  ])
+  const provider: MergedPreferences = { ...pick(merged), only: merged.only, ignore: merged.ignore }
+  const binds = Object.entries(provider).some(([, wish]) => (Array.isArray(wish) ? wish.length > 0 : wish !== undefined))
+  if (!binds && key.allowedModels === undefined) return catalog
+  const reachable = (endpoints: readonly Endpoint[]) => filterEndpoints(endpoints, { provider, tiers: ALL_TIERS }).kept
+  const seen = (model: Model): Model | undefined => {
+    if (!allowsModel(key.allowedModels, model.slug)) return undefined
+    if (!binds) return model
+    const endpoints = reachable(model.endpoints)
+    if (endpoints.length === model.endpoints.length) return model
+    return endpoints.length === 0 ? undefined : { ...model, endpoints }
+  }
+  return {
+    models: catalog.models.flatMap((model) => seen(model) ?? []),
+    aliases: catalog.aliases,
+    find: (slug) => {
+      const found = catalog.find(slug)
+      const model = found && seen(found.model)
+      return found && model && { ...found, model }
+    },
+  }
+}
+
+function pick(preferences: MergedPreferences): ProviderPreferences {
+  return Object.fromEntries(BINDING.flatMap((name) => (preferences[name] === undefined ? [] : [[name, preferences[name]]])))
+}

@@ -1,0 +1,84 @@
+/** What the operations that generate answer. Only what every reply has is named: dialects add to it. */
+import { Type } from 'typebox'
+
+type Field = Parameters<typeof Type.Optional>[0]
+const maybe = <T extends Field>(schema: T) => Type.Union([schema, Type.Null()])
+const tokens = () => Type.Integer({ minimum: 0 })
+const cost = () => Type.Optional(Type.Number({ description: 'USD charged.' }))
+const id = () => Type.String({ description: 'Name of the generation: `/generation?id=` tells what became of it.' })
+
+export const response = Type.Object({
+  id: id(),
+  object: Type.Literal('response'),
+  created_at: Type.Integer(),
+  completed_at: maybe(Type.Integer()),
+  model: Type.String(),
+  status: Type.Enum(['completed', 'incomplete', 'failed', 'in_progress', 'cancelled', 'queued']),
+  error: maybe(Type.Object({ code: Type.String(), message: Type.String() })),
+  incomplete_details: maybe(Type.Object({ reason: Type.Optional(Type.String()) })),
+  output: Type.Array(Type.Object({ type: Type.String() }), { description: 'Messages, reasoning and calls, in order.' }),
+  usage: maybe(Type.Object({ input_tokens: tokens(), output_tokens: tokens(), total_tokens: tokens(), cost: cost() })),
+})
+
+export const chatCompletion = Type.Object({
+  id: id(),
+  object: Type.Literal('chat.completion'),
+  created: Type.Integer(),
+  model: Type.String(),
+  provider: Type.Optional(Type.String()),
+  choices: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      finish_reason: maybe(Type.String()),
+      native_finish_reason: Type.Optional(maybe(Type.String())),
+      message: Type.Object({
+        role: Type.Literal('assistant'),
+        content: maybe(Type.String()),
+        refusal: Type.Optional(maybe(Type.String())),
+        tool_calls: Type.Optional(Type.Array(Type.Object({ id: Type.String(), type: Type.String() }))),
+      }),
+    }),
+  ),
+  usage: Type.Optional(Type.Object({ prompt_tokens: tokens(), completion_tokens: tokens(), total_tokens: tokens(), cost: cost() })),
+})
+
+export const message = Type.Object({
+  id: id(),
+  type: Type.Literal('message'),
+  role: Type.Literal('assistant'),
+  model: Type.String(),
+  content: Type.Array(Type.Object({ type: Type.String() })),
+  stop_reason: maybe(Type.String()),
+  stop_sequence: maybe(Type.String()),
+  usage: Type.Object({ input_tokens: tokens(), output_tokens: tokens(), cost: cost() }),
+})
+
+export const tokenCount = Type.Object({ input_tokens: tokens(), estimated: Type.Optional(Type.Boolean()) })
+
+export const embeddings = Type.Object({
+  id: Type.Optional(id()),
+  object: Type.Literal('list'),
+  model: Type.String(),
+  data: Type.Array(
+    Type.Object({
+      object: Type.Literal('embedding'),
+      index: Type.Integer({ minimum: 0 }),
+      embedding: Type.Union([
+        Type.Array(Type.Number()),
+        Type.String({ description: 'With `encoding_format: base64`: 32-bit floats, little endian.' }),
+      ]),
+    }),
+  ),
+  usage: Type.Object({ prompt_tokens: tokens(), total_tokens: tokens(), cost: cost() }),
+})
+
+export const plan = Type.Object({
+  object: Type.Literal('plan'),
+  format: Type.String(),
+  requested: Type.String(),
+  strategy: Type.String(),
+  models: Type.Array(Type.String()),
+  candidates: Type.Array(Type.Object({ position: Type.Integer(), provider: Type.String(), model: Type.String() })),
+  excluded: Type.Array(Type.Object({}), { description: 'Endpoints that were left out, each with its reason.' }),
+  hold: Type.Object({ usd: Type.String(), input_tokens_bound: Type.Integer(), output_cap: Type.Integer() }),
+})

@@ -1,0 +1,223 @@
+/** What the operations answer, as schemas: for the description of the API, and for the tests that hold every reply against it. */
+import { type TSchema, Type } from 'typebox'
+
+type Field = Parameters<typeof Type.Optional>[0]
+const maybe = <T extends Field>(schema: T) => Type.Union([schema, Type.Null()])
+const text = (description?: string) => Type.String(description === undefined ? {} : { description })
+const whole = (description?: string) => Type.Integer(description === undefined ? {} : { description })
+const amount = (description?: string) => Type.Number(description === undefined ? {} : { description })
+const flag = (description?: string) => Type.Boolean(description === undefined ? {} : { description })
+const texts = () => Type.Array(Type.String())
+const data = (schema: TSchema) => Type.Object({ data: schema })
+
+const usd = (description: string) => Type.String({ description: `${description}, USD, a decimal string`, pattern: '^-?\\d+(\\.\\d+)?$' })
+
+const pricing = Type.Object(
+  {
+    prompt: usd('Per input token; -1 where nobody states a price'),
+    completion: usd('Per output token'),
+    request: Type.Optional(usd('Per request, on top')),
+    image: Type.Optional(usd('Per image, on top')),
+    input_cache_read: Type.Optional(usd('Per input token read from a cache')),
+    input_cache_write: Type.Optional(usd('Per input token written to a cache')),
+    overrides: Type.Optional(Type.Array(Type.Object({}), { description: 'Other prices for long prompts or hours of the day.' })),
+  },
+  { description: 'Prices in USD per token or unit.' },
+)
+
+const architecture = Type.Object({
+  modality: maybe(Type.String()),
+  input_modalities: texts(),
+  output_modalities: texts(),
+  tokenizer: text(),
+  instruct_type: maybe(Type.String()),
+})
+
+export const model = Type.Object(
+  {
+    id: text('`author/name`: what a request puts into `model`.'),
+    canonical_slug: text(),
+    name: text(),
+    created: whole('Unix seconds of the release; 0 where unknown.'),
+    description: text(),
+    context_length: maybe(whole('Tokens of input and output together.')),
+    architecture,
+    pricing,
+    top_provider: Type.Object({
+      context_length: maybe(Type.Integer()),
+      max_completion_tokens: maybe(Type.Integer()),
+      is_moderated: Type.Boolean(),
+    }),
+    per_request_limits: maybe(Type.Object({})),
+    supported_parameters: texts(),
+    default_parameters: maybe(Type.Object({})),
+    supported_voices: maybe(texts()),
+    links: Type.Object({ details: Type.String() }),
+    alias_target: Type.Optional(Type.Object({ slug: Type.String(), name: Type.String() })),
+  },
+  { description: 'A model, with the price of its cheapest endpoint.' },
+)
+
+const percentiles = maybe(Type.Object({ p50: Type.Number(), p75: Type.Number(), p90: Type.Number(), p99: Type.Number() }))
+
+export const endpoint = Type.Object(
+  {
+    name: text(),
+    model_id: text(),
+    model_name: text(),
+    provider_name: text(),
+    tag: text('`provider` or `provider/variant`: what provider preferences name it by.'),
+    context_length: whole(),
+    max_completion_tokens: maybe(Type.Integer()),
+    max_prompt_tokens: maybe(Type.Integer()),
+    pricing,
+    quantization: text(),
+    status: Type.Integer({ description: '0 where it is well, less where it is not.', maximum: 0 }),
+    supported_parameters: texts(),
+    supports_implicit_caching: flag(),
+    uptime_last_5m: maybe(Type.Number()),
+    uptime_last_30m: maybe(Type.Number()),
+    uptime_last_1d: maybe(Type.Number()),
+    latency_last_30m: percentiles,
+    throughput_last_30m: percentiles,
+  },
+  { description: 'One model at one provider, and how it has fared of late.' },
+)
+
+export const page = (entry: TSchema) =>
+  Type.Object({
+    data: Type.Array(entry),
+    total_count: whole('Entries of all pages together.'),
+    links: Type.Object({ next: maybe(text('Address of the next page; null on the last.')) }),
+  })
+
+export const count = data(Type.Object({ count: Type.Integer({ minimum: 0 }) }))
+
+export const modelEndpoints = data(
+  Type.Object({
+    id: text(),
+    name: text(),
+    description: text(),
+    created: whole(),
+    architecture,
+    endpoints: Type.Array(endpoint),
+  }),
+)
+
+export const provider = Type.Object({
+  name: text(),
+  slug: text(),
+  privacy_policy_url: maybe(Type.String()),
+  terms_of_service_url: maybe(Type.String()),
+  status_page_url: maybe(Type.String()),
+  headquarters: maybe(Type.String()),
+  datacenters: maybe(texts()),
+})
+
+const spending = {
+  limit: maybe(amount('USD; null for none.')),
+  limit_remaining: maybe(amount('USD; open requests count with what is held for them.')),
+  limit_reset: maybe(text('`daily`, `weekly` or `monthly`.')),
+  usage: amount('USD, ever.'),
+  usage_daily: amount('USD since 00:00 UTC.'),
+  usage_weekly: amount('USD since Monday.'),
+  usage_monthly: amount('USD since the first of the month.'),
+}
+
+export const ownKey = data(
+  Type.Object({
+    label: text('The masked secret.'),
+    ...spending,
+    is_management_key: flag(),
+    expires_at: maybe(Type.String()),
+    rate_limit: Type.Object({ requests: Type.Integer(), interval: Type.String() }),
+  }),
+)
+
+export const key = Type.Object(
+  {
+    hash: text('SHA-256 of the secret: the name of the key in paths.'),
+    name: text(),
+    label: text('The masked secret.'),
+    disabled: flag(),
+    ...spending,
+    created_at: text(),
+    updated_at: maybe(Type.String()),
+    expires_at: maybe(Type.String()),
+    creator_user_id: maybe(Type.String()),
+    workspace_id: text(),
+  },
+  { description: 'An API key, without its secret.' },
+)
+
+export const keyList = data(Type.Array(key))
+export const oneKey = data(key)
+export const madeKey = Type.Object({ data: key, key: text('The secret, shown this once.') })
+export const deleted = Type.Object({ deleted: Type.Literal(true) })
+
+export const credits = data(Type.Object({ total_credits: amount('USD.'), total_usage: amount('USD.') }))
+
+export const activity = data(
+  Type.Array(
+    Type.Object({
+      date: text('A UTC day.'),
+      model: text(),
+      endpoint_id: text(),
+      provider_name: text(),
+      usage: amount('USD.'),
+      requests: whole(),
+      prompt_tokens: whole(),
+      completion_tokens: whole(),
+      reasoning_tokens: whole(),
+    }),
+  ),
+)
+
+export const generation = data(
+  Type.Object({
+    id: text(),
+    created_at: text(),
+    model: text(),
+    provider_name: maybe(Type.String()),
+    status: text('`open` until it is settled.'),
+    estimated: flag('True where the provider reported no usage.'),
+    usage: amount('USD charged.'),
+    total_cost: amount('USD charged.'),
+    tokens_prompt: maybe(Type.Integer()),
+    tokens_completion: maybe(Type.Integer()),
+    streamed: maybe(Type.Boolean()),
+    cancelled: maybe(Type.Boolean()),
+    finish_reason: maybe(Type.String()),
+    latency: maybe(amount('Milliseconds.')),
+  }),
+)
+
+const preset = Type.Object({ id: text(), slug: text(), name: text(), description: maybe(Type.String()), status: text() })
+export const presetList = Type.Object({ data: Type.Array(preset), total_count: whole() })
+export const onePreset = data(preset)
+
+export const consentCode = data(Type.Object({ id: text('The code.'), app_id: Type.Integer(), created_at: text() }))
+export const exchangedKey = Type.Object({ key: text('The secret, shown this once.'), user_id: Type.String() })
+
+export const messagesFault = Type.Object(
+  {
+    type: Type.Literal('error'),
+    error: Type.Object({ type: Type.String(), message: Type.String(), error_type: Type.Optional(Type.String()) }),
+    request_id: maybe(Type.String()),
+  },
+  { description: 'An error in the messages format.' },
+)
+
+export const fault = Type.Object(
+  {
+    error: Type.Object({
+      code: whole('The HTTP status.'),
+      message: text('What is wrong; a bad field comes first, by its name.'),
+      metadata: Type.Optional(Type.Object({ error_type: Type.Optional(Type.String()), field: Type.Optional(Type.String()) })),
+      availability: Type.Optional(
+        Type.Object({ code: Type.String(), retryable: Type.Boolean() }, { description: 'Why nothing could serve the request.' }),
+      ),
+    }),
+  },
+  { description: 'An error.' },
+)

@@ -1,0 +1,175 @@
+/** The description of the whole API as OpenAPI 3.1, put together from the schemas that check what comes in. */
+import type { TSchema } from 'typebox'
+import { FAULTS, Fault, type FaultCode, faultBody } from '../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { fault } from './openapi-schemas.ts'
+
+export interface DescribedParameter {
+  readonly name: string
+  readonly in: 'query' | 'path' | 'header'
+  readonly description: string
+  readonly schema: JsonObject
+  /** Absent where there is none that is good everywhere. */
+  readonly example?: Json
+  readonly required?: boolean
+}
+
+export interface DescribedBody {
+  readonly schema: TSchema
+  /** Whole bodies that the operation takes, by name. */
+  readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: JsonObject }>>
+}
+
+export interface DescribedOperation {
+  readonly method: 'get' | 'post' | 'patch' | 'delete'
+  /** Under `/v1`, parameters in braces. */
+  readonly path: string
+  readonly id: string
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string
+  /** Who may call it. */
+  readonly key: 'any' | 'ordinary' | 'management' | 'none'
+  readonly parameters?: readonly DescribedParameter[]
+  readonly body?: DescribedBody
+  readonly reply: { readonly description: string; readonly schema: TSchema; readonly status?: 200 | 201 }
+  /** True where `stream: true` makes it a stream of events. */
+  readonly streams?: boolean
+  /** Beside those that any call may meet. */
+  readonly faults?: readonly FaultCode[]
+  /** Form of its errors, where it is not that of all others. */
+  readonly faultForm?: TSchema
+}
+
+export interface Description {
+  /** Word of the white label: the only name that is told. */
+  readonly brand: string
+  readonly version: string
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
+  readonly operations: readonly DescribedOperation[]
+  /** Schemas that are written once and referred to. */
+  readonly named: ReadonlyMap<TSchema, string>
+}
+
+/** What stops any call, and any call with a body. */
+const ALWAYS: readonly FaultCode[] = ['method_not_allowed', 'internal']
+const WITH_KEY: readonly FaultCode[] = ['missing_key', 'forbidden']
+const WITH_BODY: readonly FaultCode[] = ['bad_request', 'too_large', 'media_type']
+
+export function openApi({ brand, version, tags, operations, named }: Description): JsonObject {
+  const known = new Map<TSchema, string>([...named, [fault, 'Error']])
+  const paths: Record<string, JsonObject> = {}
+  for (const operation of operations) {
+    paths[operation.path] ??= {}
+    paths[operation.path][operation.method] = described(operation, known)
+  }
+  const schemas: JsonObject = {}
+  for (const [schema, name] of known) schemas[name] = plain(schema, known, schema)
+  return {
+    openapi: '3.1.1',
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    info: {
+      title: `${brand} API`,
+      version,
+      description:
+        'One address in front of many model providers. Every reply with an error has the same body; its `code` is the HTTP status.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/v1', description: 'This gateway.' }],
+    tags: tags.map((tag) => ({ ...tag })),
+    security: [{ key: [] }],
+    paths: paths as JsonObject,
+    components: {
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key of this gateway.' } },
+      schemas,
+      responses: Object.fromEntries(faultsOf(operations).map((code) => [code, faultResponse(code)])),
+    },
+  }
+}
+
+function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, string>): JsonObject {
+  const { id, tag, summary, key, parameters, body, reply, streams } = operation
+  const who = key === 'management' ? 'Only for management keys.' : key === 'none' ? 'Needs no key.' : ''
+  const description = [operation.description ?? '', who].filter((line) => line !== '').join('\n\n')
+  const content: JsonObject = { 'application/json': { schema: plain(reply.schema, named) } }
+  if (streams)
+    content['text/event-stream'] = {
+      schema: { type: 'string', description: 'Server-sent events, ended by `[DONE]` or by the last event.' },
+    }
+  const responses: JsonObject = { [reply.status ?? 200]: { description: reply.description, content } }
+  for (const code of byStatus(codesOf(operation))) responses[FAULTS[code].status] = faultOf(code, operation, named)
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === '' ? {} : { description }),
+    ...(key === 'none' ? { security: [] } : {}),
+    ...(parameters === undefined ? {} : { parameters: parameters.map(parameter) }),
+    ...(body === undefined ? {} : { requestBody: requestBody(body, named) }),
+    responses,
+  }
+}
+
+function faultOf(code: FaultCode, { faultForm }: DescribedOperation, named: ReadonlyMap<TSchema, string>): JsonObject {
+  if (!faultForm) return { $ref: `#/components/responses/${code}` }
+  return { description: `${FAULTS[code].message}.`, content: { 'application/json': { schema: plain(faultForm, named) } } }
+}
+
+function parameter({ name, in: place, description, schema, example, required }: DescribedParameter): JsonObject {
+  const must = place === 'path' || required === true
+  return { name, in: place, description, ...(must ? { required: true } : {}), schema, ...(example === undefined ? {} : { example }) }
+}
+
+function requestBody({ schema, examples }: DescribedBody, named: ReadonlyMap<TSchema, string>): JsonObject {
+  const shown = Object.entries(examples).map(([name, { summary, value }]) => [name, { summary, value }])
+  return { required: true, content: { 'application/json': { schema: plain(schema, named), examples: Object.fromEntries(shown) } } }
+}
+
+function codesOf({ key, body, faults = [] }: DescribedOperation): FaultCode[] {
+  return [...(key === 'none' ? [] : WITH_KEY), ...(body ? WITH_BODY : []), ...faults, ...ALWAYS]
+}
+
+/** Of several faults with one status the first stands for it. */
+function byStatus(codes: readonly FaultCode[]): FaultCode[] {
+  const first = new Map<number, FaultCode>()
+  for (const code of codes) if (!first.has(FAULTS[code].status)) first.set(FAULTS[code].status, code)
+  return [...first].sort(([a], [b]) => a - b).map(([, code]) => code)
+}
+
+function faultsOf(operations: readonly DescribedOperation[]): FaultCode[] {
+  const usual = operations.filter(({ faultForm }) => !faultForm)
+  return [...new Set(usual.flatMap((operation) => byStatus(codesOf(operation))))].sort((a, b) => FAULTS[a].status - FAULTS[b].status)
+}
+
+function faultResponse(code: FaultCode): JsonObject {
+  return {
+    description: `${FAULTS[code].message}.`,
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, example: faultBody(new Fault(code)) } },
+  }
+}
+
+/**
+ * A schema as plain data, with references in place of the schemas that have a name.
+ * @param whole the one that is written out although it has a name.
+ */
+function plain(schema: TSchema, named: ReadonlyMap<TSchema, string>, whole?: TSchema): JsonObject {
+  const name = schema === whole ? undefined : named.get(schema)
+  if (name !== undefined) return { $ref: `#/components/schemas/${name}` }
+  return Object.fromEntries(Object.entries(schema as object).map(([key, value]) => [key, plainValue(value, named)]))
+}
+
+function plainValue(value: unknown, named: ReadonlyMap<TSchema, string>): Json {
+  if (Array.isArray(value)) return value.map((each) => plainValue(each, named))
+  return isObject(value) ? plain(value as unknown as TSchema, named) : (value as Json)
+}
+
+/** Descriptions for the fields of a body that have none of their own. */
+export function withNotes(schema: TSchema, notes: Readonly<Record<string, string>>): TSchema {
+  const { properties } = schema as { properties?: Record<string, TSchema> }
+  if (!properties) return schema
+  const noted = Object.entries(properties).map(([name, field]) => {
+    const note = Object.hasOwn(notes, name) && !('description' in field) ? notes[name] : undefined
+    return [name, note === undefined ? field : { ...field, description: note }]
+  })
+  return { ...schema, properties: Object.fromEntries(noted) } as TSchema
+}

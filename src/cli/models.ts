@@ -1,0 +1,121 @@
+/** `headgate models …`: what a configuration declares, and how that differs from what a provider lists. */
+import { writeFileSync } from 'node:fs'
+import { buildCatalog, type Catalog } from '../catalog/catalog.ts'
+import { aliasEntry, modelEntry } from '../catalog/entry.ts'
+import type { Model, ModelKind } from '../catalog/types.ts'
+import { loadConfig } from '../config/load.ts'
+import { ConfigError } from '../config/problems.ts'
+import type { Config } from '../config/types.ts'
+import type { JsonObject } from '../core/json.ts'
+import { providerListing } from '../provider-listing.ts'
+import { CONSOLE, type Streams } from './console.ts'
+import { diffText, modelTable, modelText } from './model-table.ts'
+import { compareListing, newModelsYaml } from './models-sync.ts'
+import { SHIPPED_CONFIG } from './serve.ts'
+
+export interface ModelFlags {
+  config?: string
+  json?: boolean
+  /** `list`: models with an endpoint at this provider. */
+  provider?: string
+  /** `list`: models of this kind. */
+  kind?: string
+  /** `sync`: the file for a snippet with the new models. */
+  write?: string
+}
+
+const KINDS: readonly ModelKind[] = ['generate', 'embedding', 'rerank', 'image']
+
+/**
+ * @param words behind `models`: nothing or `list`, `show SLUG`, `sync PROVIDER`.
+ * @returns the exit code: 1 where something cannot be read or is not there, 2 where the words or flags make no command.
+ */
+export async function models(
+  words: readonly string[],
+  flags: ModelFlags,
+  streams: Streams = CONSOLE,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<number> {
+  const [verb = 'list', name, ...rest] = words
+  const verbs: Record<string, (config: Config) => Promise<string> | string> = {
+    list: (config) => listed(config, flags),
+    show: (config) => shown(config, name, flags),
+    sync: (config) => synced(config, name, flags),
+  }
+  if (!Object.hasOwn(verbs, verb) || (verb === 'list') !== (name === undefined) || rest.length > 0)
+    return refuse(streams, 'models: expected list, show SLUG or sync PROVIDER')
+  if (flags.kind !== undefined && !KINDS.some((kind) => kind === flags.kind))
+    return refuse(streams, `--kind: expected one of: ${KINDS.join(', ')}, found ${flags.kind}`)
+  try {
+    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, env)
+    streams.out(await verbs[verb](config))
+    return 0
+  } catch (error) {
+    streams.error(error instanceof ConfigError ? error.message : `headgate: ${error instanceof Error ? error.message : error}`)
+    return 1
+  }
+}
+
+function refuse(streams: Streams, message: string): number {
+  streams.error(`headgate: ${message}`)
+  return 2
+}
+
+function listed(config: Config, { provider, kind, json }: ModelFlags): string {
+  const catalog = buildCatalog(config)
+  if (provider !== undefined) knownProvider(config, provider)
+  const wanted = catalog.models.filter(
+    (model) =>
+      (kind === undefined || model.kind === kind) &&
+      (provider === undefined || model.endpoints.some((endpoint) => endpoint.provider.slug === provider)),
+  )
+  return json ? text({ data: wanted.map(modelEntry), total_count: wanted.length }) : modelTable(wanted, leftOut(config))
+}
+
+function shown(config: Config, slug: string, { json }: ModelFlags): string {
+  const catalog = buildCatalog(config)
+  const found = catalog.find(slug)
+  if (!found) throw new Error(`no such model: ${slug}${nearest(catalog, slug)}`)
+  const { model } = found
+  if (!json) return modelText(model, slug)
+  return text({ data: model.slug === slug ? modelEntry(model) : aliasEntry(slug, model) })
+}
+
+/** Models whose names hold what was asked for. */
+function nearest({ models }: Catalog, slug: string): string {
+  const part = slug.slice(slug.indexOf('/') + 1).toLowerCase()
+  const near = models.map((model: Model) => model.slug).filter((one) => part !== '' && one.toLowerCase().includes(part))
+  return near.length === 0 ? '' : `; expected one such as ${near.slice(0, 5).join(', ')}`
+}
+
+async function synced(config: Config, name: string, { json, write }: ModelFlags): Promise<string> {
+  const { providers } = buildCatalog(config)
+  const provider = providers.get(knownProvider(config, name))
+  if (!provider?.baseUrl) throw new Error(`${name} is inside this process: it has no list of its own`)
+  const listing = await providerListing(provider).catch((error: unknown) => {
+    throw new Error(`${name} at ${provider.baseUrl} gives no list: ${error instanceof Error ? error.message : error}`)
+  })
+  const diff = compareListing(config, name, listing)
+  const { note, yaml } = write === undefined ? { note: '', yaml: undefined } : snippet(config, write, diff)
+  if (write !== undefined && yaml !== undefined) writeFileSync(write, yaml, { flag: 'wx' })
+  return json ? text({ ...diff } as unknown as JsonObject) : `${diffText(diff)}${note}`
+}
+
+function snippet(config: Config, write: string, diff: ReturnType<typeof compareListing>): { note: string; yaml: string | undefined } {
+  if (diff.new.length === 0) return { note: '\nNothing is new: no file is written.', yaml: undefined }
+  return { note: `\nWritten: ${write}. Add the prices, and name the file under catalog.`, yaml: newModelsYaml(config, diff) }
+}
+
+function knownProvider(config: Config, name: string): string {
+  if (config.skipped.includes(name)) throw new Error(`${name} is left out for want of its variable, such as its key`)
+  if (config.providers.some(({ slug }) => slug === name)) return name
+  throw new Error(`no such provider: ${name}; expected one of: ${config.providers.map(({ slug }) => slug).join(', ')}`)
+}
+
+function leftOut({ skipped }: Config): string {
+  return skipped.length === 0 ? '' : `\nLeft out for want of their variables: ${skipped.join(', ')}.`
+}
+
+function text(body: JsonObject): string {
+  return JSON.stringify(body, undefined, 2)
+}

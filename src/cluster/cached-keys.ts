@@ -1,0 +1,138 @@
+/** Keys of the store of record, kept at hand: found at once, and forgotten when the record says that they have changed. */
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../core/clock.ts'
+import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
+import { unreachable, within } from './bounded.ts'
+
+interface Entry {
+  readonly key: StoredKey
+  /** Monotonic milliseconds from which on it is looked up again, beside its use. */
+  renewAt: number
+}
+
+const MOST_FOUND = 20_000
+const MOST_UNKNOWN = 4_096
+/** Milliseconds: a key is looked up again after this much, or sooner where that failed; an unknown one counts as such. */
+const RENEW_AFTER = 60_000
+const RENEW_FAILED = 5_000
+const UNKNOWN_FOR = 1_000
+/** Milliseconds after which a look-up counts as failed. */
+const LONGEST_LOOK = 2_000
+
+const ignore = (): void => {}
+
+export class CachedKeys implements KeyStore {
+  private readonly remote: KeyStore
+  private readonly clock: Pick<Clock, 'monotonic' | 'after'>
+  private readonly found = new LRUCache<string, Entry>({ max: MOST_FOUND })
+  /** Until when a hash counts as nobody's, monotonic milliseconds. */
+  private readonly unknown = new LRUCache<string, number>({ max: MOST_UNKNOWN })
+  private readonly looking = new Map<string, Promise<StoredKey | undefined>>()
+
+  constructor(remote: KeyStore, clock: Pick<Clock, 'monotonic' | 'after'>) {
+    this.remote = remote
+    this.clock = clock
+  }
+
+  /** @throws Fault `unavailable` for a key that is not at hand while the record cannot be asked. */
+  find(hash: string): StoredKey | undefined | Promise<StoredKey | undefined> {
+    const entry = this.found.get(hash)
+    if (!entry) return this.isUnknown(hash) ? undefined : this.look(hash)
+    const now = this.clock.monotonic()
+    if (now >= entry.renewAt) {
+      entry.renewAt = now + RENEW_FAILED
+      this.look(hash).catch(ignore)
+    }
+    return entry.key
+  }
+
+  put(key: KeyRecord): StoredKey | Promise<StoredKey> {
+    return this.through([key.hash], () => this.remote.put(key))
+  }
+
+  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined> {
+    const hashes = [hash]
+    const noted = (key: StoredKey): KeyRecord => {
+      const next = how(key)
+      hashes.push(next.hash)
+      return next
+    }
+    return this.through(hashes, () => this.remote.change(hash, noted))
+  }
+
+  remove(hash: string): boolean | Promise<boolean> {
+    return this.through([hash], () => this.remote.remove(hash))
+  }
+
+  list(): StoredKey[] | Promise<StoredKey[]> {
+    return this.remote.list()
+  }
+
+  /** They have changed, or may have. @param hashes undefined for all. */
+  drop(hashes: readonly string[] | undefined): void {
+    if (!hashes) {
+      this.found.clear()
+      this.unknown.clear()
+      this.looking.clear()
+      return
+    }
+    for (const hash of hashes) {
+      this.found.delete(hash)
+      this.unknown.delete(hash)
+      // What is on its way was perhaps read before the change: whoever asked gets it, nobody keeps it.
+      this.looking.delete(hash)
+    }
+  }
+
+  private isUnknown(hash: string): boolean {
+    const until = this.unknown.get(hash)
+    return until !== undefined && this.clock.monotonic() < until
+  }
+
+  /** One look-up at a time for each hash. */
+  private look(hash: string): Promise<StoredKey | undefined> {
+    const under = this.looking.get(hash)
+    if (under) return under
+    const looked: Promise<StoredKey | undefined> = within(this.clock, LONGEST_LOOK, this.ask(hash)).then(
+      (key) => {
+        if (this.looking.get(hash) === looked) {
+          this.looking.delete(hash)
+          this.keep(hash, key)
+        }
+        return key
+      },
+      (thrown: unknown) => {
+        if (this.looking.get(hash) === looked) this.looking.delete(hash)
+        throw unreachable(thrown)
+      },
+    )
+    this.looking.set(hash, looked)
+    return looked
+  }
+
+  private async ask(hash: string): Promise<StoredKey | undefined> {
+    return this.remote.find(hash)
+  }
+
+  private keep(hash: string, key: StoredKey | undefined): void {
+    const now = this.clock.monotonic()
+    if (key) {
+      this.unknown.delete(hash)
+      this.found.set(hash, { key, renewAt: now + RENEW_AFTER })
+    } else {
+      this.found.delete(hash)
+      this.unknown.set(hash, now + UNKNOWN_FOR)
+    }
+  }
+
+  private through<T>(hashes: readonly string[], write: () => T | Promise<T>): T | Promise<T> {
+    const forget = (): void => this.drop(hashes)
+    let written: T | Promise<T> | undefined
+    try {
+      written = write()
+    } finally {
+      forget()
+    }
+    return written instanceof Promise ? written.finally(forget) : written
+  }
+}

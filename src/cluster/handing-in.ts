@@ -1,0 +1,187 @@
+/** The way of settled generations to the store of record: gathered, handed in batch by batch, then deleted here. */
+import type { Clock, Timer } from '../core/clock.ts'
+import type { Journal } from '../ledger/types.ts'
+import type { SettledRows, StoreOfRecord } from '../store/record.ts'
+import { unreachable, within } from './bounded.ts'
+import { type ClusterNews, OutageReport } from './news.ts'
+
+export interface HandingInParts {
+  readonly node: string
+  readonly record: Pick<StoreOfRecord, 'take'>
+  /** Where the rows stand until the record has them. */
+  readonly journal: Pick<Journal, 'export' | 'forget' | 'lastSeq'>
+  readonly clock: Clock
+  /** Told of rows of this life that the record has taken. */
+  readonly taken: (rows: readonly SettledRows[]) => void
+  readonly report: (news: ClusterNews) => void
+}
+
+/** Generations of one batch, and milliseconds for which the first of them waits for others. */
+const BATCH = 500
+const GATHER = 25
+/** Milliseconds after which a batch counts as failed; handing it in again is right. */
+const LONGEST_TAKE = 10_000
+/** Milliseconds until a failed batch is tried again: doubled from the first to the last. */
+const FIRST_RETRY = 100
+const LAST_RETRY = 5_000
+/** Rows kept in memory; more are read from the journal again when their turn comes. */
+const MOST_KEPT = 20_000
+/** Milliseconds for the last try at the end. */
+const LONGEST_CLOSE = 2_000
+
+const ignore = (): void => {}
+
+export class HandingIn {
+  private readonly parts: HandingInParts
+  private readonly outage: OutageReport
+  private waiting: SettledRows[] = []
+  /** True where the journal has settled rows that are not among those kept. At a start it may have some. */
+  private more = true
+  /** Rows up to this sequence are from an earlier life. */
+  private readonly before: number
+  /** Handed in, but still in the journal. */
+  private readonly unforgotten = new Set<number>()
+  /** Settled rows whose commit is not known yet: the journal shows them already. */
+  private readonly uncommitted: ReadonlySet<number>
+  /** What runs now; whatever must not run beside it comes after. */
+  private turn: Promise<unknown> = Promise.resolve()
+  private timer: Timer | undefined
+  private failures = 0
+  /** True while a batch is on its way: it sees to the next one. */
+  private busy = false
+  private closed = false
+
+  constructor(parts: HandingInParts, uncommitted: ReadonlySet<number>) {
+    this.parts = parts
+    this.uncommitted = uncommitted
+    this.before = parts.journal.lastSeq()
+    this.outage = new OutageReport('hand-in', parts.report)
+  }
+
+  /** Generations that wait, as far as they are kept. */
+  get queued(): number {
+    return this.waiting.length
+  }
+
+  /** A generation whose settlement is committed. */
+  add(row: SettledRows): void {
+    if (this.closed || this.more) return
+    if (this.waiting.length >= MOST_KEPT) this.more = true
+    else this.waiting.push(row)
+    if (!this.busy && this.failures === 0) this.schedule(GATHER)
+  }
+
+  /** Hands in all that is settled now. @throws Fault `unavailable`. */
+  async flush(): Promise<void> {
+    do {
+      for (let todo = this.waiting.length; todo > 0; ) {
+        const done = await this.alone(() => this.batch())
+        if (done === 0) break
+        todo -= done
+      }
+    } while (this.more && (await this.alone(() => this.batch())) > 0)
+  }
+
+  /** Hands in what earlier lives have left in the journal, trying until it is done. @throws Fault `unavailable` once closed. */
+  async handInLeftovers(): Promise<void> {
+    for (;;) {
+      if (this.closed) throw unreachable(new Error('closed before the journal was handed in'))
+      try {
+        return await this.flush()
+      } catch {
+        await new Promise<void>((resolve) => this.parts.clock.after(this.pause(), resolve))
+      }
+    }
+  }
+
+  /** Runs a reading of the record between two batches, with none of them in doubt. @throws Fault `unavailable`. */
+  between<T>(read: () => Promise<T>): Promise<T> {
+    return this.alone(async () => {
+      if (this.failures > 0) await this.batch()
+      return read()
+    })
+  }
+
+  /** Tries once more to hand everything in; what the record does not take stays in the journal for the next start. */
+  async close(): Promise<void> {
+    this.timer?.cancel()
+    await within(this.parts.clock, LONGEST_CLOSE, this.flush()).catch(ignore)
+    this.closed = true
+    this.timer?.cancel()
+  }
+
+  /** One after the other, whatever became of the one before. */
+  private alone<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.turn.then(run)
+    this.turn = result.catch(ignore)
+    return result
+  }
+
+  private schedule(ms: number): void {
+    if (this.closed) return
+    this.timer ??= this.parts.clock.after(ms, () => {
+      this.timer = undefined
+      this.alone(() => this.batch()).catch(ignore)
+    })
+  }
+
+  /** Milliseconds until the next try. */
+  private pause(): number {
+    return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** Math.min(this.failures - 1, 10)) * (0.5 + this.parts.clock.random() / 2)
+  }
+
+  /** @returns how many generations were handed in. @throws Fault `unavailable`; all of them wait on. */
+  private async batch(): Promise<number> {
+    this.busy = true
+    try {
+      this.forget(this.unforgotten.size > MOST_KEPT)
+      if (this.waiting.length === 0 && this.more) this.readAgain()
+      const rows = this.waiting.slice(0, BATCH)
+      if (rows.length > 0) await this.take(rows)
+      this.failures = 0
+      return rows.length
+    } catch (thrown) {
+      this.failures++
+      this.outage.failed(thrown)
+      throw unreachable(thrown)
+    } finally {
+      this.busy = false
+      if (this.failures > 0) this.schedule(this.pause())
+      else if (this.waiting.length > 0 || this.more) this.schedule(this.waiting.length >= BATCH || this.more ? 0 : GATHER)
+    }
+  }
+
+  private async take(rows: readonly SettledRows[]): Promise<void> {
+    const { record, node, clock, taken } = this.parts
+    await within(clock, LONGEST_TAKE, record.take(node, rows))
+    this.waiting = this.waiting.slice(rows.length)
+    taken(rows.filter(({ hold }) => hold.seq > this.before))
+    for (const { hold } of rows) this.unforgotten.add(hold.seq)
+    this.forget(false)
+    this.outage.went()
+  }
+
+  /** @param must throws where the journal does not let go: too many would have to be remembered. */
+  private forget(must: boolean): void {
+    if (this.unforgotten.size === 0) return
+    try {
+      this.parts.journal.forget([...this.unforgotten])
+      this.unforgotten.clear()
+    } catch (cause) {
+      this.parts.report({ kind: 'forget-failed', cause })
+      if (must) throw cause
+    }
+  }
+
+  private readAgain(): void {
+    this.more = false
+    for (const { hold, settled } of this.parts.journal.export()) {
+      if (!settled || this.unforgotten.has(hold.seq) || this.uncommitted.has(hold.seq)) continue
+      if (this.waiting.length >= MOST_KEPT) {
+        this.more = true
+        return
+      }
+      this.waiting.push({ hold, settled })
+    }
+  }
+}

@@ -1,0 +1,126 @@
+/** Joins a process to a store of record: its journal hands on, its credit is leased, its keys are cached. */
+import type { Clock } from '../core/clock.ts'
+import type { CreditBook } from '../ledger/credit.ts'
+import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
+import type { KeyStore } from '../store/keys.ts'
+import type { StoreOfRecord } from '../store/record.ts'
+import { within } from './bounded.ts'
+import { CachedKeys } from './cached-keys.ts'
+import { HandedInJournal } from './handed-in-journal.ts'
+import { HandingIn, type HandingInParts } from './handing-in.ts'
+import { LeasedCredit } from './leased-credit.ts'
+import type { ClusterNews } from './news.ts'
+import { Pulses } from './pulse.ts'
+
+export type { ClusterNews } from './news.ts'
+
+/** A record whose owner says when a pulse would bring something. */
+interface Urging {
+  onUrge(hear: () => void): void
+}
+
+export interface JoinParts {
+  /** Closed with the rest. */
+  readonly record: StoreOfRecord & Partial<Urging>
+  /** This process's own, reconciled; its owner closes it afterwards. */
+  readonly journal: Journal
+  readonly clock: Clock
+  /** The same after a restart where the journal is the same. */
+  readonly node: string
+  /** What an operator reads: host and process. */
+  readonly label: string
+  readonly report: (news: ClusterNews) => void
+}
+
+export interface Joined {
+  readonly journal: Journal
+  readonly credit: CreditBook
+  readonly keys: KeyStore
+  /** Generations of this process first, then those of all; what is exported has all that this process settled before. */
+  readonly ledger: LedgerReader
+  /**
+   * What an earlier life left in the journal is handed in, and its leases are given back; tried until it is done.
+   * Before that no credit is leased. Rejects with fault `unavailable` only when closed.
+   */
+  readonly ready: Promise<void>
+  /** Processes that are alive, as the record last said. */
+  nodes(): number
+  /** Hands in what waits and gives the leases back, as far as the record answers within a few seconds; then closes it. */
+  close(): Promise<void>
+}
+
+const ignore = (): void => {}
+
+/** Milliseconds for the leases to be given back at the end, and until a failed step of the start is tried again. */
+const LONGEST_CLOSE = 2_000
+const START_RETRY = 1_000
+
+export function joinRecord({ record, journal: inner, clock, node, label, report }: JoinParts): Joined {
+  const journal: HandedInJournal = new HandedInJournal(inner, clock, {
+    noted: (row) => credit.noted(row),
+    committed: (row) => handingIn.add(row),
+    dropped: (row) => credit.taken([row]),
+  })
+  const taken: HandingInParts['taken'] = (rows) => credit.taken(rows)
+  const handingIn = new HandingIn({ node, record, journal: inner, clock, taken, report }, journal.uncommitted)
+  const credit = new LeasedCredit({ node, record, clock, between: (read) => handingIn.between(read) })
+  const keys = new CachedKeys(record.keys, clock)
+  const pulses = new Pulses({
+    node,
+    label,
+    record,
+    clock,
+    changed: (hashes) => keys.drop(hashes),
+    wanted: (wanted) => wanted.forEach((key) => void credit.giveBackIdle(key).catch(ignore)),
+    answered: () => credit.tidy(),
+    report,
+  })
+  record.onUrge?.(() => void pulses.now())
+  let closed = false
+  const ready = (async () => {
+    void pulses.now()
+    await handingIn.handInLeftovers()
+    while (!closed && !(await leasesEnded(record, node))) await new Promise<void>((resolve) => clock.after(START_RETRY, resolve))
+    credit.open()
+  })()
+  ready.catch(ignore)
+  const close = async (): Promise<void> => {
+    if (closed) return
+    closed = true
+    await journal.committed().catch(ignore)
+    await handingIn.close()
+    await within(clock, LONGEST_CLOSE, credit.close()).catch(ignore)
+    pulses.close()
+    await record.close()
+  }
+  const flush = async (): Promise<void> => {
+    await journal.committed()
+    await handingIn.flush()
+  }
+  return { journal, credit, keys, ledger: ledgerOf(journal, record.ledger, flush), ready, nodes: () => pulses.nodes, close }
+}
+
+/** Without a bound: what arrives late must not end leases of this life. @returns false where the record refuses. */
+async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean> {
+  try {
+    await record.endLeases?.(node)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<void>): LedgerReader {
+  return {
+    find: (id) => journal.find(id) ?? record.find(id),
+    async *export(since?: number): AsyncGenerator<GenerationRecord> {
+      await flush()
+      yield* record.export(since)
+    },
+    spent: async () => {
+      await flush()
+      return record.spent()
+    },
+    carried: async () => (await record.carried?.()) ?? new Map(),
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Questions and answers over the channel of a fork, both ways. What comes up in one turn of the event loop crosses as
+ * one message: a message costs several times what its content costs.
+ */
+import { FAULTS, Fault, type FaultCode } from '../core/faults.ts'
+
+/** The functions that one side offers, by name. Arguments and results cross as JSON: plain data only, null where there is nothing. */
+export type Offer<T> = { [K in keyof T]: (...args: never[]) => unknown }
+
+/** How a side answers what it offers. */
+export type Answers<T extends Offer<T>> = {
+  readonly [K in keyof T]: (...args: Parameters<T[K]>) => Awaited<ReturnType<T[K]>> | Promise<Awaited<ReturnType<T[K]>>>
+}
+
+/** The end of a channel: a worker's process seen by its owner, or the owner seen from the worker. */
+export interface Port {
+  /** False where nothing can be sent any more. */
+  readonly open: boolean
+  send(message: { parcels: readonly Parcel[] }): void
+  /** @param hear takes every message; `gone` is called once, when the other side has left. */
+  listen(hear: (message: unknown) => void, gone: () => void): void
+}
+
+/** A fault as it crosses: what a caller is told, and nothing of where it came from. */
+export interface SentFault {
+  code: FaultCode
+  message: string
+  retryAfter?: number
+}
+
+/** A question with a number, a word without one, or the answer to a question. */
+export type Parcel =
+  | { readonly op: string; readonly args: readonly unknown[]; readonly id?: number }
+  | { readonly of: number; readonly value?: unknown; readonly fault?: SentFault }
+
+type Answer = (...args: readonly unknown[]) => unknown
+
+export class Line<Theirs extends Offer<Theirs>, Ours extends Offer<Ours>> {
+  private readonly port: Port
+  private readonly answers: Readonly<Record<string, Answer | undefined>>
+  private readonly oops: (error: unknown) => void
+  private readonly asked = new Map<number, PromiseWithResolvers<unknown>>()
+  private parcels: Parcel[] = []
+  private lastId = 0
+  private gone = false
+  private readonly leaving: (() => void)[] = []
+
+  /** @param oops told of what an answer threw that is no fault. */
+  constructor(port: Port, answers: Answers<Ours>, oops: (error: unknown) => void) {
+    this.port = port
+    this.answers = answers as unknown as Readonly<Record<string, Answer | undefined>>
+    this.oops = oops
+    port.listen(
+      (message) => this.hear(message),
+      () => this.leave(),
+    )
+  }
+
+  /** @throws Fault as the other side threw it; `unavailable` where the other side is gone. */
+  ask<K extends keyof Theirs & string>(op: K, ...args: Parameters<Theirs[K]>): Promise<Awaited<ReturnType<Theirs[K]>>> {
+    if (this.gone) return Promise.reject(goneFault())
+    const id = ++this.lastId
+    const waiting = Promise.withResolvers<unknown>()
+    this.asked.set(id, waiting)
+    this.post({ op, args, id })
+    return waiting.promise as Promise<Awaited<ReturnType<Theirs[K]>>>
+  }
+
+  /** Says it and expects nothing. */
+  tell<K extends keyof Theirs & string>(op: K, ...args: Parameters<Theirs[K]>): void {
+    if (!this.gone) this.post({ op, args })
+  }
+
+  /** Calls `then` when the other side is gone; at once where it is. */
+  whenGone(then: () => void): void {
+    if (this.gone) then()
+    else this.leaving.push(then)
+  }
+
+  private post(parcel: Parcel): void {
+    if (this.parcels.push(parcel) === 1) setImmediate(this.flush)
+  }
+
+  private readonly flush = (): void => {
+    const { parcels } = this
+    this.parcels = []
+    if (this.port.open) this.port.send({ parcels })
+  }
+
+  private hear(message: unknown): void {
+    for (const parcel of parcelsOf(message)) {
+      if ('of' in parcel) this.answered(parcel)
+      else void this.answer(parcel)
+    }
+  }
+
+  private answered({ of, value, fault }: Extract<Parcel, { of: number }>): void {
+    const waiting = this.asked.get(of)
+    this.asked.delete(of)
+    if (fault) waiting?.reject(new Fault(fault.code, fault))
+    else waiting?.resolve(value)
+  }
+
+  private async answer({ op, args, id }: Extract<Parcel, { op: string }>): Promise<void> {
+    try {
+      const answer = this.answers[op]
+      if (!answer) throw new TypeError(`no operation ${op}`)
+      const value = await answer(...args)
+      if (id !== undefined && !this.gone) this.post({ of: id, value })
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) this.oops(thrown)
+      if (id !== undefined && !this.gone) this.post({ of: id, fault: sentFault(thrown) })
+    }
+  }
+
+  private leave(): void {
+    if (this.gone) return
+    this.gone = true
+    const waiting = [...this.asked.values()]
+    this.asked.clear()
+    for (const { reject } of waiting) reject(goneFault())
+    for (const then of this.leaving.splice(0)) then()
+  }
+}
+
+const goneFault = (): Fault => new Fault('unavailable', { message: 'The process that keeps the store is gone', retryAfter: 1 })
+
+function sentFault(thrown: unknown): SentFault {
+  if (!(thrown instanceof Fault)) return { code: 'internal', message: FAULTS.internal.message }
+  return { code: thrown.code, message: thrown.message, retryAfter: thrown.retryAfter }
+}
+
+/** Both sides run the same program: anything else on the channel is somebody else's. */
+function parcelsOf(message: unknown): readonly Parcel[] {
+  if (typeof message !== 'object' || message === null || !('parcels' in message) || !Array.isArray(message.parcels)) return []
+  return message.parcels as Parcel[]
+}
+
+/** What a process and a worker seen from outside have in common. */
+export interface Channel {
+  readonly connected: boolean
+  send(message: object, callback: (error: Error | null) => void): unknown
+  on(event: 'message', hear: (message: unknown) => void): unknown
+  once(event: 'disconnect', gone: () => void): unknown
+}
+
+/** A channel as a port. A message that cannot be sent is lost with the process that it was for. */
+export function portOf(channel: Channel): Port {
+  return {
+    get open() {
+      return channel.connected
+    },
+    send: (message) => {
+      channel.send(message, () => {})
+    },
+    listen: (hear, gone) => {
+      channel.on('message', hear)
+      channel.once('disconnect', gone)
+    },
+  }
+}

@@ -1,0 +1,84 @@
+/** What the owner and its workers say to each other, by name. All of it is plain data. */
+import { deserialize, serialize } from 'node:v8'
+import type { Config } from '../config/types.ts'
+import type { Json } from '../core/json.ts'
+import type { GenerationRecord } from '../ledger/types.ts'
+import type { CounterAnswer, CounterAsk, Topic } from '../shared/types.ts'
+import type { KeyRecord, StoredKey } from '../store/keys.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../store/record.ts'
+
+/** The environment's variable that makes a process a worker; its value is the worker's number. */
+export const WORKER_VARIABLE = 'HEADGATE_WORKER'
+
+/** What a worker needs before it can start. */
+export interface Welcome {
+  /** 1 to `count`. */
+  slot: number
+  count: number
+  /** The configuration, packed by `packConfig`. */
+  config: string
+  /** True: the owner keeps the store of record; false: the worker joins it by itself. */
+  record: boolean
+  /** Highest sequence of a generation that the record knew then. */
+  last: number
+}
+
+/** How a compare-and-set on a key went: `current` is what stands there now where it was not what the asker had seen. */
+export type Replaced = { done: StoredKey } | { current: StoredKey } | { missing: true }
+
+/** Asked by workers, answered by the owner: the store of record, and what processes share. */
+export interface OwnerOffer {
+  welcome(): Welcome
+  /** The worker listens there. */
+  serving(url: string): null
+  /** It cannot start, for this reason, and ends. */
+  failed(why: string): null
+
+  take(node: string, rows: readonly SettledRows[]): null
+  lease(node: string, ask: LeaseAsk): LeaseAnswer
+  giveBack(node: string, key: string, amount: number | 'all'): null
+  endLeases(node: string): null
+  pulse(pulse: Pulse): PulseReply
+  balances(keys: readonly string[]): Balance[]
+  spentByAll(): number
+  forgetLost(grace: number): [node: string, nano: number][]
+
+  keyFind(hash: string): StoredKey | undefined
+  keyPut(key: KeyRecord): StoredKey
+  /** Puts `key` there if what stands under `hash` is still as it was `seen`. */
+  keyReplace(hash: string, seen: StoredKey, key: KeyRecord): Replaced
+  keyRemove(hash: string): boolean
+  keyList(): StoredKey[]
+
+  ledgerFind(id: string): GenerationRecord | undefined
+  /** Begins to read; the number is for `ledgerNext`. */
+  ledgerOpen(since: number): number
+  /** Some more; none at the end. */
+  ledgerNext(reading: number): GenerationRecord[]
+  ledgerEnd(reading: number): null
+  ledgerSpent(): [key: string, nano: number][]
+  ledgerCarried(): [key: string, nano: number][]
+
+  counter(ask: CounterAsk): CounterAnswer
+  news(topic: Topic, message: Json): null
+}
+
+/** Asked by the owner, answered by workers. */
+export interface WorkerOffer {
+  /** A pulse would bring something: a changed key, or a lease that is wanted back. */
+  urge(): null
+  news(topic: Topic, message: Json): null
+  /** Metrics of the process, as prom-client's `getMetricsAsJSON`. */
+  metrics(): Json[]
+  notReady(): readonly string[]
+  /** Takes the configuration over, packed by `packConfig`. */
+  reload(config: string): null
+  drain(): null
+  /** Cuts what the drain still waits for. */
+  hurry(): null
+}
+
+/** A configuration has maps in it, which JSON has not. */
+export const packConfig = (config: Config): string => serialize(config).toString('base64')
+
+export const unpackConfig = (packed: string): Config => deserialize(Buffer.from(packed, 'base64')) as Config

@@ -1,0 +1,196 @@
+/** The owner's workers as processes: started, replaced when they die, ended in order. */
+import type { Clock, Timer } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
+import type { Log } from '../core/log.ts'
+import type { Channel } from './ipc-line.ts'
+import type { Reception, Station } from './owner-desk.ts'
+
+/** A process as `node:cluster` gives it; tests pass their own. */
+export interface WorkerProcess extends Channel {
+  readonly pid: number | undefined
+  once(event: 'exit', ended: (code: number | null, signal: string | null) => void): unknown
+  once(event: 'disconnect', gone: () => void): unknown
+  kill(signal: 'SIGKILL'): unknown
+}
+
+export interface CrewOptions {
+  /** Workers are numbered from 1 to this. */
+  count: number
+  clock: Clock
+  log: Pick<Log, 'warn' | 'error' | 'info'>
+  fork: (slot: number) => WorkerProcess
+  /** Opens the desk for the worker. */
+  seat: (slot: number, process: WorkerProcess, reception: Omit<Reception, 'welcome'>) => Station
+  /** Takes over what a dead worker has left. It is asked again where it throws, and nobody follows the worker before. */
+  inherit: (slot: number, station: Station) => Promise<void>
+}
+
+export interface Member {
+  readonly slot: number
+  readonly pid: number | undefined
+  readonly station: Station
+  /** Where it listens; undefined while it starts. */
+  url: string | undefined
+}
+
+/** A worker that died sooner than this is started again more and more slowly: milliseconds. */
+const STEADY = 10_000
+const FIRST_WAIT = 250
+const LONGEST_WAIT = 15_000
+/** Milliseconds that the channel of a dead process has for its end. */
+const LAST_WORDS = 1_000
+
+interface Post {
+  member: (Member & { process: WorkerProcess; since: number; ended: Promise<void> }) | undefined
+  /** Deaths in a row of workers that had hardly started. */
+  early: number
+  waiting: Timer | undefined
+}
+
+export class OwnerCrew {
+  private readonly options: CrewOptions
+  private readonly posts = new Map<number, Post>()
+  private stopping = false
+  /** From here on a worker that cannot start is tried again; before, it keeps the whole from starting. */
+  private running = false
+  private restartCount = 0
+
+  constructor(options: CrewOptions) {
+    this.options = options
+    for (let slot = 1; slot <= options.count; slot++) this.posts.set(slot, { member: undefined, early: 0, waiting: undefined })
+  }
+
+  /** Those whose process lives. */
+  get members(): Member[] {
+    return [...this.posts.values()].flatMap(({ member }) => (member ? [member] : []))
+  }
+
+  /** Workers started in the place of dead ones. */
+  get restarts(): number {
+    return this.restartCount
+  }
+
+  /** Why no traffic should come: every worker that does not listen. */
+  notListening(): string[] {
+    const slots = [...this.posts].filter(([, { member }]) => member?.url === undefined)
+    return slots.map(([slot, { member }]) => `worker ${slot} ${member ? 'is starting' : 'has ended'}`)
+  }
+
+  /** @returns the address on which all listen. @throws Fault with what the first one says that cannot start; then none is left. */
+  async start(): Promise<string> {
+    const started = [...this.posts].map(([slot, post]) => this.begin(slot, post))
+    try {
+      const urls = await Promise.all(started)
+      this.running = true
+      return urls[0]
+    } catch (thrown) {
+      await this.kill()
+      throw thrown
+    }
+  }
+
+  /**
+   * Lets every worker end what it has begun. Resolves when none is left.
+   * @param patience milliseconds after which those that are left are ended at once.
+   */
+  async drain(patience: number): Promise<void> {
+    this.stopping = true
+    const limit = this.options.clock.after(patience, () => void this.kill())
+    for (const { waiting } of this.posts.values()) waiting?.cancel()
+    for (const { station } of this.members) station.line.tell('drain')
+    await this.gone()
+    limit.cancel()
+  }
+
+  /** Cuts what the drain still waits for. */
+  hurry(): void {
+    for (const { station } of this.members) station.line.tell('hurry')
+  }
+
+  /** Ends all at once; what they leave is in their journals. */
+  async kill(): Promise<void> {
+    this.stopping = true
+    for (const { waiting, member } of this.posts.values()) {
+      waiting?.cancel()
+      member?.process.kill('SIGKILL')
+    }
+    await this.gone()
+  }
+
+  private async gone(): Promise<void> {
+    await Promise.all([...this.posts.values()].map(({ member }) => member?.ended))
+  }
+
+  /** Starts the worker of a slot. Rejects where it ends before it listens. */
+  private begin(slot: number, post: Post): Promise<string> {
+    const { clock, fork, seat } = this.options
+    const listens = Promise.withResolvers<string>()
+    const ended = Promise.withResolvers<void>()
+    let why: string | undefined
+    const process = fork(slot)
+    const station = seat(slot, process, {
+      serving: (url) => {
+        member.url = url
+        listens.resolve(url)
+        return null
+      },
+      failed: (reason) => {
+        why = reason
+        return null
+      },
+    })
+    const member = { slot, pid: process.pid, station, process, url: undefined as string | undefined, since: clock.monotonic(), ended: ended.promise }
+    post.member = member
+    process.once('exit', (code, signal) => {
+      this.afterLastWords(station, () => {
+        post.member = undefined
+        ended.resolve()
+        const how = why ?? (signal ? `it was ended by ${signal}` : `it ended with code ${code}`)
+        listens.reject(new Fault('unavailable', { message: why ?? `worker ${slot} did not start: ${how}` }))
+        const follows = !this.stopping && (this.running || member.url !== undefined)
+        if (follows) this.follow(post, { slot, station, how, lived: clock.monotonic() - member.since })
+      })
+    })
+    return listens.promise
+  }
+
+  /** What the process has said last may still be on its way, and the end of a channel is not always told. */
+  private afterLastWords(station: Station, then: () => void): void {
+    let done = false
+    const once = (): void => {
+      timer.cancel()
+      if (!done) then()
+      done = true
+    }
+    const timer = this.options.clock.after(LAST_WORDS, once)
+    station.line.whenGone(once)
+  }
+
+  private follow(post: Post, death: { slot: number; station: Station; how: string; lived: number }): void {
+    const { log } = this.options
+    const { slot, station, how, lived } = death
+    post.early = lived < STEADY ? post.early + 1 : 0
+    const wait = post.early === 0 ? 0 : Math.min(FIRST_WAIT * 2 ** (post.early - 1), LONGEST_WAIT)
+    log.error({ worker: slot, reason: how, wait }, 'a worker has ended: another one takes its place')
+    const succeed = async (): Promise<void> => {
+      try {
+        await this.options.inherit(slot, station)
+      } catch (thrown) {
+        log.error({ worker: slot, problem: String(thrown) }, 'what the worker left cannot be taken over yet')
+        this.after(post, FIRST_WAIT * 4, succeed)
+        return
+      }
+      if (this.stopping) return
+      this.after(post, wait, async () => {
+        this.restartCount++
+        // A failure is told when the process ends.
+        await this.begin(slot, post).catch(() => {})
+      })
+    }
+    void succeed()
+  }
+
+  private after(post: Post, ms: number, then: () => Promise<void>): void {
+    if (!this.stopping) post.waiting = this.options.clock.after(ms, () => void then())
+  }
+}

@@ -1,0 +1,215 @@
+/** The owner's side of the channel: answers what workers ask of the store of record, and passes news on. */
+import { Fault } from '../core/faults.ts'
+import type { Json } from '../core/json.ts'
+import type { GenerationRecord } from '../ledger/types.ts'
+import type { CounterAnswer, CounterAsk, Counters, Topic } from '../shared/types.ts'
+import { WatchedKeys } from '../store/key-news.ts'
+import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
+import type { StoreOfRecord } from '../store/record.ts'
+import { type Answers, Line, type Port } from './ipc-line.ts'
+import type { OwnerOffer, Replaced, WorkerOffer } from './messages.ts'
+
+export type WorkerLine = Line<WorkerOffer, OwnerOffer>
+
+/** What only the process that started the worker can answer. */
+export type Reception = Pick<Answers<OwnerOffer>, 'welcome' | 'serving' | 'failed'>
+
+export interface DeskOptions {
+  /** Absent where workers join a store of record by themselves. */
+  record?: StoreOfRecord
+  counters: Counters
+  /** Told of errors that are no faults. */
+  oops: (error: unknown) => void
+}
+
+/** One worker at the desk. */
+export interface Station {
+  readonly line: WorkerLine
+  /** Names under which it has leased credit or handed in generations. */
+  readonly nodes: ReadonlySet<string>
+  /** Resolves when nothing that it asked for is still being done. */
+  idle(): Promise<void>
+}
+
+interface Account {
+  readonly nodes: Set<string>
+  readonly doing: Set<Promise<unknown>>
+}
+
+/** Generations that cross at once. */
+const PAGE = 200
+/** Ledgers that one worker reads at the same time. */
+const MOST_READINGS = 64
+
+export class OwnerDesk {
+  private readonly options: DeskOptions
+  private readonly stations = new Set<Station>()
+
+  constructor(options: DeskOptions) {
+    this.options = options
+  }
+
+  /** Answers a worker from now on, until its channel closes. */
+  open(port: Port, reception: Reception): Station {
+    const account: Account = { nodes: new Set(), doing: new Set() }
+    const readings = new Readings(() => this.record.ledger.export.bind(this.record.ledger))
+    const answers: Answers<OwnerOffer> = {
+      ...reception,
+      ...this.moneyAnswers(account, () => station),
+      ...this.keyAnswers(),
+      ...this.ledgerAnswers(readings),
+      counter: (ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> => this.options.counters.take(ask),
+      news: (topic: Topic, message: Json) => {
+        for (const other of this.stations) if (other !== station) other.line.tell('news', topic, message)
+        return null
+      },
+    }
+    const line = new Line<WorkerOffer, OwnerOffer>(port, answers, this.options.oops)
+    const idle = async (): Promise<void> => {
+      await Promise.allSettled(account.doing)
+    }
+    const station: Station = { line, nodes: account.nodes, idle }
+    this.stations.add(station)
+    station.line.whenGone(() => {
+      this.stations.delete(station)
+      readings.close()
+    })
+    return station
+  }
+
+  /** The keys of the record; a change here reaches every worker at once. */
+  watchedKeys(): KeyStore {
+    return new WatchedKeys(this.record.keys, () => this.urge())
+  }
+
+  private get record(): StoreOfRecord {
+    const { record } = this.options
+    if (!record) throw new Fault('unavailable', { message: 'The owner keeps no store of record' })
+    return record
+  }
+
+  private urge(except?: Station): void {
+    for (const station of this.stations) if (station !== except) station.line.tell('urge')
+  }
+
+  private moneyAnswers({ nodes, doing }: Account, station: () => Station) {
+    const of = <T>(node: string, does: () => Promise<T>): Promise<T> => {
+      nodes.add(node)
+      const done = does()
+      doing.add(done)
+      return done.finally(() => doing.delete(done))
+    }
+    return {
+      take: async (node, rows) => {
+        await of(node, () => this.record.take(node, rows))
+        return null
+      },
+      lease: async (node, ask) => {
+        const answer = await of(node, () => this.record.lease(node, ask))
+        // The others are asked to give back: they hear of it now and not with their next pulse.
+        if (answer.waitingFor > 0) this.urge(station())
+        return answer
+      },
+      giveBack: async (node, key, amount) => {
+        await of(node, () => this.record.giveBack(node, key, amount))
+        return null
+      },
+      endLeases: async (node) => {
+        await of(node, async () => this.record.endLeases?.(node))
+        return null
+      },
+      pulse: (pulse) => of(pulse.node, () => this.record.pulse(pulse)),
+      balances: (keys) => this.record.balances(keys),
+      spentByAll: () => this.record.spentByAll(),
+      forgetLost: async (grace) => [...(await this.record.forgetLost(grace))],
+    } satisfies Partial<Answers<OwnerOffer>>
+  }
+
+  private keyAnswers() {
+    const keys = (): KeyStore => this.watchedKeys()
+    return {
+      keyFind: async (hash) => keys().find(hash),
+      keyPut: async (key) => keys().put(key),
+      keyReplace: (hash, seen, key) => replace(keys(), { hash, seen, key }),
+      keyRemove: async (hash) => keys().remove(hash),
+      keyList: async () => keys().list(),
+    } satisfies Partial<Answers<OwnerOffer>>
+  }
+
+  private ledgerAnswers(readings: Readings) {
+    return {
+      ledgerFind: async (id) => this.record.ledger.find(id),
+      ledgerOpen: (since) => readings.begin(since),
+      ledgerNext: (reading) => readings.next(reading),
+      ledgerEnd: (reading) => readings.end(reading),
+      ledgerSpent: async () => [...(await this.record.ledger.spent())],
+      ledgerCarried: async () => [...((await this.record.ledger.carried?.()) ?? [])],
+    } satisfies Partial<Answers<OwnerOffer>>
+  }
+}
+
+/** Thrown out of a change that finds another key than its asker had seen. */
+class Changed extends Error {
+  readonly current: StoredKey
+
+  constructor(current: StoredKey) {
+    super('the key has been changed')
+    this.current = current
+  }
+}
+
+async function replace(keys: KeyStore, { hash, seen, key }: { hash: string; seen: StoredKey; key: KeyRecord }): Promise<Replaced> {
+  const before = JSON.stringify(seen)
+  try {
+    const done = await keys.change(hash, (current) => {
+      if (JSON.stringify(current) !== before) throw new Changed(current)
+      return key
+    })
+    return done ? { done } : { missing: true }
+  } catch (thrown) {
+    if (thrown instanceof Changed) return { current: thrown.current }
+    throw thrown
+  }
+}
+
+type Reader = (since: number) => Iterable<GenerationRecord> | AsyncIterable<GenerationRecord>
+type Reading = Iterator<GenerationRecord> | AsyncIterator<GenerationRecord>
+
+/** Ledgers that a worker is reading, page by page. */
+class Readings {
+  private readonly reader: () => Reader
+  private readonly open = new Map<number, Reading>()
+  private last = 0
+
+  constructor(reader: () => Reader) {
+    this.reader = reader
+  }
+
+  begin(since: number): number {
+    if (this.open.size >= MOST_READINGS) throw new Fault('unavailable', { message: 'Too many readers of the ledger', retryAfter: 1 })
+    const records = this.reader()(since)
+    this.open.set(++this.last, Symbol.asyncIterator in records ? records[Symbol.asyncIterator]() : records[Symbol.iterator]())
+    return this.last
+  }
+
+  async next(reading: number): Promise<GenerationRecord[]> {
+    const records = this.open.get(reading)
+    const page: GenerationRecord[] = []
+    while (records && page.length < PAGE) {
+      const next = await records.next()
+      if (next.done) break
+      page.push(next.value)
+    }
+    return page
+  }
+
+  end(reading: number): null {
+    void this.open.get(reading)?.return?.()
+    this.open.delete(reading)
+    return null
+  }
+
+  close(): void {
+    for (const reading of [...this.open.keys()]) this.end(reading)
+  }
+}

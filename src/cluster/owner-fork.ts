@@ -1,0 +1,27 @@
+/** Makes a worker's process: the same program once more. */
+import cluster from 'node:cluster'
+import { WORKER_VARIABLE } from './messages.ts'
+import type { WorkerProcess } from './owner-crew.ts'
+
+/** Where a worker cannot listen for itself (see the listener), connections are dealt out in turn by the owner. */
+export function forkWorker(slot: number): WorkerProcess {
+  cluster.schedulingPolicy = cluster.SCHED_RR
+  cluster.setupPrimary({ exec: process.argv[1], args: ['serve'] })
+  // An owner that was itself handed over by a launcher is the only one whom that launcher watches.
+  const worker = cluster.fork({ [WORKER_VARIABLE]: String(slot), HEADGATE_HANDED_OVER: '' })
+  // Told as the end of the process; a process that could not be made has no other.
+  worker.on('error', () => {
+    if (worker.process.pid === undefined) worker.emit('disconnect')
+    if (worker.process.pid === undefined) worker.emit('exit', null, null)
+  })
+  return {
+    pid: worker.process.pid,
+    get connected() {
+      return worker.isConnected()
+    },
+    send: (message, callback) => worker.send(message, callback),
+    on: (event, hear) => worker.on(event, hear),
+    once: (event: 'exit' | 'disconnect', then: (...how: never[]) => void) => worker.once(event, then as () => void),
+    kill: (signal) => worker.process.kill(signal),
+  }
+}

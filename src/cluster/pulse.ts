@@ -1,0 +1,82 @@
+/** The pulse of a process: says to the store of record that it lives, and hears what is new to it. */
+import type { Clock, Timer } from '../core/clock.ts'
+import type { PulseReply, StoreOfRecord } from '../store/record.ts'
+import { within } from './bounded.ts'
+import { type ClusterNews, OutageReport } from './news.ts'
+
+export interface PulsesParts {
+  readonly node: string
+  /** What an operator reads: host and process. */
+  readonly label: string
+  readonly record: Pick<StoreOfRecord, 'pulse'>
+  readonly clock: Clock
+  /** Hashes of changed keys; undefined: whatever was cached may have changed. */
+  readonly changed: (hashes: readonly string[] | undefined) => void
+  /** Keys of which others want what lies idle here. */
+  readonly wanted: (keys: readonly string[]) => void
+  /** Called after every pulse that was answered. */
+  readonly answered: () => void
+  readonly report: (news: ClusterNews) => void
+}
+
+/** Milliseconds from an answer to the next pulse; and without one after which the process counts as lost. */
+const EVERY = 250
+const EXPIRY = 10_000
+/** Milliseconds after which a pulse counts as unanswered. */
+const LONGEST_PULSE = 2_000
+
+export class Pulses {
+  /** Processes that are alive, as the last answer said; this one alone before it. */
+  nodes = 1
+  private readonly parts: PulsesParts
+  private readonly outage: OutageReport
+  private cursor: string | undefined
+  private timer: Timer | undefined
+  private beating: Promise<void> | undefined
+  /** Something happened after the pulse that is under way had left. */
+  private urged = false
+  private closed = false
+
+  constructor(parts: PulsesParts) {
+    this.parts = parts
+    this.outage = new OutageReport('pulse', parts.report)
+  }
+
+  /** Pulses now, and from then on by itself. Resolves when this pulse is over, answered or not. */
+  now(): Promise<void> {
+    if (this.beating) this.urged = true
+    else if (!this.closed) {
+      this.timer?.cancel()
+      this.beating = this.beat().finally(() => {
+        this.beating = undefined
+        if (this.closed) return
+        this.timer = this.parts.clock.after(this.urged ? 0 : EVERY, () => void this.now())
+        this.urged = false
+      })
+    }
+    return this.beating ?? Promise.resolve()
+  }
+
+  close(): void {
+    this.closed = true
+    this.timer?.cancel()
+  }
+
+  private async beat(): Promise<void> {
+    const { node, label, record, clock, changed, wanted, answered } = this.parts
+    let reply: PulseReply
+    try {
+      reply = await within(clock, LONGEST_PULSE, record.pulse({ node, label, expiry: EXPIRY, cursor: this.cursor }))
+    } catch (thrown) {
+      this.outage.failed(thrown)
+      return
+    }
+    if (this.closed) return
+    this.outage.went()
+    this.cursor = reply.cursor
+    this.nodes = Math.max(1, reply.nodes)
+    if (reply.changed === undefined || reply.changed.length > 0) changed(reply.changed)
+    if (reply.wanted.length > 0) wanted(reply.wanted)
+    answered()
+  }
+}

@@ -1,0 +1,139 @@
+/** The store of record as a worker has it: every call is a question to the owner. */
+import { Fault } from '../core/faults.ts'
+import type { GenerationRecord, LedgerReader } from '../ledger/types.ts'
+import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
+import type { Line } from './ipc-line.ts'
+import type { OwnerOffer, WorkerOffer } from './messages.ts'
+
+export type OwnerLine = Line<OwnerOffer, WorkerOffer>
+
+export class RemoteRecord implements StoreOfRecord {
+  readonly keys: KeyStore
+  readonly ledger: LedgerReader
+  private readonly line: OwnerLine
+  private readonly listeners: (() => void)[] = []
+
+  constructor(line: OwnerLine) {
+    this.line = line
+    this.keys = new RemoteKeys(line)
+    this.ledger = new RemoteLedger(line)
+  }
+
+  /** Calls `hear` whenever the owner knows that a pulse would bring something. */
+  onUrge(hear: () => void): void {
+    this.listeners.push(hear)
+  }
+
+  /** The owner's word. */
+  urge(): void {
+    for (const hear of this.listeners) hear()
+  }
+
+  async take(node: string, rows: readonly SettledRows[]): Promise<void> {
+    await this.line.ask('take', node, rows)
+  }
+
+  lease(node: string, ask: LeaseAsk): Promise<LeaseAnswer> {
+    return this.line.ask('lease', node, ask)
+  }
+
+  async giveBack(node: string, key: string, amount: number | 'all'): Promise<void> {
+    await this.line.ask('giveBack', node, key, amount)
+  }
+
+  async endLeases(node: string): Promise<void> {
+    await this.line.ask('endLeases', node)
+  }
+
+  pulse(pulse: Pulse): Promise<PulseReply> {
+    return this.line.ask('pulse', pulse)
+  }
+
+  balances(keys: readonly string[]): Promise<Balance[]> {
+    return this.line.ask('balances', keys)
+  }
+
+  spentByAll(): Promise<number> {
+    return this.line.ask('spentByAll')
+  }
+
+  async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
+    return new Map(await this.line.ask('forgetLost', grace))
+  }
+
+  /** The record is the owner's: nothing of it ends here. */
+  async close(): Promise<void> {}
+}
+
+/** Tries of a change before it is given up: each fails only because another change of the same key went through. */
+const MOST_TRIES = 100
+
+class RemoteKeys implements KeyStore {
+  private readonly line: OwnerLine
+
+  constructor(line: OwnerLine) {
+    this.line = line
+  }
+
+  find(hash: string): Promise<StoredKey | undefined> {
+    return this.line.ask('keyFind', hash)
+  }
+
+  put(key: KeyRecord): Promise<StoredKey> {
+    return this.line.ask('keyPut', key)
+  }
+
+  /** A function cannot cross: the result is set if the key is still the one that it was made from. */
+  async change(hash: string, how: (key: StoredKey) => KeyRecord): Promise<StoredKey | undefined> {
+    let seen = await this.find(hash)
+    for (let tries = 0; seen; tries++) {
+      if (tries === MOST_TRIES) throw new Fault('unavailable', { message: 'The key is changed too often', retryAfter: 1 })
+      const replaced = await this.line.ask('keyReplace', hash, seen, how(seen))
+      if ('done' in replaced) return replaced.done
+      seen = 'current' in replaced ? replaced.current : undefined
+    }
+    return undefined
+  }
+
+  remove(hash: string): Promise<boolean> {
+    return this.line.ask('keyRemove', hash)
+  }
+
+  list(): Promise<StoredKey[]> {
+    return this.line.ask('keyList')
+  }
+}
+
+class RemoteLedger implements LedgerReader {
+  private readonly line: OwnerLine
+
+  constructor(line: OwnerLine) {
+    this.line = line
+  }
+
+  find(id: string): Promise<GenerationRecord | undefined> {
+    return this.line.ask('ledgerFind', id)
+  }
+
+  async *export(since = 0): AsyncGenerator<GenerationRecord> {
+    const reading = await this.line.ask('ledgerOpen', since)
+    try {
+      for (;;) {
+        const page = await this.line.ask('ledgerNext', reading)
+        if (page.length === 0) return
+        for (const { settled, ...rest } of page) yield { ...rest, settled }
+      }
+    } finally {
+      this.line.tell('ledgerEnd', reading)
+    }
+  }
+
+  async spent(): Promise<ReadonlyMap<string, number>> {
+    return new Map(await this.line.ask('ledgerSpent'))
+  }
+
+  async carried(): Promise<ReadonlyMap<string, number>> {
+    return new Map(await this.line.ask('ledgerCarried'))
+  }
+}

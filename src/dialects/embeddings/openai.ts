@@ -1,0 +1,69 @@
+/**
+ * Embeddings as OpenAI and everything compatible gives them.
+ * Source: platform.openai.com/docs/api-reference/embeddings/create (2,048 inputs and 300,000 tokens a call; longer inputs are refused).
+ */
+import { count, noUsage } from '../../canon/usage.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
+import { listedVectors } from './data-list.ts'
+import { isDropped, lackingDimensions, lackingInput, leaveOut, userFor } from './provider-body.ts'
+
+/** What is the same at every address that speaks it; how the key travels is the dialect's. */
+export type OpenAIFormat = Omit<EmbeddingWire, 'id' | 'auth' | 'headers' | 'decodeFault'>
+
+export const openaiFormat: OpenAIFormat = {
+  most: { inputs: 2048, tokens: 300_000 },
+  longInput: 'rejects',
+  keys: new Set(['embedding']),
+  lacks,
+  encode,
+  decode,
+}
+
+function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {
+  const media = (kind: string): string | undefined => (target.quirks.input_parts === true ? undefined : `takes no ${kind} in this format`)
+  return lackingInput(ask.inputs, () => undefined, media) ?? lackingDimensions(ask, target, 'dimensions')
+}
+
+function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {
+  const dropped: string[] = []
+  const body: JsonObject = { model: target.model, input: inputOf(inputs) }
+  if (settings.form === 'base64' && !isDropped(target, 'encoding_format')) body.encoding_format = 'base64'
+  if (settings.dimensions !== undefined) body.dimensions = settings.dimensions
+  if (settings.inputType !== undefined) {
+    if (target.quirks.input_type === true) body.input_type = settings.inputType
+    else dropped.push('input_type')
+  }
+  if (settings.user !== undefined) {
+    body.user = userFor(target, settings.user)
+    if (body.user === undefined) dropped.push('user')
+  }
+  return { path: '/embeddings', body: leaveOut(body, target, dropped), dropped }
+}
+
+/** One form for the whole batch. */
+function inputOf(inputs: readonly EmbeddingInput[]): Json {
+  const joint = inputs.some(({ kind }) => kind === 'parts')
+  return inputs.map((input): Json => {
+    if (input.kind === 'tokens') return [...input.tokens]
+    if (input.kind === 'text') return joint ? { content: [{ type: 'text', text: input.text }] } : input.text
+    return { content: input.parts.map(partOf) }
+  })
+}
+
+/** Parts as this gateway's own operation takes them: a gateway may stand in front of another. */
+function partOf(part: Extract<EmbeddingInput, { kind: 'parts' }>['parts'][number]): Json {
+  if (part.kind === 'text') return { type: 'text', text: part.text }
+  if (part.kind !== 'media') return null
+  if (part.media === 'image') return { type: 'image_url', image_url: { url: part.url ?? '' } }
+  const type = `input_${part.media}`
+  return { type, [type]: { data: part.data ?? part.url ?? '', format: part.format ?? '' } }
+}
+
+function decode(body: JsonObject): Embedded {
+  const vectors = listedVectors(body)
+  const { usage } = body
+  if (!isObject(usage)) return { vectors }
+  const input = usage.prompt_tokens ?? usage.total_tokens
+  return typeof input === 'number' ? { vectors, usage: { ...noUsage(), input: count(input) } } : { vectors }
+}

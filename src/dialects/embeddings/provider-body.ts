@@ -1,0 +1,49 @@
+/** What the bodies of all providers have in common: fields that are left out, and the end user's name. */
+import { hash } from 'node:crypto'
+import type { JsonObject } from '../../core/json.ts'
+import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget } from '../types.ts'
+
+/** True for a field that the operator has told never to send. */
+export function isDropped({ quirks }: EmbeddingTarget, name: string): boolean {
+  return Array.isArray(quirks.drop) && quirks.drop.includes(name)
+}
+
+/** The end user as the provider may know them; undefined where it may not. */
+export function userFor({ user }: EmbeddingTarget, name: string): string | undefined {
+  if (user === 'drop') return undefined
+  return user === 'hash' ? hash('sha256', name) : name
+}
+
+/** Takes the operator's unwanted fields out and records them. */
+export function leaveOut(body: JsonObject, { quirks }: EmbeddingTarget, dropped: string[]): JsonObject {
+  for (const name of Array.isArray(quirks.drop) ? quirks.drop : []) {
+    if (typeof name !== 'string' || body[name] === undefined) continue
+    delete body[name]
+    dropped.push(name)
+  }
+  return body
+}
+
+/** The first input that does not fit; part by part where it has some. */
+export function lackingInput(
+  inputs: readonly EmbeddingInput[],
+  why: (input: EmbeddingInput) => string | undefined,
+  whyPart: (media: string) => string | undefined,
+): EmbeddingLack | undefined {
+  for (const [index, input] of inputs.entries()) {
+    const reason = why(input)
+    if (reason !== undefined) return { at: { input: index }, why: reason }
+    if (input.kind !== 'parts') continue
+    for (const [part, each] of input.parts.entries()) {
+      const wrong = each.kind === 'media' ? whyPart(each.media) : undefined
+      if (wrong !== undefined) return { at: { input: index, part }, why: wrong }
+    }
+  }
+  return undefined
+}
+
+/** Vectors of another length than asked for would not go with the caller's others, so the field is never left out in silence. */
+export function lackingDimensions({ settings }: EmbeddingAsk, target: EmbeddingTarget, field: string): EmbeddingLack | undefined {
+  if (settings.dimensions === undefined || !isDropped(target, field)) return undefined
+  return { at: 'dimensions', why: 'gives vectors of one length only' }
+}

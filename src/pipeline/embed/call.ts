@@ -1,0 +1,140 @@
+/** One call for vectors: its reply is scanned as it comes, and every vector is written as the caller wants it at once. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Usage } from '../../canon/usage.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject } from '../../core/json.ts'
+import type { EmbeddingAsk, EmbeddingWire } from '../../dialects/types.ts'
+import type { Receiver } from '../../upstream/call.ts'
+import { ReplyScan } from '../../vectors/scan.ts'
+import { Turns } from '../../vectors/turns.ts'
+import { type WrittenVector, writeRaw } from '../../vectors/written.ts'
+import { ErrorBody } from '../error-body.ts'
+import type { Exchange } from '../exchange.ts'
+
+/** What one call brought. */
+export interface Brought {
+  /** In the order of its inputs. */
+  readonly vectors: readonly WrittenVector[]
+  readonly usage: Usage | undefined
+}
+
+/** Numbers of a vector where the caller names no length: more than any known model gives. */
+const MOST_NUMBERS = 16_384
+/** Bytes of the text of a number, blanks of a pretty printer included. */
+const NUMBER_BYTES = 48
+/** Bytes beside the vectors, and for each of them. */
+const ROOM = 1024 * 1024
+const VECTOR_ROOM = 64 * 1024
+/** Bytes worked off at once: a few milliseconds, also where numbers have to be written anew. */
+const TURN = 128 * 1024
+
+export class EmbeddingCall implements Receiver {
+  readonly done: Promise<Brought>
+  private readonly exchange: Exchange
+  private readonly ask: EmbeddingAsk
+  private readonly wire: EmbeddingWire
+  private readonly vectors: WrittenVector[] = []
+  private readonly scan: ReplyScan
+  private readonly turns: Turns
+  private readonly cap: number
+  private size = 0
+  private over = false
+  private error: ErrorBody | undefined
+  private alive: () => void = () => {}
+  private resolve: (brought: Brought) => void = () => {}
+  private reject: (fault: Fault) => void = () => {}
+
+  constructor(exchange: Exchange, ask: EmbeddingAsk, wire: EmbeddingWire) {
+    this.exchange = exchange
+    this.ask = ask
+    this.wire = wire
+    const { dimensions = MOST_NUMBERS, form } = ask.settings
+    this.cap = ROOM + ask.inputs.length * (VECTOR_ROOM + dimensions * NUMBER_BYTES)
+    this.scan = new ReplyScan({ keys: wire.keys, length: dimensions, take: (raw) => this.take(writeRaw(raw, form)) })
+    this.turns = new Turns(TURN, (chunk) => this.read(chunk))
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  /** @param alive tells the call's own clock that something came. */
+  heard(alive: () => void): void {
+    this.alive = alive
+  }
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    if (status === 200 || status === 201) return
+    this.error = new ErrorBody(status, headers, {
+      clock: this.exchange.clock,
+      decode: (code, body) => this.wire.decodeFault(code, body),
+    })
+  }
+
+  data(chunk: Buffer): void {
+    if (this.over) return
+    this.alive()
+    if (this.error) {
+      if (!this.error.push(chunk)) this.fail(this.error.fault())
+      return
+    }
+    this.size += chunk.length
+    if (this.size > this.cap) this.fail(new Fault('upstream_garbled'))
+    else this.turns.push(chunk)
+  }
+
+  end(): void {
+    if (this.over) return
+    if (this.error) this.fail(this.error.fault())
+    else this.turns.end(() => this.complete())
+  }
+
+  fail(fault: Fault): void {
+    if (this.over) return
+    this.over = true
+    this.turns.stop()
+    this.reject(this.error?.instead(fault) ?? fault)
+  }
+
+  private read(chunk: Buffer): void {
+    if (this.over) return
+    try {
+      this.scan.push(chunk)
+    } catch (thrown) {
+      this.fail(thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown }))
+    }
+  }
+
+  /** @throws Fault `upstream_garbled` for a vector too many, or of another length than the first or than was asked for. */
+  private take(vector: WrittenVector): void {
+    const { settings, inputs } = this.ask
+    const length = settings.dimensions ?? this.vectors[0]?.length ?? vector.length
+    if (vector.length !== length || this.vectors.length >= inputs.length) throw new Fault('upstream_garbled')
+    this.vectors.push(vector)
+  }
+
+  private complete(): void {
+    if (this.over) return
+    try {
+      const body = this.scan.end()
+      // Some providers report a failure inside a 200.
+      if (isObject(body.error)) throw this.wire.decodeFault(200, body)
+      const { vectors: order, usage } = this.wire.decode(body)
+      const vectors = inOrder(order, this.vectors, this.ask.inputs.length)
+      this.over = true
+      this.resolve({ vectors, usage })
+    } catch (thrown) {
+      this.fail(thrown instanceof Fault ? thrown : new Fault('upstream_garbled', { cause: thrown }))
+    }
+  }
+}
+
+/** One vector for each input, each once. @throws Fault `upstream_garbled`. */
+function inOrder(order: readonly number[], came: readonly WrittenVector[], inputs: number): WrittenVector[] {
+  if (order.length !== inputs || came.length !== inputs || new Set(order).size !== inputs) throw new Fault('upstream_garbled')
+  return order.map((number) => {
+    const vector = came[number]
+    if (!vector) throw new Fault('upstream_garbled')
+    return vector
+  })
+}

@@ -1,0 +1,225 @@
+/** One endpoint's answer: the batch as calls, some of them at once, their vectors in the order of the inputs. */
+import { addUsage, noUsage, type Usage } from '../../canon/usage.ts'
+import type { Endpoint } from '../../catalog/types.ts'
+import { Fault } from '../../core/faults.ts'
+import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import { isOutage } from '../../routing/index.ts'
+import type { WrittenVector } from '../../vectors/written.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Reply } from '../reply.ts'
+import { askOf, clientOf, type EmbeddingParts, targetOf, wireOf } from './asked.ts'
+import { type Batch, batchesOf } from './batches.ts'
+import type { Brought } from './call.ts'
+import { cutTo, inputTokens } from './input-size.ts'
+import { type Calling, callProvider } from './provider-call.ts'
+
+/** Calls under way at once. */
+const AT_ONCE = 4
+
+export function embedAt(exchange: Exchange, endpoint: Endpoint, parts: EmbeddingParts): Promise<Reply> {
+  const run = new EmbeddingRun(exchange, endpoint, parts)
+  run.start()
+  return run.done
+}
+
+interface Running {
+  readonly batch: Batch
+  readonly calling: Calling
+}
+
+class EmbeddingRun {
+  /** Rejects with a fault: the caller has got nothing, and another endpoint may be tried. */
+  readonly done: Promise<Reply>
+  private readonly exchange: Exchange
+  private readonly endpoint: Endpoint
+  private readonly parts: EmbeddingParts
+  private readonly wire: EmbeddingWire
+  private readonly target: EmbeddingTarget
+  private readonly ask: EmbeddingAsk
+  private readonly queue: Batch[]
+  private readonly running = new Set<Running>()
+  private readonly failedOnce = new Set<Batch>()
+  private readonly vectors: WrittenVector[]
+  private readonly dropped = new Set<string>()
+  private usage: Usage | undefined
+  private succeeded = 0
+  private calls: number
+  private over = false
+  /** The caller has gone, and the calls run on for the usage that they report. */
+  private discarding = false
+  private takeBack: () => void = () => {}
+  private leaveSlot: (() => void) | undefined
+  private resolve: (reply: Reply) => void = () => {}
+  private reject: (fault: Fault) => void = () => {}
+
+  constructor(exchange: Exchange, endpoint: Endpoint, parts: EmbeddingParts) {
+    this.exchange = exchange
+    this.endpoint = endpoint
+    this.parts = parts
+    this.wire = wireOf(endpoint, parts)
+    this.target = targetOf(endpoint)
+    this.ask = this.fitting(askOf(exchange))
+    this.queue = batchesOf(this.ask.inputs, mostOf(this.wire, this.target))
+    this.calls = this.queue.length
+    this.vectors = new Array<WrittenVector>(this.ask.inputs.length)
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  start(): void {
+    const { exchange, endpoint } = this
+    exchange.ctx.model = endpoint.model.slug
+    exchange.ctx.provider = endpoint.provider.name
+    this.takeBack = exchange.cancel.onAbort(() => this.cancelled())
+    this.fill()
+  }
+
+  /** Where the operator wants long inputs cut and the provider would refuse them, they are cut here. */
+  private fitting(ask: EmbeddingAsk): EmbeddingAsk {
+    const { context } = this.endpoint
+    if (this.target.longInput !== 'truncate' || this.wire.longInput !== 'rejects' || context === undefined) return ask
+    const inputs = ask.inputs.map((input, index) => {
+      if (inputTokens(input) <= context) return input
+      this.dropped.add(`${clientOf(this.exchange).pathOf(this.exchange.body, index)} beyond ${context} tokens`)
+      return cutTo(input, context)
+    })
+    return { ...ask, inputs }
+  }
+
+  private fill(): void {
+    while (!this.over && this.running.size < AT_ONCE) {
+      const batch = this.queue.shift()
+      if (!batch) return
+      this.begin(batch)
+    }
+  }
+
+  private begin(batch: Batch): void {
+    const { exchange, endpoint, wire, target, ask } = this
+    const inputs = batch.to - batch.from === ask.inputs.length ? ask.inputs : ask.inputs.slice(batch.from, batch.to)
+    const calling = callProvider({ exchange, endpoint, wire, target, ask: { ...ask, inputs } }, this.parts)
+    for (const name of calling.dropped) this.dropped.add(name)
+    const running = { batch, calling }
+    this.running.add(running)
+    calling.done.then(
+      (brought) => this.came(running, brought),
+      (thrown) => this.broke(running, thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown })),
+    )
+  }
+
+  private came(running: Running, { vectors, usage }: Brought): void {
+    this.running.delete(running)
+    running.calling.abort()
+    if (this.over) return
+    const { from, to } = running.batch
+    for (let i = from; i < to; i++) this.vectors[i] = vectors[i - from]
+    this.spent(usage ?? this.estimated(running.batch))
+    this.succeeded++
+    if (this.vectors[0] !== undefined && vectors[0].length !== this.vectors[0].length) this.fail(new Fault('upstream_garbled'))
+    else if (this.succeeded === this.calls) this.complete()
+    else this.fill()
+  }
+
+  /**
+   * Of several calls one may fail and be made again at the end, as long as no more have failed than have come off:
+   * an endpoint that is down is left at once, one that stumbled is not asked for everything anew elsewhere.
+   */
+  private broke(running: Running, fault: Fault): void {
+    this.running.delete(running)
+    running.calling.abort()
+    if (this.over) return
+    const { batch } = running
+    const again = this.calls > 1 && isOutage(fault) && !this.failedOnce.has(batch) && this.failedOnce.size <= this.succeeded
+    const permit = again && !this.discarding ? this.parts.retries.take() : undefined
+    if (!permit) {
+      this.fail(fault)
+      return
+    }
+    permit.end(false)
+    this.parts.attempted(this.endpoint.provider.slug, fault.code)
+    this.failedOnce.add(batch)
+    this.queue.push(batch)
+    this.fill()
+  }
+
+  private cancelled(): void {
+    if (this.over) return
+    const { exchange, parts, endpoint } = this
+    const { reason } = exchange.cancel
+    if (reason instanceof Fault && reason.code === 'deadline') {
+      this.fail(reason)
+      return
+    }
+    if (endpoint.provider.onAbort === 'drain') this.leaveSlot = parts.drains.take(exchange.clock, () => this.gone())
+    if (!this.leaveSlot) {
+      this.gone()
+      return
+    }
+    this.discarding = true
+    // What has not been asked for yet nobody needs any more.
+    this.calls -= this.queue.length
+    this.queue.length = 0
+    if (this.succeeded === this.calls) this.complete()
+  }
+
+  /** The caller has gone for good: what was under way is charged by estimate. */
+  private gone(): void {
+    if (this.over) return
+    for (const { batch } of this.running) this.spent(this.estimated(batch))
+    this.settle(true)
+  }
+
+  private complete(): void {
+    this.exchange.commit(this.endpoint)
+    this.settle(this.discarding)
+  }
+
+  private settle(aborted: boolean): void {
+    this.close()
+    const { exchange, endpoint, vectors } = this
+    const pieces = (final: Parameters<Reply['finish']>[0]): Buffer[] => clientOf(exchange).encode(vectors, exchange.ctx, final)
+    this.resolve({
+      turn: { endpoint, lane: 'translate', usage: this.usage, end: ENDED, fault: undefined, aborted, relayed: 0 },
+      pieces,
+      finish: (final) => Buffer.concat(pieces(final)).toString('utf8'),
+    })
+  }
+
+  private fail(fault: Fault): void {
+    this.close()
+    this.reject(fault)
+  }
+
+  private close(): void {
+    this.over = true
+    this.takeBack()
+    this.leaveSlot?.()
+    for (const { calling } of this.running) calling.abort()
+    const record = this.exchange.attempts.at(-1)
+    if (record && this.dropped.size > 0) record.dropped = [...this.dropped]
+  }
+
+  private spent(usage: Usage): void {
+    this.usage = this.usage ? addUsage(this.usage, usage) : usage
+  }
+
+  private estimated({ from, to }: Batch): Usage {
+    let input = 0
+    for (let i = from; i < to; i++) input += inputTokens(this.ask.inputs[i])
+    return { ...noUsage(), input, estimated: true }
+  }
+}
+
+/** Vectors end in one way only; a provider gives no reason for it. */
+const ENDED = { reason: 'stop', raw: 'stop' } as const
+
+/** The wire's bounds, with the operator's in their place. */
+function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
+  const { max_batch: inputs, max_batch_tokens: tokens } = quirks
+  return {
+    inputs: typeof inputs === 'number' ? inputs : most.inputs,
+    tokens: typeof tokens === 'number' ? tokens : most.tokens,
+  }
+}

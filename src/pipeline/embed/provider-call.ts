@@ -1,0 +1,51 @@
+/** One call on its way: over HTTP, or at a provider inside this process. */
+import type { Endpoint } from '../../catalog/types.ts'
+import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import { UpstreamCall } from '../../upstream/call.ts'
+import type { Exchange } from '../exchange.ts'
+import { callPath, providerAddress } from '../provider-address.ts'
+import type { EmbeddingParts } from './asked.ts'
+import { type Brought, EmbeddingCall } from './call.ts'
+import { LocalCall } from './local-call.ts'
+
+export interface ProviderAsk {
+  readonly exchange: Exchange
+  readonly endpoint: Endpoint
+  readonly wire: EmbeddingWire
+  readonly target: EmbeddingTarget
+  readonly ask: EmbeddingAsk
+}
+
+export interface Calling {
+  /** Rejects with a fault. */
+  readonly done: Promise<Brought>
+  /** What the provider cannot take. */
+  readonly dropped: readonly string[]
+  /** Ends the call; harmless where it has ended. */
+  abort(): void
+}
+
+export function callProvider(asked: ProviderAsk, parts: EmbeddingParts): Calling {
+  const { exchange, endpoint, wire, target, ask } = asked
+  const encoded = wire.encode(ask, target)
+  if (wire.run) {
+    const local = new LocalCall(ask)
+    const run = wire.run(ask, target, exchange.clock, local)
+    return { done: local.done, dropped: encoded.dropped, abort: () => run.abort() }
+  }
+  const { provider } = endpoint
+  const address = providerAddress(provider, wire)
+  const { embeddings_path: own } = target.quirks
+  // A path of the provider's is that of generations.
+  const path = callPath(address, { path: typeof own === 'string' ? own : undefined }, { path: encoded.path, model: target.model })
+  const request = {
+    path,
+    headers: [...address.headers, 'x-client-request-id', exchange.id, ...(encoded.headers ?? [])],
+    body: JSON.stringify(encoded.body),
+  }
+  const call = new EmbeddingCall(exchange, ask, wire)
+  const upstream = new UpstreamCall(call, exchange.clock, address.timeouts)
+  call.heard(() => upstream.alive())
+  upstream.send(parts.pools.for(address), request)
+  return { done: call.done, dropped: encoded.dropped, abort: () => upstream.abort() }
+}

@@ -1,0 +1,135 @@
+/**
+ * /auth: the page on which a person pastes a key and lets an application have one of its own.
+ * There is no session and no cookie: whoever sends the form must know a key, so that nobody's browser can be made to.
+ */
+import { answerTo, makeCode, type Wish, wishOf } from '../api/index.ts'
+import { asFault, badField, Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { hashOf } from '../core/secret.ts'
+import { Attempts } from './consent-attempts.ts'
+import { askPage, type Page, refusalPage, returnPage } from './consent-page.ts'
+import type { ConsentSource } from './consent-routes.ts'
+import type { OperationRequest, Pages } from './gateway.ts'
+
+const PATH = '/auth'
+/** Bytes of a form: the longest address and what goes with it. */
+const MOST_BYTES = 16 * 1024
+const LONGEST_KEY = 512
+/** Keys that cannot be used, by address: at once, and per second later on. */
+const WRONG_KEYS = { burst: 20, perSecond: 0.2 }
+
+/** What an application says in its link, and the form says again; others are not read. */
+const CARRIED = ['callback_url', 'code_challenge', 'code_challenge_method', 'usage_limit_type', 'expires_at', 'key_label', 'workspace_id']
+
+export function consentPages(source: ConsentSource): Pages {
+  const wrong = new Attempts(source.clock, WRONG_KEYS)
+  const { brand } = source
+
+  function ask({ query }: OperationRequest): Page {
+    const asking = askingOf(query, source.clock.now())
+    return askPage({ ...asking, wish: wishWith(asking, source.clock.now()) }, brand)
+  }
+
+  async function give(asked: OperationRequest): Promise<Page> {
+    const form = await formOf(asked)
+    const asking = askingOf(form, source.clock.now())
+    const address = asked.request.socket.remoteAddress ?? ''
+    const key = (form.get('key') ?? '').trim()
+    try {
+      wrong.check(address)
+      const wish = wishWith(asking, source.clock.now())
+      if (key === '' || key.length > LONGEST_KEY) throw new Fault('invalid_key')
+      const { code } = await makeCode(wish, hashOf(key), source)
+      return returnPage(answerTo(wish.callback, { code, ...stateOf(asking) }))
+    } catch (thrown) {
+      const fault = asFault(thrown)
+      if (fault.origin !== 'client') throw fault
+      if (fault.code === 'invalid_key') wrong.count(address)
+      // 401 asks browsers for a way of signing in that this page does not have.
+      const status = fault.code === 'invalid_key' ? 403 : fault.status
+      const page = askPage({ ...asking, problem: sentence(fault) }, brand, status)
+      return fault.retryAfter === undefined ? page : { ...page, headers: { ...page.headers, 'Retry-After': String(fault.retryAfter) } }
+    }
+  }
+
+  async function answer(asked: OperationRequest): Promise<Page> {
+    try {
+      if (asked.method === 'GET' || asked.method === 'HEAD') return ask(asked)
+      if (asked.method === 'POST') return await give(asked)
+      throw new Fault('method_not_allowed')
+    } catch (thrown) {
+      const fault = asFault(thrown)
+      // What was not read of a body is for the door to end; what nobody foresaw is for the log.
+      if (fault.code === 'too_large' || fault.code === 'internal' || fault.code === 'client_gone') throw fault
+      const page = refusalPage(fault.status, sentence(fault), brand)
+      return fault.code === 'method_not_allowed' ? { ...page, headers: { ...page.headers, Allow: 'GET, POST' } } : page
+    }
+  }
+
+  return (asked) => (asked.path === PATH ? answer(asked) : undefined)
+}
+
+interface Asking {
+  /** Without the limit, which the user may have mistyped. */
+  wish: Wish
+  body: JsonObject
+  carried: Map<string, string>
+  limit: string
+  state: string | undefined
+}
+
+/** @throws Fault 400 naming the parameter. */
+function askingOf(parameters: URLSearchParams, now: number): Asking {
+  const given = new Map<string, string>()
+  for (const name of [...CARRIED, 'limit', 'state']) {
+    const [value, ...more] = parameters.getAll(name)
+    if (more.length > 0) throw badField(name, 'must be given once')
+    if (value !== undefined && value !== '') given.set(name, value)
+  }
+  const limit = given.get('limit') ?? ''
+  const state = given.get('state')
+  given.delete('limit')
+  // RFC 6749 appendix A.5.
+  if (state !== undefined && !/^[ -~]{1,1024}$/.test(state)) throw badField('state', 'expected up to 1024 printable ASCII characters')
+  const body = Object.fromEntries([...given].filter(([name]) => name !== 'state'))
+  const wish = wishOf(body, now)
+  // Whatever the answer will be, it must find its place in the address.
+  answerTo(wish.callback, stateOf({ state }))
+  return { wish, body, carried: given, limit, state }
+}
+
+function stateOf({ state }: Pick<Asking, 'state'>): { state?: string } {
+  return state === undefined ? {} : { state }
+}
+
+/** @throws Fault 400. */
+function wishWith({ wish, body, limit }: Asking, now: number): Wish {
+  const text = limit.trim()
+  if (text === '') return wish
+  if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw badField('limit', 'expected an amount of USD such as 10.00')
+  return wishOf({ ...body, limit: Number(text) }, now)
+}
+
+/** @throws Fault 403 for a form that another site sent, 413, 415. */
+async function formOf({ request: { headers }, readBody }: OperationRequest): Promise<URLSearchParams> {
+  const type = headers['content-type'] ?? ''
+  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type))
+    throw new Fault('media_type', { message: 'content-type: expected application/x-www-form-urlencoded' })
+  if (isForeign(headers)) throw new Fault('forbidden', { message: 'The form was sent from another site' })
+  return new URLSearchParams((await readBody(MOST_BYTES)).toString('utf8'))
+}
+
+/** Browsers say where a form comes from: by Sec-Fetch-Site, or by Origin where the connection is a plain one. */
+function isForeign(headers: OperationRequest['request']['headers']): boolean {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined) return site !== 'same-origin'
+  const { origin, host } = headers
+  return origin !== undefined && URL.parse(origin)?.host !== host
+}
+
+/** What was wrong, for a person. */
+function sentence(fault: Fault): string {
+  if (fault.code === 'invalid_key') return 'This key is unknown, disabled or expired.'
+  if (fault.code === 'rate_limited') return 'Too many keys that cannot be used came from your address. Try again a little later.'
+  return fault.message
+}

@@ -1,0 +1,53 @@
+/** What processes share through Redis or Valkey: counters and news on two connections. */
+import type { Redis } from 'ioredis'
+import { FallbackCounters } from './fallback-counters.ts'
+import type { Shared, SharedSource } from './index.ts'
+import { MemoryCounters } from './memory-counters.ts'
+import { openListener, openRedis } from './redis-connection.ts'
+import { RedisCounters } from './redis-counters.ts'
+import { RedisNews } from './redis-news.ts'
+
+/** A start is not held up for longer. */
+const PATIENCE_MS = 1_000
+const PREFIX = 'headgate:'
+
+/** @throws Error where the address cannot be read. */
+export function shareThroughRedis(url: string, source: SharedSource): Shared {
+  const { clock, report, prefix = PREFIX } = source
+  let trouble: string | undefined
+  const note = (reason: string): void => {
+    trouble = reason
+  }
+  const speaker = openRedis(url, { report: note })
+  const listener = openListener(url, { report: note })
+  const counters = new FallbackCounters({
+    clock,
+    shared: new RedisCounters(speaker, { prefix }),
+    alone: new MemoryCounters(clock),
+    processes: source.processes,
+    // The connection knows better why than the command that found none.
+    report: (news) => report(news.kind === 'alone' && news.reason === 'not connected' ? { ...news, reason: trouble ?? news.reason } : news),
+  })
+  speaker.on('ready', () => void counters.check())
+  const news = new RedisNews({ speaker, listener, clock, prefix, report: (reason) => report({ kind: 'deaf', reason }) })
+  const close = async (): Promise<void> => {
+    await counters.close()
+    await news.close()
+    for (const redis of [speaker, listener]) redis.disconnect()
+  }
+  return { counters, news, alone: () => counters.alone, ready: readyOf(speaker), close }
+}
+
+/** Real time: it is the socket that is waited for. */
+function readyOf(redis: Redis): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, PATIENCE_MS)
+    const events = ['ready', 'error', 'close'] as const
+    function done(): void {
+      clearTimeout(timer)
+      for (const event of events) redis.off(event, done)
+      resolve()
+    }
+    for (const event of events) redis.once(event, done)
+  })
+}

@@ -1,0 +1,87 @@
+/** Changes of keys, numbered, so that processes that cache keys can ask what is new to them. */
+import type { KeyRecord, KeyStore, StoredKey } from './keys.ts'
+
+/** Changes that are remembered; whoever is behind by more forgets all that it has cached. */
+const MOST_CHANGES = 1024
+
+export class KeyNews {
+  private readonly hashes: string[] = []
+  /** Number of the latest change. */
+  private last = 0
+  private readonly epoch: string
+
+  /** @param epoch tells the numbers of this life from those of another. */
+  constructor(epoch: string) {
+    this.epoch = epoch
+  }
+
+  note(hash: string): void {
+    this.last++
+    this.hashes.push(hash)
+    if (this.hashes.length > MOST_CHANGES) this.hashes.shift()
+  }
+
+  /** @returns the cursor of now, and the hashes changed since the one given; undefined where that cannot be said any more. */
+  since(cursor: string | undefined): { cursor: string; changed: string[] | undefined } {
+    const [epoch, number] = cursor?.split('.') ?? []
+    const behind = epoch === this.epoch ? this.last - Number(number) : Number.NaN
+    const known = behind >= 0 && behind <= this.hashes.length
+    const changed = known ? [...new Set(this.hashes.slice(this.hashes.length - behind))] : undefined
+    return { cursor: `${this.epoch}.${this.last}`, changed }
+  }
+}
+
+/** A store of keys whose changes are told, also those that failed: what a failure left behind is not known. */
+export class WatchedKeys implements KeyStore {
+  private readonly keys: KeyStore
+  private readonly changed: (hash: string) => void
+
+  constructor(keys: KeyStore, changed: (hash: string) => void) {
+    this.keys = keys
+    this.changed = changed
+  }
+
+  find(hash: string): StoredKey | undefined | Promise<StoredKey | undefined> {
+    return this.keys.find(hash)
+  }
+
+  list(): StoredKey[] | Promise<StoredKey[]> {
+    return this.keys.list()
+  }
+
+  put(key: KeyRecord): StoredKey | Promise<StoredKey> {
+    return this.told([key.hash], () => this.keys.put(key))
+  }
+
+  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined> {
+    const hashes = [hash]
+    const noted = (key: StoredKey): KeyRecord => {
+      const next = how(key)
+      if (next.hash !== hash) hashes.push(next.hash)
+      return next
+    }
+    return this.told(hashes, () => this.keys.change(hash, noted))
+  }
+
+  remove(hash: string): boolean | Promise<boolean> {
+    return this.told([hash], () => this.keys.remove(hash))
+  }
+
+  private told<T>(hashes: readonly string[], write: () => T | Promise<T>): T | Promise<T> {
+    const tell = (): void => hashes.forEach(this.changed)
+    const done = (written: T): T => {
+      if (written) tell()
+      return written
+    }
+    const failed = (thrown: unknown): never => {
+      tell()
+      throw thrown
+    }
+    try {
+      const written = write()
+      return written instanceof Promise ? written.then(done, failed) : done(written)
+    } catch (thrown) {
+      return failed(thrown)
+    }
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * The one source of both schemas: each version's step, written with kysely's schema builder and compiled for either
+ * database. Nothing loads this file where nothing is migrated: SQLite runs the statements that were generated from it.
+ */
+import {
+  type ColumnDefinitionBuilder,
+  type CreateTableBuilder,
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type RawBuilder,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  sql,
+} from 'kysely'
+import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
+
+export type Database = 'sqlite' | 'postgres'
+
+/** A column, by what it holds. A `sum` begins with 0, a `flag` is true or false, `optional` ones may be null. */
+type Kind = 'count' | 'sum' | 'text' | 'flag' | 'optional count' | 'optional text'
+type Columns = Readonly<Record<string, Kind>>
+
+const HOLD = { seq: 'count', tag: 'text', key: 'text', model: 'text', endpoint: 'text', hold: 'count', floor: 'count' } as const
+const SETTLEMENT = {
+  status: 'text',
+  cost: 'count',
+  input: 'count',
+  output: 'count',
+  cached: 'count',
+  cache_write: 'count',
+  reasoning: 'count',
+  estimated: 'flag',
+  facts: 'text',
+} as const
+const KEY = {
+  hash: 'text',
+  name: 'text',
+  label: 'text',
+  credit_limit: 'optional count',
+  management: 'flag',
+  disabled: 'flag',
+  expires_at: 'optional count',
+  created_at: 'count',
+  updated_at: 'count',
+  policy: 'text',
+} as const
+/** Sums of the generations that retention removed; `day` counts days since the epoch. */
+const CARRIED = { key: 'text', day: 'count', count: 'count', cost: 'count' } as const
+/** Nano-dollars of a key: all that was spent, all that is leased, and what was spent in the day, week and month that began then. */
+const BALANCE = {
+  key: 'text',
+  spent: 'sum',
+  leased: 'sum',
+  day: 'sum',
+  daily: 'sum',
+  week: 'sum',
+  weekly: 'sum',
+  month: 'sum',
+  monthly: 'sum',
+} as const
+const LEASE = { key: 'text', node: 'text', amount: 'count', wanted: 'flag', answered_at: 'count' } as const
+const NODE = { node: 'text', label: 'text', expires_at: 'count' } as const
+/** Changes of keys, numbered in the order in which they were committed. */
+const KEY_CHANGE = { number: 'count', hash: 'text' } as const
+
+/** Rows that change all the time find room on their own page. */
+const ROOMY = sql`with (fillfactor = 50)`
+
+interface Compilable {
+  compile(): { readonly sql: string }
+}
+
+/** Writes the statements of one database; the two differ in the types of columns and in what ends a table. */
+class Script {
+  readonly statements: string[] = []
+  readonly database: Database
+  private readonly db: Kysely<unknown>
+
+  constructor(database: Database) {
+    this.database = database
+    this.db = compiler(database)
+  }
+
+  /** @param key the columns of the primary key. @param end of the statement, PostgreSQL only. */
+  table(name: string, columns: Columns, key: readonly string[], end?: RawBuilder<unknown>): void {
+    const built = Object.entries(columns).reduce<CreateTableBuilder<string, string>>(
+      (table, [column, kind]) => table.addColumn(column, this.type(kind), (whole) => nullness(whole, kind)),
+      this.db.schema.createTable(name),
+    )
+    const keyed = built.addPrimaryKeyConstraint(`${name}_pkey`, [...key])
+    // One integer as the key is SQLite's own row number; any other key makes a table without it.
+    const rowNumber = key.length === 1 && columns[key[0]] === 'count'
+    if (this.database === 'sqlite') this.add(keyed.modifyEnd(rowNumber ? sql`strict` : sql`strict, without rowid`))
+    else this.add(end ? keyed.modifyEnd(end) : keyed)
+  }
+
+  /** @param initial what the rows have that are there already; undefined: null. */
+  column(table: string, name: string, kind: Kind, initial?: number | string): void {
+    const typed = (built: ColumnDefinitionBuilder) => {
+      const whole = nullness(built, kind)
+      if (initial === undefined) return whole
+      return whole.defaultTo(this.database === 'postgres' && kind === 'flag' ? initial === 1 : initial)
+    }
+    this.add(this.db.schema.alterTable(table).addColumn(name, this.type(kind), typed))
+  }
+
+  raw(statement: RawBuilder<unknown>): void {
+    this.statements.push(statement.compile(this.db).sql)
+  }
+
+  private add(statement: Compilable): void {
+    this.statements.push(statement.compile().sql)
+  }
+
+  private type(kind: Kind) {
+    if (this.database === 'sqlite') return kind.endsWith('text') ? 'text' : 'integer'
+    if (kind === 'flag') return 'boolean'
+    // Names are compared byte by byte, whatever the language of the server.
+    return kind.endsWith('text') ? sql`text collate "C"` : 'bigint'
+  }
+}
+
+function nullness(column: ColumnDefinitionBuilder, kind: Kind): ColumnDefinitionBuilder {
+  if (kind === 'sum') return column.notNull().defaultTo(0)
+  return kind.startsWith('optional') ? column : column.notNull()
+}
+
+type Step = (script: Script) => void
+
+/** `STEPS[n]` brings a database of version n to version n + 1; an empty one has version 0. Steps that were shipped never change. */
+const STEPS: readonly Step[] = [
+  (script) => {
+    if (script.database === 'sqlite') {
+      // The journal appends a hold and its settlement at different times.
+      script.table('hold', HOLD, ['seq'])
+      script.table('settlement', { seq: 'count', ...SETTLEMENT }, ['seq'])
+    } else {
+      // Journals of several processes hand in whole generations; two of them may have drawn the same sequence.
+      script.table('generation', { ...HOLD, ...SETTLEMENT }, ['seq', 'tag'])
+    }
+    script.table('api_key', KEY, ['hash'])
+  },
+  // Settlements learn their time, keys an identity of their own (their hash so far), the reset of their limit, who made them.
+  (script) => {
+    script.column(script.database === 'sqlite' ? 'settlement' : 'generation', 'at', 'count', 0)
+    script.column('api_key', 'identity', 'text', '')
+    script.column('api_key', 'limit_reset', 'optional text')
+    script.column('api_key', 'include_byok', 'flag', 0)
+    script.column('api_key', 'creator', 'optional text')
+    script.raw(sql`update api_key set identity = hash`)
+  },
+  // Old generations leave their sums; and what several processes need of a store that they share.
+  (script) => {
+    script.table('carried', CARRIED, ['key', 'day'])
+    if (script.database === 'sqlite') return
+    script.table('balance', BALANCE, ['key'], ROOMY)
+    script.table('lease', LEASE, ['key', 'node'], ROOMY)
+    script.raw(sql`create index lease_wanted on lease (node) where wanted`)
+    script.table('node', NODE, ['node'], ROOMY)
+    script.table('key_change', KEY_CHANGE, ['number'])
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+]
+
+/** The version that this program works with. */
+export const SCHEMA_VERSION = STEPS.length
+
+/** @returns for each version, the statements that lead from it to the next. */
+export function migrationsFor(database: Database): string[][] {
+  return STEPS.map((step) => {
+    const script = new Script(database)
+    step(script)
+    return script.statements
+  })
+}
+
+/** Only compiles, never connects. */
+export function compiler<Tables>(database: Database): Kysely<Tables> {
+  return new Kysely<Tables>({ dialect: database === 'sqlite' ? SQLITE : POSTGRES })
+}
+
+const SQLITE = {
+  createAdapter: () => new SqliteAdapter(),
+  createDriver: () => new DummyDriver(),
+  createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
+  createQueryCompiler: () => new SqliteQueryCompiler(),
+}
+
+const POSTGRES = {
+  createAdapter: () => new PostgresAdapter(),
+  createDriver: () => new DummyDriver(),
+  createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
+  createQueryCompiler: () => new PostgresQueryCompiler(),
+}

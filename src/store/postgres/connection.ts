@@ -1,0 +1,171 @@
+/** The pool of connections to PostgreSQL; every failure leaves it as one fault that says nothing of rows or passwords. */
+import type { CompiledQuery } from 'kysely'
+import pg from 'pg'
+import { badField, Fault } from '../../core/faults.ts'
+
+/** A statement that each connection prepares once. */
+export interface Prepared {
+  readonly name: string
+  readonly text: string
+}
+
+/** Milliseconds. */
+export interface TimeLimits {
+  /** Until a connection is there, whether new or from the pool. */
+  readonly connect: number
+  /** Until a statement is done. */
+  readonly statement: number
+}
+
+export type ConnectionNews = { kind: 'connection-lost'; reason: string }
+
+/** Runs statements one after the other on one connection. */
+export interface Session {
+  run<Row>(query: CompiledQuery<Row>): Promise<Row[]>
+}
+
+export const TIME_LIMITS: TimeLimits = { connect: 2000, statement: 5000 }
+/** By how much the server's own limit comes before ours, which is for a server that says nothing at all. */
+const GRACE = 500
+const POOL = { least: 1, most: 64, usual: 4 }
+const IDLE = 60_000
+const BIGINT = 20
+/** What callers are asked to wait. */
+const RETRY_SECONDS = 1
+
+export class Connection implements Session {
+  private readonly pool: pg.Pool
+  private closing: Promise<void> | undefined
+
+  /** @throws Fault `bad_request` for a URL that is none. Connects at the first statement only. */
+  constructor(url: string, report: (news: ConnectionNews) => void, limits: TimeLimits) {
+    const { connectionString, size } = settingsOf(url)
+    this.pool = new pg.Pool({
+      connectionString,
+      max: size,
+      idleTimeoutMillis: IDLE,
+      connectionTimeoutMillis: limits.connect,
+      statement_timeout: limits.statement,
+      idle_in_transaction_session_timeout: 2 * limits.statement,
+      query_timeout: limits.statement + GRACE,
+      keepAlive: true,
+      application_name: 'headgate',
+      types: { getTypeParser },
+    })
+    this.pool.on('error', (thrown) => report({ kind: 'connection-lost', reason: reasonOf(thrown) }))
+  }
+
+  /** @throws Fault `unavailable`. */
+  async run<Row>({ sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
+    try {
+      return (await this.pool.query<Row & pg.QueryResultRow>(sql, [...parameters])).rows
+    } catch (thrown) {
+      throw unavailable(thrown)
+    }
+  }
+
+  /** One round trip. @throws Fault `unavailable`. */
+  async call<Row>({ name, text }: Prepared, values: unknown[]): Promise<Row[]> {
+    try {
+      return (await this.pool.query<Row & pg.QueryResultRow>({ name, text, values })).rows
+    } catch (thrown) {
+      throw unavailable(thrown)
+    }
+  }
+
+  /** All or nothing. @throws Fault `unavailable`, and whatever `work` throws; then nothing was done. */
+  async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect().catch((thrown: unknown) => {
+      throw unavailable(thrown)
+    })
+    // One that dies between two statements fails the next one; without a listener it would end the process.
+    client.on('error', ignore)
+    let broken = false
+    const run = async <Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> => {
+      try {
+        return (await client.query<Row & pg.QueryResultRow>(sql, [...parameters])).rows
+      } catch (thrown) {
+        broken = true
+        throw unavailable(thrown)
+      }
+    }
+    try {
+      await run('BEGIN')
+      const result = await work({ run: ({ sql, parameters }) => run(sql, parameters) })
+      await run('COMMIT')
+      return result
+    } catch (thrown) {
+      if (!broken) await run('ROLLBACK').catch(ignore)
+      throw thrown
+    } finally {
+      client.removeListener('error', ignore)
+      // A connection that failed is closed, and the server rolls back.
+      client.release(broken)
+    }
+  }
+
+  /** Waits for what is under way; calling it again does nothing. */
+  close(): Promise<void> {
+    this.closing ??= this.pool.end()
+    return this.closing
+  }
+}
+
+const ignore = () => {}
+
+/** Takes what is ours out of the URL. */
+function settingsOf(url: string): { connectionString: string; size: number } {
+  const [address, search] = url.split('?', 2)
+  const settings = new URLSearchParams(search)
+  const size = Number(settings.get('pool') ?? POOL.usual)
+  if (!Number.isInteger(size) || size < POOL.least || size > POOL.most) throw badField('store.url', 'expected pool=1 to pool=64')
+  settings.delete('pool')
+  // The driver treats all but these two as verify-full, and warns of it.
+  const mode = settings.get('sslmode')
+  if (mode !== null && mode !== 'disable' && mode !== 'no-verify') settings.set('sslmode', 'verify-full')
+  if (!/^postgres(ql)?:\/\//.test(address) || !URL.canParse(address))
+    throw badField('store.url', 'expected postgres://user:password@host:port/database')
+  return { connectionString: `${address}?${settings}`, size }
+}
+
+/** Integers of 64 bits arrive as text; beyond 2^53 they would not be exact. */
+const getTypeParser: typeof pg.types.getTypeParser = (type: number, format?: 'text' | 'binary') =>
+  type === BIGINT ? safeInteger : pg.types.getTypeParser(type, format)
+
+function safeInteger(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError('an integer beyond 2^53')
+  return value
+}
+
+/** What operators meet most often, by SQLSTATE. */
+const STATES: Readonly<Record<string, string>> = {
+  '28000': 'access refused',
+  '28P01': 'access refused',
+  '3D000': 'no such database',
+  '40P01': 'deadlock',
+  '42501': 'not allowed',
+  '53100': 'disk full',
+  '53300': 'too many connections',
+  '57014': 'statement timed out',
+  '57P01': 'shut down',
+  '57P03': 'not ready',
+}
+
+/** Never the driver's own words: they may quote rows and addresses. */
+function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return 'unknown'
+  if ('code' in thrown && typeof thrown.code === 'string' && /^[A-Z0-9_]{3,40}$/.test(thrown.code)) {
+    const known = STATES[thrown.code]
+    return known === undefined ? thrown.code : `${known}, ${thrown.code}`
+  }
+  if (/time-?out/i.test(thrown.message)) return 'timed out'
+  if (/SSL/.test(thrown.message)) return 'no TLS'
+  if (/terminated|ended|closed|calling end/i.test(thrown.message)) return 'connection ended'
+  return thrown instanceof RangeError ? thrown.message : thrown.name
+}
+
+function unavailable(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown
+  return new Fault('unavailable', { message: `The store of record does not answer (${reasonOf(thrown)})`, retryAfter: RETRY_SECONDS })
+}

@@ -1,0 +1,119 @@
+/** API keys in PostgreSQL; each change is numbered, so that every process hears of it. */
+import { sql } from 'kysely'
+import type { Clock } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
+import type { Connection, Session } from './connection.ts'
+import { type KeyTable, LOCKS, query } from './tables.ts'
+
+/** Changes that are remembered; a process that is further behind forgets all that it knew. */
+const MOST_CHANGES = 10_000
+
+type Change = Omit<KeyTable, 'identity' | 'created_at'>
+
+export class PostgresKeys implements KeyStore {
+  private readonly connection: Connection
+  private readonly clock: Clock
+
+  constructor(connection: Connection, clock: Clock) {
+    this.connection = connection
+    this.clock = clock
+  }
+
+  async find(hash: string): Promise<StoredKey | undefined> {
+    const [row] = await this.connection.run(query.selectFrom('api_key').selectAll().where('hash', '=', hash).compile())
+    return row && keyFrom(row)
+  }
+
+  async put(key: KeyRecord): Promise<StoredKey> {
+    const row = this.rowOf(key)
+    return this.changing(async (session) => {
+      const written = query
+        .insertInto('api_key')
+        .values({ ...row, identity: key.hash, created_at: row.updated_at })
+        .onConflict((conflict) => conflict.column('hash').doUpdateSet(row))
+        .returningAll()
+      const [kept] = await session.run(written.compile())
+      if (!kept) throw new Fault('unavailable', { message: 'The key store cannot be written' })
+      await note(session, [key.hash])
+      return keyFrom(kept)
+    })
+  }
+
+  async change(hash: string, how: (key: StoredKey) => KeyRecord): Promise<StoredKey | undefined> {
+    return this.changing(async (session) => {
+      const [found] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', hash).forUpdate().compile())
+      if (!found) return undefined
+      const row = this.rowOf(how(keyFrom(found)))
+      const [kept] = await session.run(query.updateTable('api_key').set(row).where('hash', '=', hash).returningAll().compile())
+      await note(session, row.hash === hash ? [hash] : [hash, row.hash])
+      return kept && keyFrom(kept)
+    })
+  }
+
+  async remove(hash: string): Promise<boolean> {
+    return this.changing(async (session) => {
+      const gone = await session.run(query.deleteFrom('api_key').where('hash', '=', hash).returning('hash').compile())
+      if (gone.length > 0) await note(session, [hash])
+      return gone.length > 0
+    })
+  }
+
+  async list(): Promise<StoredKey[]> {
+    const rows = await this.connection.run(query.selectFrom('api_key').selectAll().orderBy('created_at').orderBy('hash').compile())
+    return rows.map(keyFrom)
+  }
+
+  /**
+   * Changes come one after the other: their numbers then rise in the order of their commits, and whoever has seen one
+   * number has seen all below it.
+   */
+  private changing<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return this.connection.transaction(async (session) => {
+      await session.run(sql`select pg_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.keys}::int)`.compile(query))
+      return work(session)
+    })
+  }
+
+  private rowOf(key: KeyRecord): Change {
+    return {
+      hash: key.hash,
+      name: key.name,
+      label: key.label,
+      credit_limit: key.limit,
+      management: key.management,
+      disabled: key.disabled,
+      expires_at: key.expiresAt,
+      policy: policyText(key),
+      limit_reset: key.limitReset,
+      include_byok: key.includeByokInLimit,
+      creator: key.creator,
+      updated_at: Math.floor(this.clock.now()),
+    }
+  }
+}
+
+async function note(session: Session, hashes: readonly string[]): Promise<void> {
+  const last = sql<number>`(select coalesce(max(number), 0) from key_change)`
+  for (const hash of hashes) await session.run(sql`insert into key_change (number, hash) select ${last} + 1, ${hash}`.compile(query))
+  await session.run(sql`delete from key_change where number <= ${last} - ${MOST_CHANGES}::bigint`.compile(query))
+}
+
+function keyFrom(row: KeyTable): StoredKey {
+  return {
+    identity: row.identity,
+    hash: row.hash,
+    label: row.label,
+    name: row.name,
+    management: row.management,
+    disabled: row.disabled,
+    limit: row.credit_limit,
+    limitReset: row.limit_reset,
+    expiresAt: row.expires_at,
+    ...policyFrom(row.policy),
+    includeByokInLimit: row.include_byok,
+    creator: row.creator,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

@@ -1,0 +1,75 @@
+/** Rows of the PostgreSQL tables, and the builder that compiles statements about them. */
+import type { SettleStatus } from '../../ledger/types.ts'
+import type { LimitReset } from '../../plugin-api/key.ts'
+import { compiler } from '../migrations.ts'
+
+/** A hold and its settlement. */
+export interface GenerationTable {
+  seq: number
+  tag: string
+  key: string
+  model: string
+  endpoint: string
+  hold: number
+  floor: number
+  status: SettleStatus
+  cost: number
+  input: number
+  output: number
+  cached: number
+  cache_write: number
+  reasoning: number
+  estimated: boolean
+  facts: string
+  at: number
+}
+
+export interface KeyTable {
+  hash: string
+  name: string
+  label: string
+  credit_limit: number | null
+  management: boolean
+  disabled: boolean
+  expires_at: number | null
+  created_at: number
+  updated_at: number
+  policy: string
+  identity: string
+  limit_reset: LimitReset | null
+  include_byok: boolean
+  creator: string | null
+}
+
+export interface BalanceTable {
+  key: string
+  spent: number
+  leased: number
+}
+
+/** `day` counts days since the epoch. */
+export interface CarriedTable {
+  key: string
+  day: number
+  count: number
+  cost: number
+}
+
+export interface KeyChangeTable {
+  number: number
+  hash: string
+}
+
+export interface Tables {
+  generation: GenerationTable
+  api_key: KeyTable
+  balance: BalanceTable
+  carried: CarriedTable
+  key_change: KeyChangeTable
+}
+
+/** Only compiles; `Connection` runs what it makes. */
+export const query = compiler<Tables>('postgres')
+
+/** Classes of advisory locks: the first number is the program's, the second what is locked. */
+export const LOCKS = { program: 0x48474154, migration: 1, keys: 2, retention: 3 } as const

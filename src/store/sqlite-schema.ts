@@ -1,0 +1,22 @@
+/**
+ * The statements that lead SQLite from each version to the next, written by `npm run generate` from `migrations.ts`:
+ * so the embedded store migrates at once and without the builder of these statements.
+ */
+export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
+  [
+    'create table "hold" ("seq" integer not null, "tag" text not null, "key" text not null, "model" text not null, "endpoint" text not null, "hold" integer not null, "floor" integer not null, constraint "hold_pkey" primary key ("seq")) strict',
+    'create table "settlement" ("seq" integer not null, "status" text not null, "cost" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "estimated" integer not null, "facts" text not null, constraint "settlement_pkey" primary key ("seq")) strict',
+    'create table "api_key" ("hash" text not null, "name" text not null, "label" text not null, "credit_limit" integer, "management" integer not null, "disabled" integer not null, "expires_at" integer, "created_at" integer not null, "updated_at" integer not null, "policy" text not null, constraint "api_key_pkey" primary key ("hash")) strict, without rowid',
+  ],
+  [
+    'alter table "settlement" add column "at" integer default 0 not null',
+    'alter table "api_key" add column "identity" text default \'\' not null',
+    'alter table "api_key" add column "limit_reset" text',
+    'alter table "api_key" add column "include_byok" integer default 0 not null',
+    'alter table "api_key" add column "creator" text',
+    'update api_key set identity = hash',
+  ],
+  [
+    'create table "carried" ("key" text not null, "day" integer not null, "count" integer not null, "cost" integer not null, constraint "carried_pkey" primary key ("key", "day")) strict, without rowid',
+  ],
+]

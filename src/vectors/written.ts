@@ -1,0 +1,26 @@
+/** A vector as the caller gets it. */
+import { base64Json, checkFinite, floatsOfBase64, floatsOfText, textJson } from './numbers.ts'
+import type { RawVector } from './scan.ts'
+
+/** What a caller may ask for: a JSON array of numbers, or a string of base64. */
+export type VectorForm = 'float' | 'base64'
+
+export interface WrittenVector {
+  /** JSON text in order. */
+  readonly pieces: readonly Buffer[]
+  /** How many numbers it has. */
+  readonly length: number
+}
+
+/** Text that came as text stays as it is; anything else is written anew. @throws Fault `upstream_garbled`. */
+export function writeRaw(raw: RawVector, form: VectorForm): WrittenVector {
+  if (raw.form === 'numbers' && form === 'float') return { pieces: raw.pieces, length: raw.count }
+  const bytes = raw.pieces.length === 1 ? raw.pieces[0] : Buffer.concat(raw.pieces)
+  return writeFloats(raw.form === 'numbers' ? floatsOfText(bytes, raw.count) : floatsOfBase64(bytes), form)
+}
+
+/** @throws Fault `upstream_garbled` where a number is infinite or none. */
+export function writeFloats(floats: Float32Array, form: VectorForm): WrittenVector {
+  checkFinite(floats)
+  return { pieces: [form === 'float' ? textJson(floats) : base64Json(floats)], length: floats.length }
+}

@@ -1,0 +1,361 @@
+/** Settled generations on their way to the record, through outages, full disks and restarts. */
+import { join } from 'node:path'
+import t from 'tap'
+import { HandedInJournal } from '../../src/cluster/handed-in-journal.ts'
+import { HandingIn } from '../../src/cluster/handing-in.ts'
+import { type ClusterNews, type Joined, joinRecord } from '../../src/cluster/index.ts'
+import type { Journal } from '../../src/ledger/types.ts'
+import { openJournal, SqliteJournal } from '../../src/store/journal.ts'
+import { MemoryJournal } from '../../src/store/memory.ts'
+import type { SettledRows } from '../../src/store/record.ts'
+import { openDatabase } from '../../src/store/sqlite.ts'
+import { holdRow, idOf, settleRow } from '../store/samples.ts'
+import { FakeClock, turn } from '../support/clock.ts'
+import { ScriptedRecord } from './scripted-record.ts'
+
+function generation(seq: number, cost = seq): SettledRows {
+  return { hold: holdRow(seq, { key: 'k' }), settled: settleRow(seq, cost) }
+}
+
+async function write(journal: Journal, ...rows: SettledRows[]): Promise<void> {
+  for (const { hold, settled } of rows) {
+    journal.hold(hold)
+    journal.settle(settled)
+  }
+  await journal.committed()
+}
+
+const seqsOf = (journal: Journal): number[] => [...journal.export()].map(({ hold }) => hold.seq)
+
+/** A process over a journal, joined to a record. */
+class Life {
+  readonly news: ClusterNews[] = []
+  readonly joined: Joined
+  readonly wire: ScriptedRecord
+  constructor(record: ScriptedRecord, journal: Journal, clock: FakeClock, node = 'n1') {
+    this.wire = new ScriptedRecord(clock, record)
+    this.joined = joinRecord({ record: this.wire, journal, clock, node, label: node, report: (item) => this.news.push(item) })
+  }
+  get kinds(): string[] {
+    return this.news.map((item) => ('during' in item ? `${item.kind} ${item.during}` : item.kind))
+  }
+}
+
+async function rig() {
+  const clock = new FakeClock()
+  const record = new ScriptedRecord(clock)
+  const journal = new MemoryJournal()
+  const life = new Life(record, journal, clock)
+  await life.joined.ready
+  return { clock, record, journal, life, joined: life.joined }
+}
+
+const spent = async (record: ScriptedRecord): Promise<number> => record.inner.spentByAll()
+
+t.test('what is settled is gathered, handed in once, and then deleted here', async (t) => {
+  const { clock, record, journal, joined } = await rig()
+  await write(joined.journal, generation(1), generation(2))
+  joined.journal.hold(holdRow(3, { key: 'k' }))
+  await joined.journal.committed()
+  t.equal(record.count('take'), 0)
+  await clock.advance(20)
+  await write(joined.journal, generation(4))
+  await clock.advance(4)
+  t.equal(record.count('take'), 0, 'more may come')
+  t.ok(joined.ledger.find(idOf(1)), 'found meanwhile')
+  await clock.advance(1)
+  t.same(record.of('take'), [[[1, 2, 4]]])
+  t.same(seqsOf(journal), [3], 'the open one stays')
+  t.equal(await spent(record), 7)
+  t.match(await joined.ledger.find(idOf(1)), { settled: { cost: 1 } }, 'found at the record')
+  t.equal(await joined.ledger.find(idOf(9)), undefined)
+  joined.journal.settle(settleRow(3, 10))
+  await joined.journal.committed()
+  await clock.advance(25)
+  t.equal(await spent(record), 17)
+  t.same(seqsOf(journal), [])
+  t.equal(joined.journal.lastSeq(), 4)
+})
+
+t.test('large numbers go in batches, one at a time', async (t) => {
+  const { clock, record, journal, joined } = await rig()
+  record.mode('hang', 'take')
+  await write(joined.journal, ...Array.from({ length: 1203 }, (_, index) => generation(index + 1, 1)))
+  await clock.advance(25)
+  await clock.advance(100)
+  t.same(
+    record.of('take').map(([seqs]) => (seqs as number[]).length),
+    [500],
+  )
+  record.mode('pass', 'take')
+  for (let round = 0; round < 10; round++) await clock.advance(5)
+  t.same(
+    record.of('take').map(([seqs]) => (seqs as number[]).length),
+    [500, 500, 203],
+  )
+  t.equal(await spent(record), 1203)
+  t.same(seqsOf(journal), [])
+})
+
+t.test('an outage: rows wait, are tried more and more slowly, and come in once', async (t) => {
+  const { clock, record, journal, life, joined } = await rig()
+  record.mode('refuse', 'take')
+  await write(joined.journal, generation(1), generation(2))
+  await clock.advance(60_000)
+  const tries = record.count('take')
+  t.ok(tries > 10 && tries < 40, `${tries} tries in a minute`)
+  t.same(life.kinds, ['record-lost hand-in'], 'told once')
+  t.same(seqsOf(journal), [1, 2])
+  t.equal((await Promise.resolve(joined.ledger.find(idOf(2))))?.settled?.cost, 2, 'shown meanwhile')
+  record.mode('lose', 'take')
+  await write(joined.journal, generation(3))
+  await clock.advance(5000)
+  t.equal(await spent(record), 6, 'taken, though nobody said so')
+  record.mode('pass', 'take')
+  await clock.advance(5000)
+  t.equal(await spent(record), 6, 'once')
+  t.same(seqsOf(journal), [])
+  t.same(life.kinds, ['record-lost hand-in', 'record-back hand-in'])
+})
+
+t.test('a record that hangs holds up nobody for ever', async (t) => {
+  const { clock, record, journal, joined } = await rig()
+  record.mode('hang', 'take')
+  await write(joined.journal, generation(1))
+  await clock.advance(9000)
+  t.equal(record.count('take'), 1)
+  await clock.advance(2000)
+  t.ok(record.count('take') > 1, 'given up and tried again')
+  record.mode('pass', 'take')
+  await clock.advance(11_000)
+  t.equal(await spent(record), 1)
+  t.same(seqsOf(journal), [])
+})
+
+t.test('what an earlier life left is handed in before credit is leased, and then its lease is given back', async (t) => {
+  const clock = new FakeClock()
+  const record = new ScriptedRecord(clock)
+  const journal = new MemoryJournal()
+  const before = new Life(record, journal, clock)
+  await before.joined.ready
+  t.equal(await before.joined.credit.account('k').seek?.(800, { limit: 1000 }), true)
+  record.mode('refuse', 'take')
+  await write(before.joined.journal, generation(1, 300))
+  before.joined.journal.hold(holdRow(2, { key: 'k', hold: 500, floor: 120 }))
+  await before.joined.journal.committed()
+
+  // The process is gone; the next one has its journal and its name.
+  before.wire.cut()
+  t.match(journal.reconcile(), { count: 1, charged: 120 })
+  const next = new Life(record, journal, clock)
+  let ready = false
+  void next.joined.ready.then(() => {
+    ready = true
+  })
+  const other = new Life(record, new MemoryJournal(), clock, 'n2')
+  await other.joined.ready
+  const wants = other.joined.credit.account('k').seek?.(500, { limit: 1000 })
+  await clock.advance(4000)
+  t.equal(ready, false)
+  t.equal(await wants, false, 'until then the lease counts as spent, and nobody gets it')
+  t.equal(record.count('giveBack'), 0, 'not even when it is called for')
+  await t.rejects(Promise.resolve(next.joined.credit.account('k').seek?.(1, { limit: 1000 })), { code: 'unavailable' })
+  record.mode('refuse', 'endLeases')
+  record.mode('pass', 'take')
+  await clock.advance(6000)
+  t.equal(await spent(record), 420)
+  t.match(await record.inner.balances(['k']), [{ leased: 380 }])
+  t.equal(ready, false, 'the lease must be known to be gone')
+  record.mode('pass', 'endLeases')
+  await clock.advance(6000)
+  t.equal(ready, true)
+  t.match(await record.inner.balances(['k']), [{ spent: 420, leased: 0 }])
+  t.equal(await next.joined.credit.account('k').seek?.(580, { limit: 1000 }), true)
+  t.equal(next.joined.credit.settled, 0, 'what an earlier life charged is not counted twice')
+  await next.joined.credit.refresh?.(['k'])
+  t.equal(next.joined.credit.account('k').settled, 420)
+})
+
+t.test('the end: what waits is handed in, leases go back, and a dead record is not waited for', async (t) => {
+  const { clock, record, journal, joined } = await rig()
+  t.equal(await joined.credit.account('k').seek?.(100, { limit: 1000 }), true)
+  joined.credit.account('k').settle(100, 30)
+  await write(joined.journal, generation(1, 30))
+  await joined.close()
+  t.match(await record.inner.balances(['k']), [{ spent: 30, leased: 0 }])
+  t.equal(record.count('close'), 1)
+  const calls = record.calls.length
+  await clock.advance(20_000)
+  t.equal(record.calls.length, calls, 'nothing goes on')
+
+  const gone = new Life(record, journal, clock)
+  await gone.joined.ready
+  await write(gone.joined.journal, generation(2, 5))
+  record.mode('hang', 'take', 'giveBack', 'pulse')
+  let closed = false
+  void gone.joined.close().then(() => {
+    closed = true
+  })
+  await clock.advance(1900)
+  t.equal(closed, false)
+  await clock.advance(3000)
+  t.equal(closed, true)
+  t.same(seqsOf(journal), [2], 'for the next start')
+})
+
+t.test('shown numbers are read between batches, with none in doubt', async (t) => {
+  const { clock, record, joined } = await rig()
+  const account = joined.credit.account('k')
+  const charge = async (seq: number, cost: number) => {
+    account.tryHold(cost, { limit: null })
+    account.settle(cost, cost)
+    await write(joined.journal, generation(seq, cost))
+  }
+  await charge(1, 10)
+  record.mode('hang', 'take')
+  await clock.advance(25)
+  const reading = joined.credit.refresh?.(['k'])
+  await charge(2, 5)
+  await turn()
+  t.equal(record.count('balances'), 0, 'not while a batch is on its way')
+  record.mode('hang', 'balances')
+  record.mode('pass', 'take')
+  await clock.advance(100)
+  t.equal(record.count('take'), 1, 'and no batch while it is read')
+  await charge(3, 1)
+  record.mode('pass', 'balances')
+  await reading
+  t.equal(account.settled, 16)
+  await clock.advance(100)
+  t.equal(await spent(record), 16)
+  t.equal(account.settled, 16)
+  await joined.credit.refresh?.(['k'])
+  t.match([account.settled, joined.credit.settled], [16, 16])
+
+  record.mode('lose', 'take')
+  await charge(4, 4)
+  await clock.advance(40)
+  t.equal(await spent(record), 20)
+  await t.rejects(Promise.resolve(joined.credit.refresh?.(['k'])), { code: 'unavailable' }, 'whether it was taken is not known')
+  t.equal(account.settled, 20)
+  record.mode('pass', 'take')
+  await joined.credit.refresh?.(['k'])
+  t.equal(account.settled, 20)
+})
+
+t.test('the export has all that this process settled before', async (t) => {
+  const { record, joined } = await rig()
+  await record.inner.take('n2', [generation(7, 1)])
+  await write(joined.journal, generation(5), generation(6))
+  const seqs: number[] = []
+  for await (const { hold } of joined.ledger.export()) seqs.push(hold.seq)
+  t.same(seqs, [5, 6, 7])
+  t.same(await joined.ledger.spent(), new Map([['k', 12]]))
+  t.same(await joined.ledger.carried?.(), new Map())
+  record.mode('refuse', 'take')
+  await write(joined.journal, generation(8))
+  await t.rejects(Promise.resolve(joined.ledger.spent()), { code: 'unavailable' }, 'better none than an old sum')
+})
+
+t.test('more than can be kept is read from the journal again', async (t) => {
+  const clock = new FakeClock()
+  const record = new ScriptedRecord(clock)
+  const inner = new MemoryJournal()
+  let taken = 0
+  const handing = {
+    node: 'n1',
+    record,
+    journal: inner,
+    clock,
+    taken: (rows: readonly SettledRows[]) => {
+      taken += rows.length
+    },
+    report: () => {},
+  }
+  const journal: HandedInJournal = new HandedInJournal(inner, clock, {
+    noted: () => {},
+    committed: (row) => way.add(row),
+    dropped: () => {},
+  })
+  const way = new HandingIn(handing, journal.uncommitted)
+  await way.handInLeftovers()
+  record.mode('refuse', 'take')
+  const rows = Array.from({ length: 25_000 }, (_, index) => generation(index + 1, 1))
+  for (let from = 0; from < rows.length; from += 5000) await write(journal, ...rows.slice(from, from + 5000))
+  await clock.advance(1000)
+  t.equal(way.queued, 20_000, 'bounded')
+  record.mode('pass', 'take')
+  const flushed = way.flush()
+  await write(journal, generation(30_000, 1))
+  await flushed
+  await clock.advance(1000)
+  t.equal(way.queued, 0)
+  t.equal(await spent(record), 25_001)
+  t.equal(taken, 25_001, 'each told once')
+  t.same(seqsOf(inner), [])
+})
+
+t.test('a journal that refuses: what was never sent is not handed in, what happened is', async (t) => {
+  const clock = new FakeClock()
+  const record = new ScriptedRecord(clock)
+  const db = openDatabase(join(t.testdir(), 'journal.db'), 'process')
+  const inner = new SqliteJournal(db, { clock })
+  t.teardown(() => inner.close())
+  const life = new Life(record, inner, clock)
+  const { joined } = life
+  await joined.ready
+  const { journal } = joined
+  journal.hold(holdRow(1, { key: 'k' }))
+  journal.hold(holdRow(2, { key: 'k' }))
+  await journal.committed()
+  await write(journal, generation(3))
+  db.exec('PRAGMA query_only = ON')
+  // One more turn of a request that runs, a new request, and one that ends.
+  journal.hold(holdRow(1, { key: 'k', hold: 2000 }))
+  journal.hold(holdRow(4, { key: 'k' }))
+  journal.settle(settleRow(2, 20))
+  await t.rejects(journal.committed(), { code: 'unavailable' })
+  t.match(joined.credit.account('k').settled, 23)
+  // The new one was never sent; the other ends in its own time.
+  journal.settle(settleRow(4, 0))
+  journal.settle(settleRow(1, 100))
+  await clock.advance(50)
+  t.same(record.of('take'), [[[3]]], 'nothing is handed in that is not committed')
+  t.same(life.kinds, ['forget-failed'])
+  t.ok(await joined.ledger.find(idOf(3)))
+  await clock.advance(5000)
+  t.equal(record.count('take'), 1)
+  db.exec('PRAGMA query_only = OFF')
+  await clock.advance(5000)
+  t.equal(await spent(record), 123)
+  t.same(record.of('take').flat(2).sort(), [1, 2, 3])
+  t.equal(await joined.ledger.find(idOf(4)), undefined)
+  t.same(seqsOf(inner), [])
+  t.equal(inner.lastSeq(), 4)
+  await joined.credit.refresh?.(['k'])
+  t.equal(joined.credit.account('k').settled, 123)
+  await joined.close()
+})
+
+t.test('a journal lets go of what was handed in, and of nothing else', async (t) => {
+  const clock = new FakeClock()
+  const journals = [new MemoryJournal(), openJournal(join(t.testdir(), 'journal.db'), { durability: 'process', clock })]
+  for (const journal of journals) {
+    await write(journal, generation(1), generation(2), generation(3))
+    journal.hold(holdRow(4, { key: 'k' }))
+    await journal.committed()
+    t.same(journal.settledAmong([1, 3, 4, 9]), new Map([1, 3].map((seq) => [seq, holdRow(1).tag])))
+    journal.forget([])
+    journal.forget([1, 3, 4, 9])
+    journal.forget([3])
+    t.same(seqsOf(journal), [2, 4], 'an open one stays')
+    t.same(journal.spent(), new Map([['k', 2]]))
+    t.equal(journal.find(idOf(1)), undefined)
+    t.equal(journal.lastSeq(), 4)
+    journal.settle(settleRow(4, 7))
+    await journal.committed()
+    journal.forget([2, 4])
+    t.same([seqsOf(journal), [...journal.spentByDay(0)], journal.unsettled().count], [[], [], 0])
+    journal.close()
+  }
+})

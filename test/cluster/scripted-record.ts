@@ -1,0 +1,110 @@
+/** A record in memory, or the way of one process to it, whose calls a test counts, delays, refuses, or leaves unanswered. */
+import { Fault } from '../../src/core/faults.ts'
+import { Credit } from '../../src/ledger/credit.ts'
+import type { LedgerReader } from '../../src/ledger/types.ts'
+import type { KeyStore } from '../../src/store/keys.ts'
+import { LocalRecord } from '../../src/store/local-record.ts'
+import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
+import type { FakeClock } from '../support/clock.ts'
+
+export type Call = 'take' | 'lease' | 'giveBack' | 'pulse' | 'balances' | 'spentByAll' | 'endLeases' | 'find' | 'close'
+/** `refuse`: nothing happens. `lose`: it happens, and the answer is lost. `hang`: nothing until the mode changes. */
+export type Mode = 'pass' | 'refuse' | 'lose' | 'hang'
+
+/** An empty record of a process that owns its store. */
+export function memoryRecord(clock: FakeClock): LocalRecord {
+  const journal = new MemoryJournal()
+  return new LocalRecord({ journal, keys: new MemoryKeys(clock), credit: new Credit(new Map(), clock), clock })
+}
+
+export class ScriptedRecord implements StoreOfRecord {
+  readonly calls: [Call, ...unknown[]][] = []
+  readonly inner: StoreOfRecord
+  readonly keys: KeyStore
+  readonly ledger: LedgerReader
+  private readonly modes = new Map<Call, Mode>()
+  private watchers: (() => void)[] = []
+  private isCut = false
+
+  constructor(clock: FakeClock, inner: StoreOfRecord = memoryRecord(clock)) {
+    this.inner = inner
+    this.ledger = this.inner.ledger
+    const { keys } = this.inner
+    this.keys = {
+      find: (hash) => this.run('find', [hash], async () => keys.find(hash)),
+      put: async (key) => keys.put(key),
+      change: async (hash, how) => keys.change(hash, how),
+      remove: async (hash) => keys.remove(hash),
+      list: async () => keys.list(),
+    }
+  }
+
+  mode(mode: Mode, ...calls: Call[]): void {
+    for (const call of calls) this.modes.set(call, mode)
+    for (const watcher of this.watchers.splice(0)) watcher()
+  }
+
+  /** The process is no more: nothing gets through, and no answer comes back. */
+  cut(): void {
+    this.isCut = true
+  }
+
+  /** Arguments of the calls of one kind, without the process's name. */
+  of(call: Call): unknown[][] {
+    return this.calls.filter(([name]) => name === call).map(([, ...rest]) => rest)
+  }
+
+  count(call: Call): number {
+    return this.of(call).length
+  }
+
+  async take(node: string, rows: readonly SettledRows[]): Promise<void> {
+    return this.run('take', [rows.map(({ hold }) => hold.seq)], () => this.inner.take(node, rows))
+  }
+
+  async lease(node: string, ask: LeaseAsk): Promise<LeaseAnswer> {
+    return this.run('lease', [ask], () => this.inner.lease(node, ask))
+  }
+
+  async giveBack(node: string, key: string, amount: number | 'all'): Promise<void> {
+    return this.run('giveBack', [key, amount], () => this.inner.giveBack(node, key, amount))
+  }
+
+  async endLeases(node: string): Promise<void> {
+    return this.run('endLeases', [], async () => this.inner.endLeases?.(node))
+  }
+
+  async pulse(pulse: Pulse): Promise<PulseReply> {
+    return this.run('pulse', [pulse.cursor], () => this.inner.pulse(pulse))
+  }
+
+  async balances(keys: readonly string[]): Promise<Balance[]> {
+    return this.run('balances', [keys], () => this.inner.balances(keys))
+  }
+
+  async spentByAll(): Promise<number> {
+    return this.run('spentByAll', [], () => this.inner.spentByAll())
+  }
+
+  async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
+    return this.inner.forgetLost(grace)
+  }
+
+  async close(): Promise<void> {
+    return this.run('close', [], () => this.inner.close())
+  }
+
+  private async run<T>(call: Call, rest: unknown[], work: () => Promise<T>): Promise<T> {
+    const never = new Promise<never>(() => {})
+    if (this.isCut) return never
+    this.calls.push([call, ...rest])
+    while (this.modes.get(call) === 'hang') await new Promise<void>((resolve) => this.watchers.push(resolve))
+    const mode = this.modes.get(call)
+    if (this.isCut) return never
+    if (mode === 'refuse') throw new Fault('unavailable', { message: 'refused by the test' })
+    const result = await work()
+    if (mode === 'lose') throw new Fault('unavailable', { message: 'lost by the test' })
+    return this.isCut ? never : result
+  }
+}

@@ -1,0 +1,217 @@
+/** What a worker asks its owner over the channel: the store of record, rate counters, news. */
+import t, { type Test } from 'tap'
+import { type Answers, Line } from '../../src/cluster/ipc-line.ts'
+import type { OwnerOffer, WorkerOffer } from '../../src/cluster/messages.ts'
+import { OwnerDesk, type Reception } from '../../src/cluster/owner-desk.ts'
+import { RemoteRecord } from '../../src/cluster/remote-record.ts'
+import { RemoteCounters, RemoteNews } from '../../src/cluster/remote-shared.ts'
+import type { Clock } from '../../src/core/clock.ts'
+import { Fault } from '../../src/core/faults.ts'
+import type { Json } from '../../src/core/json.ts'
+import { Credit } from '../../src/ledger/credit.ts'
+import { MemoryCounters } from '../../src/shared/index.ts'
+import { LocalRecord } from '../../src/store/local-record.ts'
+import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
+import { ask, generation, recordContract } from '../store/record-contract.ts'
+import { apiKey } from '../store/samples.ts'
+import { FakeClock, turn } from '../support/clock.ts'
+import { type Cable, cable } from './channel.ts'
+
+const RECEPTION: Reception = {
+  welcome: () => ({ slot: 1, count: 1, config: '', record: true, last: 0 }),
+  serving: () => null,
+  failed: () => null,
+}
+
+const neverTold = (): never => {
+  throw new Error('nobody asks this')
+}
+
+interface Office {
+  desk: OwnerDesk
+  record: LocalRecord
+  errors: unknown[]
+}
+
+function office(clock: Clock): Office {
+  const errors: unknown[] = []
+  const record = new LocalRecord({ journal: new MemoryJournal(), keys: new MemoryKeys(clock), credit: new Credit(new Map(), clock), clock })
+  return { desk: new OwnerDesk({ record, counters: new MemoryCounters(clock), oops: (error) => errors.push(error) }), record, errors }
+}
+
+/** A worker's side. */
+interface Employee {
+  record: RemoteRecord
+  counters: RemoteCounters
+  news: RemoteNews
+  line: Line<OwnerOffer, WorkerOffer>
+  cable: Cable
+  nodes: ReadonlySet<string>
+  idle: () => Promise<void>
+}
+
+function employ(desk: OwnerDesk): Employee {
+  const joined = cable()
+  const answers: Answers<WorkerOffer> = {
+    urge: () => {
+      record.urge()
+      return null
+    },
+    news: (topic, message) => {
+      news.arrived(topic, message)
+      return null
+    },
+    metrics: neverTold,
+    notReady: neverTold,
+    reload: neverTold,
+    drain: neverTold,
+    hurry: neverTold,
+  }
+  const line = new Line<OwnerOffer, WorkerOffer>(joined.worker, answers, neverTold)
+  const record = new RemoteRecord(line)
+  const news = new RemoteNews(line)
+  const station = desk.open(joined.owner, RECEPTION)
+  return { record, news, counters: new RemoteCounters(line), line, cable: joined, nodes: station.nodes, idle: station.idle }
+}
+
+recordContract(t, 'asked over the channel', async (clock) => {
+  const { desk } = office(clock)
+  const { record } = employ(desk)
+  return { record, close: () => record.close() }
+})
+
+async function faultOf(t: Test, asked: Promise<unknown>): Promise<Fault> {
+  const thrown = await asked.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (!(thrown instanceof Fault)) throw new Error(`expected a fault, found ${thrown}`)
+  t.ok(thrown)
+  return thrown
+}
+
+t.test('a fault crosses as a fault, an error as one that tells nothing', async (t) => {
+  const { desk, record, errors } = office(new FakeClock())
+  const worker = employ(desk)
+  record.take = () =>
+    Promise.reject(new Fault('unavailable', { message: 'The ledger cannot be written', retryAfter: 7, cause: new Error('secret cause') }))
+  record.lease = () => Promise.reject(new TypeError('secret place'))
+  const taken = await faultOf(t, worker.record.take('a', []))
+  t.match(taken, { code: 'unavailable', status: 503, message: 'The ledger cannot be written', retryAfter: 7 })
+  const leased = await faultOf(t, worker.record.lease('a', ask('k', 1)))
+  t.match(leased, { code: 'internal', message: 'Internal Server Error' })
+  t.notMatch(worker.cable.crossed.join(), /secret|stack|\.ts/)
+  t.match(errors, [{ message: 'secret place' }], 'the owner hears of the error alone')
+})
+
+t.test('what is asked within a turn crosses together, and so do the answers', async (t) => {
+  const { desk } = office(new FakeClock())
+  const worker = employ(desk)
+  await Promise.all([worker.record.spentByAll(), worker.record.balances(['k']), worker.record.lease('a', ask('k', 3))])
+  t.equal(worker.cable.crossed.length, 2)
+})
+
+t.test('a worker whose owner is gone is told so at once', async (t) => {
+  const { desk, record } = office(new FakeClock())
+  const worker = employ(desk)
+  record.spentByAll = () => new Promise(() => {})
+  const open = faultOf(t, worker.record.spentByAll())
+  await turn()
+  worker.cable.cut()
+  t.match(await open, { code: 'unavailable' })
+  t.match(await faultOf(t, worker.record.spentByAll()), { code: 'unavailable' })
+})
+
+t.test('who should pulse hears of it at once', async (t) => {
+  const { desk } = office(new FakeClock())
+  const [one, two] = [employ(desk), employ(desk)]
+  const urged: string[] = []
+  for (const [name, worker] of Object.entries({ one, two })) worker.record.onUrge(() => urged.push(name))
+  await one.record.lease('one', ask('k', 600))
+  t.same(urged, [], 'nobody is asked while there is enough')
+  t.match(await two.record.lease('two', ask('k', 600)), { granted: 0, waitingFor: 1 })
+  await one.record.spentByAll()
+  t.same(urged, ['one'], 'the holder, not the asker')
+  await two.record.keys.put(apiKey('a'))
+  await one.record.spentByAll()
+  t.same(urged, ['one', 'one', 'two'], 'a changed key is for all')
+  await desk.watchedKeys().remove(apiKey('a').hash)
+  await one.record.spentByAll()
+  await two.record.spentByAll()
+  t.equal(urged.length, 5, "the owner's own changes as well")
+})
+
+t.test('two workers change one key at once: both changes stand', async (t) => {
+  const { desk } = office(new FakeClock())
+  const [one, two] = [employ(desk), employ(desk)]
+  const { hash } = await one.record.keys.put({ ...apiKey('b'), limit: 0 })
+  const add = async (worker: Employee) => worker.record.keys.change(hash, (key) => ({ ...key, limit: (key.limit ?? 0) + 1 }))
+  await Promise.all(Array.from({ length: 20 }, (_, at) => add(at % 2 === 0 ? one : two)))
+  t.match(await two.record.keys.find(hash), { limit: 20 })
+  await t.rejects(
+    async () =>
+      one.record.keys.change(hash, () => {
+        throw new Fault('bad_request', { message: 'no' })
+      }),
+    { code: 'bad_request' },
+  )
+  t.match(await one.record.keys.find(hash), { limit: 20 })
+})
+
+t.test('a ledger longer than a page is read whole, and may be left in the middle', async (t) => {
+  const { desk } = office(new FakeClock())
+  const worker = employ(desk)
+  const rows = Array.from({ length: 450 }, (_, at) => generation((at + 1) * 64, 'k', 1, 1000))
+  await worker.record.take('a', rows)
+  const seqs: number[] = []
+  for await (const { hold } of worker.record.ledger.export()) seqs.push(hold.seq)
+  t.same(
+    seqs,
+    rows.map(({ hold }) => hold.seq),
+  )
+  // More than may be open at once, were any left open.
+  for (let times = 0; times < 100; times++) for await (const record of worker.record.ledger.export()) if (record) break
+  t.same([...(await worker.record.ledger.spent())], [['k', 450]])
+})
+
+t.test('news reach the other workers, counters count for all', async (t) => {
+  const { desk } = office(new FakeClock())
+  const workers = [employ(desk), employ(desk), employ(desk)]
+  const heard: [number, Json][] = []
+  for (const [at, { news }] of workers.entries()) news.subscribe('outage', (message) => heard.push([at, message]))
+  workers[0].news.subscribe('session', () => heard.push([0, 'another topic']))
+  workers[0].news.publish('outage', { provider: 'first' })
+  await workers[1].record.spentByAll()
+  await Promise.all(workers.map(({ record }) => record.spentByAll()))
+  t.same(heard.sort(), [
+    [1, { provider: 'first' }],
+    [2, { provider: 'first' }],
+  ])
+  const take = (at: number) => workers[at].counters.take({ name: 'requests app', perMinute: 2, take: 1 })
+  const answers = [await take(0), await take(1), await take(2)]
+  t.same(
+    answers.map(({ taken }) => taken),
+    [true, true, false],
+  )
+})
+
+t.test('the desk knows what a worker that is gone still has under way', async (t) => {
+  const { desk, record } = office(new FakeClock())
+  const worker = employ(desk)
+  const gate = Promise.withResolvers<void>()
+  record.take = () => gate.promise
+  const asked = faultOf(t, worker.record.take('node', []))
+  await worker.record.lease('other', ask('k', 1))
+  t.same([...worker.nodes], ['node', 'other'])
+  worker.cable.cut()
+  await asked
+  let idle = false
+  const waits = worker.idle().then(() => {
+    idle = true
+  })
+  await turn()
+  t.notOk(idle)
+  gate.resolve()
+  await waits
+  t.ok(idle)
+})

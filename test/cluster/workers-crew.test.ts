@@ -1,0 +1,212 @@
+/** Workers as their owner sees them: started, replaced, ended. */
+import { EventEmitter } from 'node:events'
+import t from 'tap'
+import { OwnerCrew, type WorkerProcess } from '../../src/cluster/owner-crew.ts'
+import { OwnerDesk, type Reception, type Station } from '../../src/cluster/owner-desk.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { MemoryCounters } from '../../src/shared/index.ts'
+import { FakeClock, turn } from '../support/clock.ts'
+
+class FakeProcess extends EventEmitter implements WorkerProcess {
+  readonly pid = 1
+  readonly connected = true
+  readonly slot: number
+  readonly told: string[] = []
+  killed = false
+
+  constructor(slot: number) {
+    super()
+    this.slot = slot
+  }
+
+  send(message: object): void {
+    const { parcels } = message as { parcels: { op: string }[] }
+    for (const { op } of parcels) this.told.push(op)
+  }
+
+  kill(): void {
+    this.killed = true
+    this.end(null, 'SIGKILL')
+  }
+
+  end(code: number | null, signal: string | null = null): void {
+    this.emit('exit', code, signal)
+    this.emit('disconnect')
+  }
+
+  says(op: 'serving' | 'failed', word: string): void {
+    this.emit('message', { parcels: [{ op, args: [word] }] })
+  }
+}
+
+function scene(count = 2) {
+  const clock = new FakeClock()
+  const processes: FakeProcess[] = []
+  const inherited: number[] = []
+  const desk = new OwnerDesk({ counters: new MemoryCounters(clock), oops: () => {} })
+  const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, last: 0 })
+  const logged: string[] = []
+  const note = (_fields: object, text: string): void => void logged.push(text)
+  let refuses = 0
+  const crew = new OwnerCrew({
+    count,
+    clock,
+    log: { info: note, warn: note, error: note } as never,
+    fork: (slot) => {
+      const process = new FakeProcess(slot)
+      processes.push(process)
+      return process
+    },
+    seat: (_slot, process, reception) =>
+      desk.open(
+        {
+          open: true,
+          send: (message) => void process.send(message, () => {}),
+          listen: (hear, gone) => {
+            process.on('message', hear)
+            process.once('disconnect', gone)
+          },
+        },
+        { ...reception, welcome },
+      ),
+    inherit: async (slot: number, _station: Station) => {
+      if (refuses-- > 0) throw new Fault('unavailable')
+      inherited.push(slot)
+    },
+  })
+  const latest = (slot: number): FakeProcess => {
+    const found = processes.findLast((process) => process.slot === slot)
+    if (!found) throw new Error(`no worker ${slot}`)
+    return found
+  }
+  const refuse = (times: number): void => {
+    refuses = times
+  }
+  return { clock, crew, processes, inherited, latest, refuse, logged }
+}
+
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < 3; turns++) await turn()
+}
+
+async function started(count = 2) {
+  const made = scene(count)
+  const starting = made.crew.start()
+  for (const process of made.processes) process.says('serving', 'http://127.0.0.1:1')
+  t.equal(await starting, 'http://127.0.0.1:1')
+  return made
+}
+
+t.test('the start waits for all workers', async (t) => {
+  const { crew, latest } = scene()
+  let url: string | undefined
+  const starting = crew.start().then((found) => {
+    url = found
+  })
+  latest(1).says('serving', 'http://127.0.0.1:1')
+  await settle()
+  t.equal(url, undefined)
+  t.same(crew.notListening(), ['worker 2 is starting'])
+  latest(2).says('serving', 'http://127.0.0.1:1')
+  await starting
+  t.equal(url, 'http://127.0.0.1:1')
+  t.same(crew.notListening(), [])
+})
+
+t.test('a worker that cannot start keeps all from starting, and says why', async (t) => {
+  const { crew, latest, processes } = scene()
+  const starting = crew.start()
+  latest(1).says('serving', 'http://127.0.0.1:1')
+  latest(2).says('failed', 'listen EADDRINUSE')
+  await settle()
+  latest(2).end(1)
+  await t.rejects(starting, { message: 'listen EADDRINUSE' })
+  t.ok(latest(1).killed, 'none is left')
+  t.equal(processes.length, 2, 'none is tried again')
+})
+
+t.test('a worker that dies is inherited from and replaced', async (t) => {
+  const { clock, crew, latest, inherited, processes } = await started()
+  await clock.advance(60_000)
+  latest(1).end(null, 'SIGKILL')
+  t.same(crew.notListening(), ['worker 1 has ended'])
+  await settle()
+  t.same(inherited, [1])
+  await clock.advance(0)
+  await settle()
+  t.same(crew.notListening(), ['worker 1 is starting'])
+  latest(1).says('serving', 'http://127.0.0.1:1')
+  await settle()
+  t.same(crew.notListening(), [])
+  t.equal(crew.restarts, 1)
+  t.equal(processes.length, 3)
+})
+
+t.test('a worker that dies again and again is waited for longer and longer', async (t) => {
+  const { clock, latest, processes } = await started(1)
+  const waits: number[] = []
+  for (let deaths = 0; deaths < 10; deaths++) {
+    const before = processes.length
+    latest(1).end(1)
+    await settle()
+    let waited = 0
+    while (processes.length === before) {
+      await clock.advance(125)
+      waited += 125
+      await settle()
+    }
+    waits.push(waited)
+  }
+  t.same(waits, [250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000, 15_000])
+  latest(1).says('serving', 'http://127.0.0.1:1')
+  await clock.advance(20_000)
+  const before = processes.length
+  latest(1).end(1)
+  await settle()
+  await clock.advance(0)
+  await settle()
+  t.equal(processes.length, before + 1, 'one that had run for a while is replaced at once')
+})
+
+t.test('nobody follows a worker whose journal cannot be taken over yet', async (t) => {
+  const { clock, latest, processes, inherited, refuse, logged } = await started(1)
+  await clock.advance(60_000)
+  refuse(3)
+  latest(1).end(null, 'SIGKILL')
+  for (let times = 0; times < 3; times++) {
+    await settle()
+    t.equal(processes.length, 1)
+    t.same(inherited, [])
+    await clock.advance(1000)
+  }
+  await settle()
+  t.same(inherited, [1])
+  await clock.advance(0)
+  await settle()
+  t.equal(processes.length, 2)
+  t.match(logged.join(), /cannot be taken over yet/)
+})
+
+t.test('a drain tells every worker, waits for all, and starts none anew', async (t) => {
+  const { clock, crew, latest, processes, inherited } = await started()
+  let done = false
+  const draining = crew.drain(1000).then(() => {
+    done = true
+  })
+  await settle()
+  t.same([latest(1).told, latest(2).told], [['drain'], ['drain']])
+  latest(1).end(0)
+  await clock.advance(500)
+  await settle()
+  t.notOk(done)
+  crew.hurry()
+  await settle()
+  t.same(latest(2).told, ['drain', 'hurry'])
+  await clock.advance(500)
+  await draining
+  t.ok(latest(2).killed, 'the patience is over')
+  await clock.advance(60_000)
+  await settle()
+  t.equal(processes.length, 2)
+  t.same(inherited, [], 'what is left is taken in when the owner closes')
+})

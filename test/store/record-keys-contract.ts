@@ -1,0 +1,161 @@
+/** The part of the contract of a store of record that is about keys, and about hearing of their changes. */
+import type { Test } from 'tap'
+import type { StoreOfRecord } from '../../src/store/record.ts'
+import { FakeClock } from '../support/clock.ts'
+import { type OpenRecord, pulseOf } from './record-contract.ts'
+import { apiKey } from './samples.ts'
+
+const hash = (letter: string) => letter.repeat(64)
+
+/** One process that hears of changes: remembers the cursor of its last pulse. */
+class Listener {
+  private readonly record: StoreOfRecord
+  private readonly node: string
+  cursor: string | undefined
+  constructor(record: StoreOfRecord, node: string) {
+    this.record = record
+    this.node = node
+  }
+  async changed(): Promise<string[] | undefined> {
+    const reply = await this.record.pulse(pulseOf(this.node, this.cursor))
+    this.cursor = reply.cursor
+    return reply.changed ? [...reply.changed].sort() : undefined
+  }
+}
+
+export function recordKeysContract(t: Test, name: string, open: OpenRecord): void {
+  const fresh = async (t: Test) => {
+    const clock = new FakeClock()
+    const opened = await open(clock)
+    t.teardown(() => opened.close())
+    return { clock, opened, record: opened.record }
+  }
+
+  t.test(`${name}: keys are put, found, listed and removed`, async (t) => {
+    const { clock, record } = await fresh(t)
+    const { keys } = record
+    t.equal(await keys.find(hash('a')), undefined)
+    t.same(await keys.list(), [])
+    const made = clock.now()
+    const policy = {
+      allowedModels: ['acme/*'],
+      provider: { only: ['here'], zdr: true },
+      limits: { requests: 60, streams: 4 },
+      passage: true,
+      limit: Number.MAX_SAFE_INTEGER,
+      expiresAt: made + 1000,
+      management: true,
+      limitReset: 'weekly' as const,
+      includeByokInLimit: true,
+      creator: "o'someone",
+      consent: { by: 'dev', code: { until: made + 1, hash: 'c'.repeat(64), method: 'S256' as const, challenge: 'x' } },
+    }
+    const put = await keys.put(apiKey('b', policy))
+    t.same(put, { ...apiKey('b', policy), createdAt: made, updatedAt: made })
+    await clock.advance(5000)
+    await keys.put(apiKey('a', { identity: 'something else' }))
+    t.same(await keys.find(hash('b')), put, 'comes back as it went in')
+    t.match(await keys.find(hash('a')), { identity: hash('a'), limit: null, limitReset: null, expiresAt: null, creator: null })
+    t.same(
+      (await keys.list()).map((key) => key.name),
+      ['key b', 'key a'],
+      'in the order of their making',
+    )
+    await keys.put(apiKey('b', { ...policy, disabled: true, limit: 5 }))
+    t.match(await keys.find(hash('b')), { disabled: true, limit: 5, createdAt: made, updatedAt: made + 5000 })
+    t.equal((await keys.list()).length, 2, 'replaced, not added')
+    t.equal(await keys.remove(hash('b')), true)
+    t.equal(await keys.remove(hash('b')), false)
+    t.equal(await keys.find(hash('b')), undefined)
+    t.equal((await keys.list()).length, 1)
+  })
+
+  t.test(`${name}: a key is changed in one step, and keeps its identity through a new secret`, async (t) => {
+    const { clock, record } = await fresh(t)
+    const { keys } = record
+    const made = clock.now()
+    const first = await keys.put(apiKey('a', { limit: 5 }))
+    await clock.advance(1000)
+    const forged = { identity: 'forged', createdAt: 1, limitReset: 'daily' as const }
+    const changed = await keys.change(hash('a'), (key) => ({ ...key, ...forged, limit: (key.limit ?? 0) + 2 }))
+    t.same(changed, { ...first, limit: 7, limitReset: 'daily', updatedAt: made + 1000 }, 'identity and times are not for the caller to say')
+    t.same(await keys.find(hash('a')), changed)
+    const rotated = await keys.change(hash('a'), (key) => ({ ...key, hash: hash('b'), label: 'new' }))
+    t.same(rotated, { ...changed, hash: hash('b'), label: 'new', identity: hash('a') })
+    t.equal(await keys.find(hash('a')), undefined, 'the old secret is nobody')
+    t.same(await keys.list(), [rotated])
+    await keys.put(apiKey('b', { name: 'replaced' }))
+    t.match(await keys.find(hash('b')), { name: 'replaced', identity: hash('a'), createdAt: made, limitReset: null })
+    t.equal(await keys.change(hash('a'), (key) => key), undefined)
+    const broken = async () =>
+      keys.change(hash('b'), () => {
+        throw new Error('no')
+      })
+    await t.rejects(broken(), { message: 'no' })
+    t.match(await keys.find(hash('b')), { name: 'replaced' }, 'nothing was written')
+  })
+
+  t.test(`${name}: changes of one key that come at once all count`, async (t) => {
+    const { record } = await fresh(t)
+    await record.keys.put(apiKey('a', { limit: 0 }))
+    const more = () => record.keys.change(hash('a'), (key) => ({ ...key, limit: (key.limit ?? 0) + 1 }))
+    await Promise.all(Array.from({ length: 12 }, more))
+    t.match(await record.keys.find(hash('a')), { limit: 12 })
+  })
+
+  t.test(`${name}: each process hears of each change exactly once`, async (t) => {
+    const { record } = await fresh(t)
+    const [one, two] = [new Listener(record, 'n1'), new Listener(record, 'n2')]
+    t.equal(await one.changed(), undefined, 'at first nothing that was cached holds')
+    t.same(await one.changed(), [])
+    await record.keys.put(apiKey('a'))
+    await record.keys.put(apiKey('b'))
+    t.same(await one.changed(), [hash('a'), hash('b')])
+    t.same(await one.changed(), [])
+    t.equal(await two.changed(), undefined)
+    await record.keys.change(hash('a'), (key) => ({ ...key, disabled: true }))
+    await record.keys.change(hash('b'), (key) => ({ ...key, hash: hash('c') }))
+    t.same(await one.changed(), [hash('a'), hash('b'), hash('c')], 'of a new secret, the old one as well')
+    await record.keys.remove(hash('a'))
+    await record.keys.remove(hash('d'))
+    t.same(await one.changed(), [hash('a')], 'what was not there did not change')
+    t.same(await two.changed(), [hash('a'), hash('b'), hash('c')], 'the other one in its own time')
+    t.same(await one.changed(), [])
+    t.same(await two.changed(), [])
+  })
+
+  t.test(`${name}: no change is missed by who listens while many happen at once`, async (t) => {
+    const { record } = await fresh(t)
+    const listeners = ['n1', 'n2'].map((node) => new Listener(record, node))
+    for (const listener of listeners) await listener.changed()
+    const letters = [...'0123456789abcdef']
+    const heard = listeners.map(() => new Map<string, number>())
+    const listen = async () => {
+      for (const [index, listener] of listeners.entries())
+        for (const item of (await listener.changed()) ?? []) heard[index].set(item, (heard[index].get(item) ?? 0) + 1)
+    }
+    const writing = letters.map((letter) => record.keys.put(apiKey(letter)))
+    for (let round = 0; round < 8; round++) await listen()
+    await Promise.all(writing)
+    await listen()
+    for (const counts of heard) t.same([...counts].sort(), letters.map((letter) => [hash(letter), 1]).sort())
+  })
+
+  t.test(`${name}: a cursor of an earlier life misses nothing`, async (t) => {
+    const { opened, record } = await fresh(t)
+    if (!opened.reopen) return t.pass('it forgets')
+    const before = new Listener(record, 'n1')
+    await record.keys.put(apiKey('a'))
+    await before.changed()
+    const again = await opened.reopen()
+    const after = new Listener(again, 'n1')
+    after.cursor = before.cursor
+    await again.keys.remove(hash('a'))
+    const changed = await after.changed()
+    t.ok(changed === undefined || changed.includes(hash('a')))
+    t.same(await after.changed(), [])
+    const strange = new Listener(again, 'n2')
+    strange.cursor = 'no cursor of ours'
+    t.equal(await strange.changed(), undefined)
+  })
+}

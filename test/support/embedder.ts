@@ -1,0 +1,69 @@
+/** Providers of vectors: each answers its own format with numbers that tell which input they belong to. */
+import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
+import { type Answer, jsonAnswer, type Script } from './upstream.ts'
+
+/** Numbers of an input: the first tells the number in its text, the rest depends on that one. */
+export function numbersOf(input: Json, dimensions: number): number[] {
+  const text = JSON.stringify(input)
+  const mark = Number(/\d+/.exec(text)?.[0] ?? text.length)
+  return Array.from({ length: dimensions }, (_, i) => (i === 0 ? mark : Math.fround(Math.sin(mark * 31 + i))))
+}
+
+export function base64Of(numbers: readonly number[]): string {
+  return Buffer.from(new Float32Array(numbers).buffer).toString('base64')
+}
+
+export function numbersIn(base64: string): number[] {
+  const bytes = Buffer.from(base64, 'base64')
+  return Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4))
+}
+
+export interface Speaks {
+  dimensions?: number
+  /** What it gives whatever is asked; what is asked by default. */
+  form?: 'float' | 'base64'
+  /** null: it reports none. */
+  usage?: number | null
+  /** Changes the reply before it goes out. */
+  spoil?: (reply: JsonObject) => Json
+}
+
+/** Answers as OpenAI does. */
+export function openaiVectors({ dimensions = 4, form, usage = 7, spoil = (reply) => reply }: Speaks = {}): Script {
+  return ({ json }): Answer => {
+    const inputs = Array.isArray(json.input) ? json.input : [json.input ?? '']
+    const length = typeof json.dimensions === 'number' ? json.dimensions : dimensions
+    const base64 = (form ?? json.encoding_format) === 'base64'
+    const data = inputs.map((input, index) => {
+      const numbers = numbersOf(input, length)
+      return { object: 'embedding', index, embedding: base64 ? base64Of(numbers) : numbers }
+    })
+    const reply = { object: 'list', data, model: 'm', ...(usage === null ? {} : { usage: { prompt_tokens: usage, total_tokens: usage } }) }
+    return jsonAnswer(spoil(reply))
+  }
+}
+
+export interface Vectors {
+  object: string
+  id: string
+  model: string
+  provider: string
+  data: { object: string; index: number; embedding: number[] | string }[]
+  usage: { prompt_tokens: number; total_tokens: number; cost: number }
+  router_metadata?: JsonObject
+}
+
+export async function vectorsOf(response: Response): Promise<Vectors> {
+  return (await response.json()) as Vectors
+}
+
+/** The first number of each vector: which input it belongs to. */
+export function marks({ data }: Vectors): number[] {
+  return data.map(({ embedding }) => (typeof embedding === 'string' ? numbersIn(embedding)[0] : embedding[0]))
+}
+
+/** An error body's error. */
+export async function errorOf(response: Response): Promise<JsonObject> {
+  const body = (await response.json()) as JsonObject
+  return isObject(body.error) ? body.error : {}
+}

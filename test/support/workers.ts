@@ -1,0 +1,114 @@
+/** A gateway with workers as people start it, and what can be seen of it from outside. */
+import { request } from 'node:http'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { familyOf, ROOT, runShell } from './crash/processes.ts'
+import { plainNode, type Program, serveProgram } from './program.ts'
+
+export interface Crew extends Program {
+  readonly url: string
+  readonly admin: string
+  readonly pid: number
+  /** Processes of the workers, in order of their start. */
+  workers(): number[]
+}
+
+/** Milliseconds that a condition has to come true: far more than it takes. */
+const LONGEST = 20_000
+const LOOK = 20
+
+/** Looks until it is there. @throws Error naming what did not come. */
+export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  const end = performance.now() + LONGEST
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (performance.now() > end) throw new Error(`${what}: not within ${LONGEST} ms`)
+    await new Promise((resolve) => setTimeout(resolve, LOOK))
+  }
+}
+
+/** Starts it and waits until all workers listen; it ends with the test. */
+export async function serveWorkers(t: Test, file: string, workers: number | string): Promise<Crew> {
+  const program = await serveProgram(['serve', '--config', file, '--workers', String(workers)])
+  t.teardown(() => program.child.kill('SIGKILL'))
+  return crewOf(program)
+}
+
+/** The same as the leader of a process group, as a shell starts it. */
+export async function serveGroup(t: Test, file: string, workers: number): Promise<Crew> {
+  const [, args] = plainNode([join(ROOT, 'bin', 'headgate.js'), 'serve', '--config', file, '--workers', String(workers)])
+  const program = runShell(`exec ${args.slice(2).map((word) => `'${word}'`).join(' ')}`, true)
+  t.teardown(() => program.child.kill('SIGKILL'))
+  const [, url, admin] = await program.until(/listens on (http:\S+) \(admin on (http:[^)\s]+)\)/)
+  return crewOf({ ...program, url, admin })
+}
+
+function crewOf(program: Program & { url: string; admin: string }): Crew {
+  const pid = program.child.pid ?? 0
+  return { ...program, pid, workers: () => familyOf(pid).slice(1).map((each) => each.pid) }
+}
+
+/** Sockets that a process has open. */
+export function socketsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).filter((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith('socket:')
+    } catch {
+      return false
+    }
+  }).length
+}
+
+export interface Reply {
+  status: number
+  id: string
+  text: string
+}
+
+export interface Asking {
+  key: string
+  path?: string
+  method?: string
+  body?: JsonObject
+}
+
+/** One request over a connection of its own, which goes to the next worker in turn. @throws where the connection breaks. */
+export function askOnce(url: string, { key, path = '/v1/chat/completions', method, body }: Asking): Promise<Reply> {
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  const headers = { authorization: `Bearer ${key}`, connection: 'close', ...(text ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) } : {}) }
+  return new Promise((resolve, reject) => {
+    const asked = request(`${url}${path}`, { method: method ?? (text ? 'POST' : 'GET'), agent: false, headers }, async (reply) => {
+      try {
+        const chunks: Buffer[] = []
+        for await (const chunk of reply) chunks.push(chunk as Buffer)
+        resolve({ status: reply.statusCode ?? 0, id: String(reply.headers['x-generation-id']), text: Buffer.concat(chunks).toString() })
+      } catch (error) {
+        reject(error)
+      }
+    })
+    asked.on('error', reject).end(text)
+  })
+}
+
+export async function metricsOf(admin: string): Promise<(series: string) => number> {
+  const text = await (await fetch(`${admin}/metrics`)).text()
+  return (series) => {
+    const values = text.split('\n').filter((line) => line.startsWith(series))
+    return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+  }
+}
+
+/** Resolves once the gateway says that all of it is ready. */
+export async function ready(admin: string): Promise<true> {
+  return until('readiness', async () => ((await fetch(`${admin}/readyz`)).status === 200 ? true : undefined))
+}
+
+/** Sends a command on keys, as the command line does. */
+export async function command(admin: string, body: JsonObject): Promise<JsonObject> {
+  const reply = await fetch(`${admin}/keys/command`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  if (!reply.ok) throw new Error(`${reply.status}: ${await reply.text()}`)
+  return (await reply.json()) as JsonObject
+}
