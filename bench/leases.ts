@@ -37,7 +37,14 @@ interface Found {
 
 async function processOf({ url, journal, seconds, limit }: Told): Promise<Found> {
   const clock = systemClock
-  const books = await openBookkeeping({ url, journal, clock, durability: 'process', report: (news) => console.error(news) })
+  const books = await openBookkeeping({
+    url,
+    journal,
+    lostGrace: 3_600_000,
+    clock,
+    durability: 'process',
+    report: (news) => console.error(news),
+  })
   const ids = new GenerationIds(0)
   const account = books.credit.account(KEY)
   const found: Found = { served: 0, refused: 0, waited: 0, cpuMs: 0 }

@@ -120,20 +120,34 @@ function report(found: readonly Figures[], settings: Settings): string {
       alone ? (each.perSecond / alone.perSecond).toFixed(2) : '',
       each.cpuMicros.toFixed(0),
       each.workers === 0 ? '' : each.ownerMicros.toFixed(0),
+      each.workers === 0 ? '' : ((each.cpuMicros - each.ownerMicros) / each.ownerMicros).toFixed(0),
       each.p50.toFixed(1),
       each.p99.toFixed(1),
       each.workers > 1 ? each.balance.toFixed(2) : '',
       each.megabytes.toFixed(0),
     ]
   })
-  const head = ['scenario', 'workers', 'req/s', 'to none', 'CPU µs/req', 'of it owner', 'p50 ms', 'p99 ms', 'busiest/idlest', 'MB']
+  const head = [
+    'scenario',
+    'workers',
+    'req/s',
+    'to none',
+    'CPU µs/req',
+    'of it owner',
+    'owner full at',
+    'p50 ms',
+    'p99 ms',
+    'busiest/idlest',
+    'MB',
+  ]
   return [
     table(head, rows),
     '',
     `${availableParallelism()} processors, shared by the gateway, the load generator (one process) and the mock upstream (one process).`,
     `${settings.connections} connections, medians of ${settings.rounds} rounds of ${settings.seconds} s each; every round visits all rows of a scenario in turn.`,
     'CPU is user and system time of all processes of the gateway. Where generator and mock fill the processors, workers cannot add requests per second;',
-    'then CPU per request says what a worker costs, and the owner column what of it does not spread over workers.',
+    'then CPU per request says what a worker costs, and the owner column what of it does not spread over workers:',
+    'with a processor for each, so many workers as "owner full at" says would keep the owner busy all the time.',
   ].join('\n')
 }
 

@@ -103,6 +103,11 @@ export class Fleet {
     return { code, text: (verify.out() + verify.err()).trim() }
   }
 
+  /** The end of what each gateway has logged. */
+  told(): string {
+    return this.nodes.map(({ program }) => `${program?.out() ?? ''}${program?.err() ?? ''}`.slice(-4000)).join('\n')
+  }
+
   /** Whatever still runs ends at once. */
   abandon(): void {
     for (const { program } of this.nodes) if (program) killFamily(program)

@@ -15,25 +15,31 @@ export interface Load {
   readonly sent: number
   /** Connections that failed: those of a killed process. */
   readonly failed: number
+  /** Of these: connections that stayed open with nothing on them. */
+  readonly hung: number
   /** Sends no more, and waits for what is open. @returns the replies that were whole. */
   end(): Promise<Received[]>
 }
 
 /** Milliseconds between two looks at the clock; each sends what has become due. */
 const TICK = 5
+/** Milliseconds after which a silent connection is given up: far beyond every time-out of the gateway here. */
+const PATIENCE = 30_000
 
 export function loadAt({ rate, address, key, random }: RateOptions): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
   const received: Received[] = []
   const open = new Set<Promise<void>>()
   const begun = performance.now()
-  let [sent, failed] = [0, 0]
+  let [sent, failed, hung] = [0, 0, 0]
   const one = async (): Promise<void> => {
+    const asked = performance.now()
     try {
-      const reply = await ask({ url: address(), key, random }, agent)
+      const reply = await ask({ url: address(), key, random, patience: PATIENCE }, agent)
       if (reply) received.push(reply)
     } catch {
       failed++
+      if (performance.now() - asked >= PATIENCE) hung++
     }
   }
   const timer = setInterval(() => {
@@ -48,6 +54,9 @@ export function loadAt({ rate, address, key, random }: RateOptions): Load {
     },
     get failed() {
       return failed
+    },
+    get hung() {
+      return hung
     },
     end: async () => {
       clearInterval(timer)

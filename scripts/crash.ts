@@ -2,6 +2,7 @@
  * kill -9 at random moments under load, and what is in the ledger afterwards.
  *   node scripts/crash.ts [--rounds 100] [--rate 200] [--seed N] [--store sqlite|postgres] [--url postgres://…]
  *                         [--nodes 2] [--workers N]
+ * PostgreSQL without a URL: one found on the machine is started and stopped again. --nodes: gateways on it, 2 by default.
  * Starts the real gateway in front of a provider in this process that keeps books of its own: what it was asked, and
  * what it answered to the end. After each round the gateway starts again, and its ledger is held against those books.
  * Prints the seed, the commit and a table; exit code 1 if anything was lost, doubled or negative.
@@ -14,6 +15,7 @@ import { FakeClock } from '../test/support/clock.ts'
 import { type Audit, audit, type Row, rowsOf } from '../test/support/crash/audit.ts'
 import { SECRET } from '../test/support/crash/configuration.ts'
 import { BookkeepingProvider } from '../test/support/crash/provider.ts'
+import { startPostgres } from '../test/support/postgres.ts'
 import { commit, Fleet, type Manner } from './crash-fleet.ts'
 import { loadAt } from './crash-load.ts'
 
@@ -58,6 +60,7 @@ async function round(scene: Scene, number: number): Promise<void> {
   totals.manners.set(manner, (totals.manners.get(manner) ?? 0) + 1)
   await fleet.start()
   const problems = await agreed(scene)
+  if (load.hung > 0) problems.push(`${load.hung} connections stayed open with no answer`)
   totals.rounds++
   totals.problems.push(...problems.map((problem) => `round ${number + 1} (${manner}): ${problem}`))
 }
@@ -158,10 +161,17 @@ function options() {
   return { rounds: many, rate: perSecond, seed: chance, store, url, nodes: gateways, workers: crew }
 }
 
-/** @returns the address of an empty database, the one named. @throws where none is named. */
-async function databaseAt(url: string | undefined): Promise<{ url: string; close(): Promise<void> }> {
-  if (url === undefined) throw new Error('--store postgres: expected --url postgres://… of an empty database')
-  return { url, close: async () => {} }
+interface Database {
+  url: string
+  close(): Promise<void>
+}
+
+/** An empty database: the one named, else one of a PostgreSQL that is started here. @throws where there is none. */
+async function databaseAt(url: string | undefined): Promise<Database> {
+  if (url !== undefined) return { url, close: async () => {} }
+  const postgres = await startPostgres({ teardown: () => {} })
+  if (!postgres) throw new Error('--store postgres: expected --url postgres://… of an empty database, or PostgreSQL on this machine')
+  return { url: await postgres.database(), close: () => postgres.stop() }
 }
 
 async function main(): Promise<void> {
@@ -182,7 +192,10 @@ async function main(): Promise<void> {
       await round(scene, number)
       if ((number + 1) % 10 === 0) console.log(`round ${number + 1}: ${totals.rows} generations, ${totals.found.unknown} cut, all agree`)
     }
-    process.exitCode = report(scene, await fleet.close()) ? 0 : 1
+    const told = fleet.told()
+    const clean = report(scene, await fleet.close())
+    if (!clean) console.log(told)
+    process.exitCode = clean ? 0 : 1
   } finally {
     fleet.abandon()
     await provider.close()

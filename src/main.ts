@@ -73,7 +73,8 @@ export async function start(options: StartOptions): Promise<Running> {
     closers.push(logs.flush)
     const trouble = new Trouble(clock, logs.log)
     const store = await booksOf(config, { clock, trouble, log: logs.log, worker: options.worker }, closers)
-    const shared = options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: trouble.shared }))
+    const shared =
+      options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: trouble.shared }))
     closers.push(() => shared.close())
     await shared.ready
     const runtime = new Runtime({ config, clock, logs, store, shared, worker: options.worker, forcedLane: options.lane })

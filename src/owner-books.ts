@@ -1,7 +1,8 @@
 /** The books of a process that owns workers: the store of record, and what workers of this or an earlier run have left. */
-import { type Bookkeeping, type BooksNews, journalPath, openBookkeeping } from './cluster/bookkeeping.ts'
+import { existsSync } from 'node:fs'
+import { type Bookkeeping, type BooksNews, journalPath, openBookkeeping, workerPrefix } from './cluster/bookkeeping.ts'
+import { type TakingIn, takeIn, takeInAll } from './cluster/leftovers.ts'
 import type { Station } from './cluster/owner-desk.ts'
-import { type Leftover, leftovers, removeJournal, takeIn } from './cluster/owner-leftovers.ts'
 import type { StoreConfig } from './config/types.ts'
 import type { Clock } from './core/clock.ts'
 import { Credit } from './ledger/credit.ts'
@@ -37,15 +38,7 @@ export class OwnerBooks {
   /** Opens the store and takes in what is left of earlier runs. @throws Fault `unavailable` naming the file or the store. */
   static async open(options: OwnerBooksOptions): Promise<OwnerBooks> {
     const { store, clock, report } = options
-    const books = await openBookkeeping({ ...store, clock, report })
-    const owner = new OwnerBooks(books, options)
-    try {
-      await owner.takeInAll()
-      return owner
-    } catch (thrown) {
-      await books.close()
-      throw thrown
-    }
+    return new OwnerBooks(await openBookkeeping({ ...store, clock, report }), options)
   }
 
   /** What the start has settled because a crash had left it open. */
@@ -59,49 +52,30 @@ export class OwnerBooks {
     if (!record) return
     await station.idle()
     const nodes = [...station.nodes]
-    const journal = this.journals().find((left) => left.slot === slot)
-    if (journal) await this.takeInOne(journal, nodes[0])
+    const path = journalPath({ ...this.options.store, worker: { slot, count: this.options.count } })
+    if (path !== undefined && existsSync(path)) this.note(slot, (await takeIn(path, nodes[0] ?? path, this.into(record))).recovered)
     for (const node of nodes) record.nodeGone(node)
   }
 
   /** Closes the store, once no worker is left. */
   async close(): Promise<void> {
+    const { record } = this
+    const prefix = workerPrefix(this.options.store)
     try {
-      await this.takeInAll()
+      if (record && prefix !== undefined) {
+        const into = this.into(record)
+        for (const found of await takeInAll(prefix, into, async ({ path }) => (await takeIn(path, path, into)).recovered))
+          this.note(0, found)
+      }
     } finally {
-      await this.record?.close()
+      await record?.close()
       await this.books.close()
     }
   }
 
-  private journals(): Leftover[] {
-    const path = journalPath({ ...this.options.store, worker: { slot: 0, count: 0 } })
-    return path === undefined ? [] : leftovers(path.slice(0, -1))
-  }
-
-  private async takeInAll(): Promise<void> {
-    for (const journal of this.journals()) {
-      if (this.record) await this.takeInOne(journal)
-      else if (journal.slot > this.options.count) await this.handInFor(journal)
-      else continue
-      removeJournal(journal.path)
-    }
-  }
-
-  private async takeInOne({ slot, path }: Leftover, node = path): Promise<void> {
-    const { record } = this
-    if (!record) return
+  private into(record: LocalRecord): TakingIn {
     const { clock, store, report } = this.options
-    const { recovered } = await takeIn(path, node, { record, clock, durability: store.durability, report })
-    this.note(slot, recovered)
-  }
-
-  /** As the worker itself would at its start, under the name under which it had leased credit. */
-  private async handInFor({ slot }: Leftover): Promise<void> {
-    const { store, clock, count, report } = this.options
-    const books = await openBookkeeping({ ...store, clock, report, worker: { slot, count } })
-    this.note(slot, books.recovered)
-    await books.close()
+    return { record, clock, durability: store.durability, report }
   }
 
   private note(slot: number, found: Reconciliation): void {

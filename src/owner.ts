@@ -1,11 +1,12 @@
 /** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
+import { randomUUID } from 'node:crypto'
 import { ledgerRoutes } from './api/ledger.ts'
 import { buildCatalog, type Catalog } from './catalog/catalog.ts'
-import { forkWorker } from './cluster/owner-fork.ts'
 import { portOf } from './cluster/ipc-line.ts'
 import { packConfig } from './cluster/messages.ts'
 import { OwnerCrew } from './cluster/owner-crew.ts'
 import { OwnerDesk } from './cluster/owner-desk.ts'
+import { forkWorker } from './cluster/owner-fork.ts'
 import { loadConfig } from './config/load.ts'
 import type { Config } from './config/types.ts'
 import { type Reload, watchConfig } from './config/watch.ts'
@@ -74,6 +75,8 @@ class Owner {
   private readonly closers: Closer[] = []
   private refusedAt = Number.NEGATIVE_INFINITY
   private draining = false
+  /** Of this run: names that nobody outside can make. */
+  private readonly secret = randomUUID()
 
   constructor(options: OwnOptions) {
     this.options = options
@@ -129,8 +132,8 @@ class Owner {
     return loadConfig(configFile, process.env, { host, port })
   }
 
-  private openBooks(): Promise<OwnerBooks> {
-    return OwnerBooks.open({
+  private async openBooks(): Promise<OwnerBooks> {
+    const books = await OwnerBooks.open({
       store: this.settings.config.store,
       count: this.options.workers,
       clock: this.clock,
@@ -141,6 +144,8 @@ class Owner {
       },
       recovered: (worker, report) => this.log.warn({ worker, ...report }, 'generations that the end of a worker had left open are settled'),
     })
+    if (books.recovered.count > 0) this.log.warn(books.recovered, 'generations that a crash had left open are settled')
+    return books
   }
 
   private crewOf(books: OwnerBooks, desk: OwnerDesk): OwnerCrew {
@@ -159,6 +164,7 @@ class Owner {
             config: packConfig(this.settings.shared),
             record: books.record !== undefined,
             last: books.books.journal.lastSeq(),
+            secret: this.secret,
           }),
         }),
       inherit: async (slot, station) => {
@@ -220,9 +226,7 @@ class Owner {
   private soon<T>(answer: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
       const timer = this.clock.after(PATIENCE, () => resolve(undefined))
-      answer
-        .then(resolve, () => resolve(undefined))
-        .finally(() => timer.cancel())
+      answer.then(resolve, () => resolve(undefined)).finally(() => timer.cancel())
     })
   }
 
@@ -233,7 +237,8 @@ class Owner {
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
     else {
       const { file } = reload.config
-      if (!this.settings.apply(reload.config)) log.warn({ file }, 'the keys stay as they were: a real provider key asks for keys named in auth.keys')
+      if (!this.settings.apply(reload.config))
+        log.warn({ file }, 'the keys stay as they were: a real provider key asks for keys named in auth.keys')
       const packed = packConfig(this.settings.shared)
       for (const { station } of crew.members) station.line.tell('reload', packed)
       log.info({ file }, 'configuration reloaded')

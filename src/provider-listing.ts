@@ -12,7 +12,7 @@ import { askServer, fetchListing } from './upstream/listing.ts'
  */
 export async function providerListing(provider: Provider): Promise<JsonObject> {
   const dialect = upstreamDialects.get(provider.dialect)
-  if (!dialect) throw new Error(`no dialect ${provider.dialect}`)
+  if (!dialect) throw new Error(`the dialect ${provider.dialect} has no list of models`)
   const { headers } = providerAddress(provider, dialect)
   if (dialect.listing) return dialect.listing.read(await fetchListing(provider, dialect.listing.path, headers))
   const list = await fetchListing(provider, '/models', headers)

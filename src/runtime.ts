@@ -71,6 +71,7 @@ export class Runtime {
     this.keys = keys
     this.generated = generated
     this.parts = partsOf(source, this.metrics)
+    this.metrics.alone = source.shared.alone
     this.passage = new Passage(clock)
     this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
     this.catalog = buildCatalog(config, this.listings)

@@ -7,6 +7,7 @@ import { systemClock } from './core/clock.ts'
 import type { Json } from './core/json.ts'
 import { type Running, start } from './main.ts'
 import { drainOnSignals } from './server/signals.ts'
+import { FallbackCounters, MemoryCounters, type Shared } from './shared/index.ts'
 
 /** Serves until the owner says otherwise, or is gone. */
 export async function work(): Promise<void> {
@@ -35,16 +36,23 @@ class Worker {
 
   /** Ends the process where it cannot start. */
   async start(): Promise<void> {
-    const { slot, count, config, record, last } = await this.line.ask('welcome')
+    const { slot, count, config, record, last, secret } = await this.line.ask('welcome')
     process.title = `headgate worker ${slot}`
     this.slot = slot
     this.config = config
+    this.news.secret = secret
     const first = unpackConfig(config)
     try {
       this.running = await start({
         configFile: first.file,
         load: () => unpackConfig(this.config),
-        worker: { slot, count, last, record: record ? this.record : undefined, shared: first.shared.url === undefined ? this.shared() : undefined },
+        worker: {
+          slot,
+          count,
+          last,
+          record: record ? this.record : undefined,
+          shared: first.shared.url === undefined ? this.shared(count) : undefined,
+        },
       })
     } catch (thrown) {
       await this.line.ask('failed', thrown instanceof Error ? thrown.message : String(thrown))
@@ -96,10 +104,17 @@ class Worker {
     }
   }
 
-  private shared() {
-    const counters = new RemoteCounters(this.line)
-    const { news } = this
-    return { counters, news, alone: () => false, ready: Promise.resolve(), close: () => news.close() }
+  /** By way of the owner; while it does not answer each worker holds its share of the limits. */
+  private shared(count: number): Shared {
+    const { line, news } = this
+    const counters = new FallbackCounters({
+      clock: systemClock,
+      shared: new RemoteCounters(line),
+      alone: new MemoryCounters(systemClock),
+      processes: () => count,
+      report: (report) => process.stderr.write(`headgate: worker ${this.slot}: rate limits are held ${report.kind}\n`),
+    })
+    return { counters, news, alone: () => counters.alone, ready: Promise.resolve(), close: () => counters.close() }
   }
 
   private oops(error: unknown): void {

@@ -29,6 +29,8 @@ const HELP = `headgate: one address in front of many model providers
       Writes every generation as a JSON line: from the running gateway, or from its file where none runs.
   headgate ledger verify [--config FILE]
       Adds up the ledger; exit code 1 if entries and balances differ.
+  headgate ledger recovery [--config FILE]
+      Shows what the last start settled because a crash had left it open, or what the next start is going to settle.
   headgate keys list [--json] [--config FILE]
       Shows all keys with their limits and what they have spent.
   headgate keys create NAME [--limit USD] [--reset daily|weekly|monthly] [--expires TIME] [--management]

@@ -87,6 +87,7 @@ export function diffText({ provider, listed, configured, wildcard, ...diff }: Li
 
 function perMillion(endpoint: Endpoint | undefined, kind: 'prompt' | 'completion' | 'cached'): string {
   const price = endpoint?.price
+  if (kind === 'completion' && endpoint?.model.kind === 'embedding') return ''
   if (price === undefined || price === 'unpriced') return '?'
   if (price === 'free') return kind === 'cached' ? '' : 'free'
   const rate = price[kind]

@@ -25,6 +25,8 @@ export interface ServeFlags {
 const MOST_WORKERS = 63
 
 export async function serve(flags: ServeFlags): Promise<void> {
+  // A reader of our output that goes away must not take the gateway with it.
+  process.stdout.on('error', () => {})
   if (process.env[WORKER_VARIABLE] && process.connected) {
     compact()
     return (await import('../worker.ts')).work()
@@ -36,8 +38,6 @@ export async function serve(flags: ServeFlags): Promise<void> {
   if (workers === null) return refuse(`--workers: expected a number from 1 to ${MOST_WORKERS}, or auto, found ${flags.workers}`)
   const configFile = flags.config ?? SHIPPED_CONFIG
   if (!existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
-  // A reader of our output that goes away must not take the gateway with it.
-  process.stdout.on('error', () => {})
   compact()
   const options = { configFile, host: flags.host, port }
   try {

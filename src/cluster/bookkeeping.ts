@@ -7,13 +7,17 @@ import type { Journal, LedgerReader, Reconciliation } from '../ledger/types.ts'
 import type { Shared } from '../shared/index.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
+import { LocalRecord } from '../store/local-record.ts'
 import { MemoryJournal } from '../store/memory.ts'
 import { openStore, type Store } from '../store/open.ts'
 import type { ConnectionNews } from '../store/postgres/connection.ts'
 import type { StoreOfRecord } from '../store/record.ts'
+import { joinRecoveries } from '../store/recovery.ts'
 import type { Durability } from '../store/sqlite.ts'
 import type { ClusterNews } from './index.ts'
+import { type Leftover, takeIn, takeInAll } from './leftovers.ts'
 import { nodeName } from './node-name.ts'
+import { keepUp, type UpkeepNews } from './upkeep.ts'
 
 export interface Bookkeeping {
   readonly journal: Journal
@@ -43,13 +47,17 @@ export interface WorkerPlace {
 }
 
 /** What an operator should hear about. */
-export type BooksNews = JournalNews | ClusterNews | ConnectionNews
+export type BooksNews = JournalNews | ClusterNews | ConnectionNews | UpkeepNews
 
 export interface BookkeepingOptions {
   url: string
   durability: Durability
   /** Path of the journal where the store of record is elsewhere. */
   journal: string
+  /** Milliseconds for which generations are kept; absent: for ever. */
+  retention?: number
+  /** Milliseconds for which the lease of a lost process counts as spent. */
+  lostGrace: number
   clock: Clock
   worker?: WorkerPlace
   /** True for a command beside the gateway: nothing is generated, and a journal of another process is left alone. */
@@ -60,30 +68,86 @@ export interface BookkeepingOptions {
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
 
 /**
- * Opens the books, and settles what a crash had left open.
+ * Opens the books, and settles what a crash had left open, also in the journals of workers that are no more.
  * @throws Fault `unavailable` naming the file, or where the store of record does not answer; `bad_request` for another URL.
  */
-export async function openBookkeeping(options: BookkeepingOptions): Promise<Bookkeeping> {
-  const { url, clock, worker, durability, report } = options
-  if (!worker?.record && !isPostgres(url)) return keepAlone(openStore(url, { clock, durability, report }), clock, options.aside)
+export function openBookkeeping(options: BookkeepingOptions): Promise<Bookkeeping> {
+  return options.worker?.record || isPostgres(options.url) ? joined(options) : alone(options)
+}
+
+/** The file is this process's own. */
+async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
+  const { url, clock, durability, report, aside } = options
+  const store = openStore(url, { clock, durability, report })
+  try {
+    const books = keepAlone(store, clock, aside)
+    if (aside) return books
+    const { journal, keys, credit } = books
+    const record = new LocalRecord({ journal, keys, credit, clock })
+    const into = { record, durability, clock, report }
+    const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
+    const whole = reports.length === 0 ? books : { ...books, recovered: joinRecoveries([books.recovered, ...reports]) }
+    return ended(whole, keepUp({ ...options, store: store.journal }))
+  } catch (thrown) {
+    store.close()
+    throw thrown
+  }
+}
+
+/** The journal is this process's own, the record is elsewhere. */
+async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
+  const { url, clock, worker, durability, report, aside } = options
   const path = journalPath(options)
   const journal = path === undefined ? new MemoryJournal(report) : openJournal(path, { clock, durability, report })
   try {
-    const recovered = journal.reconcile()
-    const record = worker?.record ?? (await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, report }))
+    const recovered = [journal.reconcile()]
+    // As the worker itself would at its start, under the name under which it had leased credit.
+    const handedIn = async ({ slot }: Leftover): Promise<Reconciliation> => {
+      const books = await joined({ ...options, worker: { slot, count: slot } })
+      await books.close()
+      return books.recovered
+    }
+    if (!worker && !aside) recovered.push(...(await inherited(options, handedIn)))
+    const own = worker?.record ? undefined : await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, report })
+    const record = worker?.record ?? own
+    if (!record) throw new TypeError('no store of record')
     const { joinRecord } = await import('./index.ts')
-    const node = nodeName(path)
-    const joined = joinRecord({ record, journal, clock, node, label: `${hostname()} ${process.pid}`, report })
-    await joined.ready
-    return { ...joined, recovered, processes: () => joined.nodes(), close: () => joined.close().finally(() => journal.close()) }
+    const label = `${hostname()} ${process.pid}`
+    const lostGrace = own ? options.lostGrace : undefined
+    const member = joinRecord({ record, journal, clock, node: nodeName(path), label, lostGrace, report })
+    await member.ready
+    const books: Bookkeeping = {
+      ...member,
+      recovered: joinRecoveries(recovered),
+      processes: () => member.nodes(),
+      close: () => member.close().finally(() => journal.close()),
+    }
+    return own && !aside ? ended(books, keepUp({ ...options, store: own, record: own })) : books
   } catch (thrown) {
     journal.close()
     throw thrown
   }
 }
 
+/** Takes in what workers of an earlier run have left. */
+function inherited(options: BookkeepingOptions, take: (leftover: Leftover) => Promise<Reconciliation>): Promise<Reconciliation[]> {
+  const prefix = workerPrefix(options)
+  return prefix === undefined ? Promise.resolve([]) : takeInAll(prefix, options, take)
+}
+
+/** Books whose end ends something else before. */
+function ended(books: Bookkeeping, end: () => void): Bookkeeping {
+  return {
+    ...books,
+    close: () => {
+      end()
+      return books.close()
+    },
+  }
+}
+
 /** The books of a process alone: its journal is the record. A command beside the gateway settles nothing. */
-export function keepAlone(store: Store, clock: Clock, aside = false): Bookkeeping {
+export function keepAlone(store: Store, clock: Clock, aside = false): Bookkeeping & { credit: Credit } {
   const { journal, keys } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
   const credit = new Credit(journal.spent(), clock, journal.spentByDay(oldestCounted(clock.now())))
@@ -101,4 +165,10 @@ export function journalPath({
   if (isPostgres(url)) return worker ? `${journal}-${worker.slot}` : journal
   if (url === 'memory:') return undefined
   return `${url.slice('sqlite:'.length)}-worker-${worker?.slot ?? 0}`
+}
+
+/** Path of the journals of workers, without the number; undefined where they are kept in memory. */
+export function workerPrefix(options: Pick<BookkeepingOptions, 'url' | 'journal'>): string | undefined {
+  const { url, journal } = options
+  return journalPath({ url, journal, worker: { slot: 0, count: 0 } })?.slice(0, -1)
 }

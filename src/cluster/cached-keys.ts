@@ -24,9 +24,10 @@ const ignore = (): void => {}
 export class CachedKeys implements KeyStore {
   private readonly remote: KeyStore
   private readonly clock: Pick<Clock, 'monotonic' | 'after'>
-  private readonly found = new LRUCache<string, Entry>({ max: MOST_FOUND })
-  /** Until when a hash counts as nobody's, monotonic milliseconds. */
-  private readonly unknown = new LRUCache<string, number>({ max: MOST_UNKNOWN })
+  /** Made with the first key: it takes room for all of them at once. */
+  private found: LRUCache<string, Entry> | undefined
+  /** Until when a hash counts as nobody's, monotonic milliseconds. The oldest go where there are too many. */
+  private readonly unknown = new Map<string, number>()
   private readonly looking = new Map<string, Promise<StoredKey | undefined>>()
 
   constructor(remote: KeyStore, clock: Pick<Clock, 'monotonic' | 'after'>) {
@@ -36,7 +37,7 @@ export class CachedKeys implements KeyStore {
 
   /** @throws Fault `unavailable` for a key that is not at hand while the record cannot be asked. */
   find(hash: string): StoredKey | undefined | Promise<StoredKey | undefined> {
-    const entry = this.found.get(hash)
+    const entry = this.found?.get(hash)
     if (!entry) return this.isUnknown(hash) ? undefined : this.look(hash)
     const now = this.clock.monotonic()
     if (now >= entry.renewAt) {
@@ -71,13 +72,13 @@ export class CachedKeys implements KeyStore {
   /** They have changed, or may have. @param hashes undefined for all. */
   drop(hashes: readonly string[] | undefined): void {
     if (!hashes) {
-      this.found.clear()
+      this.found?.clear()
       this.unknown.clear()
       this.looking.clear()
       return
     }
     for (const hash of hashes) {
-      this.found.delete(hash)
+      this.found?.delete(hash)
       this.unknown.delete(hash)
       // What is on its way was perhaps read before the change: whoever asked gets it, nobody keeps it.
       this.looking.delete(hash)
@@ -118,10 +119,16 @@ export class CachedKeys implements KeyStore {
     const now = this.clock.monotonic()
     if (key) {
       this.unknown.delete(hash)
+      this.found ??= new LRUCache({ max: MOST_FOUND })
       this.found.set(hash, { key, renewAt: now + RENEW_AFTER })
     } else {
-      this.found.delete(hash)
+      this.found?.delete(hash)
+      this.unknown.delete(hash)
       this.unknown.set(hash, now + UNKNOWN_FOR)
+      for (const oldest of this.unknown.keys()) {
+        if (this.unknown.size <= MOST_UNKNOWN) break
+        this.unknown.delete(oldest)
+      }
     }
   }
 

@@ -29,6 +29,8 @@ export interface JoinParts {
   readonly node: string
   /** What an operator reads: host and process. */
   readonly label: string
+  /** Milliseconds after which the record may set free what a silent process has leased; absent: it never does. */
+  readonly lostGrace?: number
   readonly report: (news: ClusterNews) => void
 }
 
@@ -51,11 +53,13 @@ export interface Joined {
 
 const ignore = (): void => {}
 
+/** Part of the grace after which nobody relies on a lease: clocks and pulses are not exact. */
+const SURE = 0.9
 /** Milliseconds for the leases to be given back at the end, and until a failed step of the start is tried again. */
 const LONGEST_CLOSE = 2_000
 const START_RETRY = 1_000
 
-export function joinRecord({ record, journal: inner, clock, node, label, report }: JoinParts): Joined {
+export function joinRecord({ record, journal: inner, clock, node, label, lostGrace, report }: JoinParts): Joined {
   const journal: HandedInJournal = new HandedInJournal(inner, clock, {
     noted: (row) => credit.noted(row),
     committed: (row) => handingIn.add(row),
@@ -72,11 +76,26 @@ export function joinRecord({ record, journal: inner, clock, node, label, report 
     clock,
     changed: (hashes) => keys.drop(hashes),
     wanted: (wanted) => wanted.forEach((key) => void credit.giveBackIdle(key).catch(ignore)),
-    answered: () => credit.tidy(),
+    answered: () => {
+      if (lapsed) void reopen()
+      credit.tidy()
+    },
+    silence: (ms) => {
+      if (lostGrace === undefined || ms < lostGrace * SURE) return
+      lapsed = true
+      credit.lapse()
+    },
     report,
   })
   record.onUrge?.(() => void pulses.now())
   let closed = false
+  let lapsed = false
+  /** What the record still knows of is given back before anything is leased again. */
+  const reopen = async (): Promise<void> => {
+    if (!(await leasesEnded(record, node))) return
+    lapsed = false
+    credit.open()
+  }
   const ready = (async () => {
     void pulses.now()
     await handingIn.handInLeftovers()
@@ -103,7 +122,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, report 
 /** Without a bound: what arrives late must not end leases of this life. @returns false where the record refuses. */
 async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean> {
   try {
-    await record.endLeases?.(node)
+    await record.endLeases(node)
     return true
   } catch {
     return false

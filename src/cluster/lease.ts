@@ -49,6 +49,12 @@ export class Lease {
     return amount
   }
 
+  /** Nothing of it may be spent any more. */
+  void(): void {
+    this.left = Math.min(this.left, 0)
+    this.doubtful = true
+  }
+
   /** @throws RangeError where more is given back than was held. */
   release(held: number): void {
     if (held > this.held) throw new RangeError('more is given back than was held')
@@ -57,12 +63,12 @@ export class Lease {
 
   charge(cost: number): void {
     this.left = Math.max(this.left - cost, -Number.MAX_SAFE_INTEGER)
+    // What is leased from here on may pay for it, or the record may have written it off before.
+    if (this.left < 0 && this.under) this.doubtful = true
   }
 
   /** Charges that passed their lease end to count against it once they are handed in. @param untaken nano-dollars not handed in. */
   forgive(untaken: number): void {
-    if (this.left >= -untaken) return
-    this.left = -untaken
-    if (this.under) this.doubtful = true
+    if (this.left < -untaken) this.left = -untaken
   }
 }

@@ -61,7 +61,7 @@ export class LeasedAccount implements CreditAccount {
       return true
     }
     this.limit = allowance.limit
-    if (desk.queued || !lease.covers(amount, allowance)) return false
+    if (desk.queued || !office.open || !lease.covers(amount, allowance)) return false
     lease.held += amount
     const { idle } = lease
     if (idle < this.lowest) this.lowest = idle
@@ -107,6 +107,11 @@ export class LeasedAccount implements CreditAccount {
 
   counted(reset: LimitReset | null | undefined): number {
     return this.charges.counted(reset, this.office.clock.now())
+  }
+
+  /** The lease is void; what open requests hold of it was spent without one. */
+  lapse(): void {
+    this.lease.void()
   }
 
   /** A charge stands in the journal and waits to be handed in. @param at its moment, milliseconds since the epoch. */

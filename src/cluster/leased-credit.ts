@@ -61,6 +61,12 @@ export class LeasedCredit implements CreditBook {
     this.office.open = true
   }
 
+  /** Nothing was heard of the record for so long that it may have set free what is leased here: none of it may be spent. */
+  lapse(): void {
+    this.office.open = false
+    for (const account of this.accounts.values()) account.lapse()
+  }
+
   /** @throws Fault `unavailable`; what is shown stays as it was. */
   async refresh(identities: readonly string[]): Promise<void> {
     const { record, clock, between } = this.parts

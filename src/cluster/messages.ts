@@ -21,6 +21,8 @@ export interface Welcome {
   record: boolean
   /** Highest sequence of a generation that the record knew then. */
   last: number
+  /** Random text that all workers know and nobody else. */
+  secret: string
 }
 
 /** How a compare-and-set on a key went: `current` is what stands there now where it was not what the asker had seen. */

@@ -139,7 +139,15 @@ export class OwnerCrew {
         return null
       },
     })
-    const member = { slot, pid: process.pid, station, process, url: undefined as string | undefined, since: clock.monotonic(), ended: ended.promise }
+    const member = {
+      slot,
+      pid: process.pid,
+      station,
+      process,
+      url: undefined as string | undefined,
+      since: clock.monotonic(),
+      ended: ended.promise,
+    }
     post.member = member
     process.once('exit', (code, signal) => {
       this.afterLastWords(station, () => {

@@ -115,7 +115,7 @@ export class OwnerDesk {
         return null
       },
       endLeases: async (node) => {
-        await of(node, async () => this.record.endLeases?.(node))
+        await of(node, async () => this.record.endLeases(node))
         return null
       },
       pulse: (pulse) => of(pulse.node, () => this.record.pulse(pulse)),

@@ -16,6 +16,8 @@ export interface PulsesParts {
   readonly wanted: (keys: readonly string[]) => void
   /** Called after every pulse that was answered. */
   readonly answered: () => void
+  /** Called after every pulse, before anything else: milliseconds since the answer before it. */
+  readonly silence: (ms: number) => void
   readonly report: (news: ClusterNews) => void
 }
 
@@ -36,9 +38,12 @@ export class Pulses {
   /** Something happened after the pulse that is under way had left. */
   private urged = false
   private closed = false
+  /** Monotonic time of the last answer. */
+  private heardAt: number
 
   constructor(parts: PulsesParts) {
     this.parts = parts
+    this.heardAt = parts.clock.monotonic()
     this.outage = new OutageReport('pulse', parts.report)
   }
 
@@ -63,15 +68,18 @@ export class Pulses {
   }
 
   private async beat(): Promise<void> {
-    const { node, label, record, clock, changed, wanted, answered } = this.parts
+    const { node, label, record, clock, changed, wanted, answered, silence } = this.parts
     let reply: PulseReply
     try {
       reply = await within(clock, LONGEST_PULSE, record.pulse({ node, label, expiry: EXPIRY, cursor: this.cursor }))
     } catch (thrown) {
+      silence(clock.monotonic() - this.heardAt)
       this.outage.failed(thrown)
       return
     }
     if (this.closed) return
+    silence(clock.monotonic() - this.heardAt)
+    this.heardAt = clock.monotonic()
     this.outage.went()
     this.cursor = reply.cursor
     this.nodes = Math.max(1, reply.nodes)

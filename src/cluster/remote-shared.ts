@@ -18,11 +18,17 @@ export class RemoteCounters implements Counters {
 }
 
 export class RemoteNews implements NewsWire {
+  /** From the owner's welcome. */
+  secret = ''
   private readonly line: OwnerLine
   private readonly listeners = new Map<Topic, ((message: Json) => void)[]>()
 
   constructor(line: OwnerLine) {
     this.line = line
+  }
+
+  commonSecret(hear: (secret: string) => void): void {
+    hear(this.secret)
   }
 
   publish(topic: Topic, message: Json): void {

@@ -1,7 +1,7 @@
 /** What a schema cannot say: references between parts of the file. */
 import { isLatestSlug, latestSlug } from '../core/model-family.ts'
+import { checkKind, checkOffer } from './kind-rules.ts'
 import type { Path } from './problems.ts'
-import { EMBEDDING, GENERATING } from './schema/providers.ts'
 import type { RawConfig, RawModels } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
@@ -68,34 +68,6 @@ function checkModels(raw: RawConfig, files: readonly ModelFile[]): Set<string> {
   return slugs
 }
 
-/** What a model's kind asks of its prices, of its other settings and of the formats of its providers. */
-function checkKind(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {
-  const at = ['models', slug]
-  const { kind = 'generate', endpoints } = model
-  const embeds = kind === 'embedding'
-  const formats: readonly string[] = embeds ? EMBEDDING : GENERATING
-  if (!embeds && model.long_input !== undefined)
-    source.report([...at, 'long_input'], 'this is a setting of embeddings, expected `kind: embedding`', 'key')
-  for (const name of ['max_output', 'default_max_output'] as const) {
-    if (embeds && model[name] !== undefined) source.report([...at, name], 'embeddings have no output tokens, expected no such key', 'key')
-  }
-  for (const [index, endpoint] of endpoints.entries()) {
-    const place = [...at, 'endpoints', index]
-    const dialect = Object.hasOwn(raw.providers, endpoint.provider) ? raw.providers[endpoint.provider].dialect : undefined
-    if (dialect !== undefined && !formats.includes(dialect))
-      source.report(
-        [...place, 'provider'],
-        `the dialect ${dialect} ${embeds ? 'gives no embeddings' : 'gives embeddings only'}, expected one of ${formats.join(', ')}`,
-      )
-    const { price } = endpoint
-    if (typeof price !== 'object') continue
-    if (!embeds && price.completion === undefined)
-      source.report([...place, 'price'], '"completion" is missing, expected a price in USD per million tokens')
-    if (embeds && price.completion !== undefined && Number(price.completion) > 0)
-      source.report([...place, 'price', 'completion'], 'embeddings have no output tokens, expected no such price', 'key')
-  }
-}
-
 function checkEndpoints(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {
   const at = ['models', slug]
   const seen = new Set<string>()
@@ -156,6 +128,7 @@ function checkProviders(raw: RawConfig, main: Source, files: readonly ModelFile[
     for (const key of ['base_url', 'key', 'discover', 'passage', 'headers'] as const) {
       if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim calls nobody, expected no such key', 'key')
     }
+    checkOffer(provider, at, main)
     for (const name of Object.keys(provider.headers ?? {})) {
       if (HOP_BY_HOP.has(name.toLowerCase()))
         main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')

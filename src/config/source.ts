@@ -3,12 +3,15 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, par
 import type { Json, JsonObject } from '../core/json.ts'
 import { type Environment, expand } from './expand.ts'
 import { MOST_PROBLEMS, type Path, type Problem, pathText } from './problems.ts'
+import { quickYaml } from './quick-yaml.ts'
 
 /** Bounds that no honest file meets: they end alias bombs and endless nesting. */
 const MOST_NODES = 100_000
 const DEEPEST = 40
 const MOST_OPEN_BRACKETS = 1000
 const LONGEST = 4_000_000
+/** From so many characters on the quick reader is tried first: positions are then found when a problem asks for them. */
+const QUICK_FROM = 100_000
 
 interface Place {
   value: number
@@ -28,15 +31,23 @@ export class Source {
   private readonly env: Environment
   private readonly anchors = new Map<string, unknown>()
   private nodes = 0
+  private mostNodes = MOST_NODES
+  /** Read by the quick reader, and not yet by the full parser. */
+  private unlocated: string | undefined
 
   constructor(file: string, text: string, env: Environment) {
     this.file = file
     this.env = env
-    this.data = this.parse(text)
+    const quick = text.length >= QUICK_FROM && text.length <= LONGEST ? quickYaml(text) : undefined
+    this.unlocated = quick === undefined ? undefined : text
+    this.data = quick === undefined ? this.parse(text) : quick
   }
 
   /** Records a problem at the value of a path, or at its key; at the nearest parent where the path does not exist. */
   report(path: Path, message: string, at: 'value' | 'key' = 'value'): void {
+    const unlocated = this.unlocated
+    this.unlocated = undefined
+    if (unlocated !== undefined) this.parse(unlocated)
     let place = this.places.get(placeKey(path))
     for (let up = path.length - 1; place === undefined && up >= 0; up--) place = this.places.get(placeKey(path.slice(0, up)))
     this.reportAt(place?.[at] ?? 0, path, message)
@@ -76,6 +87,8 @@ export class Source {
   }
 
   private parse(text: string): Json {
+    // Without aliases there are never more values than characters.
+    if (!text.includes('*')) this.mostNodes = Math.max(MOST_NODES, text.length)
     if (text.length > LONGEST) {
       this.reportAt(0, [], `the file has ${text.length} characters, expected at most ${LONGEST}`)
       return null
@@ -112,9 +125,9 @@ export class Source {
   private read(node: unknown, path: Path, within: readonly unknown[]): Json {
     const offset = (node as Node | null)?.range?.[0] ?? this.places.get(placeKey(path))?.value ?? 0
     if (!this.places.has(placeKey(path))) this.places.set(placeKey(path), { value: offset, key: offset })
-    if (++this.nodes > MOST_NODES || within.length > DEEPEST) {
+    if (++this.nodes > this.mostNodes || within.length > DEEPEST) {
       const what =
-        within.length > DEEPEST ? `nested more than ${DEEPEST} levels deep` : `more than ${MOST_NODES} values once aliases are expanded`
+        within.length > DEEPEST ? `nested more than ${DEEPEST} levels deep` : `more than ${this.mostNodes} values once aliases are expanded`
       if (this.nodes !== Number.POSITIVE_INFINITY) this.reportAt(offset, path, `${what}, expected a smaller file`)
       this.nodes = Number.POSITIVE_INFINITY
       return null
@@ -129,7 +142,7 @@ export class Source {
   }
 
   private readChild(node: unknown, path: Path, within: readonly unknown[]): Json {
-    return this.nodes > MOST_NODES ? null : this.read(node, path, within)
+    return this.nodes > this.mostNodes ? null : this.read(node, path, within)
   }
 
   private readAlias(node: { source: string; range?: readonly number[] | null }, path: Path, within: readonly unknown[]): Json {

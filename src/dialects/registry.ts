@@ -1,7 +1,11 @@
 /** The one list of dialects: a new one is its folder and a line here. */
 import { chatClient, openaiChat } from './chat/index.ts'
 import { embeddingsClient } from './embeddings/client.ts'
+import { cohereEmbedding } from './embeddings/cohere.ts'
+import { geminiFormat } from './embeddings/gemini.ts'
 import { openaiFormat } from './embeddings/openai.ts'
+import type { EmbeddingFormat } from './embeddings/provider-body.ts'
+import { voyageEmbedding } from './embeddings/voyage.ts'
 import { geminiUpstream } from './gemini/index.ts'
 import { anthropicUpstream, messagesClient, messagesCounting } from './messages/index.ts'
 import { openaiResponses, responsesClient } from './responses/index.ts'
@@ -22,14 +26,20 @@ export const upstreamDialects: ReadonlyMap<string, UpstreamDialect> = new Map(
   [openaiChat, openaiResponses, anthropicUpstream, geminiUpstream, simUpstream].map((dialect) => [dialect.id, dialect]),
 )
 
-type Format = Omit<EmbeddingWire, keyof ProviderWire>
-
 /** A format of embeddings, at providers that are addressed as their dialect has it. */
-function at({ id, auth, headers, decodeFault }: ProviderWire, format: Format): EmbeddingWire {
+function at({ id, auth, headers, decodeFault }: ProviderWire, format: EmbeddingFormat): EmbeddingWire {
   return { ...format, id, auth, headers, decodeFault }
 }
 
 /** Formats of embeddings by the dialects of their providers. */
 export const embeddingWires: ReadonlyMap<string, EmbeddingWire> = new Map(
-  [at(openaiChat, openaiFormat), at(openaiResponses, openaiFormat), simEmbedding].map((wire) => [wire.id, wire]),
+  [
+    at(openaiChat, openaiFormat),
+    // Refusals of embeddings are worded as those of chat, whatever else the provider speaks.
+    at({ ...openaiResponses, decodeFault: openaiChat.decodeFault }, openaiFormat),
+    at(geminiUpstream, geminiFormat),
+    cohereEmbedding,
+    voyageEmbedding,
+    simEmbedding,
+  ].map((wire) => [wire.id, wire]),
 )

@@ -1,4 +1,5 @@
 /** Checks the books against themselves: what the `ledger verify` command runs. */
+import { Fault } from '../core/faults.ts'
 import { type Entry, entriesOf } from './entries.ts'
 import type { GenerationRecord, LedgerReader } from './types.ts'
 
@@ -40,7 +41,7 @@ export function verify(records: Iterable<GenerationRecord>, spent: Sums, carried
 }
 
 /**
- * The same for a ledger that is being written to: the sum of each key lies between its balances before and after the walk.
+ * The same for a ledger that is being written to, and where rows may be damaged: the sum of each key lies between its balances before and after the walk.
  * @throws Fault `unavailable` where the ledger cannot be read.
  */
 export async function verifyLedger(ledger: LedgerReader): Promise<Verdict> {
@@ -49,9 +50,14 @@ export async function verifyLedger(ledger: LedgerReader): Promise<Verdict> {
     const before = await ledger.spent()
     const books = new Books()
     let walked = 0
-    for await (const record of ledger.export()) {
-      books.add(record)
-      if (++walked % BREATH === 0) await new Promise((resolve) => setImmediate(resolve))
+    try {
+      for await (const record of ledger.export()) {
+        books.add(record)
+        if (++walked % BREATH === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+    } catch (error) {
+      if (error instanceof Fault) throw error
+      books.breaksOff(error)
     }
     const after = await ledger.spent()
     const carried = (await ledger.carried?.()) ?? NONE
@@ -84,6 +90,11 @@ class Books {
     } catch {
       this.note(`${id}: the facts of its settlement are no JSON`)
     }
+  }
+
+  /** A row that cannot be read, and all after it. */
+  breaksOff(error: unknown): void {
+    this.note(`after ${this.verdict.generations} generations: a row cannot be read: ${error instanceof Error ? error.message : error}`)
   }
 
   close(before: Sums, after: Sums, carried: Sums): Verdict {

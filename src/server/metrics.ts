@@ -60,6 +60,8 @@ export class Metrics {
   private requestSeries = 0
   private attemptSeries = 0
   private streams = 0
+  /** True while this process counts for itself although others serve the same keys. */
+  alone: () => boolean = () => false
   private shedCount = 0
   private reloadsDone = 0
   private reloadsFailed = 0
@@ -269,15 +271,20 @@ export class Metrics {
     plain('shed_total', 'Requests refused because the gateway was overloaded.', () => this.shedCount)
     plain('reloads_total', 'Configuration reloads that were taken.', () => this.reloadsDone)
     plain('reload_failures_total', 'Configuration reloads that were refused.', () => this.reloadsFailed)
-    const open = () => this.streams
-    new Gauge({
-      name: 'headgate_open_streams',
-      help: 'Streams being relayed now.',
-      registers,
-      collect() {
-        this.set(open())
-      },
-    })
+    const gauge = (name: string, help: string, read: () => number) => {
+      new Gauge({
+        name: `headgate_${name}`,
+        help,
+        registers,
+        collect() {
+          this.set(read())
+        },
+      })
+    }
+    gauge('open_streams', 'Streams being relayed now.', () => this.streams)
+    gauge('shared_alone', '1 while limits are held by shares of this process, because what processes share does not answer.', () =>
+      this.alone() ? 1 : 0,
+    )
   }
 
   private *addedByLane(): Generator<[string, LatencyTally]> {

@@ -6,7 +6,8 @@
  */
 import type { Clock, Timer } from '../core/clock.ts'
 import type { MemoryCounters } from './memory-counters.ts'
-import { shareOf, UNIT } from './rate-law.ts'
+import { UNIT } from './rate-law.ts'
+import { ShareCounters } from './share-counters.ts'
 import type { CounterAnswer, CounterAsk, Counters } from './types.ts'
 
 export type OutageNews = { kind: 'alone'; reason: string } | { kind: 'together' }
@@ -29,6 +30,7 @@ const PROBE: CounterAsk = { name: 'probe', perMinute: UNIT, take: 1, always: tru
 
 export class FallbackCounters implements Counters {
   private readonly source: FallbackSource
+  private readonly share: ShareCounters
   private isAlone = false
   private asking: Promise<void> | undefined
   private timer: Timer | undefined
@@ -36,6 +38,7 @@ export class FallbackCounters implements Counters {
 
   constructor(source: FallbackSource) {
     this.source = source
+    this.share = new ShareCounters(source.alone, source.processes)
   }
 
   /** True during an outage. */
@@ -45,14 +48,14 @@ export class FallbackCounters implements Counters {
 
   /** Never rejected; no promise during an outage. */
   take(ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> {
-    if (this.isAlone) return this.takeAlone(ask)
+    if (this.isAlone) return this.share.take(ask)
     const asked = this.source.shared.take(ask)
     if (!(asked instanceof Promise)) return this.mirror(ask, asked)
     return asked.then(
       (answer) => this.mirror(ask, answer),
       () => {
         void this.check()
-        return this.takeAlone(ask)
+        return this.share.take(ask)
       },
     )
   }
@@ -92,16 +95,5 @@ export class FallbackCounters implements Counters {
   private mirror(ask: CounterAsk, answer: CounterAnswer): CounterAnswer {
     if (answer.taken && ask.take !== 0) this.source.alone.take({ ...ask, always: true })
     return answer
-  }
-
-  private takeAlone(ask: CounterAsk): CounterAnswer {
-    const { alone, processes } = this.source
-    const perMinute = shareOf(ask.perMinute, processes())
-    const own = { ...ask, perMinute }
-    if (ask.take <= perMinute || ask.take > ask.perMinute || ask.always) return alone.take(own)
-    // More than a share, yet within the limit: it passes when none of the share is in use, and is waited off afterwards.
-    const { left, wait } = alone.take({ ...own, take: 0 })
-    if (left >= perMinute) return alone.take({ ...own, always: true })
-    return { taken: false, left, wait: wait + Math.ceil(((perMinute - left) * UNIT) / perMinute) }
   }
 }

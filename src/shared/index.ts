@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { OutageNews } from './fallback-counters.ts'
 import { MemoryCounters } from './memory-counters.ts'
 import { NoNews } from './no-news.ts'
+import { ShareCounters } from './share-counters.ts'
 import type { Counters, NewsWire } from './types.ts'
 
 export { FallbackCounters } from './fallback-counters.ts'
@@ -38,14 +39,14 @@ export interface Shared {
  * @throws Error where the address cannot be read.
  */
 export async function connectShared(url: string | undefined, source: SharedSource): Promise<Shared> {
-  if (url === undefined) return shareNothing(source.clock)
+  if (url === undefined) return shareNothing(source.clock, source.processes)
   // The client of Redis is loaded by who uses it.
   const { shareThroughRedis } = await import('./redis.ts')
   return shareThroughRedis(url, source)
 }
 
-/** What a process that is alone has instead. */
-export function shareNothing(clock: Clock): Shared {
-  const counters = new MemoryCounters(clock)
+/** Without a server each process counts for itself, and where it is not the only one it takes its share of every limit. */
+export function shareNothing(clock: Clock, processes: () => number = () => 1): Shared {
+  const counters = new ShareCounters(new MemoryCounters(clock), processes)
   return { counters, news: new NoNews(), alone: () => false, ready: Promise.resolve(), close: () => counters.close() }
 }

@@ -5,10 +5,11 @@ import type { Journal } from '../ledger/types.ts'
 import { type JournalNews, SqliteJournal } from './journal.ts'
 import { type KeyStore, SqliteKeys } from './keys.ts'
 import { MemoryJournal, MemoryKeys } from './memory.ts'
+import type { Prunable } from './retention.ts'
 import { type Durability, openDatabase } from './sqlite.ts'
 
 export interface Store {
-  readonly journal: Journal
+  readonly journal: Journal & Prunable
   readonly keys: KeyStore
   /** Commits what waits and gives the file free; calling it again does nothing. */
   close(): void

@@ -88,7 +88,7 @@ export interface StoreOfRecord {
    * Gives all leases of a process back: said by one that starts under its old name, once the generations of its earlier
    * life are handed in. @throws Fault `unavailable`.
    */
-  endLeases?(node: string): Promise<void>
+  endLeases(node: string): Promise<void>
   /** Says that the process lives, and hears what is new. Sent several times a second. @throws Fault `unavailable`. */
   pulse(pulse: Pulse): Promise<PulseReply>
   /** Of the keys named; a key that never spent has zeros. @throws Fault `unavailable`. */

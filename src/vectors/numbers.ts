@@ -1,9 +1,19 @@
 /** Numbers between text, base64 and 32-bit floats. Bytes are little-endian, as every client of base64 vectors expects them. */
 import { Fault } from '../core/faults.ts'
 
+/** Those that are exact. */
 const POWERS: readonly number[] = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`))
-/** Integers below are exact. */
-const EXACT = 2 ** 53
+
+/** Bytes of a number that is read digit by digit: not more than a few last places are lost on so many digits. */
+const LONGEST = 40
+/** Below, 32-bit floats have fewer digits. */
+const SMALLEST = 1e-37
+/** Last places of a double, of the 29 that a 32-bit float has less, within which its rounding is not sure. */
+const HALF = 2 ** 28
+const UNSURE = 64
+const LOST = 2 ** 29 - 1
+const double = new Float64Array(1)
+const words = new Uint32Array(double.buffer)
 
 const MINUS = 0x2d
 const DOT = 0x2e
@@ -12,13 +22,22 @@ const NOUGHT = 0x30
 const NINE = 0x39
 const QUOTE = 0x22
 
+/** Most vectors fit; what is read is written at once, so that one place serves them all and leaves no litter. */
+const place = new Float32Array(16_384)
+
+/** Good until the next vector is read. */
+function room(count: number): Float32Array {
+  return count > place.length ? new Float32Array(count) : place.subarray(0, count)
+}
+
 /**
  * The numbers of a JSON array, straight from its bytes: each is `Math.fround` of what `JSON.parse` would give.
  * @param text the array with its brackets; its grammar has been checked.
+ * @returns a view that holds them until the next vector is read.
  * @throws Fault `upstream_garbled` for a number that no 32-bit float holds.
  */
 export function floatsOfText(text: Buffer, count: number): Float32Array {
-  const floats = new Float32Array(count)
+  const floats = room(count)
   let at = 0
   for (let i = 0; i < count; i++) {
     while (text[at] !== MINUS && !(text[at] >= NOUGHT && text[at] <= NINE)) at++
@@ -37,11 +56,9 @@ export function floatsOfText(text: Buffer, count: number): Float32Array {
       }
     }
     const decimals = point === -1 ? 0 : end - point - 1
-    if (plain && whole < EXACT && decimals < POWERS.length) {
-      // One division of two exact numbers is correctly rounded.
-      const value = whole / POWERS[decimals]
-      floats[i] = negative ? -value : value
-    } else {
+    const value = whole / POWERS[decimals]
+    if (plain && end - at <= LONGEST && decimals < POWERS.length && isSure(value)) floats[i] = negative ? -value : value
+    else {
       while (text[end] !== COMMA && end < text.length - 1) end++
       floats[i] = Number(text.toString('latin1', at, end))
     }
@@ -49,6 +66,14 @@ export function floatsOfText(text: Buffer, count: number): Float32Array {
   }
   checkFinite(floats)
   return floats
+}
+
+/** True where no digit that was lost can change which 32-bit float is the nearest. */
+function isSure(value: number): boolean {
+  if (value < SMALLEST) return value === 0
+  double[0] = value
+  const lost = words[0] & LOST
+  return lost < HALF - UNSURE || lost > HALF + UNSURE
 }
 
 /** @throws Fault `upstream_garbled` for what is no base64 of 32-bit floats, or not of finite ones. */
@@ -59,7 +84,7 @@ export function floatsOfBase64(text: Buffer): Float32Array {
   // Characters that are none of base64 are passed over by the decoder, so that too little comes out.
   const bytes = Math.floor((length * 3) / 4)
   if (length === 0 || length % 4 === 1 || bytes % 4 !== 0) throw new Fault('upstream_garbled')
-  const floats = new Float32Array(bytes / 4)
+  const floats = room(bytes / 4)
   const into = bytesOf(floats)
   const written = into.write(plain.toString('latin1', 0, length), 'base64')
   if (written !== bytes) throw new Fault('upstream_garbled')

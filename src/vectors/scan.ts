@@ -244,7 +244,8 @@ export class ReplyScan {
     if (end > at) this.pieces.push(chunk.subarray(at, end))
     const { pieces, count } = this
     this.pieces = []
-    this.keep(Buffer.from(String(this.taken), 'latin1'))
+    // Between blanks, so that no digit behind the vector becomes part of its number.
+    this.keep(Buffer.from(` ${this.taken} `, 'latin1'))
     this.taken++
     this.text = ''
     this.place = this.inList ? 'list' : 'around'

@@ -3,8 +3,18 @@
 /** In place of a chunk that has been worked off. */
 const NOTHING = Buffer.alloc(0)
 
+/** Where the chunks come from. */
+export interface Source {
+  pause(): void
+  resume(): void
+}
+
+/** So many turns of work may wait before the source is asked to. */
+const MOST_WAITING = 8
+
 export class Turns {
   private readonly work: (chunk: Buffer) => void
+  private readonly source: Source | undefined
   /** Bytes of one turn. */
   private readonly budget: number
   private readonly waiting: Buffer[] = []
@@ -13,8 +23,13 @@ export class Turns {
   private finished: (() => void) | undefined
   private scheduled = false
 
-  constructor(budget: number, work: (chunk: Buffer) => void) {
+  private pending = 0
+  private paused = false
+
+  /** @param budget bytes. @param source is paused while too much waits. */
+  constructor(budget: number, work: (chunk: Buffer) => void, source?: Source) {
     this.work = work
+    this.source = source
     this.budget = budget
     this.left = budget
   }
@@ -22,7 +37,11 @@ export class Turns {
   /** Works the chunk at once while the turn has room, else in one of the next turns. */
   push(chunk: Buffer): void {
     this.waiting.push(chunk)
+    this.pending += chunk.length
     if (this.left > 0) this.run()
+    if (this.paused || this.pending <= this.budget * MOST_WAITING) return
+    this.paused = true
+    this.source?.pause()
   }
 
   /** Calls `done` once all has been worked off. */
@@ -45,7 +64,12 @@ export class Turns {
       if (piece === chunk) this.waiting[this.next++] = NOTHING
       else this.waiting[this.next] = chunk.subarray(this.left)
       this.left -= piece.length
+      this.pending -= piece.length
       this.work(piece)
+    }
+    if (this.paused && this.pending <= this.budget) {
+      this.paused = false
+      this.source?.resume()
     }
     if (this.next >= this.waiting.length) {
       this.waiting.length = 0

@@ -15,8 +15,19 @@ export interface WrittenVector {
 /** Text that came as text stays as it is; anything else is written anew. @throws Fault `upstream_garbled`. */
 export function writeRaw(raw: RawVector, form: VectorForm): WrittenVector {
   if (raw.form === 'numbers' && form === 'float') return { pieces: raw.pieces, length: raw.count }
-  const bytes = raw.pieces.length === 1 ? raw.pieces[0] : Buffer.concat(raw.pieces)
+  const bytes = raw.pieces.length === 1 ? raw.pieces[0] : joined(raw.pieces)
   return writeFloats(raw.form === 'numbers' ? floatsOfText(bytes, raw.count) : floatsOfBase64(bytes), form)
+}
+
+/** Most vectors fit; what is joined is read at once, so that one place serves them all and leaves no litter. */
+const place = Buffer.allocUnsafeSlow(256 * 1024)
+
+function joined(pieces: readonly Buffer[]): Buffer {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  if (length > place.length) return Buffer.concat(pieces, length)
+  let at = 0
+  for (const piece of pieces) at += piece.copy(place, at)
+  return place.subarray(0, length)
 }
 
 /** @throws Fault `upstream_garbled` where a number is infinite or none. */

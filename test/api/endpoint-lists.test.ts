@@ -233,7 +233,7 @@ t.test('who may ask, and for what', async (t) => {
     t.equal((await get('/v1/models/acme%/endpoints')).status, 404)
     t.equal((await get('/v1/models/endpoints')).status, 404)
     const narrow = await gateway.get('/v1/models/acme/one/endpoints', { authorization: 'Bearer sk-router-v1-narrow-narrow-narrow' })
-    t.equal(narrow.status, 200, 'a key sees what the model list shows it, whatever it may use')
+    t.equal(narrow.status, 404, 'a key sees here what the model list shows it: what it may use')
   })
 })
 

@@ -176,6 +176,23 @@ t.test('what an earlier life left is handed in before credit is leased, and then
   t.equal(next.joined.credit.account('k').settled, 420)
 })
 
+t.test('only rows of this life are told as taken', async (t) => {
+  const clock = new FakeClock()
+  const record = new ScriptedRecord(clock)
+  const inner = new MemoryJournal()
+  await write(inner, generation(1, 10), generation(2, 20))
+  const told: number[] = []
+  const taken = (rows: readonly SettledRows[]) => told.push(...rows.map(({ hold }) => hold.seq))
+  const way = new HandingIn({ node: 'n1', record, journal: inner, clock, taken, report: () => {} }, new Set())
+  await way.handInLeftovers()
+  await write(inner, generation(3))
+  way.add(generation(3))
+  await way.flush()
+  t.equal(await spent(record), 33)
+  t.same(told, [3])
+  t.same(seqsOf(inner), [])
+})
+
 t.test('the end: what waits is handed in, leases go back, and a dead record is not waited for', async (t) => {
   const { clock, record, journal, joined } = await rig()
   t.equal(await joined.credit.account('k').seek?.(100, { limit: 1000 }), true)
@@ -332,6 +349,14 @@ t.test('a journal that refuses: what was never sent is not handed in, what happe
   t.equal(await joined.ledger.find(idOf(4)), undefined)
   t.same(seqsOf(inner), [])
   t.equal(inner.lastSeq(), 4)
+  db.exec('PRAGMA query_only = ON')
+  journal.hold(holdRow(5, { key: 'k' }))
+  await t.rejects(journal.committed(), { code: 'unavailable' })
+  db.exec('PRAGMA query_only = OFF')
+  journal.settle(settleRow(5, 0))
+  await journal.committed()
+  await clock.advance(5000)
+  t.equal(record.of('take').flat(2).includes(5), false, 'also where nothing else waits to be written')
   await joined.credit.refresh?.(['k'])
   t.equal(joined.credit.account('k').settled, 123)
   await joined.close()

@@ -16,7 +16,7 @@ class Process {
   readonly node: string
   private readonly record: ScriptedRecord
   private readonly clock: FakeClock
-  private waiting: SettledRows[] = []
+  private readonly waiting: SettledRows[] = []
   private static seq = 0
 
   constructor(node: string, record: ScriptedRecord, clock: FakeClock) {
@@ -41,9 +41,8 @@ class Process {
     return excess
   }
 
-  async handIn(): Promise<void> {
-    const rows = this.waiting
-    this.waiting = []
+  async handIn(most = Number.POSITIVE_INFINITY): Promise<void> {
+    const rows = this.waiting.splice(0, most)
     await this.record.take(this.node, rows)
     this.credit.taken(rows)
   }
@@ -128,6 +127,17 @@ t.test('keys without a limit need no lease', async (t) => {
   t.match(ask, { need: 9001 }, 'the open hold of 5000 and the 4000 that the record has not seen count as well')
   await one.handIn()
   t.same(await leased(record), { spent: 4000, leased: 5001 })
+
+  // Of two charges under no limit only one is handed in when a limit comes.
+  const other = one.account('other')
+  t.equal(other.tryHold(50, { limit: null }), true)
+  one.settle(20, 20, 'other')
+  one.settle(30, 30, 'other')
+  await one.handIn(1)
+  t.equal(await other.seek(51, { limit: 100 }), false, '20 are spent, 30 will be')
+  t.equal(await other.seek(50, { limit: 100 }), true)
+  await one.handIn()
+  t.same(await leased(record, 'other'), { spent: 50, leased: 50 })
 })
 
 t.test('broken amounts are refused and change nothing', async (t) => {
@@ -384,6 +394,21 @@ t.test('an answer that was lost leaves credit leased; it comes back when the key
   await turn()
   t.same(await leased(record), { spent: 200, leased: 0 })
   t.same(record.of('giveBack').at(-1), ['k', 'all'])
+
+  // An ask that hangs may yet bring a lease: then no more goes back than is known of.
+  record.mode('lose', 'lease')
+  await t.rejects(account.seek(10, LIMIT), { code: 'unavailable' })
+  record.mode('hang', 'lease')
+  const hanging = t.rejects(account.seek(10, LIMIT), { code: 'unavailable' })
+  await clock.advance(2000)
+  await hanging
+  await one.credit.giveBackIdle('k')
+  t.same(record.of('giveBack').at(-1), ['k', 0])
+  record.mode('pass', 'lease')
+  await turn()
+  await one.credit.giveBackIdle('k')
+  t.same(record.of('giveBack').at(-1), ['k', 'all'])
+  t.same(await leased(record), { spent: 200, leased: 0 })
 
   // All goes back, and nobody knows whether it did: until that is sure nothing is leased that it could take along.
   record.mode('lose', 'lease', 'giveBack')

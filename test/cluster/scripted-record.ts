@@ -72,7 +72,7 @@ export class ScriptedRecord implements StoreOfRecord {
   }
 
   async endLeases(node: string): Promise<void> {
-    return this.run('endLeases', [], async () => this.inner.endLeases?.(node))
+    return this.run('endLeases', [], () => this.inner.endLeases(node))
   }
 
   async pulse(pulse: Pulse): Promise<PulseReply> {

@@ -18,7 +18,7 @@ import { FakeClock, turn } from '../support/clock.ts'
 import { type Cable, cable } from './channel.ts'
 
 const RECEPTION: Reception = {
-  welcome: () => ({ slot: 1, count: 1, config: '', record: true, last: 0 }),
+  welcome: () => ({ slot: 1, count: 1, config: '', record: true, last: 0, secret: 's' }),
   serving: () => null,
   failed: () => null,
 }

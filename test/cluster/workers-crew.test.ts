@@ -44,7 +44,7 @@ function scene(count = 2) {
   const processes: FakeProcess[] = []
   const inherited: number[] = []
   const desk = new OwnerDesk({ counters: new MemoryCounters(clock), oops: () => {} })
-  const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, last: 0 })
+  const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, last: 0, secret: 's' })
   const logged: string[] = []
   const note = (_fields: object, text: string): void => void logged.push(text)
   let refuses = 0

@@ -170,7 +170,7 @@ export const SHAPE: Broken[] = [
     'no dialect',
     'sim: { dialect: sim }',
     'sim: { }',
-    '7:3: providers.sim: "dialect" is missing, expected one of: openai-chat, openai-responses, anthropic, gemini, sim',
+    '7:3: providers.sim: "dialect" is missing, expected one of: openai-chat, openai-responses, anthropic, gemini, sim, cohere, voyage',
   ),
   spoil('nothing where a mapping belongs', 'sim: { dialect: sim }', 'sim:', '7:7: providers.sim: found nothing, expected a mapping'),
   spoil(
@@ -225,10 +225,22 @@ export const SHAPE: Broken[] = [
 ]
 
 export const CLUSTER: Broken[] = [
-  append('a store of another database', 'store: { url: "mysql://user:secret@db/headgate" }', '22:15: store.url: expected sqlite: and a path, a postgres:// address, or memory:'),
-  append('shared by something else', 'shared: { url: "http://user:secret@cache" }', '22:16: shared.url: expected a redis:// or rediss:// address'),
+  append(
+    'a store of another database',
+    'store: { url: "mysql://user:secret@db/headgate" }',
+    '22:15: store.url: expected sqlite: and a path, a postgres:// address, or memory:',
+  ),
+  append(
+    'shared by something else',
+    'shared: { url: "http://user:secret@cache" }',
+    '22:16: shared.url: expected a redis:// or rediss:// address',
+  ),
   append('a retention shorter than a window', 'store: { retention: 31d }', '22:21: store.retention: expected at least 32d'),
-  append('a retention without a unit', 'store: { retention: "90" }', '22:21: store.retention: "90" does not fit, expected a number of days or hours such as 90d or 24h'),
+  append(
+    'a retention without a unit',
+    'store: { retention: "90" }',
+    '22:21: store.retention: "90" does not fit, expected a number of days or hours such as 90d or 24h',
+  ),
   append('a grace of an age', 'store: { lost_grace: 99999d }', '22:22: store.lost_grace: expected at most 3660d'),
   append('no tokens a minute', 'limits: { tokens: 0 }', '22:19: limits.tokens: found 0, expected a whole number from 1 to 1000000000'),
 ]
@@ -267,10 +279,10 @@ export const LATER: Broken[] = [
     '20:5: guardrails[0].engine: not available in this version',
   ),
   spoil(
-    'an embedding model',
+    'a model that ranks',
     'context: 400000',
-    'kind: embedding',
-    '10:11: models["openai/gpt-5-mini"].kind: "embedding" is not available in this version',
+    'kind: rerank',
+    '10:11: models["openai/gpt-5-mini"].kind: "rerank" is not available in this version',
   ),
 ]
 
@@ -580,6 +592,38 @@ export const RULES: Broken[] = [
     'catalog: [ nowhere.yaml ]',
     '22:12: catalog[0]: the file cannot be read (ENOENT), expected a YAML file',
   ),
+  spoil(
+    'an embedding model with output and a price for it',
+    'context: 400000',
+    'kind: embedding',
+    '11:5: models["openai/gpt-5-mini"].max_output: embeddings have no output tokens, expected no such key',
+    '13:73: models["openai/gpt-5-mini"].endpoints[0].price.completion: embeddings have no output tokens, expected no such price',
+  ),
+  whole(
+    'an embedding model at a provider without embeddings',
+    'providers: { a: { dialect: anthropic, base_url: "https://a.example" } }\nmodels: { a/e: { kind: embedding, endpoints: [ { provider: a, model: e } ] } }\n',
+    '2:60: models["a/e"].endpoints[0].provider: the dialect anthropic gives no embeddings, expected one of openai-chat, openai-responses, gemini, cohere, voyage, sim',
+  ),
+  spoil(
+    'a model that generates at a provider of embeddings',
+    'dialect: openai-responses',
+    'dialect: cohere',
+    '13:21: models["openai/gpt-5-mini"].endpoints[0].provider: the dialect cohere gives embeddings only, expected one of openai-chat, openai-responses, anthropic, gemini, sim',
+  ),
+  spoil(
+    'a list of models and a passage where there are embeddings only',
+    'dialect: openai-responses,',
+    'dialect: voyage, discover: true, passage: { price: "0.01" },',
+    '13:21: models["openai/gpt-5-mini"].endpoints[0].provider: the dialect voyage gives embeddings only, expected one of openai-chat, openai-responses, anthropic, gemini, sim',
+    '6:30: providers.openai.discover: the dialect voyage gives embeddings only, expected no such key',
+    '6:46: providers.openai.passage: the dialect voyage gives embeddings only, expected no such key',
+  ),
+  spoil(
+    'a rule for long inputs of a model that generates',
+    'context: 400000',
+    'long_input: reject',
+    '10:5: models["openai/gpt-5-mini"].long_input: this is a setting of embeddings, expected `kind: embedding`',
+  ),
   append(
     'a plugin twice',
     'plugins: { order: [ context-compression, context-compression ] }',
@@ -656,7 +700,7 @@ export const VARIABLES: Broken[] = [
     'dialect: sim',
     'dialect: "${DIALECT}"',
     { DIALECT: 'hunter2' },
-    '7:19: providers.sim.dialect: expected one of: openai-chat, openai-responses, anthropic, gemini, sim',
+    '7:19: providers.sim.dialect: expected one of: openai-chat, openai-responses, anthropic, gemini, sim, cohere, voyage',
   ),
   variable(
     'the development key beyond loopback',

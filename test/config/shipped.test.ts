@@ -36,7 +36,7 @@ t.test('every shipped file passes the check', async (t) => {
   t.same(await run(shipped('headgate.yaml'), {}), {
     code: 0,
     out: [
-      `${shipped('headgate.yaml')}: ok, 2 providers, 5 models, 0 keys`,
+      `${shipped('headgate.yaml')}: ok, 2 providers, 6 models, 0 keys`,
       `${shipped('headgate.yaml')}: left out for want of their variables: openai, anthropic, google, mistral, deepseek`,
     ],
     error: [],
@@ -62,7 +62,7 @@ t.test('the file of the zero-file start', async (t) => {
   t.equal(bare.developmentKey, true)
   t.same(
     Object.keys(bare.models).filter((slug) => slug.startsWith('sim/')),
-    ['sim/echo', 'sim/story', 'sim/tools', 'sim/think', 'sim/json'],
+    ['sim/echo', 'sim/story', 'sim/tools', 'sim/think', 'sim/json', 'sim/embed'],
   )
   const catalog = buildCatalog(bare)
   t.equal(catalog.find(bare.defaultModel ?? '')?.model.slug, 'sim/echo')
@@ -72,7 +72,7 @@ t.test('the file of the zero-file start', async (t) => {
 
 t.test('the catalogue names a price, a context and an output for every model', async (t) => {
   const { models } = buildCatalog(loadConfig(shipped('headgate.yaml'), UPSTREAM))
-  const real = models.filter((model) => !model.slug.startsWith('sim/'))
+  const real = models.filter((model) => !model.slug.startsWith('sim/') && model.kind === 'generate')
   for (const author of ['openai', 'anthropic', 'google', 'mistralai', 'deepseek']) {
     t.ok(
       real.some((model) => model.slug.startsWith(`${author}/`)),
@@ -90,7 +90,17 @@ t.test('the catalogue names a price, a context and an output for every model', a
 
 t.test('every catalogue file is dated and names its source', async (t) => {
   const files = readdirSync(shipped('catalog'))
-  t.same(files.sort(), ['anthropic.yaml', 'deepseek.yaml', 'google.yaml', 'mistral.yaml', 'openai.yaml'])
+  t.same(files.sort(), [
+    'anthropic.yaml',
+    'cohere.yaml',
+    'deepseek.yaml',
+    'google.yaml',
+    'mistral.yaml',
+    'openai.yaml',
+    'qwen.yaml',
+    'voyage.yaml',
+    'xai.yaml',
+  ])
   for (const name of files)
     t.match(readFileSync(join(shipped('catalog'), name), 'utf8'), /^# .+, as of \d{4}-\d{2}-\d{2}\. Source: \S+/, name)
 })
@@ -169,11 +179,11 @@ t.test('a config error is one value with all its problems', async (t) => {
 })
 
 t.test('every quirk that a dialect reads can be set', async (t) => {
-  const dialects = join(ROOT, 'src', 'dialects')
-  const sources = readdirSync(dialects, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
-  const read = new Set(
-    sources.flatMap((name) => [...readFileSync(join(dialects, name), 'utf8').matchAll(/quirks\.([a-z_]+)/g)].map(([, quirk]) => quirk)),
-  )
+  const sources = ['dialects', 'pipeline/embed'].flatMap((folder) => {
+    const names = readdirSync(join(ROOT, 'src', folder), { recursive: true, encoding: 'utf8' })
+    return names.filter((name) => name.endsWith('.ts')).map((name) => join(ROOT, 'src', folder, name))
+  })
+  const read = new Set(sources.flatMap((name) => [...readFileSync(name, 'utf8').matchAll(/quirks\.([a-z_]+)/g)].map(([, quirk]) => quirk)))
   // Faults stand beside the quirks in the file.
   read.delete('faults')
   t.ok(read.size > 3, 'the quirks were found')

@@ -1,6 +1,7 @@
 /** kill -9 at any moment, then a start on the same file: nothing is lost, nothing is there twice. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Reconciliation } from '../../src/ledger/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { type Audit, audit, type Row, rowsOf } from '../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
@@ -17,6 +18,8 @@ interface Scene {
   file: string
   provider: BookkeepingProvider
   random: () => number
+  /** True once the command line was asked for the report: that takes a while. */
+  told?: boolean
 }
 
 /** The verb's output; it must succeed. */
@@ -27,7 +30,7 @@ async function ledger(verb: string, file: string): Promise<string> {
   return program.out()
 }
 
-type Serving = Program & { url: string }
+type Serving = Program & { url: string; admin: string }
 
 /**
  * Puts it under load and kills it at a random moment; in every third round while it drains.
@@ -58,6 +61,17 @@ async function killedWhileStarting({ file, random }: Scene): Promise<void> {
   await Promise.all([killed, program.exited])
 }
 
+/** The report of a start names what it settled. */
+async function checkRecovery(t: Test, admin: string, before: readonly Row[], after: readonly Row[]): Promise<void> {
+  const open = new Set(before.filter(({ status }) => status === 'open').map(({ id }) => id))
+  const settled = after.filter(({ id }) => open.has(id))
+  const charged = settled.reduce((sum, { cost_nano }) => sum + cost_nano, 0)
+  const report = (await (await fetch(`${admin}/ledger/recovery`)).json()) as Reconciliation
+  t.match(report, { count: open.size, charged, keys: open.size > 0 ? [{ key: 'app', count: open.size, charged }] : [] })
+  t.same(new Set(report.generations), open)
+  t.equal(typeof report.oldest, open.size > 0 ? 'string' : 'object')
+}
+
 /** What has been settled stays as it is; what was open is settled as unknown. */
 function checkHistory(t: Test, before: readonly Row[], after: readonly Row[]): void {
   const now = new Map(after.map((row) => [row.id, row]))
@@ -82,6 +96,7 @@ interface Books {
 async function startAndAudit(t: Test, scene: Scene, received: readonly Received[]): Promise<Books> {
   const { file, provider } = scene
   const before = rowsOf(await ledger('export', file))
+  const promised = received.length > 0 && !scene.told ? await ledger('recovery', file) : undefined
   const program = await serveProgram(['--config', file])
   const [verdict, exported] = await Promise.all([ledger('verify', file), ledger('export', file)])
   t.match(verdict, /, 0 open, .*: ok$/m)
@@ -90,6 +105,14 @@ async function startAndAudit(t: Test, scene: Scene, received: readonly Received[
   const { data } = (await response.json()) as { data: { usage: number; limit: number; limit_remaining: number } }
 
   checkHistory(t, before, after)
+  await checkRecovery(t, program.admin, before, after)
+  if (promised !== undefined) {
+    scene.told = true
+    const count = before.filter(({ status }) => status === 'open').length
+    const said = (fate: string): RegExp => new RegExp(count > 0 ? `^${count} generations ${fate} \\$` : '^0 generations left open$', 'm')
+    t.match(promised, said('open: the next start will charge'))
+    t.match(await ledger('recovery', file), said('settled as unknown at the start, charged'))
+  }
   const found = audit(after, provider.calls)
   t.same(found.problems, [])
   t.match(found, { lost: 0, double: 0 })

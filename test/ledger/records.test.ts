@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Fault } from '../../src/core/faults.ts'
 import { entriesOf } from '../../src/ledger/entries.ts'
 import { exportRow } from '../../src/ledger/export.ts'
 import type { Facts } from '../../src/ledger/facts.ts'
@@ -243,7 +244,8 @@ function livingLedger(
 
 t.test('a ledger is verified while it is written to', async (t) => {
   const books = Array.from({ length: 1200 }, (_, index) => record(index + 1, 'a', settled(index + 1, 1)))
-  const still = await verifyLedger(livingLedger(books, () => {}))
+  const quiet = livingLedger(books, () => {})
+  const still = await verifyLedger(quiet)
   t.same(still, { ...GOOD, generations: 1200, open: 0, charged: 1200, providers: 1200 })
   const busy = await verifyLedger(livingLedger(books, (spent) => spent.set('a', (spent.get('a') ?? 0) + 3)))
   t.match(busy, { ok: true, charged: 1200 }, 'charges that came meanwhile are neither missing nor too many')
@@ -252,6 +254,21 @@ t.test('a ledger is verified while it is written to', async (t) => {
   t.match(missing, { ok: false, problems: ['key a: settlements sum to 1199, 1200 are recorded as spent'] })
   const shrinking = await verifyLedger(livingLedger(books, (spent) => spent.set('a', 1100)))
   t.match(shrinking, { ok: false })
+
+  const broken = await verifyLedger({
+    ...quiet,
+    *export() {
+      yield* books.slice(0, 2)
+      throw new TypeError('expected a settlement status')
+    },
+  })
+  t.match(broken, {
+    ok: false,
+    generations: 2,
+    problems: [/^after 2 generations: a row cannot be read: expected a settlement status$/, /key a/],
+  })
+  const down = { ...quiet, spent: () => Promise.reject(new Fault('unavailable')) }
+  await t.rejects(verifyLedger(down), { code: 'unavailable' }, 'a store that does not answer is no verdict')
 
   let pruned = false
   const overtaken = livingLedger([...books], (_, carried) => {

@@ -399,6 +399,22 @@ function living(t: Test, { name, fresh }: Suite): void {
     t.match(await record.lease('n1', ask('a', 10)), { granted: 10 }, 'it may come back')
   })
 
+  t.test(`${name}: a process that starts anew ends the leases of its earlier life, and only these`, async (t) => {
+    const { record, now } = await fresh(t)
+    for (const node of ['n1', 'n2']) await record.pulse(pulseOf(node))
+    await record.lease('n1', ask('a', 300))
+    await record.lease('n1', ask('b', 40))
+    await record.lease('n2', ask('a', 200))
+    await record.take('n1', [generation(1, 'a', 100, now())])
+    await record.endLeases('n1')
+    await record.endLeases('n1')
+    await record.endLeases('never')
+    t.match(await balance(record, 'a'), { spent: 100, leased: 200 })
+    t.match(await balance(record, 'b'), { spent: 0, leased: 0 })
+    t.equal((await record.pulse(pulseOf('n1'))).nodes, 2, 'it lives')
+    t.match(await record.lease('n1', ask('a', 700)), { granted: 700, left: 0 })
+  })
+
   t.test(`${name}: what was taken is there when it is opened again`, async (t) => {
     const { opened, record, now } = await fresh(t)
     if (!opened.reopen) return t.pass('it forgets')

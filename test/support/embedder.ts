@@ -67,3 +67,43 @@ export async function errorOf(response: Response): Promise<JsonObject> {
   const body = (await response.json()) as JsonObject
   return isObject(body.error) ? body.error : {}
 }
+
+const listOf = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
+const formOf = (numbers: readonly number[], base64: boolean): Json => (base64 ? base64Of(numbers) : [...numbers])
+
+/** Answers as Gemini does. */
+export function geminiVectors({ dimensions = 4, usage = 7, spoil = (reply) => reply }: Speaks = {}): Script {
+  return ({ json }): Answer => {
+    const embeddings = listOf(json.requests).map((each) => {
+      const { content, outputDimensionality: length } = each as JsonObject
+      return { values: numbersOf(content ?? '', typeof length === 'number' ? length : dimensions) }
+    })
+    return jsonAnswer(spoil({ embeddings, ...(usage === null ? {} : { usageMetadata: { promptTokenCount: usage } }) }))
+  }
+}
+
+/** Answers as Cohere does. */
+export function cohereVectors({ dimensions = 4, form, usage = 7, spoil = (reply) => reply }: Speaks = {}): Script {
+  return ({ json }): Answer => {
+    const length = typeof json.output_dimension === 'number' ? json.output_dimension : dimensions
+    const base64 = (form ?? listOf(json.embedding_types)[0]) === 'base64'
+    const vectors = listOf(json.texts ?? json.inputs).map((input) => formOf(numbersOf(input, length), base64))
+    const meta = { api_version: { version: '2' }, ...(usage === null ? {} : { billed_units: { input_tokens: usage } }) }
+    const embeddings = base64 ? { base64: vectors } : { float: vectors }
+    return jsonAnswer(spoil({ id: 'c-1', embeddings, texts: json.texts ?? [], images: null, meta, response_type: 'embeddings_by_type' }))
+  }
+}
+
+/** Answers as Voyage does. */
+export function voyageVectors({ dimensions = 4, form, usage = 7, spoil = (reply) => reply }: Speaks = {}): Script {
+  return ({ json }): Answer => {
+    const length = typeof json.output_dimension === 'number' ? json.output_dimension : dimensions
+    const base64 = (form ?? json.encoding_format ?? json.output_encoding) === 'base64'
+    const data = listOf(json.input ?? json.inputs).map((input, index) => {
+      return { object: 'embedding', embedding: formOf(numbersOf(input, length), base64), index }
+    })
+    const joint = json.inputs === undefined ? {} : { text_tokens: usage, image_pixels: 2_000_000 }
+    const counts = usage === null ? {} : { usage: { ...joint, total_tokens: usage + (json.inputs === undefined ? 0 : 3571) } }
+    return jsonAnswer(spoil({ object: 'list', data, model: 'm', ...counts }))
+  }
+}

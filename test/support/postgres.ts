@@ -47,6 +47,8 @@ const MOST_LOOKS = 1500
 export async function startPostgres(t: Pick<Test, 'teardown'>): Promise<TestPostgres | undefined> {
   const bin = findPrograms()
   if (bin === undefined) {
+    if (process.env.HEADGATE_TEST_SERVERS === 'required')
+      throw new Error('PostgreSQL is not installed, and HEADGATE_TEST_SERVERS says that it must be')
     process.stderr.write('\n*** PostgreSQL is not installed: its tests are SKIPPED (Debian: apt-get install postgresql) ***\n\n')
     return undefined
   }

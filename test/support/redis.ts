@@ -37,6 +37,8 @@ interface Living {
 export async function startRedis({ password }: { password?: string } = {}): Promise<RedisServer | undefined> {
   const program = await installed()
   if (program === undefined) {
+    if (process.env.HEADGATE_TEST_SERVERS === 'required')
+      throw new Error('Redis is not installed, and HEADGATE_TEST_SERVERS says that it must be')
     console.error('!!! SKIPPED: neither redis-server nor valkey-server is installed; what processes share through it is NOT tested')
     return undefined
   }

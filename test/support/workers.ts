@@ -1,11 +1,16 @@
 /** A gateway with workers as people start it, and what can be seen of it from outside. */
+
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { type Row, rowsOf } from './crash/audit.ts'
+import { fileText, freePorts } from './crash/configuration.ts'
 import { familyOf, ROOT, runShell } from './crash/processes.ts'
-import { plainNode, type Program, serveProgram } from './program.ts'
+import { type Program, plainNode, serveProgram } from './program.ts'
+
+export const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
 
 export interface Crew extends Program {
   readonly url: string
@@ -40,7 +45,13 @@ export async function serveWorkers(t: Test, file: string, workers: number | stri
 /** The same as the leader of a process group, as a shell starts it. */
 export async function serveGroup(t: Test, file: string, workers: number): Promise<Crew> {
   const [, args] = plainNode([join(ROOT, 'bin', 'headgate.js'), 'serve', '--config', file, '--workers', String(workers)])
-  const program = runShell(`exec ${args.slice(2).map((word) => `'${word}'`).join(' ')}`, true)
+  const program = runShell(
+    `exec ${args
+      .slice(2)
+      .map((word) => `'${word}'`)
+      .join(' ')}`,
+    true,
+  )
   t.teardown(() => program.child.kill('SIGKILL'))
   const [, url, admin] = await program.until(/listens on (http:\S+) \(admin on (http:[^)\s]+)\)/)
   return crewOf({ ...program, url, admin })
@@ -48,7 +59,14 @@ export async function serveGroup(t: Test, file: string, workers: number): Promis
 
 function crewOf(program: Program & { url: string; admin: string }): Crew {
   const pid = program.child.pid ?? 0
-  return { ...program, pid, workers: () => familyOf(pid).slice(1).map((each) => each.pid) }
+  return {
+    ...program,
+    pid,
+    workers: () =>
+      familyOf(pid)
+        .slice(1)
+        .map((each) => each.pid),
+  }
 }
 
 /** Sockets that a process has open. */
@@ -78,7 +96,11 @@ export interface Asking {
 /** One request over a connection of its own, which goes to the next worker in turn. @throws where the connection breaks. */
 export function askOnce(url: string, { key, path = '/v1/chat/completions', method, body }: Asking): Promise<Reply> {
   const text = body === undefined ? undefined : JSON.stringify(body)
-  const headers = { authorization: `Bearer ${key}`, connection: 'close', ...(text ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) } : {}) }
+  const headers = {
+    authorization: `Bearer ${key}`,
+    connection: 'close',
+    ...(text ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) } : {}),
+  }
   return new Promise((resolve, reject) => {
     const asked = request(`${url}${path}`, { method: method ?? (text ? 'POST' : 'GET'), agent: false, headers }, async (reply) => {
       try {
@@ -108,7 +130,34 @@ export async function ready(admin: string): Promise<true> {
 
 /** Sends a command on keys, as the command line does. */
 export async function command(admin: string, body: JsonObject): Promise<JsonObject> {
-  const reply = await fetch(`${admin}/keys/command`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  const reply = await fetch(`${admin}/keys/command`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
   if (!reply.ok) throw new Error(`${reply.status}: ${await reply.text()}`)
   return (await reply.json()) as JsonObject
+}
+
+export async function configured(t: Test, provider: string, more: Partial<Parameters<typeof fileText>[0]> = {}) {
+  const directory = t.testdir()
+  const file = join(directory, 'headgate.yaml')
+  const store = join(directory, 'ledger.db')
+  const [port, admin] = await freePorts(2)
+  const write = (extra: Partial<Parameters<typeof fileText>[0]> = {}): void =>
+    writeFileSync(file, fileText({ port, admin, store, provider, ...more, ...extra }))
+  write()
+  return { file, store, write }
+}
+
+/** So many requests one after the other, each over a connection of its own. */
+export const inTurn = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>
+  Array.from({ length: count }).reduce<Promise<T[]>>(async (before, _) => [...(await before), await ask()], Promise.resolve([]))
+
+export async function rows(admin: string): Promise<Row[]> {
+  return rowsOf(await (await fetch(`${admin}/ledger/export`)).text())
+}
+
+export async function verified(t: Test, admin: string): Promise<void> {
+  t.match(await (await fetch(`${admin}/ledger/verify`)).json(), { ok: true, open: 0 })
 }

@@ -49,7 +49,16 @@ const number = fc.oneof(
   fc.float({ noDefaultInfinity: true, noNaN: true }).map((value) => JSON.stringify(value)),
   fc.constantFrom('0', '-0', '1E5', '1e-7', '-2.5e+03', '0.000001', '0e0', '123456789012345678', '0.1234567890123456789012345', '1e-400'),
 )
-const numbers = fc.tuple(fc.array(number, { minLength: 1, maxLength: 9 }), blank, blank).map(([list, before, after]) => {
+/** Between two 32-bit floats, and hardly to one side: where the last digit decides. */
+const midway = fc
+  .tuple(fc.float({ noDefaultInfinity: true, noNaN: true, min: Math.fround(1e-3), max: 1000 }), fc.constantFrom('', '1', '0000001', '9'))
+  .map(([low, more]) => {
+    const bits = new Uint32Array(new Float32Array([low]).buffer)
+    bits[0]++
+    const [high] = new Float32Array(bits.buffer)
+    return `${((low + high) / 2).toFixed(18)}${more}`
+  })
+const numbers = fc.tuple(fc.array(fc.oneof(number, midway), { minLength: 1, maxLength: 9 }), blank, blank).map(([list, before, after]) => {
   return `[${list.map((each) => `${before}${each}${after}`).join(',')}]`
 })
 const base64 = fc
@@ -211,6 +220,9 @@ t.test('what is no vector', async (t) => {
     '7',
     '-7',
     '[1',
+    '[1]0',
+    '[[1]0]',
+    '"AACAPw=="0',
     '"AAAA',
   ])
     refused(`{"embedding":${value}}`)

@@ -23,7 +23,7 @@ const country = (description: string) => Type.String({ description, pattern: '^[
 
 /** Formats in which models generate, and those in which they give vectors. */
 export const GENERATING = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'sim'] as const
-export const EMBEDDING = ['openai-chat', 'openai-responses', 'sim'] as const
+export const EMBEDDING = ['openai-chat', 'openai-responses', 'gemini', 'cohere', 'voyage', 'sim'] as const
 export const DIALECTS = [...new Set<(typeof GENERATING | typeof EMBEDDING)[number]>([...GENERATING, ...EMBEDDING])]
 
 const operationPath = (what: string) =>

@@ -9,31 +9,26 @@ import { providers } from './providers.ts'
 import { ALIAS, closed, flag, line, listOf, mapOf, modelSlug } from './scalars.ts'
 import { admin, auth, brand, server, shared, store } from './server.ts'
 
-export const configSchema = closed(
-  'Configuration of headgate.',
-  {
-    server: Type.Optional(server),
-    admin: Type.Optional(admin),
-    brand: Type.Optional(brand),
-    store: Type.Optional(store),
-    shared: Type.Optional(shared),
-    auth: Type.Optional(auth),
-    providers,
-    catalog: Type.Optional(listOf('Files with further models, relative to this one; models of this file win.', line('A YAML file.', 1024))),
-    models: Type.Optional(models),
-    aliases: Type.Optional(mapOf('Other slugs or names for models.', ALIAS, 'a model slug, or a bare name', modelSlug('The model meant.'))),
-    default_model: Type.Optional(modelSlug('Model of a request that names none.')),
-    provider: Type.Optional(preferences),
-    limits: Type.Optional(limits),
-    plugins: Type.Optional(plugins),
-    guardrails: Type.Optional(guardrails),
-    prompts: Type.Optional(prompts),
-    presets: Type.Optional(presets),
-    passage: Type.Optional(
-      closed('The passage to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') }),
-    ),
-  },
-)
+export const configSchema = closed('Configuration of headgate.', {
+  server: Type.Optional(server),
+  admin: Type.Optional(admin),
+  brand: Type.Optional(brand),
+  store: Type.Optional(store),
+  shared: Type.Optional(shared),
+  auth: Type.Optional(auth),
+  providers,
+  catalog: Type.Optional(listOf('Files with further models, relative to this one; models of this file win.', line('A YAML file.', 1024))),
+  models: Type.Optional(models),
+  aliases: Type.Optional(mapOf('Other slugs or names for models.', ALIAS, 'a model slug, or a bare name', modelSlug('The model meant.'))),
+  default_model: Type.Optional(modelSlug('Model of a request that names none.')),
+  provider: Type.Optional(preferences),
+  limits: Type.Optional(limits),
+  plugins: Type.Optional(plugins),
+  guardrails: Type.Optional(guardrails),
+  prompts: Type.Optional(prompts),
+  presets: Type.Optional(presets),
+  passage: Type.Optional(closed('The passage to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') })),
+})
 
 export const catalogSchema = closed('A catalogue file.', { models })
 

@@ -47,12 +47,14 @@ const DECIMAL = '^[0-9]{1,12}(\\.[0-9]{1,24})?$'
 export const usd = (description: string) =>
   Type.String({ description, pattern: DECIMAL, scalar: 'usd', expected: 'an amount of USD as a decimal in quotes, such as "10.00"' })
 
+export const PER_MILLION_EXPECTED = 'a price in USD per million tokens as a decimal in quotes, such as "0.25"'
+
 export const perMillion = (description: string) =>
   Type.String({
     description,
     pattern: DECIMAL,
     scalar: 'usd-per-million',
-    expected: 'a price in USD per million tokens as a decimal in quotes, such as "0.25"',
+    expected: PER_MILLION_EXPECTED,
   })
 
 export const perUnit = (description: string) =>

@@ -4,14 +4,11 @@
  */
 import { count, noUsage } from '../../canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
+import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { listedVectors } from './data-list.ts'
-import { isDropped, lackingDimensions, lackingInput, leaveOut, userFor } from './provider-body.ts'
+import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, leaveOut, userFor } from './provider-body.ts'
 
-/** What is the same at every address that speaks it; how the key travels is the dialect's. */
-export type OpenAIFormat = Omit<EmbeddingWire, 'id' | 'auth' | 'headers' | 'decodeFault'>
-
-export const openaiFormat: OpenAIFormat = {
+export const openaiFormat: EmbeddingFormat = {
   most: { inputs: 2048, tokens: 300_000 },
   longInput: 'rejects',
   keys: new Set(['embedding']),
@@ -21,8 +18,9 @@ export const openaiFormat: OpenAIFormat = {
 }
 
 function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {
-  const media = (kind: string): string | undefined => (target.quirks.input_parts === true ? undefined : `takes no ${kind} in this format`)
-  return lackingInput(ask.inputs, () => undefined, media) ?? lackingDimensions(ask, target, 'dimensions')
+  const media = (part: { media: string }): string | undefined =>
+    target.quirks.input_parts === true ? undefined : `takes no ${part.media} in this format`
+  return lackingInput(ask.inputs, () => undefined, media) ?? lackingDimensions(ask, target)
 }
 
 function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {

@@ -1,7 +1,11 @@
 /** What the bodies of all providers have in common: fields that are left out, and the end user's name. */
 import { hash } from 'node:crypto'
+import type { Part } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget } from '../types.ts'
+import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, ProviderWire } from '../types.ts'
+
+/** What is the same at every address that speaks it; how the key travels and what refusals mean is the dialect's. */
+export type EmbeddingFormat = Omit<EmbeddingWire, keyof ProviderWire>
 
 /** True for a field that the operator has told never to send. */
 export function isDropped({ quirks }: EmbeddingTarget, name: string): boolean {
@@ -14,10 +18,13 @@ export function userFor({ user }: EmbeddingTarget, name: string): string | undef
   return user === 'hash' ? hash('sha256', name) : name
 }
 
+/** Without these a body says nothing. */
+const NEEDED: ReadonlySet<string> = new Set(['model', 'input', 'inputs', 'texts'])
+
 /** Takes the operator's unwanted fields out and records them. */
 export function leaveOut(body: JsonObject, { quirks }: EmbeddingTarget, dropped: string[]): JsonObject {
   for (const name of Array.isArray(quirks.drop) ? quirks.drop : []) {
-    if (typeof name !== 'string' || body[name] === undefined) continue
+    if (typeof name !== 'string' || body[name] === undefined || NEEDED.has(name)) continue
     delete body[name]
     dropped.push(name)
   }
@@ -28,14 +35,14 @@ export function leaveOut(body: JsonObject, { quirks }: EmbeddingTarget, dropped:
 export function lackingInput(
   inputs: readonly EmbeddingInput[],
   why: (input: EmbeddingInput) => string | undefined,
-  whyPart: (media: string) => string | undefined,
+  whyPart: (media: Extract<Part, { kind: 'media' }>) => string | undefined,
 ): EmbeddingLack | undefined {
   for (const [index, input] of inputs.entries()) {
     const reason = why(input)
     if (reason !== undefined) return { at: { input: index }, why: reason }
     if (input.kind !== 'parts') continue
     for (const [part, each] of input.parts.entries()) {
-      const wrong = each.kind === 'media' ? whyPart(each.media) : undefined
+      const wrong = each.kind === 'media' ? whyPart(each) : undefined
       if (wrong !== undefined) return { at: { input: index, part }, why: wrong }
     }
   }
@@ -43,7 +50,7 @@ export function lackingInput(
 }
 
 /** Vectors of another length than asked for would not go with the caller's others, so the field is never left out in silence. */
-export function lackingDimensions({ settings }: EmbeddingAsk, target: EmbeddingTarget, field: string): EmbeddingLack | undefined {
-  if (settings.dimensions === undefined || !isDropped(target, field)) return undefined
+export function lackingDimensions({ settings }: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {
+  if (settings.dimensions === undefined || !isDropped(target, 'dimensions')) return undefined
   return { at: 'dimensions', why: 'gives vectors of one length only' }
 }

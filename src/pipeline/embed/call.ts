@@ -10,6 +10,7 @@ import { Turns } from '../../vectors/turns.ts'
 import { type WrittenVector, writeRaw } from '../../vectors/written.ts'
 import { ErrorBody } from '../error-body.ts'
 import type { Exchange } from '../exchange.ts'
+import type { Flow } from '../upstream-attempt.ts'
 
 /** What one call brought. */
 export interface Brought {
@@ -40,7 +41,8 @@ export class EmbeddingCall implements Receiver {
   private size = 0
   private over = false
   private error: ErrorBody | undefined
-  private alive: () => void = () => {}
+  /** The call itself, once there is one. */
+  flow: Flow | undefined
   private resolve: (brought: Brought) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
@@ -51,16 +53,11 @@ export class EmbeddingCall implements Receiver {
     const { dimensions = MOST_NUMBERS, form } = ask.settings
     this.cap = ROOM + ask.inputs.length * (VECTOR_ROOM + dimensions * NUMBER_BYTES)
     this.scan = new ReplyScan({ keys: wire.keys, length: dimensions, take: (raw) => this.take(writeRaw(raw, form)) })
-    this.turns = new Turns(TURN, (chunk) => this.read(chunk))
+    this.turns = new Turns(TURN, (chunk) => this.read(chunk), { pause: () => this.flow?.pause(), resume: () => this.flow?.resume() })
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject
     })
-  }
-
-  /** @param alive tells the call's own clock that something came. */
-  heard(alive: () => void): void {
-    this.alive = alive
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
@@ -73,7 +70,7 @@ export class EmbeddingCall implements Receiver {
 
   data(chunk: Buffer): void {
     if (this.over) return
-    this.alive()
+    this.flow?.alive?.()
     if (this.error) {
       if (!this.error.push(chunk)) this.fail(this.error.fault())
       return

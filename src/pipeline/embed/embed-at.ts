@@ -131,8 +131,13 @@ class EmbeddingRun {
     running.calling.abort()
     if (this.over) return
     const { batch } = running
+    if (this.discarding) {
+      this.calls--
+      if (this.succeeded === this.calls) this.complete()
+      return
+    }
     const again = this.calls > 1 && isOutage(fault) && !this.failedOnce.has(batch) && this.failedOnce.size <= this.succeeded
-    const permit = again && !this.discarding ? this.parts.retries.take() : undefined
+    const permit = again ? this.parts.retries.take() : undefined
     if (!permit) {
       this.fail(fault)
       return
@@ -181,7 +186,7 @@ class EmbeddingRun {
     const { exchange, endpoint, vectors } = this
     const pieces = (final: Parameters<Reply['finish']>[0]): Buffer[] => clientOf(exchange).encode(vectors, exchange.ctx, final)
     this.resolve({
-      turn: { endpoint, lane: 'translate', usage: this.usage, end: ENDED, fault: undefined, aborted, relayed: 0 },
+      turn: { endpoint, lane: 'translate', usage: this.usage ?? noUsage(), end: ENDED, fault: undefined, aborted, relayed: 0 },
       pieces,
       finish: (final) => Buffer.concat(pieces(final)).toString('utf8'),
     })
@@ -217,9 +222,8 @@ const ENDED = { reason: 'stop', raw: 'stop' } as const
 
 /** The wire's bounds, with the operator's in their place. */
 function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
-  const { max_batch: inputs, max_batch_tokens: tokens } = quirks
   return {
-    inputs: typeof inputs === 'number' ? inputs : most.inputs,
-    tokens: typeof tokens === 'number' ? tokens : most.tokens,
+    inputs: typeof quirks.max_batch === 'number' ? quirks.max_batch : most.inputs,
+    tokens: typeof quirks.max_batch_tokens === 'number' ? quirks.max_batch_tokens : most.tokens,
   }
 }

@@ -35,7 +35,7 @@ export function callProvider(asked: ProviderAsk, parts: EmbeddingParts): Calling
   }
   const { provider } = endpoint
   const address = providerAddress(provider, wire)
-  const { embeddings_path: own } = target.quirks
+  const own = target.quirks.embeddings_path
   // A path of the provider's is that of generations.
   const path = callPath(address, { path: typeof own === 'string' ? own : undefined }, { path: encoded.path, model: target.model })
   const request = {
@@ -45,7 +45,7 @@ export function callProvider(asked: ProviderAsk, parts: EmbeddingParts): Calling
   }
   const call = new EmbeddingCall(exchange, ask, wire)
   const upstream = new UpstreamCall(call, exchange.clock, address.timeouts)
-  call.heard(() => upstream.alive())
+  call.flow = upstream
   upstream.send(parts.pools.for(address), request)
   return { done: call.done, dropped: encoded.dropped, abort: () => upstream.abort() }
 }

@@ -26,6 +26,11 @@ const CAP = Number.MAX_SAFE_INTEGER
 const TAKE = prepared('take', `SELECT headgate_take(${numbered(18)})`)
 const LEASE = prepared('lease', `SELECT granted, remaining, waiting FROM headgate_lease(${numbered(8)})`)
 const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(4)})`)
+/** Key by key, in the order in which every statement that touches several of them locks them. */
+const END_LEASES = prepared(
+  'end_leases',
+  `SELECT headgate_give_back($1, mine.key, NULL, $2) FROM (SELECT key FROM lease WHERE node = $1 ORDER BY key) AS mine`,
+)
 const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1)')
 const SPENT = prepared('spent', `SELECT least(coalesce(sum(spent), 0), ${CAP})::bigint AS spent FROM balance`)
 const BALANCES = prepared(
@@ -87,6 +92,10 @@ export class PostgresRecord implements StoreOfRecord {
 
   async giveBack(node: string, key: string, amount: number | 'all'): Promise<void> {
     await this.connection.call(GIVE_BACK, [node, key, amount === 'all' ? null : amount, this.now()])
+  }
+
+  async endLeases(node: string): Promise<void> {
+    await this.connection.call(END_LEASES, [node, this.now()])
   }
 
   async pulse({ node, label, expiry, cursor }: Pulse): Promise<PulseReply> {

@@ -10,6 +10,7 @@ export interface Row {
   readonly cost_nano: number
   readonly hold_nano: number
   readonly estimated: boolean
+  readonly entries: readonly { readonly account: string; readonly nano: number }[]
 }
 
 export function rowsOf(ndjson: string): Row[] {
@@ -58,6 +59,10 @@ export function audit(rows: readonly Row[], calls: ReadonlyMap<string, readonly 
     if (!calls.has(row.id) && row.status !== 'unknown') found.problems.push(`${row.id}: ${row.status}, but the provider never saw it`)
     if (row.status === 'unknown' && !(row.estimated && row.cost_nano > 0 && row.cost_nano <= row.hold_nano))
       found.problems.push(`${row.id}: unknown, charged ${row.cost_nano} of a hold of ${row.hold_nano}`)
+    const sum = row.entries.reduce((total, { nano }) => total + nano, 0)
+    const paid = row.entries.find(({ account }) => account === 'key')?.nano ?? 0
+    if (sum !== 0 || paid !== 0 - row.cost_nano)
+      found.problems.push(`${row.id}: entries of ${JSON.stringify(row.entries)} for ${row.cost_nano}`)
   }
   return found
 }

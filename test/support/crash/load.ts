@@ -14,13 +14,15 @@ export interface LoadOptions {
   key: string
   connections: number
   random: () => number
+  /** Milliseconds of silence after which a connection counts as failed; absent: none. */
+  patience?: number
   /** True once the gateway is known to be on its way out: only then may a connection fail. */
   ending: () => boolean
 }
 
 const PATHS = ['/v1/chat/completions', '/v1/responses']
 
-export type Asked = Pick<LoadOptions, 'url' | 'key' | 'random'>
+export type Asked = Pick<LoadOptions, 'url' | 'key' | 'random' | 'patience'>
 
 /** @returns the replies that were whole. @throws where a connection failed although nobody ended the gateway. */
 export async function load(options: LoadOptions): Promise<Received[]> {
@@ -49,7 +51,7 @@ export async function ask(options: Asked, agent: Agent): Promise<Received | unde
   const path = PATHS[options.random() < 0.5 ? 0 : 1]
   const stream = options.random() < 0.5
   const question = path.endsWith('responses') ? { input: 'Hello' } : { messages: [{ role: 'user', content: 'Hello' }] }
-  const reply = await post(`${options.url}${path}`, options.key, JSON.stringify({ model: 'acme/one', stream, ...question }), agent)
+  const reply = await post({ ...options, url: `${options.url}${path}` }, JSON.stringify({ model: 'acme/one', stream, ...question }), agent)
   const text = await textOf(reply)
   if (reply.statusCode !== 200 || (stream && !text.endsWith('data: [DONE]\n\n'))) return undefined
   const input = /"(?:prompt|input)_tokens":(\d+)/.exec(text)
@@ -58,10 +60,11 @@ export async function ask(options: Asked, agent: Agent): Promise<Received | unde
   return { id: String(reply.headers['x-generation-id']), path, input: Number(input[1]) }
 }
 
-function post(url: string, key: string, body: string, agent: Agent): Promise<IncomingMessage> {
+function post({ url, key, patience }: Asked, body: string, agent: Agent): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
   return new Promise((resolve, reject) => {
-    httpRequest(url, { method: 'POST', agent, headers }, resolve).on('error', reject).end(body)
+    const request = httpRequest(url, { method: 'POST', agent, headers, timeout: patience }, resolve).on('error', reject)
+    request.on('timeout', () => request.destroy(new Error('nothing came any more'))).end(body)
   })
 }
 

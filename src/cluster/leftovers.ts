@@ -1,11 +1,12 @@
-/** What workers had not handed in when they ended: the owner reads their journals and takes it into the record. */
+/** What workers had not handed in when they ended: whoever starts next reads their journals and takes it into the record. */
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
 import type { Reconciliation } from '../ledger/types.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
-import type { Durability } from '../store/sqlite.ts'
+import { type Durability, sqliteCode } from '../store/sqlite.ts'
 
 export interface Leftover {
   readonly slot: number
@@ -27,6 +28,10 @@ export interface TakenIn {
   /** Generations handed in. */
   readonly taken: number
 }
+
+/** Milliseconds between looks at a journal that is in use, and how many there are. */
+const TRY_AGAIN = 100
+const MOST_TRIES = 50
 
 /** Generations per step. */
 const PAGE = 500
@@ -62,6 +67,43 @@ export async function takeIn(path: string, node: string, { record, durability, c
   } finally {
     journal.close()
   }
+}
+
+/**
+ * Takes in every journal that is there, one after the other, and deletes it: no worker may run.
+ * @param prefix path without the number. @param take gives the report on one of them.
+ * @throws Fault `unavailable`, also where a journal stays in use; those that are left are taken in the next time.
+ */
+export async function takeInAll(
+  prefix: string,
+  options: Omit<TakingIn, 'record'>,
+  take: (leftover: Leftover) => Promise<Reconciliation>,
+): Promise<Reconciliation[]> {
+  const reports: Reconciliation[] = []
+  for (const leftover of leftovers(prefix)) {
+    await released(leftover.path, options)
+    reports.push(await take(leftover))
+    removeJournal(leftover.path)
+  }
+  return reports
+}
+
+/** Workers whose owner was killed end by themselves, but a moment later. */
+async function released(path: string, { durability, clock, report }: Omit<TakingIn, 'record'>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      openJournal(path, { durability, clock, report }).close()
+      return
+    } catch (thrown) {
+      if (!inUse(thrown) || tries === MOST_TRIES) throw thrown
+      await new Promise<void>((resolve) => clock.after(TRY_AGAIN, resolve))
+    }
+  }
+}
+
+/** SQLITE_BUSY: another process owns the file. */
+function inUse(thrown: unknown): boolean {
+  return thrown instanceof Fault && sqliteCode(thrown.cause) === 5
 }
 
 /** Deletes an empty journal of a number that no worker has any more. */

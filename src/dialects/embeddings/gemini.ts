@@ -1,0 +1,82 @@
+/**
+ * Embeddings as Google's Gemini API gives them.
+ * Sources: ai.google.dev/api/embeddings (`batchEmbedContents`, `TaskType`, `EmbeddingUsageMetadata`) and
+ * ai.google.dev/gemini-api/docs/embeddings (media); at most 100 inputs a call (vercel/ai pull request 16575).
+ * Longer inputs are cut by the provider without a word. Numbers come as text only.
+ */
+import type { Part } from '../../canon/request.ts'
+import { count, noUsage } from '../../canon/usage.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
+import { dataOf } from './data-url.ts'
+import { type Purpose, purposeOf } from './input-types.ts'
+import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput } from './provider-body.ts'
+
+export const geminiFormat: EmbeddingFormat = {
+  most: { inputs: 100 },
+  longInput: 'truncates',
+  keys: new Set(['values']),
+  lacks,
+  encode,
+  decode,
+}
+
+const TASKS: Readonly<Record<Purpose, string>> = {
+  query: 'RETRIEVAL_QUERY',
+  document: 'RETRIEVAL_DOCUMENT',
+  classification: 'CLASSIFICATION',
+  clustering: 'CLUSTERING',
+  similarity: 'SEMANTIC_SIMILARITY',
+  code: 'CODE_RETRIEVAL_QUERY',
+  question: 'QUESTION_ANSWERING',
+  fact: 'FACT_VERIFICATION',
+}
+
+function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {
+  const tokens = (input: EmbeddingInput) => (input.kind === 'tokens' ? 'takes no token ids' : undefined)
+  const media = (part: Media) => (blobOf(part) ? undefined : `takes ${part.media} as base64 only`)
+  return lackingInput(ask.inputs, tokens, media) ?? lackingDimensions(ask, target)
+}
+
+type Media = Extract<Part, { kind: 'media' }>
+
+function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {
+  const dropped: string[] = []
+  const model = target.model.includes('/') ? target.model : `models/${target.model}`
+  const purpose = isDropped(target, 'input_type') ? undefined : purposeOf(settings.inputType)
+  if (settings.inputType !== undefined && purpose === undefined) dropped.push('input_type')
+  if (settings.user !== undefined) dropped.push('user')
+  const requests = inputs.map((input) => {
+    const request: JsonObject = { model, content: { parts: partsOf(input) } }
+    if (purpose !== undefined) request.taskType = TASKS[purpose]
+    if (settings.dimensions !== undefined) request.outputDimensionality = settings.dimensions
+    return request
+  })
+  const path = `/${model.split('/').map(encodeURIComponent).join('/')}:batchEmbedContents`
+  return { path, body: { requests }, dropped }
+}
+
+function partsOf(input: EmbeddingInput): JsonObject[] {
+  if (input.kind === 'text') return [{ text: input.text }]
+  if (input.kind === 'tokens') return []
+  return input.parts.flatMap((part): JsonObject[] => {
+    if (part.kind === 'text') return [{ text: part.text }]
+    const blob = part.kind === 'media' ? blobOf(part) : undefined
+    return blob ? [{ inlineData: { ...blob } }] : []
+  })
+}
+
+function blobOf(part: Media): { mimeType: string; data: string } | undefined {
+  return part.media === 'audio' && part.data !== undefined ? { mimeType: `audio/${part.format}`, data: part.data } : dataOf(part.url)
+}
+
+function decode({ embeddings, usageMetadata }: JsonObject): Embedded {
+  if (!Array.isArray(embeddings)) throw new Fault('upstream_garbled')
+  const vectors = embeddings.map((each) => {
+    if (!isObject(each) || typeof each.values !== 'number') throw new Fault('upstream_garbled')
+    return each.values
+  })
+  const tokens = isObject(usageMetadata) ? usageMetadata.promptTokenCount : undefined
+  return typeof tokens === 'number' ? { vectors, usage: { ...noUsage(), input: count(tokens) } } : { vectors }
+}

@@ -1,0 +1,78 @@
+/**
+ * Embeddings as Voyage gives them: `POST /v1/embeddings` for text, `POST /v1/multimodalembeddings` for models that read images.
+ * Sources: docs.voyageai.com/reference/embeddings-api (1,000 texts a call; tokens by model, 120,000 the least) and
+ * docs.voyageai.com/reference/multimodal-embeddings-api (1,000 inputs; images of one request all by URL or all as data).
+ */
+import type { Part } from '../../canon/request.ts'
+import { count, noUsage } from '../../canon/usage.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
+import { listedVectors } from './data-list.ts'
+import { dataOf } from './data-url.ts'
+import { purposeOf } from './input-types.ts'
+import { lackingDimensions, lackingInput, leaveOut } from './provider-body.ts'
+import { decodeFault } from './provider-fault.ts'
+
+export const voyageEmbedding: EmbeddingWire = {
+  id: 'voyage',
+  auth: (key) => ['authorization', `Bearer ${key}`],
+  decodeFault,
+  most: { inputs: 1000, tokens: 120_000 },
+  longInput: 'told',
+  keys: new Set(['embedding']),
+  lacks,
+  encode,
+  decode,
+}
+
+/** A model that reads images has an operation of its own, for texts as well. */
+const isJoint = ({ reads }: EmbeddingTarget): boolean => reads.some((each) => each !== 'text')
+
+function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {
+  const tokens = (input: EmbeddingInput) => (input.kind === 'tokens' ? 'takes no token ids' : undefined)
+  let asData: boolean | undefined
+  const media = ({ media: kind, url }: Extract<Part, { kind: 'media' }>): string | undefined => {
+    if (kind !== 'image' && kind !== 'video') return `takes no ${kind} in this format`
+    const data = dataOf(url) !== undefined
+    asData ??= data
+    return data === asData ? undefined : 'takes media all by address or all as data, not both in one request'
+  }
+  return lackingInput(ask.inputs, tokens, media) ?? lackingDimensions(ask, target)
+}
+
+function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {
+  const dropped: string[] = []
+  const joint = isJoint(target)
+  const body: JsonObject = { model: target.model, ...(joint ? { inputs: inputs.map(jointInput) } : { input: inputs.map(textOf) }) }
+  const purpose = purposeOf(settings.inputType)
+  if (purpose === 'query' || purpose === 'document') body.input_type = purpose
+  else if (settings.inputType !== undefined) dropped.push('input_type')
+  if (settings.user !== undefined) dropped.push('user')
+  if (settings.dimensions !== undefined) body.output_dimension = settings.dimensions
+  if (settings.form === 'base64') body[joint ? 'output_encoding' : 'encoding_format'] = 'base64'
+  if (target.longInput !== undefined) body.truncation = target.longInput === 'truncate'
+  return { path: joint ? '/multimodalembeddings' : '/embeddings', body: leaveOut(body, target, dropped), dropped }
+}
+
+const textOf = (input: EmbeddingInput): string => (input.kind === 'text' ? input.text : '')
+
+function jointInput(input: EmbeddingInput): Json {
+  if (input.kind === 'text') return { content: [{ type: 'text', text: input.text }] }
+  return { content: input.kind === 'parts' ? input.parts.flatMap(partOf) : [] }
+}
+
+function partOf(part: Part): Json[] {
+  if (part.kind === 'text') return [{ type: 'text', text: part.text }]
+  if (part.kind !== 'media') return []
+  const type = `${part.media}_${dataOf(part.url) ? 'base64' : 'url'}`
+  return [{ type, [type]: part.url ?? '' }]
+}
+
+function decode(body: JsonObject): Embedded {
+  const vectors = listedVectors(body)
+  const { usage } = body
+  if (!isObject(usage)) return { vectors }
+  // Images are billed by their pixels, not by the tokens that they take: those are in the price of the endpoint.
+  const tokens = usage.text_tokens ?? usage.total_tokens
+  return typeof tokens === 'number' ? { vectors, usage: { ...noUsage(), input: count(tokens) } } : { vectors }
+}

@@ -1,0 +1,91 @@
+/** Each file of `config/catalog`: it loads by itself, says where its facts are from and as of when, and prices nothing at zero by mistake. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { parse } from 'yaml'
+import { buildCatalog } from '../../src/catalog/catalog.ts'
+import type { Model } from '../../src/catalog/types.ts'
+import { loadConfig } from '../../src/config/load.ts'
+
+const FOLDER = fileURLToPath(new URL('../../config/catalog', import.meta.url))
+const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'))
+
+interface RawFile {
+  models: Record<string, { kind?: string; endpoints: { provider: string; price?: Record<string, unknown> | string }[] }>
+}
+
+const textOf = (file: string): string => readFileSync(join(FOLDER, file), 'utf8')
+const rawOf = (file: string): RawFile => parse(textOf(file)) as RawFile
+
+/** A file by itself, in front of whatever providers it names. */
+function loaded(file: string): readonly Model[] {
+  const models = Object.values(rawOf(file).models)
+  const providers = new Set(models.flatMap(({ endpoints }) => endpoints.map(({ provider }) => provider)))
+  const yaml = [...providers].map((name) => `  ${name}: { dialect: openai-chat, base_url: "https://${name}.example/v1", key: k }\n`)
+  return buildCatalog(loadConfig(join(FOLDER, 'alone.yaml'), {}, { text: `catalog: [${file}]\nproviders:\n${yaml.join('')}` })).models
+}
+
+t.test('every file loads, and all of its models are there', async (t) => {
+  t.ok(FILES.length >= 9, `${FILES.length} files`)
+  for (const file of FILES) {
+    t.same(
+      loaded(file).map(({ slug }) => slug),
+      Object.keys(rawOf(file).models),
+      file,
+    )
+  }
+})
+
+t.test('every file is dated and names its source', async (t) => {
+  for (const file of FILES) {
+    const text = textOf(file)
+    const [, date = ''] = /^# .+, as of (\d{4}-\d{2}-\d{2})\. Source: [a-z][a-z-]*\.\S+/.exec(text) ?? []
+    t.ok(date > '2026-01-01', `${file}: ${date}`)
+    t.match(text, /USD per million tokens/, `${file}: the unit`)
+    for (const [line] of text.matchAll(/^ +# Source: .*$/gm))
+      t.match(line, /# Source: [a-z.-]+\/\S+.*, \d{4}-\d{2}-\d{2}/, `${file}: a source of one model is dated as well`)
+  }
+})
+
+t.test('no slug and no endpoint comes twice', async (t) => {
+  const slugs = FILES.flatMap((file) => loaded(file).map(({ slug }) => slug))
+  t.equal(new Set(slugs).size, slugs.length)
+  const endpoints = FILES.flatMap((file) =>
+    loaded(file).flatMap(({ endpoints }) => endpoints.map(({ provider, upstreamModel }) => `${provider.slug} ${upstreamModel}`)),
+  )
+  t.equal(new Set(endpoints).size, endpoints.length)
+})
+
+t.test('nothing is free by mistake', async (t) => {
+  for (const file of FILES) {
+    for (const { slug, kind, endpoints } of loaded(file)) {
+      for (const { price, id } of endpoints) {
+        if (typeof price !== 'object') {
+          t.fail(`${id}: ${price}`)
+          continue
+        }
+        const stated = Object.entries(price).filter(
+          ([name, rate]) => typeof rate === 'bigint' && !(name === 'completion' && kind === 'embedding'),
+        )
+        for (const [name, rate] of stated) t.ok(rate > 0n, `${id}: ${name}`)
+        if (kind === 'generate') t.ok(price.completion > price.prompt, `${slug}: what it writes costs more than what it reads`)
+        if (price.cached !== undefined) t.ok(price.cached < price.prompt, `${slug}: cached input is cheaper`)
+        for (const { rates, minPromptTokens = 0 } of price.overrides ?? [])
+          t.ok(minPromptTokens > 0 && (rates.prompt ?? 0n) > price.prompt, `${slug}: a long prompt costs more`)
+      }
+    }
+  }
+})
+
+t.test('every model has its lengths and modalities', async (t) => {
+  for (const file of FILES) {
+    for (const { slug, name, kind, context, maxOutput, input, output } of loaded(file)) {
+      t.ok(context && context >= 1000, `${slug}: context`)
+      t.match(name, /^[\w ]+: \S/, slug)
+      t.ok(input.includes('text'), slug)
+      if (kind === 'embedding') t.same([maxOutput, [...output]], [undefined, ['embeddings']], slug)
+      else t.ok(maxOutput && context && maxOutput <= context, `${slug}: output`)
+    }
+  }
+})
