@@ -29,7 +29,12 @@ t.test('a lease lapses in silence and is taken anew afterwards', async (t) => {
   account.release(100)
   await silent(GRACE / 2)
   t.notOk(account.tryHold(1, LIMIT), 'others may have it by now')
-  await t.rejects(account.seek?.(1, LIMIT) ?? Promise.resolve(), { code: 'unavailable' })
+  await t.rejects(
+    async () => {
+      await account.seek?.(1, LIMIT)
+    },
+    { code: 'unavailable' },
+  )
   t.equal(record.count('lease'), leased)
 
   record.mode('pass', 'pulse')

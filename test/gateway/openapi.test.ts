@@ -1,4 +1,5 @@
 /** `/openapi.json` and `/docs`: sound by the rules, true of the running gateway, and silent about whose it is. */
+import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { clientDialects } from '../../src/dialects/registry.ts'
@@ -43,6 +44,14 @@ t.test('it needs no key, is JSON, and takes no other method', async (t) => {
     t.equal(posted.status, 405)
     t.equal(posted.headers.get('allow'), 'GET')
   }
+})
+
+t.test('the official schema of OpenAPI 3.1 accepts it', async (t) => {
+  const validator = new Validator()
+  t.same(await validator.validate(structuredClone(document)), { valid: true })
+  t.equal(validator.version, '3.1')
+  const broken = { ...structuredClone(document), paths: { '/v1/models': { get: { responses: 1 } } } }
+  t.equal((await new Validator().validate(broken)).valid, false, 'and refuses a broken one')
 })
 
 t.test('no rule of OpenAPI is broken', async (t) => {

@@ -1,0 +1,109 @@
+/**
+ * Questions about text that may still grow. Each answer is undefined where only the next characters can tell;
+ * a text that has ended always gets one.
+ */
+
+/** How far an answer may look, in characters: what needs more is taken for what a sound document would mean. */
+export const REACH = 256
+
+export interface Sight {
+  readonly text: string
+  /** True where nothing more will come. */
+  readonly ended: boolean
+}
+
+export const isSpace = (unit: string): boolean => unit === ' ' || unit === '\n' || unit === '\r' || unit === '\t'
+export const isCloser = (unit: string): boolean => unit === '}' || unit === ']'
+/** Characters that a bare word begins with. */
+export const isLetter = (unit: string): boolean => /[\p{L}_$]/u.test(unit)
+export const isDigit = (unit: string): boolean => unit >= '0' && unit <= '9'
+
+/** Opening quote to the ones that close it. */
+const CLOSING: Readonly<Record<string, string>> = { '"': '"', "'": "'", '“': '”"', '”': '”"', '‘': "’'", '’': "’'" }
+
+export const isQuote = (unit: string): boolean => CLOSING[unit] !== undefined
+export const closes = (quote: string, unit: string): boolean => CLOSING[quote].includes(unit)
+
+/** Index of the first character from `at` that is no white space; the text's length where there is none. */
+export function pastSpace(text: string, at: number): number {
+  let i = at
+  while (i < text.length && isSpace(text[i])) i++
+  return i
+}
+
+/**
+ * The next character that is no white space, '' at the end of an ended text.
+ * Text that ran on for longer than the reach counts as ended.
+ */
+export function nextUnit({ text, ended }: Sight, at: number): string | undefined {
+  const i = pastSpace(text, at)
+  if (i < text.length) return text[i]
+  return ended || i - at > REACH ? '' : undefined
+}
+
+export function lineBetween(text: string, from: number, to: number): boolean {
+  const line = text.indexOf('\n', from)
+  return line !== -1 && line < to
+}
+
+/** Whether three back quotes stand at `at`: the end of a fence. */
+export function fenceAt({ text, ended }: Sight, at: number): boolean | undefined {
+  const found = text.slice(at, at + 3)
+  if (found === '```') return true
+  return found.length < 3 && '```'.startsWith(found) && !ended ? undefined : false
+}
+
+/** Whether a comment begins at `at`. */
+export function commentAt({ text, ended }: Sight, at: number): boolean | undefined {
+  if (text[at] !== '/') return false
+  if (at + 1 < text.length) return text[at + 1] === '/' || text[at + 1] === '*'
+  return ended ? false : undefined
+}
+
+/** Whether a bare key and its colon stand at `at`: `name:`, `first name :`, or `name":` whose opening quote is missing. */
+export function bareKeyAt({ text, ended }: Sight, at: number): boolean | undefined {
+  const end = Math.min(text.length, at + REACH)
+  let i = at
+  while (i < end && /[\p{L}\p{N}_$ .-]/u.test(text[i])) i++
+  if (i === at) return i >= text.length && !ended ? undefined : false
+  if (i < text.length && (text[i] === '"' || text[i] === "'")) i = pastSpace(text, i + 1)
+  if (i >= end) return ended || i - at >= REACH ? false : undefined
+  return text[i] === ':'
+}
+
+/**
+ * Whether a whole quoted key and its colon stand at `at`.
+ * @param words only keys of letters, digits, `_` and `-` count, so that most other texts are told at their first space.
+ */
+export function quotedKeyAt({ text, ended }: Sight, at: number, words = false): boolean | undefined {
+  if (at >= text.length) return ended ? false : undefined
+  if (!isQuote(text[at])) return false
+  const close = closingQuote(text, at, words)
+  if (close === -1) return ended || text.length - at > REACH ? false : undefined
+  if (close === -2) return false
+  const next = nextUnit({ text, ended }, close + 1)
+  return next === undefined ? undefined : next === ':'
+}
+
+/** Index of the quote that closes the one at `at`; -1 where the text ends before, -2 where a line, or the words, end first. */
+export function closingQuote(text: string, at: number, words = false): number {
+  const end = Math.min(text.length, at + REACH)
+  for (let i = at + 1; i < end; i++) {
+    const unit = text[i]
+    if (closes(text[at], unit)) return i
+    if (unit === '\n' || (words && !/[\p{L}\p{N}_-]/u.test(unit))) return -2
+    if (unit === '\\') i++
+  }
+  return -1
+}
+
+const KEYWORDS = ['true', 'false', 'null', 'True', 'False', 'None', 'undefined', 'NaN']
+
+/** Whether one of the constants stands alone at `at`. */
+export function keywordAt({ text, ended }: Sight, at: number): boolean | undefined {
+  let i = at
+  while (i < text.length && i - at < 10 && /\w/.test(text[i])) i++
+  const word = text.slice(at, i)
+  if (i >= text.length && !ended) return KEYWORDS.some((one) => one.startsWith(word)) ? undefined : false
+  return KEYWORDS.includes(word)
+}

@@ -1,0 +1,130 @@
+/** What a body of embeddings asks for, in the provider's form and in the canonical one, and how a reply is written. */
+import fc from 'fast-check'
+import t from 'tap'
+import { noUsage } from '../../../src/canon/usage.ts'
+import type { Json, JsonObject } from '../../../src/core/json.ts'
+import { embeddingsClient } from '../../../src/dialects/embeddings/client.ts'
+import type { EmbeddingClient } from '../../../src/dialects/types.ts'
+import { requestTexts } from '../../../src/guardrails/index.ts'
+import { batchesOf } from '../../../src/pipeline/embed/batches.ts'
+import { cutTo, inputTokens } from '../../../src/pipeline/embed/input-size.ts'
+import { writeFloats } from '../../../src/vectors/written.ts'
+import { property } from '../../support/seed.ts'
+
+const client = embeddingsClient.embedding as EmbeddingClient
+const asked = (input: Json, more: JsonObject = {}) => client.ask({ model: 'a/b', input, ...more })
+const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
+
+t.test('inputs of every form', async (t) => {
+  const text = (each: string) => ({ kind: 'text', text: each })
+  t.same(asked('a').inputs, [text('a')])
+  t.same(asked(['a', 'b']).inputs, [text('a'), text('b')])
+  t.same(asked([1, 2]).inputs, [{ kind: 'tokens', tokens: [1, 2] }])
+  t.same(asked([[1], [2, 3]]).inputs, [
+    { kind: 'tokens', tokens: [1] },
+    { kind: 'tokens', tokens: [2, 3] },
+  ])
+  const content = [
+    { type: 'text', text: 'a' },
+    image,
+    { type: 'input_audio', input_audio: { data: 'data:audio/wav;base64,UklG', format: 'wav' } },
+    { type: 'input_video', input_video: { data: 'https://example.com/a.mp4', format: 'mp4' } },
+    { type: 'input_file', input_file: { data: 'JVBERi0=', format: 'pdf' } },
+  ]
+  t.same(asked([{ content }]).inputs, [
+    {
+      kind: 'parts',
+      parts: [
+        { kind: 'text', text: 'a' },
+        { kind: 'media', media: 'image', url: 'data:image/png;base64,AA==' },
+        { kind: 'media', media: 'audio', data: 'UklG', format: 'wav' },
+        { kind: 'media', media: 'video', url: 'https://example.com/a.mp4', format: 'mp4' },
+        { kind: 'media', media: 'file', url: 'data:application/pdf;base64,JVBERi0=', format: 'pdf' },
+      ],
+    },
+  ])
+})
+
+t.test('settings', async (t) => {
+  t.same(asked('a').settings, { form: 'float' })
+  const more = { encoding_format: 'base64', dimensions: 7, input_type: 'query', user: 'me' }
+  t.same(asked('a', more).settings, { form: 'base64', dimensions: 7, inputType: 'query', user: 'me' })
+  t.same(asked('a', { encoding_format: null, dimensions: null, input_type: null }).settings, { form: 'float' })
+})
+
+t.test('the canonical form holds every word, and as many bytes as there are tokens', async (t) => {
+  const words = (input: Json): string[] => [...requestTexts(embeddingsClient.decodeRequest({ input }))]
+  t.same(words(['one', 'two']), ['one', 'two'])
+  t.ok(words([{ content: [{ type: 'text', text: 'for' }, image, { type: 'text', text: 'bidden' }] }]).includes('forbidden'))
+  const tokens = Array.from({ length: 50 }, (_, i) => i % 10)
+  t.ok(words(tokens).join('').length >= 50)
+  t.equal(embeddingsClient.decodeRequest({ input: ['a', 'b'] }).items.length, 2)
+})
+
+t.test('a reply is JSON, whatever it holds', async (t) => {
+  const ctx = { id: 'gen-1', created: 1, model: 'a/ü"', provider: 'Acme', body: {}, brand: 'router', sequence: 0, opened: false }
+  const final = {
+    usage: { ...noUsage(), input: 5 },
+    cost: 1000,
+    inputCost: 1000,
+    outputCost: 0,
+    end: { reason: 'stop' as const },
+    completedAt: 1,
+    metadata: { requested: 'a/b' },
+  }
+  for (const vectors of [
+    [],
+    [[1]],
+    [
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ],
+  ]) {
+    const written = vectors.map((each) => writeFloats(new Float32Array(each), 'float'))
+    const reply = JSON.parse(Buffer.concat(client.encode(written, ctx, final)).toString()) as JsonObject
+    t.same(
+      reply.data,
+      vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+    )
+    t.match(reply, { object: 'list', model: 'a/ü"', id: 'gen-1', usage: { prompt_tokens: 5, total_tokens: 5, cost: 0.000001 } })
+    t.same(reply.router_metadata, { requested: 'a/b' })
+  }
+})
+
+t.test('batches hold every input once, in order and within the bounds', async (t) => {
+  const input = fc.nat({ max: 60 }).map((length) => ({ kind: 'text' as const, text: 'x'.repeat(length) }))
+  fc.assert(
+    fc.property(
+      fc.array(input, { minLength: 1, maxLength: 50 }),
+      fc.integer({ min: 1, max: 12 }),
+      fc.option(fc.integer({ min: 1, max: 40 })),
+      (inputs, most, tokens) => {
+        const batches = batchesOf(inputs, { inputs: most, ...(tokens === null ? {} : { tokens }) })
+        t.same(
+          batches.flatMap(({ from, to }) => inputs.slice(from, to)),
+          inputs,
+        )
+        for (const { from, to } of batches) {
+          t.ok(to > from && to - from <= most)
+          const sum = inputs.slice(from, to).reduce((all, each) => all + inputTokens(each), 0)
+          t.ok(tokens === null || sum <= tokens || to - from === 1)
+        }
+      },
+    ),
+    property(200, 10_000),
+  )
+})
+
+t.test('a text is cut where it surely fits, and between characters', async (t) => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }), fc.integer({ min: 2, max: 40 }), (text, tokens) => {
+      const cut = cutTo({ kind: 'text', text }, tokens)
+      if (cut.kind !== 'text') throw new Error('a text stays one')
+      t.ok(inputTokens(cut) <= tokens)
+      t.ok(text.startsWith(cut.text) && cut.text.isWellFormed())
+    }),
+    property(300, 10_000),
+  )
+  t.same(cutTo({ kind: 'tokens', tokens: [1, 2, 3] }, 2), { kind: 'tokens', tokens: [1, 2] })
+})
