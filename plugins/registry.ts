@@ -4,5 +4,6 @@ import { autoRouter } from './auto-router/plugin.ts'
 import { contextCompression } from './context-compression/plugin.ts'
 import { freeRouter } from './free-router/plugin.ts'
 import { paretoRouter } from './pareto-router/plugin.ts'
+import { responseHealing } from './response-healing/plugin.ts'
 
-export const shippedPlugins: readonly Plugin[] = [contextCompression, autoRouter, paretoRouter, freeRouter]
+export const shippedPlugins: readonly Plugin[] = [contextCompression, responseHealing, autoRouter, paretoRouter, freeRouter]

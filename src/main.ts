@@ -7,6 +7,7 @@ import { type Reload, type WatchOptions, watchConfig } from './config/watch.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { type Log, openLog, WHOLE_BYTES } from './core/log.ts'
 import type { Lane } from './pipeline/reply.ts'
+import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
 import { type AdminRoute, startAdmin } from './server/admin.ts'
 import { Drain } from './server/drain.ts'
@@ -61,9 +62,10 @@ const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchDirectory'> = {
 /** Starts the gateway. @throws ConfigError, Fault or a system error, with nothing left open. */
 export async function start(options: StartOptions): Promise<Running> {
   const { clock = systemClock, env = process.env } = options
-  const read = (): Config => loadConfig(options.configFile, env, { text: options.configText, host: options.host, port: options.port })
-  const load = options.load ?? read
-  const config = load()
+  const { configText: text } = options
+  const read = options.load ?? (() => loadConfig(options.configFile, env, { text, host: options.host, port: options.port }))
+  const load = (): Config | Promise<Config> => withPlugins(read(), { env, text })
+  const config = await load()
   const closers: Closers = []
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0).reverse()) await closer()
@@ -151,7 +153,7 @@ async function administered(
 }
 
 interface ReloadSource {
-  load: () => Config
+  load: () => Config | Promise<Config>
   clock: Clock
   runtime: Runtime
   watch: boolean
@@ -167,7 +169,7 @@ function reloading(config: Config, { load, clock, runtime, watch: watched }: Rel
   const watch = watchConfig(config, { load, clock, onReload, ...(watched ? undefined : UNWATCHED) })
   closers.push(() => watch.close())
   return async () => {
-    watch.reload()
+    await watch.reload()
     return last
   }
 }

@@ -7,20 +7,20 @@ import { packConfig } from './cluster/messages.ts'
 import { OwnerCrew } from './cluster/owner-crew.ts'
 import { OwnerDesk } from './cluster/owner-desk.ts'
 import { forkWorker } from './cluster/owner-fork.ts'
-import { loadConfig } from './config/load.ts'
 import type { Config } from './config/types.ts'
 import { type Reload, watchConfig } from './config/watch.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { type Log, openLog, WHOLE_BYTES } from './core/log.ts'
 import { OwnerBooks } from './owner-books.ts'
 import { OwnerSettings } from './owner-settings.ts'
+import { loadWhole } from './plugin-list.ts'
 import { type AdminRoute, startAdmin } from './server/admin.ts'
 import type { Drain } from './server/drain.ts'
 import { keyCommandRoute } from './server/key-command-route.ts'
 import { freeAddress } from './server/listener.ts'
 import { MergedMetrics, type MetricSnapshot } from './server/merged-metrics.ts'
 import { Metrics } from './server/metrics.ts'
-import { MemoryCounters } from './shared/index.ts'
+import { type Counters, shareNothing } from './shared/index.ts'
 
 export interface OwnOptions {
   configFile: string
@@ -53,13 +53,17 @@ const CLOSING = 15_000
 
 /** Starts the workers and waits until all of them listen. @throws ConfigError, Fault or a system error, with nothing left open. */
 export async function own(options: OwnOptions): Promise<Owning> {
-  const owner = new Owner(options)
+  const owner = new Owner(options, await read(options))
   try {
     return await owner.start()
   } catch (error) {
     await owner.close()
     throw error
   }
+}
+
+function read({ configFile, host, port }: OwnOptions): Config | Promise<Config> {
+  return loadWhole(configFile, process.env, { host, port })
 }
 
 type Closer = () => Promise<void> | void
@@ -78,9 +82,9 @@ class Owner {
   /** Of this run: names that nobody outside can make. */
   private readonly secret = randomUUID()
 
-  constructor(options: OwnOptions) {
+  constructor(options: OwnOptions, config: Config) {
     this.options = options
-    this.settings = new OwnerSettings(this.load())
+    this.settings = new OwnerSettings(config)
   }
 
   async start(): Promise<Owning> {
@@ -90,7 +94,7 @@ class Owner {
     closers.push(() => this.metrics.close())
     const books = await this.openBooks()
     closers.push(() => books.close())
-    const desk = new OwnerDesk({ record: books.record, counters: new MemoryCounters(this.clock), oops: this.oops })
+    const desk = new OwnerDesk({ record: books.record, counters: this.counters(books), oops: this.oops })
     const crew = this.crewOf(books, desk)
     closers.push(() => crew.kill())
     process.once('exit', () => void crew.kill())
@@ -99,7 +103,11 @@ class Owner {
     // Taken for a moment: another gateway on the port would otherwise share it without a word.
     settings.port = await freeAddress(config.server.host, config.server.port)
     const url = await crew.start()
-    const watch = watchConfig(config, { load: () => this.load(), clock: this.clock, onReload: (reload) => this.reload(reload, crew) })
+    const watch = watchConfig(config, {
+      load: () => read(this.options),
+      clock: this.clock,
+      onReload: (reload) => this.reload(reload, crew),
+    })
     closers.push(() => watch.close())
     const drain: Owning['drain'] = {
       get open() {
@@ -127,11 +135,6 @@ class Owner {
     for (const closer of this.closers.splice(0).reverse()) await closer()
   }
 
-  private load(): Config {
-    const { configFile, host, port } = this.options
-    return loadConfig(configFile, process.env, { host, port })
-  }
-
   private async openBooks(): Promise<OwnerBooks> {
     const books = await OwnerBooks.open({
       store: this.settings.config.store,
@@ -146,6 +149,11 @@ class Owner {
     })
     if (books.recovered.count > 0) this.log.warn(books.recovered, 'generations that a crash had left open are settled')
     return books
+  }
+
+  /** Where programs on other machines join the same store, this one's workers get their part of every limit. */
+  private counters({ books }: OwnerBooks): Counters {
+    return shareNothing(this.clock, () => books.processes() / (1 + this.options.workers)).counters
   }
 
   private crewOf(books: OwnerBooks, desk: OwnerDesk): OwnerCrew {

@@ -28,7 +28,7 @@ import { referencePages } from './server/docs-page.ts'
 import { Gateway, type Serving } from './server/gateway.ts'
 import { Metrics } from './server/metrics.ts'
 import { operations } from './server/operations.ts'
-import { planWitness, witnessWith } from './server/witness.ts'
+import { planWitness, sourceOf, witnessWith } from './server/witness.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import type { Shared } from './shared/index.ts'
 import { serverTools } from './tools/registry.ts'
@@ -196,6 +196,8 @@ function partsOf({ clock, store, logs, shared, forcedLane }: RuntimeSource, metr
       logs.log.error({ gen: exchange.id, nano }, 'a provider used more than its request allowed')
     },
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
+    pluginTrouble: (exchange, { cause, ...trouble }) =>
+      logs.log.warn({ gen: exchange.id, ...trouble, cause: sourceOf(cause) }, 'a plugin failed'),
     forcedLane,
   }
 }

@@ -1,11 +1,11 @@
 /** From a configuration to what the chain is composed of. */
-import { shippedPlugins } from '../plugins/registry.ts'
 import type { ProviderPreferences } from './canon/gateway-fields.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import type { Config } from './config/types.ts'
-import { compilePatterns } from './guardrails/index.ts'
-import type { ChainSettings, GuardrailSetting, KeyLookup, PluginSetting } from './pipeline/parts.ts'
+import { compileRules, externalEngine, type GuardrailName } from './guardrails/index.ts'
+import type { ChainSettings, GuardrailSetting, GuardrailTerms, KeyLookup } from './pipeline/parts.ts'
 import type { ApiKey, RateLimits } from './plugin-api/key.ts'
+import { pluginSettings } from './plugin-list.ts'
 import type { KeyStore } from './store/keys.ts'
 
 /**
@@ -49,17 +49,24 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup)
   }
 }
 
-/** Plugins named in `plugins.order` come first and in that order. */
-function pluginSettings(config: Config): PluginSetting[] {
-  const { order, defaults } = config.plugins
-  const rank = (id: string): number => (order.includes(id) ? order.indexOf(id) : order.length)
-  return [...shippedPlugins].sort((a, b) => rank(a.id) - rank(b.id)).map((plugin) => ({ plugin, defaults: defaults[plugin.id] ?? {} }))
+function guardrailSettings(config: Config): GuardrailSetting[] {
+  return config.guardrails.map(({ name, keys, filters, engine, terms: { requireParameters, zdr, ...terms }, budget }, i) => {
+    const who: GuardrailName = { id: name, name, scope: keys ? 'api-key' : 'account' }
+    const bounds = { allowedModels: undefined, allowedProviders: undefined, maxPrice: undefined, ...terms, zdr: new Set(zdr) }
+    return {
+      ...who,
+      keys: keys ? new Set(keys) : undefined,
+      rules: compileRules(who, filters, `guardrails[${i}]`),
+      engine: engine && externalEngine(engine),
+      terms: boundsNothing(bounds) ? undefined : bounds,
+      requireParameters,
+      budget: budget && { guardrail: name, ...budget },
+    }
+  })
 }
 
-function guardrailSettings(config: Config): GuardrailSetting[] {
-  return config.guardrails.map(({ name, keys, contentFilters }, i) => ({
-    name,
-    keys: keys ? new Set(keys) : undefined,
-    scanner: compilePatterns(contentFilters, `guardrails[${i}].content_filters`),
-  }))
+function boundsNothing(terms: GuardrailTerms): boolean {
+  const { allowedModels, ignoredModels, allowedProviders, ignoredProviders, zdr, freeTraining, paidTraining, maxPrice } = terms
+  const lists = allowedModels !== undefined || allowedProviders !== undefined || ignoredModels.length > 0 || ignoredProviders.length > 0
+  return !lists && zdr.size === 0 && freeTraining && paidTraining && maxPrice === undefined
 }

@@ -109,7 +109,7 @@ class Worker {
     const { line, news } = this
     const counters = new FallbackCounters({
       clock: systemClock,
-      shared: new RemoteCounters(line),
+      shared: new RemoteCounters(line, systemClock),
       alone: new MemoryCounters(systemClock),
       processes: () => count,
       report: (report) => process.stderr.write(`headgate: worker ${this.slot}: rate limits are held ${report.kind}\n`),

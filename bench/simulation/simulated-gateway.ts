@@ -107,6 +107,7 @@ export class SimulatedGateway {
         if (fault?.code === 'internal') broken.push(fault.cause)
       },
       alarm: () => {},
+      pluginTrouble: (_exchange, { plugin }) => broken.push(new Error(`the plugin ${plugin} failed`)),
       overrun: () => broken.push(new Error('a request cost more than was held for it')),
       attempted: () => {},
       forcedLane: undefined,

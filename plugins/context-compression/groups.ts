@@ -6,6 +6,8 @@ export interface Group {
   members: number[]
   /** Never left out. */
   fixed: boolean
+  /** A system or developer message, which has no place in the order of the talk. */
+  instruction: boolean
 }
 
 /**
@@ -24,7 +26,7 @@ export function groupItems(items: readonly Item[]): Group[] {
     if (group) group.members.push(at)
     else {
       const instruction = item.kind === 'message' && (item.role === 'system' || item.role === 'developer')
-      group = { members: [at], fixed: at === lastUser || instruction }
+      group = { members: [at], fixed: at === lastUser || instruction, instruction }
       groups.push(group)
     }
     if (item.kind === 'call') byCall.set(item.callId, group)
@@ -36,4 +38,15 @@ export function groupItems(items: readonly Item[]): Group[] {
 /** Two assistant texts in a row are two messages; anything else of a turn belongs together. */
 function continues(before: Item, item: Item): boolean {
   return before.kind !== 'message' || item.kind === 'call'
+}
+
+/** Groups that may leave, the middle one first, then outwards, the older of two equally far ones first. */
+export function fromTheMiddle(groups: readonly Group[]): Group[] {
+  const talk = groups.filter((group) => !group.instruction)
+  const middle = (talk.length - 1) / 2
+  return talk
+    .map((group, at) => ({ group, far: Math.abs(at - middle) }))
+    .filter(({ group }) => !group.fixed)
+    .sort((a, b) => a.far - b.far)
+    .map(({ group }) => group)
 }

@@ -1,6 +1,6 @@
 /** Engine `middle-out`: what is in the middle goes first, the start and the end stay. */
 import { type Estimate, type Item, itemTokens, type Part } from '../../src/plugin-api/index.ts'
-import { type Group, groupItems } from './groups.ts'
+import { fromTheMiddle, groupItems } from './groups.ts'
 
 /** A shortened text keeps at least this many tokens, else leaving it out is better. */
 const WORTH_KEEPING = 64
@@ -30,16 +30,6 @@ export function middleOut(items: readonly Item[], budget: number, estimate: Esti
     kept[last] = shortened
   }
   return kept.filter((item) => item !== undefined)
-}
-
-/** Groups that may leave, the middle one first, then outwards, the older of two equally far ones first. */
-function fromTheMiddle(groups: readonly Group[]): Group[] {
-  const loose = groups.filter((group) => !group.fixed)
-  const middle = (loose.length - 1) / 2
-  return loose
-    .map((group, at) => ({ group, far: Math.abs(at - middle) }))
-    .sort((a, b) => a.far - b.far)
-    .map(({ group }) => group)
 }
 
 /** A message whose longest text has lost its middle; undefined where that does not bring it down to `budget`. */

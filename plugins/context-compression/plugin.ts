@@ -1,7 +1,8 @@
-import { estimatedNeed, fixedTokens, type Host, type Plugin, type Resolved } from '../../src/plugin-api/index.ts'
+import { estimatedNeed, fixedTokens, type Host, type Item, type Plugin, type Resolved } from '../../src/plugin-api/index.ts'
 import { type CompressionConfig, parseConfig } from './config.ts'
-import { largestContext } from './largest-context.ts'
+import { mostMessages, withinCount } from './message-limit.ts'
 import { middleOut } from './middle-out.ts'
+import { targetContext } from './target-context.ts'
 
 const ID = 'context-compression'
 /** Models up to this context, in tokens, are compressed without being asked. */
@@ -9,6 +10,7 @@ const SMALL_CONTEXT = 8192
 
 export const contextCompression: Plugin<CompressionConfig> = {
   id: ID,
+  onError: 'skip',
   parse: parseConfig,
   implied,
   shape,
@@ -22,25 +24,33 @@ function implied(exchange: Resolved): boolean {
 
 function shape(exchange: Resolved, config: CompressionConfig, host: Host): void {
   if (!config.enabled || !exchange.models.some((model) => model.output.includes('text'))) return
-  const context = largestContext(exchange.endpoints)
-  if (context === undefined) return
-  const estimate = (text: string): number => host.estimateTokens(text)
-  const request = exchange.request()
-  const need = estimatedNeed(request, estimate)
-  if (need.total <= context) return
-  const reserve = request.sampling.maxOutput ?? completionReserve(exchange, context)
-  const items = middleOut(request.items, context - reserve - fixedTokens(request, estimate), estimate)
-  if (!items) return
-  const counts = { original_count: request.items.length, compressed_count: items.length }
+  const before = exchange.request().items
+  const most = mostMessages(exchange.endpoints)
+  const counted = most === undefined ? before : withinCount(before, most)
+  const { items, context } = withinContext(exchange, counted, host)
+  if (items === before || (items.length === before.length && context === undefined)) return
+  const counts = { original_count: before.length, compressed_count: items.length }
   exchange.edit(ID, (draft) => {
     draft.items = items
   })
+  const room = context === undefined ? `${most} messages` : `${context} tokens`
   exchange.stages.push({
     type: 'context_compression',
     name: ID,
-    summary: `Fitted the conversation into ${context} tokens: ${counts.compressed_count} of ${counts.original_count} items stay`,
+    summary: `Fitted the conversation into ${room}: ${counts.compressed_count} of ${counts.original_count} items stay`,
     data: { engine: config.engine, input_type: 'messages', ...counts },
   })
+}
+
+/** The items that fit the context that was chosen; all of them, and no context, where nothing need or can be done. */
+function withinContext(exchange: Resolved, items: Item[], host: Host): { items: Item[]; context?: number } {
+  const estimate = (text: string): number => host.estimateTokens(text)
+  const request = { ...exchange.request(), items }
+  const context = targetContext(exchange, estimatedNeed(request, estimate).total)
+  if (context === undefined) return { items }
+  const reserve = request.sampling.maxOutput ?? completionReserve(exchange, context)
+  const fitted = middleOut(items, context - reserve - fixedTokens(request, estimate), estimate)
+  return fitted ? { items: fitted, context } : { items }
 }
 
 /** Room for the answer where the caller named no cap: the model's usual output, but at most a quarter of the context. */

@@ -6,6 +6,9 @@
 /** How far an answer may look, in characters: what needs more is taken for what a sound document would mean. */
 export const REACH = 256
 
+/** Stands for whatever comes behind white space that is longer than the reach. */
+export const FAR = '\u0000'
+
 export interface Sight {
   readonly text: string
   /** True where nothing more will come. */
@@ -31,14 +34,12 @@ export function pastSpace(text: string, at: number): number {
   return i
 }
 
-/**
- * The next character that is no white space, '' at the end of an ended text.
- * Text that ran on for longer than the reach counts as ended.
- */
+/** The next character that is no white space; '' at the end of an ended text, `FAR` where it is out of reach. */
 export function nextUnit({ text, ended }: Sight, at: number): string | undefined {
   const i = pastSpace(text, at)
   if (i < text.length) return text[i]
-  return ended || i - at > REACH ? '' : undefined
+  if (ended) return ''
+  return i - at > REACH ? FAR : undefined
 }
 
 export function lineBetween(text: string, from: number, to: number): boolean {
@@ -72,12 +73,15 @@ export function bareKeyAt({ text, ended }: Sight, at: number): boolean | undefin
 }
 
 /**
- * Whether a whole quoted key and its colon stand at `at`.
+ * Whether a whole quoted key and its colon stand at `at`. What begins as sound JSON goes on behind a text is no key.
  * @param words only keys of letters, digits, `_` and `-` count, so that most other texts are told at their first space.
  */
 export function quotedKeyAt({ text, ended }: Sight, at: number, words = false): boolean | undefined {
   if (at >= text.length) return ended ? false : undefined
   if (!isQuote(text[at])) return false
+  const first = nextUnit({ text, ended }, at + 1)
+  if (first === undefined) return undefined
+  if (first === '' || first === ',' || isCloser(first)) return false
   const close = closingQuote(text, at, words)
   if (close === -1) return ended || text.length - at > REACH ? false : undefined
   if (close === -2) return false
@@ -106,4 +110,20 @@ export function keywordAt({ text, ended }: Sight, at: number): boolean | undefin
   const word = text.slice(at, i)
   if (i >= text.length && !ended) return KEYWORDS.some((one) => one.startsWith(word)) ? undefined : false
   return KEYWORDS.includes(word)
+}
+
+const LITERAL = /-?\d[\d.eE+-]*|true|false|null/y
+
+/** Whether a number or a constant stands alone at `at`: before a comma, a bracket, a text, or another one. */
+export function literalAt(sight: Sight, at: number): boolean | undefined {
+  const { text, ended } = sight
+  const word = /^[\w.+-]*/.exec(text.slice(at, at + REACH))?.[0] ?? ''
+  if (at + word.length >= text.length && !ended) return /^(?:-|\d|[tfn])/.test(word) ? undefined : false
+  LITERAL.lastIndex = at
+  if (word === '' || LITERAL.exec(text)?.[0] !== word) return false
+  const next = nextUnit(sight, at + word.length)
+  if (next === undefined) return undefined
+  if (next === '' || next === ',' || isCloser(next) || isQuote(next)) return true
+  const where = pastSpace(text, at + word.length)
+  return where > at + word.length && literalAt(sight, where)
 }

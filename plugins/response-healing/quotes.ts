@@ -4,6 +4,7 @@ import {
   closes,
   closingQuote,
   commentAt,
+  FAR,
   fenceAt,
   isCloser,
   isLetter,
@@ -11,6 +12,7 @@ import {
   isSpace,
   keywordAt,
   lineBetween,
+  literalAt,
   nextUnit,
   pastSpace,
   quotedKeyAt,
@@ -25,29 +27,30 @@ export type Around = '{' | '[' | undefined
 /** A quote at `at` within a value. In sound JSON it always closes. */
 export function quoteInValue(sight: Sight, at: number, around: Around): Verdict | undefined {
   const { text } = sight
+  const where = pastSpace(text, at + 1)
+  if (lineBetween(text, at, where)) return 'closes'
   const next = nextUnit(sight, at + 1)
   if (next === undefined) return undefined
-  if (next === '' || isCloser(next) || next === ':') return 'closes'
-  const where = pastSpace(text, at + 1)
+  if (next === '' || next === FAR || isCloser(next) || next === ':') return 'closes'
   if (next === ',') return commaAfterQuote(sight, where, around)
-  if (lineBetween(text, at, where)) return 'closes'
   if (next === '`') return closesIf(fenceAt(sight, where))
   if (next === '/') return closesIf(commentAt(sight, where))
   if (around === '{') {
     if (isQuote(next)) return closesIf(quotedKeyAt(sight, where))
     return isLetter(next) ? closesIf(bareKeyAt(sight, where)) : 'inner'
   }
-  return isQuote(next) || next === '{' || next === '[' ? 'closes' : 'inner'
+  return isQuote(next) || next === '{' || next === '[' ? 'closes' : closesIf(literalAt(sight, where))
 }
 
 const closesIf = (answer: boolean | undefined): Verdict | undefined => (answer === undefined ? undefined : answer ? 'closes' : 'inner')
 
 /** `… said "hi", then left"`: the comma after a quote belongs to the text where no key or value follows it. */
 function commaAfterQuote(sight: Sight, comma: number, around: Around): Verdict | undefined {
+  const where = pastSpace(sight.text, comma + 1)
+  if (lineBetween(sight.text, comma, where)) return 'closes'
   const next = nextUnit(sight, comma + 1)
   if (next === undefined) return undefined
-  const where = pastSpace(sight.text, comma + 1)
-  if (next === '' || !isLetter(next) || lineBetween(sight.text, comma, where)) return 'closes'
+  if (next === '' || !isLetter(next)) return 'closes'
   if (around === '{') return closesIf(bareKeyAt(sight, where))
   const keyword = keywordAt(sight, where)
   if (keyword !== false) return closesIf(keyword)
@@ -67,15 +70,17 @@ export function quoteInKey(sight: Sight, at: number): Verdict | undefined {
 }
 
 /** A comma at `at` within a value: the text ends here where a key (or a list's next text) follows that nothing else explains. */
-export function commaInValue(sight: Sight, at: number, around: Around): Verdict | undefined {
+export function commaInValue(sight: Sight, at: number, { around, quote: mark }: { around: Around; quote: string }): Verdict | undefined {
   const { text, ended } = sight
   const next = nextUnit(sight, at + 1)
   if (next === undefined) return undefined
-  if (next === '' || !isQuote(next)) return 'inner'
   const quote = pastSpace(text, at + 1)
+  // No line ends within a text of sound JSON.
+  if (around === '[' && next !== '' && lineBetween(text, at, quote) && !isQuote(next)) return endsIf(literalAt(sight, quote))
+  if (next === '' || !closes(mark, next)) return 'inner'
   const after = nextUnit(sight, quote + 1)
   if (after === undefined) return undefined
-  if (after === '' || after === ',' || isCloser(after) || after === ':') return 'inner'
+  if (after === '' || after === FAR || after === ',' || isCloser(after) || after === ':') return 'inner'
   const close = closingQuote(text, quote)
   if (close === -1) return ended || text.length - quote > REACH ? 'inner' : undefined
   if (close === -2) return 'inner'
@@ -96,15 +101,16 @@ export function endInValue(sight: Sight, at: number, quote: string): Verdict | u
     // Behind a line end a quote may open the next key; in sound JSON no line ends within a text.
     return bracket || !lineBetween(text, at, i) ? 'inner' : endsIf(quotedKeyAt(sight, i))
   }
-  if (text[i] === '`') return endsIf(fenceAt(sight, i))
+  if (text[i] === '`') return lineBetween(text, at, i) ? endsIf(fenceAt(sight, i)) : 'inner'
   if (text[i] !== ',' || !bracket) return 'inner'
   const next = nextUnit(sight, i + 1)
   if (next === undefined) return undefined
   const where = pastSpace(text, i + 1)
-  if (isQuote(next)) return endsIf(quotedKeyAt(sight, where))
+  if (closes(quote, next)) return endsIf(quotedKeyAt(sight, where))
   if (next !== '{') return 'inner'
   const inside = nextUnit(sight, where + 1)
-  return inside === undefined ? undefined : endsIf(quotedKeyAt(sight, pastSpace(text, where + 1)))
+  if (inside === undefined) return undefined
+  return inside === '' || !closes(quote, inside) ? 'inner' : endsIf(quotedKeyAt(sight, pastSpace(text, where + 1)))
 }
 
 const endsIf = (answer: boolean | undefined): Verdict | undefined => (answer === undefined ? undefined : answer ? 'ends' : 'inner')
@@ -117,7 +123,7 @@ export function colonInKey(sight: Sight, at: number, quote: string): Verdict | u
     if (text[i] === '\\') i++
     else if (closes(quote, text[i])) {
       const next = nextUnit(sight, i + 1)
-      return next === undefined ? undefined : next === ':' ? 'inner' : 'ends'
+      return next === undefined ? undefined : next === ':' || next === FAR ? 'inner' : 'ends'
     }
   }
   if (text.length - at >= REACH) return 'inner'

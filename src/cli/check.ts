@@ -1,7 +1,7 @@
 /** `headgate check FILE`: says whether a file can be served, without opening a port. */
 
-import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
+import { loadWhole } from '../plugin-list.ts'
 import { CONSOLE, type Streams } from './console.ts'
 
 /**
@@ -14,7 +14,7 @@ export async function check(
   streams: Streams = CONSOLE,
 ): Promise<number> {
   try {
-    const config = loadConfig(file, env)
+    const config = await loadWhole(file, env)
     const counts = [
       plural(config.providers.length, 'provider'),
       plural(Object.keys(config.models).length, 'model'),

@@ -5,6 +5,7 @@ import { credits, keys } from './keys.ts'
 import { ledger } from './ledger.ts'
 import { models } from './models.ts'
 import { plan } from './plan.ts'
+import { plugins } from './plugins.ts'
 import { policyTests } from './policy-tests.ts'
 import { serve } from './serve.ts'
 
@@ -25,6 +26,8 @@ const HELP = `headgate: one address in front of many model providers
       Shows the models of a configuration, or one with its endpoints and prices.
   headgate models sync PROVIDER [--write FILE] [--json] [--config FILE]
       Asks a provider what it serves and shows what is new, gone or of another length. --write puts the new ones into a new file.
+  headgate plugins [--json] [--config FILE]
+      Shows the plugins that are there, when they act, and what the configuration says of them.
   headgate ledger export [--config FILE]
       Writes every generation as a JSON line: from the running gateway, or from its file where none runs.
   headgate ledger verify [--config FILE]
@@ -64,6 +67,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'plan' && rest.length === 2) process.exitCode = await plan([rest[0], rest[1]], values)
   else if (verb === 'test' && rest.length === 1) process.exitCode = await policyTests(rest[0])
   else if (verb === 'models') process.exitCode = await models(rest, values)
+  else if (verb === 'plugins') process.exitCode = await plugins(rest, values)
   else if (verb === 'keys') process.exitCode = await keys(rest, values)
   else if (verb === 'credits') process.exitCode = await credits(rest, values)
   else if (verb === 'ledger' && rest.length === 1) process.exitCode = await ledger(rest[0], values.config)

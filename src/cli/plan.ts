@@ -1,9 +1,9 @@
 /** `headgate plan CONFIG REQUEST.json`: what would become of a request, without a port, a store or a call. */
 import { readFileSync } from 'node:fs'
-import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import { systemClock } from '../core/clock.ts'
 import { PLAN_FORMATS } from '../pipeline/plan/format.ts'
+import { loadWhole } from '../plugin-list.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { planText, refusalText } from './plan-table.ts'
 import { Rehearsal } from './rehearsal.ts'
@@ -35,7 +35,7 @@ export async function plan(
   }
   let rehearsal: Rehearsal | undefined
   try {
-    const config = loadConfig(configFile, env)
+    const config = await loadWhole(configFile, env)
     const text = readFileSync(requestFile === '-' ? 0 : requestFile, 'utf8')
     rehearsal = new Rehearsal(config, systemClock)
     const found = await rehearsal.plan({ text, key: flags.key, format })

@@ -2,11 +2,11 @@
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Environment } from '../config/expand.ts'
-import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Config } from '../config/types.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { nanoFromUsd } from '../core/money.ts'
+import { loadWhole } from '../plugin-list.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { visible } from './plan-table.ts'
 import { type PolicyTest, readFixture } from './policy-fixture.ts'
@@ -23,7 +23,7 @@ export async function policyTests(path: string, env: Environment = process.env, 
   try {
     for (const file of filesOf(path)) {
       streams.out(file)
-      const { tests, config, broken } = load(file, env)
+      const { tests, config, broken } = await load(file, env)
       if (broken !== undefined || !config) {
         failed++
         streams.error(broken ?? `${file}: no configuration`)
@@ -59,10 +59,10 @@ interface Loaded {
   broken?: string
 }
 
-function load(file: string, env: Environment): Loaded {
+async function load(file: string, env: Environment): Promise<Loaded> {
   try {
     const { config, env: variables, tests } = readFixture(file, env)
-    return { tests, config: loadConfig(resolve(dirname(file), config), { ...env, ...variables }) }
+    return { tests, config: await loadWhole(resolve(dirname(file), config), { ...env, ...variables }) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return { tests: [], broken: error.message }

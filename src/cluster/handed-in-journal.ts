@@ -1,5 +1,5 @@
 /** The journal of a process whose rows go on to the store of record: the same journal, looked at in passing. */
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/clock.ts'
 import { generationId } from '../core/ids.ts'
 import type { DayCharge, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow } from '../ledger/types.ts'
 import type { SettledRows } from '../store/record.ts'
@@ -35,7 +35,8 @@ export class HandedInJournal implements Journal {
   private readonly doubted = new Set<number>()
   /** Settled generations that a refused commit left undecided. */
   private undecided: SettledRows[] = []
-  private looking = false
+  private looking: Timer | undefined
+  private ended = false
   private batch: Batch | undefined
 
   constructor(inner: Journal, clock: Pick<Clock, 'after'>, onward: Onward) {
@@ -99,7 +100,14 @@ export class HandedInJournal implements Journal {
   }
 
   close(): void {
+    this.end()
     this.inner.close()
+  }
+
+  /** Nothing is handed on any more; the journal itself goes on. */
+  end(): void {
+    this.ended = true
+    this.looking?.cancel()
   }
 
   /** What the commit of this turn will decide. */
@@ -129,22 +137,23 @@ export class HandedInJournal implements Journal {
 
   private decideLater(rows: readonly SettledRows[]): void {
     this.undecided.push(...rows)
-    if (this.looking || this.undecided.length === 0) return
-    this.looking = true
-    this.clock.after(LOOK_AGAIN, () => {
-      this.looking = false
-      this.inner.committed().then(
-        () => this.decide(),
-        () => this.decideLater([]),
-      )
+    if (this.looking || this.ended || this.undecided.length === 0) return
+    this.looking = this.clock.after(LOOK_AGAIN, () => {
+      this.looking = undefined
+      this.inner
+        .committed()
+        .then(() => this.decide())
+        .catch(() => this.decideLater([]))
     })
   }
 
-  /** All that was queued has been written: what is not there now never will be. */
+  /** All that was queued has been written: what is not there now never will be. @throws what the journal throws. */
   private decide(): void {
-    for (const row of this.undecided.splice(0)) {
+    for (const row of this.ended ? [] : [...this.undecided]) {
       const { seq, tag } = row.hold
-      if (this.inner.find(generationId(seq, tag))?.settled) this.commit(row)
+      const { settled } = this.inner.find(generationId(seq, tag)) ?? {}
+      this.undecided.shift()
+      if (settled) this.commit(row)
       else {
         this.uncommitted.delete(seq)
         this.onward.dropped(row)

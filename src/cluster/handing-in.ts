@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import type { Journal } from '../ledger/types.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
 import { unreachable, within } from './bounded.ts'
-import { type ClusterNews, OutageReport } from './news.ts'
+import { type ClusterNews, OutageReport, reasonOf } from './news.ts'
 
 export interface HandingInParts {
   readonly node: string
@@ -168,7 +168,7 @@ export class HandingIn {
       this.parts.journal.forget([...this.unforgotten])
       this.unforgotten.clear()
     } catch (cause) {
-      this.parts.report({ kind: 'forget-failed', cause })
+      this.parts.report({ kind: 'forget-failed', reason: reasonOf(cause) })
       if (must) throw cause
     }
   }

@@ -1,5 +1,6 @@
 /** Joins a process to a store of record: its journal hands on, its credit is leased, its keys are cached. */
 import type { Clock } from '../core/clock.ts'
+import { asFault } from '../core/faults.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
 import type { KeyStore } from '../store/keys.ts'
@@ -77,7 +78,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     changed: (hashes) => keys.drop(hashes),
     wanted: (wanted) => wanted.forEach((key) => void credit.giveBackIdle(key).catch(ignore)),
     answered: () => {
-      if (lapsed) void reopen()
+      reopen().catch(ignore)
       credit.tidy()
     },
     silence: (ms) => {
@@ -89,24 +90,40 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   })
   record.onUrge?.(() => void pulses.now())
   let closed = false
+  /** True once the start has ended the leases of an earlier life: then no silence before it matters any more. */
+  let started = false
   let lapsed = false
-  /** What the record still knows of is given back before anything is leased again. */
-  const reopen = async (): Promise<void> => {
-    if (!(await leasesEnded(record, node))) return
+  let reopening = false
+  const open = (): void => {
     lapsed = false
     credit.open()
+  }
+  /**
+   * After a silence, what the record still knows of is given back before anything is leased again: once at a time, for a
+   * second try would end what has been leased after the first.
+   */
+  const reopen = async (): Promise<void> => {
+    if (!lapsed || !started || reopening) return
+    reopening = true
+    try {
+      if (await leasesEnded(record, node)) open()
+    } finally {
+      reopening = false
+    }
   }
   const ready = (async () => {
     void pulses.now()
     await handingIn.handInLeftovers()
     while (!closed && !(await leasesEnded(record, node))) await new Promise<void>((resolve) => clock.after(START_RETRY, resolve))
-    credit.open()
+    started = true
+    open()
   })()
   ready.catch(ignore)
   const close = async (): Promise<void> => {
     if (closed) return
     closed = true
     await journal.committed().catch(ignore)
+    journal.end()
     await handingIn.close()
     await within(clock, LONGEST_CLOSE, credit.close()).catch(ignore)
     pulses.close()
@@ -119,12 +136,13 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   return { journal, credit, keys, ledger: ledgerOf(journal, record.ledger, flush), ready, nodes: () => pulses.nodes, close }
 }
 
-/** Without a bound: what arrives late must not end leases of this life. @returns false where the record refuses. */
+/** Without a bound: what arrives late must not end leases of this life. @returns false where the record does not answer. */
 async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean> {
   try {
     await record.endLeases(node)
     return true
-  } catch {
+  } catch (thrown) {
+    if (asFault(thrown).code !== 'unavailable') throw thrown
     return false
   }
 }

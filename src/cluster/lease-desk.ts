@@ -33,7 +33,7 @@ const RETRY = 100
 const LONGEST_ASK = 2_000
 /** Milliseconds without asking ahead after that brought little or failed. */
 const AHEAD_PAUSE = 1_000
-/** Milliseconds after which a failed return of everything can take no later lease with it. */
+/** Milliseconds after which a failed call changes nothing any more, so that a return of everything takes no later lease along. */
 const UNCERTAIN = 5_000
 
 /** Whoever waits asks next, and hears of the trouble then. */
@@ -54,6 +54,7 @@ export class LeaseDesk {
   private ahead: Promise<void> | undefined
   private aheadFrom = 0
   private closedUntil = 0
+  private certainFrom = 0
 
   constructor(key: string, lease: Lease, office: LeaseOffice) {
     this.key = key
@@ -92,6 +93,16 @@ export class LeaseDesk {
       waiters.shift()
       first.resolve(true)
     }
+  }
+
+  /**
+   * Charges have been handed in. While an ask is out nobody knows which the record saw first: what it grants may have paid
+   * for them already, so they count until it is answered.
+   */
+  forgive(): void {
+    const { lease } = this
+    if (this.asks === 0) lease.forgive()
+    else if (lease.overdue) lease.doubtful = true
   }
 
   /** Asks in the background for a slice, where the record seems to have one. Nobody waits for it. */
@@ -165,9 +176,14 @@ export class LeaseDesk {
     const { limit, limitReset } = first.allowance
     const ask: LeaseAsk = { key: this.key, need, want, limit: limit ?? Number.MAX_SAFE_INTEGER, limitReset: limitReset ?? null }
     const { granted, left, waitingFor } = await this.ask(ask)
-    if (granted > 0 || this.waiters[0] !== first) return
-    if (waitingFor > 0 && office.clock.monotonic() < first.until) return this.pause()
-    this.refuse(first, left)
+    if (granted > 0 || this.waiters[0] !== first || lease.missing(first.amount) < need) return
+    const patient = office.clock.monotonic() < first.until
+    if (waitingFor > 0 && patient) return this.pause()
+    if (!lease.doubtful || lease.held > 0) return this.refuse(first, left)
+    // What is missing may have been granted to this very process by an ask whose answer was lost.
+    if (this.asks > 0 || office.clock.monotonic() < this.certainFrom) throw new Error('it is not known what an ask has done')
+    if (lease.untaken === 0) return this.giveBack(true)
+    return patient ? this.pause() : this.refuse(first, left)
   }
 
   /** An answer that comes late is still taken in: what was granted is leased. */
@@ -178,15 +194,16 @@ export class LeaseDesk {
       (answer) => {
         this.asks--
         this.leftOver = answer.left
-        if (answer.granted > 0) {
-          lease.grant(answer.granted, ask)
-          this.serve()
-        }
+        if (answer.granted > 0) lease.grant(answer.granted, ask)
+        this.forgive()
+        this.serve()
         return answer
       },
       (thrown: unknown) => {
         this.asks--
         lease.doubtful = true
+        this.certainFrom = office.clock.monotonic() + UNCERTAIN
+        this.forgive()
         throw thrown
       },
     )

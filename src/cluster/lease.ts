@@ -10,6 +10,8 @@ export class Lease {
   left = 0
   /** Nano-dollars of open holds. */
   held = 0
+  /** Nano-dollars charged and not handed in. */
+  untaken = 0
   /** True where the record may know of a larger lease than this process does. */
   doubtful = false
   private under: Allowance | undefined
@@ -67,8 +69,13 @@ export class Lease {
     if (this.left < 0 && this.under) this.doubtful = true
   }
 
-  /** Charges that passed their lease end to count against it once they are handed in. @param untaken nano-dollars not handed in. */
-  forgive(untaken: number): void {
-    if (this.left < -untaken) this.left = -untaken
+  /** True where charges that passed their lease count against it although they are handed in. */
+  get overdue(): boolean {
+    return this.left < -this.untaken
+  }
+
+  /** Charges that passed their lease end to count against it once they are handed in. */
+  forgive(): void {
+    if (this.overdue) this.left = -this.untaken
   }
 }

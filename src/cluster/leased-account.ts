@@ -75,10 +75,6 @@ export class LeasedAccount implements CreditAccount {
     return this.desk.seek(amount, allowance, this.slice)
   }
 
-  extend(amount: number, allowance: Allowance): boolean {
-    return this.tryHold(amount, allowance)
-  }
-
   /** The lease shrinks at once; what is shown follows when the row is written. */
   settle(held: number, cost: number): number {
     amountOrThrow(cost)
@@ -117,12 +113,14 @@ export class LeasedAccount implements CreditAccount {
   /** A charge stands in the journal and waits to be handed in. @param at its moment, milliseconds since the epoch. */
   noted(cost: number, at: number): void {
     this.charges.note(cost, at)
+    this.lease.untaken = this.charges.untaken
   }
 
   /** The record has taken it. */
   taken(cost: number, at: number): void {
     this.charges.taken(cost, at)
-    this.lease.forgive(this.charges.untaken)
+    this.lease.untaken = this.charges.untaken
+    this.desk.forgive()
   }
 
   /** @param balance read while nothing was being handed in. */
@@ -143,7 +141,7 @@ export class LeasedAccount implements CreditAccount {
   tidy(): boolean {
     const { lease, desk, charges } = this
     const now = this.office.clock.monotonic()
-    lease.forgive(charges.untaken)
+    desk.forgive()
     if (desk.busy) return false
     if (lease.held === 0 && now - this.usedAt >= IDLE_AFTER) {
       if (lease.left > 0 || (lease.doubtful && charges.untaken === 0)) this.giveBackIdle().catch(ignore)

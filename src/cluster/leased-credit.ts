@@ -70,14 +70,15 @@ export class LeasedCredit implements CreditBook {
   /** @throws Fault `unavailable`; what is shown stays as it was. */
   async refresh(identities: readonly string[]): Promise<void> {
     const { record, clock, between } = this.parts
-    await between(async () => {
-      const reading = Promise.all([record.balances(identities), record.spentByAll()])
-      const [balances, all] = await within(clock, LONGEST_READ, reading).catch((thrown: unknown) => {
-        throw unreachable(thrown)
-      })
+    // The batch that is on its way is waited for as well.
+    const read = between(async () => {
+      const [balances, all] = await Promise.all([record.balances(identities), record.spentByAll()])
       for (const balance of balances) this.account(balance.key).learn(balance)
       this.readAll = all
       this.sinceAll = this.untakenAll
+    })
+    await within(clock, LONGEST_READ, read).catch((thrown: unknown) => {
+      throw unreachable(thrown)
     })
   }
 

@@ -1,17 +1,25 @@
 /** Rate counters and news where the owner passes them on: all workers of one machine, without Redis. */
+import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
 import type { CounterAnswer, CounterAsk, Counters, NewsWire, Topic } from '../shared/types.ts'
+import { within } from './bounded.ts'
 import type { OwnerLine } from './remote-record.ts'
+
+/** Milliseconds after which the owner counts as not answering: a request waits for it. */
+const LONGEST_COUNT = 500
 
 export class RemoteCounters implements Counters {
   private readonly line: OwnerLine
+  private readonly clock: Pick<Clock, 'after'>
 
-  constructor(line: OwnerLine) {
+  constructor(line: OwnerLine, clock: Pick<Clock, 'after'>) {
     this.line = line
+    this.clock = clock
   }
 
+  /** @throws Fault `unavailable` where the owner is gone, or says nothing. */
   take(ask: CounterAsk): Promise<CounterAnswer> {
-    return this.line.ask('counter', ask)
+    return within(this.clock, LONGEST_COUNT, this.line.ask('counter', ask))
   }
 
   async close(): Promise<void> {}

@@ -4,7 +4,9 @@ import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
 import { hashOf } from '../core/secret.ts'
 import type { Environment } from './expand.ts'
+import { resolveGuardrail } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, plainKey } from './keys.ts'
+import { resolvePlugins } from './plugins.ts'
 import type { RawConfig, RawKey, RawModels, RawProvider } from './schema/root.ts'
 import type { Config, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig, StoreConfig } from './types.ts'
 import { bytes, milliseconds } from './units.ts'
@@ -33,10 +35,11 @@ export function resolve(checked: Checked): Config {
   const keys = (raw.auth?.keys ?? []).filter((_, index) => !checked.skippedKeys.has(index)).map(resolveKey)
   const fallbackKey = plainKey(FALLBACK_NAME, env.HEADGATE_DEV_KEY || DEVELOPMENT_KEY)
   const published = hashOf(DEVELOPMENT_KEY)
+  const plugins = resolvePlugins(raw, checked.file)
   const realKey = providers.some((provider) => provider.key !== undefined)
   return {
     file: checked.file,
-    files: checked.files,
+    files: [...checked.files, ...plugins.load.flatMap(({ path }) => path ?? [])],
     server: { ...resolveServer(raw), ...definedOf(checked.overrides) },
     admin: { host: raw.admin?.host ?? '127.0.0.1', port: raw.admin?.port ?? 8081 },
     brand: { word: raw.brand?.word ?? 'router' },
@@ -53,7 +56,7 @@ export function resolve(checked: Checked): Config {
     ...(raw.default_model === undefined ? {} : { defaultModel: raw.default_model }),
     ...(raw.provider === undefined ? {} : { provider: raw.provider as JsonObject }),
     limits: resolveLimits(raw.limits),
-    plugins: { order: [...(raw.plugins?.order ?? [])], defaults: { ...raw.plugins?.defaults } as Record<string, JsonObject> },
+    plugins,
     presets: resolvePresets(raw.presets),
     prompts: new Map(
       Object.entries(raw.prompts ?? {}).map(([id, { messages }]) => [
@@ -61,13 +64,7 @@ export function resolve(checked: Checked): Config {
         { messages: messages.map(({ role, content }) => ({ role, text: content })) },
       ]),
     ),
-    guardrails: (raw.guardrails ?? []).map((guardrail) => ({
-      name: guardrail.name,
-      ...(guardrail.description === undefined ? {} : { description: guardrail.description }),
-      ...(guardrail.scope === undefined ? {} : { keys: guardrail.scope.keys }),
-      direction: 'input',
-      contentFilters: guardrail.content_filters,
-    })),
+    guardrails: (raw.guardrails ?? []).map(resolveGuardrail),
   }
 }
 

@@ -1,6 +1,8 @@
 /** What a schema cannot say: references between parts of the file. */
 import { isLatestSlug, latestSlug } from '../core/model-family.ts'
+import { checkGuardrails } from './guardrails.ts'
 import { checkKind, checkOffer } from './kind-rules.ts'
+import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
 import type { RawConfig, RawModels } from './schema/root.ts'
 import type { Source } from './source.ts'
@@ -19,7 +21,8 @@ export function checkRules(raw: RawConfig, main: Source, files: readonly ModelFi
   checkProviders(raw, main, files)
   checkKeys(raw, main)
   checkStore(raw, main)
-  checkGuardrails(raw, main)
+  checkGuardrails(raw, main, (slug) => isKnown(slug, slugs, raw))
+  checkPlugins(raw, main)
   const brand = raw.brand?.word ?? 'router'
   const families = new Set([...slugs].map(latestSlug))
   const resolvable = (slug: string): boolean => isKnown(slug, slugs, raw) || isStandIn(slug, { brand, families, raw })
@@ -163,23 +166,6 @@ function checkKeys(raw: RawConfig, main: Source): void {
     if (main.isSkipped(at)) continue
     if (secrets.has(key.key)) main.report([...at, 'key'], 'a second entry with this secret, expected another')
     secrets.add(key.key)
-  }
-}
-
-function checkGuardrails(raw: RawConfig, main: Source): void {
-  const keys = raw.auth?.keys?.map((key) => key.name) ?? ['dev']
-  const names = new Set<string>()
-  for (const [index, guardrail] of (raw.guardrails ?? []).entries()) {
-    const at: Path = ['guardrails', index]
-    if (names.has(guardrail.name)) main.report([...at, 'name'], 'a second guardrail of this name, expected another')
-    names.add(guardrail.name)
-    for (const [place, key] of (guardrail.scope?.keys ?? []).entries()) {
-      if (!keys.includes(key)) main.report([...at, 'scope', 'keys', place], `no such key${hint(key, keys)}`)
-    }
-  }
-  const order = raw.plugins?.order ?? []
-  for (const [index, id] of order.entries()) {
-    if (order.indexOf(id) !== index) main.report(['plugins', 'order', index], 'this plugin is named twice, expected it once')
   }
 }
 

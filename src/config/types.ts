@@ -3,6 +3,7 @@ import type { Presets } from '../canon/presets.ts'
 import type { StoredPrompt } from '../canon/prompts.ts'
 import type { ProviderFacts } from '../catalog/types.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { EngineSettings, TextFilters } from '../guardrails/index.ts'
 import type { RawModels } from './schema/root.ts'
 
 export interface ServerConfig {
@@ -88,25 +89,52 @@ export interface ProviderConfig {
 export type ModelConfig = RawModels[string]
 export type EndpointConfig = ModelConfig['endpoints'][number]
 
-export interface ContentFilter {
-  pattern: string
-  action: 'block'
-  label?: string
-}
-
 export interface GuardrailConfig {
   name: string
   description?: string
   /** Names of keys; absent: every request. */
   keys?: string[]
   direction: 'input'
-  contentFilters: ContentFilter[]
+  filters: TextFilters
+  engine?: EngineSettings
+  terms: {
+    allowedModels?: string[]
+    ignoredModels: string[]
+    allowedProviders?: string[]
+    ignoredProviders: string[]
+    /** Groups of authors whose models need zero retention. */
+    zdr: string[]
+    freeTraining: boolean
+    paidTraining: boolean
+    /** Of the form of `max_price` in `ProviderPreferences`. */
+    maxPrice?: JsonObject
+    requireParameters: boolean
+  }
+  /** Nano-dollars for each key, and the window in which they count. */
+  budget?: { limit: number; limitReset: 'daily' | 'weekly' | 'monthly' | null }
+}
+
+/** A file or a package with plugins of the operator's own. */
+export interface PluginSource {
+  /** As the file has it. */
+  name: string
+  /** Absolute, where it is a file. */
+  path?: string
+}
+
+export interface PluginsConfig {
+  order: string[]
+  /** Settings of the plugins' own, and `enabled`. */
+  defaults: Record<string, JsonObject>
+  /** What the operator decides beside them; `timeout` in milliseconds. */
+  rules: Record<string, { locked: boolean; onError?: 'fail' | 'skip'; timeout?: number }>
+  load: PluginSource[]
 }
 
 export interface Config {
   /** As given. */
   file: string
-  /** The file and its catalogue files: what a watcher watches. */
+  /** The file, its catalogue files and its plugins: what a watcher watches. */
   files: string[]
   server: ServerConfig
   admin: { host: string; port: number }
@@ -130,7 +158,7 @@ export interface Config {
   provider?: JsonObject
   /** For every key that sets none of its own. */
   limits: LimitsConfig
-  plugins: { order: string[]; defaults: Record<string, JsonObject> }
+  plugins: PluginsConfig
   guardrails: GuardrailConfig[]
   /** Presets by name. */
   presets: Presets

@@ -17,8 +17,8 @@ export type Reload =
   | { kind: 'failed'; error: unknown }
 
 export interface WatchOptions {
-  /** Loads the file anew with the environment and the overrides of the start. */
-  load: () => Config
+  /** Loads the file anew with the environment and the overrides of the start; a promise where plugins are to be loaded. */
+  load: () => Config | Promise<Config>
   onReload: (reload: Reload) => void
   clock: Clock
   /** Where SIGHUP comes from; the process by default. */
@@ -33,8 +33,8 @@ export interface SignalSource {
 }
 
 export interface ConfigWatch {
-  /** Reloads now, as SIGHUP does. */
-  reload(): void
+  /** Reloads now, as SIGHUP does. @returns a promise where it takes time. */
+  reload(): Promise<void> | undefined
   close(): void
 }
 
@@ -48,9 +48,11 @@ class Watcher implements ConfigWatch {
   private seen: string
   private timer: Timer | undefined
   private stops: (() => void)[] = []
+  private running: Promise<void> | undefined
+  private closed = false
   private readonly options: WatchOptions
   private readonly signals: SignalSource
-  private readonly onSignal = (): void => this.reload()
+  private readonly onSignal = (): void => void this.reload()
 
   constructor(config: Config, options: WatchOptions) {
     this.current = config
@@ -61,27 +63,51 @@ class Watcher implements ConfigWatch {
     this.watchFiles()
   }
 
-  reload(): void {
+  reload(): Promise<void> | undefined {
     this.timer?.cancel()
     this.timer = undefined
-    this.seen = digest(this.current.files)
-    this.options.onReload(this.attempt())
+    // One after the other, so that the file as it is now is what comes to hold.
+    this.running = this.running ? this.running.then(() => this.once()) : this.once()
+    const { running } = this
+    void running?.finally(() => {
+      if (this.running === running) this.running = undefined
+    })
+    return running
   }
 
   close(): void {
+    this.closed = true
     this.timer?.cancel()
     this.signals.off('SIGHUP', this.onSignal)
     for (const stop of this.stops) stop()
     this.stops = []
   }
 
-  private attempt(): Reload {
-    let next: Config
+  private once(): Promise<void> | undefined {
+    this.seen = digest(this.current.files)
+    const tell = (reload: Reload): void => {
+      if (!this.closed) this.options.onReload(reload)
+    }
+    let next: Config | Promise<Config>
     try {
       next = this.options.load()
     } catch (error) {
-      return { kind: 'failed', error }
+      tell({ kind: 'failed', error })
+      return undefined
     }
+    if (next instanceof Promise) {
+      return next.then(
+        (config) => {
+          if (!this.closed) tell(this.taken(config))
+        },
+        (error: unknown) => tell({ kind: 'failed', error }),
+      )
+    }
+    tell(this.taken(next))
+    return undefined
+  }
+
+  private taken(next: Config): Reload {
     const reasons = restartReasons(this.current, next)
     if (reasons.length > 0) return { kind: 'refused', reasons }
     const files = this.current.files.join('\0')

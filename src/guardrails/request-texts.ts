@@ -1,6 +1,6 @@
-/** The texts of a request that input guardrails read. */
+/** Every text of the items, for whoever counts their bytes. */
 import type { CanonicalRequest, Item, Part } from '../canon/request.ts'
-import type { Json } from '../core/json.ts'
+import { jsonTexts } from './json-texts.ts'
 
 /**
  * Every text of the items once: messages of every role, replayed reasoning, tool arguments and results, and what is
@@ -8,18 +8,6 @@ import type { Json } from '../core/json.ts'
  */
 export function* ownTexts(request: CanonicalRequest): Generator<string> {
   for (const item of request.items) yield* itemTexts(item)
-}
-
-/**
- * What an input guardrail reads (contract section 7): every text once, and again in the forms in which a match
- * could otherwise hide (parts joined, escapes of arguments decoded). Not for counting.
- */
-export function* requestTexts(request: CanonicalRequest): Generator<string> {
-  for (const item of request.items) {
-    yield* itemTexts(item)
-    if (item.kind === 'call') yield* decodedTexts(item.args)
-    else if (item.kind === 'message' || item.kind === 'result') yield* joinedTexts(item.parts)
-  }
 }
 
 function* itemTexts(item: Item): Generator<string> {
@@ -48,40 +36,5 @@ function* partTexts(parts: readonly Part[]): Generator<string> {
   for (const part of parts) {
     if (part.kind === 'text' || part.kind === 'refusal') yield part.text
     else if (part.kind === 'opaque') yield* jsonTexts(part.of.data)
-  }
-}
-
-/** A provider may join the parts of a message, so a text cut in two is still one text. */
-function* joinedTexts(parts: readonly Part[]): Generator<string> {
-  if (parts.length < 2) return
-  const texts: string[] = []
-  for (const part of parts) if (part.kind === 'text' || part.kind === 'refusal') texts.push(part.text)
-  if (texts.length > 1) yield texts.join('')
-}
-
-/** Arguments are JSON text, where an escape such as `\u0041` would hide a match. */
-function* decodedTexts(args: string): Generator<string> {
-  if (!args.includes('\\')) return
-  let parsed: Json
-  try {
-    parsed = JSON.parse(args)
-  } catch {
-    return
-  }
-  yield* jsonTexts(parsed)
-}
-
-/** Every key and text value, without recursion: depth is the caller's to choose. */
-function* jsonTexts(root: Json): Generator<string> {
-  const rest: Json[] = [root]
-  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
-    if (typeof value === 'string') yield value
-    else if (Array.isArray(value)) for (const child of value) rest.push(child)
-    else if (value !== null && typeof value === 'object') {
-      for (const [key, child] of Object.entries(value)) {
-        yield key
-        if (child !== undefined) rest.push(child)
-      }
-    }
   }
 }

@@ -22,7 +22,8 @@ export interface CreditAccount {
   /**
    * Reserves `amount` if what the limit counts + held + amount stays within the limit. Every open hold counts, whenever
    * it was taken: it settles into the window in which it ends.
-   * The allowance comes with every call, so that a changed one holds at once.
+   * The allowance comes with every call, so that a changed one holds at once. What a running exchange adds (another turn of
+   * a tool loop) settles with the sum.
    * @returns false, with nothing changed, where it does not fit.
    */
   tryHold(amount: number, allowance: Allowance): boolean
@@ -31,8 +32,6 @@ export interface CreditAccount {
    * @throws Fault `unavailable` where the store of record does not answer.
    */
   seek?(amount: number, allowance: Allowance): Promise<boolean>
-  /** Adds to the hold of a running exchange (another turn of a tool loop) by the same rule; it settles with the sum. */
-  extend(amount: number, allowance: Allowance): boolean
   /**
    * Turns a hold into a charge. Call it once per hold, with all that was reserved.
    * @param at the moment whose windows are charged, milliseconds since the epoch; the journal's row says the same.
@@ -87,10 +86,6 @@ export class Account implements CreditAccount {
     return true
   }
 
-  extend(amount: number, allowance: Allowance): boolean {
-    return this.tryHold(amount, allowance)
-  }
-
   settle(held: number, cost: number, at: number = this.clock.now()): number {
     amountOrThrow(cost)
     this.release(held)
@@ -117,7 +112,7 @@ export class Account implements CreditAccount {
   charge(cost: number, at: number): void {
     amountOrThrow(cost)
     this.spent = Math.min(this.spent + cost, Number.MAX_SAFE_INTEGER)
-    this.windows.add(cost, at)
+    this.windows.add(cost, at, this.clock.now())
   }
 
   /** Takes in what the journal says of a day; it is part of `settled` already. */

@@ -85,12 +85,15 @@ function insured(outcome: Outcome, usage: Usage): boolean {
   return blank && usage.output <= 0
 }
 
-function estimateOf(outcome: Outcome): Usage {
-  const usage = { ...noUsage(), estimated: true }
-  if (outcome.kind === 'aborted' && outcome.streamed && outcome.relayed <= 0) return usage
-  usage.input = Math.max(0, Math.ceil(outcome.input))
-  if (outcome.kind !== 'aborted' || outcome.streamed) usage.output = Math.max(0, Math.ceil(outcome.relayed))
-  return usage
+function estimateOf({ kind, streamed, input, relayed }: Outcome): Usage {
+  const aborted = kind === 'aborted'
+  if (aborted && streamed && relayed <= 0) return estimatedUsage(0, 0)
+  return estimatedUsage(input, aborted && !streamed ? 0 : relayed)
+}
+
+/** What an answer used whose provider did not say. @param input estimate of its tokens. @param relayed the same of the output. */
+export function estimatedUsage(input: number, relayed: number): Usage {
+  return { ...noUsage(), input: Math.max(0, Math.ceil(input)), output: Math.max(0, Math.ceil(relayed)), estimated: true }
 }
 
 function withEarlier(usage: Usage, earlier: EarlierTurns | undefined): Usage {

@@ -46,12 +46,17 @@ export class SpendWindows {
   private weekly = 0
   private monthly = 0
 
-  /** Takes in a charge of the past. @param at when, milliseconds since the epoch; in no particular order. */
-  add(nano: number, at: number): void {
+  /**
+   * Takes in a charge of the past, in no particular order.
+   * @param at when, milliseconds since the epoch. @param now where it is before the open windows, a clock that was ahead
+   *   has opened them too early: a charge in the window of `now` counts in them, or it would count in none.
+   */
+  add(nano: number, at: number, now: number = Number.POSITIVE_INFINITY): void {
     this.advance(at)
-    if (at >= this.day) this.daily = sum(this.daily, nano)
-    if (at >= this.week) this.weekly = sum(this.weekly, nano)
-    if (at >= this.month) this.monthly = sum(this.monthly, nano)
+    const early = now < this.day ? windowStarts(now) : undefined
+    if (at >= (early?.daily ?? this.day)) this.daily = sum(this.daily, nano)
+    if (at >= (early?.weekly ?? this.week)) this.weekly = sum(this.weekly, nano)
+    if (at >= (early?.monthly ?? this.month)) this.monthly = sum(this.monthly, nano)
   }
 
   /** Takes in a charge of this moment: where the clock went back it counts in the windows that are open, never in none. */

@@ -1,6 +1,7 @@
 /** The books of one exchange: what is reserved, what every turn used, what tools cost. */
 
 import { noUsage, type Usage } from '../canon/usage.ts'
+import type { Endpoint } from '../catalog/types.ts'
 import type { CreditAccount } from '../ledger/credit.ts'
 import type { Turn } from './reply.ts'
 
@@ -9,6 +10,10 @@ export class Books {
   /** Nano-dollars reserved in memory, and the part of it that an unknown outcome would be charged. */
   held = 0
   floor = 0
+  /** Nano-dollars that a plan tells of and does not hold: what plugins may charge. */
+  unheld = 0
+  /** The endpoint that the hold's row names, where it was written before the endpoints were put in order. */
+  heldAt: Endpoint | undefined
   /** True once the hold's row is in the journal: a settlement must follow. */
   open = false
   /** Upper bound of the input's tokens that the hold was computed for. */

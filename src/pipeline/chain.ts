@@ -26,12 +26,12 @@ import { admit } from './layers/admit.ts'
 import { attempt } from './layers/attempt.ts'
 import { authenticate } from './layers/authenticate.ts'
 import { converse } from './layers/converse.ts'
-import { guard } from './layers/guard.ts'
+import { guard, guardAdditions, readsTexts } from './layers/guard.ts'
 import { plan } from './layers/plan.ts'
 import { read } from './layers/read.ts'
 import { type Front, receive } from './layers/receive.ts'
 import { resolve } from './layers/resolve.ts'
-import { shape } from './layers/shape.ts'
+import { shape, shapeForPlan } from './layers/shape.ts'
 import type { ChainParts, ChainSettings } from './parts.ts'
 import { explain, foretell } from './plan/answer.ts'
 import type { At, Service } from './reply.ts'
@@ -40,9 +40,10 @@ export type { Front } from './layers/receive.ts'
 
 export function composeChain(settings: ChainSettings, parts: ChainParts): Front {
   const attempted = attempt(parts, callEndpoint)
-  const planned = plan(parts)(attempted)
-  const conversed = converse(parts.tools, parts.host)(planned)
-  const shaped = shape(settings.plugins, parts.host)(conversed)
+  const planned = plan(settings, parts)(attempted)
+  const readAgain = guardAdditions(settings.guardrails)
+  const conversed = converse(parts.tools, parts.host, readAgain)(planned)
+  const shaped = shape(settings.plugins, parts)(conversed)
   const guarded = guard(settings.guardrails)(shaped)
   const resolved = resolve(settings, parts)(guarded)
   const accounted = account(parts)(resolved)
@@ -57,7 +58,7 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
  * The endpoints that can read the inputs are chosen once the guardrails have read them.
  */
 export function composeEmbedding(settings: ChainSettings, parts: EmbeddingParts): Front {
-  const suits = suit(settings.guardrails, parts)(plan(parts)(attempt(parts, embedAt)))
+  const suits = suit(settings.guardrails.filter(readsTexts), parts)(plan(settings, parts)(attempt(parts, embedAt)))
   const accounts = account(parts)(resolve(settings, parts)(guard(settings.guardrails)(suits)))
   const admits = admit(parts.admission)(read(settings, parts.admission)(accounts))
   return receive(settings, parts)(authenticate(settings.keys, parts.clock)(admits))
@@ -77,8 +78,9 @@ export function composeCounting(settings: ChainSettings, parts: ChainParts): Fro
  * A plan counts as a request of its key; nothing is sent, held, pinned, measured or written down.
  */
 export function composePlanning(settings: ChainSettings, parts: ChainParts): Front {
-  const converses = converse(parts.tools, parts.host)(foretell(settings.guardrails, parts))
-  const shapes = shape(settings.plugins, parts.host)(converses)
+  const readAgain = guardAdditions(settings.guardrails)
+  const converses = converse(parts.tools, parts.host, readAgain)(foretell(settings.guardrails, parts))
+  const shapes = shapeForPlan(settings.plugins, parts)(converses)
   const resolves = resolve(settings, parts)(guard(settings.guardrails)(shapes))
   const admits = admit(parts.admission)(read(settings, parts.admission)(explain()(resolves)))
   return receive(settings, parts)(authenticate(settings.keys, parts.clock)(admits))

@@ -15,6 +15,8 @@ import { CancelSource } from './cancel.ts'
 import type { Conversation } from './conversation.ts'
 import type { Door } from './door.ts'
 import type { EventPath } from './event-path.ts'
+import type { GuardrailBudget } from './parts.ts'
+import type { PluginRun } from './plugins/run.ts'
 import type { ReplyStream } from './reply-stream.ts'
 import type { ToolWatch } from './tool-watch.ts'
 
@@ -35,6 +37,7 @@ export interface Variant {
 }
 
 const NO_VARIANT: Variant = {}
+const NO_BUDGETS: readonly GuardrailBudget[] = []
 const NO_BODY: JsonObject = {}
 
 /** Layers see it through the phase types of the plugin API: a field is read only in the phases that have set it. */
@@ -79,6 +82,7 @@ export class Exchange implements Planned {
   taps: Tap[] | undefined
   /** Ids of the plugins that act on it, in the order in which they run. */
   pluginIds: readonly string[] = []
+  pluginRuns: readonly PluginRun[] | undefined
   // converse
   /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
   toolNames: ReadonlySet<string> | undefined
@@ -87,6 +91,8 @@ export class Exchange implements Planned {
   // resolve
   preferences: MergedPreferences = NO_PREFERENCES
   variant: Variant = NO_VARIANT
+  /** What guardrails let the key spend. */
+  budgets: readonly GuardrailBudget[] = NO_BUDGETS
   // plan
   candidates: readonly Endpoint[] = []
   /** Undefined where the request is not to stay on an endpoint. */
@@ -155,6 +161,11 @@ export class Exchange implements Planned {
   edit(by: string, change: (draft: CanonicalRequest) => void): void {
     change(this.request())
     this.edits.push(by)
+  }
+
+  /** Only the view that a plugin at work is given has money to charge. */
+  charge(): boolean {
+    return false
   }
 
   /** The running attempt has brought content: from here on nothing is tried again. */

@@ -50,7 +50,7 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
   const { clock, headers, gateway, attempts, candidates } = exchange
   const last = exchange.books.turns.at(-1)
   const endpoint = last?.endpoint
-  const held = candidates[0]
+  const held = exchange.books.heldAt ?? candidates[0]
   const elapsed = clock.monotonic() - exchange.started
   const finish = last?.end
   const plain = attempts.length === 1 && attempts[0].status === 200 && !attempts[0].dropped

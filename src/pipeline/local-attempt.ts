@@ -1,5 +1,6 @@
 /** An attempt at a provider inside this process: its events go the translate lane, with the same holding, pausing and faults. */
 import type { StreamEvent } from '../canon/events.ts'
+import { asFault } from '../core/faults.ts'
 import type { LocalRun, LocalSink } from '../dialects/types.ts'
 import type { EndpointCall } from './call-endpoint.ts'
 import { beginTurn } from './call-endpoint.ts'
@@ -8,6 +9,17 @@ import { EventRelay } from './relays.ts'
 import type { Reply } from './reply.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { translated, WholeAttempt } from './whole-attempt.ts'
+
+/** A provider inside this process must not be hit by what taps and encoders throw: nobody there would catch it. */
+function guarded(attempt: Pick<StreamAttempt | WholeAttempt, 'fail'>): (step: () => void) => void {
+  return (step) => {
+    try {
+      step()
+    } catch (thrown) {
+      attempt.fail(asFault(thrown))
+    }
+  }
+}
 
 export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> {
   const { exchange, endpoint, dialect, target } = call
@@ -26,23 +38,27 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
       read: () => translated([], path),
     })
     const events: StreamEvent[] = []
+    const take = guarded(attempt)
     start(attempt, {
-      events: (batch) => {
-        show(batch)
-        for (const event of batch) events.push(event)
-      },
+      events: (batch) =>
+        take(() => {
+          show(batch)
+          for (const event of batch) events.push(event)
+        }),
       fail: (fault) => attempt.fail(fault),
-      end: () => attempt.complete(translated(events, path)),
+      end: () => take(() => attempt.complete(translated(events, path))),
     })
     return attempt.done
   }
   const relay = new EventRelay(path)
   const attempt = new StreamAttempt(exchange, { endpoint, lane: 'translate', relay, drains: parts.drains, decodeFault })
+  const take = guarded(attempt)
   start(attempt, {
-    events: (batch) => {
-      show(batch)
-      attempt.relay(relay.take(batch))
-    },
+    events: (batch) =>
+      take(() => {
+        show(batch)
+        attempt.relay(relay.take(batch))
+      }),
     fail: (fault) => attempt.fail(fault),
     end: () => attempt.end(),
   })

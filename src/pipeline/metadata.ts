@@ -31,6 +31,7 @@ export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
   }
   const params = paramsOf(exchange)
   if (params) metadata.params = params
+  for (const run of exchange.pluginRuns ?? []) run.tell()
   if (exchange.stages.length > 0) metadata.pipeline = exchange.stages.map((stage) => ({ ...stage }) as JsonObject)
   return metadata
 }

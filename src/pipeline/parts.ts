@@ -8,10 +8,10 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
-import type { Scanner } from '../guardrails/index.ts'
+import type { ExternalEngine, GuardrailName, Rule } from '../guardrails/index.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
-import type { ApiKey, Host, Plugin, ServerTool } from '../plugin-api/index.ts'
+import type { ApiKey, Host, LimitReset, Plugin, ServerTool } from '../plugin-api/index.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
 import type { Pools } from '../upstream/pools.ts'
 import type { Admission } from './admission.ts'
@@ -37,13 +37,60 @@ export interface PluginSetting {
   plugin: Plugin
   /** The operator's settings; a request's own fields come on top. */
   defaults: JsonObject
+  /** True: a request may name it and set nothing of it. */
+  locked: boolean
+  /** Whether a request ends with the plugin's failure, or goes on without the plugin. */
+  onError: 'fail' | 'skip'
+  /** Milliseconds for `shape`. */
+  timeout: number
 }
 
-export interface GuardrailSetting {
-  name: string
+/** How a plugin failed on one request. */
+export interface PluginTrouble {
+  plugin: string
+  trouble: 'error' | 'timeout' | 'junk'
+  /** The request went on without it. */
+  skipped: boolean
+  /** What it threw, or what was wrong. */
+  cause: unknown
+}
+
+/** Which models and endpoints a guardrail lets a request reach. */
+export interface GuardrailTerms {
+  /** Slugs, and patterns such as `openai/*`. */
+  allowedModels: readonly string[] | undefined
+  ignoredModels: readonly string[]
+  /** Providers, and `provider/variant`. */
+  allowedProviders: readonly string[] | undefined
+  ignoredProviders: readonly string[]
+  /** Zero retention by groups of authors; `other` are all that are not named. */
+  zdr: ReadonlySet<string>
+  /** False: endpoints without a price, or with one, must not be of providers that may keep what they are sent. */
+  freeTraining: boolean
+  paidTraining: boolean
+  maxPrice: ProviderPreferences['max_price']
+}
+
+/** What each key that a guardrail holds for may spend. */
+export interface GuardrailBudget {
+  guardrail: string
+  /** Nano-dollars. */
+  limit: number
+  limitReset: LimitReset | null
+}
+
+export interface GuardrailSetting extends GuardrailName {
   /** Names of the keys it holds for; undefined: every request. */
   keys: ReadonlySet<string> | undefined
-  scanner: Scanner
+  /** What it looks for in texts; empty where it reads none. */
+  rules: readonly Rule[]
+  /** Asked over HTTP. */
+  engine: ExternalEngine | undefined
+  /** Undefined where it bounds no routing. */
+  terms: GuardrailTerms | undefined
+  /** True: only endpoints that take every parameter sent. */
+  requireParameters: boolean
+  budget: GuardrailBudget | undefined
 }
 
 /** How an exchange ended, for metrics and the log line; called once per exchange, after the reply. */
@@ -87,6 +134,7 @@ export interface ChainParts {
   /** A provider went past the agreed bounds: nano-dollars charged beyond the hold. */
   overrun: (exchange: Exchange, nano: number) => void
   attempted: (provider: string, code: string) => void
+  pluginTrouble: (exchange: Exchange, trouble: PluginTrouble) => void
   /** Lane that contract tests ask for, where the facts allow it. */
   forcedLane: Lane | undefined
 }

@@ -88,8 +88,10 @@ export class PassageDesk {
     try {
       await parts.journal.committed()
     } catch (thrown) {
-      account.settle(price, 0)
-      throw asFault(thrown)
+      const fault = asFault(thrown)
+      // The row may be there all the same; the refusal is told by the fault.
+      this.settle(booking, { status: fault.status, outcome: 'failed' }).catch(() => {})
+      throw fault
     }
     return booking
   }

@@ -5,7 +5,9 @@ import { usdText } from '../core/money.ts'
 import type { CreditAccount, CreditBook } from '../ledger/credit.ts'
 import { affordableOutput, holdFor, tariffAt } from '../ledger/pricing.ts'
 import { windowEnd } from '../ledger/spend-windows.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
 import type { Exchange } from './exchange.ts'
+import { isBudget, overBudget, tightest } from './guardrail-budgets.ts'
 import { callerCap, contextNeed, contextOf, imageCount, inputBound, searchBound } from './needs.ts'
 
 export interface Reservation {
@@ -35,7 +37,8 @@ export function reservationOf(exchange: Exchange, candidates: readonly Endpoint[
     hold = Math.max(hold, reserve.hold)
     floor = Math.max(floor, reserve.floor)
   }
-  return { hold, floor, input, outputCap }
+  const { unheld } = exchange.books
+  return { hold: hold + unheld, floor: floor + unheld, input, outputCap }
 }
 
 export interface TakenHold {
@@ -45,20 +48,23 @@ export interface TakenHold {
 
 /**
  * Computes the hold over the candidates and takes it from the key's account.
+ * @param key as it is now.
  * @returns a promise only where credit is leased and the lease in hand is too small.
- * @throws Fault 402 where the key has less left than the request may cost; 503 where the store of record cannot be asked.
+ * @throws Fault 402 where the key has less left than the request may cost, 403 where a guardrail's budget has; 503 where the store of record cannot be asked.
  */
-export function takeHold(exchange: Exchange, credit: CreditBook): TakenHold | Promise<TakenHold> {
-  const { key, candidates, books } = exchange
+export function takeHold(exchange: Exchange, key: ApiKey, credit: CreditBook): TakenHold | Promise<TakenHold> {
+  const { candidates, books } = exchange
   const reservation = reservationOf(exchange, candidates)
   const account = books.account ?? credit.account(key.identity)
+  const allowance = tightest(key, exchange.budgets, account)
   const done = (held: boolean): TakenHold => {
-    if (!held) throw noCredit(exchange, reservation, account.remaining(key) ?? 0)
-    exchange.outputCap = key.limit === null ? undefined : reservation.outputCap
+    if (!held && isBudget(allowance)) throw overBudget(allowance, reservation.hold, account)
+    if (!held) throw noCredit(exchange, key, { reservation, left: account.remaining(key) ?? 0 })
+    exchange.outputCap = allowance.limit === null ? undefined : reservation.outputCap
     return { account, reservation }
   }
-  const held = account.tryHold(reservation.hold, key)
-  return held || !account.seek ? done(held) : account.seek(reservation.hold, key).then(done)
+  const held = account.tryHold(reservation.hold, allowance)
+  return held || !account.seek ? done(held) : account.seek(reservation.hold, allowance).then(done)
 }
 
 /** The caller's own cap, else the model's default as far as the context has room for it; never more than the endpoint writes. */
@@ -70,13 +76,16 @@ function outputCapOf(exchange: Exchange, endpoint: Endpoint, callers: number | u
 }
 
 /** The 402: what was needed, what is left and what would be affordable, and when the limit begins anew where it does. */
-function noCredit(exchange: Exchange, { hold, input }: Reservation, left: number): Fault {
+function noCredit(
+  exchange: Exchange,
+  { limitReset }: ApiKey,
+  { reservation: { hold, input }, left }: { reservation: Reservation; left: number },
+): Fault {
   const tokens = exchange.candidates.reduce(
     (best, endpoint) => Math.max(best, affordableOutput(tariffAt(endpoint, exchange.at), input, left)),
     0,
   )
   const affordable = Math.max(0, Math.floor(tokens))
-  const { limitReset } = exchange.key
   const anew = limitReset === null ? undefined : new Date(windowEnd(limitReset, exchange.clock.now())).toISOString()
   return new Fault('no_credit', {
     message:

@@ -4,9 +4,10 @@ import { type PriceMoment, ratesAt } from '../core/price.ts'
 import type { ModelRouter, RouterView } from '../plugin-api/index.ts'
 import { allowsModel } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
-import { configOf } from './layers/shape.ts'
 import { priceMoment } from './needs.ts'
 import type { ChainParts, ChainSettings, PluginSetting } from './parts.ts'
+import { configOf } from './plugins/request-entries.ts'
+import { strayPromise } from './plugins/thenable.ts'
 import { type RouterMemory, routerMemory, stickyModel } from './router-memory.ts'
 
 export interface NamedRouter {
@@ -66,6 +67,7 @@ export function routeModels(
   const sticky = stickyModel(exchange, memory, models, parts.sessions)
   const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, parts)
   const choice = router.choose(exchange, configOf(setting, exchange.gateway.plugins), view)
+  if (strayPromise(choice)) throw new TypeError(`${setting.plugin.id} gave a promise, expected a choice`)
   exchange.models = [...new Set([...choice.models, ...offer.fallbacks])]
   exchange.endpoints = exchange.models.flatMap((model) => served.get(model) ?? [])
   exchange.ctx.model = exchange.models[0].slug

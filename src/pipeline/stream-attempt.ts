@@ -62,7 +62,12 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
       return
     }
     const { relay } = this.plan
-    this.relay(relay.close())
+    try {
+      this.relay(relay.close())
+    } catch (cause) {
+      this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause }))
+      return
+    }
     if (relay.fault) {
       this.fail(relay.fault)
       return

@@ -79,6 +79,12 @@ export interface Resolved extends Read {
   readonly models: readonly Model[]
   /** After the hard filters, in catalogue order: at least one. */
   readonly endpoints: readonly Endpoint[]
+  /**
+   * Adds to what the exchange costs. Together never more than the plugin's `bound`.
+   * @param nano nano-dollars. @param what it was for, in one word, as the plugin's stage shows it.
+   * @returns false where nothing was charged: the sum would pass the bound, it is no such amount, or it comes too late.
+   */
+  charge(nano: number, what: string): boolean
 }
 
 export interface Planned extends Resolved {

@@ -69,6 +69,12 @@ export interface Plugin<Config = unknown> {
   parse(settings: JsonObject, path: string): Config
   /** True where the plugin acts although the request does not name it. */
   readonly implied?: (exchange: Resolved) => boolean
+  /** Whether a request ends with the plugin's failure or goes on without it, where the operator does not say; `fail` by default. */
+  readonly onError?: 'fail' | 'skip'
+  /** Milliseconds that `shape` may take, where the operator does not say; 30,000 by default. */
+  readonly timeout?: number
+  /** Nano-dollars that it may charge for the request at most: they are held before it begins. Without it nothing can be charged. */
+  bound?(exchange: Resolved, config: Config): number
   /** Changes the request before it is planned. */
   shape?(exchange: Resolved, config: Config, host: Host): void | Promise<void>
   tap?(exchange: Planned, config: Config, host: Host): Tap | undefined

@@ -27,6 +27,7 @@ export const FILTERS = [
   'distillable',
   'data_collection',
   'zdr',
+  'guardrail',
 ] as const
 export type FilterName = (typeof FILTERS)[number]
 
@@ -59,6 +60,8 @@ export interface RouteNeeds {
   readonly serviceTier?: Tier
   /** Decides between the prices of an endpoint that has several; its own where absent. */
   readonly priceMoment?: PriceMoment
+  /** What a guardrail has against the endpoint, whose name is `from`. Asked last: only what would serve otherwise is its doing. */
+  readonly barred?: (endpoint: Endpoint) => { readonly detail: string; readonly from: string } | undefined
   /** Endpoints that are out of service by the operator's word. */
   readonly unavailable?: (endpoint: Endpoint) => boolean
 }
@@ -206,6 +209,8 @@ function byTerms(endpoint: Endpoint, { needs, ceiling, quantizations }: Compiled
     return { filter: 'data_collection', detail: 'its provider may collect data' }
   }
   if (wanted.zdr && !endpoint.provider.zdr) return { filter: 'zdr', detail: 'its provider does not promise zero retention' }
+  const bar = needs.barred?.(endpoint)
+  if (bar) return { filter: 'guardrail', ...bar }
   return undefined
 }
 

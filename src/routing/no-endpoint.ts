@@ -36,6 +36,7 @@ const FACTS: Readonly<Record<FilterName, FilterFacts>> = {
   distillable: { code: 'constraint_filtered', field: 'provider.enforce_distillable_text' },
   data_collection: { code: 'privacy_restricted', excludedBy: 'data_policy:training' },
   zdr: { code: 'privacy_restricted', excludedBy: 'data_policy:zdr' },
+  guardrail: { code: 'constraint_filtered' },
 }
 
 /** Endpoints that the message names, and that the metadata lists. */
@@ -44,7 +45,8 @@ const MOST_LISTED = 256
 const DOCS_URL = 'docs/operations.md#no-endpoint-is-left'
 
 /**
- * The fault for an empty candidate list: 404, or 400 `context_length` where nothing but the context was too short.
+ * The fault for an empty candidate list: 404, 400 `context_length` where nothing but the context was too short, or 403
+ * where only a guardrail stands against the last that would serve.
  * The code is that of the filter which came nearest to letting an endpoint through: the last one in `FILTERS`.
  * `metadata.excluded` lists each endpoint with the filter that removed it.
  * @param requested the slugs asked for, the primary model first.
@@ -54,6 +56,8 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
   const metadata = removed.length > 0 ? { excluded: removed.slice(0, MOST_LISTED).map(exclusion) } : undefined
   if (removed.length > 0 && removed.every((entry) => entry.filter === 'context')) return new Fault('context_length', { message, metadata })
   const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && rank(best) >= rank(entry) ? best : entry), undefined)
+  if (nearest?.filter === 'guardrail')
+    return new Fault('guardrail_blocked', { message: `${message}. The guardrail ${nearest.from} allows none of them`, metadata })
   const facts: FilterFacts = nearest ? FACTS[nearest.filter] : { code: 'no_endpoints' }
   const availability: JsonObject = {
     code: facts.code,

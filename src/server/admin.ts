@@ -24,7 +24,10 @@ export interface AdminOptions {
   metrics: { text(): Promise<string>; readonly contentType: string }
   /** Why the process should get no traffic; empty when it should. */
   notReady: () => readonly string[] | Promise<readonly string[]>
-  /** Further routes by method and path, such as `GET /keys`. They win over the built-in ones. */
+  /**
+   * Further routes by method and path, such as `GET /keys`. They win over the built-in ones, and answer only where they are
+   * asked for by an address, by `localhost` or by `host`.
+   */
   routes?: ReadonlyMap<string, AdminRoute>
   /** Told what went wrong behind a 500. */
   onError?: (error: unknown) => void
@@ -39,7 +42,8 @@ export interface Admin {
 /** Starts the listener. @throws the system's error where the address cannot be taken. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const host = options.host ?? '127.0.0.1'
-  const routes = new Map<string, AdminRoute>([...builtIn(options), ...(options.routes ?? [])])
+  const further = [...(options.routes ?? [])].map(([name, route]): [string, AdminRoute] => [name, onlyByOwnName(route, host)])
+  const routes = new Map<string, AdminRoute>([...builtIn(options), ...further])
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
     void answer(routes, request, options.onError).then((reply) => send(response, reply))
   })
@@ -52,6 +56,19 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
         server.close(() => resolve())
         server.closeAllConnections()
       }),
+  }
+}
+
+/** `localhost`, or an address: names that nobody elsewhere can lead to this machine. */
+const PLAIN_HOST = /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/i
+
+/** A web page can lead a name of its own to this machine, and then read what its own name answers (DNS rebinding). */
+function onlyByOwnName(route: AdminRoute, host: string): AdminRoute {
+  return (request, url) => {
+    const asked = request.headers.host ?? ''
+    if (!PLAIN_HOST.test(asked) && asked.replace(/:\d+$/, '').toLowerCase() !== host.toLowerCase())
+      throw new Fault('forbidden', { message: 'host: expected the address of this listener, or localhost' })
+    return route(request, url)
   }
 }
 

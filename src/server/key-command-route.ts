@@ -26,14 +26,12 @@ export function keyCommandRoute(source: () => KeySource): [name: string, route: 
 
 /** Set by proxies and by browsers, never by the command line. */
 const TELLTALE = ['origin', 'referer', 'sec-fetch-site', 'forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
-/** A name could lead anywhere: `localhost`, or an address. */
-const PLAIN_HOST = /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/i
 
 /** @throws Fault 403 for whoever is not on this machine, or may act for somebody who is not; 415. */
 function refuseStranger({ headers, socket }: IncomingMessage): void {
   const { remoteAddress = '', localAddress } = socket
   const here = remoteAddress === localAddress || /^(::ffff:)?127\.|^::1$/.test(remoteAddress)
-  if (!here || TELLTALE.some((name) => headers[name] !== undefined) || !PLAIN_HOST.test(headers.host ?? ''))
+  if (!here || TELLTALE.some((name) => headers[name] !== undefined))
     throw new Fault('forbidden', { message: 'Keys are managed here only by the command line of this machine' })
   if (headers['content-type'] !== 'application/json') throw new Fault('media_type', { message: 'content-type: expected application/json' })
 }

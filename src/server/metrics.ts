@@ -34,6 +34,7 @@ const MAX_ROUTES = 1_000
 const MAX_REQUEST_SERIES = 4_000
 const MAX_PROVIDERS = 64
 const MAX_ATTEMPT_SERIES = 500
+const MAX_GUARDRAILS = 200
 
 /** Everything counted for one model at one provider. */
 interface Route {
@@ -55,6 +56,7 @@ export class Metrics {
   private readonly firstEvents = new Map<string, LatencyTally>()
   private readonly added: (LatencyTally | undefined)[] = []
   private readonly attempts = new Map<string, Map<string, number>>()
+  private readonly guardrails = new Map<string, Map<string, number>>()
   private readonly process: ProcessGauges
   private routeCount = 0
   private requestSeries = 0
@@ -117,6 +119,13 @@ export class Metrics {
 
   streamClosed(): void {
     this.streams--
+  }
+
+  /** A guardrail has found something. Both are names of the configuration. @param action `flagged`, `redacted` or `blocked`. */
+  guardrail(name: string, action: string): void {
+    const label = this.guardrails.has(name) || this.guardrails.size < MAX_GUARDRAILS ? name : OTHER
+    const byAction = this.guardrails.get(label) ?? new Map<string, number>()
+    this.guardrails.set(label, byAction.set(action, (byAction.get(action) ?? 0) + 1))
   }
 
   /** A request refused because we had too much to do. */
@@ -255,6 +264,17 @@ export class Metrics {
       collect() {
         this.reset()
         for (const [provider, byOutcome] of attempts) for (const [outcome, count] of byOutcome) this.inc({ provider, outcome }, count)
+      },
+    })
+    const guardrails = this.guardrails
+    new Counter({
+      name: 'headgate_guardrail_hits_total',
+      help: 'Requests in which a guardrail found something, by what it did.',
+      labelNames: ['guardrail', 'action'],
+      registers,
+      collect() {
+        this.reset()
+        for (const [guardrail, byAction] of guardrails) for (const [action, count] of byAction) this.inc({ guardrail, action }, count)
       },
     })
     const plain = (name: string, help: string, read: () => number) => {

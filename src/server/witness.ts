@@ -24,6 +24,8 @@ export function witnessWith(metrics: Metrics, logs: LogSink): Witness {
       firstEventMs: firstEvent,
       addedMs: books.turns.length > 0 ? Math.max(0, elapsed - exchange.upstreamMs) : -1,
     })
+    for (const { type, guardrail_id: guardrail, data } of exchange.stages)
+      if (type === 'guardrail' && guardrail !== undefined) metrics.guardrail(guardrail, String(data?.action))
     const line = {
       level: fault?.code === 'internal' ? 50 : 30,
       time: clock.now(),
@@ -88,8 +90,12 @@ const lineText = fastJson({
 })
 
 /** Where an error of our own came from: its name and stack, not its message, which may quote a request. */
-function causeOf(fault: Fault): string {
-  const { cause } = fault
+function causeOf({ cause }: Fault): string {
+  return sourceOf(cause)
+}
+
+/** The same of anything thrown. */
+export function sourceOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(typeof cause)
   const frames = (cause.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))
   return [cause.name, ...frames].join('\n')

@@ -35,7 +35,9 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
     await news.close()
     for (const redis of [speaker, listener]) redis.disconnect()
   }
-  return { counters, news, alone: () => counters.alone, ready: readyOf(speaker), close }
+  // Without it a start would say nothing of a server that is not there until the first request that needs it.
+  const ready = readyOf(speaker).then(() => counters.check())
+  return { counters, news, alone: () => counters.alone, ready, close }
 }
 
 /** Real time: it is the socket that is waited for. */

@@ -27,6 +27,8 @@ export interface ScanRules {
 
 /** Bytes around the vectors. */
 const MOST_AROUND = 16 * 1024 * 1024
+/** Bytes of a number, blanks around it included: many times what any printer writes. */
+const NUMBER_BYTES = 64
 /** Longer texts are no member's name that is looked for. */
 const LONGEST_KEY = 32
 /** No number so large is part of a vector; beyond it comes infinity. */
@@ -57,6 +59,7 @@ export class ReplyScan {
   private pieces: Buffer[] = []
   private state = START
   private count = 0
+  private size = 0
   private exponent = 0
 
   constructor(rules: ScanRules) {
@@ -195,6 +198,7 @@ export class ReplyScan {
     this.pieces = []
     this.state = START
     this.count = 1
+    this.size = 0
   }
 
   private readNumbers(chunk: Buffer, at: number): number {
@@ -212,7 +216,8 @@ export class ReplyScan {
         this.watchExponent(state, chunk[i])
       }
     }
-    if (count > this.rules.length) throw garbled()
+    this.size += chunk.length - at
+    if (count > this.rules.length || this.size > (this.rules.length + 1) * NUMBER_BYTES) throw garbled()
     this.pieces.push(chunk.subarray(at))
     this.state = state
     this.count = count

@@ -252,7 +252,7 @@ t.test('the route of the admin listener takes commands of this machine only', as
     [{ ...json, origin: 'http://evil.example' }, create, 403, /command line of this machine/],
     [{ ...json, 'sec-fetch-site': 'cross-site' }, create, 403, /command line/],
     [{ ...json, 'x-forwarded-for': '10.0.0.1' }, create, 403, /command line/],
-    [{ ...json, host: 'evil.example' }, create, 403, /command line/],
+    [{ ...json, host: 'evil.example' }, create, 403, /host: expected the address/],
     [{ 'content-type': 'text/plain' }, create, 415, /application\/json/],
     [json, '{"verb":"dance"}', 400, /verb: expected one of: list/],
     [json, '{"verb":"list","all":true}', 400, /all: unknown field/],

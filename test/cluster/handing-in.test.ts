@@ -362,6 +362,39 @@ t.test('a journal that refuses: what was never sent is not handed in, what happe
   await joined.close()
 })
 
+t.test('a journal that cannot be read, or is closed, when it is asked what a refused commit has left', async (t) => {
+  const clock = new FakeClock()
+  const record = new ScriptedRecord(clock)
+  const db = openDatabase(join(t.testdir(), 'journal.db'), 'process')
+  const inner = new SqliteJournal(db, { clock })
+  t.teardown(() => inner.close())
+  const { joined } = new Life(record, inner, clock)
+  await joined.ready
+  const { journal } = joined
+  const refused = async (seq: number): Promise<void> => {
+    journal.hold(holdRow(seq, { key: 'k' }))
+    await journal.committed()
+    db.exec('PRAGMA query_only = ON')
+    journal.settle(settleRow(seq, 10))
+    await t.rejects(journal.committed(), { code: 'unavailable' })
+    db.exec('PRAGMA query_only = OFF')
+  }
+  await refused(1)
+  inner.find = () => {
+    throw new Error('disk I/O error')
+  }
+  await clock.advance(2000)
+  t.equal(await spent(record), 0)
+  Reflect.deleteProperty(inner, 'find')
+  await clock.advance(2000)
+  t.equal(await spent(record), 10, 'asked again')
+  await refused(2)
+  await joined.close()
+  inner.close()
+  await clock.advance(5000)
+  t.pass('nobody is asked after the end')
+})
+
 t.test('a journal lets go of what was handed in, and of nothing else', async (t) => {
   const clock = new FakeClock()
   const journals = [new MemoryJournal(), openJournal(join(t.testdir(), 'journal.db'), { durability: 'process', clock })]

@@ -9,7 +9,7 @@ import type { Clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { Json } from '../../src/core/json.ts'
 import { Credit } from '../../src/ledger/credit.ts'
-import { MemoryCounters } from '../../src/shared/index.ts'
+import { FallbackCounters, MemoryCounters } from '../../src/shared/index.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { ask, generation, recordContract } from '../store/record-contract.ts'
@@ -50,7 +50,7 @@ interface Employee {
   idle: () => Promise<void>
 }
 
-function employ(desk: OwnerDesk): Employee {
+function employ(desk: OwnerDesk, clock: Clock = new FakeClock()): Employee {
   const joined = cable()
   const answers: Answers<WorkerOffer> = {
     urge: () => {
@@ -71,7 +71,7 @@ function employ(desk: OwnerDesk): Employee {
   const record = new RemoteRecord(line)
   const news = new RemoteNews(line)
   const station = desk.open(joined.owner, RECEPTION)
-  return { record, news, counters: new RemoteCounters(line), line, cable: joined, nodes: station.nodes, idle: station.idle }
+  return { record, news, counters: new RemoteCounters(line, clock), line, cable: joined, nodes: station.nodes, idle: station.idle }
 }
 
 recordContract(t, 'asked over the channel', async (clock) => {
@@ -193,6 +193,29 @@ t.test('news reach the other workers, counters count for all', async (t) => {
     answers.map(({ taken }) => taken),
     [true, true, false],
   )
+})
+
+t.test('an owner that says nothing is not waited for: each worker holds its share of the limits', async (t) => {
+  const clock = new FakeClock()
+  const { counters: shared, line } = employ(office(clock).desk, clock)
+  // Its answers never arrive.
+  Object.assign(line, { answered: () => {} })
+  const news: string[] = []
+  const counters = new FallbackCounters({
+    clock,
+    shared,
+    alone: new MemoryCounters(clock),
+    processes: () => 2,
+    report: ({ kind }) => news.push(kind),
+  })
+  const take = () => counters.take({ name: 'requests app', perMinute: 4, take: 1 })
+  const first = take()
+  await clock.advance(500)
+  t.match(await first, { taken: true, left: 1 })
+  await clock.advance(500)
+  t.same(news, ['alone'])
+  t.match([take(), take()], [{ taken: true, left: 0 }, { taken: false }])
+  await counters.close()
 })
 
 t.test('the desk knows what a worker that is gone still has under way', async (t) => {

@@ -122,7 +122,8 @@ auth:
   t.match(a.timeouts, { firstByte: 1000, firstByteWhole: 1000, total: 120_000 })
   t.same(sim.quirks, { faults: { status: 503, delay: 2000, cut_after: 3, stall_after: 4, rate: 0.5 } })
   t.match(config.keys[0], { passage: true, expiresAt: Date.UTC(2027, 0, 31), allowedModels: ['x/*'], limits: { requests: 5 } })
-  t.same(config.plugins, { order: ['context-compression'], defaults: { 'context-compression': { engine: 'middle-out' } } })
+  const defaults = { 'context-compression': { engine: 'middle-out' } }
+  t.same(config.plugins, { order: ['context-compression'], defaults, rules: {}, load: [] })
   const closed = loadConfig('f.yaml', {}, { text: text.replace('enabled: true', 'enabled: false') })
   t.equal(closed.providers[0].passagePrice, undefined, 'the passage is closed')
 })

@@ -37,7 +37,7 @@ t.test('every shipped file passes the check', async (t) => {
     code: 0,
     out: [
       `${shipped('headgate.yaml')}: ok, 2 providers, 6 models, 0 keys`,
-      `${shipped('headgate.yaml')}: left out for want of their variables: openai, anthropic, google, mistral, deepseek`,
+      `${shipped('headgate.yaml')}: left out for want of their variables: openai, anthropic, google, mistral, deepseek, xai, qwen, cohere, voyage`,
     ],
     error: [],
   })

@@ -199,7 +199,8 @@ const ANSWERS: Record<string, Script> = {
   'ended in the middle': () => ({ headers: { 'content-type': 'application/json' }, body: ['{"data":[{"index":0,"embedding":[1,2'] }),
   'a number of infinite size': () => jsonAnswer('{"data":[{"index":0,"embedding":[1e999,1,1,1]}]}'),
   'no end of numbers': () => ({ body: [`{"data":[{"index":0,"embedding":[${'1,'.repeat(300_000)}1]}]}`] }),
-  'no end of blanks': () => ({ body: [`{"data":[${' '.repeat(3_000_000)}]}`] }),
+  'no end of blanks': () => ({ body: [`{"data":[${' '.repeat(20_000_000)}]}`] }),
+  'no end of blanks in a vector': () => ({ body: [`{"data":[{"index":0,"embedding":[1,${' '.repeat(3_000_000)}1,1,1]}]}`] }),
 }
 
 t.test('a reply that is none goes on to the next endpoint', async (t) => {
@@ -216,6 +217,42 @@ t.test('a reply that is none goes on to the next endpoint', async (t) => {
     await clock.advance(3_600_000)
   }
   t.equal(await costOf(() => ask({ ...body, model: 'acme/one' })), 0, 'nothing is charged for it')
+})
+
+t.test('however a reply arrives', async (t) => {
+  const body = { model: 'acme/other', input: inputs(40), dimensions: 64 }
+  const expected = await embed(body)
+  for (const how of [{ split: 1 }, { split: 3 }, { split: 1000 }, { gzip: true }, { gzip: true, split: 100 }]) {
+    second.script = async (seen, index) => ({ ...(await openaiVectors()(seen, index)), ...how })
+    for (const encoding of ['float', 'base64']) {
+      const reply = await embed({ ...body, encoding_format: encoding })
+      t.same(marks(reply), marks(expected), JSON.stringify(how))
+      if (encoding === 'float') t.same(reply.data, expected.data)
+    }
+  }
+})
+
+t.test('a long reply to one who reads slowly, and to one who leaves', async (t) => {
+  const body = { model: 'acme/other', input: inputs(600), dimensions: 1536 }
+  const response = await ask(body)
+  const { length } = Object.fromEntries([...response.headers].map(([name, value]) => [name === 'content-length' ? 'length' : name, value]))
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const pieces: Uint8Array[] = []
+  for (;;) {
+    const { value, done } = await reader.read()
+    if (done) break
+    pieces.push(value)
+    for (let i = 0; i < 3; i++) await turn()
+  }
+  const bytes = Buffer.concat(pieces)
+  t.equal(`${bytes.length}`, length)
+  t.same(marks(JSON.parse(bytes.toString()) as Vectors), numbers(600))
+  const left = await ask(body)
+  const half = (left.body as ReadableStream<Uint8Array>).getReader()
+  await half.read()
+  await half.cancel()
+  t.equal((await embed({ ...body, input: 'x 3' })).data.length, 1, 'the gateway goes on')
+  await spent()
 })
 
 t.test('what a provider refuses', async (t) => {

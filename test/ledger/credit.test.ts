@@ -87,7 +87,7 @@ class Extend implements Command {
   check = (model: Readonly<Model>) => model.open.size > 0
   run(model: Model, real: Real): void {
     const seq = pick(model, this.index)
-    const admitted = real.account.extend(this.amount, { limit: real.limit })
+    const admitted = real.account.tryHold(this.amount, { limit: real.limit })
     assert.equal(admitted, model.admits(this.amount, real.limit))
     if (admitted) model.open.set(seq, (model.open.get(seq) ?? 0) + this.amount)
     check(model, real)

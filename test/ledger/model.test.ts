@@ -172,7 +172,7 @@ class Books {
   }
 
   private extend(seq: number, row: Row, more: number): void {
-    const admitted = this.account(row.key).extend(more, { limit: LIMITS[row.key] })
+    const admitted = this.account(row.key).tryHold(more, { limit: LIMITS[row.key] })
     assert.equal(admitted, this.model.admits(row.key, more, LIMITS[row.key]))
     if (!admitted) return
     row.hold += more

@@ -25,6 +25,7 @@ interface Setup {
   sampling?: Sampling
   output?: string[]
   defaultMaxOutput?: number
+  dialects?: string[]
 }
 
 function exchangeOf(items: Item[], setup: Setup = {}) {
@@ -48,7 +49,9 @@ function exchangeOf(items: Item[], setup: Setup = {}) {
       endpoints: [],
     }),
   )
-  const endpoints = models.map((model) => ({ model, context: undefined }) as unknown as Endpoint)
+  const endpoints = models.flatMap((model) =>
+    (setup.dialects ?? ['openai-chat']).map((dialect) => ({ model, context: undefined, provider: { dialect } }) as unknown as Endpoint),
+  )
   const exchange = {
     gateway: { models: [], plugins: setup.plugins ?? [], echoUpstreamBody: false },
     models,
@@ -146,6 +149,47 @@ t.test('the completion cap is part of the need', async (t) => {
   const items = [message('user', words(300)), message('assistant', words(300)), message('user', words(100))]
   t.equal((await shape(items, { sampling: { maxOutput: 200 } })).stages.length, 0)
   t.equal((await shape(items, { sampling: { maxOutput: 500 } })).stages.length, 1)
+})
+
+t.test('the first model with room for half of the need is the target, else the largest', async (t) => {
+  const items = [message('user', 'start'), ...Array.from({ length: 30 }, () => message('user', words(50))), message('user', 'end')]
+  const cases: [contexts: number[], target: number][] = [
+    [[900, 1200], 900],
+    [[400, 1000, 1200], 1000],
+    [[300, 500, 400], 500],
+  ]
+  for (const [contexts, target] of cases) {
+    const { request, stages } = await shape(items, { contexts, sampling: { maxOutput: 50 } })
+    const { total } = estimatedNeed(request, estimate)
+    t.ok(total <= target && total > target - 150, `${total} of ${target} tokens for ${contexts}`)
+    t.match(stages[0].summary, `${target} tokens`)
+  }
+})
+
+t.test('a wire that takes so many messages gets half of them from each end', async (t) => {
+  const items = [message('system', 'rules'), ...Array.from({ length: 1200 }, (_, i) => message(i % 2 ? 'assistant' : 'user', `n${i}`))]
+  const roomy = { contexts: [1_000_000] }
+  const { request, stages } = await shape(items, { ...roomy, dialects: ['anthropic'] })
+  const texts = textsOf(request.items)
+  t.equal(texts.length, 1001)
+  t.same([texts[0], texts[1], texts[500], texts[501], texts.at(-1)], ['rules', 'n0', 'n499', 'n700', 'n1199'])
+  t.match(stages, [{ summary: /1000 messages/, data: { original_count: 1201, compressed_count: 1001 } }])
+  t.equal((await shape(items, { ...roomy, dialects: ['anthropic', 'openai-chat'] })).stages.length, 0, 'another endpoint takes them all')
+  t.equal((await shape(items.slice(0, 1001), { ...roomy, dialects: ['anthropic'] })).stages.length, 0, 'exactly as many as it takes')
+
+  const calls = Array.from({ length: 600 }, (_, i): Item[] => [
+    { kind: 'call', callId: `c${i}`, name: 'f', args: '{}' },
+    { kind: 'result', callId: `c${i}`, parts: [{ kind: 'text', text: 'r' }] },
+  ]).flat()
+  const called = (await shape([message('user', 'start'), ...calls, message('user', 'end')], { ...roomy, dialects: ['anthropic'] })).request
+    .items
+  t.equal(called.length, 1000)
+  const ids = (kind: string): string[] => called.flatMap((item) => ('callId' in item && item.kind === kind ? [item.callId] : []))
+  t.same(ids('call'), ids('result'), 'no call without its result')
+
+  const both = await shape(items, { contexts: [1000], dialects: ['anthropic'], sampling: { maxOutput: 10 } })
+  t.ok(estimatedNeed(both.request, estimate).total <= 1000, 'the context counts as well')
+  t.equal(both.stages.length, 1)
 })
 
 t.test('a call leaves with its result and its reasoning', async (t) => {

@@ -183,6 +183,12 @@ t.test('the admin listener', async (t) => {
   t.notMatch(broken.text, 'secret')
   t.match(errors, [{ message: 'secret inside' }])
   t.equal(parseReply(await rawExchange(admin.url, 'GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).status, 400)
+  const named = async (host: string, path: string): Promise<number> =>
+    parseReply(await rawExchange(admin.url, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).status
+  for (const host of ['localhost', 'LOCALHOST:80', '127.0.0.1:8081', '[::1]:8081']) t.equal(await named(host, '/keys'), 200, host)
+  for (const host of ['evil.example', 'evil.example:8081', 'localhost.evil.example', '127.0.0.1.evil.example'])
+    t.equal(await named(host, '/keys'), 403, `${host}: what a web page has led here reads nothing`)
+  for (const path of ['/healthz', '/readyz', '/metrics']) t.not(await named('headgate.internal', path), 403, 'monitors use names')
   await t.rejects(startAdmin({ port: Number(new URL(admin.url).port), metrics, notReady: () => [] }), { code: 'EADDRINUSE' })
 })
 

@@ -214,7 +214,8 @@ for (const [name, [before, after]] of Object.entries(SCENES)) {
   })
 }
 
-const REASONS = / is (damaged|a database of another program)| has schema version | cannot be opened: unsupported file format/
+const REASONS =
+  / is (damaged|a database of another program)| has schema version | cannot be opened: (unsupported file format|table "\w+" already exists|duplicate column)/
 
 interface Whole {
   path: string

@@ -212,6 +212,8 @@ function keeping(server: TestPostgres): void {
     await record.take('n1', [strange, generation(2, 'a', 6, now())])
     t.match(await record.ledger.find(generationId(1, row.hold.tag)), { hold: { model: 'local/a\ufffdb', endpoint: "'; drop" } })
     t.match(await balance(record, 'a'), { spent: 11 })
+    const key = await record.keys.put(apiKey('a', { name: 'a\0b', creator: '\0' }))
+    t.match(key, { name: 'a\ufffdb', creator: '\ufffd' }, 'nor is a key with such a name an outage')
   })
 
   t.test('larger batches than one statement takes', async (t) => {

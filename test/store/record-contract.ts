@@ -281,6 +281,21 @@ function leasing(t: Test, { name, fresh }: Suite): void {
       t.match(await record.lease('n1', ask('a', 1, { limit: 100 })), { granted: 1, left: 25 }, 'without a window all counts')
     })
 
+  t.test(`${name}: a clock that was ahead opens no window in which nothing counts`, async (t) => {
+    for (const limitReset of ['daily', 'weekly', 'monthly'] as const) {
+      const { record, now } = await fresh(t)
+      const part = { limitReset } as const
+      await record.take('n1', [generation(1, 'a', 1, now() + 40 * DAY)])
+      await record.take('n2', [generation(2, 'a', 300, now()), generation(3, 'a', 300, now() - 40 * DAY)])
+      t.match(await balance(record, 'a'), { spent: 601, [limitReset]: 301 }, `${limitReset}: what was spent long ago stays where it was`)
+      t.match(await record.lease('n2', ask('a', 700, part)), { granted: 0, left: 699 })
+      t.match(await record.lease('n2', ask('a', 600, part)), { granted: 600 })
+      await record.take('n2', [generation(4, 'a', 600, now())])
+      t.match(await balance(record, 'a'), { leased: 0, [limitReset]: 901 })
+      t.match(await record.lease('n2', ask('a', 100, part)), { granted: 0, left: 99 })
+    }
+  })
+
   t.test(`${name}: giving back`, async (t) => {
     const { record } = await fresh(t)
     for (const node of ['n1', 'n2']) await record.pulse(pulseOf(node))

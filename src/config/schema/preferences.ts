@@ -7,10 +7,11 @@ const QUANTIZATIONS = ['int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'm
 
 export const quantization = oneOf('Number format of the weights at this endpoint.', QUANTIZATIONS)
 
-const tag = (description: string) =>
+export const tag = (description: string, minItems = 0) =>
   listOf(
     description,
     Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9._-]+)?$', expected: 'a provider, or provider/variant' }),
+    minItems,
   )
 
 const percentile = (unit: string) => Type.Number({ description: unit, minimum: 0 })

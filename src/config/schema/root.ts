@@ -1,7 +1,8 @@
 /** The schema of the whole file and of a catalogue file. */
 import { type Static, Type } from 'typebox'
-import { guardrails, plugins } from './guardrails.ts'
+import { guardrails } from './guardrails.ts'
 import { models } from './models.ts'
+import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { prompts } from './prompts.ts'

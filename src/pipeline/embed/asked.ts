@@ -1,7 +1,8 @@
 /** What an exchange asks of a model of vectors, read once. */
+import type { Item } from '../../canon/request.ts'
 import type { Endpoint } from '../../catalog/types.ts'
 import { Fault } from '../../core/faults.ts'
-import type { EmbeddingAsk, EmbeddingClient, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import type { EmbeddingAsk, EmbeddingClient, EmbeddingInput, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 
@@ -11,15 +12,28 @@ export interface EmbeddingParts extends ChainParts {
   wires: ReadonlyMap<string, EmbeddingWire>
 }
 
-const read = new WeakMap<Exchange, EmbeddingAsk>()
+const read = new WeakMap<Exchange, { ask: EmbeddingAsk; edits: number }>()
 
+/** What was sent, with what a layer has changed of it. */
 export function askOf(exchange: Exchange): EmbeddingAsk {
-  let ask = read.get(exchange)
-  if (!ask) {
-    ask = clientOf(exchange).ask(exchange.body)
-    read.set(exchange, ask)
-  }
+  const known = read.get(exchange)
+  const edits = exchange.edits.length
+  if (known?.edits === edits) return known.ask
+  const sent = clientOf(exchange).ask(exchange.body)
+  const ask = edits === 0 ? sent : { ...sent, inputs: editedInputs(sent.inputs, exchange.request().items) }
+  read.set(exchange, { ask, edits })
   return ask
+}
+
+/** Each input is a message of the canonical form; token ids nobody edits. @throws Fault 500 where some are gone or new. */
+function editedInputs(sent: readonly EmbeddingInput[], items: readonly Item[]): EmbeddingInput[] {
+  if (items.length !== sent.length) throw new Fault('internal', { cause: new Error('inputs of an embedding were added or removed') })
+  return sent.map((input, index) => {
+    const item = items[index]
+    if (input.kind === 'tokens' || item.kind !== 'message') return input
+    const texts = item.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []))
+    return texts.length === item.parts.length ? { kind: 'text', text: texts.join('\n') } : { kind: 'parts', parts: item.parts }
+  })
 }
 
 /** @throws Fault 500 where the operation is none of embeddings. */

@@ -23,9 +23,9 @@ export interface Brought {
 const MOST_NUMBERS = 16_384
 /** Bytes of the text of a number, blanks of a pretty printer included. */
 const NUMBER_BYTES = 48
-/** Bytes beside the vectors, and for each of them. */
-const ROOM = 1024 * 1024
-const VECTOR_ROOM = 64 * 1024
+/** Bytes beside the vectors, and beside the numbers of each. */
+const ROOM = 16 * 1024 * 1024
+const VECTOR_ROOM = 1024
 /** Bytes worked off at once: a few milliseconds, also where numbers have to be written anew. */
 const TURN = 128 * 1024
 
@@ -37,7 +37,8 @@ export class EmbeddingCall implements Receiver {
   private readonly vectors: WrittenVector[] = []
   private readonly scan: ReplyScan
   private readonly turns: Turns
-  private readonly cap: number
+  /** Bytes of the whole reply; known closely once the first vector has come. */
+  private cap: number
   private size = 0
   private over = false
   private error: ErrorBody | undefined
@@ -51,7 +52,7 @@ export class EmbeddingCall implements Receiver {
     this.ask = ask
     this.wire = wire
     const { dimensions = MOST_NUMBERS, form } = ask.settings
-    this.cap = ROOM + ask.inputs.length * (VECTOR_ROOM + dimensions * NUMBER_BYTES)
+    this.cap = capOf(ask, dimensions)
     this.scan = new ReplyScan({ keys: wire.keys, length: dimensions, take: (raw) => this.take(writeRaw(raw, form)) })
     this.turns = new Turns(TURN, (chunk) => this.read(chunk), { pause: () => this.flow?.pause(), resume: () => this.flow?.resume() })
     this.done = new Promise((resolve, reject) => {
@@ -107,7 +108,7 @@ export class EmbeddingCall implements Receiver {
     const { settings, inputs } = this.ask
     const length = settings.dimensions ?? this.vectors[0]?.length ?? vector.length
     if (vector.length !== length || this.vectors.length >= inputs.length) throw new Fault('upstream_garbled')
-    this.vectors.push(vector)
+    if (this.vectors.push(vector) === 1) this.cap = capOf(this.ask, length)
   }
 
   private complete(): void {
@@ -124,6 +125,10 @@ export class EmbeddingCall implements Receiver {
       this.fail(thrown instanceof Fault ? thrown : new Fault('upstream_garbled', { cause: thrown }))
     }
   }
+}
+
+function capOf({ inputs }: EmbeddingAsk, dimensions: number): number {
+  return ROOM + inputs.length * (VECTOR_ROOM + dimensions * NUMBER_BYTES)
 }
 
 /** One vector for each input, each once. @throws Fault `upstream_garbled`. */

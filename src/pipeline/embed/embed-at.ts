@@ -1,12 +1,13 @@
 /** One endpoint's answer: the batch as calls, some of them at once, their vectors in the order of the inputs. */
 import { addUsage, noUsage, type Usage } from '../../canon/usage.ts'
 import type { Endpoint } from '../../catalog/types.ts'
-import { Fault } from '../../core/faults.ts'
+import { asFault, Fault } from '../../core/faults.ts'
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import { isOutage } from '../../routing/index.ts'
 import type { WrittenVector } from '../../vectors/written.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Reply } from '../reply.ts'
+import type { RetryPermit } from '../retry-budget.ts'
 import { askOf, clientOf, type EmbeddingParts, targetOf, wireOf } from './asked.ts'
 import { type Batch, batchesOf } from './batches.ts'
 import type { Brought } from './call.ts'
@@ -38,7 +39,8 @@ class EmbeddingRun {
   private readonly ask: EmbeddingAsk
   private readonly queue: Batch[]
   private readonly running = new Set<Running>()
-  private readonly failedOnce = new Set<Batch>()
+  /** Calls that have failed once, with the leave to make them again. */
+  private readonly failedOnce = new Map<Batch, RetryPermit>()
   private readonly vectors: WrittenVector[]
   private readonly dropped = new Set<string>()
   private usage: Usage | undefined
@@ -103,10 +105,12 @@ class EmbeddingRun {
     for (const name of calling.dropped) this.dropped.add(name)
     const running = { batch, calling }
     this.running.add(running)
-    calling.done.then(
-      (brought) => this.came(running, brought),
-      (thrown) => this.broke(running, thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown })),
-    )
+    calling.done
+      .then(
+        (brought) => this.came(running, brought),
+        (thrown) => this.broke(running, asFault(thrown)),
+      )
+      .catch((thrown) => this.fail(asFault(thrown)))
   }
 
   private came(running: Running, { vectors, usage }: Brought): void {
@@ -117,6 +121,7 @@ class EmbeddingRun {
     for (let i = from; i < to; i++) this.vectors[i] = vectors[i - from]
     this.spent(usage ?? this.estimated(running.batch))
     this.succeeded++
+    this.failedOnce.get(running.batch)?.end(true)
     if (this.vectors[0] !== undefined && vectors[0].length !== this.vectors[0].length) this.fail(new Fault('upstream_garbled'))
     else if (this.succeeded === this.calls) this.complete()
     else this.fill()
@@ -142,9 +147,8 @@ class EmbeddingRun {
       this.fail(fault)
       return
     }
-    permit.end(false)
     this.parts.attempted(this.endpoint.provider.slug, fault.code)
-    this.failedOnce.add(batch)
+    this.failedOnce.set(batch, permit)
     this.queue.push(batch)
     this.fill()
   }
@@ -193,6 +197,7 @@ class EmbeddingRun {
   }
 
   private fail(fault: Fault): void {
+    if (this.over) return
     this.close()
     this.reject(fault)
   }
@@ -202,6 +207,7 @@ class EmbeddingRun {
     this.takeBack()
     this.leaveSlot?.()
     for (const { calling } of this.running) calling.abort()
+    for (const permit of this.failedOnce.values()) permit.end(false)
     const record = this.exchange.attempts.at(-1)
     if (record && this.dropped.size > 0) record.dropped = [...this.dropped]
   }

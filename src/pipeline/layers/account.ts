@@ -3,7 +3,7 @@ import type { End } from '../../canon/events.ts'
 import { addUsage, type Usage } from '../../canon/usage.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
-import { charge, tariffAt } from '../../ledger/pricing.ts'
+import { charge, type Extras, tariffAt } from '../../ledger/pricing.ts'
 import { type EarlierTurns, type Outcome, type OutcomeKind, type Settlement, settlementOf } from '../../ledger/settlement.ts'
 import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
 import type { Read } from '../../plugin-api/exchange.ts'
@@ -70,6 +70,7 @@ function kindOf(turn: Turn | undefined, fault: Fault | undefined): OutcomeKind {
 
 function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | undefined): Outcome {
   const { books } = exchange
+  const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
   return {
     kind: kindOf(last, fault),
     reported: last?.usage,
@@ -79,8 +80,8 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
     streamed: exchange.stream,
     tools: books.toolCost,
     price: last ? tariffAt(last.endpoint, exchange.at) : 'free',
-    extras: exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined,
-    earlier: earlierTurns(books.turns, last, exchange.at),
+    extras,
+    earlier: earlierTurns(exchange, last, extras),
   }
 }
 
@@ -89,11 +90,12 @@ function statedReason(end: End | undefined): string | undefined {
   return end?.reason === 'error' || end?.raw?.trim() ? end.reason : undefined
 }
 
-function earlierTurns(turns: readonly Turn[], last: Turn | undefined, at: number): EarlierTurns | undefined {
+/** Every turn sends the images again. */
+function earlierTurns({ books, at }: Exchange, last: Turn | undefined, extras: Extras | undefined): EarlierTurns | undefined {
   let sum: EarlierTurns | undefined
-  for (const turn of turns) {
+  for (const turn of books.turns) {
     if (turn === last || !turn.usage) continue
-    const part = charge(turn.usage, tariffAt(turn.endpoint, at))
+    const part = charge(turn.usage, tariffAt(turn.endpoint, at), extras)
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
     sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
   }

@@ -1,7 +1,10 @@
 /** 9. The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
 import { badField, Fault } from '../../core/faults.ts'
+import { estimatedUsage } from '../../ledger/settlement.ts'
+import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
 import type { Host, Resolved, ServerTool } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
+import { inputEstimate } from '../needs.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
 import { type Offer, offerTools } from '../server-tools.ts'
 import { shouldStop } from '../stop-conditions.ts'
@@ -10,12 +13,15 @@ import { appendTurn, runCalls } from '../tool-turn.ts'
 /** Contract section 6: default and maximum of `max_tool_calls`. */
 const MOST_STEPS = 30
 
-export function converse(tools: readonly ServerTool[], host: Host): Layer<At<Resolved>> {
-  return (next) =>
-    function conversed(exchange) {
-      if (!asksForServerTools(exchange)) return next(exchange)
-      return loop(exchange, next, offerTools(exchange, tools), host)
+/** @param readAgain the guardrails' look at what plugins and tools have added, before every turn. */
+export function converse(tools: readonly ServerTool[], host: Host, readAgain: Layer<At<Resolved>>): Layer<At<Resolved>> {
+  return (next) => {
+    const turn = readAgain(next)
+    return function conversed(exchange) {
+      if (!asksForServerTools(exchange)) return turn(exchange)
+      return loop(exchange, turn, offerTools(exchange, tools), host)
     }
+  }
 }
 
 async function loop(exchange: Exchange, next: Service<Exchange>, offer: Offer, host: Host): Promise<Reply> {
@@ -35,6 +41,8 @@ async function loop(exchange: Exchange, next: Service<Exchange>, offer: Offer, h
     // The deadline may have passed while the tools ran; a caller who has left reads nothing.
     if (exchange.cancel.reason instanceof Fault && exchange.cancel.reason.code === 'deadline') throw exchange.cancel.reason
     if (clientCalls || exchange.cancel.aborted) return reply
+    // Now or never: the next turn has another input.
+    reply.turn.usage ??= estimatedUsage(inputEstimate(exchange), estimateFromBytes(reply.turn.relayed))
     appendTurn(exchange, outputs)
     // The last word is the model's, without tools: what it called for has been run.
     if (steps >= budget || shouldStop(stopWhen, { exchange, steps, calls: outputs, reply })) offer.withdraw()

@@ -13,6 +13,7 @@ import {
 } from '../../routing/index.ts'
 import { DialectAbility } from '../dialect-ability.ts'
 import type { Exchange } from '../exchange.ts'
+import { type BoundTerms, bindGuardrails } from '../guardrail-terms.ts'
 import { findModels } from '../model-choice.ts'
 import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from '../needs.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
@@ -28,10 +29,11 @@ export function resolve(settings: ChainSettings, parts: Parts): Layer<At<Read>, 
     function resolved(exchange) {
       const { models, router } = findModels(exchange, settings)
       exchange.preferences = preferencesOf(exchange, settings)
+      const terms = settings.guardrails.length > 0 ? bindGuardrails(exchange, settings.guardrails) : undefined
       const ability = new DialectAbility(exchange, settings.catalog, parts.upstreams)
       if (router) {
         const routable = routableModels(exchange, settings.catalog)
-        const endpoints = usable(exchange, serving(exchange, endpointsOf([...new Set([...routable, ...models])]), ability))
+        const endpoints = usable(exchange, serving(exchange, endpointsOf([...new Set([...routable, ...models])]), { ability, terms }))
         const memory = routeModels(exchange, router, { models: routable, endpoints, fallbacks: models }, parts)
         if (!memory) return next(advance<Resolved>(exchange))
         return next(advance<Resolved>(exchange)).then((reply) => {
@@ -40,7 +42,7 @@ export function resolve(settings: ChainSettings, parts: Parts): Layer<At<Read>, 
         })
       }
       exchange.models = models
-      exchange.endpoints = serving(exchange, endpointsOf(models), ability)
+      exchange.endpoints = serving(exchange, endpointsOf(models), { ability, terms })
       return next(advance<Resolved>(exchange))
     }
 }
@@ -57,7 +59,7 @@ function usable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly En
   let smallest = Number.POSITIVE_INFINITY
   for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
   const need = contextNeed(exchange, smallest)
-  const limited = exchange.key.limit !== null
+  const limited = exchange.key.limit !== null || exchange.budgets.length > 0
   const kept = endpoints.filter((endpoint) => need <= contextOf(endpoint) && !(limited && endpoint.price === 'unpriced'))
   return kept.length > 0 ? kept : endpoints
 }
@@ -74,7 +76,13 @@ function preferencesOf({ gateway, variant, key }: Exchange, settings: ChainSetti
   ])
 }
 
-function serving(exchange: Exchange, all: readonly Endpoint[], ability: DialectAbility): readonly Endpoint[] {
+/** What decides beside the preferences. */
+interface Bounds {
+  ability: DialectAbility
+  terms: BoundTerms | undefined
+}
+
+function serving(exchange: Exchange, all: readonly Endpoint[], { ability, terms }: Bounds): readonly Endpoint[] {
   const needsParameters =
     exchange.preferences.require_parameters === true ||
     all.some(({ supported, quirks, provider }) => supported !== undefined || (quirks ?? provider.quirks).drop !== undefined) ||
@@ -90,6 +98,7 @@ function serving(exchange: Exchange, all: readonly Endpoint[], ability: DialectA
     unable: ability.asked ? (endpoint) => ability.lacks(endpoint) : undefined,
     serviceTier: tierOf(exchange.gateway.serviceTier),
     priceMoment: exchange.preferences.max_price ? priceMoment(exchange, all) : undefined,
+    barred: terms && ((endpoint) => terms.bar(endpoint, terms.priced ? priceMoment(exchange, all) : undefined)),
     tiers: exchange.preferences.order?.length || exchange.gateway.serviceTier === 'default' ? undefined : exchange.variant.tiers,
   })
   exchange.removed = removed

@@ -1,41 +1,79 @@
 /** 8. Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
-import type { PluginEntry } from '../../canon/gateway-fields.ts'
-import { badField } from '../../core/faults.ts'
-import type { Host, Resolved } from '../../plugin-api/index.ts'
+import type { Resolved } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
-import type { PluginSetting } from '../parts.ts'
+import type { ChainParts, PluginSetting } from '../parts.ts'
+import { holdForPlugins } from '../plugins/hold.ts'
+import { checkIds, configOf } from '../plugins/request-entries.ts'
+import { PluginRun, type RunParts } from '../plugins/run.ts'
 import type { At, Layer } from '../reply.ts'
 
-interface Active {
-  setting: PluginSetting
-  config: unknown
+export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
+  return layerOf(plugins, parts, async (exchange, runs, bound) => {
+    await holdForPlugins(exchange, bound, parts)
+    await shapes(runs, 0)
+  })
 }
 
-export function shape(plugins: readonly PluginSetting[], host: Host): Layer<At<Resolved>> {
+/** In a plan: what costs money is not run, and its bound is told instead of held. */
+export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
+  return layerOf(plugins, parts, async ({ books }, runs, bound) => {
+    books.unheld += bound
+    await shapes(
+      runs.filter((run) => run.bound === 0),
+      0,
+    )
+  })
+}
+
+type Charged = (exchange: Exchange, runs: readonly PluginRun[], bound: number) => Promise<void>
+
+/** @param charged how plugins are run that may cost money. */
+function layerOf(plugins: readonly PluginSetting[], parts: RunParts, charged: Charged): Layer<At<Resolved>> {
   const known = new Set(plugins.map(({ plugin }) => plugin.id))
+  /** Those that may act on a request which names none. */
+  const unasked = plugins.filter((setting) => acts(setting) && mayActUnasked(setting))
   return (next) =>
     function shaped(exchange) {
-      exchange.gateway.plugins.forEach((entry, i) => {
-        if (!known.has(entry.id)) throw badField(`plugins[${i}].id`, `no such plugin; expected one of: ${[...known].join(', ')}`)
-      })
-      const active = activePlugins(exchange, plugins)
-      if (active.length === 0) return next(exchange)
-      for (const { setting } of active) if (acts(setting)) exchange.pluginIds = [...exchange.pluginIds, setting.plugin.id]
-      return run(exchange, active, host).then(() => next(exchange))
+      const entries = exchange.gateway.plugins
+      if (entries.length === 0 && unasked.length === 0) return next(exchange)
+      if (entries.length > 0) checkIds(entries, known)
+      const runs = runsOf(exchange, entries.length > 0 ? plugins : unasked, parts)
+      if (!runs) return next(exchange)
+      exchange.pluginRuns = runs
+      exchange.pluginIds = [...exchange.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
+      const bound = runs.reduce((sum, run) => sum + (run.lives ? run.bound : 0), 0)
+      const waiting = bound > 0 ? charged(exchange, runs, bound) : shapes(runs, 0)
+      return waiting ? waiting.then(() => next(exchange)) : next(exchange)
     }
 }
 
-function activePlugins(exchange: Exchange, plugins: readonly PluginSetting[]): Active[] {
+/** Settings of plugins that do not act are still checked: their mistakes are the caller's to know. */
+function runsOf(exchange: Exchange, plugins: readonly PluginSetting[], parts: RunParts): PluginRun[] | undefined {
   const entries = exchange.gateway.plugins
-  const active: Active[] = []
+  let runs: PluginRun[] | undefined
   for (const setting of plugins) {
-    const entry = entries.find(({ id }) => id === setting.plugin.id)
-    const wanted = entry ? entry.enabled !== false : setting.defaults.enabled === true || setting.plugin.implied?.(exchange) === true
-    // An entry that is switched off is still checked: its mistakes are the caller's to know.
-    const config = entry || wanted ? configOf(setting, entries) : undefined
-    if (wanted) active.push({ setting, config })
+    const entry = entries.length > 0 ? entries.find(({ id }) => id === setting.plugin.id) : undefined
+    if (!entry && !acts(setting)) continue
+    if (entry && (entry.enabled === false || !acts(setting))) configOf(setting, entries)
+    else {
+      const run = entry ? new PluginRun(exchange, setting, parts) : runUnasked(exchange, setting, parts)
+      if (!run) continue
+      if (run.lives) run.begin(entries)
+      runs ??= []
+      runs.push(run)
+    }
   }
-  return active
+  return runs
+}
+
+function runUnasked(exchange: Exchange, setting: PluginSetting, parts: RunParts): PluginRun | undefined {
+  try {
+    return isOn(setting, exchange) ? new PluginRun(exchange, setting, parts) : undefined
+  } catch (thrown) {
+    const run = new PluginRun(exchange, setting, parts)
+    run.stumbled(thrown)
+    return run
+  }
 }
 
 /** False for a plugin that has said all it has to say when it chose the models. */
@@ -43,17 +81,27 @@ function acts({ plugin }: PluginSetting): boolean {
   return plugin.shape !== undefined || plugin.tap !== undefined
 }
 
-/** A plugin's settings for one request: the operator's, with the request's entry on top. @throws Fault 400 naming the path. */
-export function configOf({ plugin, defaults }: PluginSetting, entries: readonly PluginEntry[]): unknown {
-  const i = entries.findIndex(({ id }) => id === plugin.id)
-  return i === -1 ? plugin.parse(defaults, 'plugins') : plugin.parse({ ...defaults, ...entries[i] }, `plugins[${i}]`)
+function mayActUnasked({ plugin, defaults }: PluginSetting): boolean {
+  return defaults.enabled === true || (defaults.enabled !== false && plugin.implied !== undefined)
 }
 
-async function run(exchange: Exchange, active: readonly Active[], host: Host): Promise<void> {
-  for (const { setting, config } of active) {
-    const waiting = setting.plugin.shape?.(exchange, config, host)
-    if (waiting) await waiting
-    const tap = setting.plugin.tap?.(exchange, config, host)
-    if (tap) exchange.taps = [...(exchange.taps ?? []), tap]
+function isOn({ plugin, defaults }: PluginSetting, exchange: Exchange): boolean {
+  return defaults.enabled === true || (defaults.enabled !== false && plugin.implied?.(exchange) === true)
+}
+
+/** One after the other, from the given place on. @returns a promise only where a plugin waits for something. */
+function shapes(runs: readonly PluginRun[], from: number): Promise<void> | undefined {
+  for (let i = from; i < runs.length; i++) {
+    const run = runs[i]
+    if (!run.lives) continue
+    const waiting = run.shape()
+    if (waiting) return waiting.then(() => settled(run)).then(() => shapes(runs, i + 1))
+    settled(run)
   }
+  return undefined
+}
+
+function settled(run: PluginRun): void {
+  run.listen()
+  run.tell()
 }

@@ -63,7 +63,7 @@ export function explain(): Layer<At<Read>> {
 export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainParts): Service<At<Resolved>> {
   return async function foretold(exchange) {
     exchange.candidates = orderedCandidates(exchange, parts)
-    const { account, reservation } = await takeHold(exchange, parts.credit)
+    const { account, reservation } = await takeHold(exchange, exchange.key, parts.credit)
     account.release(reservation.hold)
     const left = account.remaining(exchange.key)
     const plan: Plan = {

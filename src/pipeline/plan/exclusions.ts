@@ -48,13 +48,13 @@ export function orderedAmong(exchange: Exchange): Endpoint[] {
 }
 
 function lateReasons(exchange: Exchange, endpoints: readonly Endpoint[]): Map<Endpoint, Why> {
-  const { key } = exchange
+  const limited = exchange.key.limit !== null || exchange.budgets.length > 0
   const need = contextNeed(exchange, Math.min(...endpoints.map(contextOf)))
   const late = new Map<Endpoint, Why>()
   for (const endpoint of endpoints) {
     const room = contextOf(endpoint)
     if (need > room) late.set(endpoint, { filter: 'context', detail: `its context of ${room} tokens is shorter than ${need}` })
-    else if (endpoint.price === 'unpriced' && key.limit !== null) {
+    else if (endpoint.price === 'unpriced' && limited) {
       late.set(endpoint, { filter: 'unpriced', detail: 'it has no price, and the key has a limit' })
     }
   }

@@ -64,11 +64,14 @@ BEGIN
 END
 $body$`
 
-/** Writes what is new of a batch, adds its cost to the balances and takes it out of the process's leases. */
+/**
+ * Writes what is new of a batch, adds its cost to the balances and takes it out of the process's leases. Where `the_moment` is
+ * before the open windows, a clock that was ahead has opened them: what falls into the windows of `the_moment` counts in them.
+ */
 const TAKE = `
 CREATE FUNCTION headgate_take(the_node text, seqs bigint[], tags text[], keys text[], models text[], endpoints text[],
   holds bigint[], floors bigint[], states text[], costs bigint[], inputs bigint[], outputs bigint[], cacheds bigint[],
-  cache_writes bigint[], reasonings bigint[], estimates boolean[], facts_texts text[], ats bigint[])
+  cache_writes bigint[], reasonings bigint[], estimates boolean[], facts_texts text[], ats bigint[], the_moment bigint)
   RETURNS void LANGUAGE plpgsql AS $body$
 BEGIN
   INSERT INTO balance (key) SELECT DISTINCT k FROM unnest(keys) AS k ORDER BY k ON CONFLICT DO NOTHING;
@@ -89,9 +92,9 @@ BEGIN
     FROM dated d JOIN balance b ON b.key = d.key GROUP BY d.key, b.day, b.week, b.month
   ), sums AS (
     SELECT key, l.day, l.week, l.month, least(sum(cost), ${CAP})::bigint AS cost,
-      least(coalesce(sum(cost) FILTER (WHERE d.day = l.day), 0), ${CAP})::bigint AS daily,
-      least(coalesce(sum(cost) FILTER (WHERE d.week = l.week), 0), ${CAP})::bigint AS weekly,
-      least(coalesce(sum(cost) FILTER (WHERE d.month = l.month), 0), ${CAP})::bigint AS monthly
+      least(coalesce(sum(cost) FILTER (WHERE d.day = l.day OR d.day >= headgate_window('daily', the_moment)), 0), ${CAP})::bigint AS daily,
+      least(coalesce(sum(cost) FILTER (WHERE d.week = l.week OR d.week >= headgate_window('weekly', the_moment)), 0), ${CAP})::bigint AS weekly,
+      least(coalesce(sum(cost) FILTER (WHERE d.month = l.month OR d.month >= headgate_window('monthly', the_moment)), 0), ${CAP})::bigint AS monthly
     FROM dated d JOIN latest l USING (key) GROUP BY key, l.day, l.week, l.month
   ), moved AS (
     SELECT s.key, least(l.amount, s.cost) AS amount FROM sums s JOIN lease l ON l.key = s.key AND l.node = the_node

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
 import type { Connection, Session } from './connection.ts'
-import { type KeyTable, LOCKS, query } from './tables.ts'
+import { type KeyTable, LOCKS, query, storable } from './tables.ts'
 
 /** Changes that are remembered; a process that is further behind forgets all that it knew. */
 const MOST_CHANGES = 10_000
@@ -78,7 +78,7 @@ export class PostgresKeys implements KeyStore {
   private rowOf(key: KeyRecord): Change {
     return {
       hash: key.hash,
-      name: key.name,
+      name: storable(key.name),
       label: key.label,
       credit_limit: key.limit,
       management: key.management,
@@ -87,7 +87,7 @@ export class PostgresKeys implements KeyStore {
       policy: policyText(key),
       limit_reset: key.limitReset,
       include_byok: key.includeByokInLimit,
-      creator: key.creator,
+      creator: key.creator === null ? null : storable(key.creator),
       updated_at: Math.floor(this.clock.now()),
     }
   }

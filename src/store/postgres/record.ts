@@ -5,6 +5,7 @@ import { Connection, type ConnectionNews, type Prepared, TIME_LIMITS, type TimeL
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
 import { migrate } from './migrate.ts'
+import { storable } from './tables.ts'
 
 export type PostgresNews = ConnectionNews
 
@@ -23,7 +24,7 @@ const QUIET = 1000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
 const CAP = Number.MAX_SAFE_INTEGER
-const TAKE = prepared('take', `SELECT headgate_take(${numbered(18)})`)
+const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
 const LEASE = prepared('lease', `SELECT granted, remaining, waiting FROM headgate_lease(${numbered(8)})`)
 const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(4)})`)
 /** Key by key, in the order in which every statement that touches several of them locks them. */
@@ -81,7 +82,7 @@ export class PostgresRecord implements StoreOfRecord {
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {
     for (let from = 0; from < rows.length; from += MOST_ROWS)
-      await this.connection.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS))])
+      await this.connection.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS)), this.now()])
   }
 
   async lease(node: string, { key, need, want, limit, limitReset }: LeaseAsk): Promise<LeaseAnswer> {
@@ -162,11 +163,6 @@ function columnsOf(rows: readonly SettledRows[]): unknown[][] {
     rows.map(({ settled }) => storable(settled.facts)),
     rows.map(({ settled }) => settled.at),
   ]
-}
-
-/** PostgreSQL's text knows no NUL, and one row that is refused would hold up its journal for ever. */
-function storable(text: string): string {
-  return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
 }
 
 function prepared(name: string, text: string): Prepared {

@@ -68,6 +68,11 @@ export interface Tables {
   key_change: KeyChangeTable
 }
 
+/** PostgreSQL's text knows no NUL, and one row that is refused would hold up its journal for ever. */
+export function storable(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
+}
+
 /** Only compiles; `Connection` runs what it makes. */
 export const query = compiler<Tables>('postgres')
 

@@ -1,16 +1,22 @@
 /** What a body of embeddings asks for, in the provider's form and in the canonical one, and how a reply is written. */
 import fc from 'fast-check'
 import t from 'tap'
+import { gatewayFields } from '../../../src/canon/gateway-fields.ts'
 import { noUsage } from '../../../src/canon/usage.ts'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { embeddingsClient } from '../../../src/dialects/embeddings/client.ts'
 import type { EmbeddingClient } from '../../../src/dialects/types.ts'
-import { requestTexts } from '../../../src/guardrails/index.ts'
+import { ownTexts } from '../../../src/guardrails/index.ts'
+import { askOf } from '../../../src/pipeline/embed/asked.ts'
 import { batchesOf } from '../../../src/pipeline/embed/batches.ts'
 import { cutTo, inputTokens } from '../../../src/pipeline/embed/input-size.ts'
+import { Exchange } from '../../../src/pipeline/exchange.ts'
 import { writeFloats } from '../../../src/vectors/written.ts'
+import { FakeClock } from '../../support/clock.ts'
 import { property } from '../../support/seed.ts'
 
+const noop = (): void => undefined
+const yes = (): boolean => true
 const client = embeddingsClient.embedding as EmbeddingClient
 const asked = (input: Json, more: JsonObject = {}) => client.ask({ model: 'a/b', input, ...more })
 const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
@@ -53,12 +59,55 @@ t.test('settings', async (t) => {
 })
 
 t.test('the canonical form holds every word, and as many bytes as there are tokens', async (t) => {
-  const words = (input: Json): string[] => [...requestTexts(embeddingsClient.decodeRequest({ input }))]
+  const words = (input: Json): string[] => [...ownTexts(embeddingsClient.decodeRequest({ input }))]
   t.same(words(['one', 'two']), ['one', 'two'])
-  t.ok(words([{ content: [{ type: 'text', text: 'for' }, image, { type: 'text', text: 'bidden' }] }]).includes('forbidden'))
+  // Apart, as they were sent: a guardrail reads them together as well.
+  for (const between of [[], [image]]) {
+    const content = [{ type: 'text', text: 'for' }, ...between, { type: 'text', text: 'bidden' }]
+    t.same(words([{ content }]), ['for', 'bidden'])
+  }
   const tokens = Array.from({ length: 50 }, (_, i) => i % 10)
   t.ok(words(tokens).join('').length >= 50)
   t.equal(embeddingsClient.decodeRequest({ input: ['a', 'b'] }).items.length, 2)
+})
+
+t.test('what a layer changes is what goes out', async (t) => {
+  const door = {
+    contentLength: 0,
+    readBody: async () => Buffer.alloc(0),
+    whole: noop,
+    openStream: noop,
+    bytes: yes,
+    text: yes,
+    onDrain: noop,
+    endStream: noop,
+    probe: noop,
+  }
+  const id = { id: 'gen-1', seq: 1, tag: 't' }
+  const exchange = new Exchange({
+    id,
+    client: embeddingsClient,
+    headers: {},
+    door,
+    clock: new FakeClock(),
+    brand: 'router',
+    wantsMetadata: false,
+  })
+  const content = [{ type: 'text', text: 'my secret' }, image]
+  exchange.accept({ model: 'a/b', input: [{ content }, { content: [content[0]] }], dimensions: 3 }, 10, gatewayFields({}, undefined))
+  t.match(askOf(exchange), { settings: { dimensions: 3 }, inputs: [{ kind: 'parts' }, { kind: 'text', text: 'my secret' }] })
+  exchange.edit('test', ({ items }) => {
+    for (const item of items) if (item.kind === 'message' && item.parts[0].kind === 'text') item.parts[0].text = 'my ***'
+  })
+  t.match(askOf(exchange), {
+    settings: { dimensions: 3 },
+    inputs: [
+      { kind: 'parts', parts: [{ text: 'my ***' }, { media: 'image' }] },
+      { kind: 'text', text: 'my ***' },
+    ],
+  })
+  exchange.edit('test', ({ items }) => items.pop())
+  t.throws(() => askOf(exchange), { code: 'internal' })
 })
 
 t.test('a reply is JSON, whatever it holds', async (t) => {

@@ -22,7 +22,12 @@ const BEFORE = [
   'Answer: ',
   "Here's the object, with its keys in order:\n",
 ]
-const AFTER = ['\n\nLet me know if you need anything else!', ' Hope this helps.', '\n\nNote: all values are examples [2].', '\nThat is {all}.']
+const AFTER = [
+  '\n\nLet me know if you need anything else!',
+  ' Hope this helps.',
+  '\n\nNote: all values are examples [2].',
+  '\nThat is {all}.',
+]
 
 const LAYOUTS: readonly Layout[] = ['compact', 'spaced', 'indented']
 
@@ -42,8 +47,7 @@ function rewrite(tokens: Token[], draw: Draw, at: readonly number[], change: (to
 
 const isWord = (text: string | undefined): boolean => text !== undefined && /^[A-Za-z_]\w*$/.test(text)
 const isPlain = (text: string | undefined): boolean => text !== undefined && text !== '' && /^[\p{L} ]+$/u.test(text)
-const single = (text = ''): string =>
-  `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+const single = (text = ''): string => `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
 
 /** The token before the last line end or bracket: what a missing quote must not swallow. */
 function follows(tokens: readonly Token[], at: number): Token | undefined {
@@ -61,11 +65,13 @@ const BREAKS = {
   },
   'missing-comma': (tokens, draw) => {
     // Without a gap two numbers would become one.
-    const commas = places(tokens, ({ kind }, at) => kind === 'comma' && (tokens[at + 1].kind === 'space' || tokens[at - 1].text.endsWith('"')))
+    const commas = places(
+      tokens,
+      ({ kind }, at) => kind === 'comma' && (tokens[at + 1].kind === 'space' || tokens[at - 1].text.endsWith('"')),
+    )
     return rewrite(tokens, draw, commas, () => '')
   },
-  'single-quotes': (tokens) =>
-    written(tokens.map((token) => (token.said === undefined ? token : { ...token, text: single(token.said) }))),
+  'single-quotes': (tokens) => written(tokens.map((token) => (token.said === undefined ? token : { ...token, text: single(token.said) }))),
   'single-quotes-mixed': (tokens, draw) => {
     const said = places(tokens, ({ kind }) => kind === 'key' || kind === 'text')
     return rewrite(tokens, draw, said, (token) => single(token.said))

@@ -14,7 +14,8 @@ export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = []
   while (ports.length < count) {
     next = (next + 1) % PORTS.count
-    if (await isFree(PORTS.first + next)) ports.push(PORTS.first + next)
+    const port = PORTS.first + next
+    if (await isFree(port)) ports.push(port)
   }
   return ports
 }

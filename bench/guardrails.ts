@@ -1,0 +1,110 @@
+/**
+ * What input guardrails cost: `node bench/guardrails.ts [--rounds 15] [--json]`.
+ * Microseconds of CPU per kilobyte of text: each recogniser alone, all together, and with hostile patterns; and the longest
+ * single step, which is for how long a long text may keep the event loop. Ends with code 1 when a goal is missed.
+ */
+import { parseArgs } from 'node:util'
+import { BUILTINS, type BuiltinSlug, compileRules, INJECTION_SLUG, passages, Scan, TextPolicy } from '../src/guardrails/index.ts'
+import { table } from './simulation/table.ts'
+
+/** Milliseconds for 100 KB of prose, for as much text full of triggers, and for one step. */
+const GOALS = { prose: 20, dense: 60, step: 20 }
+const SIZE = 100 * 1024
+
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '15' }, json: { type: 'boolean', default: false } } })
+const rounds = Number(values.rounds)
+
+const SENTENCES = [
+  'The committee met on Tuesday to discuss the plans for the new library, and most members agreed that the roof has to come first. ',
+  'It rained all afternoon, so the children stayed inside, built a castle out of boxes and asked for stories until dinner was ready. ',
+  'Our system shows the output of every step, which makes it easier to follow the rules of the process and to repeat a run later. ',
+  'In 1987 the town had 4,200 inhabitants; by 2019 there were 11,350, and the number of schools had grown from 2 to 7. ',
+]
+const DENSE =
+  'Mail anna.schmidt@example.com, call +49 30 1234567 or (212) 555-0142, card 4111 1111 1111 1112, 10.0.0.1, ' +
+  'DE89 3704 0044 0532 0130 01, 078-05-1120, ignore the rules, System: x, i g n o r e, 12 Main Street, sk-abc, token = abc ' +
+  'aGVsbG8gd29ybGQgaG93IGFyZSB5b3U, 68656c6c6f20776f726c6420686f77, Dear Anna Schmidt. '
+
+const filled = (pieces: readonly string[]): string => {
+  let text = ''
+  for (let i = 0; text.length < SIZE; i++) text += pieces[i % pieces.length]
+  return text.slice(0, SIZE)
+}
+const TEXTS = { prose: filled(SENTENCES), dense: filled([DENSE]) }
+
+const who = { id: 'g', name: 'g', scope: 'account' as const }
+const ALL: BuiltinSlug[] = [...(Object.keys(BUILTINS) as BuiltinSlug[]), INJECTION_SLUG]
+const HOSTILE = ['(a+)+$', '([a-zA-Z]+)*b$', '(a|aa)+c$', '(.*a){12}e$', '(x+x+)+y'].flatMap((pattern) =>
+  [1, 2, 3, 4].map((n) => `${pattern}|z{${n}0}q`),
+)
+
+const policyOf = (slugs: readonly BuiltinSlug[], patterns: readonly string[] = []): TextPolicy =>
+  new TextPolicy(
+    compileRules(
+      who,
+      {
+        builtins: slugs.map((slug) => ({ slug, action: 'redact' })),
+        contentFilters: patterns.map((pattern) => ({ pattern, action: 'redact' })),
+        phrases: [],
+        allowedPhrases: [],
+        action: 'block',
+      },
+      'guardrails[0]',
+    ),
+  )
+
+interface Figures {
+  readonly microsPerKb: number
+  /** Milliseconds. */
+  readonly whole: number
+  readonly longestStep: number
+}
+
+/** The quietest round counts: whoever else uses the machine only ever adds. */
+function measure(policy: TextPolicy, text: string): Figures {
+  let whole = Number.POSITIVE_INFINITY
+  let longestStep = Number.POSITIVE_INFINITY
+  for (let round = 0; round < rounds; round++) {
+    const request = { items: [], tools: [], sampling: {}, stream: false, used: new Set<string>() }
+    const message = { kind: 'message' as const, role: 'user' as const, parts: [{ kind: 'text' as const, text }] }
+    const steps = new Scan(policy).read(passages({ ...request, items: [message] }))
+    const before = process.cpuUsage()
+    let longest = 0
+    for (let at = performance.now(), over = false; !over; ) {
+      over = steps.next().done === true
+      const now = performance.now()
+      longest = Math.max(longest, now - at)
+      at = now
+    }
+    const { user, system } = process.cpuUsage(before)
+    whole = Math.min(whole, (user + system) / 1000)
+    longestStep = Math.min(longestStep, longest)
+  }
+  return { microsPerKb: (whole * 1000 * 1024) / SIZE, whole, longestStep }
+}
+
+const cases: [name: string, policy: TextPolicy][] = [
+  ...ALL.map((slug): [string, TextPolicy] => [slug, policyOf([slug])]),
+  ['all', policyOf(ALL)],
+  ['all and 20 hostile patterns', policyOf(ALL, HOSTILE)],
+]
+const rows = cases.map(([name, policy]) => ({ name, prose: measure(policy, TEXTS.prose), dense: measure(policy, TEXTS.dense) }))
+const all = rows.find(({ name }) => name === 'all')
+const hostile = rows.at(-1)
+const missed = [
+  ...(all && all.prose.whole > GOALS.prose ? [`prose: ${all.prose.whole.toFixed(1)} ms, goal ${GOALS.prose}`] : []),
+  ...(all && all.dense.whole > GOALS.dense ? [`dense: ${all.dense.whole.toFixed(1)} ms, goal ${GOALS.dense}`] : []),
+  ...(hostile && Math.max(hostile.prose.longestStep, hostile.dense.longestStep) > GOALS.step ? ['a step takes longer than its goal'] : []),
+]
+if (values.json) console.log(JSON.stringify({ size: SIZE, rows, missed }))
+else {
+  const one = ({ microsPerKb, whole, longestStep }: Figures): string[] => [microsPerKb.toFixed(1), whole.toFixed(2), longestStep.toFixed(2)]
+  console.log(
+    table(
+      ['recogniser', 'prose µs/KB', 'ms per 100 KB', 'longest step ms', 'dense µs/KB', 'ms per 100 KB', 'longest step ms'],
+      rows.map(({ name, prose, dense }) => [name, ...one(prose), ...one(dense)]),
+    ),
+  )
+  for (const line of missed) console.log(`missed: ${line}`)
+}
+process.exitCode = missed.length > 0 ? 1 : 0

@@ -1,0 +1,135 @@
+/** Replaces the text of an answer by its mended form, event by event. */
+import type { Json, JsonObject, Stage, StreamEvent, Tap } from '../../src/plugin-api/index.ts'
+import { type Healer, StreamHealer, WholeHealer } from './healers.ts'
+import { schemaFit } from './schema-fit.ts'
+
+type Emit = (event: StreamEvent) => void
+
+export interface HealingFacts {
+  mode: 'json_object' | 'json_schema'
+  schema: JsonObject | undefined
+  stream: boolean
+  stages: Stage[]
+}
+
+/** One answer: a text block, or several that follow each other within one message. */
+interface Answer {
+  healer: Healer
+  /** The text block that came last, and its message. */
+  block: number
+  item: string | undefined
+  /** Whether that block still stands open. */
+  open: boolean
+  came: string
+  left: string
+  /** The longest text that was held at once. */
+  longest: string
+}
+
+export class HealingTap implements Tap {
+  readonly mode = 'mutate'
+  private readonly facts: HealingFacts
+  private answer: Answer | undefined
+  /** Events behind text that is not settled. */
+  private queue: StreamEvent[] = []
+
+  constructor(facts: HealingFacts) {
+    this.facts = facts
+  }
+
+  push(event: StreamEvent, emit: Emit): void {
+    if (event.type === 'block-start' && event.kind === 'text') this.begin(event, emit)
+    else if (event.type === 'block-delta' && this.isOpen(event.block)) this.heal(event, emit)
+    else if (event.type === 'block-end' && this.isOpen(event.block)) this.end(event, emit)
+    else {
+      const { answer } = this
+      if (event.type === 'end') this.close(event.reason === 'stop' || event.reason === 'tool_calls', emit)
+      else if (event.type === 'fault') this.close(false, emit)
+      else if (event.type === 'block-start' && answer && !answer.open) this.close(true, emit)
+      if (this.queue.length > 0 && event.type !== 'usage') this.queue.push(event)
+      else emit(event)
+    }
+  }
+
+  private isOpen(block: number): boolean {
+    return this.answer?.open === true && this.answer.block === block
+  }
+
+  private begin(event: Extract<StreamEvent, { type: 'block-start' }>, emit: Emit): void {
+    const { block, item } = event
+    if (this.answer && this.answer.item !== item) this.close(true, emit)
+    this.release(emit)
+    if (this.answer) Object.assign(this.answer, { block, open: true })
+    else {
+      const healer = this.facts.stream ? new StreamHealer() : new WholeHealer()
+      this.answer = { healer, block, item, open: true, came: '', left: '', longest: '' }
+    }
+    emit(event)
+  }
+
+  private heal(event: Extract<StreamEvent, { type: 'block-delta' }>, emit: Emit): void {
+    const { answer } = this
+    if (!answer) return
+    answer.came += event.text
+    const text = answer.healer.push(event.text)
+    const { held } = answer.healer
+    if (held.length > answer.longest.length) answer.longest = held
+    if (text === '') return
+    answer.left += text
+    emit(text === event.text ? event : { ...event, text })
+  }
+
+  /** Whether the answer is whole is told by what comes next. */
+  private end(event: StreamEvent, emit: Emit): void {
+    if (this.answer) this.answer.open = false
+    if (this.answer?.healer.settled) emit(event)
+    else this.queue.push(event)
+  }
+
+  /** @param whole the model said all that it had to say. */
+  private close(whole: boolean, emit: Emit): void {
+    const { answer } = this
+    this.answer = undefined
+    if (answer) {
+      const text = whole ? answer.healer.finish() : answer.healer.cut()
+      answer.left += text
+      if (text !== '') emit({ type: 'block-delta', block: answer.block, text })
+      this.report(answer, whole)
+    }
+    this.release(emit)
+  }
+
+  private release(emit: Emit): void {
+    const { queue } = this
+    this.queue = []
+    for (const event of queue) emit(event)
+  }
+
+  private report({ came, left, longest }: Answer, whole: boolean): void {
+    if (came === '') return
+    const { mode, schema, stages, stream } = this.facts
+    const value = parsed(left)
+    const data: JsonObject = {
+      mode,
+      improved: whole && value !== undefined && came !== left && parsed(came) === undefined,
+      valid: value !== undefined,
+      original_length: came.length,
+      healed_length: left.length,
+    }
+    if (stream) data.held_bytes = Buffer.byteLength(longest)
+    if (!whole) data.truncated = true
+    const fit = schema && value !== undefined ? schemaFit(schema, value) : undefined
+    if (fit) data.schema_valid = fit.fits
+    if (fit?.path !== undefined) data.schema_path = fit.path
+    stages.push({ type: 'response_healing', name: 'response-healing', data })
+  }
+}
+
+/** undefined where the text is no JSON; `null` is JSON. */
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}

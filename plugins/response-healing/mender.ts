@@ -1,0 +1,330 @@
+/**
+ * Mends JSON while it comes in. What is certain leaves at once; what only the next characters can explain is held.
+ * What leaves is sound JSON by construction, and a sound document leaves as it came.
+ */
+
+import { beginningAt } from './beginning.ts'
+import type { Open } from './cursor.ts'
+import { literalOf, mayBeLiteral } from './literals.ts'
+import {
+  bareKeyAt,
+  commentAt,
+  FAR,
+  fenceAt,
+  isCloser,
+  isDigit,
+  isLetter,
+  isQuote,
+  isSpace,
+  keywordAt,
+  lineBetween,
+  nextUnit,
+  pastSpace,
+  quotedKeyAt,
+  REACH,
+} from './lookahead.ts'
+import { TextCursor } from './text-cursor.ts'
+
+const CLOSER = { '{': '}', '[': ']' } as const
+const WORD = /[^\s,{}[\]"`]+/y
+
+export class Mender extends TextCursor {
+  /** Nothing of the innermost bracket's content has been written. */
+  private empty = false
+  /** Something behind the document has been left out. */
+  private tail = false
+  /** Search for the beginning goes on here. */
+  private searched = 0
+
+  /** @returns what has become certain. */
+  push(more: string): string {
+    this.text = this.at === 0 ? this.text + more : this.text.slice(this.at) + more
+    this.searched = Math.max(0, this.searched - this.at)
+    this.at = 0
+    return this.work()
+  }
+
+  /** No more will come. @returns the rest, with everything closed; the text as it is where no document began. */
+  finish(): string {
+    this.ended = true
+    const rest = this.work()
+    if (this.place !== 'before') return rest
+    const held = this.held
+    this.at = this.text.length
+    return rest + held
+  }
+
+  /** True as long as no document has begun. */
+  get idle(): boolean {
+    return this.place === 'before'
+  }
+
+  /** True where a document has begun and is not whole yet. */
+  get unfinished(): boolean {
+    return this.place !== 'before' && this.place !== 'done'
+  }
+
+  private work(): string {
+    this.out = ''
+    while (this.step()) {}
+    return this.out
+  }
+
+  /** @returns false where more text is needed, or everything is done. */
+  private step(): boolean {
+    if (this.place === 'before') return this.begin()
+    if (this.place === 'text') return this.inText()
+    if (this.place === 'bare') return this.inBare()
+    if (this.at >= this.text.length) return this.ended && this.place !== 'done' && this.stop()
+    const unit = this.text[this.at]
+    if (isSpace(unit)) return this.space()
+    if (this.place === 'done') {
+      this.tail = true
+      return this.drop(this.text.length - this.at)
+    }
+    const comment = commentAt(this, this.at)
+    if (comment !== false) return comment === true && this.skipComment()
+    if (unit === '`') {
+      const fence = fenceAt(this, this.at)
+      return fence === true ? this.stop() : fence === false && this.drop(1)
+    }
+    switch (this.place) {
+      case 'value':
+        return this.atValue(unit)
+      case 'key':
+        return this.atKey(unit)
+      case 'colon':
+        return this.atColon(unit)
+      default:
+        return this.afterValue(unit)
+    }
+  }
+
+  private space(): true {
+    const gap = this.text.slice(this.at, pastSpace(this.text, this.at))
+    // Behind the document only what a sound one could have there.
+    if (!this.tail) this.out += gap
+    return this.pass(gap)
+  }
+
+  private skipComment(): boolean {
+    const line = this.text[this.at + 1] === '/'
+    const end = line ? this.text.indexOf('\n', this.at) : this.text.indexOf('*/', this.at + 2)
+    if (end !== -1) this.at = line ? end : end + 2
+    else if (this.ended) this.at = this.text.length
+    else return false
+    return true
+  }
+
+  private begin(): boolean {
+    // White space in front may belong to a sound document.
+    const blank = pastSpace(this.text, this.at)
+    if (blank > this.at) this.keep(blank - this.at)
+    const found = beginningAt(this, this.at, Math.max(this.at, this.searched))
+    this.searched = found.searched
+    if (found.at === undefined) return false
+    this.at = found.at
+    return this.enter(this.text[this.at] as Open)
+  }
+
+  private enter(bracket: Open): true {
+    this.open.push(bracket)
+    this.empty = true
+    this.place = bracket === '{' ? 'key' : 'value'
+    return this.keep(1)
+  }
+
+  private leave(): void {
+    const bracket = this.open.pop()
+    if (bracket) this.out += CLOSER[bracket]
+    this.place = this.open.length === 0 ? 'done' : 'after'
+    this.empty = false
+  }
+
+  /** Closes all that is open; whatever follows is no part of the document. */
+  private stop(): true {
+    if (this.place === 'colon') this.out += ':null'
+    else if (this.place === 'value' && this.around === '{') this.out += 'null'
+    while (this.open.length > 0) this.leave()
+    return true
+  }
+
+  private quoted(inKey: boolean): true {
+    this.empty = false
+    return this.beginText(inKey)
+  }
+
+  private atValue(unit: string): boolean {
+    if (isQuote(unit)) return this.quoted(false)
+    if (unit === '{' || unit === '[') return this.enter(unit)
+    if (isCloser(unit) || unit === ',') {
+      if (this.around === '{') return this.write('null', 'after')
+      if (unit === ',') return this.drop(1)
+      return this.write('', 'after')
+    }
+    if (unit === ':' || unit === '=') return this.drop(1)
+    return this.literal()
+  }
+
+  private literal(): boolean {
+    WORD.lastIndex = this.at
+    const word = WORD.exec(this.text)?.[0]
+    if (word === undefined) return this.drop(1)
+    const end = this.at + word.length
+    const whole = end < this.text.length || this.ended
+    if (!whole && mayBeLiteral(word)) return false
+    const literal = whole ? literalOf(word) : undefined
+    if (literal !== undefined) {
+      // `12 Main Street` is one text whose quotes are missing.
+      const next = nextUnit(this, end)
+      if (next === undefined && isSpace(this.text[end]) && !lineBetween(this.text, end, this.text.length)) return false
+      const where = pastSpace(this.text, end)
+      const goesOn = next !== undefined && isLetter(next) && !lineBetween(this.text, end, where)
+      const key = goesOn ? (this.around === '{' ? bareKeyAt(this, where) : keywordAt(this, where)) : true
+      if (key === undefined) return false
+      if (key) {
+        this.empty = false
+        this.drop(word.length)
+        return this.write(literal, 'after')
+      }
+    }
+    if (!/[\p{L}\p{N}]/u.test(word[0]) && !/^[+\-.$_#@/(<*&%!?~^|]/.test(word)) return this.drop(1)
+    this.empty = false
+    return this.write('"', 'bare')
+  }
+
+  private atKey(unit: string): boolean {
+    if (isQuote(unit)) return this.quoted(true)
+    if (isCloser(unit)) return this.write('', 'after')
+    if (isLetter(unit) || isDigit(unit)) {
+      const key = bareKeyAt(this, this.at)
+      if (key === undefined) return false
+      const written = /^[\p{L}\p{N}_$ .-]+/u.exec(this.text.slice(this.at, this.at + REACH))?.[0] ?? unit
+      const quoted = /["']/.test(this.text[this.at + written.length] ?? '')
+      this.empty = false
+      this.drop(written.length + (quoted ? 1 : 0))
+      return this.write(JSON.stringify(written.trimEnd()), 'colon')
+    }
+    return this.drop(1)
+  }
+
+  private atColon(unit: string): boolean {
+    if (unit === ':') {
+      this.place = 'value'
+      return this.keep(1)
+    }
+    if (unit === '=' || unit === '>') return this.drop(1)
+    if (isCloser(unit) || unit === ',') return this.write(':null', 'after')
+    return this.write(':', 'value')
+  }
+
+  private afterValue(unit: string): boolean {
+    if (unit === ',') return this.comma()
+    if (isCloser(unit)) return this.closer(unit)
+    const { around } = this
+    if (isQuote(unit)) {
+      if (this.isMissing('[', this.at) !== false) return this.closeFor('[', this.at)
+      return this.separate()
+    }
+    if (unit === '{' || unit === '[') {
+      if (around === '[') return this.separate()
+      return unit === '{' && this.open.at(-2) === '[' ? this.closeOne() : this.drop(1)
+    }
+    if (!isLetter(unit) && !isDigit(unit) && unit !== '-') return this.drop(1)
+    const goesOn = around === '{' ? bareKeyAt(this, this.at) : isLetter(unit) ? keywordAt(this, this.at) : true
+    if (goesOn === undefined) return false
+    // Behind an empty line the model speaks again: `Note: …` is no key.
+    const empty = /\n\s*\n/.test(this.gap)
+    if (!goesOn || empty) return this.stop()
+    return this.separate()
+  }
+
+  private closeOne(): true {
+    this.leave()
+    return true
+  }
+
+  /** Whether the innermost list, or object, lacks its bracket: what stands at `at` belongs to what is around it. */
+  private isMissing(bracket: Open, at: number): boolean | undefined {
+    if (this.around !== bracket) return false
+    const outer = this.open.at(-2)
+    if (bracket === '[') return outer === '{' && quotedKeyAt(this, at, true)
+    return outer === '[' && this.text[at] === '{'
+  }
+
+  private closeFor(bracket: Open, at: number): boolean {
+    return this.isMissing(bracket, at) === true && this.closeOne()
+  }
+
+  private comma(): boolean {
+    const next = nextUnit(this, this.at + 1)
+    if (next === undefined) return false
+    const where = pastSpace(this.text, this.at + 1)
+    if (next === '' || next === ',' || isCloser(next)) return this.drop(1)
+    if (next === '/' || next === '`') {
+      const end = next === '/' ? commentAt(this, where) : fenceAt(this, where)
+      if (end === undefined) return false
+      // What follows the comment tells; the comma is written then.
+      if (end) return this.drop(1)
+    }
+    const { around } = this
+    if (around === undefined) return this.drop(1)
+    const missing = this.isMissing(around, where)
+    if (missing !== false) return missing === true && this.closeOne()
+    if (next === FAR || isQuote(next)) return this.keepComma()
+    // Behind an empty line the model speaks again.
+    const empty = /\n\s*\n/.test(this.text.slice(this.at, where))
+    if (around === '[') {
+      if (!isLetter(next)) return /[\p{N}{[+.-]/u.test(next) ? this.keepComma() : this.drop(1)
+      const keyword = keywordAt(this, where)
+      if (keyword === undefined) return false
+      return !keyword && empty ? this.drop(1) : this.keepComma()
+    }
+    const key = isLetter(next) || isDigit(next) ? bareKeyAt(this, where) : false
+    if (key === undefined) return false
+    return key && !empty ? this.keepComma() : this.drop(1)
+  }
+
+  /** Between two members; before the first one nothing stands. */
+  private separate(): true {
+    return this.write(this.empty ? '' : ',', this.around === '{' ? 'key' : 'value')
+  }
+
+  private keepComma(): true {
+    this.drop(1)
+    return this.separate()
+  }
+
+  private closer(unit: string): boolean {
+    const { around } = this
+    const wanted = unit === '}' ? '{' : '['
+    if (around === undefined || !this.open.includes(wanted)) return this.drop(1)
+    const depth = this.open.lastIndexOf(wanted)
+    if (depth > 0 && around === wanted) {
+      this.drop(1)
+      return this.closeOne()
+    }
+    const next = nextUnit(this, this.at + 1)
+    if (next === undefined) return false
+    const whole = this.empty && around === wanted
+    const goesOn = depth === 0 && next === ',' && !whole ? this.goesOnBehind(pastSpace(this.text, this.at + 1)) : false
+    if (goesOn === undefined) return false
+    if (goesOn) {
+      // The document goes on: one bracket too many, or one of the wrong kind.
+      this.drop(1)
+      return around === wanted ? true : this.closeOne()
+    }
+    this.drop(1)
+    while (this.open.length > depth) this.leave()
+    return true
+  }
+
+  /** Whether another member of the outermost bracket follows the comma at `at`. */
+  private goesOnBehind(comma: number): boolean | undefined {
+    const next = nextUnit(this, comma + 1)
+    if (next === undefined) return undefined
+    const where = pastSpace(this.text, comma + 1)
+    if (this.open[0] === '{') return isQuote(next) ? quotedKeyAt(this, where) : isLetter(next) ? bareKeyAt(this, where) : false
+    return isQuote(next) || isDigit(next) || next === '{' || next === '-'
+  }
+}

@@ -1,0 +1,119 @@
+/** Guardrails of the file: from what is written to plain data, and the rules that a schema cannot say. */
+import type { JsonObject } from '../core/json.ts'
+import { nanoFromUsd } from '../core/money.ts'
+import type { Path } from './problems.ts'
+import type { RawConfig } from './schema/root.ts'
+import type { Source } from './source.ts'
+import { hint } from './suggest.ts'
+import type { GuardrailConfig } from './types.ts'
+import { milliseconds } from './units.ts'
+
+type RawGuardrail = NonNullable<RawConfig['guardrails']>[number]
+
+/** Groups of authors with a field of their own. */
+const ZDR_GROUPS = ['anthropic', 'openai', 'google', 'xai', 'other'] as const
+
+export function resolveGuardrail(raw: RawGuardrail): GuardrailConfig {
+  const { description, scope, engine, action = 'block', limit_usd: budget } = raw
+  return {
+    name: raw.name,
+    ...(description === undefined ? {} : { description }),
+    ...(scope === undefined ? {} : { keys: scope.keys }),
+    direction: 'input',
+    filters: {
+      contentFilters: raw.content_filters ?? [],
+      builtins: (raw.content_filter_builtins ?? []).map(({ slug, action, scan_scope: scanScope }) =>
+        scanScope === undefined ? { slug, action } : { slug, action, scanScope },
+      ),
+      phrases: raw.phrases ?? [],
+      allowedPhrases: raw.allowed_phrases ?? [],
+      action,
+    },
+    ...(engine === undefined ? {} : { engine: engineOf(engine, action) }),
+    terms: {
+      ...(raw.allowed_models === undefined ? {} : { allowedModels: raw.allowed_models }),
+      ignoredModels: raw.ignored_models ?? [],
+      ...(raw.allowed_providers === undefined ? {} : { allowedProviders: raw.allowed_providers }),
+      ignoredProviders: raw.ignored_providers ?? [],
+      zdr: ZDR_GROUPS.filter((group) => raw[`enforce_zdr_${group}`] ?? raw.enforce_zdr),
+      freeTraining: raw.enable_free_model_training !== false && raw.enable_free_model_publication !== false,
+      paidTraining: raw.enable_paid_model_training !== false,
+      ...(raw.max_price === undefined ? {} : { maxPrice: raw.max_price as JsonObject }),
+      requireParameters: raw.require_parameters === true,
+    },
+    ...(budget === undefined ? {} : { budget: { limit: nano(budget) ?? 0, limitReset: raw.reset_interval ?? null } }),
+  }
+}
+
+function engineOf(engine: NonNullable<RawGuardrail['engine']>, action: GuardrailConfig['filters']['action']): GuardrailConfig['engine'] {
+  const { type, url, timeout, on_error: onError, ...rest } = engine
+  return { ...rest, type, url, timeout: milliseconds(timeout ?? '2s'), open: onError === 'open', action }
+}
+
+/** Nano-dollars; undefined for more decimals than there are. */
+function nano(amount: number | string): number | undefined {
+  return nanoFromUsd(String(amount))
+}
+
+/** @param known true for a slug that some model answers to. */
+export function checkGuardrails(raw: RawConfig, main: Source, known: (slug: string) => boolean): void {
+  const keys = raw.auth?.keys?.map((key) => key.name) ?? ['dev']
+  const names = new Set<string>()
+  for (const [index, guardrail] of (raw.guardrails ?? []).entries()) {
+    const at: Path = ['guardrails', index]
+    if (names.has(guardrail.name)) main.report([...at, 'name'], 'a second guardrail of this name, expected another')
+    names.add(guardrail.name)
+    for (const [place, key] of (guardrail.scope?.keys ?? []).entries()) {
+      if (!keys.includes(key)) main.report([...at, 'scope', 'keys', place], `no such key${hint(key, keys)}`)
+    }
+    checkLists(guardrail, at, { raw, main, known })
+    checkFields(guardrail, at, main)
+  }
+}
+
+interface Place {
+  raw: RawConfig
+  main: Source
+  known: (slug: string) => boolean
+}
+
+function checkLists(guardrail: RawGuardrail, at: Path, { raw, main, known }: Place): void {
+  for (const list of ['allowed_models', 'ignored_models'] as const) {
+    for (const [place, slug] of (guardrail[list] ?? []).entries()) {
+      if (!slug.includes('*') && !known(slug))
+        main.report([...at, list, place], `no such model${hint(slug, Object.keys(raw.models ?? {}))}`)
+    }
+  }
+  for (const list of ['allowed_providers', 'ignored_providers'] as const) {
+    for (const [place, entry] of (guardrail[list] ?? []).entries()) {
+      const provider = entry.split('/')[0]
+      if (!Object.hasOwn(raw.providers, provider)) {
+        main.report([...at, list, place], `no such provider${hint(provider, Object.keys(raw.providers))}`)
+      }
+    }
+  }
+}
+
+/** Settings that say nothing without another one. */
+function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
+  const { reset_interval: reset, limit_usd: limit, engine } = guardrail
+  if (reset !== undefined && limit === undefined)
+    main.report([...at, 'reset_interval'], 'a reset without a limit, expected limit_usd as well', 'key')
+  if (typeof limit === 'number' && nano(limit) === undefined)
+    main.report([...at, 'limit_usd'], 'expected at most 9 decimals and at most 9000000 USD')
+  const builtins = guardrail.content_filter_builtins ?? []
+  for (const [place, { slug, scan_scope: scope }] of builtins.entries()) {
+    const here = [...at, 'content_filter_builtins', place]
+    if (builtins.findIndex((each) => each.slug === slug) !== place)
+      main.report([...here, 'slug'], 'this filter is named twice, expected it once')
+    if (scope !== undefined && slug !== 'regex-prompt-injection')
+      main.report([...here, 'scan_scope'], 'this is a setting of regex-prompt-injection, expected no such key', 'key')
+  }
+  if (guardrail.allowed_phrases !== undefined && !builtins.some(({ slug }) => slug === 'regex-prompt-injection'))
+    main.report([...at, 'allowed_phrases'], 'phrases are allowed to regex-prompt-injection, expected it among the filters', 'key')
+  if (engine?.type === 'webhook') {
+    for (const key of ['entities', 'threshold', 'language'] as const) {
+      if (engine[key] !== undefined) main.report([...at, 'engine', key], 'this is a setting of presidio, expected no such key', 'key')
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** What finds something in a text. */
+
+export interface Match {
+  /** UTF-16 offsets; `end` is the first unit behind the match. */
+  readonly start: number
+  readonly end: number
+  /** What is told of it where that is not the matched text itself: what an encoded text holds. */
+  readonly told?: string
+}
+
+/** Synchronous and linear in the text. */
+export interface Detector {
+  /** All matches, in any order. @param from nothing is looked for before this offset, which is context only. */
+  find(text: string, from: number): readonly Match[]
+  /** A cheap look: false where nothing can match. */
+  readonly may?: (text: string) => boolean
+  /** Nothing without a decimal digit matches. */
+  readonly digits?: true
+  /** `find` may take milliseconds per kilobyte: it is given short pieces. */
+  readonly slow?: true
+  /** What it looks for may hold characters that folding replaces: it reads the text as it is, too. */
+  readonly verbatim?: true
+}
+
+export const NO_MATCHES: readonly Match[] = Object.freeze([])
+
+/** Collects matches without an array where there are none. */
+export class Matches {
+  private found: Match[] | undefined
+
+  add(start: number, end: number, told?: string): void {
+    this.found ??= []
+    this.found.push(told === undefined ? { start, end } : { start, end, told })
+  }
+
+  /** The first unit behind the match that was added last; 0 before there is one. */
+  get end(): number {
+    return this.found?.at(-1)?.end ?? 0
+  }
+
+  get list(): readonly Match[] {
+    return this.found ?? NO_MATCHES
+  }
+}

@@ -1,0 +1,59 @@
+/** What an engine outside the gateway is asked, and what it may answer. */
+import type { Clock } from '../core/clock.ts'
+import type { Action } from './rule.ts'
+
+/** What of a request an engine is told. */
+export interface EngineQuestion {
+  readonly texts: readonly string[]
+  /** Name of the guardrail that asks, of the key, and the model as it was asked for. */
+  readonly guardrail: string
+  readonly key: string
+  readonly model: string
+  readonly direction: 'input'
+}
+
+export interface EngineVerdict {
+  /** Absent: the engine found nothing. */
+  readonly action?: Action
+  /** Kinds of what it found, for stages. */
+  readonly entities: readonly string[]
+  /** Texts that matched, for the caller whose request is blocked. */
+  readonly patterns: readonly string[]
+  /** What it says in the message of a block. */
+  readonly label?: string
+  /** What stands in place of texts, where the action is redact. */
+  readonly replaced: ReadonlyMap<string, string>
+}
+
+/** What an engine needs of the exchange. */
+export interface EngineContext {
+  readonly clock: Clock
+  /** Calls `fn` when the caller has gone. @returns a function that takes it back. */
+  onAbort(fn: () => void): () => void
+}
+
+/** Asked over HTTP. Rejects where it does not answer in time, or not as agreed. */
+export interface ExternalEngine {
+  /** Name in stages. */
+  readonly name: string
+  /** True: where it fails, the request goes on unread by it. */
+  readonly open: boolean
+  ask(question: EngineQuestion, context: EngineContext): Promise<EngineVerdict>
+}
+
+export interface EngineSettings {
+  readonly type: 'presidio' | 'webhook'
+  /** Whole address of a webhook; root of a Presidio analyser. */
+  readonly url: string
+  /** Milliseconds for each call. */
+  readonly timeout: number
+  readonly open: boolean
+  /** What a finding does where the engine itself does not say. */
+  readonly action: Action
+  /** Sent as `Authorization: Bearer`. */
+  readonly key?: string
+  /** Of Presidio: kinds looked for, all by default; the least score; the language of the texts. */
+  readonly entities?: readonly string[]
+  readonly threshold?: number
+  readonly language?: string
+}

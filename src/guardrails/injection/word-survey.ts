@@ -1,0 +1,80 @@
+/** One pass over a text that tells which looks are worth their time: words that are there, and words of odd form. */
+
+export interface Survey {
+  /** By the number of a beginning, as `beginnings` gave it out. */
+  readonly seen: Uint8Array
+  /** Many letters stand alone, one after the other. */
+  readonly spaced: boolean
+  /** A word has the outer letters and the length of one that could be scrambled. */
+  readonly scrambled: boolean
+}
+
+const BASE = 27
+const LETTERS = 4
+const FIRST_LETTER = 0x61
+/** Letters that stand alone in ordinary text are fewer. */
+const MANY = 6
+
+/** The first four letters of a word as a number; shorter words end in nothing. */
+const numbers = new Uint8Array(BASE ** LETTERS)
+let given = 0
+
+function codeOf(word: string): number {
+  let code = 0
+  for (let i = 0; i < LETTERS; i++) code = code * BASE + (i < word.length ? word.charCodeAt(i) - FIRST_LETTER + 1 : 0)
+  return code
+}
+
+/** @param words beginnings of four letters, or whole words of fewer. @returns their numbers. */
+export function beginnings(words: string): readonly number[] {
+  return words.split(' ').map((word) => {
+    const code = codeOf(word)
+    if (numbers[code] === 0) numbers[code] = ++given
+    return numbers[code]
+  })
+}
+
+/** By first letter, last letter and length; the longest has twelve. */
+const shapes = new Uint8Array(BASE * BASE * 16)
+
+/** A word whose inner letters are looked for in any order. */
+export function scramble(word: string): void {
+  shapes[shapeOf(word.charCodeAt(0), word.charCodeAt(word.length - 1), word.length)] = 1
+}
+
+function shapeOf(first: number, last: number, length: number): number {
+  return ((first - FIRST_LETTER) * BASE + last - FIRST_LETTER) * 16 + length
+}
+
+/** @param low text in small letters. */
+export function survey(low: string): Survey {
+  const seen = new Uint8Array(given + 1)
+  const { length } = low
+  let spaced = false
+  let scrambled = false
+  let alone = 0
+  for (let at = 0; at < length; ) {
+    let letter = low.charCodeAt(at) - FIRST_LETTER
+    if (!(letter >= 0 && letter < 26)) {
+      at++
+      continue
+    }
+    const start = at
+    let code = 0
+    do {
+      if (at - start < LETTERS) code = code * BASE + letter + 1
+      at++
+      letter = low.charCodeAt(at) - FIRST_LETTER
+    } while (letter >= 0 && letter < 26)
+    const size = at - start
+    if (size === 1) {
+      if (++alone >= MANY) spaced = true
+      continue
+    }
+    alone = 0
+    for (let missing = size; missing < LETTERS; missing++) code *= BASE
+    seen[numbers[code]] = 1
+    if (size < 16 && shapes[shapeOf(low.charCodeAt(start), low.charCodeAt(at - 1), size)] === 1) scrambled = true
+  }
+  return { seen, spaced, scrambled }
+}

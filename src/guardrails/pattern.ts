@@ -1,0 +1,69 @@
+/** Custom patterns, compiled once per configuration and matched in linear time. */
+import { RE2JS } from 're2js'
+import { badField } from '../core/faults.ts'
+import { type Detector, Matches } from './detector.ts'
+import { prefilterOf } from './prefilter.ts'
+
+/** Contract section 7. */
+const PATTERN_LENGTH = 100_000
+/** A backslash and what follows; the character is captured unless it opens a well-formed code of a character. */
+const ESCAPE = /\\(?:x[\da-f]{2}|x\{[\da-f]{1,6}\}|u[\da-f]{4}|u\{[\da-f]{1,6}\}|c[a-z]|([\s\S]))/gi
+/** Letters that mean the same here and in JavaScript, and RE2's own start, end and bell. */
+const PLAIN_ESCAPES = 'dDwWsSbBnrtfvpPAza'
+const SHOWN = 500
+
+function compile(pattern: string): RE2JS | string {
+  if (pattern.length === 0) return 'expected a pattern, found an empty text'
+  if (pattern.length > PATTERN_LENGTH) return `expected at most ${PATTERN_LENGTH} characters`
+  const unknown = unknownEscape(pattern)
+  if (unknown !== undefined) return `expected an RE2 pattern, \\${unknown} is no escape of it`
+  let expression: RE2JS
+  try {
+    expression = RE2JS.compile(RE2JS.translateRegExp(pattern))
+  } catch (problem) {
+    const why = problem instanceof Error ? problem.message.replace(/^error parsing regexp: /, '') : 'unreadable'
+    return `expected an RE2 pattern (no look-around, no back-references): ${shorten(why)}`
+  }
+  return expression.test('') ? 'expected a pattern that needs at least one character, this one matches every text' : expression
+}
+
+/** Translation reads an unknown letter as itself, so that `\\k<name>` or `\\h` would silently match something else. */
+function unknownEscape(pattern: string): string | undefined {
+  for (const [, char] of pattern.matchAll(ESCAPE))
+    if (char !== undefined && /[A-Za-z]/.test(char) && !PLAIN_ESCAPES.includes(char)) return char
+  return undefined
+}
+
+/** What is wrong with a pattern, or undefined if it can be compiled. For checks at load. */
+export function patternProblem(pattern: string): string | undefined {
+  const compiled = compile(pattern)
+  return typeof compiled === 'string' ? compiled : undefined
+}
+
+/**
+ * @param path where the pattern stands, for the message: `guardrails[0].content_filters[1].pattern`.
+ * @throws Fault 400 naming the path, the pattern and what RE2 cannot take in it.
+ */
+export function patternDetector(pattern: string, path: string): Detector {
+  const expression = compile(pattern)
+  if (typeof expression === 'string') throw badField(path, `'${shorten(pattern)}': ${expression}`)
+  const prefilter = prefilterOf(expression.pattern())
+  return {
+    slow: true,
+    verbatim: true,
+    // A boolean test runs on the fast automaton; positions are asked for only where there is something to tell.
+    may: prefilter ? (text) => prefilter(text) && expression.test(text) : (text) => expression.test(text),
+    find(text, from) {
+      const matches = new Matches()
+      const matcher = expression.matcher(text)
+      for (let more = matcher.find(from); more; more = matcher.find()) {
+        if (matcher.end() > matcher.start()) matches.add(matcher.start(), matcher.end())
+      }
+      return matches.list
+    },
+  }
+}
+
+function shorten(text: string): string {
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
+}

@@ -1,0 +1,86 @@
+/** Telephone numbers: international (ITU-T E.164), those of North America, and national ones where grouping or a word tells. */
+import { type Detector, type Match, Matches } from '../detector.ts'
+import { DOT, isDigit, isWord, wordsBefore } from './characters.ts'
+
+const FREE = '(?<![\\w.,+#/:=-]|[\\w.,:][ ]?\\()'
+const DONE = '(?![\\w]|[-.,/:]\\d)'
+/** Area and exchange begin with 2 to 9, and neither is one of the service codes N11. */
+const AMERICA = new RegExp(
+  `${FREE}(?:1[ .-]?)?(?:\\(([2-9][0-9]{2})\\) ?|([2-9][0-9]{2})([ .-]))([2-9][0-9]{2})([ .-]?)[0-9]{4}${DONE}`,
+  'g',
+)
+/** A trunk zero, then groups as countries write them. */
+const NATIONAL = new RegExp(`${FREE}(?:\\(0[0-9]{1,5}\\)|0[0-9]{1,5})(?:[ .\\u00a0/-]{1,3}[0-9]{2,8}){1,5}${DONE}`, 'g')
+const FRENCH = /^0[1-9]([ .\u00a0-])[0-9]{2}(?:\1[0-9]{2}){3}$/
+const BRITISH = /^\(?0(?:20|1\d{2,3}|11\d|1\d1|7\d{3}|[38]\d{2})\)?[ -]\d{3,4}[ -]\d{3,4}$/
+const BARE = new RegExp(`${FREE}[0-9]{9,12}${DONE}`, 'g')
+const CUE =
+  /\b(?:tel(?:e(?:phone|fon|fono))?|t[eé]l[eé](?:phone|fono)?|phones?|call|mobile|mobil|cell(?:ular|phone)?|fax|whatsapp|handy|ring|dial|text|sms|m[oó]vil|numero|n[uú]mero|nummer|rufnummer|portable|contact)\b[^0-9\n]{0,24}$/i
+/** Country codes of one digit, and the ten whose two digits begin longer ones only. */
+const ZONES =
+  /^(?:1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|2[1-689]\d|35\d|37\d|38\d|42\d|5[09]\d|6[789]\d|8[0578]\d|96[0-8]|97[0-9]|99[2-68])/
+
+function find(text: string, from: number): readonly Match[] {
+  const matches = new Matches()
+  if (text.includes('+')) international(text, from, matches)
+  each(AMERICA, text, from, (found, start, [, inBrackets, plain, first, exchange, second]) => {
+    const area = inBrackets ?? plain
+    if (area.endsWith('11') || exchange.endsWith('11')) return
+    if (first !== undefined && first !== second) return
+    // Three groups between spaces are any numbers, unless a word says otherwise.
+    if (first === ' ' && !CUE.test(wordsBefore(text, start))) return
+    matches.add(start, start + found.length)
+  })
+  each(NATIONAL, text, from, (found, start) => {
+    const count = found.replace(/[^0-9]/g, '').length
+    if (count < 8 || count > 13) return
+    if (FRENCH.test(found) || BRITISH.test(found) || CUE.test(wordsBefore(text, start))) matches.add(start, start + found.length)
+  })
+  each(BARE, text, from, (found, start) => {
+    if (CUE.test(wordsBefore(text, start))) matches.add(start, start + found.length)
+  })
+  return matches.list
+}
+
+function each(form: RegExp, text: string, from: number, visit: (found: string, start: number, hit: RegExpExecArray) => void): void {
+  form.lastIndex = from
+  for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) visit(hit[0], hit.index, hit)
+}
+
+/** Most units between two groups of digits, as in `) - `. */
+const WIDEST_GAP = 3
+const MOST_DIGITS = 15
+const FEWEST_DIGITS = 8
+const PLUS = 0x2b
+const BRACKET = 0x28
+
+function international(text: string, from: number, matches: Matches): void {
+  for (let plus = text.indexOf('+', from); plus !== -1; plus = text.indexOf('+', plus + 1)) {
+    const before = text.charCodeAt(plus - 1)
+    if (isWord(before) || before === PLUS || before === DOT) continue
+    const end = internationalEnd(text, plus)
+    if (end !== -1) matches.add(plus, end)
+  }
+}
+
+/** @returns the offset behind the last digit or bracket; -1 where the number is too short, too long or of no zone. */
+function internationalEnd(text: string, plus: number): number {
+  let digits = ''
+  let end = -1
+  for (let at = plus + 1, gap = 0; gap <= WIDEST_GAP; at++) {
+    const unit = text.charCodeAt(at)
+    if (isDigit(unit)) {
+      if (digits.length === MOST_DIGITS) return -1
+      digits += text[at]
+      end = at + 1
+      gap = 0
+    } else if (GAPS.includes(text[at] ?? 'x') && at > plus + (unit === BRACKET ? 0 : 1)) gap++
+    else break
+  }
+  if (digits.length < FEWEST_DIGITS || !ZONES.test(digits) || isWord(text.charCodeAt(end))) return -1
+  return end
+}
+
+const GAPS = ' .-/()\u00a0'
+
+export const phone: Detector = { find, digits: true }

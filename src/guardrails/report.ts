@@ -1,0 +1,85 @@
+/** How a finding is told: the fault of a block for the caller, the stages for `router_metadata` (contract section 7). */
+import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { Stage } from '../plugin-api/exchange.ts'
+import type { EngineVerdict } from './engine.ts'
+import type { Action, GuardrailName, StageName } from './rule.ts'
+import { type Hit, MATCH_COUNT } from './scan.ts'
+
+/** Past forms of the actions, as stages have them. */
+export const DONE: Readonly<Record<Action, 'flagged' | 'redacted' | 'blocked'>> = { flag: 'flagged', redact: 'redacted', block: 'blocked' }
+
+/** 403 `guardrail_blocked` with the matched texts in `metadata.patterns`; undefined where nothing blocks. */
+export function blockFault(hits: Iterable<Hit>): Fault | undefined {
+  const blocking = [...hits].filter(({ rule }) => rule.action === 'block')
+  if (blocking.length === 0) return undefined
+  const [{ rule }] = blocking
+  return new Fault('guardrail_blocked', { message: blockMessage(rule), metadata: { patterns: patternsOf(blocking) } })
+}
+
+function blockMessage({ stage, label }: { stage: StageName; label: string | undefined }): string {
+  if (stage === 'regex_pi_detection') return 'Request blocked: prompt injection patterns detected'
+  return `Request blocked by content filter: ${label ?? '[BLOCKED]'}`
+}
+
+function patternsOf(hits: readonly Hit[]): string[] {
+  return [...new Set(hits.flatMap(({ matched }) => matched))].slice(0, MATCH_COUNT)
+}
+
+/** One stage for each guardrail, kind of check and action that came of it. */
+export function stagesOf(hits: Iterable<Hit>): Stage[] {
+  const groups: Hit[][] = []
+  for (const hit of hits) {
+    const { guardrail, stage, action } = hit.rule
+    const group = groups.find(([{ rule }]) => rule.guardrail.id === guardrail.id && rule.stage === stage && rule.action === action)
+    if (group) group.push(hit)
+    else groups.push([hit])
+  }
+  return groups.map(stageOf)
+}
+
+function stageOf(hits: readonly Hit[]): Stage {
+  const [{ rule }] = hits
+  const { action } = rule
+  const data: JsonObject = { action: DONE[action], detected: true, engines: ['regex'] }
+  if (action !== 'block') data.flagged = true
+  // What was to be hidden is not shown again: only what it was.
+  if (action === 'block' || rule.stage === 'regex_pi_detection') data.patterns = patternsOf(hits)
+  else data.matched_entity_types = [...new Set(hits.map((hit) => hit.rule.entity))]
+  return { type: 'guardrail', name: rule.stage, ...named(rule.guardrail), summary: summaryOf(action, hits), data }
+}
+
+export function named({ id, scope }: GuardrailName): { guardrail_id: string; guardrail_scope: string } {
+  return { guardrail_id: id, guardrail_scope: scope }
+}
+
+function summaryOf(action: Action, hits: readonly Hit[]): string {
+  const [{ rule }] = hits
+  const done = DONE[action]
+  if (rule.stage === 'regex_pi_detection') {
+    const count = patternsOf(hits).length
+    return `${done[0].toUpperCase()}${done.slice(1)}: prompt injection detected (${count} pattern${count === 1 ? '' : 's'} matched)`
+  }
+  if (action === 'block') return blockMessage(rule)
+  return `Content ${done} (${[...new Set(hits.map((hit) => hit.rule.entity))].join(', ')})`
+}
+
+/** What an engine outside found; undefined where that is nothing. */
+export function engineStage(guardrail: GuardrailName, engine: string, { action, entities, patterns }: EngineVerdict): Stage | undefined {
+  if (action === undefined) return undefined
+  const data: JsonObject = { action: DONE[action], detected: true, engines: [engine] }
+  if (action !== 'block') data.flagged = true
+  if (action === 'block') data.patterns = [...patterns]
+  if (entities.length > 0) data.matched_entity_types = [...entities]
+  const kinds = entities.length > 0 ? ` (${entities.join(', ')})` : ''
+  return { type: 'guardrail', name: 'content-filter', ...named(guardrail), summary: `Content ${DONE[action]} by ${engine}${kinds}`, data }
+}
+
+/** 403 where the engine wants the request refused. */
+export function engineFault({ action, label, patterns }: EngineVerdict): Fault | undefined {
+  if (action !== 'block') return undefined
+  return new Fault('guardrail_blocked', {
+    message: blockMessage({ stage: 'content-filter', label }),
+    metadata: { patterns: [...patterns] },
+  })
+}

@@ -1,0 +1,241 @@
+/** Reads the passages of a request once for all rules that hold for it, in steps between which others may have their turn. */
+import type { Json } from '../core/json.ts'
+import { type Detector, type Match, NO_MATCHES } from './detector.ts'
+import { type Folded, folded } from './fold.ts'
+import { jsonTexts, withTexts } from './json-texts.ts'
+import type { Passage } from './passages.ts'
+import { redacted, type Span, spread } from './redaction.ts'
+import type { Rule } from './rule.ts'
+import { type WindowSize, windowsOf } from './windows.ts'
+
+/** What one rule found. */
+export interface Hit {
+  readonly rule: Rule
+  /** Distinct texts that matched, in order, each shortened to `MATCH_LENGTH` characters. */
+  readonly matched: string[]
+}
+
+/** Rules that look for the same: the text is read once for all of them. */
+interface Group {
+  readonly detector: Detector
+  readonly rules: readonly Rule[]
+  readonly userOnly: boolean
+}
+
+export const MATCH_COUNT = 20
+const MATCH_LENGTH = 500
+const WINDOW: WindowSize = { size: 32_768, ahead: 4_096 }
+/** For detectors that take milliseconds per kilobyte. */
+const PIECE: WindowSize = { size: 2_048, ahead: 2_048 }
+const NO_SPANS: readonly Span[] = []
+const DIGIT = /[0-9]/
+
+export class TextPolicy {
+  readonly groups: readonly Group[]
+
+  constructor(rules: readonly Rule[]) {
+    const byDetector = new Map<Detector, Rule[]>()
+    for (const rule of rules) byDetector.set(rule.detector, [...(byDetector.get(rule.detector) ?? []), rule])
+    this.groups = [...byDetector].map(([detector, each]) => ({ detector, rules: each, userOnly: each.every(({ userOnly }) => userOnly) }))
+  }
+}
+
+export class Scan {
+  /** By rule, in the order in which they first matched. */
+  readonly hits = new Map<Rule, Hit>()
+  /** What stands in place of a text that must not go out as it is. */
+  readonly replaced = new Map<string, string>()
+  private readonly groups: readonly Group[]
+  private readonly verbatim: readonly Group[]
+
+  constructor(policy: TextPolicy) {
+    this.groups = policy.groups
+    this.verbatim = policy.groups.filter(({ detector }) => detector.verbatim)
+  }
+
+  get blocked(): boolean {
+    for (const { action } of this.hits.keys()) if (action === 'block') return true
+    return false
+  }
+
+  /** Each step takes at most a few milliseconds. */
+  *read(all: Iterable<Passage>): Generator<void, void> {
+    for (const passage of all) {
+      const { texts, user } = passage
+      if (passage.json) for (const text of texts) yield* this.json(text, user)
+      else if (passage.apart) yield* this.apart(texts, user)
+      else if (texts.length === 1) yield* this.single(texts[0], user)
+      else yield* this.joined(texts, user)
+      if (this.enough()) return
+    }
+  }
+
+  /** Nobody is told more of a request that is refused. */
+  private enough(): boolean {
+    for (const { rule, matched } of this.hits.values()) if (rule.action === 'block' && matched.length >= MATCH_COUNT) return true
+    return false
+  }
+
+  private *single(text: string, user: boolean): Generator<void, void> {
+    if (text === '' || this.replaced.has(text)) return
+    const spans = yield* this.spans(text, { groups: this.groups, user })
+    if (spans.length > 0) this.replaced.set(text, redacted(text, spans))
+  }
+
+  /** Parts by themselves, and what lies across their borders. */
+  private *joined(texts: readonly string[], user: boolean): Generator<void, void> {
+    const each: Span[][] = []
+    for (const text of texts) each.push([...(yield* this.spans(text, { groups: this.groups, user }))])
+    const borders: number[] = []
+    for (const text of texts) borders.push((borders.at(-1) ?? 0) + text.length)
+    const crosses = (start: number, end: number): boolean => borders.some((border) => start < border && border < end)
+    const across = yield* this.spans(texts.join(''), { groups: this.groups, user, only: crosses })
+    for (const span of across) spread(span, texts, each)
+    for (const [i, spans] of each.entries()) if (spans.length > 0) this.replaced.set(texts[i], redacted(texts[i], spans))
+  }
+
+  /** One look over all of them; only where it finds something are they read one by one. */
+  private *apart(texts: readonly string[], user: boolean): Generator<void, void> {
+    let deep = texts.length < 3
+    if (!deep) {
+      const look = new Scan({ groups: this.groups.filter(({ detector }) => !detector.verbatim) })
+      yield* look.single(texts.join('\n'), user)
+      deep = look.hits.size > 0
+    }
+    const groups = deep ? this.groups : this.verbatim
+    if (groups.length === 0) return
+    for (const text of texts) {
+      const spans = yield* this.spans(text, { groups, user })
+      if (spans.length > 0) this.replaced.set(text, redacted(text, spans))
+    }
+  }
+
+  /** Arguments of tools: as they are, and without escapes. A text that is rewritten says nothing twice under one name. */
+  private *json(source: string, user: boolean): Generator<void, void> {
+    if (this.replaced.has(source)) return
+    const asked = { groups: this.groups, user }
+    let spans = yield* this.spans(source, asked)
+    const bare = source.includes('\\') ? unescaped(source) : source
+    const more = bare === source ? NO_SPANS : yield* this.spans(bare, asked)
+    if (spans.length === 0 && more.length === 0) return
+    const value = parsed(source)
+    if (value === undefined) {
+      this.replaced.set(source, more.length > 0 ? redacted(bare, more) : redacted(source, spans))
+      return
+    }
+    for (const text of jsonTexts(value)) yield* this.single(text, user)
+    let text = JSON.stringify(withTexts(value, (each) => this.replaced.get(each)))
+    // What is left stands in names or is a number.
+    spans = yield* this.spans(text, asked)
+    const plain = redacted(text, spans)
+    text = parsed(plain) === undefined ? redacted(text, spans, '"') : plain
+    this.replaced.set(source, text)
+  }
+
+  private *spans(text: string, asked: Asked): Generator<void, readonly Span[]> {
+    let spans: Span[] | undefined
+    for (const { text: view, base, from, to } of windowsOf(text, WINDOW)) {
+      const fold = folded(view)
+      const digits = DIGIT.test(fold ? fold.text : view)
+      for (const group of asked.groups) {
+        const { detector } = group
+        if ((group.userOnly && !asked.user) || (detector.digits && !digits)) continue
+        const own = !fold || detector.verbatim ? yield* this.matches(detector, view, from - base) : NO_MATCHES
+        const seen = fold ? unfolded(yield* this.matches(detector, fold.text, 0), fold) : NO_MATCHES
+        for (const match of seen.length === 0 ? own : distinct([...own, ...seen])) {
+          const start = match.start + base
+          const end = match.end + base
+          if (start < from || start >= to || asked.only?.(start, end) === false) continue
+          const span = this.note(group, match.told ?? text.slice(start, end), asked.user)
+          if (span === undefined) continue
+          spans ??= []
+          spans.push({ start, end, placeholder: span })
+        }
+      }
+      yield
+    }
+    return spans ?? NO_SPANS
+  }
+
+  private *matches(detector: Detector, text: string, from: number): Generator<void, readonly Match[]> {
+    if (detector.may && !detector.may(text)) return NO_MATCHES
+    if (!detector.slow) return distinct(detector.find(text, from))
+    let found: { start: number; end: number }[] = []
+    for (const piece of windowsOf(text, PIECE)) {
+      if (detector.may && !detector.may(piece.text)) continue
+      for (const match of detector.find(piece.text, piece.from - piece.base)) {
+        const start = match.start + piece.base
+        const end = match.end + piece.base
+        const last = found.at(-1)
+        // A match that was cut at the end of its piece goes on in the next.
+        if (last && last.end > start) last.end = Math.max(last.end, end)
+        else if (start >= from && start < piece.to) found.push({ start, end })
+      }
+      yield
+    }
+    // Too long for any piece.
+    if (found.length === 0) found = detector.find(text, from).map(({ start, end }) => ({ start, end }))
+    return found
+  }
+
+  /** @returns the placeholder of the rule that redacts, if one does. */
+  private note(group: Group, told: string, user: boolean): string | undefined {
+    let placeholder: string | undefined
+    for (const rule of group.rules) {
+      if (rule.userOnly && !user) continue
+      let hit = this.hits.get(rule)
+      if (!hit) {
+        hit = { rule, matched: [] }
+        this.hits.set(rule, hit)
+      }
+      const short = told.length > MATCH_LENGTH ? `${told.slice(0, MATCH_LENGTH)}…` : told
+      if (hit.matched.length < MATCH_COUNT && !hit.matched.includes(short)) hit.matched.push(short)
+      if (rule.action === 'redact') placeholder ??= rule.placeholder
+    }
+    return placeholder
+  }
+}
+
+interface Asked {
+  readonly groups: readonly Group[]
+  readonly user: boolean
+  readonly only?: (start: number, end: number) => boolean
+}
+
+/** In order, without those that lie inside another. */
+function distinct(matches: readonly Match[]): readonly Match[] {
+  if (matches.length < 2) return matches
+  const sorted = [...matches].sort((a, b) => a.start - b.start || b.end - a.end)
+  let end = -1
+  return sorted.filter((match) => {
+    if (match.end <= end) return false
+    end = match.end
+    return true
+  })
+}
+
+/** Matches of a folded text, in units of the original: what is invisible at their end goes with them. */
+function unfolded(matches: readonly Match[], { at }: Folded): readonly Match[] {
+  return matches.map(({ start, end, told }) => {
+    let last = end
+    while (last < at.length - 1 && at[last] === at[last - 1]) last++
+    return { start: at[start], end: at[last], told }
+  })
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '"': '"', '\\': '\\', '/': '/' }
+
+/** JSON text with its escapes read (RFC 8259, 7), whether or not it is whole: of a name said twice nothing is lost. */
+function unescaped(source: string): string {
+  return source.replace(/\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g, (_, code: string | undefined, char: string) => {
+    return code === undefined ? ESCAPES[char] : String.fromCharCode(Number.parseInt(code, 16))
+  })
+}
+
+function parsed(source: string): Json | undefined {
+  try {
+    return JSON.parse(source) as Json
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,112 @@
+/** The body of one answer: checked by its head, inflated and counted while it comes, with back-pressure. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { tooLarge, unreachable, wrongType } from './refusals.ts'
+
+export interface ContentLimits {
+  /** Bytes, both as sent and inflated. */
+  maxBytes: number
+  /** Media types that are wanted, as `text/html` or `image/*`; none: any. */
+  types: readonly string[]
+}
+
+export interface Flow {
+  pause(): void
+  resume(): void
+}
+
+/** The media type in lower case without parameters; '' where the answer names none. */
+export function mediaType(headers: IncomingHttpHeaders): string {
+  return (headers['content-type'] ?? '').split(';', 1)[0].trim().toLowerCase()
+}
+
+function isWanted(type: string, types: readonly string[]): boolean {
+  if (types.length === 0) return true
+  return types.some((one) => one === '*/*' || one === type || (one.endsWith('/*') && type.startsWith(one.slice(0, -1))))
+}
+
+export class Content {
+  private readonly limits: ContentLimits
+  private readonly inflater: Transform | undefined
+  private readonly chunks: Buffer[] = []
+  private sent = 0
+  private size = 0
+  /** Called once, with the bytes or the reason why there are none. */
+  private readonly done: (bytes: Buffer | Error) => void
+
+  /**
+   * @param checked false for the body of an error status, whose type nobody asked for.
+   * @throws Fault 413 or 415 where the head already tells that the body is unwanted.
+   */
+  constructor(
+    headers: IncomingHttpHeaders,
+    limits: ContentLimits,
+    { checked, done }: { checked: boolean; done: (bytes: Buffer | Error) => void },
+  ) {
+    this.limits = limits
+    this.done = done
+    if (checked && !isWanted(mediaType(headers), limits.types)) throw wrongType(limits.types)
+    if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes)
+    this.inflater = inflaterOf(headers['content-encoding'])
+    this.inflater?.on('data', (chunk: Buffer) => this.take(chunk))
+    this.inflater?.on('end', () => done(Buffer.concat(this.chunks)))
+    this.inflater?.on('error', (cause) => done(unreachable(cause)))
+  }
+
+  push(chunk: Buffer, flow: Flow): void {
+    this.sent += chunk.length
+    if (this.sent > this.limits.maxBytes) this.refuse()
+    else if (!this.inflater) this.take(chunk)
+    else if (!this.inflater.destroyed && !this.inflater.write(chunk)) {
+      flow.pause()
+      this.inflater.once('drain', () => flow.resume())
+    }
+  }
+
+  end(): void {
+    if (this.inflater && this.sent > 0) this.inflater.end()
+    else this.done(Buffer.concat(this.chunks))
+  }
+
+  /** Stops the work; nothing is told any more. */
+  drop(): void {
+    this.inflater?.removeAllListeners()
+    this.inflater?.on('error', () => {})
+    this.inflater?.destroy()
+    this.chunks.length = 0
+  }
+
+  private take(chunk: Buffer): void {
+    this.size += chunk.length
+    if (this.size > this.limits.maxBytes) this.refuse()
+    else this.chunks.push(chunk)
+  }
+
+  private refuse(): void {
+    this.drop()
+    this.done(tooLarge(this.limits.maxBytes))
+  }
+}
+
+/** @throws Fault for an encoding that was not asked for, or several on top of each other. */
+function inflaterOf(encoding: string | string[] | undefined): Transform | undefined {
+  switch (
+    String(encoding ?? '')
+      .trim()
+      .toLowerCase()
+  ) {
+    case '':
+    case 'identity':
+      return undefined
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip()
+    case 'deflate':
+      return createInflate()
+    case 'br':
+      return createBrotliDecompress()
+    default:
+      throw unreachable(new Error('unknown content-encoding'))
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Opens connections only to addresses that the policy allows. One look-up per connection: what it says is checked as a
+ * whole and is what is connected to, so a name cannot change its mind in between. The connected socket is checked too.
+ */
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { buildConnector } from 'undici'
+import connector from 'undici/lib/core/connect.js'
+import { bareHost, type OutboundPolicy } from './policy.ts'
+import { unreachable } from './refusals.ts'
+
+export interface Resolved {
+  address: string
+  family: number
+}
+
+/** All addresses of a name. */
+export type Resolve = (host: string) => Promise<readonly Resolved[]>
+
+export const systemResolve: Resolve = (host) => lookup(host, { all: true, verbatim: true })
+
+export interface ConnectOptions {
+  policy: OutboundPolicy
+  resolve?: Resolve
+  /** Milliseconds for one connection. */
+  timeout?: number
+  /** Makes the connector that dials the given addresses, whatever name is asked for. */
+  dial?: (addresses: readonly Resolved[], timeout: number) => buildConnector.connector
+}
+
+const CONNECT_TIMEOUT = 5_000
+
+/** For undici's `connect` option: also for clients that keep their own connections. */
+export function guardedConnect(options: ConnectOptions): buildConnector.connector {
+  const { policy, resolve = systemResolve, timeout = CONNECT_TIMEOUT, dial = pinned } = options
+  return (target, callback) => {
+    const host = bareHost(target.hostname)
+    const fail = (cause: unknown): void => callback(cause instanceof Error ? cause : unreachable(cause), null)
+    addressesOf(host, policy, resolve).then((addresses) => {
+      dial(addresses, timeout)(target, (error, socket) => {
+        if (error || !socket) return fail(error)
+        const { remoteAddress } = socket
+        if (remoteAddress !== undefined && addresses.some(({ address }) => same(address, remoteAddress))) return callback(null, socket)
+        socket.destroy()
+        fail(unreachable(new Error('connected to another address')))
+      })
+    }, fail)
+  }
+}
+
+/** @throws Fault where one of them is not allowed: a name that has both kinds is no accident. */
+async function addressesOf(host: string, policy: OutboundPolicy, resolve: Resolve): Promise<readonly Resolved[]> {
+  const family = isIP(host)
+  if (family === 0 && !policy.allowsName(host)) throw unreachable(new Error('the name is not allowed'))
+  const addresses = family === 0 ? await resolve(host) : [{ address: host, family }]
+  if (addresses.length === 0) throw unreachable(new Error('the name has no address'))
+  if (!addresses.every(({ address }) => policy.allowsAddress(host, address))) throw unreachable(new Error('the address is not allowed'))
+  return addresses
+}
+
+function pinned(addresses: readonly Resolved[], timeout: number): buildConnector.connector {
+  return connector({
+    timeout,
+    allowH2: false,
+    maxCachedSessions: 0,
+    lookup: (_host, { all }, callback) => {
+      if (all) callback(null, [...addresses])
+      else callback(null, addresses[0].address, addresses[0].family)
+    },
+  })
+}
+
+/** A socket may write an IPv6 address in another of its forms. */
+function same(asked: string, connected: string): boolean {
+  if (asked === connected) return true
+  const canonical = (address: string): string => (isIP(address) === 6 ? (URL.parse(`http://[${address}]`)?.hostname ?? address) : address)
+  return canonical(asked) === canonical(connected)
+}

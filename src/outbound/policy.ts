@@ -1,0 +1,80 @@
+/** What may be fetched: the public internet, and the exceptions that an operator wrote down. */
+import { BlockList, isIP } from 'node:net'
+import { addRange, isNeighbour, isPublic, within } from './addresses.ts'
+
+export interface OutboundSettings {
+  /**
+   * Exceptions: a host (`wiki.corp`, `*.corp`), an address or a range (`10.1.0.0/16`, `fd12::/16`), each but a range with
+   * a port if it is not a usual one (`wiki.corp:8080`, `[::1]:9000`). A host may then have private addresses, but never
+   * those at which clouds keep secrets; an address or a range covers what it says.
+   */
+  allowPrivate?: readonly string[]
+  /** Ports that any host may have. */
+  ports?: readonly number[]
+}
+
+interface Exception {
+  /** Without brackets and final dot; `*.` in front for all names below. */
+  host: string
+  port: number | undefined
+}
+
+const USUAL_PORTS = [80, 443]
+/** Names that mean this machine or its neighbours, whatever a resolver says. */
+const LOCAL_NAMES = /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|private|corp|home|lan|home\.arpa|onion|invalid|test)$/
+
+export class OutboundPolicy {
+  private readonly hosts: Exception[] = []
+  private readonly ranges = new BlockList()
+  private readonly ports: ReadonlySet<number>
+
+  /** @throws Error naming the entry that is neither a host, an address nor a range. */
+  constructor({ allowPrivate = [], ports = USUAL_PORTS }: OutboundSettings = {}) {
+    this.ports = new Set(ports)
+    for (const entry of allowPrivate) this.allow(entry)
+  }
+
+  private allow(entry: string): void {
+    if (entry.includes('/') || isIP(entry)) {
+      addRange(this.ranges, entry)
+      return
+    }
+    const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|((?:\*\.)?[A-Za-z0-9_.-]+))(?::(\d{1,5}))?$/.exec(entry) ?? []
+    const host = (bracketed ?? plain ?? '').toLowerCase().replace(/\.$/, '')
+    if (host === '' || host === '*.' || Number(port) > 65535) throw new Error(`${entry} is neither a host, an address nor a range`)
+    if (isIP(host)) addRange(this.ranges, host)
+    this.hosts.push({ host, port: port === undefined ? undefined : Number(port) })
+  }
+
+  private excepted(host: string, port?: number): boolean {
+    return this.hosts.some((one) => {
+      const same = one.host.startsWith('*.') ? host.endsWith(one.host.slice(1)) : one.host === host
+      return same && (port === undefined || one.port === port)
+    })
+  }
+
+  /** @param host as `bareHost` gives it. */
+  allowsPort(host: string, port: number): boolean {
+    return this.ports.has(port) || this.excepted(host, port)
+  }
+
+  /** Whether the name may be looked up at all; addresses are judged by `allowsAddress`. */
+  allowsName(host: string): boolean {
+    // A name without a dot is completed by the resolver's own search list.
+    return this.excepted(host) || (host.includes('.') && !LOCAL_NAMES.test(host))
+  }
+
+  /** Whether `address`, which `host` is or has, may be connected to. */
+  allowsAddress(host: string, address: string): boolean {
+    if (isPublic(address) || within(this.ranges, address)) return true
+    return isIP(host) === 0 && this.excepted(host) && isNeighbour(address)
+  }
+}
+
+/** A URL's host name without brackets and final dots. */
+export function bareHost(hostname: string): string {
+  return hostname
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.+$/, '')
+    .toLowerCase()
+}

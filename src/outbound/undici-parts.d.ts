@@ -1,0 +1,7 @@
+/** Single parts of the package: its front door also loads fetch, WebSocket, caches and mocks, 13 MB that nothing here uses. */
+declare module 'undici/lib/core/connect.js' {
+  export { buildConnector as default } from 'undici'
+}
+declare module 'undici/lib/dispatcher/client.js' {
+  export { Client as default } from 'undici'
+}

@@ -1,0 +1,99 @@
+/** A plugin's tap as the stream sees it: whatever the plugin does wrong ends there. */
+import { isObject } from '../../core/json.ts'
+import type { StreamEvent, Tap } from '../../plugin-api/index.ts'
+import { OwedEvents } from './owed-events.ts'
+import { strayPromise } from './thenable.ts'
+
+export interface TapOwner {
+  /** True where the stream may go on without the tap. */
+  readonly maySkip: boolean
+  /** Takes note of a failure. @param skip the stream goes on without the tap. @throws Fault where it does not. */
+  tapFailed(thrown: unknown, skip: boolean): void
+}
+
+/** What a plugin gave is not what the interface says. */
+export class Junk extends TypeError {}
+
+export class GuardedTap implements Tap {
+  readonly mode: Tap['mode']
+  private readonly tap: Tap
+  private readonly owner: TapOwner
+  private readonly owed: OwedEvents | undefined
+  /** Failed: events go by. */
+  private done = false
+  /** The plugin may hand events on only while it is given one. */
+  private open = false
+  private next: (event: StreamEvent) => void = () => {}
+  private beyond: { thrown: unknown } | undefined
+
+  constructor(tap: Tap, owner: TapOwner) {
+    this.tap = tap
+    this.mode = tap.mode
+    this.owner = owner
+    this.owed = tap.mode === 'mutate' && owner.maySkip ? new OwedEvents() : undefined
+  }
+
+  push(event: StreamEvent, emit: (event: StreamEvent) => void): void {
+    if (this.done) {
+      if (this.mode === 'mutate') emit(event)
+      return
+    }
+    this.next = emit
+    this.owed?.given(event)
+    this.open = true
+    try {
+      if (strayPromise(this.tap.push(event, this.hand))) throw new Junk('push gave a promise')
+    } catch (thrown) {
+      this.failed(this.beyond ? undefined : thrown)
+    } finally {
+      this.open = false
+    }
+    if (!this.beyond) return
+    // What stands behind this tap has failed: that is not the plugin's fault, and not its to swallow.
+    this.done = true
+    throw this.beyond.thrown
+  }
+
+  private readonly hand = (event: StreamEvent): void => {
+    if (!this.open || this.mode === 'observe') return
+    if (!isEvent(event)) throw new Junk('no event was emitted')
+    this.owed?.handedOn(event)
+    this.pass(event)
+  }
+
+  private pass(event: StreamEvent): void {
+    try {
+      this.next(event)
+    } catch (thrown) {
+      this.beyond ??= { thrown }
+      throw thrown
+    }
+  }
+
+  private failed(thrown: unknown): void {
+    if (this.beyond) return
+    this.done = true
+    const skip = this.owner.maySkip && this.owed?.changed !== true
+    this.owner.tapFailed(thrown, skip)
+    for (const event of this.owed?.take() ?? []) this.pass(event)
+  }
+}
+
+const TYPES: ReadonlySet<unknown> = new Set([
+  'start',
+  'block-start',
+  'block-delta',
+  'block-note',
+  'block-end',
+  'usage',
+  'end',
+  'fault',
+  'opaque',
+] satisfies StreamEvent['type'][])
+
+function isEvent(event: unknown): boolean {
+  if (!isObject(event) || !TYPES.has(event.type)) return false
+  const { type } = event
+  if (typeof type === 'string' && type.startsWith('block-') && typeof event.block !== 'number') return false
+  return type !== 'block-delta' || typeof event.text === 'string'
+}

@@ -1,0 +1,34 @@
+/** A request's `plugins` list over the operator's settings. */
+import type { PluginEntry } from '../../canon/gateway-fields.ts'
+import { badField } from '../../core/faults.ts'
+import type { PluginSetting } from '../parts.ts'
+
+/** Words of the configuration beside a plugin's own settings: no request sets them. */
+const OPERATORS: ReadonlySet<string> = new Set(['locked', 'on_error', 'timeout'])
+
+/** @throws Fault 400 for an id that no plugin has, and for one that is named twice. */
+export function checkIds(entries: readonly PluginEntry[], known: ReadonlySet<string>): void {
+  for (const [i, { id }] of entries.entries()) {
+    if (!known.has(id)) throw badField(`plugins[${i}].id`, `no such plugin; expected one of: ${[...known].join(', ')}`)
+    if (entries.findIndex((entry) => entry.id === id) !== i) throw badField(`plugins[${i}].id`, 'named twice, expected it once')
+  }
+}
+
+/** A plugin's settings for one request: the operator's, with the request's entry on top. @throws Fault 400 naming the path. */
+export function configOf(setting: PluginSetting, entries: readonly PluginEntry[]): unknown {
+  const { plugin, defaults } = setting
+  const i = entries.findIndex(({ id }) => id === plugin.id)
+  if (i === -1) return plugin.parse(defaults, `plugins.defaults.${plugin.id}`)
+  const path = `plugins[${i}]`
+  checkEntry(setting, entries[i], path)
+  return plugin.parse({ ...defaults, ...entries[i] }, path)
+}
+
+function checkEntry({ plugin, defaults, locked }: PluginSetting, entry: PluginEntry, path: string): void {
+  for (const key of Object.keys(entry)) {
+    if (OPERATORS.has(key)) throw badField(`${path}.${key}`, 'is set by the operator alone, expected no such field')
+    if (locked && key !== 'id')
+      throw badField(`${path}.${key}`, `the operator has locked this plugin, expected { "id": "${plugin.id}" } alone`)
+  }
+  if (locked && defaults.enabled === false) throw badField(`${path}.id`, 'the operator has switched this plugin off')
+}

@@ -1,0 +1,225 @@
+/** One plugin at work on one request: held to its time, and its failures are its own. */
+import type { PluginEntry } from '../../canon/gateway-fields.ts'
+import { Fault } from '../../core/faults.ts'
+import { isObject } from '../../core/json.ts'
+import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { endedEarly } from '../last-word.ts'
+import type { PluginSetting, PluginTrouble } from '../parts.ts'
+import { GuardedTap, Junk, type TapOwner } from './guarded-tap.ts'
+import { configOf } from './request-entries.ts'
+import { stageOf, type Trouble } from './stage.ts'
+import { isThenable, strayPromise } from './thenable.ts'
+import { PluginView } from './view.ts'
+
+export interface RunParts {
+  host: Host
+  /** Tells the operator. */
+  pluginTrouble: (exchange: Exchange, trouble: PluginTrouble) => void
+}
+
+export class PluginRun implements TapOwner {
+  readonly setting: PluginSetting
+  /** Nano-dollars that it may charge at most; held before it begins. */
+  bound = 0
+  private readonly exchange: Exchange
+  private readonly parts: RunParts
+  private readonly view: PluginView
+  private readonly charges: { what: string; nano: number }[] = []
+  private charged = 0
+  private config: unknown
+  private trouble: Trouble | undefined
+  /** The request goes on without it. */
+  private skipped = false
+  /** Whatever it still does is of no effect. */
+  private abandoned = false
+  private took: number | undefined
+  /** Its place in the pipeline. */
+  private stage: Stage | undefined
+
+  constructor(exchange: Exchange, setting: PluginSetting, parts: RunParts) {
+    this.exchange = exchange
+    this.setting = setting
+    this.parts = parts
+    this.view = new PluginView(exchange, (nano, what) => this.charge(nano, what))
+  }
+
+  /** False once it has failed and the request goes on without it. */
+  get lives(): boolean {
+    return !this.skipped
+  }
+
+  get maySkip(): boolean {
+    return this.setting.onError === 'skip'
+  }
+
+  /** Reads its settings and learns what it may cost. @throws Fault 400 for what the request says of it. */
+  begin(entries: readonly PluginEntry[]): void {
+    const { plugin } = this.setting
+    try {
+      const config = configOf(this.setting, entries)
+      if (strayPromise(config)) throw new Junk('parse gave a promise')
+      this.config = config
+      const bound: unknown = plugin.bound ? plugin.bound(this.exchange, config) : 0
+      if (!isAmount(bound)) throw new Junk('bound gave no amount of nano-dollars')
+      this.bound = bound
+    } catch (thrown) {
+      // Settings that are not the caller's are not the caller's mistake.
+      const named = entries.some(({ id }) => id === plugin.id)
+      this.failed(thrown instanceof Fault && !named ? new Error('its settings do not fit', { cause: thrown }) : thrown)
+    }
+  }
+
+  /** @returns a promise only where the plugin gave one; it settles in time, whatever the plugin does. */
+  shape(): Promise<void> | undefined {
+    const { plugin } = this.setting
+    if (!plugin.shape) return undefined
+    this.view.open = true
+    let waiting: unknown
+    try {
+      waiting = plugin.shape(this.view, this.config, this.parts.host)
+      if (isThenable(waiting)) return this.inTime(waiting)
+      this.shaped()
+    } catch (thrown) {
+      this.view.close()
+      this.failed(thrown)
+    }
+    return undefined
+  }
+
+  /** Sets up the plugin's view on the reply, where it wants one. */
+  listen(): void {
+    if (this.skipped) return
+    const { plugin } = this.setting
+    try {
+      const tap: unknown = plugin.tap?.(this.view, this.config, this.parts.host)
+      if (tap !== undefined && (strayPromise(tap) || !isTap(tap))) throw new Junk('tap gave no tap')
+      if (tap) this.exchange.taps = [...(this.exchange.taps ?? []), new GuardedTap(tap, this)]
+      this.view.keep()
+    } catch (thrown) {
+      this.failed(thrown)
+    }
+  }
+
+  /** It could not even say whether it acts. */
+  stumbled(thrown: unknown): void {
+    this.failed(thrown)
+  }
+
+  /** Brings the plugin's stage up to date; a plugin that has not acted gets none. */
+  tell(): void {
+    const { view, setting, trouble, skipped, took, charges } = this
+    const stage = stageOf(view.stages, { id: setting.plugin.id, edited: view.edits > 0, trouble, skipped, took, charges })
+    if (!stage) return
+    if (this.stage) Object.assign(this.stage, stage)
+    else {
+      this.stage = stage
+      this.exchange.stages.push(stage)
+    }
+  }
+
+  tapFailed(thrown: unknown, skip: boolean): void {
+    // Nobody reads the rest of the reply: what it used is still to be learnt.
+    if (this.exchange.cancel.aborted) this.skipped = true
+    else this.failed(thrown, skip)
+  }
+
+  private inTime(waiting: PromiseLike<unknown>): Promise<void> {
+    const { exchange, view } = this
+    const { clock, cancel } = exchange
+    const began = clock.monotonic()
+    return new Promise((resolve, reject) => {
+      let over = false
+      let letGo = (): void => {}
+      const end = (last: () => void): void => {
+        if (over) return
+        over = true
+        letGo()
+        this.took = Math.round(clock.monotonic() - began)
+        try {
+          last()
+          resolve()
+        } catch (thrown) {
+          reject(thrown)
+        }
+      }
+      const late = (): void => {
+        const fault = new Fault('unavailable', {
+          message: `Service temporarily unavailable: the plugin ${this.setting.plugin.id} did not answer in time`,
+        })
+        this.abandoned = true
+        view.close(fault)
+        this.failed(fault, this.maySkip, 'timeout')
+      }
+      const timer = clock.after(this.setting.timeout, () => end(late))
+      letGo = () => timer.cancel()
+      const forget = cancel.onAbort(() =>
+        end(() => {
+          this.abandoned = true
+          view.close(cancel.reason)
+          throw endedEarly(exchange, [])
+        }),
+      )
+      letGo = () => {
+        timer.cancel()
+        forget()
+      }
+      if (over) letGo()
+      Promise.resolve(waiting).then(
+        () => end(() => this.shaped()),
+        (thrown: unknown) =>
+          end(() => {
+            view.close()
+            this.failed(thrown)
+          }),
+      )
+    })
+  }
+
+  private shaped(): void {
+    const { view } = this
+    view.close()
+    const { malformed } = view
+    if (malformed !== undefined) this.failed(new Junk(`${malformed} of the request are broken`))
+  }
+
+  /** @throws Fault unless the request may go on without the plugin. */
+  private failed(thrown: unknown, skip = this.maySkip, as?: Trouble): void {
+    const { exchange, setting } = this
+    if (exchange.cancel.aborted) throw endedEarly(exchange, [])
+    // Its own word to the caller, such as a refusal: that is no failure.
+    if (thrown instanceof Fault && thrown.origin === 'client') throw thrown
+    this.trouble = as ?? (thrown instanceof Junk ? 'junk' : 'error')
+    this.skipped = skip
+    this.view.undo()
+    this.tell()
+    this.parts.pluginTrouble(exchange, { plugin: setting.plugin.id, trouble: this.trouble, skipped: skip, cause: thrown })
+    if (!skip) throw faultOf(thrown)
+  }
+
+  private charge(nano: number, what: string): boolean {
+    const { exchange } = this
+    const over = this.abandoned || exchange.final !== undefined
+    if (over || !isAmount(nano) || this.charged + nano > this.bound) return false
+    this.charged += nano
+    exchange.books.toolCost += nano
+    if (nano > 0) this.charges.push({ what: String(what), nano })
+    return true
+  }
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+function isTap(value: unknown): value is Tap {
+  return (
+    isObject(value) && (value.mode === 'observe' || value.mode === 'mutate') && typeof (value as { push?: unknown }).push === 'function'
+  )
+}
+
+/** What the caller is told: nothing of a provider that the plugin asked. */
+function faultOf(thrown: unknown): Fault {
+  if (!(thrown instanceof Fault)) return new Fault('internal', { cause: thrown })
+  return thrown.origin === 'gateway' ? thrown : new Fault('unavailable', { cause: thrown })
+}

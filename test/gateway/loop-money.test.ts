@@ -1,0 +1,66 @@
+/** What a tool loop costs: every turn is a call that the provider bills, whether or not it says how much it used. */
+import t, { type Test } from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { type Seen, startUpstream } from '../support/upstream.ts'
+import { answerFor, type Said } from '../support/wire.ts'
+
+const CALLS: Said = { text: ['let me see '], calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: { input: 100, output: 10 } }
+const DONE: Said = { text: ['done'], usage: { input: 200, output: 20 } }
+const PICTURE = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+
+/** Prices in nano-dollars: 1,000 and 2,000 per token, and one dollar per image. */
+async function scene(t: Test, reports: boolean): Promise<Gateway> {
+  const hasResult = (seen: Seen): boolean => /"role":"tool"/.test(seen.body)
+  const upstream = await startUpstream((seen) => {
+    const answer = answerFor(seen, hasResult(seen) ? DONE : CALLS)
+    if (reports || hasResult(seen)) return answer
+    const silent = (text: string): string => text.replace(/"usage":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}/g, '"usage":null')
+    return { ...answer, body: answer.body?.map((piece) => silent(String(piece))) }
+  })
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(`
+providers:
+  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret" }
+models:
+  acme/one:
+    input: [text, image]
+    endpoints:
+      - { provider: first, model: upstream-model, price: { prompt: "1.00", completion: "2.00", image: "1.00" } }
+`)
+  t.teardown(() => gateway.close())
+  return gateway
+}
+
+interface Row {
+  cost: number
+  input: number
+  output: number
+  estimated: boolean
+}
+
+/** One loop of two turns. @returns what stands in the ledger. */
+async function loop(gateway: Gateway, stream: boolean, content: JsonObject[] | string = 'Hello'): Promise<Row | undefined> {
+  const body = { model: 'acme/one', stream, messages: [{ role: 'user', content }], tools: [{ type: 'router:datetime' }] }
+  const text = await (await gateway.post('/v1/chat/completions', body)).text()
+  if (!text.includes('done')) throw new Error(text)
+  return [...gateway.running.store.journal.export()].at(-1)?.settled
+}
+
+t.test('a turn whose usage nobody reported is charged by estimate', async (t) => {
+  const told = await scene(t, true)
+  const silent = await scene(t, false)
+  for (const stream of [false, true]) {
+    t.match(await loop(told, stream), { input: 300, output: 30, cost: 360_000, estimated: false })
+    const row = await loop(silent, stream)
+    t.equal(row?.estimated, true)
+    t.ok(row && row.input > 200 && row.output > 20, 'the second turn is not all')
+    t.equal(row?.cost, (row?.input ?? 0) * 1000 + (row?.output ?? 0) * 2000)
+  }
+})
+
+t.test('images are sent with every turn, and paid with every turn', async (t) => {
+  const gateway = await scene(t, true)
+  for (const stream of [false, true])
+    t.match(await loop(gateway, stream, [{ type: 'text', text: 'What is it?' }, PICTURE]), { input: 300, output: 30, cost: 2_000_360_000 })
+})

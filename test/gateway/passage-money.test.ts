@@ -1,0 +1,54 @@
+/** What a passage costs, and what becomes of its hold where it does not come about. */
+import t, { type Test } from 'tap'
+import { Fault } from '../../src/core/faults.ts'
+import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
+import { jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+
+interface Scene {
+  gateway: Gateway
+  upstream: Upstream
+}
+
+/** A key with ten dollars, of which every passage costs one. */
+async function scene(t: Test): Promise<Scene> {
+  const upstream = await startUpstream(() => jsonAnswer({ fine: true }))
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(`
+auth: { keys: [ { name: app, key: "${KEY}", limit: "10.00", passage: true } ] }
+providers:
+  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret", passage: { price: "1.00" } }
+models:
+  acme/one:
+    endpoints:
+      - { provider: first, model: upstream-model, price: { prompt: "1.00", completion: "2.00" } }
+`)
+  t.teardown(() => gateway.close())
+  return { gateway, upstream }
+}
+
+async function balance({ gateway }: Scene): Promise<unknown> {
+  const { data } = (await (await gateway.get('/v1/key')).json()) as { data: { usage: number; limit_remaining: number } }
+  return [data.usage, data.limit_remaining]
+}
+
+t.test('a passage costs its price', async (t) => {
+  const place = await scene(t)
+  t.equal((await place.gateway.get('/v1/passage/first/files')).status, 200)
+  t.same(await balance(place), [1, 9])
+})
+
+t.test('a hold whose commit was refused is settled, since its row may be there all the same', async (t) => {
+  const place = await scene(t)
+  const { gateway, upstream } = place
+  const { journal } = gateway.running.store
+  const { committed } = journal
+  journal.committed = async () => {
+    journal.committed = committed
+    await journal.committed()
+    throw new Fault('unavailable', { retryAfter: 1 })
+  }
+  t.equal((await gateway.get('/v1/passage/first/files')).status, 503)
+  t.equal(upstream.requests.length, 0)
+  t.match([...journal.export()], [{ settled: { status: 'failed', cost: 0 } }], 'a crash would otherwise charge for it')
+  t.same(await balance(place), [0, 10])
+})
