@@ -111,7 +111,7 @@ class Trouble {
   readonly books = (news: BooksNews): void => {
     if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
     if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
-    else this.log.warn(news, 'journal')
+    else this.log.warn(news, 'the ledger')
   }
 
   readonly shared = (news: SharedReport): void => this.log.warn(news, 'what processes share')

@@ -143,7 +143,7 @@ class Owner {
       report: (news) => {
         if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
         if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
-        else this.log.warn(news, 'journal')
+        else this.log.warn(news, 'the ledger')
       },
       recovered: (worker, report) => this.log.warn({ worker, ...report }, 'generations that the end of a worker had left open are settled'),
     })

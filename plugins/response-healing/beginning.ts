@@ -10,7 +10,13 @@ export interface Beginning {
   at?: number
   /** No bracket before this index begins the document. */
   searched: number
+  /** Only a text that has one of these can change the answer. */
+  awaits?: RegExp
 }
+
+const BRACKET = /[{[]/
+const THOUGHT_ENDS = />/
+const QUOTE = /"/
 
 /**
  * @param start index of the answer's first character that is no white space.
@@ -20,12 +26,14 @@ export function beginningAt(sight: Sight, start: number, from: number): Beginnin
   const { text } = sight
   if (text.startsWith(THOUGHT, start) && from < text.length) {
     const end = text.indexOf(THOUGHT_END, start)
-    if (end === -1) return { searched: start }
-    if (from < end) return beginningAt(sight, pastSpace(text, end + THOUGHT_END.length), end + THOUGHT_END.length)
+    if (end === -1) return { searched: start, awaits: THOUGHT_ENDS }
+    return beginningAt(sight, pastSpace(text, end + THOUGHT_END.length), Math.max(from, end + THOUGHT_END.length))
   }
   if (text[start] === '"' && from < text.length) {
     const whole = isText(sight, start)
-    if (whole !== false) return { searched: whole ? text.length : start }
+    if (whole === true) return { searched: text.length }
+    // Behind its closing quote anything may follow.
+    if (whole === undefined) return text.indexOf('"', start + 1) === -1 ? { searched: start, awaits: QUOTE } : { searched: start }
   }
   for (let at = from; at < text.length; at++) {
     const unit = text[at]
@@ -34,7 +42,7 @@ export function beginningAt(sight: Sight, start: number, from: number): Beginnin
     if (begins === undefined) return { searched: at }
     if (begins) return { at, searched: at }
   }
-  return { searched: text.length }
+  return { searched: text.length, awaits: BRACKET }
 }
 
 /** A text alone is a sound document too, whatever brackets stand in it. */

@@ -3,7 +3,7 @@ import { escapeAt } from './literals.ts'
 import { REACH } from './lookahead.ts'
 import type { Around } from './quotes.ts'
 
-export type Place = 'before' | 'value' | 'key' | 'colon' | 'after' | 'text' | 'bare' | 'done'
+export type Place = 'before' | 'value' | 'key' | 'colon' | 'after' | 'text' | 'bare' | 'done' | 'given-up'
 export type Open = '{' | '['
 
 export class Cursor {
@@ -15,6 +15,10 @@ export class Cursor {
   protected out = ''
   protected place: Place = 'before'
   protected readonly open: Open[] = []
+  /** Only a text that has one of these can end the wait. */
+  protected awaited: RegExp | undefined
+  private parked: string[] = []
+  private parkedLength = 0
   /** White space since the last character that counted. */
   protected gap = ''
 
@@ -22,9 +26,34 @@ export class Cursor {
     return this.open.at(-1)
   }
 
+  /** Characters that are held. */
+  get heldLength(): number {
+    return this.text.length - this.at + this.parkedLength
+  }
+
   /** What is held, as it came. */
   get held(): string {
-    return this.text.slice(this.at)
+    return this.text.slice(this.at) + this.parked.join('')
+  }
+
+  /**
+   * Text that cannot change what is waited for is put aside unread, so that long waits cost no more than short ones.
+   * @returns false where the text has to be read.
+   */
+  protected park(more: string): boolean {
+    if (this.awaited === undefined || this.awaited.test(more)) return false
+    this.parked.push(more)
+    this.parkedLength += more.length
+    return true
+  }
+
+  /** The text that is to be read on: what was held, what was parked, what has come. */
+  protected take(more: string): void {
+    this.text = this.held + more
+    this.parked = []
+    this.parkedLength = 0
+    this.awaited = undefined
+    this.at = 0
   }
 
   protected keep(count: number): true {

@@ -5,6 +5,9 @@ import { Mender } from './mender.ts'
 /** Longer answers are not given to the second opinion: it takes three seconds for a million characters. */
 const SECOND_OPINION = 64 * 1024
 
+/** Longer answers are not mended as a whole: that would stop all other requests for too long. */
+const LONGEST = 256 * 1024
+
 export interface Healer {
   /** @returns what may leave now. */
   push(text: string): string
@@ -12,8 +15,8 @@ export interface Healer {
   finish(): string
   /** The answer was cut off. @returns the rest as it came. */
   cut(): string
-  /** What is held, as it came. */
-  readonly held: string
+  /** Characters that are held: the last ones that came. */
+  readonly heldLength: number
   /** True where neither mending nor more text would change anything. */
   readonly settled: boolean
 }
@@ -33,18 +36,22 @@ export class StreamHealer implements Healer {
     return this.mender.held
   }
 
-  get held(): string {
-    return this.mender.held
+  get heldLength(): number {
+    return this.mender.heldLength
   }
 
   get settled(): boolean {
-    return this.mender.held === '' && !this.mender.unfinished
+    return this.mender.heldLength === 0 && !this.mender.unfinished
   }
 }
 
 export class WholeHealer implements Healer {
-  held = ''
   readonly settled = false
+  private held = ''
+
+  get heldLength(): number {
+    return this.held.length
+  }
 
   push(text: string): string {
     this.held += text
@@ -54,7 +61,7 @@ export class WholeHealer implements Healer {
   finish(): string {
     const { held } = this
     this.held = ''
-    if (held === '' || isJson(held)) return held
+    if (held === '' || held.length > LONGEST || isJson(held)) return held
     const mender = new Mender()
     const mended = mender.push(held)
     return mender.idle ? secondOpinion(mended + mender.finish()) : mended + mender.finish()

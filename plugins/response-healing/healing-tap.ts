@@ -3,6 +3,9 @@ import type { Json, JsonObject, Stage, StreamEvent, Tap } from '../../src/plugin
 import { type Healer, StreamHealer, WholeHealer } from './healers.ts'
 import { schemaFit } from './schema-fit.ts'
 
+/** Characters; whether a longer answer is JSON is not told, since parsing it would hold up other requests. */
+const LONGEST_CHECK = 1024 * 1024
+
 type Emit = (event: StreamEvent) => void
 
 export interface HealingFacts {
@@ -22,14 +25,15 @@ interface Answer {
   open: boolean
   came: string
   left: string
-  /** The longest text that was held at once. */
-  longest: string
+  /** The longest text that was held at once: its place in what came. */
+  longest: { length: number; end: number }
 }
 
 export class HealingTap implements Tap {
   readonly mode = 'mutate'
   private readonly facts: HealingFacts
   private answer: Answer | undefined
+  private stage: Stage | undefined
   /** Events behind text that is not settled. */
   private queue: StreamEvent[] = []
 
@@ -62,7 +66,7 @@ export class HealingTap implements Tap {
     if (this.answer) Object.assign(this.answer, { block, open: true })
     else {
       const healer = this.facts.stream ? new StreamHealer() : new WholeHealer()
-      this.answer = { healer, block, item, open: true, came: '', left: '', longest: '' }
+      this.answer = { healer, block, item, open: true, came: '', left: '', longest: { length: 0, end: 0 } }
     }
     emit(event)
   }
@@ -72,8 +76,8 @@ export class HealingTap implements Tap {
     if (!answer) return
     answer.came += event.text
     const text = answer.healer.push(event.text)
-    const { held } = answer.healer
-    if (held.length > answer.longest.length) answer.longest = held
+    const { heldLength } = answer.healer
+    if (heldLength > answer.longest.length) answer.longest = { length: heldLength, end: answer.came.length }
     if (text === '') return
     answer.left += text
     emit(text === event.text ? event : { ...event, text })
@@ -108,20 +112,34 @@ export class HealingTap implements Tap {
   private report({ came, left, longest }: Answer, whole: boolean): void {
     if (came === '') return
     const { mode, schema, stages, stream } = this.facts
-    const value = parsed(left)
+    const long = left.length > LONGEST_CHECK
+    const value = long ? undefined : parsed(left)
     const data: JsonObject = {
       mode,
-      improved: whole && value !== undefined && came !== left && parsed(came) === undefined,
-      valid: value !== undefined,
+      improved: whole && (long || value !== undefined) && came !== left && (long || parsed(came) === undefined),
+      ...(long ? {} : { valid: value !== undefined }),
       original_length: came.length,
       healed_length: left.length,
     }
-    if (stream) data.held_bytes = Buffer.byteLength(longest)
+    if (stream) data.held_bytes = Buffer.byteLength(came.slice(longest.end - longest.length, longest.end))
     if (!whole) data.truncated = true
     const fit = schema && value !== undefined ? schemaFit(schema, value) : undefined
     if (fit) data.schema_valid = fit.fits
     if (fit?.path !== undefined) data.schema_path = fit.path
-    stages.push({ type: 'response_healing', name: 'response-healing', data })
+    this.tell(data, stages)
+  }
+
+  /** One stage for the whole request: of several answers the last one is told, whether any was mended, and the most that was held. */
+  private tell(data: JsonObject, stages: Stage[]): void {
+    const { stage } = this
+    if (!stage) {
+      this.stage = { type: 'response_healing', name: 'response-healing', data }
+      stages.push(this.stage)
+      return
+    }
+    const before = stage.data ?? {}
+    stage.data = { ...data, improved: before.improved === true || data.improved === true }
+    if (data.held_bytes !== undefined) stage.data.held_bytes = Math.max(Number(before.held_bytes), Number(data.held_bytes))
   }
 }
 

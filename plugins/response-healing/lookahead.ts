@@ -36,10 +36,12 @@ export function pastSpace(text: string, at: number): number {
 
 /** The next character that is no white space; '' at the end of an ended text, `FAR` where it is out of reach. */
 export function nextUnit({ text, ended }: Sight, at: number): string | undefined {
-  const i = pastSpace(text, at)
+  const end = Math.min(text.length, at + REACH)
+  let i = at
+  while (i < end && isSpace(text[i])) i++
+  if (i - at >= REACH) return FAR
   if (i < text.length) return text[i]
-  if (ended) return ''
-  return i - at > REACH ? FAR : undefined
+  return ended ? '' : undefined
 }
 
 export function lineBetween(text: string, from: number, to: number): boolean {

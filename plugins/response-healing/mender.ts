@@ -26,6 +26,9 @@ import {
 import { TextCursor } from './text-cursor.ts'
 
 const CLOSER = { '{': '}', '[': ']' } as const
+/** Characters before a document; an answer that goes on for longer without one is left as it is. */
+const LONGEST_WAIT = 64 * 1024
+const END_OF_NUMBER = /[^\d.eE+-]/
 const WORD = /[^\s,{}[\]"`]+/y
 
 export class Mender extends TextCursor {
@@ -33,35 +36,37 @@ export class Mender extends TextCursor {
   private empty = false
   /** Something behind the document has been left out. */
   private tail = false
+  /** What ends the comment that is being skipped. */
+  private comment: string | undefined
   /** Search for the beginning goes on here. */
   private searched = 0
 
   /** @returns what has become certain. */
   push(more: string): string {
-    this.text = this.at === 0 ? this.text + more : this.text.slice(this.at) + more
+    if (this.place === 'given-up') return more
+    if (this.park(more)) return ''
     this.searched = Math.max(0, this.searched - this.at)
-    this.at = 0
+    this.take(more)
     return this.work()
   }
 
   /** No more will come. @returns the rest, with everything closed; the text as it is where no document began. */
   finish(): string {
+    this.searched = Math.max(0, this.searched - this.at)
+    this.take('')
     this.ended = true
     const rest = this.work()
-    if (this.place !== 'before') return rest
-    const held = this.held
-    this.at = this.text.length
-    return rest + held
+    return this.place === 'before' ? rest + this.giveUp() : rest
   }
 
   /** True as long as no document has begun. */
   get idle(): boolean {
-    return this.place === 'before'
+    return this.place === 'before' || this.place === 'given-up'
   }
 
   /** True where a document has begun and is not whole yet. */
   get unfinished(): boolean {
-    return this.place !== 'before' && this.place !== 'done'
+    return !this.idle && this.place !== 'done'
   }
 
   private work(): string {
@@ -73,6 +78,8 @@ export class Mender extends TextCursor {
   /** @returns false where more text is needed, or everything is done. */
   private step(): boolean {
     if (this.place === 'before') return this.begin()
+    if (this.place === 'given-up') return false
+    if (this.comment !== undefined) return this.inComment(this.comment)
     if (this.place === 'text') return this.inText()
     if (this.place === 'bare') return this.inBare()
     if (this.at >= this.text.length) return this.ended && this.place !== 'done' && this.stop()
@@ -83,7 +90,7 @@ export class Mender extends TextCursor {
       return this.drop(this.text.length - this.at)
     }
     const comment = commentAt(this, this.at)
-    if (comment !== false) return comment === true && this.skipComment()
+    if (comment !== false) return comment === true && this.beginComment()
     if (unit === '`') {
       const fence = fenceAt(this, this.at)
       return fence === true ? this.stop() : fence === false && this.drop(1)
@@ -107,12 +114,20 @@ export class Mender extends TextCursor {
     return this.pass(gap)
   }
 
-  private skipComment(): boolean {
-    const line = this.text[this.at + 1] === '/'
-    const end = line ? this.text.indexOf('\n', this.at) : this.text.indexOf('*/', this.at + 2)
-    if (end !== -1) this.at = line ? end : end + 2
-    else if (this.ended) this.at = this.text.length
-    else return false
+  private beginComment(): true {
+    this.comment = this.text[this.at + 1] === '/' ? '\n' : '*/'
+    this.at += 2
+    return true
+  }
+
+  private inComment(end: string): boolean {
+    const found = this.text.indexOf(end, this.at)
+    if (found === -1) {
+      // A star may be the first half of the end.
+      this.at = this.text.endsWith('*') && !this.ended ? Math.max(this.at, this.text.length - 1) : this.text.length
+      if (!this.ended) return false
+    } else this.at = end === '\n' ? found : found + 2
+    this.comment = undefined
     return true
   }
 
@@ -122,9 +137,22 @@ export class Mender extends TextCursor {
     if (blank > this.at) this.keep(blank - this.at)
     const found = beginningAt(this, this.at, Math.max(this.at, this.searched))
     this.searched = found.searched
-    if (found.at === undefined) return false
+    if (found.at === undefined) {
+      if (this.text.length - this.at > LONGEST_WAIT) this.out += this.giveUp()
+      else this.awaited = found.awaits
+      return false
+    }
     this.at = found.at
     return this.enter(this.text[this.at] as Open)
+  }
+
+  /** No document is looked for any more. @returns what was held. */
+  private giveUp(): string {
+    const { held } = this
+    this.take('')
+    this.text = ''
+    this.place = 'given-up'
+    return held
   }
 
   private enter(bracket: Open): true {
@@ -172,7 +200,10 @@ export class Mender extends TextCursor {
     if (word === undefined) return this.drop(1)
     const end = this.at + word.length
     const whole = end < this.text.length || this.ended
-    if (!whole && mayBeLiteral(word)) return false
+    if (!whole && mayBeLiteral(word)) {
+      this.awaited = word.length > REACH ? END_OF_NUMBER : undefined
+      return false
+    }
     const literal = whole ? literalOf(word) : undefined
     if (literal !== undefined) {
       // `12 Main Street` is one text whose quotes are missing.

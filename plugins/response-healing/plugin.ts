@@ -4,6 +4,8 @@ import { HealingTap } from './healing-tap.ts'
 
 export const responseHealing: Plugin<HealingConfig> = {
   id: 'response-healing',
+  // An answer that cannot be mended is still an answer.
+  onError: 'skip',
   parse: parseConfig,
   tap,
 }

@@ -94,8 +94,9 @@ export function commaInValue(sight: Sight, at: number, { around, quote: mark }: 
 export function endInValue(sight: Sight, at: number, quote: string): Verdict | undefined {
   const { text, ended } = sight
   let i = at
-  while (i < text.length && (isCloser(text[i]) || isSpace(text[i]))) i++
-  if (i >= text.length) return ended ? 'ends' : i - at > REACH ? 'inner' : undefined
+  while (i < text.length && i - at < REACH && (isCloser(text[i]) || isSpace(text[i]))) i++
+  if (i - at >= REACH) return 'inner'
+  if (i >= text.length) return ended ? 'ends' : undefined
   const bracket = /[}\]]/.test(text.slice(at, i))
   if (closes(quote, text[i])) {
     // Behind a line end a quote may open the next key; in sound JSON no line ends within a text.

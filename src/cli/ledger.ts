@@ -1,5 +1,5 @@
 /** `headgate ledger export|verify|recovery`: asks the running gateway, and opens the file itself only when nobody answers. */
-
+import { pipeline } from 'node:stream/promises'
 import { exportLines, verdict } from '../api/ledger.ts'
 import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
 import { loadConfig } from '../config/load.ts'
@@ -19,15 +19,13 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
   try {
     const config = loadConfig(configFile, process.env)
     const host = config.admin.host.includes(':') ? `[${config.admin.host}]` : config.admin.host
-    const text = await askOwner(`http://${host}:${config.admin.port}/ledger/${verb}`)
+    const reply = await askOwner(`http://${host}:${config.admin.port}/ledger/${verb}`)
     if (verb === 'export') {
-      if (text !== undefined) process.stdout.write(text)
-      else
-        await fromStore(config, async ({ ledger }) => {
-          for await (const line of exportLines(ledger)) process.stdout.write(line)
-        })
+      if (reply?.body) await written(reply.body)
+      else await fromStore(config, ({ ledger }) => written(exportLines(ledger)))
       return 0
     }
+    const text = await reply?.text()
     if (verb === 'recovery') {
       if (text === undefined) tellRecovery(await fromStore(config, async ({ recovered }) => recovered), 'open: the next start will charge')
       else tellRecovery(JSON.parse(text) as Reconciliation, 'settled as unknown at the start, charged')
@@ -69,13 +67,25 @@ async function fromStore<T>(config: Config, read: (books: Bookkeeping) => Promis
   }
 }
 
-async function askOwner(url: string): Promise<string | undefined> {
+/** As fast as the reader reads: a ledger may be longer than memory. */
+function written(pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
+  return pipeline(pieces, process.stdout, { end: false })
+}
+
+/** @returns undefined where nobody listens. A long ledger takes its time, so there is no limit to it. */
+async function askOwner(url: string): Promise<Response | undefined> {
   let response: Response
   try {
-    response = await fetch(url, { signal: AbortSignal.timeout(30_000) })
-  } catch {
-    return undefined
+    response = await fetch(url)
+  } catch (thrown) {
+    if (isRefused(thrown)) return undefined
+    throw thrown
   }
   if (!response.ok) throw new Error(`the running gateway refused the ledger: status ${response.status}`)
-  return response.text()
+  return response
+}
+
+function isRefused(thrown: unknown): boolean {
+  const { cause } = thrown as { cause?: { code?: string } }
+  return cause?.code === 'ECONNREFUSED'
 }

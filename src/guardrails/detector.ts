@@ -18,6 +18,8 @@ export interface Detector {
   readonly digits?: true
   /** `find` may take milliseconds per kilobyte: it is given short pieces. */
   readonly slow?: true
+  /** It may ask for the end of the text: what ends where a piece of the text does is no match. */
+  readonly ends?: true
   /** What it looks for may hold characters that folding replaces: it reads the text as it is, too. */
   readonly verbatim?: true
 }

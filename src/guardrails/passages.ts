@@ -18,7 +18,8 @@ export interface Passage {
 export function* passages(request: CanonicalRequest): Generator<Passage> {
   for (const item of request.items) yield* itemPassages(item)
   for (const tool of request.tools) yield* toolPassages(tool)
-  for (const value of [request.format?.schema, request.prediction, request.metadata]) if (value) yield* jsonPassages(value)
+  for (const value of [request.format?.schema, request.prediction, request.metadata, request.extras?.fields])
+    if (value) yield* jsonPassages(value)
   if (request.format?.description !== undefined) yield plain(request.format.description)
 }
 
@@ -109,6 +110,7 @@ export function rewrite(draft: CanonicalRequest, replace: (text: string) => stri
   if (draft.format?.description !== undefined) draft.format.description = replace(draft.format.description) ?? draft.format.description
   if (draft.prediction) draft.prediction = withTexts(draft.prediction, replace)
   if (draft.metadata) draft.metadata = withTexts(draft.metadata, replace)
+  if (draft.extras) draft.extras = { ...draft.extras, fields: withTexts(draft.extras.fields, replace) }
 }
 
 function rewriteItem(item: Item, replace: (text: string) => string | undefined): void {

@@ -10,6 +10,8 @@ const PATTERN_LENGTH = 100_000
 const ESCAPE = /\\(?:x[\da-f]{2}|x\{[\da-f]{1,6}\}|u[\da-f]{4}|u\{[\da-f]{1,6}\}|c[a-z]|([\s\S]))/gi
 /** Letters that mean the same here and in JavaScript, and RE2's own start, end and bell. */
 const PLAIN_ESCAPES = 'dDwWsSbBnrtfvpPAza'
+/** Signs that ask for an end; one that is meant as itself does no harm. */
+const END = /\$|\\z/
 const SHOWN = 500
 
 function compile(pattern: string): RE2JS | string {
@@ -50,6 +52,7 @@ export function patternDetector(pattern: string, path: string): Detector {
   const prefilter = prefilterOf(expression.pattern())
   return {
     slow: true,
+    ...(END.test(expression.pattern()) ? { ends: true } : {}),
     verbatim: true,
     // A boolean test runs on the fast automaton; positions are asked for only where there is something to tell.
     may: prefilter ? (text) => prefilter(text) && expression.test(text) : (text) => expression.test(text),

@@ -1,29 +1,36 @@
 /** Lists of phrases: words as they are, whatever their case and the spaces between them. */
 import { type Detector, Matches } from './detector.ts'
 
+/** A place in the tree of all phrases: however many there are, a text is walked once. */
 interface Node {
+  /** A phrase ends here. */
   ends: boolean
-  readonly next: Map<string, Node>
+  /** By UTF-16 unit; spaces of any number and kind are one space. */
+  readonly next: Map<number, Node>
 }
 
-const SPACES = ' '
+const SPACE = 0x20
+const SPACES = /\s/
+const LETTER = /[\p{L}\p{N}_]/u
+/** Scripts that do not part words. */
+const UNPARTED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-/**
- * One expression for all phrases, in the form of their tree of prefixes, so that a text is read once however many there
- * are. A phrase that begins or ends with a letter or digit matches whole words only, in scripts that part words.
- */
+/** A phrase that begins or ends with a letter or digit matches whole words only, in scripts that part words. */
 export function phraseDetector(phrases: readonly string[]): Detector {
   const root: Node = { ends: false, next: new Map() }
-  for (const phrase of phrases) plant(root, phrase)
-  const expression = new RegExp(sourceOf(root), 'giu')
+  for (const phrase of phrases) plant(root, lowered(phrase.trim().replace(/\s+/g, ' ')))
   return {
     verbatim: true,
     find(text, from) {
+      const low = lowered(text)
       const matches = new Matches()
-      expression.lastIndex = from
-      for (let hit = expression.exec(text); hit !== null; hit = expression.exec(text)) {
-        const end = hit.index + hit[0].length
-        matches.add(hit.index, end)
+      for (let at = from; at < low.length; at++) {
+        const node = root.next.get(low.charCodeAt(at))
+        if (!node || !beginsWord(low, at)) continue
+        const end = longest(low, at + 1, node)
+        if (end === -1) continue
+        matches.add(at, end)
+        at = end - 1
       }
       return matches.list
     },
@@ -32,40 +39,57 @@ export function phraseDetector(phrases: readonly string[]): Detector {
 
 function plant(root: Node, phrase: string): void {
   let node = root
-  const normal = phrase.trim().replace(/\s+/g, SPACES)
-  const parts = [...normal].map((char) => (char === SPACES ? '\\s{1,16}' : escaped(char)))
-  if (isJoined(normal[0])) parts[0] = `(?<![\\p{L}\\p{N}_])${parts[0]}`
-  if (isJoined(normal.at(-1))) parts.push('(?![\\p{L}\\p{N}_])')
-  for (const part of parts) {
-    // Small and capital letters are one branch.
-    const key = part.toLowerCase() === part || part.startsWith('(') || part.startsWith('\\') ? part : part.toLowerCase()
-    let next = node.next.get(key)
+  for (let i = 0; i < phrase.length; i++) {
+    const unit = phrase.charCodeAt(i)
+    let next = node.next.get(unit)
     if (!next) {
       next = { ends: false, next: new Map() }
-      node.next.set(key, next)
+      node.next.set(unit, next)
     }
     node = next
   }
   node.ends = true
 }
 
-/** The longest phrase wins where one begins another. */
-function sourceOf(node: Node): string {
-  const branches = [...node.next].map(([part, child]) => part + sourceOf(child))
-  if (branches.length === 0) return ''
-  const source = branches.length === 1 && !node.ends ? branches[0] : `(?:${branches.join('|')})`
-  return node.ends ? `${source}?` : source
+/** @returns the end of the longest phrase that goes on from here; -1 where none does. */
+function longest(low: string, from: number, first: Node): number {
+  let node: Node | undefined = first
+  let best = -1
+  for (let at = from; ; ) {
+    if (node.ends && endsWord(low, at)) best = at
+    const spaces = spacesAt(low, at)
+    node = node.next.get(spaces > 0 ? SPACE : low.charCodeAt(at))
+    if (!node || at >= low.length) return best
+    at += Math.max(1, spaces)
+  }
+}
+
+/** Spaces that count as one; more than a line or two part the words. */
+const MOST_SPACES = 16
+
+function spacesAt(low: string, at: number): number {
+  let count = 0
+  while (count < MOST_SPACES && at + count < low.length && SPACES.test(low[at + count])) count++
+  return count
+}
+
+function beginsWord(low: string, at: number): boolean {
+  return at === 0 || !joined(low[at]) || !joined(low[at - 1])
+}
+
+function endsWord(low: string, at: number): boolean {
+  return at >= low.length || !joined(low[at - 1]) || !joined(low[at])
 }
 
 /** A character that a longer word might run into. */
-function isJoined(char: string | undefined): boolean {
-  return (
-    char !== undefined &&
-    /[\p{L}\p{N}]/u.test(char) &&
-    !/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u.test(char)
-  )
+function joined(char: string): boolean {
+  const unit = char.charCodeAt(0)
+  if (unit < 0x80) return (unit >= 0x30 && unit <= 0x39) || (unit >= 0x61 && unit <= 0x7a) || unit === 0x5f
+  return LETTER.test(char) && !UNPARTED.test(char)
 }
 
-function escaped(char: string): string {
-  return /[\\^$.*+?()[\]{}|/]/.test(char) ? `\\${char}` : char
+/** Small letters, unit by unit in the same place. */
+export function lowered(text: string): string {
+  const low = text.toLowerCase()
+  return low.length === text.length ? low : text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }

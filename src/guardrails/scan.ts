@@ -135,13 +135,14 @@ export class Scan {
   private *spans(text: string, asked: Asked): Generator<void, readonly Span[]> {
     let spans: Span[] | undefined
     for (const { text: view, base, from, to } of windowsOf(text, WINDOW)) {
+      const last = base + view.length === text.length
       const fold = folded(view)
       const digits = DIGIT.test(fold ? fold.text : view)
       for (const group of asked.groups) {
         const { detector } = group
         if ((group.userOnly && !asked.user) || (detector.digits && !digits)) continue
-        const own = !fold || detector.verbatim ? yield* this.matches(detector, view, from - base) : NO_MATCHES
-        const seen = fold ? unfolded(yield* this.matches(detector, fold.text, 0), fold) : NO_MATCHES
+        const own = !fold || detector.verbatim ? yield* this.matches(detector, view, { from: from - base, last }) : NO_MATCHES
+        const seen = fold ? unfolded(yield* this.matches(detector, fold.text, { from: 0, last }), fold) : NO_MATCHES
         for (const match of seen.length === 0 ? own : distinct([...own, ...seen])) {
           const start = match.start + base
           const end = match.end + base
@@ -157,25 +158,27 @@ export class Scan {
     return spans ?? NO_SPANS
   }
 
-  private *matches(detector: Detector, text: string, from: number): Generator<void, readonly Match[]> {
+  /** @param from nothing is looked for before it. @param last true where the text ends as the whole one does. */
+  private *matches(detector: Detector, text: string, { from, last }: { from: number; last: boolean }): Generator<void, readonly Match[]> {
     if (detector.may && !detector.may(text)) return NO_MATCHES
     if (!detector.slow) return distinct(detector.find(text, from))
-    let found: { start: number; end: number }[] = []
+    const found: { start: number; end: number }[] = []
     for (const piece of windowsOf(text, PIECE)) {
       if (detector.may && !detector.may(piece.text)) continue
       for (const match of detector.find(piece.text, piece.from - piece.base)) {
         const start = match.start + piece.base
         const end = match.end + piece.base
-        const last = found.at(-1)
+        if (detector.ends && match.end === piece.text.length && !(last && end === text.length)) continue
+        const before = found.at(-1)
         // A match that was cut at the end of its piece goes on in the next.
-        if (last && last.end > start) last.end = Math.max(last.end, end)
+        if (before && before.end > start) before.end = Math.max(before.end, end)
         else if (start >= from && start < piece.to) found.push({ start, end })
       }
       yield
     }
     // Too long for any piece.
-    if (found.length === 0) found = detector.find(text, from).map(({ start, end }) => ({ start, end }))
-    return found
+    if (found.length > 0) return found
+    return detector.find(text, from).filter(({ end }) => !detector.ends || last || end < text.length)
   }
 
   /** @returns the placeholder of the rule that redacts, if one does. */

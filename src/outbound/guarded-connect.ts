@@ -2,7 +2,7 @@
  * Opens connections only to addresses that the policy allows. One look-up per connection: what it says is checked as a
  * whole and is what is connected to, so a name cannot change its mind in between. The connected socket is checked too.
  */
-import { lookup } from 'node:dns/promises'
+import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { buildConnector } from 'undici'
 import connector from 'undici/lib/core/connect.js'
@@ -17,7 +17,17 @@ export interface Resolved {
 /** All addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly Resolved[]>
 
-export const systemResolve: Resolve = (host) => lookup(host, { all: true, verbatim: true })
+/** Asks name servers only: no hosts file, no search list, and no thread of the pool that a slow name server could keep. */
+const askServers: Resolve = async (host) => {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+  return answers.flatMap((answer, i) =>
+    answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: i === 0 ? 4 : 6 })) : [],
+  )
+}
+
+/** Names that the operator wrote down are looked up as the machine does it, hosts file included. */
+const askSystem: Resolve = (host) => lookup(host, { all: true, verbatim: true })
 
 export interface ConnectOptions {
   policy: OutboundPolicy
@@ -32,7 +42,7 @@ const CONNECT_TIMEOUT = 5_000
 
 /** For undici's `connect` option: also for clients that keep their own connections. */
 export function guardedConnect(options: ConnectOptions): buildConnector.connector {
-  const { policy, resolve = systemResolve, timeout = CONNECT_TIMEOUT, dial = pinned } = options
+  const { policy, resolve, timeout = CONNECT_TIMEOUT, dial = pinned } = options
   return (target, callback) => {
     const host = bareHost(target.hostname)
     const fail = (cause: unknown): void => callback(cause instanceof Error ? cause : unreachable(cause), null)
@@ -49,9 +59,10 @@ export function guardedConnect(options: ConnectOptions): buildConnector.connecto
 }
 
 /** @throws Fault where one of them is not allowed: a name that has both kinds is no accident. */
-async function addressesOf(host: string, policy: OutboundPolicy, resolve: Resolve): Promise<readonly Resolved[]> {
+async function addressesOf(host: string, policy: OutboundPolicy, given: Resolve | undefined): Promise<readonly Resolved[]> {
   const family = isIP(host)
   if (family === 0 && !policy.allowsName(host)) throw unreachable(new Error('the name is not allowed'))
+  const resolve = given ?? (policy.names(host) ? askSystem : askServers)
   const addresses = family === 0 ? await resolve(host) : [{ address: host, family }]
   if (addresses.length === 0) throw unreachable(new Error('the name has no address'))
   if (!addresses.every(({ address }) => policy.allowsAddress(host, address))) throw unreachable(new Error('the address is not allowed'))

@@ -46,7 +46,8 @@ export class OutboundPolicy {
     this.hosts.push({ host, port: port === undefined ? undefined : Number(port) })
   }
 
-  private excepted(host: string, port?: number): boolean {
+  /** Whether an exception names the host, at this port if one is given. */
+  names(host: string, port?: number): boolean {
     return this.hosts.some((one) => {
       const same = one.host.startsWith('*.') ? host.endsWith(one.host.slice(1)) : one.host === host
       return same && (port === undefined || one.port === port)
@@ -55,19 +56,19 @@ export class OutboundPolicy {
 
   /** @param host as `bareHost` gives it. */
   allowsPort(host: string, port: number): boolean {
-    return this.ports.has(port) || this.excepted(host, port)
+    return this.ports.has(port) || this.names(host, port)
   }
 
   /** Whether the name may be looked up at all; addresses are judged by `allowsAddress`. */
   allowsName(host: string): boolean {
     // A name without a dot is completed by the resolver's own search list.
-    return this.excepted(host) || (host.includes('.') && !LOCAL_NAMES.test(host))
+    return this.names(host) || (host.includes('.') && !LOCAL_NAMES.test(host))
   }
 
   /** Whether `address`, which `host` is or has, may be connected to. */
   allowsAddress(host: string, address: string): boolean {
     if (isPublic(address) || within(this.ranges, address)) return true
-    return isIP(host) === 0 && this.excepted(host) && isNeighbour(address)
+    return isIP(host) === 0 && this.names(host) && isNeighbour(address)
   }
 }
 

@@ -1,8 +1,8 @@
 /** A connection to Redis or Valkey that never makes anybody wait: short time-outs, no queue, reconnects by itself. */
 import { Redis, type RedisOptions } from 'ioredis'
 
-/** A command unanswered for this long has failed. */
-const COMMAND_MS = 100
+/** A command unanswered for this long has failed: longer than this process itself stands still when it is busy. */
+const COMMAND_MS = 300
 const CONNECT_MS = 2_000
 /** A socket that owes an answer for this long is given up, and another is opened. */
 const SILENT_MS = 2_000

@@ -261,22 +261,22 @@ export const LATER: Broken[] = [
     '20:16: guardrails[0].direction: "output" is not available in this version',
   ),
   spoil(
-    'a built-in filter',
+    'a guardrail that restores',
     'scope: { keys: [ app ] }',
-    'content_filter_builtins: [ ]',
-    '20:5: guardrails[0].content_filter_builtins: not available in this version',
+    'restore: true',
+    '20:5: guardrails[0].restore: not available in this version',
   ),
   spoil(
-    'a redacting filter',
-    'action: block',
-    'action: redact',
-    '21:65: guardrails[0].content_filters[0].action: "redact" is not available in this version',
+    'a guardrail for members',
+    'scope: { keys: [ app ] }',
+    'scope: { keys: [ app ], members: [ x ] }',
+    '20:29: guardrails[0].scope.members: not available in this version',
   ),
   spoil(
-    'a guardrail engine',
+    'an engine of a later version',
     'scope: { keys: [ app ] }',
-    'engine: { type: webhook }',
-    '20:5: guardrails[0].engine: not available in this version',
+    'engine: { type: moderation, url: "https://guard.example" }',
+    '20:21: guardrails[0].engine.type: "moderation" is not available in this version',
   ),
   spoil(
     'a model that ranks',
@@ -708,5 +708,64 @@ export const VARIABLES: Broken[] = [
     '"${HEADGATE_DEV_KEY:-sk-router-v1-dev}"',
     {},
     '4:25: auth.keys[0].key: the development key sk-router-v1-dev is honoured only while listening on loopback, expected server.host 127.0.0.1 or a key of your own in auth.keys',
+  ),
+]
+
+const guarded = (name: string, line: string, ...problems: string[]): Broken => spoil(name, 'scope: { keys: [ app ] }', line, ...problems)
+
+export const GUARDRAILS: Broken[] = [
+  guarded(
+    'an unknown recogniser',
+    'content_filter_builtins: [ { slug: e-mail, action: redact } ]',
+    '20:40: guardrails[0].content_filter_builtins[0].slug: unknown value "e-mail", did you mean "email"?',
+  ),
+  guarded(
+    'a recogniser twice',
+    'content_filter_builtins: [ { slug: email, action: redact }, { slug: email, action: flag } ]',
+    '20:73: guardrails[0].content_filter_builtins[1].slug: this filter is named twice, expected it once',
+  ),
+  guarded(
+    'an unknown action',
+    'content_filter_builtins: [ { slug: email, action: mask } ]',
+    '20:55: guardrails[0].content_filter_builtins[0].action: unknown value "mask", expected one of: flag, redact, block',
+  ),
+  guarded(
+    'whose words, of an address',
+    'content_filter_builtins: [ { slug: email, action: flag, scan_scope: user_only } ]',
+    '20:61: guardrails[0].content_filter_builtins[0].scan_scope: this is a setting of regex-prompt-injection, expected no such key',
+  ),
+  guarded(
+    'allowed phrases of nothing',
+    'allowed_phrases: [ hello ]',
+    '20:5: guardrails[0].allowed_phrases: phrases are allowed to regex-prompt-injection, expected it among the filters',
+  ),
+  guarded('an empty phrase', 'phrases: [ " " ]', '20:16: guardrails[0].phrases[0]: " " does not fit, expected a phrase'),
+  guarded(
+    'an unknown model',
+    'allowed_models: [ openai/gpt-5-mino ]',
+    '20:23: guardrails[0].allowed_models[0]: no such model, did you mean "openai/gpt-5-mini"?',
+  ),
+  guarded('no models', 'ignored_models: [ ]', '20:21: guardrails[0].ignored_models: expected at least 1 entry'),
+  guarded(
+    'an unknown provider',
+    'ignored_providers: [ opena ]',
+    '20:26: guardrails[0].ignored_providers[0]: no such provider, did you mean "openai"?',
+  ),
+  guarded('a budget that is text', 'limit_usd: much', '20:16: guardrails[0].limit_usd: found text, expected a number from 0 to 9000000'),
+  guarded('a budget too exact', 'limit_usd: 0.12345678901', '20:16: guardrails[0].limit_usd: expected at most 9 decimals'),
+  guarded(
+    'a reset of nothing',
+    'reset_interval: daily',
+    '20:5: guardrails[0].reset_interval: a reset without a limit, expected limit_usd as well',
+  ),
+  guarded(
+    'a webhook with a setting of an analyser',
+    'engine: { type: webhook, url: "https://guard.example", threshold: 0.5 }',
+    '20:60: guardrails[0].engine.threshold: this is a setting of presidio, expected no such key',
+  ),
+  guarded(
+    'an engine without address',
+    'engine: { type: webhook }',
+    '20:5: guardrails[0].engine: "url" is missing, expected an http or https URL without credentials, query or fragment',
   ),
 ]

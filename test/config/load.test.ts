@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
-import { type Broken, CLUSTER, GOOD, LATER, PRESETS, RULES, SHAPE, SYNTAX, VARIABLES } from './broken-files.ts'
+import { type Broken, CLUSTER, GOOD, GUARDRAILS, LATER, PRESETS, RULES, SHAPE, SYNTAX, VARIABLES } from './broken-files.ts'
 
 const SECRETS = ['sk-app-secret-value', 'sk-upstream-secret', 'hunter2', 'user:secret']
 
@@ -31,7 +31,7 @@ t.test('the good file loads', async (t) => {
   t.same(problemsOf(GOOD), [])
 })
 
-for (const [group, files] of Object.entries({ SYNTAX, SHAPE, CLUSTER, LATER, PRESETS, RULES, VARIABLES })) {
+for (const [group, files] of Object.entries({ SYNTAX, SHAPE, CLUSTER, LATER, GUARDRAILS, PRESETS, RULES, VARIABLES })) {
   t.test(`broken files: ${group.toLowerCase()}`, async (t) => {
     for (const broken of files) {
       const host = broken.name.endsWith('beyond loopback') ? '0.0.0.0' : undefined

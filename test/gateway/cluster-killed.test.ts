@@ -41,6 +41,28 @@ async function exhaust(t: Test, member: Member, key: Made): Promise<number> {
   return counts[200] ?? 0
 }
 
+/** Requests that are at the provider when their program is killed. */
+const OPEN = 10
+
+async function killWhileOpen({ upstream }: Cluster, member: Member, key: Made): Promise<void> {
+  const gate = new Gate()
+  const { script } = upstream
+  const reached = upstream.requests.length + OPEN
+  upstream.script = async (seen, index) => {
+    await gate.opened
+    return script(seen, index)
+  }
+  const cut = Array.from({ length: OPEN }, () => ask(member, key).catch(() => undefined))
+  await until('open requests', () => (upstream.requests.length === reached ? true : undefined))
+  const family = familyOf(member.pid)
+  process.kill(member.pid, 'SIGKILL')
+  await member.exited
+  await until('the end of the workers', () => (left(family).length === 0 ? true : undefined))
+  gate.open()
+  upstream.script = script
+  await Promise.all(cut)
+}
+
 function kills(t: Test, servers: Servers, workers: number): void {
   const what = workers > 0 ? 'the owner of workers' : 'a process'
   t.test(`kill -9 of ${what} under load: its lease counts until it is back, then its rows are there and the rest is free`, async (t) => {
@@ -48,26 +70,11 @@ function kills(t: Test, servers: Servers, workers: number): void {
     const [one, other] = await Promise.all([cluster.start({ workers }), cluster.start()])
     const key = await makeKey(one, 'killed', LIMIT)
     t.same(await rush([one, other], 24, key), { 200: 24 })
-    const gate = new Gate()
-    const { script } = cluster.upstream
-    const reached = cluster.upstream.requests.length + 10
-    cluster.upstream.script = async (seen, index) => {
-      await gate.opened
-      return script(seen, index)
-    }
-    const cut = Array.from({ length: 10 }, () => ask(one, key).catch(() => undefined))
-    await until('ten open requests', () => (cluster.upstream.requests.length === reached ? true : undefined))
-    const family = familyOf(one.pid)
-    process.kill(one.pid, 'SIGKILL')
-    await one.exited
-    await until('the end of the workers', () => (left(family).length === 0 ? true : undefined))
-    gate.open()
-    cluster.upstream.script = script
-    await Promise.all(cut)
+    await killWhileOpen(cluster, one, key)
 
     await exhaust(t, other, key)
     const leased = await leasedOn(cluster, key)
-    t.ok(leased >= 10 * PRICE, `${leased} of it still count: what the ten may have cost`)
+    t.ok(leased >= OPEN * PRICE, `${leased} of it still count: what the open requests may have cost`)
     await until(
       'the rows of who is left',
       async () => (await spentOn(cluster, key)) + (await leasedOn(cluster, key)) <= LIMIT * 1e9 || undefined,
@@ -77,13 +84,13 @@ function kills(t: Test, servers: Servers, workers: number): void {
     const again = await one.again()
     await until('the rows of its earlier life', async () => {
       const found = await cluster.postgres.query(cluster.database, "SELECT count(*)::int AS count FROM generation WHERE status = 'unknown'")
-      return found[0]?.count === 10 || undefined
+      return found[0]?.count === OPEN || undefined
     })
     await exhaust(t, other, key)
     t.equal((await ask(again, key)).status, 402)
     await booksAgree(t, cluster, [again, other])
     t.equal(await spentOn(cluster, key), LIMIT * 1e9, 'to the last cent')
-    t.match(await (await fetch(`${again.admin}/ledger/recovery`)).json(), { count: 10, charged: 10 * PRICE }, 'the start told of them')
+    t.match(await (await fetch(`${again.admin}/ledger/recovery`)).json(), { count: OPEN, charged: OPEN * PRICE }, 'the start told of them')
   })
 }
 
@@ -93,11 +100,11 @@ function neverBack(t: Test, servers: Servers): void {
     const [one, other] = await Promise.all([cluster.start(), cluster.start()])
     const key = await makeKey(one, 'lost', LIMIT)
     t.same(await rush([one], 12, key), { 200: 12 })
-    process.kill(one.pid, 'SIGKILL')
-    await one.exited
+    await until('their rows', async () => (await spentOn(cluster, key)) === 12 * PRICE || undefined)
+    await killWhileOpen(cluster, one, key)
     const before = await exhaust(t, other, key)
     const lost = await leasedOn(cluster, key)
-    t.ok(lost > 0, `${lost} are lost`)
+    t.ok(lost >= OPEN * PRICE, `${lost} are lost`)
     // A day later.
     const { postgres, database } = cluster
     await postgres.query(database, 'UPDATE node SET expires_at = expires_at - 86400000 WHERE label LIKE $1', [`% ${one.pid}`])
@@ -105,7 +112,7 @@ function neverBack(t: Test, servers: Servers): void {
     t.teardown(() => record.close())
     t.same([...(await record.forgetLost(3_600_000)).values()], [lost])
     const after = await exhaust(t, other, key)
-    t.ok(after > 0 && after <= lost / PRICE, `${before}, then ${after} more`)
+    t.equal(before + after, LIMIT * 100 - 12, `${before}, then ${after} more: all that the process had not spent`)
     t.match(await (await fetch(`${other.admin}/ledger/verify`)).json(), { ok: true })
   })
 }

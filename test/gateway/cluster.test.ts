@@ -174,7 +174,7 @@ async function tests(servers: Servers): Promise<void> {
     t.test('activity has the generations of all', async (t) => {
       const { database, postgres } = cluster
       // Today is left out until it is over: the whole day's work was done the day before.
-      await postgres.query(database, `UPDATE generation SET seq = seq - ${DAY_MS} * 4096, at = at - ${DAY_MS}`)
+      await postgres.query(database, `UPDATE generation SET seq = seq - ${DAY_MS}::bigint * 4096, at = at - ${DAY_MS}`)
       const requests = cluster.upstream.requests.length
       for (const member of members) {
         const [row, ...rest] = (await manage(member, '/activity')).data as JsonObject[]

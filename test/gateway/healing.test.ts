@@ -1,9 +1,9 @@
 /** Broken JSON is mended in every client dialect, in streams as well (contract C-167). */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { type Said, says } from '../support/wire.ts'
+import { answerFor, type Said, says } from '../support/wire.ts'
 
 const SCHEMA: JsonObject = { type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' } }, required: ['name', 'age'] }
 const PROVIDERS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as const
@@ -206,4 +206,51 @@ t.test('certain bytes leave before the next ones come', async (t) => {
   }
   t.match(seen, /Alice in/, 'the first half came while the provider waited for it to be read')
   t.match(seen, /Wonderland/)
+})
+
+t.test('an operator switches it on for all, and a request off for itself', async (t) => {
+  const upstream = await startUpstream(says({ text: ['{"name": "Alice", "age": 30,}'] }))
+  const own = await startGateway(
+    `plugins: { defaults: { response-healing: { enabled: true } } }\n${oneModel(upstream.url, 'openai-chat', { model: 'name: One' })}`,
+  )
+  const ask = async (more: JsonObject): Promise<string> => {
+    const response = await own.post('/v1/chat/completions', { model: 'acme/one', ...CLIENTS.chat.body('json_object'), ...more })
+    return shape((await response.json()) as JsonObject).choices[0].message.content
+  }
+  t.equal(await ask({}), '{"name": "Alice", "age": 30}')
+  t.equal(await ask({ plugins: [{ ...PLUGIN, enabled: false }] }), '{"name": "Alice", "age": 30,}')
+  const wrong = await own.post('/v1/chat/completions', {
+    model: 'acme/one',
+    ...CLIENTS.chat.body('json_object'),
+    plugins: [{ ...PLUGIN, enabled: 1 }],
+  })
+  t.equal(wrong.status, 400)
+  t.match(await wrong.json(), { error: { message: /plugins\[0\]\.enabled/ } })
+  await own.close()
+  await upstream.close()
+})
+
+t.test('a turn with a server tool: what was said before the call stays, the answer is mended', async (t) => {
+  const upstream = upstreams.get('openai-chat')
+  if (!upstream) return
+  for (const stream of [false, true]) {
+    let turns = 0
+    upstream.script = (request) =>
+      answerFor(
+        request,
+        turns++ === 0
+          ? { text: ['I look at the clock.'], calls: [{ id: 'c1', name: 'router_datetime', args: ['{}'] }] }
+          : { text: ['{name: "Ali', 'ce", age: 30'] },
+      )
+    const { text, metadata } = await ask(CLIENTS.responses, 'openai-chat', {
+      ...CLIENTS.responses.body('json_object'),
+      stream,
+      tools: [{ type: 'router:datetime' }],
+      plugins: [PLUGIN],
+    })
+    t.equal(turns, 2)
+    if (stream) t.equal(text, 'I look at the clock.{"name": "Alice", "age": 30}')
+    else t.equal(text, 'I look at the clock.')
+    t.match(stageOf(metadata), { data: { improved: true, valid: true, original_length: 23 } })
+  }
 })

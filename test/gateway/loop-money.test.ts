@@ -5,7 +5,11 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 import { type Seen, startUpstream } from '../support/upstream.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 
-const CALLS: Said = { text: ['let me see '], calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: { input: 100, output: 10 } }
+const CALLS: Said = {
+  text: ['let me see '],
+  calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }],
+  usage: { input: 100, output: 10 },
+}
 const DONE: Said = { text: ['done'], usage: { input: 200, output: 20 } }
 const PICTURE = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
 

@@ -4,40 +4,82 @@ import t from 'tap'
 import type { CanonicalRequest, Item } from '../../src/canon/request.ts'
 import { Fault, faultBody } from '../../src/core/faults.ts'
 import {
+  type BuiltinFilter,
+  blockFault,
   type ContentFilter,
-  compilePatterns,
-  guardrailFault,
-  guardrailStage,
+  compileRules,
   ownTexts,
+  passages,
   patternProblem,
-  requestTexts,
+  rewrite,
+  Scan,
+  stagesOf,
+  TextPolicy,
 } from '../../src/guardrails/index.ts'
+import { patternDetector } from '../../src/guardrails/pattern.ts'
 import { prefilterOf } from '../../src/guardrails/prefilter.ts'
 
 const block = (pattern: string, label?: string): ContentFilter => ({ pattern, action: 'block', ...(label ? { label } : {}) })
+const hide = (pattern: string, label?: string): ContentFilter => ({ ...block(pattern, label), action: 'redact' })
 const request = (...items: Item[]): CanonicalRequest => ({ items, tools: [], sampling: {}, stream: false, used: new Set() })
 const user = (...texts: string[]): Item => ({ kind: 'message', role: 'user', parts: texts.map((text) => ({ kind: 'text', text })) })
+const call = (args: string): Item => ({ kind: 'call', callId: 'c1', name: 'look', args })
+
+interface Filters {
+  patterns?: readonly ContentFilter[]
+  builtins?: readonly BuiltinFilter[]
+  phrases?: readonly string[]
+  allowed?: readonly string[]
+  action?: 'flag' | 'redact' | 'block'
+}
+
+const EMAIL: BuiltinFilter = { slug: 'email', action: 'redact' }
+const who = { id: 'g1', name: 'first', scope: 'api-key' as const }
+
+/** Reads a request for the filters. */
+function scanned(filters: Filters, all: CanonicalRequest): Scan {
+  const { patterns = [], builtins = [], phrases = [], allowed = [], action = 'block' } = filters
+  const rules = compileRules(who, { contentFilters: patterns, builtins, phrases, allowedPhrases: allowed, action }, 'guardrails[0]')
+  const scan = new Scan(new TextPolicy(rules))
+  for (const _step of scan.read(passages(all)));
+  return scan
+}
+
+const matched = (filters: Filters, ...items: Item[]): string[] =>
+  [...scanned(filters, request(...items)).hits.values()].flatMap((hit) => hit.matched)
+
+/** The request as it goes out. */
+function sent(filters: Filters, all: CanonicalRequest): CanonicalRequest {
+  const { replaced } = scanned(filters, all)
+  rewrite(all, (text) => replaced.get(text))
+  return all
+}
+
+/** The text of its messages and results, part by part. */
+function textsOf({ items }: CanonicalRequest): string[] {
+  return items
+    .flatMap((item) => (item.kind === 'message' || item.kind === 'result' ? item.parts : []))
+    .flatMap((part) => ('text' in part ? [part.text] : []))
+}
 
 t.test('a match is told with its text and the label of its filter', async (t) => {
-  const scanner = compilePatterns([block('forbidden-[0-9]{4}', 'FORBIDDEN'), block('(?i)top secret')])
-  t.equal(scanner.scan(['a harmless text', '']), undefined)
-  t.same(scanner.scan(['see forbidden-1234 and forbidden-9999, forbidden-1234']), {
-    matched: ['forbidden-1234', 'forbidden-9999'],
-    label: 'FORBIDDEN',
-  })
-  t.same(scanner.scan(['ToP SeCrEt']), { matched: ['ToP SeCrEt'] }, 'no label where the filter has none')
-  t.same(scanner.scan(['one', 'TOP SECRET', 'forbidden-0000'])?.matched, ['TOP SECRET', 'forbidden-0000'], 'all texts are read')
-  t.equal(scanner.scan(['FORBIDDEN-1234']), undefined, 'case counts unless the pattern says otherwise')
+  const patterns = [block('forbidden-[0-9]{4}', 'FORBIDDEN'), block('(?i)top secret')]
+  t.same(matched({ patterns }, user('a harmless text', '')), [])
+  t.same(matched({ patterns }, user('see forbidden-1234 and forbidden-9999, forbidden-1234')), ['forbidden-1234', 'forbidden-9999'])
+  t.same(matched({ patterns }, user('ToP SeCrEt')), ['ToP SeCrEt'])
+  t.same(
+    matched({ patterns }, user('one'), user('TOP SECRET'), user('forbidden-0000')),
+    ['TOP SECRET', 'forbidden-0000'],
+    'all texts are read',
+  )
+  t.same(matched({ patterns }, user('FORBIDDEN-1234')), [], 'case counts unless the pattern says otherwise')
 })
 
 t.test('what is told stays small', async (t) => {
-  const finding = compilePatterns([block('x[0-9]+'), block('y+')]).scan([
-    Array.from({ length: 100 }, (_, i) => `x${i}`).join(' '),
-    'y'.repeat(100_000),
-  ])
-  t.equal(finding?.matched.length, 20)
-  const long = compilePatterns([block('y+')]).scan(['y'.repeat(100_000)])
-  t.ok((long?.matched[0].length ?? 0) <= 501)
+  const many = Array.from({ length: 100 }, (_, i) => `x${i}`).join(' ')
+  t.equal(matched({ patterns: [block('x[0-9]+')] }, user(many)).length, 20)
+  const [long] = matched({ patterns: [block('y+')] }, user('y'.repeat(100_000)))
+  t.ok(long.length <= 501)
 })
 
 t.test('patterns that RE2 cannot take are refused by name', async (t) => {
@@ -61,7 +103,7 @@ t.test('patterns that RE2 cannot take are refused by name', async (t) => {
   for (const pattern of refused) {
     t.type(patternProblem(pattern), 'string', pattern.slice(0, 20))
     try {
-      compilePatterns([block('fine'), block(pattern)], 'guardrails[0].content_filters')
+      scanned({ patterns: [block('fine'), block(pattern)] }, request())
       t.fail(`${pattern} compiled`)
     } catch (problem) {
       t.ok(problem instanceof Fault)
@@ -80,21 +122,34 @@ t.test('patterns that hang a backtracking engine end, and RE2 is what ran', asyn
   const evil = ['(a+)+$', '([a-zA-Z]+)*b$', '(a|aa)+c', '(a|a+)+d', '(.*a){12}e$', '^(([a-z])+.)+[A-Z]([a-z])+$']
   const text = `${'a'.repeat(100_000)}!`
   const original = RE2JS.prototype.test
-  const ran: string[] = []
+  const ran = new Set<string>()
   t.teardown(() => {
     RE2JS.prototype.test = original
   })
   RE2JS.prototype.test = function test(this: RE2JS, input) {
-    ran.push(this.pattern())
+    ran.add(this.pattern())
     return original.call(this, input)
   }
   for (const pattern of evil) {
     // The tail lets every prefilter pass, so that the expression itself has to run.
-    const scanner = compilePatterns([block(pattern)])
-    ran.length = 0
-    t.equal(scanner.scan([`${text}bcde!`]), undefined, pattern)
-    t.same(ran, [pattern], 'one linear run')
+    const scan = (): string[] => matched({ patterns: [block(pattern)] }, user(`${text}bcde!`))
+    ran.clear()
+    t.same(scan(), [], pattern)
+    t.same([...ran], [pattern])
   }
+})
+
+t.test('a match is found wherever it lies in a long text, and once', async (t) => {
+  const filler = 'lorem ipsum dolor '
+  for (const at of [0, 2_040, 32_760, 36_800, 65_530, 99_990]) {
+    const text = `${filler.repeat(6_000).slice(0, at)} secret-1234 x@example.com ${filler.repeat(1_000)}`
+    const scan = scanned({ patterns: [hide('secret-[0-9]{4}')], builtins: [EMAIL] }, request(user(text)))
+    t.equal(scan.replaced.get(text), text.replace('secret-1234', '[REDACTED]').replace('x@example.com', '[EMAIL]'), `at ${at}`)
+  }
+  const long = `a${'y'.repeat(10_000)}b`
+  t.equal(scanned({ patterns: [hide('y+')] }, request(user(long))).replaced.get(long), 'a[REDACTED]b', 'longer than any piece')
+  t.same(matched({ patterns: [block('^begin')] }, user(`${'x'.repeat(40_000)}begin`)), [], 'a piece does not begin a text')
+  t.same(matched({ patterns: [block('end$')] }, user(`${'x'.repeat(32_765)}end${'x'.repeat(90_000)}`)), [], 'nor does it end one')
 })
 
 const samples = [
@@ -199,77 +254,189 @@ t.test('a prefilter keeps texts away from the expression', async (t) => {
   for (const pattern of ['[a-z]+', 'a?b?', 'foo|.x', '\\x41bc', 'abc(?i)def', '(?i)sks']) t.equal(prefilterOf(pattern), undefined, pattern)
 })
 
-t.test('the texts of a request: everything that travels, in every form that could hide a match', async (t) => {
+t.test('everything that a provider reads is read, in every form that could hide a match', async (t) => {
   const all = request(
-    { kind: 'message', role: 'system', parts: [{ kind: 'text', text: 'rules' }] },
-    user('forbid', 'den-1234'),
-    { kind: 'reasoning', text: 'thought', summary: ['short thought'] },
-    { kind: 'call', callId: 'c1', name: 'look', args: '{"q":"\\u0066oo"}' },
+    { kind: 'message', role: 'system', parts: [{ kind: 'text', text: 'word-1' }] },
+    { ...user('word', '-2'), name: 'word-3' } as Item,
+    { kind: 'reasoning', text: 'word-4', summary: ['word-5'] },
+    call('{"q":"\\u0077ord-6"}'),
     {
       kind: 'result',
       callId: 'c1',
       parts: [
-        { kind: 'text', text: 'found' },
-        { kind: 'opaque', of: { dialect: 'x', type: 'y', data: { deep: [{ in: 'inside' }] } } },
+        { kind: 'text', text: 'word-7' },
+        { kind: 'opaque', of: { dialect: 'x', type: 'y', data: { deep: [{ in: 'word-8' }] } } },
+        { kind: 'media', media: 'file', data: 'word-9', format: 'text' },
+        { kind: 'media', media: 'file', url: `data:text/plain;base64,${Buffer.from('word-10').toString('base64')}` },
       ],
     },
-    { kind: 'opaque', of: { dialect: 'x', type: 'y', data: { text: 'sealed', n: 1, none: null } } },
+    { kind: 'opaque', of: { dialect: 'x', type: 'y', data: { text: 'word-11', n: 1, none: null } } },
   )
-  const texts = [...requestTexts(all)]
-  for (const text of [
-    'rules',
-    'forbid',
-    'den-1234',
-    'forbidden-1234',
-    'thought',
-    'short thought',
-    'look',
-    'foo',
-    'found',
-    'inside',
-    'sealed',
-  ]) {
-    t.ok(texts.includes(text), text)
-  }
+  all.tools.push({ kind: 'function', name: 'f', description: 'word-12', parameters: { properties: { a: { description: 'word-13' } } } })
+  const found = [...scanned({ patterns: [block('word-[0-9]+')] }, all).hits.values()].flatMap((hit) => hit.matched)
+  t.same([...found].sort(), Array.from({ length: 13 }, (_, i) => `word-${i + 1}`).sort())
   const once = [...ownTexts(all)]
-  t.notOk(once.includes('forbidden-1234'))
-  t.notOk(once.includes('foo'))
-  t.ok(once.includes('inside'))
-  t.same(compilePatterns([block('forbidden-[0-9]+')]).scan(requestTexts(all))?.matched, ['forbidden-1234'])
+  t.notOk(once.includes('word-2'), 'counting reads each text once, as it is')
+  t.ok(once.includes('word-8'))
+  t.same(matched({ patterns: [block('bro')] }, call('{"broken\\')), ['bro'], 'broken arguments are read as they are')
   t.same(
-    [...requestTexts(request({ kind: 'call', callId: 'c', name: 'f', args: '{"broken\\' }))],
-    ['f', '{"broken\\'],
-    'broken arguments are read as they are',
+    matched({ patterns: [block('hidden')] }, call('{"a":"\\u0068idden","a":"fine"}')),
+    ['hidden'],
+    'of a name said twice both are read',
   )
+})
+
+t.test('redaction changes what goes out, and nothing else', async (t) => {
+  const filters: Filters = { builtins: [EMAIL, { slug: 'credit-card', action: 'redact' }], patterns: [hide('secret-[0-9]+', '[CODE]')] }
+  t.same(textsOf(sent(filters, request(user('mail a@example.com and b@example.com, secret-12')))), ['mail [EMAIL] and [EMAIL], [CODE]'])
+  t.same(textsOf(sent(filters, request(user('a@exam', 'ple.com', ' and more')))), ['[EMAIL]', ' and more'], 'over the border of parts')
+  const argsOf = (args: string): string => {
+    const [item] = sent(filters, request(call(args))).items
+    return item.kind === 'call' ? item.args : ''
+  }
+  t.equal(argsOf('{"to":"a@example.com","n":1}'), '{"to":"[EMAIL]","n":1}')
+  t.equal(argsOf('{"to":"\\u0061@example.com"}'), '{"to":"[EMAIL]"}', 'escapes hide nothing')
+  t.equal(argsOf('{"card":4111111111111111}'), '{"card":"[CREDIT_CARD]"}', 'a number becomes a text')
+  t.equal(argsOf('{"a":"a@example.com","a":"x"}'), '{"a":"x"}', 'a name said twice is said once')
+  t.equal(argsOf('not json: a@example.com'), 'not json: [EMAIL]')
+  t.equal(argsOf('{"fine": "as it was"}'), '{"fine": "as it was"}')
+  const file = sent(
+    filters,
+    request({ kind: 'message', role: 'user', parts: [{ kind: 'media', media: 'file', data: 'x a@example.com', format: 'text' }] }),
+  )
+  t.match(file.items, [{ parts: [{ data: 'x [EMAIL]', format: 'text' }] }])
+  const thought = sent(filters, request({ kind: 'reasoning', text: 'a@example.com', signature: 'sig' }))
+  t.match(thought.items, [{ text: '[EMAIL]', signature: undefined }], 'what was signed is not sent as signed')
+})
+
+t.test('block beats redact beats flag, over all rules; a flag changes nothing', async (t) => {
+  const text = 'a@example.com'
+  const both = scanned({ builtins: [EMAIL, { slug: 'email', action: 'block' }] }, request(user(text)))
+  t.equal(blockFault(both.hits.values())?.message, 'Request blocked by content filter: email')
+  const flagged = scanned({ builtins: [{ slug: 'email', action: 'flag' }] }, request(user(text)))
+  t.equal(flagged.replaced.size, 0)
+  t.equal(blockFault(flagged.hits.values()), undefined)
+  t.match(stagesOf(flagged.hits.values()), [
+    { name: 'content-filter', data: { action: 'flagged', flagged: true, matched_entity_types: ['EMAIL'] } },
+  ])
+  const seen = JSON.stringify(stagesOf(scanned({ builtins: [EMAIL] }, request(user(text))).hits.values()))
+  t.match(seen, 'redacted')
+  t.notMatch(seen, 'example.com', 'what was hidden is not shown')
+})
+
+t.test('phrases: any case, any spaces, whole words', async (t) => {
+  const phrases = ['Project Aurora', 'class', '内部文件', 'a.b*c']
+  for (const text of ['project  AURORA', 'PROJECT\naurora.', 'a class!', '这是内部文件吗', 'x a.b*c y'])
+    t.equal(matched({ phrases }, user(text)).length, 1, text)
+  for (const text of ['classes', 'subclass', 'project auroras', 'aXbc', 'projectaurora']) t.same(matched({ phrases }, user(text)), [], text)
+  const many = Array.from({ length: 1000 }, (_, i) => `phrase number ${i} with some words`)
+  t.same(matched({ phrases: many }, user('see Phrase Number 512 with some words here')), ['Phrase Number 512 with some words'])
+  t.same(textsOf(sent({ phrases, action: 'redact' }, request(user('the Project Aurora')))), ['the [REDACTED]'])
+})
+
+t.test('what only looks different is found, and hidden where it stands', async (t) => {
+  const hidden = ['a\u200b@exam\u00adple.com', 'ａ＠ｅｘａｍｐｌｅ．ｃｏｍ', 'a@ex\u2060ample.com']
+  for (const text of hidden)
+    t.same(textsOf(sent({ builtins: [EMAIL] }, request(user(`mail ${text} now`)))), ['mail [EMAIL] now'], JSON.stringify(text))
+  t.same(
+    textsOf(
+      sent(
+        { builtins: [{ slug: 'credit-card', action: 'redact' }] },
+        request(user('4111\u00a01111\u20111111\u00a01111 4111\u00a01111\u00a01111\u00a01111')),
+      ),
+    ).length,
+    1,
+  )
+  t.same(textsOf(sent({ patterns: [hide('secret')] }, request(user('a s\u200becret')))), ['a [REDACTED]'])
+  t.same(
+    textsOf(sent({ patterns: [hide('ｗｉｄｅ')] }, request(user('a ｗｉｄｅ word')))),
+    ['a [REDACTED] word'],
+    'a pattern may mean the form itself',
+  )
+  t.same(matched({ phrases: ['secret plan'] }, user('ѕесrеt рlаn')).length, 1, 'letters of other scripts')
+})
+
+t.test('redaction of any text leaves nothing that would be found again', async (t) => {
+  const filters: Filters = {
+    builtins: (['email', 'phone', 'ssn', 'credit-card', 'ip-address', 'iban', 'api-key'] as const).map((slug) => ({
+      slug,
+      action: 'redact',
+    })),
+  }
+  const piece = fc.constantFrom(
+    'a@example.com',
+    '4111 1111 1111 1111',
+    '123-45-6789',
+    '+49 30 1234567',
+    '10.0.0.1',
+    'DE89370400440532013000',
+    ' ',
+    ', ',
+    'x',
+    '7',
+    '-',
+    '\n',
+    '\u200b',
+    'é',
+    '"',
+  )
+  let hits = 0
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+      const text = pieces.join(' ')
+      const first = scanned(filters, request(user(text)))
+      const after = first.replaced.get(text)
+      if (after === undefined) return first.hits.size === 0
+      hits++
+      return scanned(filters, request(user(after))).replaced.size === 0
+    }),
+    { numRuns: 2000 },
+  )
+  t.ok(hits > 500, `${hits} texts held something`)
 })
 
 t.test('nesting is no matter of recursion', async (t) => {
   let data: { [key: string]: unknown } = { text: 'bottom-line' }
   for (let i = 0; i < 100_000; i++) data = { a: data }
-  const texts = requestTexts(request({ kind: 'opaque', of: { dialect: 'x', type: 'y', data: JSON.parse('{}') } }))
-  t.same([...texts], [])
   const item = { kind: 'opaque', of: { dialect: 'x', type: 'y', data } } as Item
-  t.same(compilePatterns([block('bottom-line')]).scan(requestTexts(request(item)))?.matched, ['bottom-line'])
+  t.same(matched({ patterns: [block('bottom-line')] }, item), ['bottom-line'])
+  const all = request({ kind: 'opaque', of: { dialect: 'x', type: 'y', data: JSON.parse('{}') } }, item)
+  sent({ patterns: [hide('bottom-line')] }, all)
+  t.same(matched({ patterns: [block('bottom-line')] }, ...all.items), [])
 })
 
 t.test('fault and stage of a block', async (t) => {
-  const finding = { matched: ['forbidden-1234'], label: 'FORBIDDEN' }
-  const fault = guardrailFault(finding)
-  t.equal(fault.code, 'guardrail_blocked')
-  t.same(faultBody(fault), {
+  const { hits } = scanned({ patterns: [block('forbidden-[0-9]+', 'FORBIDDEN')] }, request(user('forbidden-1234')))
+  const fault = blockFault(hits.values())
+  t.same(fault && faultBody(fault), {
     error: {
       code: 403,
       message: 'Request blocked by content filter: FORBIDDEN',
       metadata: { error_type: 'permission_denied', patterns: ['forbidden-1234'] },
     },
   })
-  t.equal(guardrailFault({ matched: ['x'] }).message, 'Request blocked by content filter: [BLOCKED]')
-  t.same(guardrailStage('no-secrets', finding), {
-    type: 'guardrail',
-    name: 'content-filter',
-    guardrail_id: 'no-secrets',
-    guardrail_scope: 'api-key',
-    summary: 'Request blocked by content filter: FORBIDDEN',
-    data: { action: 'blocked', detected: true, engines: ['regex'], patterns: ['forbidden-1234'] },
-  })
+  t.same(stagesOf(hits.values()), [
+    {
+      type: 'guardrail',
+      name: 'content-filter',
+      guardrail_id: 'g1',
+      guardrail_scope: 'api-key',
+      summary: 'Request blocked by content filter: FORBIDDEN',
+      data: { action: 'blocked', detected: true, engines: ['regex'], patterns: ['forbidden-1234'] },
+    },
+  ])
+  t.equal(
+    blockFault(scanned({ patterns: [block('x')] }, request(user('x'))).hits.values())?.message,
+    'Request blocked by content filter: [BLOCKED]',
+  )
+})
+
+t.test('steps are short, however long the text', async (t) => {
+  const scan = new Scan(
+    new TextPolicy(compileRules(who, { contentFilters: [], builtins: [EMAIL], phrases: [], allowedPhrases: [], action: 'block' }, '')),
+  )
+  let steps = 0
+  for (const _step of scan.read(passages(request(user('word '.repeat(200_000)))))) steps++
+  t.ok(steps >= 30, `${steps} steps for a megabyte`)
+  t.ok(patternDetector('abc', '').slow)
 })

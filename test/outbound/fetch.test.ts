@@ -312,6 +312,9 @@ t.test('exceptions of the operator', async (t) => {
   t.equal(await reach([`*.corp:${port}`], `http://a.wiki.CORP.:${port}/`), undefined, 'all names below')
   t.equal(await reach([`wiki:${port}`], `http://wiki:${port}/`), undefined, 'a name without a dot')
   t.equal(await reach([`${OPEN}:${port}`], url()), undefined, 'an address and its port')
+  const here = await guardedFetch(`http://localhost:${port}/`, { policy: new OutboundPolicy({ allowPrivate: [`localhost:${port}`] }) })
+  t.equal(here.bytes.toString(), 'secret', "the machine's own names, as it knows them")
+  hits = 0
   t.equal((await reach(['wiki.corp'], `http://wiki.corp:${port}/`))?.status, 400, 'not another port')
   t.equal((await reach([`wiki.corp:${port}`], `http://evilwiki.corp:${port}/`))?.status, 400, 'not another name')
   t.equal((await reach([`*.corp:${port}`], `http://corp:${port}/`))?.status, 400, 'not the name itself')

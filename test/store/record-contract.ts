@@ -282,17 +282,19 @@ function leasing(t: Test, { name, fresh }: Suite): void {
     })
 
   t.test(`${name}: a clock that was ahead opens no window in which nothing counts`, async (t) => {
+    const { record, now } = await fresh(t)
+    let seq = 0
     for (const limitReset of ['daily', 'weekly', 'monthly'] as const) {
-      const { record, now } = await fresh(t)
-      const part = { limitReset } as const
-      await record.take('n1', [generation(1, 'a', 1, now() + 40 * DAY)])
-      await record.take('n2', [generation(2, 'a', 300, now()), generation(3, 'a', 300, now() - 40 * DAY)])
-      t.match(await balance(record, 'a'), { spent: 601, [limitReset]: 301 }, `${limitReset}: what was spent long ago stays where it was`)
-      t.match(await record.lease('n2', ask('a', 700, part)), { granted: 0, left: 699 })
-      t.match(await record.lease('n2', ask('a', 600, part)), { granted: 600 })
-      await record.take('n2', [generation(4, 'a', 600, now())])
-      t.match(await balance(record, 'a'), { leased: 0, [limitReset]: 901 })
-      t.match(await record.lease('n2', ask('a', 100, part)), { granted: 0, left: 99 })
+      const spent = (cost: number, days = 0) => generation(++seq, limitReset, cost, now() + days * DAY)
+      const part = (need: number) => ask(limitReset, need, { limitReset })
+      await record.take('n1', [spent(1, 40)])
+      await record.take('n2', [spent(300), spent(300, -40)])
+      t.match(await balance(record, limitReset), { spent: 601, [limitReset]: 301 }, 'what was spent long ago stays where it was')
+      t.match(await record.lease('n2', part(700)), { granted: 0, left: 699 })
+      t.match(await record.lease('n2', part(600)), { granted: 600 })
+      await record.take('n2', [spent(600)])
+      t.match(await balance(record, limitReset), { leased: 0, [limitReset]: 901 })
+      t.match(await record.lease('n2', part(100)), { granted: 0, left: 99 })
     }
   })
 

@@ -1,7 +1,7 @@
 /** One guardrail: the fields of the wire's object (contract section 7), and the operator's own. */
 import { Type } from 'typebox'
 import { preferences, tag } from './preferences.ts'
-import { closed, duration, entryName, flag, line, listOf, oneOf, secret, url, usd } from './scalars.ts'
+import { closed, duration, entryName, flag, line, listOf, oneOf, secret, url } from './scalars.ts'
 
 /** Fields of the wire's object that nothing here can honour. */
 const LATER = ['include_byok_in_budgets', 'restore', 'workspace_id']
@@ -94,12 +94,7 @@ export const guardrail = closed(
     enable_free_model_publication: Type.Optional(flag('False: no free endpoint whose provider may keep data.')),
     enable_free_model_training: Type.Optional(flag('False: no free endpoint whose provider may keep data.')),
     enable_paid_model_training: Type.Optional(flag('False: no paid endpoint whose provider may keep data.')),
-    limit_usd: Type.Optional(
-      Type.Union([Type.Number({ minimum: 0 }), usd('Amount.')], {
-        description: 'What each key may spend.',
-        expected: 'an amount of USD such as "10.00"',
-      }),
-    ),
+    limit_usd: Type.Optional(Type.Number({ description: 'USD that each key may spend.', minimum: 0, maximum: 9_000_000 })),
     reset_interval: Type.Optional(
       oneOf('When the spend counts from zero again, in UTC; never by default.', ['daily', 'weekly', 'monthly']),
     ),

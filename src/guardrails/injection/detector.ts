@@ -1,5 +1,6 @@
 /** The detector of prompt injection: plain, spaced, scrambled and coded orders, with phrases that are let be. */
 import { type Detector, Matches } from '../detector.ts'
+import { lowered } from '../phrases.ts'
 import { type CompiledFamily, families, MARK_NEEDLES, MARKS } from './families.ts'
 import { coded, type Hidden, scrambled, spaced } from './hidden.ts'
 import { survey } from './word-survey.ts'
@@ -24,12 +25,6 @@ export function injectionDetector(allowed: readonly string[] = []): Detector {
       return from === 0 ? matches.list : matches.list.filter(({ start }) => start >= from)
     },
   }
-}
-
-/** Small letters, unit by unit in the same place. */
-function lowered(text: string): string {
-  const low = text.toLowerCase()
-  return low.length === text.length ? low : text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 function plain(text: string, seen: Uint8Array, matches: Matches): void {

@@ -93,7 +93,7 @@ const FAMILIES: readonly Family[] = [
     form: '(?:[Yy]ou~are|YOU~ARE)~(?:now~|going~to~be~)?(?:DAN|STAN|AIM|DUDE)(?![A-Za-z])',
     exact: true,
   },
-  { words: ['jail'], form: 'jail~?br(?:eak|oken)~(?:mode|prompt|yourself|assistant|ai|model)' },
+  { words: ['jail'], form: 'jail(?:~)?br(?:eak|oken)~(?:mode|prompt|yourself|assistant|ai|model)' },
   // what keeps it safe
   {
     words: ['safe cont ethi mode', 'bypa disa circ turn evad remo deac igno swit'],
@@ -104,7 +104,7 @@ const FAMILIES: readonly Family[] = [
 /** Marks of a conversation's own machinery, which no caller's text needs. They are looked for in the text as it is. */
 export const MARKS: readonly RegExp[] = [
   /<\/?(?:system|sys|system_prompt|system-prompt)>/gi,
-  /\[\/?(?:system|sys|INST)\]/gi,
+  /(?<!\w)\[\/?(?:system|sys|INST)\](?!\w)/gi,
   /^[ \t>*#-]{0,4}(?:System|SYSTEM)(?: (?:message|prompt|Message|Prompt))?[ \t]*:(?=[ \t]*\S)/gm,
   /<\|[a-z][a-z_]{1,30}\|>/gi,
   /<<\/?SYS>>/g,

@@ -8,7 +8,7 @@ const UNIT = '(?:,? (?:Apt|Apartment|Suite|Ste|Unit|Floor|Fl|#)\\.? ?#?[0-9A-Za-
 const STATE = '(?:A[LKZR]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY])'
 /** A town, and the codes of the United States, of Britain or of five digits. */
 const PLACE = `(?:,? (?:${WORD} ){0,2}${WORD}(?:,? ${STATE}(?: [0-9]{5}(?:-[0-9]{4})?)?|,? [A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}))?`
-const NUMBER_FIRST = `[1-9][0-9]{0,5}[A-Za-z]?,? (?:[NSEW]\\.? )?(?:${WORD}\\.? ){1,4}?${STREETS}\\b\\.?${UNIT}${PLACE}`
+const NUMBER_FIRST = `[1-9][0-9]{0,5}[A-Za-z]?,? (?:[NSEW]\\.? )?(?:${WORD}\\.? ){1,4}?${STREETS}\\b(?:\\.(?=,| [\\p{Lu}#]))?${UNIT}${PLACE}`
 const FRENCH =
   "[1-9][0-9]{0,3}(?: bis| ter)?,? (?:rue|avenue|av\\.|boulevard|bd|place|chemin|allée|impasse|quai|route) (?:(?:de|du|des|la|le|les) ){0,3}(?:l['’]|d['’])?\\p{L}[\\p{L}\\p{M}'’ -]{1,40}?"
 const SPANISH =

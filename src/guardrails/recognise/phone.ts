@@ -63,14 +63,22 @@ function international(text: string, from: number, matches: Matches): void {
   }
 }
 
-/** @returns the offset behind the last digit or bracket; -1 where the number is too short, too long or of no zone. */
+/** @returns the offset behind the last digit; -1 where the number is too short, too long or of no zone. */
 function internationalEnd(text: string, plus: number): number {
   let digits = ''
   let end = -1
+  /** Where the group before ended, and how many digits there were by then. */
+  let before = { end: -1, count: 0 }
   for (let at = plus + 1, gap = 0; gap <= WIDEST_GAP; at++) {
     const unit = text.charCodeAt(at)
     if (isDigit(unit)) {
-      if (digits.length === MOST_DIGITS) return -1
+      if (digits.length === MOST_DIGITS) {
+        // Another number follows.
+        end = before.end
+        digits = digits.slice(0, before.count)
+        break
+      }
+      if (gap > 0) before = { end, count: digits.length }
       digits += text[at]
       end = at + 1
       gap = 0

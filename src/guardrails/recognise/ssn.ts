@@ -2,7 +2,7 @@
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { wordsBefore } from './characters.ts'
 
-const FORM = /(?<![\w.-]|\d[ ])([0-9]{3})([- ]?)([0-9]{2})\2([0-9]{4})(?![\w]|[-.]\d| \d)/g
+const FORM = /(?<![\w.-])([0-9]{3})([- ]?)([0-9]{2})\2([0-9]{4})(?![\w]|[-.]\d)/g
 /** Without separators nine digits are a number like any other, unless a word says what they are. */
 const CUE = /\b(?:ssn|s\.s\.n|soc(?:ial)?\s+sec(?:urity)?)\b[^0-9]{0,24}$/i
 /** Printed on specimens and in advertisements. */

@@ -1,0 +1,127 @@
+/** A tap that fails: what it held back is handed on, so that the caller misses nothing and reads nothing twice. */
+import fc from 'fast-check'
+import t from 'tap'
+import { GuardedTap } from '../../src/pipeline/plugins/guarded-tap.ts'
+import { OwedEvents } from '../../src/pipeline/plugins/owed-events.ts'
+import type { StreamEvent, Tap } from '../../src/plugin-api/index.ts'
+
+const delta = (block: number, text: string): StreamEvent => ({ type: 'block-delta', block, text })
+
+/** An answer of blocks one after the other, with usage somewhere. */
+const answers = fc
+  .array(fc.array(fc.string({ minLength: 1, maxLength: 6 }), { maxLength: 5 }), { minLength: 1, maxLength: 4 })
+  .map((blocks): StreamEvent[] => [
+    { type: 'start' },
+    ...blocks.flatMap((texts, block): StreamEvent[] => [
+      { type: 'block-start', block, kind: 'text' },
+      ...texts.map((text) => delta(block, text)),
+      { type: 'block-end', block },
+    ]),
+    { type: 'end', reason: 'stop' },
+  ])
+
+/** Holds the last `most` characters, and everything behind them; throws at event number `at`. */
+function holdingTap(most: number, at: number): Tap {
+  let held: StreamEvent[] = []
+  let count = 0
+  return {
+    mode: 'mutate',
+    push(event, emit) {
+      if (count++ === at) throw new Error('broken')
+      held.push(event)
+      let spare = held.reduce((sum, one) => sum + (one.type === 'block-delta' ? one.text.length : 0), 0) - most
+      while (held.length > 0 && (spare > 0 || held[0].type !== 'block-delta')) {
+        const [first] = held
+        if (first.type !== 'block-delta' || first.text.length <= spare) {
+          if (first.type === 'block-delta') spare -= first.text.length
+          held = held.slice(1)
+          emit(first)
+        } else {
+          held[0] = { ...first, text: first.text.slice(spare) }
+          emit({ ...first, text: first.text.slice(0, spare) })
+          spare = 0
+        }
+      }
+      if (event.type !== 'end') return
+      for (const one of held) emit(one)
+      held = []
+    },
+  }
+}
+
+function told(events: readonly StreamEvent[]): string {
+  return events
+    .map((event) => (event.type === 'block-delta' ? event.text : `<${event.type} ${'block' in event ? event.block : ''}>`))
+    .join('')
+}
+
+t.test('property: a tap that holds and cuts is left out without a trace, wherever it fails', async (t) => {
+  fc.assert(
+    fc.property(answers, fc.nat(9), fc.nat(30), (events, most, at) => {
+      const failures: boolean[] = []
+      const tap = new GuardedTap(holdingTap(most, at), { maySkip: true, tapFailed: (_thrown, skip) => void failures.push(skip) })
+      const out: StreamEvent[] = []
+      for (const event of events) tap.push(event, (one) => void out.push(one))
+      const failed = at < events.length
+      return told(out) === told(events) && failures.length === (failed ? 1 : 0) && failures.every((skip) => skip)
+    }),
+    { numRuns: 500 },
+  )
+  t.pass()
+})
+
+t.test('what was changed cannot be left out', async (t) => {
+  const changes: [name: string, out: StreamEvent][] = [
+    ['another text', delta(0, 'x')],
+    ['more text', delta(0, 'abcd')],
+    ['text of another block', delta(1, 'a')],
+    ['a new event', { type: 'block-end', block: 0 }],
+  ]
+  for (const [name, out] of changes) {
+    const owed = new OwedEvents()
+    owed.given(delta(0, 'abc'))
+    owed.handedOn(out)
+    t.equal(owed.changed, true, name)
+    t.same(owed.take(), [])
+  }
+  const usage: StreamEvent = { type: 'usage', usage: { input: 1, output: 1, cached: 0, cacheWrite: 0, reasoning: 0 } as never }
+  const owed = new OwedEvents()
+  owed.given(delta(0, 'abc'))
+  owed.given(usage)
+  owed.handedOn(usage)
+  owed.handedOn(delta(0, 'a'))
+  t.equal(owed.changed, false, 'usage may overtake text')
+  t.same(owed.take(), [delta(0, 'bc')])
+})
+
+t.test('events are handed on only while one is being given, and what stands behind is not the failure of the tap', async (t) => {
+  let late: (() => void) | undefined
+  const failures: unknown[] = []
+  const owner = { maySkip: true, tapFailed: (thrown: unknown) => void failures.push(thrown) }
+  const tap = new GuardedTap(
+    {
+      mode: 'mutate',
+      push(event, emit) {
+        late = () => emit(event)
+        try {
+          emit(event)
+        } catch {
+          // A plugin that swallows everything.
+        }
+      },
+    },
+    owner,
+  )
+  const out: StreamEvent[] = []
+  tap.push(delta(0, 'a'), (event) => void out.push(event))
+  late?.()
+  t.same(out, [delta(0, 'a')])
+  t.throws(
+    () =>
+      tap.push(delta(0, 'b'), () => {
+        throw new Error('the encoder broke')
+      }),
+    /the encoder broke/,
+  )
+  t.same(failures, [])
+})
