@@ -5,5 +5,6 @@ import { contextCompression } from './context-compression/plugin.ts'
 import { freeRouter } from './free-router/plugin.ts'
 import { paretoRouter } from './pareto-router/plugin.ts'
 import { responseHealing } from './response-healing/plugin.ts'
+import { web } from './web/plugin.ts'
 
-export const shippedPlugins: readonly Plugin[] = [contextCompression, responseHealing, autoRouter, paretoRouter, freeRouter]
+export const shippedPlugins: readonly Plugin[] = [web, contextCompression, responseHealing, autoRouter, paretoRouter, freeRouter]

@@ -1,35 +1,38 @@
 /**
- * The test command: `node test/run.ts [--long | --clients] [filter …]`.
+ * The test command: `node test/run.ts [--long | --clients | --servers] [filter …]`.
  * Runs the test files under tap and ends with the plain line `N passed, N failed`.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1). `--clients` runs only the tests of third-party clients, which have
- * a lock file of their own.
+ * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own; a filter finds them as well.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { Report } from './support/report.ts'
 
 const ROOT = dirname(import.meta.dirname)
 const BIN = join(ROOT, 'node_modules', '.bin')
 const CLIENTS = 'test/clients/'
+const FLAGS = ['--long', '--clients', '--servers']
 /** Seconds that one file may take. */
 const FILE_SECONDS = { short: 120, long: 3600 }
 
 interface Choice {
   long: boolean
   clients: boolean
+  servers: boolean
   filters: string[]
 }
 
 function choiceOf(args: readonly string[]): Choice {
   const flags = args.filter((arg) => arg.startsWith('--'))
-  const unknown = flags.find((flag) => flag !== '--long' && flag !== '--clients')
+  const unknown = flags.find((flag) => !FLAGS.includes(flag))
   if (unknown) {
-    console.error(`unknown option ${unknown}; known are --long and --clients`)
+    console.error(`unknown option ${unknown}; known are ${FLAGS.join(', ')}`)
     process.exit(2)
   }
-  return { long: flags.includes('--long'), clients: flags.includes('--clients'), filters: args.filter((arg) => !arg.startsWith('--')) }
+  const [long, clients, servers] = FLAGS.map((flag) => flags.includes(flag))
+  return { long, clients, servers, filters: args.filter((arg) => !arg.startsWith('--')) }
 }
 
 function filesOf(choice: Choice): string[] {
@@ -37,8 +40,14 @@ function filesOf(choice: Choice): string[] {
   return globSync(patterns, { cwd: ROOT, exclude: (path) => path.endsWith('node_modules') })
     .map((path) => path.replaceAll('\\', '/'))
     .filter((path) => path.startsWith(CLIENTS) === choice.clients)
+    .filter((path) => choice.clients || choice.long || choice.filters.length > 0 || needsServers(path) === choice.servers)
     .filter((path) => choice.filters.length === 0 || choice.filters.some((filter) => path.includes(filter)))
     .sort()
+}
+
+/** True for a test that starts a database or a cache: slow, and nothing without one on the machine. */
+function needsServers(path: string): boolean {
+  return /from '[./]*\/support\/(postgres|redis|cluster)\.ts'/.test(readFileSync(join(ROOT, path), 'utf8'))
 }
 
 function commit(): string {

@@ -47,8 +47,8 @@ export interface Final {
   completedAt: number
   /** `router_metadata` if the caller asked for it. */
   metadata?: JsonObject
-  /** Calls of server tools in this exchange; absent where there were none. */
-  serverTools?: { requested: number; executed: number }
+  /** Calls of server tools in this exchange, and the searches that they ran; absent where there were none. */
+  serverTools?: { requested: number; executed: number; searches?: number }
 }
 
 export interface StreamEncoder {

@@ -3,7 +3,7 @@ export type { EngineQuestion, EngineSettings, EngineVerdict, ExternalEngine } fr
 export { externalEngine } from './engines.ts'
 export { itemPassages, type Passage, passages, rewrite } from './passages.ts'
 export { patternProblem } from './pattern.ts'
-export { blockFault, engineFault, engineStage, stagesOf } from './report.ts'
+export { blockFault, engineFault, engineStage, silentStage, stagesOf } from './report.ts'
 export { ownTexts } from './request-texts.ts'
 export {
   type Action,

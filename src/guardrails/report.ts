@@ -75,6 +75,12 @@ export function engineStage(guardrail: GuardrailName, engine: string, { action, 
   return { type: 'guardrail', name: 'content-filter', ...named(guardrail), summary: `Content ${DONE[action]} by ${engine}${kinds}`, data }
 }
 
+/** An engine that did not answer: told even where the request goes on, and counted as `unchecked`. */
+export function silentStage(guardrail: GuardrailName, engine: string): Stage {
+  const data: JsonObject = { action: 'unchecked', engines: [engine] }
+  return { type: 'guardrail', name: 'content-filter', ...named(guardrail), summary: `${engine} did not answer`, data }
+}
+
 /** 403 where the engine wants the request refused. */
 export function engineFault({ action, label, patterns }: EngineVerdict): Fault | undefined {
   if (action !== 'block') return undefined

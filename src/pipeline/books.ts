@@ -27,4 +27,6 @@ export class Books {
   toolCost = 0
   toolsRequested = 0
   toolsExecuted = 0
+  /** Searches of the web that they ran. */
+  toolSearches = 0
 }

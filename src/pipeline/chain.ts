@@ -25,7 +25,7 @@ import { account } from './layers/account.ts'
 import { admit } from './layers/admit.ts'
 import { attempt } from './layers/attempt.ts'
 import { authenticate } from './layers/authenticate.ts'
-import { converse } from './layers/converse.ts'
+import { converse, converseForPlan } from './layers/converse.ts'
 import { guard, guardAdditions, readsTexts } from './layers/guard.ts'
 import { plan } from './layers/plan.ts'
 import { read } from './layers/read.ts'
@@ -42,7 +42,7 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const attempted = attempt(parts, callEndpoint)
   const planned = plan(settings, parts)(attempted)
   const readAgain = guardAdditions(settings.guardrails)
-  const conversed = converse(parts.tools, parts.host, readAgain)(planned)
+  const conversed = converse(settings.plugins, parts, readAgain)(planned)
   const shaped = shape(settings.plugins, parts)(conversed)
   const guarded = guard(settings.guardrails)(shaped)
   const resolved = resolve(settings, parts)(guarded)
@@ -79,7 +79,7 @@ export function composeCounting(settings: ChainSettings, parts: ChainParts): Fro
  */
 export function composePlanning(settings: ChainSettings, parts: ChainParts): Front {
   const readAgain = guardAdditions(settings.guardrails)
-  const converses = converse(parts.tools, parts.host, readAgain)(foretell(settings.guardrails, parts))
+  const converses = converseForPlan(settings.plugins, parts, readAgain)(foretell(settings.guardrails, parts))
   const shapes = shapeForPlan(settings.plugins, parts)(converses)
   const resolves = resolve(settings, parts)(guard(settings.guardrails)(shapes))
   const admits = admit(parts.admission)(read(settings, parts.admission)(explain()(resolves)))

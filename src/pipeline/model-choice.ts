@@ -31,7 +31,7 @@ export function findModels(exchange: Exchange, settings: Settings): ModelChoice 
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
   if (router) return routed(exchange, router, settings)
   const { model, variant, strategy } = ofKind(wanted, first, found)
-  if (variant !== undefined) exchange.variant = variantOf(first, variant)
+  if (variant !== undefined) exchange.variant = variantOf(first, variant, exchange)
   const alias = model.slug !== first && !first.startsWith(`${model.slug}:`)
   const fallbacks = gateway.model === undefined ? gateway.models.length - 1 : gateway.models.length
   exchange.strategy = strategy ?? (fallbacks > 0 ? 'fallback' : alias ? 'alias' : 'direct')
@@ -46,7 +46,7 @@ export function findModels(exchange: Exchange, settings: Settings): ModelChoice 
 
 function routed(exchange: Exchange, router: NamedRouter, settings: Settings): ModelChoice {
   if (exchange.gateway.model === undefined && exchange.gateway.models.length > 0) throw routerInList(0)
-  if (router.suffixes !== undefined) exchange.variant = variantOf(exchange.requested, router.suffixes)
+  if (router.suffixes !== undefined) exchange.variant = variantOf(exchange.requested, router.suffixes, exchange)
   exchange.strategy = router.router.strategy
   const models = withFallbacks([], exchange, settings)
   return { models: models.filter(({ slug }) => allowsModel(exchange.key.allowedModels, slug)), router }
@@ -121,15 +121,25 @@ function modelNotFound(slug: string): Fault {
  * Suffixes that change the order (contract section 2.4). Static ones are listings of their own: not listed, not found.
  * @param suffixes chained by colons, such as `floor:exacto`; the first that sorts decides.
  */
-function variantOf(slug: string, suffixes: string): Variant {
+function variantOf(slug: string, suffixes: string, exchange: Exchange): Variant {
   let variant: Variant = {}
   for (const suffix of suffixes.split(':')) {
     const known = VARIANTS[suffix]
-    if (suffix === 'online') throw badField('model', `the variant :online needs the plugin web, which this version does not have`)
+    if (suffix === 'online' && !exchange.client.embedding) {
+      withWeb(exchange)
+      continue
+    }
     if (!known) throw modelNotFound(slug)
     variant = { ...known, ...variant }
   }
   return variant
+}
+
+/** `:online` is another way to name the plugin; an entry of the request's own says how, or that it is not wanted. */
+function withWeb(exchange: Exchange): void {
+  const { gateway } = exchange
+  if (gateway.plugins.some(({ id }) => id === 'web')) return
+  exchange.gateway = { ...gateway, plugins: [...gateway.plugins, { id: 'web' }] }
 }
 
 const VARIANTS: Readonly<Record<string, Variant>> = {

@@ -42,7 +42,8 @@ const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority']
 
 /** A key with a limit is never let near a price that nobody knows. */
 function affordable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  if ((exchange.key.limit === null && exchange.budgets.length === 0) || !endpoints.some((endpoint) => endpoint.price === 'unpriced')) return endpoints
+  if ((exchange.key.limit === null && exchange.budgets.length === 0) || !endpoints.some((endpoint) => endpoint.price === 'unpriced'))
+    return endpoints
   const priced = endpoints.filter((endpoint) => endpoint.price !== 'unpriced')
   if (priced.length === 0) {
     throw new Fault('forbidden', { message: `${exchange.requested} has no price: a key with a limit cannot use it` })

@@ -11,7 +11,7 @@ import type { UpstreamDialect } from '../dialects/types.ts'
 import type { ExternalEngine, GuardrailName, Rule } from '../guardrails/index.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
-import type { ApiKey, Host, LimitReset, Plugin, ServerTool } from '../plugin-api/index.ts'
+import type { ApiKey, Host, LimitReset, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
 import type { Pools } from '../upstream/pools.ts'
 import type { Admission } from './admission.ts'
@@ -126,7 +126,7 @@ export interface ChainParts {
   drains: DrainSlots
   pools: Pools
   upstreams: ReadonlyMap<DialectId, UpstreamDialect>
-  tools: readonly ServerTool[]
+  tools: readonly (ServerTool | SessionTool)[]
   host: Host
   witness: Witness
   /** A provider refused our own key. */

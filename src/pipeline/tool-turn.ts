@@ -20,6 +20,8 @@ interface RunPlan {
   host: Host
   /** Steps that the budget still has. */
   left: number
+  /** Tells the operator. */
+  failed: (tool: string, cause: unknown) => void
 }
 
 /** Runs the calls of one turn at once, and shows each as an output item of its own. */
@@ -29,22 +31,26 @@ export async function runCalls(exchange: Exchange, calls: readonly FoundCall[], 
   const outputs = await Promise.all(calls.map((call, i) => runCall(exchange, call, { ...plan, left: plan.left - i })))
   for (const { call, tool, outcome } of outputs) {
     books.toolCost += outcome.cost ?? 0
+    books.toolSearches += outcome.searches ?? 0
     show(exchange, call, { tool, outcome })
   }
   return outputs
 }
 
-async function runCall(exchange: Exchange, call: FoundCall, { offer, host, left }: RunPlan): Promise<CallOutput> {
+async function runCall(exchange: Exchange, call: FoundCall, { offer, host, left, failed }: RunPlan): Promise<CallOutput> {
   const offered = offer.get(call.name)
-  const tool = offered?.tool.name ?? call.name
+  const tool = offered?.name ?? call.name
   if (!offered || left <= 0) return { call, tool, outcome: failure('no tool steps are left in this request') }
   const args = parseArguments(call.args)
   if (!args) return { call, tool, outcome: failure('the arguments are not a JSON object') }
   exchange.books.toolsExecuted++
   try {
-    return { call, tool, outcome: await offered.tool.run(args, offered.parameters, host, exchange.cancel.signal) }
+    const outcome = await offered.run(args, host, exchange.cancel.signal)
+    if (outcome.cause !== undefined && !exchange.cancel.aborted) failed(tool, outcome.cause)
+    return { call, tool, outcome }
   } catch (thrown) {
     const fault = asFault(thrown)
+    if (fault.origin !== 'client' && !exchange.cancel.aborted) failed(tool, thrown)
     return { call, tool, outcome: failure(fault.origin === 'client' ? fault.message : 'the tool failed') }
   }
 }

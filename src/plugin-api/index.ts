@@ -12,6 +12,7 @@ export type { Endpoint, Model, Price } from '../catalog/types.ts'
 export type { Clock } from '../core/clock.ts'
 export { badField, Fault } from '../core/faults.ts'
 export { isObject, type Json, type JsonObject } from '../core/json.ts'
+export * from '../search/index.ts'
 export type * from './exchange.ts'
 export type * from './key.ts'
 
@@ -65,6 +66,8 @@ export interface ModelRouter<Config = unknown> {
 
 export interface Plugin<Config = unknown> {
   readonly id: string
+  /** Settings that are the operator's alone, such as keys and prices: a request that sets one is refused. */
+  readonly reserved?: readonly string[]
   /** Operator's settings with the request's own entry on top. @throws Fault 400 naming the path. */
   parse(settings: JsonObject, path: string): Config
   /** True where the plugin acts although the request does not name it. */
@@ -73,6 +76,8 @@ export interface Plugin<Config = unknown> {
   readonly onError?: 'fail' | 'skip'
   /** Milliseconds that `shape` may take, where the operator does not say; 30,000 by default. */
   readonly timeout?: number
+  /** True where it asks somebody outside the gateway: a plan does not run it. */
+  readonly remote?: boolean
   /** Nano-dollars that it may charge for the request at most: they are held before it begins. Without it nothing can be charged. */
   bound?(exchange: Resolved, config: Config): number
   /** Changes the request before it is planned. */
@@ -89,6 +94,10 @@ export interface ToolOutcome {
   status: 'completed' | 'failed'
   /** Nano-dollars added to the exchange. */
   cost?: number
+  /** Searches of the web that it ran. */
+  searches?: number
+  /** Why it failed, for the operator's log, which leaves out the message. */
+  cause?: unknown
 }
 
 /** A tool that the gateway runs itself, offered to the model as a function. */
@@ -101,4 +110,29 @@ export interface ServerTool {
   /** Checks the caller's `parameters`. @throws Fault 400 naming the path. */
   parse(parameters: JsonObject, path: string): JsonObject
   run(args: JsonObject, parameters: JsonObject, host: Host, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
+}
+
+/** One tool of one request: it remembers from call to call. Calls of one turn run at the same time. */
+export interface ToolSession {
+  /** Nano-dollars that its calls may cost at most, together: they are held before the first turn. */
+  readonly bound: number
+  /** A view on the events of the reply, over all turns. */
+  readonly tap?: Tap
+  run(args: JsonObject, host: Host, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
+}
+
+/** A server tool that costs money, keeps count, or needs what the operator has configured. */
+export interface SessionTool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonObject
+  /** Id of the plugin under whose name the operator configures the tool. */
+  readonly plugin: string
+  /**
+   * Called once per request that offers the tool.
+   * @param parameters the caller's. @param at path of the tool in the request, such as `tools[0]`.
+   * @param settings the operator's own of that plugin, without what the request says of it.
+   * @throws Fault 400 naming the path.
+   */
+  begin(parameters: JsonObject, at: string, settings: JsonObject): ToolSession
 }

@@ -121,7 +121,7 @@ export class Metrics {
     this.streams--
   }
 
-  /** A guardrail has found something. Both are names of the configuration. @param action `flagged`, `redacted` or `blocked`. */
+  /** A guardrail has found something. Both are names of the configuration. @param action `flagged`, `redacted`, `blocked` or `unchecked`. */
   guardrail(name: string, action: string): void {
     const label = this.guardrails.has(name) || this.guardrails.size < MAX_GUARDRAILS ? name : OTHER
     const byAction = this.guardrails.get(label) ?? new Map<string, number>()

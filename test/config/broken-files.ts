@@ -248,7 +248,11 @@ export const CLUSTER: Broken[] = [
 export const LATER: Broken[] = [
   append('prompts', 'prompts: []', '22:10: prompts: found a list, expected a mapping'),
   append('a prompt without messages', 'prompts: { greet: {} }', '22:12: prompts.greet: "messages" is missing, expected a list'),
-  append('a plugin of a later version', 'plugins: { order: [ web ] }', '22:21: plugins.order[0]: "web" is not available in this version'),
+  append(
+    'a plugin of a later version',
+    'plugins: { order: [ fusion ] }',
+    '22:21: plugins.order[0]: "fusion" is not available in this version',
+  ),
   append(
     'settings of such a plugin',
     'plugins: { defaults: { moderation: { engine: openai } } }',

@@ -117,6 +117,7 @@ t.test('without an answer: closed unless it says open', async (t) => {
       scene.engine.script = script
       const { status, body } = await scene.ask('secret words')
       t.equal(status, mode === 'closed' ? 503 : 200, `${mode}: ${name}`)
+      t.match(stageOf(body), { guardrail_id: 'guard', data: { action: 'unchecked', engines: ['webhook'] } }, 'it is told')
       if (mode === 'closed') t.match(object(body.error).message, 'The guardrail guard could not be asked')
     }
     t.equal(scene.upstream.requests.length, mode === 'closed' ? 0 : broken.length)

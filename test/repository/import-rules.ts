@@ -52,8 +52,9 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   guardrails: ['core', 'canon'],
   outbound: ['core', 'canon'],
   threads: ['core', 'canon'],
+  search: ['core', 'outbound'],
   upstream: ['core', 'sse'],
-  'plugin-api': ['canon', 'core'],
+  'plugin-api': ['canon', 'core', 'search'],
   tools: ['plugin-api'],
   'plugins/*': ['plugin-api'],
   // Adapters, tools, plugins and stores are handed to the pipeline; it never loads one by name.

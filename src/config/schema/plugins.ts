@@ -2,10 +2,10 @@
 
 import type { TProperties } from 'typebox'
 import { Type } from 'typebox'
-import { closed, duration, flag, line, listOf, NAME, NAME_EXPECTED, oneOf } from './scalars.ts'
+import { closed, duration, flag, line, listOf, NAME, NAME_EXPECTED, oneOf, secret, url, usd } from './scalars.ts'
 
 /** Ids that this version knows by name only. */
-export const LATER_PLUGINS = ['moderation', 'file-parser', 'web', 'web-fetch', 'fusion', 'auto-beta-router']
+export const LATER_PLUGINS = ['moderation', 'file-parser', 'web-fetch', 'fusion', 'auto-beta-router']
 
 /** What the operator decides for any plugin; no request can. */
 const POLICY = {
@@ -18,7 +18,42 @@ const settings = <P extends TProperties>(description: string, own: P) => Type.Op
 
 const modelPatterns = (description: string) => listOf(description, line('A slug, or a pattern such as openai/*.', 1024))
 
+const domains = (description: string) => listOf(description, line('Such as example.com, *.example.com or example.com/blog.', 256))
+
+const searchPrice = Type.Optional(usd('USD that a search costs the caller.'))
+
+const keyedEngine = (description: string) =>
+  Type.Optional(
+    closed(description, {
+      key: secret('Key of the account.'),
+      url: Type.Optional(url('Address of the API, where it is not the usual one.')),
+      price: searchPrice,
+    }),
+  )
+
+/** Named once each here and in `src/search/engines/index.ts`. */
+const searchEngines = {
+  searxng: Type.Optional(
+    closed('An instance of SearXNG whose settings allow the format json.', { url: url('Address of the instance.'), price: searchPrice }),
+  ),
+  brave: keyedEngine('Brave Search.'),
+  exa: keyedEngine('Exa.'),
+  tavily: keyedEngine('Tavily.'),
+}
+
 const shipped = {
+  web: settings('Searches the web before the model answers; its engines and prices are those of the tool web_search, too.', {
+    enabled: Type.Optional(flag('True: on for every request.')),
+    engine: Type.Optional(
+      oneOf('Where a request names none; the first under engines by default.', ['auto', ...Object.keys(searchEngines)]),
+    ),
+    engines: Type.Optional(closed('Accounts of search engines.', searchEngines)),
+    price: Type.Optional(usd('USD that a search costs the caller, where its engine has no price of its own; 0 by default.')),
+    max_results: Type.Optional(Type.Integer({ description: 'Results of a search at most; 5 by default.', minimum: 1, maximum: 25 })),
+    search_prompt: Type.Optional(line('What the results are led in with.', 10_000)),
+    include_domains: Type.Optional(domains('Only pages of these.')),
+    exclude_domains: Type.Optional(domains('No pages of these.')),
+  }),
   'context-compression': settings('Cuts out the middle of what does not fit.', {
     enabled: Type.Optional(flag('True: on for every model; by default only for those with a context of at most 8192.')),
     engine: Type.Optional(oneOf('How it is cut.', ['middle-out'])),

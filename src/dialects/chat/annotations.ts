@@ -13,9 +13,16 @@ export function flatAnnotation(nested: JsonObject): JsonObject {
   return { type, native: { dialect: WIRE, data: nested } }
 }
 
-/** The other way round; undefined for an annotation that only another wire knows. */
-export function nestedAnnotation(flat: JsonObject): JsonObject | undefined {
+/**
+ * The other way round; undefined for an annotation that only another wire knows.
+ * @param before characters of the message in front of the annotated text.
+ */
+export function nestedAnnotation(flat: JsonObject, before = 0): JsonObject | undefined {
   const { type, native, ...inner } = flat
+  const { start_index: start, end_index: end } = inner
+  // Without a place both are 0.
+  if (before > 0 && typeof start === 'number' && typeof end === 'number' && end > 0)
+    Object.assign(inner, { start_index: start + before, end_index: end + before })
   if (isObject(native) && native.dialect === WIRE && isObject(native.data)) return native.data
   if (!FLAT.has(type)) return undefined
   const name = String(type)

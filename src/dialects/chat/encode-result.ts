@@ -52,6 +52,16 @@ function notesOf(blocks: readonly Block[], kind: 'annotation' | 'logprobs'): Jso
   return blocks.flatMap((block) => block.notes.filter((each) => each.note === kind).map((each) => each.data))
 }
 
+/** Places count over the whole content, which is all texts joined. */
+function annotationsOf(blocks: readonly Block[]): JsonObject[] {
+  let before = 0
+  return blocks.flatMap((block) => {
+    const found = notesOf([block], 'annotation').map((data) => nestedAnnotation(data, block.kind === 'text' ? before : 0))
+    if (block.kind === 'text') before += block.text.length
+    return found.filter((each) => each !== undefined)
+  })
+}
+
 /** An entry of `tool_calls`; undefined for a block that is no call of this wire. */
 function callOf({ kind, call, of, text }: Block): JsonObject | undefined {
   const own = of?.dialect === WIRE && of.type === OPAQUE.call ? of.data : undefined
@@ -68,9 +78,7 @@ function messageOf(folded: Folded, ctx: ReplyContext): JsonObject {
   if (details.length > 0) message.reasoning_details = details
   const calls = blocks.map(callOf).filter((call) => call !== undefined)
   if (calls.length > 0) message.tool_calls = calls
-  const annotations = notesOf(blocks, 'annotation')
-    .map(nestedAnnotation)
-    .filter((each) => each !== undefined)
+  const annotations = annotationsOf(blocks)
   if (annotations.length > 0) message.annotations = annotations
   const images: JsonObject[] = []
   for (const { kind, of } of blocks) {

@@ -25,6 +25,8 @@ interface OpenBlock {
   item: string | undefined
   /** Reasoning that the caller asked not to see. */
   hidden: boolean
+  /** Of a text: characters of content in front of it. */
+  place: number
 }
 
 const TAIL = ',"finish_reason":null,"native_finish_reason":null}]}\n\n'
@@ -39,6 +41,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   private calls = 0
   private details = 0
   private roleSent = false
+  /** Characters of content so far. */
+  private written = 0
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
@@ -81,7 +85,16 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   private start(event: Start): string {
-    const block: OpenBlock = { kind: event.kind, index: -1, before: '', after: '', format: undefined, item: event.item, hidden: false }
+    const block: OpenBlock = {
+      kind: event.kind,
+      index: -1,
+      before: '',
+      after: '',
+      format: undefined,
+      item: event.item,
+      hidden: false,
+      place: this.written,
+    }
     this.blocks.set(event.block, block)
     switch (event.kind) {
       case 'text':
@@ -129,6 +142,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (block === undefined || text === '' || block.hidden) return ''
     if (block.kind === 'reasoning' || block.kind === 'summary') return this.thought(block, text)
     if (block.before === '') return ''
+    if (block.kind === 'text') this.written += text.length
     return this.chunk(block.before + quote(text) + block.after, logprobs && `,"logprobs":${JSON.stringify(logprobs.data)}`)
   }
 
@@ -156,7 +170,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (block === undefined || block.hidden) return ''
     switch (event.note) {
       case 'annotation': {
-        const annotation = nestedAnnotation(event.data)
+        const annotation = nestedAnnotation(event.data, block.kind === 'text' ? block.place : 0)
         return annotation === undefined ? '' : this.chunk(`"annotations":[${JSON.stringify(annotation)}]`)
       }
       case 'logprobs':

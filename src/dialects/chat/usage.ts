@@ -57,7 +57,8 @@ export function usageText(final: Final): string {
     ran.tool_calls_requested = final.serverTools.requested
     ran.tool_calls_executed = final.serverTools.executed
   }
-  if (usage.webSearches) ran.web_search_requests = usage.webSearches
+  const searches = (usage.webSearches ?? 0) + (final.serverTools?.searches ?? 0)
+  if (searches > 0) ran.web_search_requests = searches
   const tools = Object.keys(ran).length === 0 ? '' : `,"server_tool_use_details":${JSON.stringify(ran)}`
   return (
     `{"prompt_tokens":${usage.input},"completion_tokens":${usage.output},"total_tokens":${usage.input + usage.output},` +

@@ -30,7 +30,7 @@ export function encodeUsage(final: Final, own: JsonObject = {}): JsonObject {
   const long = usage.cacheWriteLong ?? 0
   const tools = isObject(own.server_tool_use) ? own.server_tool_use : {}
   const fetches = count(tools.web_fetch_requests)
-  const searches = usage.webSearches ?? 0
+  const searches = (usage.webSearches ?? 0) + (serverTools?.searches ?? 0)
   const result: JsonObject = {
     ...NO_USAGE,
     input_tokens: usage.input - usage.cached - usage.cacheWrite,
@@ -50,8 +50,11 @@ export function encodeUsage(final: Final, own: JsonObject = {}): JsonObject {
     upstream_inference_output_cost: usd(final.outputCost),
   }
   result.is_byok = false
-  if (serverTools)
-    result.server_tool_use_details = { tool_calls_requested: serverTools.requested, tool_calls_executed: serverTools.executed }
+  if (serverTools) {
+    const { requested, executed } = serverTools
+    const counted = searches > 0 ? { web_search_requests: searches } : {}
+    result.server_tool_use_details = { tool_calls_requested: requested, tool_calls_executed: executed, ...counted }
+  }
   return result
 }
 

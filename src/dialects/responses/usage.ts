@@ -62,7 +62,8 @@ export function encodeUsage(final: Final): JsonObject {
     ran.tool_calls_requested = serverTools.requested
     ran.tool_calls_executed = serverTools.executed
   }
-  if (usage.webSearches) ran.web_search_requests = usage.webSearches
+  const searches = (usage.webSearches ?? 0) + (serverTools?.searches ?? 0)
+  if (searches > 0) ran.web_search_requests = searches
   if (Object.keys(ran).length > 0) result.server_tool_use_details = ran
   return result
 }

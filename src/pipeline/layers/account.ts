@@ -115,7 +115,10 @@ function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | unde
     fault,
     completedAt: Math.floor(exchange.clock.now() / 1000),
     metadata: wantsMetadata ? routerMetadata(exchange, fault !== undefined) : undefined,
-    serverTools: books.toolsRequested > 0 ? { requested: books.toolsRequested, executed: books.toolsExecuted } : undefined,
+    serverTools:
+      books.toolsRequested > 0
+        ? { requested: books.toolsRequested, executed: books.toolsExecuted, searches: books.toolSearches }
+        : undefined,
   }
 }
 

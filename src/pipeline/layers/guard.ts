@@ -9,6 +9,7 @@ import {
   passages,
   rewrite,
   Scan,
+  silentStage,
   stagesOf,
   TextPolicy,
 } from '../../guardrails/index.ts'
@@ -170,6 +171,7 @@ async function ask(exchange: Exchange, guardrails: readonly GuardrailSetting[], 
     const context = { clock: exchange.clock, onAbort: (fn: () => void) => exchange.cancel.onAbort(fn) }
     const verdict = await engine.ask(question, context).catch((cause: unknown) => {
       if (exchange.cancel.aborted) throw exchange.cancel.reason instanceof Fault ? exchange.cancel.reason : new Fault('client_gone')
+      exchange.stages.push(silentStage(guardrail, engine.name))
       if (engine.open) return undefined
       throw new Fault('unavailable', { message: `The guardrail ${name} could not be asked, and nothing passes without it`, cause })
     })

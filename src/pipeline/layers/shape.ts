@@ -2,33 +2,31 @@
 import type { Resolved } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ChainParts, PluginSetting } from '../parts.ts'
-import { holdForPlugins } from '../plugins/hold.ts'
+import { holdFor } from '../plugins/hold.ts'
 import { checkIds, configOf } from '../plugins/request-entries.ts'
 import { PluginRun, type RunParts } from '../plugins/run.ts'
 import type { At, Layer } from '../reply.ts'
 
 export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
-  return layerOf(plugins, parts, async (exchange, runs, bound) => {
-    await holdForPlugins(exchange, bound, parts)
-    await shapes(runs, 0)
-  })
+  return layerOf(plugins, parts, { hold: (exchange, bound) => holdFor('plugins', exchange, bound, parts) })
 }
 
-/** In a plan: what costs money is not run, and its bound is told instead of held. */
+/** In a plan: what costs money or asks others is not run, and its bound is told instead of held. */
 export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
-  return layerOf(plugins, parts, async ({ books }, runs, bound) => {
+  const hold = async ({ books }: Exchange, bound: number): Promise<void> => {
     books.unheld += bound
-    await shapes(
-      runs.filter((run) => run.bound === 0),
-      0,
-    )
-  })
+  }
+  return layerOf(plugins, parts, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
 }
 
-type Charged = (exchange: Exchange, runs: readonly PluginRun[], bound: number) => Promise<void>
+interface Ways {
+  /** Called before the first plugin begins, where some may cost money. */
+  hold: (exchange: Exchange, bound: number) => Promise<void>
+  /** Those that are run. */
+  only?: (run: PluginRun) => boolean
+}
 
-/** @param charged how plugins are run that may cost money. */
-function layerOf(plugins: readonly PluginSetting[], parts: RunParts, charged: Charged): Layer<At<Resolved>> {
+function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, only }: Ways): Layer<At<Resolved>> {
   const known = new Set(plugins.map(({ plugin }) => plugin.id))
   /** Those that may act on a request which names none. */
   const unasked = plugins.filter((setting) => acts(setting) && mayActUnasked(setting))
@@ -42,7 +40,8 @@ function layerOf(plugins: readonly PluginSetting[], parts: RunParts, charged: Ch
       exchange.pluginRuns = runs
       exchange.pluginIds = [...exchange.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
       const bound = runs.reduce((sum, run) => sum + (run.lives ? run.bound : 0), 0)
-      const waiting = bound > 0 ? charged(exchange, runs, bound) : shapes(runs, 0)
+      const acting = only ? runs.filter(only) : runs
+      const waiting = bound > 0 ? hold(exchange, bound).then(() => shapes(acting, 0)) : shapes(acting, 0)
       return waiting ? waiting.then(() => next(exchange)) : next(exchange)
     }
 }

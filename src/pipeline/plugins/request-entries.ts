@@ -21,12 +21,15 @@ export function configOf(setting: PluginSetting, entries: readonly PluginEntry[]
   if (i === -1) return plugin.parse(defaults, `plugins.defaults.${plugin.id}`)
   const path = `plugins[${i}]`
   checkEntry(setting, entries[i], path)
-  return plugin.parse({ ...defaults, ...entries[i] }, path)
+  // To name a plugin that acts is to switch it on, whatever it is by default.
+  const on = plugin.shape || plugin.tap ? { enabled: true } : {}
+  return plugin.parse({ ...defaults, ...on, ...entries[i] }, path)
 }
 
 function checkEntry({ plugin, defaults, locked }: PluginSetting, entry: PluginEntry, path: string): void {
   for (const key of Object.keys(entry)) {
-    if (OPERATORS.has(key)) throw badField(`${path}.${key}`, 'is set by the operator alone, expected no such field')
+    if (OPERATORS.has(key) || plugin.reserved?.includes(key))
+      throw badField(`${path}.${key}`, 'is set by the operator alone, expected no such field')
     if (locked && key !== 'id')
       throw badField(`${path}.${key}`, `the operator has locked this plugin, expected { "id": "${plugin.id}" } alone`)
   }

@@ -607,7 +607,7 @@ t.test('tokens are counted with instructions and tools', async (t) => {
         { displayName: 'nameless' },
       ],
     }),
-    { data: [{ id: 'a', context_length: 100 }, { id: 'tunedModels/b' }] },
+    { data: [{ id: 'a', context_length: 100 }, { id: 'embed', kind: 'embedding' }, { id: 'tunedModels/b' }] },
   )
   t.equal(listing?.path, '/models?pageSize=1000')
 })

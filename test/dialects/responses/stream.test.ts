@@ -86,10 +86,17 @@ for (const name of COMPLETE) {
       t.equal(terminal.length, 1)
       t.equal(terminal[0], all.at(-1))
       for (const snapshot of [all[0], all[1], terminal[0]].map((event) => event.response as JsonObject)) {
-        for (const key of REQUIRED) t.ok(key in snapshot, `${key} present`)
-        for (const key of NEVER_NULL) t.not(snapshot[key], null, `${key} not null`)
-        t.equal(snapshot.id, context().id)
-        t.equal(snapshot.model, context().model)
+        t.same(
+          REQUIRED.filter((key) => !(key in snapshot)),
+          [],
+          'all are present',
+        )
+        t.same(
+          NEVER_NULL.filter((key) => snapshot[key] === null),
+          [],
+          'none is null',
+        )
+        t.match(snapshot, { id: context().id, model: context().model })
       }
       checkPairs(t, all)
     }
@@ -104,7 +111,11 @@ function checkPairs(t: Tests, all: ReturnType<typeof events>): void {
   const done = all.filter((event) => event.type === 'response.output_item.done')
   t.same(added.map((event) => event.output_index).sort(), done.map((event) => event.output_index).sort())
   const ids = new Map(added.map((event) => [event.output_index, isObject(event.item) ? event.item.id : undefined]))
-  for (const event of all) if ('item_id' in event) t.equal(event.item_id, ids.get(event.output_index), 'item ids are constant')
+  t.same(
+    all.filter((event) => 'item_id' in event && event.item_id !== ids.get(event.output_index)),
+    [],
+    'item ids are constant',
+  )
   const last = all.at(-1)?.response
   const output = isObject(last) && Array.isArray(last.output) ? last.output : []
   for (const event of done) t.same(event.item, output[Number(event.output_index)], 'done items stand in the terminal output')

@@ -1,0 +1,8 @@
+/** The one list of search engines: a new one is its file and a line here. */
+import type { SearchEngine } from '../types.ts'
+import { brave } from './brave.ts'
+import { exa } from './exa.ts'
+import { searxng } from './searxng.ts'
+import { tavily } from './tavily.ts'
+
+export const engines: readonly SearchEngine[] = [searxng, brave, exa, tavily]

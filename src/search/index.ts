@@ -1,0 +1,5 @@
+export { Citations } from './citations.ts'
+export { charactersOf, domainsOf, locationOf, MOST_RESULTS, modeOf, USUAL_CHARACTERS, USUAL_RESULTS, wholeNumber } from './scope.ts'
+export { searchWeb } from './search.ts'
+export { accountFor, type SearchDesk, searchDesk } from './settings.ts'
+export type { EngineAccount, SearchQuery, SearchResult, SearchScope, UserLocation } from './types.ts'
