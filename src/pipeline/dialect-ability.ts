@@ -38,6 +38,11 @@ export class DialectAbility {
     this.asked = this.tools.length > 0
   }
 
+  /** For the request as it is now. */
+  anew(): DialectAbility {
+    return new DialectAbility(this.exchange, this.catalog, this.upstreams)
+  }
+
   /** Parameters that reach the provider. */
   sent(endpoint: Endpoint): ReadonlySet<string> | undefined {
     const dialect = this.upstreams.get(endpoint.provider.dialect)

@@ -425,6 +425,16 @@ t.test("the plugin's fields: scope, lead-in, what is the operator's alone, and s
     t.equal(((body.error as JsonObject).metadata as JsonObject).field, `plugins[0].${field}`)
   }
   t.equal(one.engine.requests.length, searched)
+  for (const policy of ['enabled: false', 'locked: true']) {
+    const set = await scene(t, { web: `${policy}, ${SEARXNG}` })
+    await set.ask({ format: 'chat', stream: false })
+    t.equal(set.engine.requests.length, 0, policy)
+    await set.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web' }] })
+    await set.ask({ format: 'chat', stream: false }, { model: 'acme/one:online' })
+    t.equal(set.engine.requests.length, 2, `${policy}: to name it is to switch it on`)
+  }
+  const never = await scene(t, { web: `enabled: false, locked: true, ${SEARXNG}` })
+  t.equal((await never.ask({ format: 'chat', stream: false }, { model: 'acme/one:online' })).status, 400)
 })
 
 t.test('where the engine fails, the plugin steps aside, unless the operator says otherwise', async (t) => {
@@ -490,4 +500,47 @@ t.test('a caller who leaves while the engine searches lets go of it, and pays fo
     t.ok(Number(settled(one)?.settled?.cost) < PRICE, 'not for a search without results')
     t.equal(free(one), 0)
   }
+})
+
+t.test("a provider's own search tool is run by the gateway where no endpoint has it, and left alone where one has", async (t) => {
+  const filters = { allowed_domains: ['example.com'] }
+  const asks: [format: Format, tool: JsonObject, choice: JsonObject][] = [
+    [
+      'responses',
+      { type: 'web_search', filters, max_results: 2, user_location: { type: 'approximate', country: 'NO' } },
+      { type: 'web_search_preview' },
+    ],
+    ['responses', { type: 'web_search_preview', filters, search_context_size: 'low' }, { type: 'web_search_preview' }],
+    ['messages', { type: 'web_search_20250305', name: 'web_search', max_uses: 1, ...filters }, { type: 'tool', name: 'web_search' }],
+  ]
+  const one = await scene(t, { script: once })
+  for (const [format, own, choice] of asks) {
+    for (const stream of [false, true]) {
+      const name = `${String(own.type)}${stream ? ', streamed' : ''}`
+      const before = one.engine.requests.length
+      const asked = await one.ask({ format, stream }, { tools: [own], tool_choice: choice })
+      t.equal(asked.status, 200, `${name}: ${asked.raw}`)
+      t.equal(one.engine.requests.length, before + 1, name)
+      t.match(one.engine.requests.at(-1)?.path, /site%3Aexample\.com/, name)
+      const first = one.model.requests.at(-2)?.json
+      t.match(first?.tools, [{ type: 'function', function: { name: 'router_web_search' } }], name)
+      t.match(first?.tool_choice, { function: { name: 'router_web_search' } }, name)
+      t.same(
+        citations(format, asked.reply).map(({ url }) => url),
+        ['https://news.example.com/rain'],
+        name,
+      )
+      t.match((asked.body.usage as JsonObject).server_tool_use_details, { web_search_requests: 1 }, name)
+    }
+  }
+  const bad = await one.ask({ format: 'responses', stream: false }, { tools: [{ type: 'web_search', max_results: 99 }] })
+  t.equal(bad.status, 400)
+  t.match((bad.body.error as JsonObject).message, /max_results/)
+  const native = await scene(t, { dialect: 'openai-responses' })
+  t.equal((await native.ask({ format: 'responses', stream: false }, { tools: [{ type: 'web_search' }] })).status, 200)
+  t.match(native.model.requests.at(-1)?.json.tools, [{ type: 'web_search' }])
+  const without = await scene(t, { web: 'max_results: 3' })
+  const refused = await without.ask({ format: 'responses', stream: false }, { tools: [{ type: 'web_search' }] })
+  t.equal(refused.status, 400)
+  t.match((refused.body.error as JsonObject).message, /^tools\[0\]\.type: web_search runs at the provider/)
 })

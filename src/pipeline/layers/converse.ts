@@ -1,5 +1,6 @@
 /** 9. The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
 import { badField, Fault } from '../../core/faults.ts'
+import { isObject } from '../../core/json.ts'
 import { estimatedUsage } from '../../ledger/settlement.ts'
 import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
 import type { Resolved } from '../../plugin-api/index.ts'
@@ -78,6 +79,6 @@ async function loop(exchange: Exchange, next: Service<Exchange>, offer: Offer, {
 /** A tool type with a word before a colon is the gateway's own; reading the body spares the canonical form where there is none. */
 function asksForServerTools(exchange: Exchange): boolean {
   const { tools } = exchange.body
-  if (!Array.isArray(tools)) return exchange.edited && exchange.request().tools.some((tool) => tool.kind === 'server')
-  return tools.some((tool) => typeof tool === 'object' && tool !== null && !Array.isArray(tool) && String(tool.type).includes(':'))
+  const named = Array.isArray(tools) && tools.some((tool) => isObject(tool) && String(tool.type).includes(':'))
+  return named || (exchange.edited && exchange.request().tools.some((tool) => tool.kind === 'server'))
 }

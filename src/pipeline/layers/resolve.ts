@@ -14,9 +14,10 @@ import {
 import { DialectAbility } from '../dialect-ability.ts'
 import type { Exchange } from '../exchange.ts'
 import { type BoundTerms, bindGuardrails } from '../guardrail-terms.ts'
+import { hoistSearch } from '../hoisted-search.ts'
 import { findModels } from '../model-choice.ts'
 import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from '../needs.ts'
-import type { ChainParts, ChainSettings } from '../parts.ts'
+import type { ChainParts, ChainSettings, PluginSetting } from '../parts.ts'
 import { type At, advance, type Layer } from '../reply.ts'
 import { rememberModel } from '../router-memory.ts'
 import { routableModels, routeModels } from '../router-models.ts'
@@ -31,9 +32,10 @@ export function resolve(settings: ChainSettings, parts: Parts): Layer<At<Read>, 
       exchange.preferences = preferencesOf(exchange, settings)
       const terms = settings.guardrails.length > 0 ? bindGuardrails(exchange, settings.guardrails) : undefined
       const ability = new DialectAbility(exchange, settings.catalog, parts.upstreams)
+      const bounds = { ability, terms, plugins: settings.plugins }
       if (router) {
         const routable = routableModels(exchange, settings.catalog)
-        const endpoints = usable(exchange, serving(exchange, endpointsOf([...new Set([...routable, ...models])]), { ability, terms }))
+        const endpoints = usable(exchange, serving(exchange, endpointsOf([...new Set([...routable, ...models])]), bounds))
         const memory = routeModels(exchange, router, { models: routable, endpoints, fallbacks: models }, parts)
         if (!memory) return next(advance<Resolved>(exchange))
         return next(advance<Resolved>(exchange)).then((reply) => {
@@ -42,7 +44,7 @@ export function resolve(settings: ChainSettings, parts: Parts): Layer<At<Read>, 
         })
       }
       exchange.models = models
-      exchange.endpoints = serving(exchange, endpointsOf(models), { ability, terms })
+      exchange.endpoints = serving(exchange, endpointsOf(models), bounds)
       return next(advance<Resolved>(exchange))
     }
 }
@@ -80,9 +82,11 @@ function preferencesOf({ gateway, variant, key }: Exchange, settings: ChainSetti
 interface Bounds {
   ability: DialectAbility
   terms: BoundTerms | undefined
+  plugins: readonly PluginSetting[]
 }
 
-function serving(exchange: Exchange, all: readonly Endpoint[], { ability, terms }: Bounds): readonly Endpoint[] {
+function serving(exchange: Exchange, all: readonly Endpoint[], bounds: Bounds): readonly Endpoint[] {
+  const { ability, terms } = bounds
   const needsParameters =
     exchange.preferences.require_parameters === true ||
     all.some(({ supported, quirks, provider }) => supported !== undefined || (quirks ?? provider.quirks).drop !== undefined) ||
@@ -103,7 +107,10 @@ function serving(exchange: Exchange, all: readonly Endpoint[], { ability, terms 
   })
   exchange.removed = removed
   if (kept.length === 0) {
-    if (removed.some(({ filter }) => filter === 'dialect')) throw ability.fault(removed)
+    if (removed.some(({ filter }) => filter === 'dialect')) {
+      if (hoistSearch(exchange, bounds.plugins)) return serving(exchange, all, { ...bounds, ability: ability.anew() })
+      throw ability.fault(removed)
+    }
     const slugs = exchange.models.map((model) => model.slug)
     throw noEndpointFault(slugs.length > 0 ? slugs : [exchange.requested], removed)
   }
