@@ -10,7 +10,7 @@ import { BookkeepingProvider } from '../support/crash/provider.ts'
 import { type Program, runProgram, serveProgram } from '../support/program.ts'
 import { runs, seed } from '../support/seed.ts'
 
-const ROUNDS = runs(3, 20)
+const ROUNDS = runs(2, 20)
 const CONNECTIONS = 32
 const SEED = seed() ?? Date.now() % 2_147_483_647
 

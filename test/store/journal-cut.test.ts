@@ -138,7 +138,7 @@ function offsetsOf({ log, frames }: Copy, { stretches, random }: { stretches: nu
   for (const { start, end } of frames) for (const at of [start, end]) for (const near of [-1, 0, 1]) offsets.add(at + near)
   for (let stretch = 0; stretch < stretches; stretch++) {
     const { start, end } = frames[below(frames.length)]
-    const length = LONG ? end - start : 60
+    const length = LONG ? end - start : 30
     for (let at = start - 20; at < start + length; at++) offsets.add(at)
   }
   for (let count = 0; count < random; count++) offsets.add(below(log.length))
