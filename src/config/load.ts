@@ -29,6 +29,7 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   stopAt(main.problems)
   const raw = validate(configSchema, main) as unknown as RawConfig
   stopAt(main.problems)
+  leaveOutEngines(raw, main)
   const files: ModelFile[] = [{ source: main, models: raw.models ?? {} }]
   const paths = [path]
   for (const [index, name] of (raw.catalog ?? []).entries()) {
@@ -57,6 +58,13 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   }
   stopAt(main.problems)
   return config
+}
+
+/** An engine of a plugin whose key is not in the environment is not there. */
+function leaveOutEngines(raw: RawConfig, main: Source): void {
+  for (const [id, { engines }] of Object.entries((raw.plugins?.defaults ?? {}) as Record<string, { engines?: object }>))
+    for (const name of Object.keys(engines ?? {}))
+      if (engines && main.isSkipped(['plugins', 'defaults', id, 'engines', name])) Reflect.deleteProperty(engines, name)
 }
 
 function stopAt(problems: readonly Problem[]): void {

@@ -184,7 +184,7 @@ export class Source {
       if (!isSkippable(path))
         this.report(
           path,
-          `the environment variable ${result.unset} is not set; the form with ? works only in an entry of providers or auth.keys`,
+          `the environment variable ${result.unset} is not set; the form with ? works only in an entry of providers, auth.keys or engines`,
         )
     }
     return result.text
@@ -198,7 +198,9 @@ function visible(text: string): string {
 
 /** True inside an entry that is left out as a whole when a `${NAME?}` is not set. */
 function isSkippable(path: Path): boolean {
-  return path[0] === 'providers' ? path.length > 2 : path[0] === 'auth' && path[1] === 'keys' && path.length > 3
+  if (path[0] === 'providers') return path.length > 2
+  if (path[0] === 'plugins') return path[1] === 'defaults' && path[3] === 'engines' && path.length > 5
+  return path[0] === 'auth' && path[1] === 'keys' && path.length > 3
 }
 
 /** Offset of the bracket that opens one level too many, -1 if there is none: the parser takes seconds for such a file. */

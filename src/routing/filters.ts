@@ -98,6 +98,8 @@ interface Compiled {
   readonly admitted: ReadonlySet<Tier>
   readonly ceiling: Ceiling
   readonly quantizations: ReadonlySet<string> | undefined
+  /** What a list says against all that it leaves out: the same words for each. */
+  readonly listReasons: Map<SidedSlugs, Reason>
 }
 
 /** A lower precision that other formats are a kind of. */
@@ -115,6 +117,7 @@ function compile(needs: RouteNeeds): Compiled {
     admitted: needs.serviceTier ? new Set([...(needs.tiers ?? []), needs.serviceTier]) : (needs.tiers ?? NO_TIERS),
     ceiling: maxPrice ? parseCeiling(maxPrice) : NO_CEILING,
     quantizations: quantizations?.length ? new Set(quantizations.flatMap((name) => [name, ...(FAMILIES[name] ?? [])])) : undefined,
+    listReasons: new Map(),
   }
 }
 
@@ -151,11 +154,11 @@ function tierOpen(endpoint: Endpoint, tier: Tier, needs: RouteNeeds, admitted: R
   return order?.some(tagged) === true || only.some((list) => list.slugs.some(tagged))
 }
 
-function byLists(endpoint: Endpoint, { needs, admitted }: Compiled): Reason | undefined {
+function byLists(endpoint: Endpoint, { needs, admitted, listReasons }: Compiled): Reason | undefined {
   const { order, allow_fallbacks: fallbacks, only, ignore } = needs.provider
   if (only.length > 0 || ignore.length > 0) {
     const against = excludingLists(endpoint, needs.provider)
-    if (against.length > 0) return listReason(against)
+    if (against.length > 0) return listReason(against, listReasons)
   }
   // Without fallbacks the order list is all that there is.
   if (fallbacks === false && order?.length && !order.some((entry) => namesEndpoint(entry, endpoint, admitted))) {
@@ -182,7 +185,15 @@ function excludingLists(endpoint: Endpoint, { only, ignore }: MergedPreferences)
   return against
 }
 
-function listReason(against: readonly ExcludingList[]): Reason {
+function listReason(against: readonly ExcludingList[], known: Map<SidedSlugs, Reason>): Reason {
+  const [{ list: only }] = against
+  if (against.length > 1) return reasonOf(against)
+  const reason = known.get(only) ?? reasonOf(against)
+  known.set(only, reason)
+  return reason
+}
+
+function reasonOf(against: readonly ExcludingList[]): Reason {
   const names = against.map(({ filter, list }) => `${filter} of the ${list.from}: [${shown(list.slugs)}]`)
   return { filter: against[0].filter, detail: names.join(' and '), from: [...new Set(against.map(({ list }) => list.from))].join(' and ') }
 }

@@ -676,7 +676,7 @@ export const VARIABLES: Broken[] = [
     '127.0.0.1',
     '"${HOST?}"',
     {},
-    '1:17: server.host: the environment variable HOST is not set; the form with ? works only in an entry of providers or auth.keys',
+    '1:17: server.host: the environment variable HOST is not set; the form with ? works only in an entry of providers, auth.keys or engines',
   ),
   variable(
     'a bad value of a variable, not shown',

@@ -74,6 +74,19 @@ t.test('defaults are filled in and units resolved', async (t) => {
   t.same(config.guardrails[0].keys, ['app'])
 })
 
+t.test('an engine whose key is not set is left out', async (t) => {
+  const text = `
+providers: { sim: { dialect: sim } }
+models: { a/b: { endpoints: [ { provider: sim, model: x } ] } }
+plugins:
+  order: [ web ]
+  defaults: { web: { engine: searxng, engines: { searxng: { url: "http://127.0.0.1:8888" }, brave: { key: "\${BRAVE_KEY?}" } } } }
+`
+  const engines = (env: Record<string, string>) => Object.keys(loadConfig('f.yaml', env, { text }).plugins.defaults.web.engines as object)
+  t.same(engines({}), ['searxng'])
+  t.same(engines({ BRAVE_KEY: 'abcdefghij' }), ['searxng', 'brave'])
+})
+
 t.test('every key of a complete file arrives', async (t) => {
   const text = `
 server: { silence: 250ms, max_headers: 8KB, json_depth: 64 }
