@@ -1,7 +1,8 @@
 /**
- * How fast one key's credit is held and settled by two processes on one PostgreSQL: `node bench/leases.ts [--seconds N]`.
+ * How fast one key's credit is held and settled by two processes on one PostgreSQL: `node bench/leases.ts [--seconds N] [--rate N]`.
  * Each process does what a gateway does for a request but for the HTTP: hold, the hold's row, its commit, the charge,
- * the settlement's row, its commit; the rows are handed in to PostgreSQL meanwhile.
+ * the settlement's row, its commit; the rows are handed in to PostgreSQL meanwhile. `--rate` paces both together: what
+ * PostgreSQL has taken at the end then says whether it keeps up.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,6 +27,8 @@ interface Told {
   journal: string
   seconds: number
   limit: number
+  /** Holds per second of this process; 0: as fast as it goes. */
+  rate: number
 }
 
 interface Found {
@@ -35,7 +38,7 @@ interface Found {
   cpuMs: number
 }
 
-async function processOf({ url, journal, seconds, limit }: Told): Promise<Found> {
+async function processOf({ url, journal, seconds, limit, rate }: Told, tell: (found: Found) => void): Promise<void> {
   const clock = systemClock
   const books = await openBookkeeping({
     url,
@@ -48,10 +51,16 @@ async function processOf({ url, journal, seconds, limit }: Told): Promise<Found>
   const ids = new GenerationIds(0)
   const account = books.credit.account(KEY)
   const found: Found = { served: 0, refused: 0, waited: 0, cpuMs: 0 }
-  const end = performance.now() + seconds * 1000
+  const begun = performance.now()
+  const end = begun + seconds * 1000
+  let started = 0
+  const due = async (): Promise<void> => {
+    const wait = rate === 0 ? 0 : begun + (++started * 1000) / rate - performance.now()
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
+  }
   const cpu = process.cpuUsage()
   const one = async (): Promise<void> => {
-    while (performance.now() < end) {
+    for (await due(); performance.now() < end; await due()) {
       const allowance = { limit, limitReset: null }
       let held = account.tryHold(HOLD, allowance)
       if (!held) {
@@ -76,11 +85,11 @@ async function processOf({ url, journal, seconds, limit }: Told): Promise<Found>
   await Promise.all(Array.from({ length: OPEN }, one))
   const used = process.cpuUsage(cpu)
   found.cpuMs = (used.user + used.system) / 1000
+  tell(found)
   await books.close()
-  return found
 }
 
-async function measured(seconds: number): Promise<void> {
+async function measured(seconds: number, rate: number): Promise<void> {
   const ends: (() => unknown)[] = []
   const postgres = await startPostgres({ teardown: (end) => ends.push(end) })
   if (!postgres) return
@@ -92,20 +101,22 @@ async function measured(seconds: number): Promise<void> {
     const results = ['a', 'b'].map(async (name) => {
       const child = fork(import.meta.filename, [], { env: { ...process.env, NODE_OPTIONS: '', HEADGATE_LEASES: '1' } })
       children.push(child)
-      child.send({ url: url, journal: join(directory, `${limit}-${name}.db`), seconds, limit } satisfies Told)
+      child.send({ url: url, journal: join(directory, `${limit}-${name}.db`), seconds, limit, rate: rate / 2 } satisfies Told)
       const [found] = (await once(child, 'message')) as [Found]
       return found
     })
     const found = await Promise.all(results)
+    const [{ count }] = await postgres.query(url, 'SELECT count(*) FROM generation')
+    await Promise.all(children.map((child) => (child.exitCode === null ? once(child, 'exit') : undefined)))
     for (const child of children) if (child.connected) child.disconnect()
     const served = found.reduce((sum, one) => sum + one.served, 0)
     const cpu = found.reduce((sum, one) => sum + one.cpuMs, 0)
     const waited = found.reduce((sum, one) => sum + one.waited, 0)
     const name = limit === 1e15 ? 'far from the limit' : `credit for ${limit / COST} of them`
-    rows.push(`| ${name} | ${served} | ${Math.round(served / seconds)} | ${((cpu * 1000) / served).toFixed(0)} | ${waited} |`)
+    rows.push(`| ${name} | ${served} | ${Math.round(served / seconds)} | ${((cpu * 1000) / served).toFixed(0)} | ${waited} | ${count} |`)
   }
   console.log(`Two processes, one key, PostgreSQL on the same machine, ${OPEN} open exchanges each, ${seconds} s.\n`)
-  console.log('| credit | holds | holds/s | CPU µs each | waited for a lease |\n|---|--:|--:|--:|--:|')
+  console.log('| credit | holds | holds/s | CPU µs each | waited for a lease | taken by PostgreSQL at the end |\n|---|--:|--:|--:|--:|--:|')
   console.log(rows.join('\n'))
   rmSync(directory, { recursive: true })
   for (const end of ends) await end()
@@ -113,9 +124,9 @@ async function measured(seconds: number): Promise<void> {
 
 if (process.env.HEADGATE_LEASES) {
   process.once('message', (told) => {
-    void processOf(told as Told).then((found) => process.send?.(found))
+    void processOf(told as Told, (found) => process.send?.(found))
   })
 } else {
-  const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } })
-  await measured(Number(values.seconds))
+  const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, rate: { type: 'string', default: '0' } } })
+  await measured(Number(values.seconds), Number(values.rate))
 }
