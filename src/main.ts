@@ -1,6 +1,6 @@
 /** The composition root: configuration, store, runtime, listeners. */
 import { ledgerRoutes } from './api/ledger.ts'
-import { type Bookkeeping, type BooksNews, openBookkeeping, type WorkerPlace } from './cluster/bookkeeping.ts'
+import { type Bookkeeping, openBookkeeping, type WorkerPlace } from './cluster/bookkeeping.ts'
 import { loadConfig } from './config/load.ts'
 import type { Config } from './config/types.ts'
 import { type Reload, type WatchOptions, watchConfig } from './config/watch.ts'
@@ -13,7 +13,8 @@ import { type AdminRoute, startAdmin } from './server/admin.ts'
 import { Drain } from './server/drain.ts'
 import { keyCommandRoute } from './server/key-command-route.ts'
 import { listen } from './server/listener.ts'
-import { connectShared, type SharedReport } from './shared/index.ts'
+import { connectShared } from './shared/index.ts'
+import { Trouble } from './trouble.ts'
 
 export interface StartOptions {
   configFile: string
@@ -49,9 +50,6 @@ export interface Running {
   /** Closes everything at once; `drain.begin()` comes first where streams are to finish. */
   close(): Promise<void>
 }
-
-/** Milliseconds for which a refused write keeps readiness red: without requests nothing would show that it is over. */
-const REFUSAL_COUNTS = 5_000
 
 /** Nothing but `Running.reload` reads the file again. */
 const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchDirectory'> = {
@@ -95,31 +93,6 @@ export async function start(options: StartOptions): Promise<Running> {
 }
 
 type Closers = (() => Promise<void> | void)[]
-
-/** What an operator should hear about. */
-class Trouble {
-  private refusedAt = Number.NEGATIVE_INFINITY
-  private readonly clock: Clock
-  private readonly log: Log
-
-  constructor(clock: Clock, log: Log) {
-    this.clock = clock
-    this.log = log
-  }
-
-  /** While nothing can be written every request is refused. */
-  readonly books = (news: BooksNews): void => {
-    if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
-    if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
-    else this.log.warn(news, 'the ledger')
-  }
-
-  readonly shared = (news: SharedReport): void => this.log.warn(news, 'what processes share')
-
-  reasons(): string[] {
-    return this.clock.monotonic() - this.refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []
-  }
-}
 
 interface BooksSource {
   clock: Clock

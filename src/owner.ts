@@ -21,6 +21,7 @@ import { freeAddress } from './server/listener.ts'
 import { MergedMetrics, type MetricSnapshot } from './server/merged-metrics.ts'
 import { Metrics } from './server/metrics.ts'
 import { type Counters, shareNothing } from './shared/index.ts'
+import { Trouble } from './trouble.ts'
 
 export interface OwnOptions {
   configFile: string
@@ -44,8 +45,6 @@ export interface Owning {
   close(): Promise<void>
 }
 
-/** Milliseconds for which a refused write keeps readiness red. */
-const REFUSAL_COUNTS = 5_000
 /** A worker that does not answer within so many milliseconds is busy: metrics show what it said last. */
 const PATIENCE = 1_000
 /** Milliseconds that workers have for closing after the grace time of their drain. */
@@ -77,7 +76,7 @@ class Owner {
   private readonly merged = new MergedMetrics()
   private readonly settings: OwnerSettings
   private readonly closers: Closer[] = []
-  private refusedAt = Number.NEGATIVE_INFINITY
+  private readonly trouble = new Trouble(systemClock, this.log)
   private draining = false
   /** Of this run: names that nobody outside can make. */
   private readonly secret = randomUUID()
@@ -140,11 +139,7 @@ class Owner {
       store: this.settings.config.store,
       count: this.options.workers,
       clock: this.clock,
-      report: (news) => {
-        if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
-        if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
-        else this.log.warn(news, 'the ledger')
-      },
+      report: this.trouble.books,
       recovered: (worker, report) => this.log.warn({ worker, ...report }, 'generations that the end of a worker had left open are settled'),
     })
     if (books.recovered.count > 0) this.log.warn(books.recovered, 'generations that a crash had left open are settled')
@@ -222,12 +217,7 @@ class Owner {
           return reasons.map((reason) => `worker ${slot}: ${reason}`)
         }),
     )
-    return [
-      ...(this.draining ? ['draining'] : []),
-      ...(this.clock.monotonic() - this.refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []),
-      ...crew.notListening(),
-      ...said.flat(),
-    ]
+    return [...(this.draining ? ['draining'] : []), ...this.trouble.reasons(), ...crew.notListening(), ...said.flat()]
   }
 
   /** What a worker answers; undefined where it does not, or not soon. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { isCode, type KeyStore, type StoredKey } from '../store/keys.ts'
+import { isCode, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
 import { WORKSPACE } from './workspace.ts'
 
 /** What the management of keys works on. */
@@ -27,21 +27,16 @@ export async function keyEntries(keys: readonly (ApiKey | StoredKey)[], source: 
   return keys.map((key) => keyEntry(key, source))
 }
 
-/** Amounts are USD. `limit_remaining` is what may still be reserved in the window of the limit. */
-function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
+/** What a key may spend and has spent, in USD. `limit_remaining` is what may still be reserved: open requests count with their holds. */
+export function amountsOf(key: ApiKey | KeyRecord, credit: CreditBook): JsonObject {
   const account = credit.account(key.identity)
   const remaining = account.remaining(key)
   const windows = account.usage()
-  const stored = 'createdAt' in key ? key : undefined
   return {
-    hash: key.hash,
-    name: key.name,
-    label: key.label,
-    disabled: key.disabled,
     limit: key.limit === null ? null : usd(key.limit),
     limit_remaining: remaining === null ? null : usd(remaining),
     limit_reset: key.limitReset,
-    include_byok_in_limit: stored?.includeByokInLimit ?? false,
+    include_byok_in_limit: 'includeByokInLimit' in key && key.includeByokInLimit,
     usage: usd(account.settled),
     usage_daily: usd(windows.daily),
     usage_weekly: usd(windows.weekly),
@@ -50,6 +45,17 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     byok_usage_daily: 0,
     byok_usage_weekly: 0,
     byok_usage_monthly: 0,
+  }
+}
+
+function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
+  const stored = 'createdAt' in key ? key : undefined
+  return {
+    hash: key.hash,
+    name: key.name,
+    label: key.label,
+    disabled: key.disabled,
+    ...amountsOf(key, credit),
     created_at: stored ? new Date(stored.createdAt).toISOString() : UNKNOWN_TIME,
     updated_at: stored ? new Date(stored.updatedAt).toISOString() : null,
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),

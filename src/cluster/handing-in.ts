@@ -74,10 +74,10 @@ export class HandingIn {
   /** Hands in all that is settled now. @throws Fault `unavailable`. */
   async flush(): Promise<void> {
     do {
-      for (let todo = this.waiting.length; todo > 0; ) {
+      for (let left = this.waiting.length; left > 0; ) {
         const done = await this.alone(() => this.batch())
         if (done === 0) break
-        todo -= done
+        left -= done
       }
     } while (this.more && (await this.alone(() => this.batch())) > 0)
   }

@@ -78,6 +78,9 @@ export class Exchange implements Planned {
   endpoints: readonly Endpoint[] = []
   /** Endpoints that a filter took out, each with its reason. */
   removed: readonly Removed[] = []
+  // guard
+  /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
+  guarded: { edits: number; items: WeakSet<object> } | undefined
   // shape
   taps: Tap[] | undefined
   /** Ids of the plugins that act on it, in the order in which they run. */

@@ -49,7 +49,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   store: ['core', 'canon'],
   shared: ['core', 'canon'],
   cluster: ['core', 'ledger', 'store', 'shared'],
-  guardrails: ['core', 'canon'],
+  guardrails: ['core', 'canon', 'outbound'],
   outbound: ['core', 'canon'],
   threads: ['core', 'canon'],
   search: ['core', 'outbound'],

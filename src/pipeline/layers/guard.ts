@@ -28,9 +28,6 @@ interface Watch {
   readonly asking: readonly GuardrailSetting[]
 }
 
-/** Items that a guardrail has read; those that later turns add are not among them. */
-const read = new WeakMap<Exchange, { edits: number; items: WeakSet<object> }>()
-
 /** Milliseconds for which one request may keep the event loop. */
 const TURN = 8
 /** Texts that surely take less. */
@@ -60,7 +57,7 @@ export function guardAdditions(guardrails: readonly GuardrailSetting[]): Layer<A
     watchOf === undefined
       ? next
       : function guardedAgain(exchange) {
-          const before = read.get(exchange)
+          const before = exchange.guarded
           const watch = before && exchange.edits.length > before.edits ? watchOf(exchange.key) : undefined
           if (!before || !watch) return next(exchange)
           const checked = check(exchange, watch, () => added(exchange, before.items))
@@ -152,7 +149,7 @@ function redact(exchange: Exchange, replaced: ReadonlyMap<string, string>): void
 }
 
 function remember(exchange: Exchange): void {
-  read.set(exchange, { edits: exchange.edits.length, items: new WeakSet(exchange.request().items) })
+  exchange.guarded = { edits: exchange.edits.length, items: new WeakSet(exchange.request().items) }
 }
 
 /** One after the other: each reads what the one before has left. */
