@@ -10,7 +10,7 @@ import type { Clock } from './core/clock.ts'
 import { GenerationIds } from './core/ids.ts'
 import type { JsonObject } from './core/json.ts'
 import type { LogSink } from './core/log.ts'
-import { clientDialects, embeddingWires, upstreamDialects } from './dialects/registry.ts'
+import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from './dialects/registry.ts'
 import { estimateTokens } from './ledger/usage-estimate.ts'
 import { Admission } from './pipeline/admission.ts'
 import { composeChain, composeCounting, composeEmbedding, composePlanning } from './pipeline/chain.ts'
@@ -189,6 +189,7 @@ function partsOf({ clock, store, logs, shared, forcedLane }: RuntimeSource, metr
     upstreams: upstreamDialects,
     tools: serverTools,
     host: { clock, estimateTokens },
+    toolDialect,
     witness: witnessWith(metrics, logs),
     alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
     overrun: (exchange, nano) => {

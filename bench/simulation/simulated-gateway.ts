@@ -3,7 +3,7 @@ import { buildCatalog } from '../../src/catalog/catalog.ts'
 import { resolveKeys } from '../../src/config/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { GenerationIds } from '../../src/core/ids.ts'
-import { clientDialects } from '../../src/dialects/registry.ts'
+import { clientDialects, toolDialect } from '../../src/dialects/registry.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { estimateTokens } from '../../src/ledger/usage-estimate.ts'
 import { Admission } from '../../src/pipeline/admission.ts'
@@ -103,6 +103,7 @@ export class SimulatedGateway {
       upstreams: new Map([['sim', providers.dialect()]]),
       tools: serverTools,
       host: { clock, estimateTokens },
+      toolDialect,
       witness: (_exchange, { fault }) => {
         if (fault?.code === 'internal') broken.push(fault.cause)
       },

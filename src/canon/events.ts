@@ -31,9 +31,10 @@ export interface End {
  * annotation: a flat `url_citation`, `file_citation` or `file_path` as the Responses API has them (contract section 1.3);
  *   members that only the provider's own wire knows stand in `native: { dialect, data }`.
  * signature: `{ signature, format? }`, of the reasoning block. sealed: `{ data, id?, format? }`, reasoning that only its provider can read.
+ * progress: `{ type, … }`, of a server block: how far the tool is. outcome: what the item of a server block has become, in place of what it began with.
  * logprobs: `{ content }` or `{ refusal }`, entries as in the contract. format: `{ format }`, who can take the reasoning back.
  */
-export type NoteKind = 'annotation' | 'signature' | 'sealed' | 'logprobs' | 'format'
+export type NoteKind = 'annotation' | 'signature' | 'sealed' | 'logprobs' | 'format' | 'progress' | 'outcome'
 
 /**
  * The `format` of sealed or signed reasoning names the family of providers that can take it back:

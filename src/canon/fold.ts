@@ -46,9 +46,13 @@ export class Fold {
         if (block) block.text += event.text
         return
       }
-      case 'block-note':
-        this.byNumber.get(event.block)?.notes.push({ note: event.note, data: event.data })
+      case 'block-note': {
+        const block = this.byNumber.get(event.block)
+        if (event.note === 'outcome') {
+          if (block?.of) block.of = { ...block.of, data: event.data }
+        } else if (event.note !== 'progress') block?.notes.push({ note: event.note, data: event.data })
         return
+      }
       case 'block-end': {
         const block = this.byNumber.get(event.block)
         if (block) block.closed = true

@@ -13,6 +13,9 @@ import { simEmbedding } from './sim/embed.ts'
 import { simUpstream } from './sim/index.ts'
 import type { ClientDialect, EmbeddingWire, ProviderWire, UpstreamDialect } from './types.ts'
 
+/** In whose form the gateway's own tools ask models. */
+export const toolDialect = responsesClient
+
 /** Client dialects by the path that they answer. */
 export const clientDialects: ReadonlyMap<string, ClientDialect> = new Map([
   ['/v1/responses', responsesClient],

@@ -33,6 +33,8 @@ export function beginTrial(exchange: Exchange, endpoint: Endpoint, parts: ChainP
 /** The endpoint has answered, if only with a beginning. */
 export function trialAnswered(exchange: Exchange, turn: Turn, { endpoint, record, started }: Trial, parts: ChainParts): void {
   exchange.books.turns.push(turn)
+  exchange.lastTurn = turn
+  exchange.ownTurns?.push(turn)
   record.latency = Math.round(Math.max(0, exchange.contentAt - started))
   if (turn.fault) {
     turn.fault = keyless(turn.fault, endpoint.provider)

@@ -15,7 +15,7 @@
  *
  * The phase types make a wrong order a compile error: each layer takes the facts that it needs and adds its own.
  */
-import type { Head } from '../plugin-api/exchange.ts'
+import type { Head, Read } from '../plugin-api/exchange.ts'
 import { callEndpoint } from './call-endpoint.ts'
 import { countTokens } from './count-tokens.ts'
 import type { EmbeddingParts } from './embed/asked.ts'
@@ -42,7 +42,9 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const attempted = attempt(parts, callEndpoint)
   const planned = plan(settings, parts)(attempted)
   const readAgain = guardAdditions(settings.guardrails)
-  const conversed = converse(settings.plugins, parts, readAgain)(planned)
+  // What a tool asks of a model goes the same way as a caller's request, from the choice of models on.
+  const inner: Service<At<Read>> = (exchange) => resolved(exchange)
+  const conversed = converse(settings, parts, { readAgain, inner })(planned)
   const shaped = shape(settings.plugins, parts)(conversed)
   const guarded = guard(settings.guardrails)(shaped)
   const resolved = resolve(settings, parts)(guarded)
@@ -79,7 +81,9 @@ export function composeCounting(settings: ChainSettings, parts: ChainParts): Fro
  */
 export function composePlanning(settings: ChainSettings, parts: ChainParts): Front {
   const readAgain = guardAdditions(settings.guardrails)
-  const converses = converseForPlan(settings.plugins, parts, readAgain)(foretell(settings.guardrails, parts))
+  const converses = converseForPlan(settings, parts, { readAgain, inner: (exchange) => resolves(exchange) })(
+    foretell(settings.guardrails, parts),
+  )
   const shapes = shapeForPlan(settings.plugins, parts)(converses)
   const resolves = resolve(settings, parts)(guard(settings.guardrails)(shapes))
   const admits = admit(parts.admission)(read(settings, parts.admission)(explain()(resolves)))

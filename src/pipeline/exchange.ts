@@ -17,6 +17,7 @@ import type { Door } from './door.ts'
 import type { EventPath } from './event-path.ts'
 import type { GuardrailBudget } from './parts.ts'
 import type { PluginRun } from './plugins/run.ts'
+import type { Turn } from './reply.ts'
 import type { ReplyStream } from './reply-stream.ts'
 import type { ToolWatch } from './tool-watch.ts'
 
@@ -28,6 +29,8 @@ export interface ExchangeStart {
   clock: Clock
   brand: string
   wantsMetadata: boolean
+  /** Of an exchange that a tool of another one makes: the books that it adds to, and how deep it lies. */
+  within?: { books: Books; depth: number }
 }
 
 /** What a dynamic suffix of the slug asks for. */
@@ -57,7 +60,8 @@ export class Exchange implements Planned {
   readonly door: Door
   readonly clock: Clock
   readonly brand: string
-  readonly books = new Books()
+  readonly books: Books
+  readonly depth: number
 
   // authenticate
   key: ApiKey = NOBODY
@@ -117,6 +121,9 @@ export class Exchange implements Planned {
   whenCommitted: (() => void) | undefined
   /** Milliseconds spent waiting for providers, over all attempts. */
   upstreamMs = 0
+  /** Of its own turns the last; and all of them, where it adds to the books of another exchange. */
+  lastTurn: Turn | undefined
+  ownTurns: Turn[] | undefined
   // account
   final: Final | undefined
 
@@ -130,6 +137,8 @@ export class Exchange implements Planned {
     this.clock = start.clock
     this.brand = start.brand
     this.wantsMetadata = start.wantsMetadata
+    this.books = start.within?.books ?? new Books()
+    this.depth = start.within?.depth ?? 0
     this.at = start.clock.now()
     this.started = start.clock.monotonic()
     this.ctx = {

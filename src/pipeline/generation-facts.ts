@@ -48,7 +48,7 @@ const factsText = fastJson({
 /** What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in. */
 export function generationFacts(exchange: Exchange, settlement: Settlement): string {
   const { clock, headers, gateway, attempts, candidates } = exchange
-  const last = exchange.books.turns.at(-1)
+  const last = exchange.lastTurn
   const endpoint = last?.endpoint
   const held = exchange.books.heldAt ?? candidates[0]
   const elapsed = clock.monotonic() - exchange.started

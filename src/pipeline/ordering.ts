@@ -56,7 +56,7 @@ function order(
   endpoints: readonly Endpoint[],
   parts: Pick<ChainParts, 'sessions' | 'health' | 'clock'>,
 ): readonly Endpoint[] {
-  const served = exchange.books.turns.at(-1)?.endpoint
+  const served = exchange.lastTurn?.endpoint
   if (served) return [served, ...exchange.candidates.filter((endpoint) => endpoint !== served)]
   exchange.conversation = conversationOf(exchange, endpoints, parts.sessions)
   // Where there is no choice nobody asks how well the one endpoint calls tools.

@@ -7,7 +7,7 @@ import type { Model, Provider } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { UpstreamDialect } from '../dialects/types.ts'
+import type { ClientDialect, UpstreamDialect } from '../dialects/types.ts'
 import type { ExternalEngine, GuardrailName, Rule } from '../guardrails/index.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
@@ -128,6 +128,8 @@ export interface ChainParts {
   upstreams: ReadonlyMap<DialectId, UpstreamDialect>
   tools: readonly (ServerTool | SessionTool)[]
   host: Host
+  /** In whose form tools ask models: that of the Responses API. */
+  toolDialect: ClientDialect
   witness: Witness
   /** A provider refused our own key. */
   alarm: (provider: Provider, fault: Fault) => void

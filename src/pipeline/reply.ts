@@ -4,6 +4,7 @@ import type { Usage } from '../canon/usage.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import type { Fault } from '../core/faults.ts'
 import type { Final } from '../dialects/types.ts'
+import type { Extras } from '../ledger/pricing.ts'
 import type { Exchange } from './exchange.ts'
 
 export type Lane = 'pass' | 'observe' | 'translate'
@@ -20,6 +21,8 @@ export interface Turn {
   aborted: boolean
   /** Bytes of content relayed, for the estimate where no usage was reported. */
   relayed: number
+  /** Of a turn that a tool asked for: what is counted beside tokens, instead of what the caller's own request holds. */
+  extras?: Extras
 }
 
 export interface Reply {

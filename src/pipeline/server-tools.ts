@@ -1,14 +1,16 @@
 /** The gateway's own tools as the model sees them: functions, under names that no tool of the caller has. */
-import type { ToolSpec } from '../canon/request.ts'
+import type { CanonicalRequest, ToolSpec } from '../canon/request.ts'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { Host, ServerTool, SessionTool, Tap, ToolOutcome } from '../plugin-api/index.ts'
+import type { ServerTool, SessionTool, Tap, ToolContext, ToolFunction, ToolHost, ToolOutcome, ToolSession } from '../plugin-api/index.ts'
 import type { Exchange } from './exchange.ts'
 
 export interface OfferedTool {
   /** Without the brand word. */
   name: string
-  run(args: JsonObject, host: Host, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
+  /** Of the function, as the tool itself calls it. */
+  function: string
+  run(args: JsonObject, host: ToolHost, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
 }
 
 export interface Offer {
@@ -18,59 +20,120 @@ export interface Offer {
   readonly taps: readonly Tap[]
   has(name: string): boolean
   get(name: string): OfferedTool | undefined
+  /** Shows the model further tools from the next turn on. */
+  add(specs: readonly ToolSpec[]): void
   /** From the next turn on the model may not call anything. */
   withdraw(): void
+  /** The request has ended. */
+  close(): void
 }
 
-/** The operator's settings by the id of a plugin. */
-export type ToolSettings = (plugin: string) => JsonObject
+export interface OfferParts {
+  tools: readonly (ServerTool | SessionTool)[]
+  /** The operator's settings by the id of a plugin. */
+  settings: (plugin: string) => JsonObject
+  /** What every tool knows of the request. */
+  context: Omit<ToolContext, 'tools' | 'place'>
+}
+
+/** A tool of the request that the gateway runs, ready to be offered. */
+interface Begun {
+  readonly place: number
+  readonly tool: ServerTool | SessionTool
+  readonly session: ToolSession
+}
 
 /**
  * Replaces the server tools of a request by functions.
+ * @returns a promise only where a tool has to ask somebody before it can be offered.
  * @throws Fault 400 naming the tool that is unknown or the parameter that does not fit.
  */
-export function offerTools(exchange: Exchange, tools: readonly (ServerTool | SessionTool)[], settings: ToolSettings): Offer {
-  const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const offered = new Map<string, OfferedTool>()
-  const taps: Tap[] = []
-  let bound = 0
+export function offerTools(exchange: Exchange, parts: OfferParts): Offer | Promise<Offer> {
+  const { tools } = exchange.request()
+  const byName = new Map(parts.tools.map((tool) => [tool.name, tool]))
+  const begun: (Begun | Promise<Begun>)[] = []
+  for (const [place, spec] of tools.entries()) {
+    if (spec.kind !== 'server') continue
+    const tool = byName.get(spec.name)
+    if (!tool) {
+      const known = parts.tools.map((one) => `${exchange.brand}:${one.name}`).join(', ')
+      throw badField(`tools[${place}].type`, `no server tool ${spec.name}; expected one of: ${known}`)
+    }
+    const session = begin(tool, spec.parameters, { ...parts.context, tools, place }, parts.settings)
+    begun.push(session instanceof Promise ? session.then((ready) => ({ place, tool, session: ready })) : { place, tool, session })
+  }
+  if (begun.some((each) => each instanceof Promise)) return settleAll(begun).then((ready) => offered(exchange, ready))
+  return offered(exchange, begun as Begun[])
+}
+
+function begin(
+  tool: ServerTool | SessionTool,
+  parameters: JsonObject,
+  context: ToolContext,
+  settings: OfferParts['settings'],
+): ToolSession | Promise<ToolSession> {
+  const at = `tools[${context.place}]`
+  if ('begin' in tool) return tool.begin(parameters, at, settings(tool.plugin), context)
+  const own = tool.parse(parameters, `${at}.parameters`)
+  return { bound: 0, run: (args, host, signal) => tool.run(args, own, host, signal) }
+}
+
+/** @throws what the first of them has thrown, once all have ended; the others are closed. */
+async function settleAll(begun: readonly (Begun | Promise<Begun>)[]): Promise<Begun[]> {
+  const outcomes = await Promise.allSettled(begun)
+  const ready = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+  if (!failed) return ready
+  for (const { session } of ready) session.close?.()
+  throw failed.reason
+}
+
+function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
+  const functions = new Map<string, OfferedTool>()
+  const sessions = begun.map(({ session }) => session)
   exchange.edit('server-tools', (draft) => {
     const taken = new Set(draft.tools.map((spec) => (spec.kind === 'function' ? spec.name : '')))
-    draft.tools = draft.tools.map((spec, i): ToolSpec => {
-      if (spec.kind !== 'server') return spec
-      const tool = byName.get(spec.name)
-      if (!tool) {
-        const known = tools.map((one) => `${exchange.brand}:${one.name}`).join(', ')
-        throw badField(`tools[${i}].type`, `no server tool ${spec.name}; expected one of: ${known}`)
-      }
-      const name = freeName(`${exchange.brand}_${spec.name}`, taken)
-      if ('begin' in tool) {
-        const session = tool.begin(spec.parameters, `tools[${i}]`, settings(tool.plugin))
-        bound += session.bound
-        if (session.tap) taps.push(session.tap)
-        offered.set(name, { name: tool.name, run: (args, host, signal) => session.run(args, host, signal) })
-      } else {
-        const parameters = tool.parse(spec.parameters, `tools[${i}].parameters`)
-        offered.set(name, { name: tool.name, run: (args, host, signal) => tool.run(args, parameters, host, signal) })
-      }
-      return { kind: 'function', name, description: tool.description, parameters: tool.parameters }
+    const byPlace = new Map(begun.map((each) => [each.place, each]))
+    draft.tools = draft.tools.flatMap((spec, place): ToolSpec[] => {
+      const own = byPlace.get(place)
+      if (!own) return sessions.some((session) => session.withholds?.(spec)) ? [] : [spec]
+      return functionsOf(own).map(({ name: plain, description, parameters }) => {
+        const name = freeName(`${exchange.brand}_${plain}`, taken)
+        functions.set(name, { name: own.tool.name, function: plain, run: own.session.run.bind(own.session) })
+        return { kind: 'function', name, description, parameters }
+      })
     })
-    if (draft.toolChoice?.mode === 'named') draft.toolChoice.name = renamed(draft.toolChoice.name, offered)
+    if (draft.toolChoice?.mode === 'named') draft.toolChoice.name = renamed(draft.toolChoice.name, functions)
   })
-  exchange.toolNames = new Set(offered.keys())
+  exchange.toolNames = new Set(functions.keys())
   return {
-    bound,
-    taps,
-    has: (name) => offered.has(name),
-    get: (name) => offered.get(name),
+    bound: sessions.reduce((sum, { bound }) => sum + bound, 0),
+    taps: sessions.flatMap(({ tap }) => (tap ? [tap] : [])),
+    has: (name) => functions.has(name),
+    get: (name) => functions.get(name),
+    add: (specs) => exchange.edit('server-tools', (draft) => addTools(draft, specs)),
     withdraw: () => {
       exchange.toolNames = new Set()
       exchange.edit('server-tools', (draft) => {
-        draft.tools = draft.tools.filter((spec) => spec.kind !== 'function' || !offered.has(spec.name))
+        draft.tools = draft.tools.filter((spec) => spec.kind !== 'function' || !functions.has(spec.name))
         draft.toolChoice = draft.tools.length > 0 ? { mode: 'none' } : undefined
       })
     },
+    close: () => {
+      for (const session of sessions) session.close?.()
+    },
   }
+}
+
+function functionsOf({ tool, session }: Begun): readonly ToolFunction[] {
+  return session.functions ?? [tool]
+}
+
+/** Those that the model has already are not named twice. */
+function addTools(draft: CanonicalRequest, specs: readonly ToolSpec[]): void {
+  const known = new Set(draft.tools.map((spec) => (spec.kind === 'function' ? spec.name : '')))
+  const fresh = specs.filter((spec) => spec.kind !== 'function' || !known.has(spec.name))
+  if (fresh.length > 0) draft.tools = [...draft.tools, ...fresh]
 }
 
 function freeName(wanted: string, taken: Set<string>): string {

@@ -1,12 +1,14 @@
 /** Between two turns of a tool loop: run what the model called for, show it to the caller, tell the model. */
 import { ALLOWED_TOOLS } from '../canon/allowed-tools.ts'
+import type { StreamEvent } from '../canon/events.ts'
 import type { Item, ToolChoice } from '../canon/request.ts'
 import { asFault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import type { Host, ToolOutcome } from '../plugin-api/index.ts'
+import type { ShownItem, ToolOutcome } from '../plugin-api/index.ts'
 import type { FoundCall } from './event-path.ts'
 import type { Exchange } from './exchange.ts'
 import type { Offer } from './server-tools.ts'
+import type { CallHost, HostOf } from './tool-host.ts'
 
 export interface CallOutput {
   call: FoundCall
@@ -17,7 +19,7 @@ export interface CallOutput {
 
 interface RunPlan {
   offer: Offer
-  host: Host
+  hostOf: HostOf
   /** Steps that the budget still has. */
   left: number
   /** Tells the operator. */
@@ -28,30 +30,44 @@ interface RunPlan {
 export async function runCalls(exchange: Exchange, calls: readonly FoundCall[], plan: RunPlan): Promise<CallOutput[]> {
   const { books } = exchange
   books.toolsRequested += calls.length
-  const outputs = await Promise.all(calls.map((call, i) => runCall(exchange, call, { ...plan, left: plan.left - i })))
-  for (const { call, tool, outcome } of outputs) {
+  const running = calls.map((call, i) => {
+    const offered = plan.offer.get(call.name)
+    const tool = offered?.name ?? call.name
+    const item = new ToolItem(exchange, `${exchange.brand}:${tool}`)
+    const host = plan.hostOf(call, offered?.function ?? call.name, (type, data) => item.progress(type, data))
+    return { call, tool, item, outcome: runCall(exchange, call, { ...plan, host, left: plan.left - i }) }
+  })
+  const outputs: CallOutput[] = []
+  for (const { call, tool, item, outcome: waiting } of running) {
+    const outcome = await waiting
     books.toolCost += outcome.cost ?? 0
     books.toolSearches += outcome.searches ?? 0
-    show(exchange, call, { tool, outcome })
+    item.end(call, outcome)
+    outputs.push({ call, tool, outcome })
   }
   return outputs
 }
 
-async function runCall(exchange: Exchange, call: FoundCall, { offer, host, left, failed }: RunPlan): Promise<CallOutput> {
+async function runCall(
+  exchange: Exchange,
+  call: FoundCall,
+  { offer, host, left, failed }: Omit<RunPlan, 'hostOf'> & { host: CallHost },
+): Promise<ToolOutcome> {
   const offered = offer.get(call.name)
-  const tool = offered?.name ?? call.name
-  if (!offered || left <= 0) return { call, tool, outcome: failure('no tool steps are left in this request') }
+  if (!offered || left <= 0) return failure('no tool steps are left in this request')
   const args = parseArguments(call.args)
-  if (!args) return { call, tool, outcome: failure('the arguments are not a JSON object') }
+  if (!args) return failure('the arguments are not a JSON object')
   exchange.books.toolsExecuted++
   try {
     const outcome = await offered.run(args, host, exchange.cancel.signal)
-    if (outcome.cause !== undefined && !exchange.cancel.aborted) failed(tool, outcome.cause)
-    return { call, tool, outcome }
+    if (outcome.cause !== undefined && !exchange.cancel.aborted) failed(offered.name, outcome.cause)
+    return outcome
   } catch (thrown) {
     const fault = asFault(thrown)
-    if (fault.origin !== 'client' && !exchange.cancel.aborted) failed(tool, thrown)
-    return { call, tool, outcome: failure(fault.origin === 'client' ? fault.message : 'the tool failed') }
+    if (fault.origin !== 'client' && !exchange.cancel.aborted) failed(offered.name, thrown)
+    return failure(fault.origin === 'client' ? fault.message : 'the tool failed')
+  } finally {
+    await host.end()
   }
 }
 
@@ -69,18 +85,74 @@ function parseArguments(text: string): JsonObject | undefined {
   }
 }
 
-function show(exchange: Exchange, call: FoundCall, { tool, outcome }: Omit<CallOutput, 'call'>): void {
-  const type = `${exchange.brand}:${tool}`
-  const data: JsonObject = {
-    status: outcome.status,
-    ...outcome.item,
-    call: { tool_call_id: call.id, tool_name: type, arguments: call.args, result: outcome.output },
+/** The output item of a call: shown at its end, or from the first thing on that its tool tells on the way. */
+class ToolItem {
+  private readonly exchange: Exchange
+  private readonly type: string
+  private block: number | undefined
+  private ended = false
+
+  constructor(exchange: Exchange, type: string) {
+    this.exchange = exchange
+    this.type = type
   }
-  const text = exchange.path?.add((block) => [
-    { type: 'block-start', block, kind: 'server', of: { dialect: 'gateway', type, data } },
-    { type: 'block-end', block },
-  ])
-  if (text) exchange.reply?.write(text, false)
+
+  progress(type: string, data: JsonObject): void {
+    const { exchange, block } = this
+    // Only the Responses API has items that grow before they are done.
+    if (!exchange.stream || exchange.client.id !== 'responses' || this.ended || exchange.cancel.aborted) return
+    if (block === undefined) {
+      this.write((fresh) => {
+        this.block = fresh
+        return [{ type: 'block-start', block: fresh, kind: 'server', of: this.of({ status: 'in_progress' }) }, note(fresh, type, data)]
+      })
+    } else this.write(() => [note(block, type, data)])
+  }
+
+  end(call: FoundCall, outcome: ToolOutcome): void {
+    this.ended = true
+    const data: JsonObject = {
+      status: outcome.status,
+      ...outcome.item,
+      call: { tool_call_id: call.id, tool_name: this.type, arguments: call.args, result: outcome.output },
+    }
+    const { block } = this
+    if (block !== undefined)
+      this.write(() => [
+        { type: 'block-note', block, note: 'outcome', data },
+        { type: 'block-end', block },
+      ])
+    else if (!outcome.shown) this.show({ kind: 'server', of: this.of(data) })
+    for (const shown of outcome.shown ?? []) this.show(shown)
+  }
+
+  private show(shown: ShownItem): void {
+    this.write((block) =>
+      shown.kind === 'call'
+        ? [
+            { type: 'block-start', block, kind: 'call', call: shown.call },
+            { type: 'block-delta', block, text: shown.args },
+            { type: 'block-end', block },
+          ]
+        : [
+            { type: 'block-start', block, kind: shown.kind, of: shown.of },
+            { type: 'block-end', block },
+          ],
+    )
+  }
+
+  private of(data: JsonObject): { dialect: string; type: string; data: JsonObject } {
+    return { dialect: 'gateway', type: this.type, data }
+  }
+
+  private write(events: (block: number) => readonly StreamEvent[]): void {
+    const text = this.exchange.path?.add(events)
+    if (text) this.exchange.reply?.write(text, false)
+  }
+}
+
+function note(block: number, type: string, data: JsonObject): StreamEvent {
+  return { type: 'block-note', block, note: 'progress', data: { ...data, type } }
 }
 
 /** Adds the model's turn and the tools' answers to the request of the next turn. */

@@ -54,6 +54,8 @@ export interface Head {
   readonly wantsMetadata: boolean
   readonly stages: Stage[]
   readonly attempts: AttemptRecord[]
+  /** 0 for a caller's request, 1 for one that a tool of it makes, and so on. */
+  readonly depth: number
 }
 
 export interface Authed extends Head {

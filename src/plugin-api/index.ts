@@ -1,13 +1,19 @@
 /** The only door for plugins and server tools. */
-import type { StreamEvent } from '../canon/events.ts'
+import type { End, StreamEvent } from '../canon/events.ts'
+import type { Block } from '../canon/fold.ts'
+import type { CanonicalRequest, Opaque, ToolSpec } from '../canon/request.ts'
+import type { Usage } from '../canon/usage.ts'
 import type { Model } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Planned, Read, Resolved } from './exchange.ts'
+import type { ApiKey } from './key.ts'
 
 export type * from '../canon/events.ts'
+export type { Block } from '../canon/fold.ts'
 export { type Estimate, estimatedNeed, fixedTokens, itemTokens } from '../canon/need.ts'
 export type * from '../canon/request.ts'
+export type { Usage } from '../canon/usage.ts'
 export type { Endpoint, Model, Price } from '../catalog/types.ts'
 export type { Clock } from '../core/clock.ts'
 export { badField, Fault } from '../core/faults.ts'
@@ -86,6 +92,57 @@ export interface Plugin<Config = unknown> {
   readonly router?: ModelRouter<Config>
 }
 
+/** What a tool asks of a model, on the caller's own key and hold. */
+export interface ModelCall {
+  /** A request in the form of `POST /v1/responses`, without `stream`. */
+  body: JsonObject
+  /** Reads along while the answer comes; without it the answer is asked for whole. */
+  onEvent?: (event: StreamEvent) => void
+  /** Ends the call before its time, as the end of the request does. */
+  signal?: AbortSignal
+}
+
+export interface ModelAnswer {
+  /** Slug that served. */
+  model: string
+  /** The text of its messages, joined. */
+  text: string
+  blocks: readonly Block[]
+  end: End
+  /** Over all turns, and what they cost in nano-dollars; both are part of the request's own already. */
+  usage: Usage
+  cost: number
+}
+
+/** What one call of a tool has to work with. */
+export interface ToolHost extends Host {
+  readonly key: ApiKey
+  /** Id of the caller's dialect: `responses`, `chat` or `messages`. */
+  readonly client: string
+  readonly brand: string
+  /** Of the call, as the model gave it. */
+  readonly callId: string
+  /** Of the tool's functions the one that is called, by its own name. */
+  readonly function: string
+  /** 0 for a caller's request, 1 for one that a tool of it makes, and so on. */
+  readonly depth: number
+  /** Models that the key may use, in catalogue order. */
+  readonly models: readonly Model[]
+  /** The request of the running turn; not to be changed. */
+  request(): CanonicalRequest
+  /** @throws Fault where the model does not answer; nothing is charged for such a call. */
+  generate(call: ModelCall): Promise<ModelAnswer>
+  /** Tells a caller that streams how far the call is: `data` goes out as an event of this `type`, with the place of the tool's item. */
+  progress(type: string, data: JsonObject): void
+}
+
+/** What the caller sees of a call instead of the `<brand>:<name>` item. */
+export type ShownItem =
+  /** A call of the model, for the caller to carry out. */
+  | { kind: 'call'; call: { id: string; name: string }; args: string }
+  /** An output item, whole. */
+  | { kind: 'server' | 'opaque'; of: Opaque }
+
 export interface ToolOutcome {
   /** What the model is told. */
   output: string
@@ -96,6 +153,12 @@ export interface ToolOutcome {
   cost?: number
   /** Searches of the web that it ran. */
   searches?: number
+  /** In place of the item of its own. */
+  shown?: readonly ShownItem[]
+  /** The call is the caller's to carry out: the reply ends once the other calls of the turn have ended. */
+  handOver?: true
+  /** Tools that the model may call from the next turn on, beside those that it has. */
+  offers?: readonly ToolSpec[]
   /** Why it failed, for the operator's log, which leaves out the message. */
   cause?: unknown
 }
@@ -112,13 +175,41 @@ export interface ServerTool {
   run(args: JsonObject, parameters: JsonObject, host: Host, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
 }
 
+/** One function as the model sees it. */
+export interface ToolFunction {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments. */
+  readonly parameters: JsonObject
+}
+
 /** One tool of one request: it remembers from call to call. Calls of one turn run at the same time. */
 export interface ToolSession {
   /** Nano-dollars that its calls may cost at most, together: they are held before the first turn. */
   readonly bound: number
   /** A view on the events of the reply, over all turns. */
   readonly tap?: Tap
-  run(args: JsonObject, host: Host, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
+  /** What the model is offered instead of the tool's one function: several, or none. */
+  readonly functions?: readonly ToolFunction[]
+  /** True for another tool of the request that the model is not shown yet. */
+  withholds?(spec: ToolSpec): boolean
+  run(args: JsonObject, host: ToolHost, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
+  /** Called once, when the request has ended. */
+  close?(): void
+}
+
+/** What a tool knows of the request that offers it. */
+export interface ToolContext {
+  readonly key: ApiKey
+  readonly client: string
+  readonly brand: string
+  readonly depth: number
+  readonly models: readonly Model[]
+  /** All tools of the request, as the caller sent them, and which of them this one is. */
+  readonly tools: readonly ToolSpec[]
+  readonly place: number
+  readonly clock: Clock
+  readonly signal: AbortSignal
 }
 
 /** A server tool that costs money, keeps count, or needs what the operator has configured. */
@@ -134,5 +225,5 @@ export interface SessionTool {
    * @param settings the operator's own of that plugin, without what the request says of it.
    * @throws Fault 400 naming the path.
    */
-  begin(parameters: JsonObject, at: string, settings: JsonObject): ToolSession
+  begin(parameters: JsonObject, at: string, settings: JsonObject, context: ToolContext): ToolSession | Promise<ToolSession>
 }

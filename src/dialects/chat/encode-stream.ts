@@ -169,6 +169,9 @@ export class ChatStreamEncoder implements StreamEncoder {
     const block = this.blocks.get(event.block)
     if (block === undefined || block.hidden) return ''
     switch (event.note) {
+      case 'progress':
+      case 'outcome':
+        return ''
       case 'annotation': {
         const annotation = nestedAnnotation(event.data, block.kind === 'text' ? block.place : 0)
         return annotation === undefined ? '' : this.chunk(`"annotations":[${JSON.stringify(annotation)}]`)

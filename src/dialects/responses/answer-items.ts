@@ -40,6 +40,11 @@ function serverItem(of: Opaque): JsonObject | undefined {
   return { status: 'completed', ...shown, type: of.type }
 }
 
+/** What the item of a tool has become, in place of what it began with. */
+export function outcomeItem(begun: JsonObject | undefined, data: JsonObject): JsonObject {
+  return serverItem({ dialect: 'gateway', type: String(begun?.type), data }) ?? data
+}
+
 /** @returns undefined for an item that this wire has no form for. */
 export function wholeItem(block: NewBlock): JsonObject | undefined {
   const { of } = block

@@ -5,7 +5,7 @@ import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
 import { closingJson, endingOf, openingJson } from './result-object.ts'
-import { wholeFrames } from './whole-frames.ts'
+import { progressFrame, wholeFrames } from './whole-frames.ts'
 import { DONE, eventFrame } from './wire.ts'
 
 /** Names of the events of a part, by the kind of its block. */
@@ -141,6 +141,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   private note(event: Extract<StreamEvent, { type: 'block-note' }>): string {
     const part = this.parts.get(event.block)
     if (part === undefined) return ''
+    if (event.note === 'progress') return progressFrame(this.ctx, part.item, event.data)
     const shown = part.annotations.length
     this.items.note(part, event.note, event.data)
     if (event.note === 'logprobs') this.pending.push(...logprobsOf(event.data))

@@ -7,7 +7,7 @@ import { closeEnvelope } from '../../canon/reasoning-envelope.ts'
 import type { Opaque } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ReplyContext } from '../types.ts'
-import { shownAnnotation, wholeItem } from './answer-items.ts'
+import { outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
 import { SEALED } from './encode-request.ts'
 import { isOwnFormat } from './envelope.ts'
 import { objectsOf, stringOf, WIRE } from './wire.ts'
@@ -38,7 +38,7 @@ export interface OutputItem {
   readonly key: string | undefined
   readonly parts: Part[]
   readonly call: { id: string; name: string } | undefined
-  readonly whole: JsonObject | undefined
+  whole: JsonObject | undefined
   /** Of a message. */
   readonly phase: string | undefined
   signature: string | undefined
@@ -216,7 +216,8 @@ export class OutputItems {
     if (note === 'annotation') {
       const annotation = shownAnnotation(data)
       if (annotation !== undefined) part.annotations.push(annotation)
-    } else if (note === 'logprobs') part.logprobs.push(...logprobsOf(data))
+    } else if (note === 'outcome') item.whole = { ...outcomeItem(item.whole, data), id: item.id }
+    else if (note === 'logprobs') part.logprobs.push(...logprobsOf(data))
     else if (note === 'signature') item.signature = stringOf(data.signature)
     else if (note === 'sealed') {
       item.sealed = stringOf(data.data)

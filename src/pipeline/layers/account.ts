@@ -95,7 +95,7 @@ function earlierTurns({ books, at }: Exchange, last: Turn | undefined, extras: E
   let sum: EarlierTurns | undefined
   for (const turn of books.turns) {
     if (turn === last || !turn.usage) continue
-    const part = charge(turn.usage, tariffAt(turn.endpoint, at), extras)
+    const part = charge(turn.usage, tariffAt(turn.endpoint, at), turn.extras ?? extras)
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
     sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
   }
@@ -104,7 +104,7 @@ function earlierTurns({ books, at }: Exchange, last: Turn | undefined, extras: E
 
 function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | undefined): Final {
   const { books } = exchange
-  const last = books.turns.at(-1)
+  const last = exchange.lastTurn
   const wantsMetadata = fault ? metadataOnFault(exchange, fault) : exchange.wantsMetadata
   return {
     usage: settlement.usage,

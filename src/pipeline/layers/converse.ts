@@ -1,56 +1,87 @@
 /** 9. The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
 import { badField, Fault } from '../../core/faults.ts'
-import { isObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { estimatedUsage } from '../../ledger/settlement.ts'
 import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
-import type { Resolved } from '../../plugin-api/index.ts'
+import type { Read, Resolved } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { inputEstimate } from '../needs.ts'
-import type { ChainParts, PluginSetting } from '../parts.ts'
+import type { ChainParts, ChainSettings } from '../parts.ts'
 import { holdFor } from '../plugins/hold.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
 import { type Offer, offerTools } from '../server-tools.ts'
 import { shouldStop } from '../stop-conditions.ts'
+import { type HostOf, hostsOf, toolContext } from '../tool-host.ts'
 import { appendTurn, runCalls } from '../tool-turn.ts'
 
 /** Contract section 6: default and maximum of `max_tool_calls`. */
 const MOST_STEPS = 30
 
-/** @param readAgain the guardrails' look at what plugins and tools have added, before every turn. */
-export function converse(plugins: readonly PluginSetting[], parts: ChainParts, readAgain: Layer<At<Resolved>>): Layer<At<Resolved>> {
-  return layerOf(plugins, parts, { readAgain, hold: (exchange, bound) => holdFor('tools', exchange, bound, parts) })
+export function converse(settings: LoopSettings, parts: ChainParts, { readAgain, inner }: Around): Layer<At<Resolved>> {
+  return layerOf(settings, parts, { readAgain, inner, hold: (exchange, bound) => holdFor('tools', exchange, bound, parts) })
 }
 
 /** In a plan: what the tools may cost is told instead of held. */
-export function converseForPlan(plugins: readonly PluginSetting[], parts: LoopParts, readAgain: Layer<At<Resolved>>): Layer<At<Resolved>> {
+export function converseForPlan(settings: LoopSettings, parts: LoopParts, around: Around): Layer<At<Resolved>> {
   const hold = async ({ books }: Exchange, bound: number): Promise<void> => {
     books.unheld += bound
   }
-  return layerOf(plugins, parts, { readAgain, hold })
+  return layerOf(settings, parts, { ...around, hold })
 }
 
-type LoopParts = Pick<ChainParts, 'tools' | 'host' | 'pluginTrouble'>
+type LoopSettings = Pick<ChainSettings, 'plugins' | 'catalog'>
+type LoopParts = Pick<ChainParts, 'tools' | 'host' | 'toolDialect' | 'pluginTrouble'>
 
-interface Ways {
+interface Around {
+  /** The guardrails' look at what plugins and tools have added, before every turn. */
   readAgain: Layer<At<Resolved>>
+  /** The way of a call that a tool makes of a model, from the choice of models on. */
+  inner: Service<At<Read>>
+}
+
+interface Ways extends Around {
   hold: (exchange: Exchange, bound: number) => Promise<void>
 }
 
-function layerOf(plugins: readonly PluginSetting[], parts: LoopParts, { readAgain, hold }: Ways): Layer<At<Resolved>> {
-  const settings = new Map(plugins.map(({ plugin, defaults }) => [plugin.id, defaults]))
+function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { readAgain, inner, hold }: Ways): Layer<At<Resolved>> {
+  const defaults = new Map(plugins.map((setting) => [setting.plugin.id, setting.defaults]))
+  const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
     const turn = readAgain(next)
     return function conversed(exchange) {
-      if (!asksForServerTools(exchange)) return turn(exchange)
-      const offer = offerTools(exchange, parts.tools, (id) => settings.get(id) ?? {})
-      if (offer.taps.length > 0) exchange.taps = [...(exchange.taps ?? []), ...offer.taps]
-      if (offer.bound === 0) return loop(exchange, turn, offer, parts)
-      return hold(exchange, offer.bound).then(() => loop(exchange, turn, offer, parts))
+      return asksForServerTools(exchange) ? conversation(exchange) : turn(exchange)
+    }
+
+    async function conversation(exchange: Exchange): Promise<Reply> {
+      const context = toolContext(exchange, catalog)
+      const offer = await offerTools(exchange, { tools: parts.tools, settings, context })
+      try {
+        if (offer.taps.length > 0) exchange.taps = [...(exchange.taps ?? []), ...offer.taps]
+        if (offer.bound > 0) await hold(exchange, offer.bound)
+        return await loop(
+          exchange,
+          turn,
+          { offer, hostOf: hostsOf(exchange, context, { inner, host: parts.host, dialect: parts.toolDialect }) },
+          parts,
+        )
+      } finally {
+        offer.close()
+      }
     }
   }
 }
 
-async function loop(exchange: Exchange, next: Service<Exchange>, offer: Offer, { host, pluginTrouble }: LoopParts): Promise<Reply> {
+interface Running {
+  offer: Offer
+  hostOf: HostOf
+}
+
+async function loop(
+  exchange: Exchange,
+  next: Service<Exchange>,
+  { offer, hostOf }: Running,
+  { pluginTrouble }: Pick<LoopParts, 'pluginTrouble'>,
+): Promise<Reply> {
   const { stopWhen, maxToolCalls } = exchange.gateway
   if (maxToolCalls !== undefined && maxToolCalls < 0) throw badField('max_tool_calls', 'must not be negative')
   const budget = stopWhen ? Number.POSITIVE_INFINITY : Math.min(maxToolCalls ?? MOST_STEPS, MOST_STEPS)
@@ -63,14 +94,16 @@ async function loop(exchange: Exchange, next: Service<Exchange>, offer: Offer, {
     if (reply.turn.aborted || reply.turn.fault || !path || path.calls.length === 0) return reply
     const { calls } = path
     const clientCalls = path.turn?.result.blocks.some((block) => block.kind === 'call' && block.call && !offer.has(block.call.name))
-    const outputs = await runCalls(exchange, calls, { offer, host, left: budget - steps, failed })
+    const outputs = await runCalls(exchange, calls, { offer, hostOf, left: budget - steps, failed })
     steps += calls.length
     // The deadline may have passed while the tools ran; a caller who has left reads nothing.
     if (exchange.cancel.reason instanceof Fault && exchange.cancel.reason.code === 'deadline') throw exchange.cancel.reason
-    if (clientCalls || exchange.cancel.aborted) return reply
+    if (clientCalls || exchange.cancel.aborted || outputs.some(({ outcome }) => outcome.handOver)) return reply
     // Now or never: the next turn has another input.
     reply.turn.usage ??= estimatedUsage(inputEstimate(exchange), estimateFromBytes(reply.turn.relayed))
     appendTurn(exchange, outputs)
+    const found = outputs.flatMap(({ outcome }) => outcome.offers ?? [])
+    if (found.length > 0) offer.add(found)
     // The last word is the model's, without tools: what it called for has been run.
     if (steps >= budget || shouldStop(stopWhen, { exchange, steps, calls: outputs, reply })) offer.withdraw()
   }

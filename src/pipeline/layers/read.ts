@@ -21,7 +21,7 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
       const expanded = exchange.client.expand?.(sent, settings.prompts) ?? sent
       const { body, fields } = withPreset(expanded, exchange.client, settings)
       exchange.client.check(body)
-      accept(exchange, body, body === sent ? bytes : Buffer.from(JSON.stringify(body)))
+      acceptBody(exchange, body, body === sent ? bytes : Buffer.from(JSON.stringify(body)))
       if (fields) Object.assign(exchange.gateway, fields)
       // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
       if (!exchange.stream) return await next(advance<Read>(exchange))
@@ -34,7 +34,8 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
     }
 }
 
-function accept(exchange: Exchange, body: JsonObject, bytes: Buffer): void {
+/** Sets what a checked body says. @param bytes the body as JSON text. */
+export function acceptBody(exchange: Exchange, body: JsonObject, bytes: Buffer): void {
   const session = exchange.headers['x-session-id']
   const shared = gatewayFields(body, typeof session === 'string' ? session : undefined)
   const own = exchange.client.gatewayFields?.(body)

@@ -53,6 +53,9 @@ export class PluginView implements Planned {
   get attempts(): AttemptRecord[] {
     return this.exchange.attempts
   }
+  get depth(): number {
+    return this.exchange.depth
+  }
   get key(): ApiKey {
     return this.exchange.key
   }

@@ -1,0 +1,183 @@
+/** A call that a tool makes of a model: an exchange within the caller's own, on its key, its hold and its time. */
+import type { StreamEvent } from '../canon/events.ts'
+import { Fold, type Folded } from '../canon/fold.ts'
+import { addUsage, noUsage, type Usage } from '../canon/usage.ts'
+import { Fault } from '../core/faults.ts'
+import type { ClientDialect, Final, StreamEncoder } from '../dialects/types.ts'
+import { charge, type Extras, tariffAt } from '../ledger/pricing.ts'
+import { estimatedUsage } from '../ledger/settlement.ts'
+import { estimateFromBytes } from '../ledger/usage-estimate.ts'
+import type { ModelAnswer, ModelCall, Read } from '../plugin-api/index.ts'
+import type { Door } from './door.ts'
+import { Exchange } from './exchange.ts'
+import { endedEarly } from './last-word.ts'
+import { acceptBody } from './layers/read.ts'
+import { imageCount, inputEstimate } from './needs.ts'
+import { type At, advance, type Reply, type Service, type Turn } from './reply.ts'
+
+/** Calls within calls within calls: deeper than this something goes round in circles. */
+const DEEPEST = 4
+
+const NO_EXTRAS: Extras = {}
+
+export interface InnerParts {
+  /** The way of the call, from the choice of models on. */
+  inner: Service<At<Read>>
+  /** The Responses dialect, in whose form tools ask. */
+  dialect: ClientDialect
+  /** Aborted when the tool's own call has ended. */
+  ended: AbortSignal
+}
+
+/**
+ * What its turns use is part of the caller's request: one hold, one settlement.
+ * @throws Fault where no model answers, and 400 where the tool asks for what no request may.
+ */
+export async function askModel(outer: Exchange, call: ModelCall, { inner, dialect, ended }: InnerParts): Promise<ModelAnswer> {
+  if (outer.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
+  const answer = new Answer(call.onEvent)
+  const exchange = childOf(outer, answer.dialect(dialect))
+  const body = { ...call.body, stream: call.onEvent !== undefined }
+  dialect.check(body)
+  acceptBody(exchange, body, Buffer.from(JSON.stringify(body)))
+  // The answer is wanted as events, whoever gives it.
+  exchange.edit('tool', () => {})
+  const release = tie(exchange, outer, [ended, ...(call.signal ? [call.signal] : [])])
+  try {
+    const reply = await inner(advance<Read>(exchange))
+    closeBooks(exchange, reply.turn)
+    reply.finish(finalOf(exchange, reply))
+    return answerOf(exchange, reply.turn, answer.folded)
+  } finally {
+    release()
+    exchange.reply?.stop()
+    outer.upstreamMs += exchange.upstreamMs
+    const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : NO_EXTRAS
+    for (const turn of exchange.ownTurns ?? []) turn.extras ??= extras
+  }
+}
+
+function childOf(outer: Exchange, client: ClientDialect): Exchange {
+  const { id, seq, tag, headers, clock, brand, books, depth } = outer
+  const exchange = new Exchange({
+    id: { id, seq, tag },
+    client,
+    headers,
+    door: nowhere,
+    clock,
+    brand,
+    wantsMetadata: false,
+    within: { books, depth: depth + 1 },
+  })
+  exchange.key = outer.key
+  exchange.silence = outer.silence
+  exchange.ownTurns = []
+  return exchange
+}
+
+/** Ends the call with the caller's exchange, or when one of the signals says so. @returns what takes that back. */
+function tie(exchange: Exchange, outer: Exchange, signals: readonly AbortSignal[]): () => void {
+  const untie = outer.cancel.onAbort(() => exchange.cancel.abort(outer.cancel.reason))
+  const stop = (): void => exchange.cancel.abort(new Fault('client_gone'))
+  for (const signal of signals) {
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  }
+  return () => {
+    untie()
+    for (const signal of signals) signal.removeEventListener('abort', stop)
+  }
+}
+
+/** As for a caller's own: what broke off is not charged, what was given up is, as far as it came. @throws Fault. */
+function closeBooks(exchange: Exchange, turn: Turn): void {
+  if (turn.fault) {
+    turn.usage = undefined
+    throw turn.fault
+  }
+  turn.usage ??=
+    turn.aborted && exchange.stream && turn.relayed <= 0
+      ? noUsage()
+      : estimatedUsage(inputEstimate(exchange), estimateFromBytes(turn.relayed))
+  if (turn.aborted) throw endedEarly(exchange, [])
+}
+
+function finalOf(exchange: Exchange, { turn }: Reply): Final {
+  return {
+    usage: turn.usage ?? noUsage(),
+    cost: 0,
+    inputCost: 0,
+    outputCost: 0,
+    end: turn.end ?? { reason: 'stop' },
+    completedAt: Math.floor(exchange.clock.now() / 1000),
+  }
+}
+
+function answerOf(exchange: Exchange, turn: Turn, { blocks }: Folded): ModelAnswer {
+  let usage: Usage | undefined
+  let cost = 0
+  for (const own of exchange.ownTurns ?? []) {
+    if (!own.usage) continue
+    usage = usage ? addUsage(usage, own.usage) : own.usage
+    cost += charge(own.usage, tariffAt(own.endpoint, exchange.at)).total
+  }
+  return {
+    model: turn.endpoint.model.slug,
+    text: blocks.map((block) => (block.kind === 'text' ? block.text : '')).join(''),
+    blocks,
+    end: turn.end ?? { reason: 'stop' },
+    usage: usage ?? noUsage(),
+    cost,
+  }
+}
+
+/** Takes the events of an answer instead of writing them for anybody. */
+class Answer {
+  folded: Folded = { blocks: [], opaque: [] }
+  private readonly onEvent: ((event: StreamEvent) => void) | undefined
+
+  constructor(onEvent: ModelCall['onEvent']) {
+    this.onEvent = onEvent
+  }
+
+  dialect(responses: ClientDialect): ClientDialect {
+    return {
+      ...responses,
+      open: () => '',
+      debug: () => '',
+      streamEncoder: () => this.encoder(),
+      encodeResult: (folded) => {
+        this.folded = folded
+        return ''
+      },
+    }
+  }
+
+  private encoder(): StreamEncoder {
+    const fold = new Fold()
+    this.folded = fold.result
+    return {
+      push: (events) => {
+        for (const event of events) {
+          fold.push(event)
+          this.onEvent?.(event)
+        }
+        return ''
+      },
+      finish: () => '',
+    }
+  }
+}
+
+/** There is nobody at this door. */
+const nowhere: Door = {
+  contentLength: undefined,
+  readBody: () => Promise.reject(new Fault('internal')),
+  whole: () => {},
+  openStream: () => {},
+  bytes: () => true,
+  text: () => true,
+  onDrain: (fn) => fn(),
+  endStream: () => {},
+  probe: () => {},
+}
