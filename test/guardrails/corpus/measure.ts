@@ -1,0 +1,81 @@
+/** Precision and recall of the built-in recognisers on the labelled corpus. */
+import { readFileSync } from 'node:fs'
+import { BUILTINS, type BuiltinSlug, INJECTION_SLUG } from '../../../src/guardrails/builtins.ts'
+import { compileRules } from '../../../src/guardrails/rule.ts'
+import { Scan, TextPolicy } from '../../../src/guardrails/scan.ts'
+
+export interface Sample {
+  kind: BuiltinSlug
+  lang: string
+  genre: string
+  text: string
+  find: string[]
+}
+
+export type Half = 'development' | 'held-out'
+
+export const SLUGS: readonly BuiltinSlug[] = [...(Object.keys(BUILTINS) as BuiltinSlug[]), INJECTION_SLUG]
+
+export function samples(half: Half): Sample[] {
+  const text = readFileSync(new URL(`${half}.jsonl`, import.meta.url), 'utf8')
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Sample)
+}
+
+/** What the gateway would find in a text, as it reads one. */
+export function found(slug: BuiltinSlug, text: string): string[] {
+  const filters = {
+    contentFilters: [],
+    builtins: [{ slug, action: 'block' as const }],
+    phrases: [],
+    allowedPhrases: [],
+    action: 'block' as const,
+  }
+  const scan = new Scan(new TextPolicy(compileRules({ id: 'corpus', name: 'corpus', scope: 'account' }, filters, 'guardrails[0]')))
+  for (const _ of scan.read([{ texts: [text], user: true }]));
+  return [...scan.hits.values()].flatMap(({ matched }) => matched)
+}
+
+export interface Figures {
+  kind: BuiltinSlug
+  positives: number
+  negatives: number
+  /** Positive samples of which something was not found, and negative ones in which something was. */
+  missed: Sample[]
+  mistaken: Sample[]
+  precision: number
+  recall: number
+}
+
+export function measure(kind: BuiltinSlug, all: readonly Sample[]): Figures {
+  const own = all.filter((sample) => sample.kind === kind)
+  const positives = own.filter(({ find }) => find.length > 0)
+  const negatives = own.filter(({ find }) => find.length === 0)
+  const missed = positives.filter((sample) => !isFound(kind, sample))
+  const mistaken = own.filter((sample) => hasMore(kind, sample))
+  const right = positives.length - missed.length
+  return {
+    kind,
+    positives: positives.length,
+    negatives: negatives.length,
+    missed,
+    mistaken,
+    precision: right / Math.max(1, right + mistaken.length),
+    recall: right / Math.max(1, positives.length),
+  }
+}
+
+function isFound(kind: BuiltinSlug, { text, find }: Sample): boolean {
+  const matches = found(kind, text)
+  if (kind === INJECTION_SLUG) return matches.length > 0
+  return find.every((wanted) => matches.some((match) => match.includes(wanted)))
+}
+
+/** Something was found that has nothing to do with what is labelled. */
+function hasMore(kind: BuiltinSlug, { text, find }: Sample): boolean {
+  const matches = found(kind, text)
+  if (kind === INJECTION_SLUG && find.length > 0) return false
+  return matches.some((match) => !find.some((wanted) => match.includes(wanted) || wanted.includes(match)))
+}
