@@ -4,6 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { BUILTINS, INJECTION_SLUG } from '../src/guardrails/index.ts'
 import { freePort, keepTrack, stop } from './processes.ts'
 import { BENCH_KEY, CHAT } from './requests.ts'
 
@@ -28,6 +29,10 @@ export interface Gateway {
   /** Checks that the features that cost something are really on. @throws Error when one is not. */
   checkFeatures(requests: number): Promise<void>
 }
+
+/** What is found is flagged, so that the provider is sent the same. */
+const guardrailText = (): string =>
+  `guardrails:\n  - { name: all, content_filter_builtins: [ ${[...Object.keys(BUILTINS), INJECTION_SLUG].map((slug) => `{ slug: ${slug}, action: flag }`).join(', ')} ] }\n`
 
 function configText(port: number, adminPort: number, upstream: number, folder: string): string {
   const endpoint = (provider: string, model: string): string =>
@@ -102,6 +107,8 @@ export interface GatewayStart {
   readonly throughNpm?: boolean
   /** Behind the command's own. */
   readonly args?: readonly string[]
+  /** With every built-in recogniser over every request. */
+  readonly guardrails?: boolean
 }
 
 /**
@@ -115,7 +122,7 @@ export async function startGateway(upstream: number, how: GatewayStart = {}): Pr
   process.once('exit', remove)
   const config = join(folder, 'headgate.yaml')
   const logFile = join(folder, 'headgate.out')
-  writeFileSync(config, configText(port, adminPort, upstream, folder))
+  writeFileSync(config, configText(port, adminPort, upstream, folder) + (how.guardrails ? guardrailText() : ''))
   const log = openSync(logFile, 'a')
   const startedAt = performance.now()
   const [command, args] = how.throughNpm

@@ -52,6 +52,13 @@ const RATIOS: readonly RatioGoal[] = [
     to: 'forwarder',
     atMost: 2.5,
   },
+  {
+    what: 'chat of 2 KB: CPU per request with all recognisers to without',
+    scenario: 'guardrails',
+    of: 'guarded',
+    to: 'headgate',
+    atMost: 1.2,
+  },
   { what: "Portkey's gateway, chat: CPU per request to headgate", scenario: 'chat', of: 'portkey', to: 'headgate', atLeast: 8 },
 ]
 

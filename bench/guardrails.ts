@@ -1,10 +1,23 @@
 /**
- * What input guardrails cost: `node bench/guardrails.ts [--rounds 15] [--json]`.
+ * What guardrails cost: `node bench/guardrails.ts [--rounds 15] [--json]`.
  * Microseconds of CPU per kilobyte of text: each recogniser alone, all together, and with hostile patterns; and the longest
- * single step, which is for how long a long text may keep the event loop. Ends with code 1 when a goal is missed.
+ * single step, which is for how long a long text may keep the event loop. Then answers as they stream, in pieces of four
+ * characters, with what is held on average. Ends with code 1 when a goal is missed.
  */
 import { parseArgs } from 'node:util'
-import { BUILTINS, type BuiltinSlug, compileRules, INJECTION_SLUG, passages, Scan, TextPolicy } from '../src/guardrails/index.ts'
+import {
+  AnswerPolicy,
+  BUILTINS,
+  type BuiltinSlug,
+  compileRules,
+  Findings,
+  INJECTION_SLUG,
+  passages,
+  type Rule,
+  Scan,
+  TextPolicy,
+  TextStream,
+} from '../src/guardrails/index.ts'
 import { table } from './simulation/table.ts'
 
 /** Milliseconds for 100 KB of prose, for as much text full of triggers, and for one step. */
@@ -38,19 +51,17 @@ const HOSTILE = ['(a+)+$', '([a-zA-Z]+)*b$', '(a|aa)+c$', '(.*a){12}e$', '(x+x+)
   [1, 2, 3, 4].map((n) => `${pattern}|z{${n}0}q`),
 )
 
-const policyOf = (slugs: readonly BuiltinSlug[], patterns: readonly string[] = []): TextPolicy =>
-  new TextPolicy(
-    compileRules(
-      who,
-      {
-        builtins: slugs.map((slug) => ({ slug, action: 'redact' })),
-        contentFilters: patterns.map((pattern) => ({ pattern, action: 'redact' })),
-        phrases: [],
-        allowedPhrases: [],
-        action: 'block',
-      },
-      'guardrails[0]',
-    ),
+const rulesOf = (slugs: readonly BuiltinSlug[], patterns: readonly string[] = []): Rule[] =>
+  compileRules(
+    who,
+    {
+      builtins: slugs.map((slug) => ({ slug, action: 'redact' })),
+      contentFilters: patterns.map((pattern) => ({ pattern, action: 'redact' })),
+      phrases: [],
+      allowedPhrases: [],
+      action: 'block',
+    },
+    'guardrails[0]',
   )
 
 interface Figures {
@@ -83,12 +94,48 @@ function measure(policy: TextPolicy, text: string): Figures {
   return { microsPerKb: (whole * 1000 * 1024) / SIZE, whole, longestStep }
 }
 
-const cases: [name: string, policy: TextPolicy][] = [
-  ...ALL.map((slug): [string, TextPolicy] => [slug, policyOf([slug])]),
-  ['all', policyOf(ALL)],
-  ['all and 20 hostile patterns', policyOf(ALL, HOSTILE)],
+/** Characters of a piece of a stream. */
+const PIECE = 4
+
+interface AnswerFigures {
+  readonly microsPerKb: number
+  /** Characters that are held, on average over the pieces, and at most. */
+  readonly held: number
+  readonly most: number
+}
+
+function measureAnswer(policy: AnswerPolicy, text: string): AnswerFigures {
+  const figures = { microsPerKb: Number.POSITIVE_INFINITY, held: 0, most: 0 }
+  for (let round = 0; round < rounds; round++) {
+    const stream = new TextStream(policy, new Findings(), () => {})
+    let held = 0
+    const before = process.cpuUsage()
+    for (let at = 0; at < text.length; at += PIECE) {
+      stream.push(text.slice(at, at + PIECE))
+      held += stream.held
+      figures.most = Math.max(figures.most, stream.held)
+    }
+    stream.end()
+    const { user, system } = process.cpuUsage(before)
+    figures.microsPerKb = Math.min(figures.microsPerKb, ((user + system) * 1024) / SIZE)
+    figures.held = (held * PIECE) / text.length
+  }
+  return figures
+}
+
+const cases: [name: string, rules: Rule[]][] = [
+  ...ALL.map((slug): [string, Rule[]] => [slug, rulesOf([slug])]),
+  ['all', rulesOf(ALL)],
+  ['all and 20 hostile patterns', rulesOf(ALL, HOSTILE)],
 ]
-const rows = cases.map(([name, policy]) => ({ name, prose: measure(policy, TEXTS.prose), dense: measure(policy, TEXTS.dense) }))
+const rows = cases.map(([name, rules]) => {
+  const policy = new TextPolicy(rules)
+  return { name, prose: measure(policy, TEXTS.prose), dense: measure(policy, TEXTS.dense) }
+})
+const answers = cases.map(([name, rules]) => {
+  const policy = new AnswerPolicy(rules)
+  return { name, prose: measureAnswer(policy, TEXTS.prose), dense: measureAnswer(policy, TEXTS.dense) }
+})
 const all = rows.find(({ name }) => name === 'all')
 const hostile = rows.at(-1)
 const missed = [
@@ -96,13 +143,20 @@ const missed = [
   ...(all && all.dense.whole > GOALS.dense ? [`dense: ${all.dense.whole.toFixed(1)} ms, goal ${GOALS.dense}`] : []),
   ...(hostile && Math.max(hostile.prose.longestStep, hostile.dense.longestStep) > GOALS.step ? ['a step takes longer than its goal'] : []),
 ]
-if (values.json) console.log(JSON.stringify({ size: SIZE, rows, missed }))
+if (values.json) console.log(JSON.stringify({ size: SIZE, rows, answers, missed }))
 else {
   const one = ({ microsPerKb, whole, longestStep }: Figures): string[] => [microsPerKb.toFixed(1), whole.toFixed(2), longestStep.toFixed(2)]
   console.log(
     table(
       ['recogniser', 'prose µs/KB', 'ms per 100 KB', 'longest step ms', 'dense µs/KB', 'ms per 100 KB', 'longest step ms'],
       rows.map(({ name, prose, dense }) => [name, ...one(prose), ...one(dense)]),
+    ),
+  )
+  const streamed = ({ microsPerKb, held, most }: AnswerFigures): string[] => [microsPerKb.toFixed(1), held.toFixed(1), String(most)]
+  console.log(
+    table(
+      ['answers, streamed', 'prose µs/KB', 'held', 'at most', 'dense µs/KB', 'held', 'at most'],
+      answers.map(({ name, prose, dense }) => [name, ...streamed(prose), ...streamed(dense)]),
     ),
   )
   for (const line of missed) console.log(`missed: ${line}`)

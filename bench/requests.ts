@@ -30,6 +30,18 @@ const responses = (model: string): string =>
 /** Chat, one JSON reply. */
 export const CHAT: BenchRequest = { path: '/v1/chat/completions', body: chat('bench/chat'), reply: 'chat' }
 
+const prose =
+  'The committee met on Tuesday to discuss the plans for the new library, and most members agreed that the roof has to come first. ' +
+  'It rained all afternoon, so the children stayed inside, built a castle out of boxes and asked for stories until dinner was ready. ' +
+  'In 1987 the town had 4,200 inhabitants; by 2019 there were 11,350, and the number of schools had grown from 2 to 7. '
+
+/** Chat with a prompt of 2 KB, one JSON reply. */
+export const CHAT_2KB: BenchRequest = {
+  path: '/v1/chat/completions',
+  body: JSON.stringify({ model: 'bench/chat', messages: [{ role: 'user', content: prose.repeat(6).slice(0, 2048) }], max_tokens: 512 }),
+  reply: 'chat',
+}
+
 /** Chat, streamed as fast as the upstream can. */
 export const CHAT_STREAM: BenchRequest = { path: '/v1/chat/completions', body: chat('bench/chat', streaming), reply: 'chat-stream' }
 

@@ -1,5 +1,15 @@
 /** The scenarios: which request each target gets, and with how many connections. */
-import { type BenchRequest, CHAT, CHAT_PACED, CHAT_STREAM, NATIVE, RESPONSES_PASSED, RESPONSES_TRANSLATED, STREAM_OF } from './requests.ts'
+import {
+  type BenchRequest,
+  CHAT,
+  CHAT_2KB,
+  CHAT_PACED,
+  CHAT_STREAM,
+  NATIVE,
+  RESPONSES_PASSED,
+  RESPONSES_TRANSLATED,
+  STREAM_OF,
+} from './requests.ts'
 import type { TargetName } from './targets.ts'
 
 /** One kind of load, put on several targets in turn. */
@@ -35,6 +45,16 @@ export const SCENARIOS: readonly Scenario[] = [
       { name: 'direct', request: CHAT_STREAM },
       { name: 'forwarder', request: CHAT_STREAM },
       { name: 'headgate', request: RESPONSES_TRANSLATED },
+    ],
+    peers: false,
+  },
+  {
+    name: 'guardrails',
+    about: 'chat with a prompt of 2 KB, one JSON reply; guarded is headgate with every built-in recogniser over it',
+    targets: [
+      { name: 'direct', request: CHAT_2KB },
+      { name: 'headgate', request: CHAT_2KB },
+      { name: 'guarded', request: CHAT_2KB },
     ],
     peers: false,
   },

@@ -3,7 +3,7 @@ import { startGateway } from './gateway.ts'
 import { type InstalledPortkey, startPortkey } from './peers/portkey.ts'
 import { startScript, stop } from './processes.ts'
 
-export type TargetName = 'direct' | 'forwarder' | 'blind-proxy' | 'headgate' | 'portkey'
+export type TargetName = 'direct' | 'forwarder' | 'blind-proxy' | 'headgate' | 'guarded' | 'portkey'
 
 /** A running target. */
 export interface Target {
@@ -31,10 +31,10 @@ async function startBaseline(name: TargetName, script: string, mockPort: number)
   return { name, port, pid: child.pid, headers: {}, stop: () => stop(child), check: async () => undefined }
 }
 
-async function startHeadgate(mockPort: number): Promise<Target> {
-  const gateway = await startGateway(mockPort)
+async function startHeadgate(name: TargetName, mockPort: number): Promise<Target> {
+  const gateway = await startGateway(mockPort, { guardrails: name === 'guarded' })
   return {
-    name: 'headgate',
+    name,
     port: gateway.port,
     pid: gateway.child.pid,
     headers: {},
@@ -51,7 +51,7 @@ export async function startTarget(name: TargetName, ground: Ground): Promise<Tar
   }
   if (name === 'forwarder') return startBaseline(name, 'baselines/forwarder.ts', ground.mockPort)
   if (name === 'blind-proxy') return startBaseline(name, 'baselines/blind-proxy.ts', ground.mockPort)
-  if (name === 'headgate') return startHeadgate(ground.mockPort)
+  if (name === 'headgate' || name === 'guarded') return startHeadgate(name, ground.mockPort)
   if (ground.portkey === undefined) throw new Error('portkey is not installed: run with --peers')
   return startPortkey(ground.portkey, ground.mockPort)
 }

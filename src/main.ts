@@ -11,7 +11,7 @@ import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
 import { type AdminRoute, startAdmin } from './server/admin.ts'
 import { Drain } from './server/drain.ts'
-import { keyCommandRoute } from './server/key-command-route.ts'
+import { guardrailCommandRoute, keyCommandRoute } from './server/key-command-route.ts'
 import { listen } from './server/listener.ts'
 import { connectShared } from './shared/index.ts'
 import { Trouble } from './trouble.ts'
@@ -118,7 +118,11 @@ async function administered(
     ...runtime.config.admin,
     metrics: runtime.metrics,
     notReady,
-    routes: new Map<string, AdminRoute>([...ledgerRoutes(store.ledger, store.recovered), ...keyCommandRoute(() => runtime.management)]),
+    routes: new Map<string, AdminRoute>([
+      ...ledgerRoutes(store.ledger, store.recovered),
+      ...keyCommandRoute(() => runtime.management),
+      ...guardrailCommandRoute(() => runtime.management),
+    ]),
     onError: runtime.oops,
   })
   closers.push(() => admin.close())

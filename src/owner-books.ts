@@ -28,11 +28,11 @@ export class OwnerBooks {
   private reports: Reconciliation[]
 
   private constructor(books: Bookkeeping, options: OwnerBooksOptions) {
-    const { credit, journal, keys } = books
+    const { credit, journal, keys, guardrails } = books
     this.books = books
     this.options = options
     this.reports = [books.recovered]
-    this.record = credit instanceof Credit ? new LocalRecord({ journal, keys, credit, clock: options.clock }) : undefined
+    this.record = credit instanceof Credit ? new LocalRecord({ journal, keys, guardrails, credit, clock: options.clock }) : undefined
   }
 
   /** Opens the store and takes in what is left of earlier runs. @throws Fault `unavailable` naming the file or the store. */

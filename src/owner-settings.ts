@@ -10,6 +10,8 @@ export class OwnerSettings {
   readonly generated: string | undefined
   /** Where the workers listen, once that is known: the file may leave it to chance. */
   port: number | undefined
+  /** Where the workers keep files together, where the configuration names no directory. */
+  uploads: string | undefined
   private keys: readonly KeyConfig[]
 
   constructor(config: Config) {
@@ -31,7 +33,8 @@ export class OwnerSettings {
   /** With every key named, and one port for all. */
   get shared(): Config {
     const { config, port = config.server.port } = this
-    return { ...config, server: { ...config.server, port }, keysNamed: true, keys: [...this.keys] }
+    const uploads = { ...config.uploads, path: config.uploads.path ?? this.uploads }
+    return { ...config, uploads, server: { ...config.server, port }, keysNamed: true, keys: [...this.keys] }
   }
 
   get honoured(): readonly ApiKey[] {

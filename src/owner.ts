@@ -1,5 +1,8 @@
 /** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
 import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { ledgerRoutes } from './api/ledger.ts'
 import { buildCatalog, type Catalog } from './catalog/catalog.ts'
 import { portOf } from './cluster/ipc-line.ts'
@@ -11,12 +14,13 @@ import type { Config } from './config/types.ts'
 import { type Reload, watchConfig } from './config/watch.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { type Log, openLog, WHOLE_BYTES } from './core/log.ts'
+import { DiskFiles } from './files/index.ts'
 import { OwnerBooks } from './owner-books.ts'
 import { OwnerSettings } from './owner-settings.ts'
 import { loadWhole } from './plugin-list.ts'
 import { type AdminRoute, startAdmin } from './server/admin.ts'
 import type { Drain } from './server/drain.ts'
-import { keyCommandRoute } from './server/key-command-route.ts'
+import { guardrailCommandRoute, keyCommandRoute } from './server/key-command-route.ts'
 import { freeAddress } from './server/listener.ts'
 import { MergedMetrics, type MetricSnapshot } from './server/merged-metrics.ts'
 import { Metrics } from './server/metrics.ts'
@@ -61,6 +65,13 @@ export async function own(options: OwnOptions): Promise<Owning> {
   }
 }
 
+/** @returns a directory that goes with the owner. */
+function temporaryFiles(closers: Closer[]): string {
+  const path = mkdtempSync(join(tmpdir(), 'headgate-files-'))
+  closers.push(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
 function read({ configFile, host, port }: OwnOptions): Config | Promise<Config> {
   return loadWhole(configFile, process.env, { host, port })
 }
@@ -91,6 +102,7 @@ class Owner {
     const { config } = settings
     closers.push(this.logs.flush)
     closers.push(() => this.metrics.close())
+    if (config.uploads.path === undefined) settings.uploads = temporaryFiles(closers)
     const books = await this.openBooks()
     closers.push(() => books.close())
     const desk = new OwnerDesk({ record: books.record, counters: this.counters(books), oops: this.oops })
@@ -180,19 +192,27 @@ class Owner {
   private listen(books: OwnerBooks, desk: OwnerDesk, crew: OwnerCrew) {
     const { books: kept, recovered, record } = books
     const store = record ? desk.watchedKeys() : kept.keys
+    const files = new DiskFiles(this.settings.shared.uploads, this.clock)
     const source = () => ({
       store,
       configured: this.settings.honoured,
       credit: kept.credit,
+      files,
       brand: this.settings.config.brand.word,
       clock: this.clock,
+      guardrails: kept.guardrails,
+      written: this.settings.config.guardrails,
     })
     const { contentType } = this.merged
     return startAdmin({
       ...this.settings.config.admin,
       metrics: { contentType, text: () => this.metricsOf(crew) },
       notReady: () => this.notReady(crew),
-      routes: new Map<string, AdminRoute>([...ledgerRoutes(kept.ledger, recovered), ...keyCommandRoute(source)]),
+      routes: new Map<string, AdminRoute>([
+        ...ledgerRoutes(kept.ledger, recovered),
+        ...keyCommandRoute(source),
+        ...guardrailCommandRoute(source),
+      ]),
       onError: this.oops,
     })
   }

@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { type TSchema, Type } from 'typebox'
 import { openApi, withNotes } from './api/openapi.ts'
+import { file, fileOperations } from './api/openapi-files.ts'
 import { type ExampleModels, generationOperations, NOTES, type RequestSchemas } from './api/openapi-generations.ts'
+import { guardrail, guardrailOperations } from './api/openapi-guardrails.ts'
 import { managementOperations } from './api/openapi-keys.ts'
 import { listOperations } from './api/openapi-lists.ts'
 import { endpoint, key, messagesFault, model } from './api/openapi-schemas.ts'
@@ -26,8 +28,10 @@ const TAGS = [
   { name: 'Generation', description: 'Answers of models, in the format that the caller speaks.' },
   { name: 'Embeddings', description: 'Vectors of texts and images.' },
   { name: 'Models', description: 'What can be called, where, and at what price.' },
+  { name: 'Files', description: 'Files that parts of requests name by their id.' },
   { name: 'Presets', description: 'Stored settings that a request can name.' },
   { name: 'Keys', description: 'Who may call, and how much they may spend.' },
+  { name: 'Guardrails', description: 'What may be asked of models, by whom, and at what cost.' },
   { name: 'Records', description: 'What was called, and what it has cost.' },
   { name: 'Sign-in', description: 'Keys for applications, with the consent of their users.' },
 ]
@@ -40,7 +44,13 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
     brand,
     version: VERSION,
     tags: TAGS,
-    operations: [...generationOperations(bodies, examples, brand), ...listOperations(examples.generate), ...managementOperations()],
+    operations: [
+      ...generationOperations(bodies, examples, brand),
+      ...listOperations(examples.generate),
+      ...fileOperations(),
+      ...managementOperations(),
+      ...guardrailOperations(),
+    ],
     named: new Map<TSchema, string>([
       [bodies.responses, 'ResponsesRequest'],
       [bodies.chat, 'ChatRequest'],
@@ -50,6 +60,8 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
       [model, 'Model'],
       [endpoint, 'Endpoint'],
       [key, 'Key'],
+      [guardrail, 'Guardrail'],
+      [file, 'File'],
       [messagesFault, 'MessagesError'],
     ]),
   })

@@ -11,7 +11,11 @@ import { GenerationIds } from './core/ids.ts'
 import type { JsonObject } from './core/json.ts'
 import type { LogSink } from './core/log.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from './dialects/registry.ts'
+import { closeDocuments } from './documents/index.ts'
+import { DiskFiles } from './files/index.ts'
+import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
 import { estimateTokens } from './ledger/usage-estimate.ts'
+import { closeRobots } from './pages/index.ts'
 import { Admission } from './pipeline/admission.ts'
 import { composeChain, composeCounting, composeEmbedding, composePlanning } from './pipeline/chain.ts'
 import { DrainSlots } from './pipeline/drain-slots.ts'
@@ -58,9 +62,11 @@ export class Runtime {
   private readonly source: RuntimeSource
   readonly parts: ChainParts
   private readonly passage: Passage
+  private readonly files: DiskFiles
   private readonly ids: GenerationIds
   private keys: readonly ApiKey[]
   private listings = new Map<string, JsonObject>()
+  private readonly storedGuardrails = new StoredSettings()
 
   constructor(source: RuntimeSource) {
     const { config, clock, store } = source
@@ -70,13 +76,16 @@ export class Runtime {
     const { keys, generated } = resolveKeys(config)
     this.keys = keys
     this.generated = generated
-    this.parts = partsOf(source, this.metrics)
+    this.files = new DiskFiles(config.uploads, clock)
+    this.parts = partsOf(source, this.metrics, this.files)
     this.metrics.alone = source.shared.alone
+    this.metrics.auditDropped = () => store.audit.dropped
     this.passage = new Passage(clock)
     this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
     this.catalog = buildCatalog(config, this.listings)
     this.oops = (error) => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
     this.gateway = new Gateway({ serving: this.compose(), clock, ids: this.ids, clients: clientDialects, oops: this.oops })
+    store.guardrails.onChange(() => this.regard())
   }
 
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
@@ -95,6 +104,17 @@ export class Runtime {
     }
   }
 
+  /** Puts other stored guardrails in force. Those of before stay where that fails: never none. */
+  private regard(): void {
+    const { log } = this.source.logs
+    try {
+      this.gateway.serving = this.compose()
+      log.info({ guardrails: this.source.store.guardrails.current.guardrails.length }, 'stored guardrails have changed')
+    } catch (error) {
+      log.error({ problem: String(error) }, 'guardrails kept: those that are stored now cannot be put in force')
+    }
+  }
+
   /** Asks the providers with `discover: true` what they serve; one that does not answer serves nothing. */
   async discover(): Promise<void> {
     const { log } = this.source.logs
@@ -110,6 +130,9 @@ export class Runtime {
     this.passage.close()
     this.metrics.close()
     await this.parts.pools.close()
+    closeDocuments()
+    closeRobots()
+    this.files.close()
   }
 
   /** A random secret made at the start stays: it was printed once and is in use. One made now nobody would ever see. */
@@ -126,8 +149,13 @@ export class Runtime {
     const { config, source } = this
     return {
       store: source.store.keys,
+      guardrails: source.store.guardrails,
+      written: config.guardrails,
+      there: namable(this.catalog),
+      tryOut,
       configured: this.keys,
       credit: this.parts.credit,
+      files: this.files,
       ledger: source.store.ledger,
       brand: config.brand.word,
       clock: source.clock,
@@ -144,7 +172,7 @@ export class Runtime {
       providers: new Set(catalog.providers.keys()),
     })
     const { store } = source
-    const settings = chainSettings(config, catalog, keys)
+    const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
     // Few ask for it, so nobody waits for it at the start.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
@@ -155,15 +183,18 @@ export class Runtime {
       front: composeChain(settings, parts),
       counting: composeCounting(settings, parts),
       embedding: composeEmbedding(settings, { ...parts, wires: embeddingWires }),
-      planning: composePlanning(settings, { ...parts, witness: planWitness(this.source.logs) }),
+      planning: composePlanning(settings, { ...parts, wires: embeddingWires, witness: planWitness(this.source.logs) }),
+      embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
       operations: operations({
         keys,
         catalog,
         preferences: config.provider as ProviderPreferences | undefined,
         presets: config.presets,
+        guardrails: settings.guardrails,
         ledger: store.ledger,
         health: parts.health,
         management: this.management,
+        files: { store: this.files, maxFile: config.uploads.maxFile },
       }),
       pages: (asked) => reference(asked) ?? consent(asked),
       passages: new PassageDesk({ keys, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
@@ -171,7 +202,7 @@ export class Runtime {
   }
 }
 
-function partsOf({ clock, store, logs, shared, forcedLane }: RuntimeSource, metrics: Metrics): ChainParts {
+function partsOf({ clock, store, logs, shared, forcedLane }: RuntimeSource, metrics: Metrics, files: DiskFiles): ChainParts {
   const health = new HealthBook(clock)
   const sessions = new StickySessions(clock)
   health.share(shared.news)
@@ -185,12 +216,13 @@ function partsOf({ clock, store, logs, shared, forcedLane }: RuntimeSource, metr
     admission: new Admission(clock, shared.counters, store.processes),
     retries: new RetryBudget(),
     drains: new DrainSlots(),
+    files,
     pools: new Pools(),
     upstreams: upstreamDialects,
     tools: serverTools,
-    host: { clock, estimateTokens },
+    host: { clock, estimateTokens, files },
     toolDialect,
-    witness: witnessWith(metrics, logs),
+    witness: witnessWith(metrics, logs, store.audit),
     alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
     overrun: (exchange, nano) => {
       metrics.attempt({ provider: exchange.committedEndpoint?.provider.slug ?? '', outcome: 'overrun' })

@@ -2,8 +2,8 @@
 import type { ProviderPreferences } from './canon/gateway-fields.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import type { Config } from './config/types.ts'
-import { compileRules, externalEngine, type GuardrailName } from './guardrails/index.ts'
-import type { ChainSettings, GuardrailSetting, GuardrailTerms, KeyLookup } from './pipeline/parts.ts'
+import { fileGuardrails } from './guardrail-settings.ts'
+import type { ChainSettings, GuardrailSetting, KeyLookup } from './pipeline/parts.ts'
 import type { ApiKey, RateLimits } from './plugin-api/key.ts'
 import { pluginSettings } from './plugin-list.ts'
 import type { KeyStore } from './store/keys.ts'
@@ -32,12 +32,13 @@ export function keyLookup(keys: readonly ApiKey[], store: KeyStore, limits: Rate
   return { find: (hash) => byHash.get(hash) ?? stored(hash) }
 }
 
-export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup): ChainSettings {
+/** @param stored guardrails beside those of the file. */
+export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup, stored: readonly GuardrailSetting[] = []): ChainSettings {
   return {
     keys,
     catalog,
     plugins: pluginSettings(config),
-    guardrails: guardrailSettings(config),
+    guardrails: [...fileGuardrails(config), ...stored],
     prompts: config.prompts,
     presets: config.presets,
     defaultModel: config.defaultModel,
@@ -47,26 +48,4 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup)
     deadline: config.server.deadline,
     silence: config.server.silence,
   }
-}
-
-function guardrailSettings(config: Config): GuardrailSetting[] {
-  return config.guardrails.map(({ name, keys, filters, engine, terms: { requireParameters, zdr, ...terms }, budget }, i) => {
-    const who: GuardrailName = { id: name, name, scope: keys ? 'api-key' : 'account' }
-    const bounds = { allowedModels: undefined, allowedProviders: undefined, maxPrice: undefined, ...terms, zdr: new Set(zdr) }
-    return {
-      ...who,
-      keys: keys ? new Set(keys) : undefined,
-      rules: compileRules(who, filters, `guardrails[${i}]`),
-      engine: engine && externalEngine(engine),
-      terms: boundsNothing(bounds) ? undefined : bounds,
-      requireParameters,
-      budget: budget && { guardrail: name, ...budget },
-    }
-  })
-}
-
-function boundsNothing(terms: GuardrailTerms): boolean {
-  const { allowedModels, ignoredModels, allowedProviders, ignoredProviders, zdr, freeTraining, paidTraining, maxPrice } = terms
-  const lists = allowedModels !== undefined || allowedProviders !== undefined || ignoredModels.length > 0 || ignoredProviders.length > 0
-  return !lists && zdr.size === 0 && freeTraining && paidTraining && maxPrice === undefined
 }

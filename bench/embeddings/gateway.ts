@@ -31,6 +31,7 @@ providers:
 models:
 ${MODELS.map((name) => `  bench/${name}: ${endpoint(name, '')}`).join('\n')}
   bench/split: ${endpoint('plain', ', quirks: { max_batch: 96 }')}
+  bench/flaky: ${endpoint('flaky', ', quirks: { max_batch: 96 }')}
   bench/sim: { kind: embedding, context: 8192, endpoints: [ { provider: sim, model: embed } ] }
 `,
   env: {},

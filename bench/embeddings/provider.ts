@@ -1,7 +1,8 @@
 /**
  * A provider of vectors that answers at once from bytes made beforehand, so that only the gateway works.
  * Its first argument is the length of a vector; the model's name says how it answers: `plain` as it is asked,
- * `floats` and `base64` in that form whatever it is asked, `pretty` as floats with a line for each number.
+ * `floats` and `base64` in that form whatever it is asked, `pretty` as floats with a line for each number; `flaky` fails the
+ * first call of a split batch and answers it the second time.
  */
 import { createServer, type IncomingMessage } from 'node:http'
 import { serveToParent } from '../child.ts'
@@ -51,10 +52,20 @@ async function bodyOf(request: IncomingMessage): Promise<{ model: string; input:
   return JSON.parse(Buffer.concat(chunks).toString()) as { model: string; input: string[]; encoding_format?: string }
 }
 
+/** The first call of a split batch has failed, and is to come again. */
+let failed = false
+
 serveToParent(
   createServer(async (request, response) => {
     const { model, input, encoding_format: asked } = await bodyOf(request)
-    const form = model === 'plain' ? (asked ?? 'floats') : model
+    if (model === 'flaky' && input.length > 16 && input[0].endsWith(' 0')) {
+      failed = !failed
+      if (failed) {
+        response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{"message":"once"}}')
+        return
+      }
+    }
+    const form = model === 'plain' || model === 'flaky' ? (asked ?? 'floats') : model
     const pieces: Buffer[] = [Buffer.from('{"object":"list","data":[')]
     for (const [index, text] of input.entries()) {
       const head = `${index === 0 ? '' : '},'}{"object":"embedding","index":${index},"embedding":`

@@ -4,6 +4,7 @@ import { resolveKeys } from '../../src/config/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { GenerationIds } from '../../src/core/ids.ts'
 import { clientDialects, toolDialect } from '../../src/dialects/registry.ts'
+import { DiskFiles } from '../../src/files/index.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { estimateTokens } from '../../src/ledger/usage-estimate.ts'
 import { Admission } from '../../src/pipeline/admission.ts'
@@ -90,6 +91,7 @@ export class SimulatedGateway {
 
   private partsOf(providers: Providers): ChainParts {
     const { clock, broken } = this
+    const files = new DiskFiles({ path: undefined, maxFile: 0, maxBytes: 0 }, clock)
     return {
       clock,
       journal: this.journal,
@@ -101,8 +103,9 @@ export class SimulatedGateway {
       drains: new DrainSlots(),
       pools: new Pools(),
       upstreams: new Map([['sim', providers.dialect()]]),
+      files,
       tools: serverTools,
-      host: { clock, estimateTokens },
+      host: { clock, estimateTokens, files },
       toolDialect,
       witness: (_exchange, { fault }) => {
         if (fault?.code === 'internal') broken.push(fault.cause)

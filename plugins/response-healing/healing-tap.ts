@@ -55,6 +55,11 @@ export class HealingTap implements Tap {
     }
   }
 
+  /** The answer broke off: what is held of it goes out as it stands. */
+  finish(emit: Emit): void {
+    this.close(false, emit)
+  }
+
   private isOpen(block: number): boolean {
     return this.answer?.open === true && this.answer.block === block
   }

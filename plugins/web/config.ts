@@ -3,29 +3,42 @@ import {
   accountFor,
   badField,
   Citations,
+  checkEngine,
   domainsOf,
   type EngineAccount,
+  hasEngines,
   type JsonObject,
   locationOf,
   MOST_RESULTS,
   modeOf,
+  type NativeSearch,
+  nativeSearch,
   type SearchScope,
   searchDesk,
   USUAL_CHARACTERS,
   USUAL_RESULTS,
+  wayOf,
   wholeNumber,
 } from '../../src/plugin-api/index.ts'
 
 const OPERATORS = 'plugins.defaults.web'
 
 export interface WebConfig {
-  /** Undefined where it is not to search. */
+  /** False where it is not to search. */
+  enabled: boolean
+  /** `native`: the provider of the model and no other; `auto`: the provider where it can; `engine`: the account. */
+  way: 'native' | 'auto' | 'engine'
+  /** Undefined where the provider searches, or nobody is configured who could. */
   account: EngineAccount | undefined
   scope: SearchScope
+  /** The same for a provider that searches itself. */
+  native: NativeSearch
   /** What the results are led in with; undefined: our own words. */
   prompt: string | undefined
   /** Of this request. */
   citations: Citations
+  /** Says what is missing where nobody can search for these models. @throws Fault 400. */
+  refuse(models: string): never
 }
 
 /** @throws Fault 400 naming the path; it says what is to be configured where no engine is. */
@@ -33,8 +46,8 @@ export function parseConfig(settings: JsonObject, path: string): WebConfig {
   const { enabled = true, search_prompt: prompt } = settings
   if (typeof enabled !== 'boolean') throw badField(`${path}.enabled`, 'expected true or false')
   if (prompt !== undefined && (typeof prompt !== 'string' || prompt === '')) throw badField(`${path}.search_prompt`, 'expected a text')
-  // Providers that search themselves would keep to it; the plugin searches once.
-  wholeNumber(settings.max_uses, `${path}.max_uses`, { min: 1, max: Number.MAX_SAFE_INTEGER })
+  // The plugin itself searches once.
+  const uses = wholeNumber(settings.max_uses, `${path}.max_uses`, { min: 1, max: Number.MAX_SAFE_INTEGER })
   const scope: SearchScope = {
     count: wholeNumber(settings.max_results, `${path}.max_results`, { min: 1, max: MOST_RESULTS }) ?? USUAL_RESULTS,
     characters: USUAL_CHARACTERS,
@@ -43,10 +56,24 @@ export function parseConfig(settings: JsonObject, path: string): WebConfig {
     location: locationOf(settings.user_location, `${path}.user_location`, true),
     mode: modeOf(settings.mode, `${path}.mode`),
   }
-  const account = enabled ? accountOf(settings, path) : undefined
+  const way = enabled ? wayIn(settings, path) : 'auto'
+  const account = enabled && way !== 'native' && (hasEngines(settings) || path === OPERATORS) ? accountOf(settings, path) : undefined
   if (account && scope.allowed.length > 0 && scope.excluded.length > 0 && !account.engine.bothLists)
     throw badField(`${path}.exclude_domains`, `${account.engine.name} takes one list, expected either include_domains or exclude_domains`)
-  return { account, scope, prompt, citations: new Citations() }
+  const refuse = (models: string): never => {
+    if (way === 'native')
+      throw badField(`${path}.engine`, `native: no provider of ${models} has a web search of its own that can keep to this`)
+    accountOf(settings, path)
+    throw new TypeError('there is an engine')
+  }
+  return { enabled, way, account, scope, native: nativeSearch(scope, { maxUses: uses }), prompt, citations: new Citations(), refuse }
+}
+
+/** The settings are the operator's with the request's on top, so that there is one word for the engine. */
+function wayIn(settings: JsonObject, path: string): WebConfig['way'] {
+  checkEngine(settings.engine, `${path}.engine`)
+  const way = wayOf(undefined, settings)
+  return way === 'native' || way === 'auto' ? way : 'engine'
 }
 
 function accountOf(settings: JsonObject, path: string): EngineAccount {

@@ -14,14 +14,34 @@ export const web: Plugin<WebConfig> = {
   parse: parseConfig,
   bound,
   shape,
+  foretell: searchedByProvider,
   tap,
 }
 
-function bound(exchange: Resolved, { account }: WebConfig): number {
-  return account && questionOf(exchange) ? account.price : 0
+/** True where the provider of the model searches by itself. @throws Fault 400 where nobody can search. */
+function isNative(exchange: Resolved, { way, account, native, refuse }: WebConfig): boolean {
+  if (way === 'engine') return false
+  const searchers = exchange.searchers(native)
+  // An endpoint to fall back on is worth more than who searches, as long as somebody can.
+  if (searchers === 'all' || (searchers === 'some' && !account)) return true
+  return account ? false : refuse(exchange.models.map(({ slug }) => slug).join(', '))
 }
 
-async function shape(exchange: Resolved, { account, scope, prompt, citations }: WebConfig, host: Host): Promise<void> {
+function bound(exchange: Resolved, config: WebConfig): number {
+  if (!config.enabled || isNative(exchange, config)) return 0
+  return config.account && questionOf(exchange) ? config.account.price : 0
+}
+
+/** Leaves the search to the provider where it is to have it. */
+function searchedByProvider(exchange: Resolved, config: WebConfig): boolean {
+  if (!config.enabled || !isNative(exchange, config) || !exchange.searchNatively(config.native)) return false
+  exchange.stages.push({ type: 'web_search', name: ID, summary: 'The provider searches the web', data: { engine: 'native' } })
+  return true
+}
+
+async function shape(exchange: Resolved, config: WebConfig, host: Host): Promise<void> {
+  const { account, scope, prompt, citations } = config
+  if (!config.enabled || searchedByProvider(exchange, config)) return
   const question = questionOf(exchange)
   if (!account || !question) return
   const options = { clock: host.clock, signal: exchange.cancel.signal }

@@ -18,17 +18,26 @@ const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
 
 /**
  * Models that the key's list allows, each with the endpoints that the key's and the account's preferences leave.
- * @param account preferences of every request.
+ * @param account preferences of every request. @param barred what guardrails keep from the key.
  */
-export function catalogFor(catalog: ListedCatalog, key: KeyRestrictions, account: ProviderPreferences | undefined): ListedCatalog {
+export function catalogFor(
+  catalog: ListedCatalog,
+  key: KeyRestrictions,
+  account: ProviderPreferences | undefined,
+  barred?: (endpoint: Endpoint) => boolean,
+): ListedCatalog {
   const merged = mergePreferences([
     { from: 'key', preferences: key.provider },
     { from: 'account', preferences: account },
   ])
   const provider: MergedPreferences = { ...pick(merged), only: merged.only, ignore: merged.ignore }
-  const binds = Object.entries(provider).some(([, wish]) => (Array.isArray(wish) ? wish.length > 0 : wish !== undefined))
+  const prefers = Object.entries(provider).some(([, wish]) => (Array.isArray(wish) ? wish.length > 0 : wish !== undefined))
+  const binds = prefers || barred !== undefined
   if (!binds && key.allowedModels === undefined) return catalog
-  const reachable = (endpoints: readonly Endpoint[]) => filterEndpoints(endpoints, { provider, tiers: ALL_TIERS }).kept
+  const reachable = (endpoints: readonly Endpoint[]): readonly Endpoint[] => {
+    const kept = prefers ? filterEndpoints(endpoints, { provider, tiers: ALL_TIERS }).kept : endpoints
+    return barred ? kept.filter((endpoint) => !barred(endpoint)) : kept
+  }
   const seen = (model: Model): Model | undefined => {
     if (!allowsModel(key.allowedModels, model.slug)) return undefined
     if (!binds) return model

@@ -2,6 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
+import type { FileStore } from '../files/types.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isCode, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
@@ -16,6 +17,8 @@ export interface KeySource {
   /** Word of the white label: part of every new secret. */
   readonly brand: string
   readonly clock: Pick<Clock, 'now'>
+  /** Files that go with a key. */
+  readonly files?: Pick<FileStore, 'forget'>
 }
 
 /** A file says nothing of when a key was written; clients require a time. */
@@ -68,7 +71,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
 }
 
 /** Those of the configuration first, in its order, then those of the store in the order of their making. */
-export async function allKeys(source: KeySource): Promise<(ApiKey | StoredKey)[]> {
+export async function allKeys(source: Pick<KeySource, 'configured' | 'store'>): Promise<(ApiKey | StoredKey)[]> {
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && !isCode(key))

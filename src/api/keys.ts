@@ -57,10 +57,12 @@ export async function changeKey(hash: string, body: JsonObject, source: KeySourc
   return ok({ data: await shownKey(key, source) })
 }
 
-/** What the key has spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
+/** Its files go with it; what it has spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
 export async function removeKey(hash: string, source: KeySource): Promise<ApiReply> {
   refuseConfigured(hash, source)
+  const key = await source.store.find(hash)
   if (!(await source.store.remove(hash))) throw noKey()
+  if (key) await source.files?.forget(key.identity)
   return ok({ deleted: true })
 }
 

@@ -3,6 +3,7 @@ import { modelEntry } from '../catalog/entry.ts'
 import type { Endpoint, Model } from '../catalog/types.ts'
 import { badField } from '../core/faults.ts'
 import type { Health } from '../routing/order.ts'
+import type { ModelUse } from './model-use.ts'
 import { choiceOf, integerOf, listOf, numberOf } from './query.ts'
 
 const DAY_SECONDS = 86_400
@@ -15,7 +16,26 @@ export const SORTS = [
   'context-high-to-low',
   'throughput-high-to-low',
   'latency-low-to-high',
+  'most-popular',
+  'top-weekly',
+  'intelligence-high-to-low',
+  'coding-high-to-low',
+  'agentic-high-to-low',
 ] as const
+type Sort = (typeof SORTS)[number]
+
+/** What the orders go by beside the catalogue. */
+export interface Figures {
+  readonly health?: Health
+  /** Of the last week. */
+  readonly use?: ModelUse
+}
+
+/** Orders by use, for which the ledger has to be asked. @throws Fault 400 for an order that there is not. */
+export function sortsByUse(query: URLSearchParams): boolean {
+  const sort = choiceOf(query, 'sort', SORTS)
+  return sort === 'most-popular' || sort === 'top-weekly'
+}
 
 /** Filters by figures that no catalogue here holds. Ignoring them would answer another question than was asked. */
 const UNKNOWN_FIGURES = ['category', 'arch', 'region', 'use_rss'] as const
@@ -42,10 +62,10 @@ export function outputTest(query: URLSearchParams): Test {
 }
 
 /** @throws Fault 400 for an order that this catalogue cannot make. */
-export function sortModels(models: readonly Model[], query: URLSearchParams, health?: Health): readonly Model[] {
+export function sortModels(models: readonly Model[], query: URLSearchParams, figures: Figures): readonly Model[] {
   const sort = choiceOf(query, 'sort', SORTS)
   if (sort === undefined) return models
-  const figure = figureOf(sort, health)
+  const figure = figureOf(sort, figures)
   return models
     .map((model) => ({ model, figure: figure(model) }))
     .sort((a, b) => (a.figure === b.figure ? 0 : a.figure - b.figure))
@@ -117,7 +137,7 @@ function byAge(query: URLSearchParams, nowSeconds: number): Test[] {
 }
 
 /** A number that is smaller the further up the model stands. */
-function figureOf(sort: (typeof SORTS)[number], health: Health | undefined): (model: Model) => number {
+function figureOf(sort: Sort, { health, use }: Figures): (model: Model) => number {
   const last = Number.POSITIVE_INFINITY
   switch (sort) {
     case 'newest':
@@ -132,6 +152,16 @@ function figureOf(sort: (typeof SORTS)[number], health: Health | undefined): (mo
       return (model) => Math.min(...model.endpoints.map((endpoint) => health?.latency(endpoint, 'p50') ?? last), last)
     case 'throughput-high-to-low':
       return (model) => Math.min(...model.endpoints.map((endpoint) => -(health?.throughput(endpoint, 'p50') ?? -last)), last)
+    case 'most-popular':
+      return ({ slug }) => -(use?.get(slug)?.requests ?? -last)
+    case 'top-weekly':
+      return ({ slug }) => -(use?.get(slug)?.tokens ?? -last)
+    case 'intelligence-high-to-low':
+      return ({ scores }) => -(scores.general ?? -last)
+    case 'coding-high-to-low':
+      return ({ scores }) => -(scores.coding ?? -last)
+    case 'agentic-high-to-low':
+      return ({ scores }) => -(scores.tools ?? -last)
   }
 }
 

@@ -7,6 +7,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { Health } from '../routing/order.ts'
 import type { ListedCatalog } from './key-catalog.ts'
 import { modelTest, outputTest, sortModels } from './model-filters.ts'
+import type { ModelUse } from './model-use.ts'
 import { integerOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -20,6 +21,8 @@ export interface ModelSource {
   readonly now: number
   /** For the orders by speed. */
   readonly health?: Health
+  /** For the orders by use. */
+  readonly use?: ModelUse
 }
 
 /** GET /v1/models. @throws Fault 400 naming the query parameter. */
@@ -69,7 +72,7 @@ function selected(models: readonly Model[], query: URLSearchParams, source: Mode
   return sortModels(
     models.filter((model) => gives(model) && matches(model)),
     query,
-    source.health,
+    source,
   )
 }
 

@@ -140,12 +140,15 @@ export function generationOperations(bodies: RequestSchemas, models: ExampleMode
           name: 'format',
           in: 'query',
           description: 'Format of the body, where it cannot be told.',
-          schema: { type: 'string', enum: ['responses', 'chat', 'messages'] },
+          schema: { type: 'string', enum: ['responses', 'chat', 'messages', 'embeddings'] },
         },
       ],
       body: {
-        schema: Type.Union([bodies.responses, bodies.chat, bodies.messages]),
-        examples: { plain: { summary: 'A question', value: { model, messages } } },
+        schema: Type.Union([bodies.responses, bodies.chat, bodies.messages, bodies.embeddings]),
+        examples: {
+          plain: { summary: 'A question', value: { model, messages } },
+          ...(embedding === undefined ? {} : { vectors: { summary: 'Two vectors', value: { model: embedding, input: ['one', 'two'] } } }),
+        },
       },
       reply: { description: 'Endpoints in order, those left out, and the money that would be held.', schema: plan },
     },

@@ -5,6 +5,8 @@ type Field = Parameters<typeof Type.Optional>[0]
 const maybe = <T extends Field>(schema: T) => Type.Union([schema, Type.Null()])
 const tokens = () => Type.Integer({ minimum: 0 })
 const cost = () => Type.Optional(Type.Number({ description: 'USD charged.' }))
+/** What an input may be made up of. */
+const KINDS = ['text', 'image', 'audio', 'file', 'video']
 const id = () => Type.String({ description: 'Name of the generation: `/generation?id=` tells what became of it.' })
 
 export const response = Type.Object({
@@ -69,7 +71,16 @@ export const embeddings = Type.Object({
       ]),
     }),
   ),
-  usage: Type.Object({ prompt_tokens: tokens(), total_tokens: tokens(), cost: cost() }),
+  usage: Type.Object({
+    prompt_tokens: tokens(),
+    total_tokens: tokens(),
+    prompt_tokens_details: Type.Optional(
+      Type.Object(Object.fromEntries(KINDS.map((kind) => [`${kind}_tokens`, Type.Optional(tokens())])), {
+        description: 'Of inputs of several kinds, where the provider counts them apart; kinds without tokens are absent.',
+      }),
+    ),
+    cost: cost(),
+  }),
 })
 
 export const plan = Type.Object({
@@ -78,7 +89,20 @@ export const plan = Type.Object({
   requested: Type.String(),
   strategy: Type.String(),
   models: Type.Array(Type.String()),
-  candidates: Type.Array(Type.Object({ position: Type.Integer(), provider: Type.String(), model: Type.String() })),
+  inputs: Type.Optional(Type.Integer({ description: 'Of embeddings: how many vectors are asked for.' })),
+  candidates: Type.Array(
+    Type.Object({
+      position: Type.Integer(),
+      provider: Type.String(),
+      model: Type.String(),
+      calls: Type.Optional(
+        Type.Object(
+          { count: Type.Integer(), at_once: Type.Integer(), inputs: Type.Integer() },
+          { description: 'Of embeddings: the calls that the batch is split into.' },
+        ),
+      ),
+    }),
+  ),
   excluded: Type.Array(Type.Object({}), { description: 'Endpoints that were left out, each with its reason.' }),
   hold: Type.Object({ usd: Type.String(), input_tokens_bound: Type.Integer(), output_cap: Type.Integer() }),
 })

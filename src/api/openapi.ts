@@ -15,6 +15,8 @@ export interface DescribedParameter {
 }
 
 export interface DescribedBody {
+  /** True for multipart/form-data; JSON otherwise. */
+  readonly form?: true
   readonly schema: TSchema
   /** Whole bodies that the operation takes, by name. */
   readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: JsonObject }>>
@@ -32,7 +34,7 @@ export interface DescribedOperation {
   readonly key: 'any' | 'ordinary' | 'management' | 'none'
   readonly parameters?: readonly DescribedParameter[]
   readonly body?: DescribedBody
-  readonly reply: { readonly description: string; readonly schema: TSchema; readonly status?: 200 | 201 }
+  readonly reply: { readonly description: string; readonly schema: TSchema; readonly status?: 200 | 201; readonly type?: string }
   /** True where `stream: true` makes it a stream of events. */
   readonly streams?: boolean
   /** Beside those that any call may meet. */
@@ -91,7 +93,7 @@ function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, st
   const { id, tag, summary, key, parameters, body, reply, streams } = operation
   const who = key === 'management' ? 'Only for management keys.' : key === 'none' ? 'Needs no key.' : ''
   const description = [operation.description ?? '', who].filter((line) => line !== '').join('\n\n')
-  const content: JsonObject = { 'application/json': { schema: plain(reply.schema, named) } }
+  const content: JsonObject = { [reply.type ?? 'application/json']: { schema: plain(reply.schema, named) } }
   if (streams)
     content['text/event-stream'] = {
       schema: { type: 'string', description: 'Server-sent events, ended by `[DONE]` or by the last event.' },
@@ -120,9 +122,10 @@ function parameter({ name, in: place, description, schema, example, required }: 
   return { name, in: place, description, ...(must ? { required: true } : {}), schema, ...(example === undefined ? {} : { example }) }
 }
 
-function requestBody({ schema, examples }: DescribedBody, named: ReadonlyMap<TSchema, string>): JsonObject {
+function requestBody({ form, schema, examples }: DescribedBody, named: ReadonlyMap<TSchema, string>): JsonObject {
   const shown = Object.entries(examples).map(([name, { summary, value }]) => [name, { summary, value }])
-  return { required: true, content: { 'application/json': { schema: plain(schema, named), examples: Object.fromEntries(shown) } } }
+  const type = form ? 'multipart/form-data' : 'application/json'
+  return { required: true, content: { [type]: { schema: plain(schema, named), examples: Object.fromEntries(shown) } } }
 }
 
 function codesOf({ key, body, faults = [] }: DescribedOperation): FaultCode[] {

@@ -47,3 +47,38 @@ export function offeredTools(request: CanonicalRequest, wire: DialectId): { tool
   const offered = tools.filter((tool) => allowed.tools.some((each) => allows(each, tool)))
   return { tools: offered, toolChoice: { mode: offered.length === 0 ? 'none' : allowed.required ? 'required' : 'auto' } }
 }
+
+/** A tool of the gateway, and the functions that it is offered as. */
+export interface OfferedAs {
+  spec: ToolSpec | undefined
+  functions: readonly string[]
+}
+
+/**
+ * Names the functions in place of tools whose own name no wire would match with them: those that stand for a provider's,
+ * and servers of tools.
+ */
+export function allowFunctions(choice: ToolChoice, own: readonly OfferedAs[]): ToolChoice {
+  if (choice.mode !== 'opaque' || choice.of.type !== ALLOWED_TOOLS) return choice
+  const { data } = choice.of
+  const nested = isObject(data.allowed_tools) ? data.allowed_tools : undefined
+  let changed = false
+  const tools = allowedIn(data).tools.flatMap((allowed): JsonObject[] => {
+    const found = own.filter(({ spec }) => spec?.kind === 'server' && standsAs(spec, allowed))
+    if (found.length === 0) return [allowed]
+    changed = true
+    return found.flatMap(({ functions }) =>
+      functions.map((name) => (nested ? { type: 'function', function: { name } } : { type: 'function', name })),
+    )
+  })
+  if (!changed) return choice
+  return { mode: 'opaque', of: { ...choice.of, data: nested ? { ...data, allowed_tools: { ...nested, tools } } : { ...data, tools } } }
+}
+
+function standsAs({ name, parameters, standsFor }: Extract<ToolSpec, { kind: 'server' }>, allowed: JsonObject): boolean {
+  const type = String(allowed.type)
+  const label = allowed.server_label ?? parameters.server_label
+  if (label !== parameters.server_label) return false
+  if (standsFor !== undefined) return type === standsFor
+  return parameters.server_label !== undefined && type.endsWith(`:${name}`)
+}

@@ -63,10 +63,18 @@ export type ToolSpec =
       description?: string
       parameters?: JsonObject | null
       strict?: boolean | null
+      /** The caller wants it shown only once the model has looked for it; wires that know the field have it beside the function. */
+      deferLoading?: true
       cache?: CacheMark
     }
   /** A `<brand>:<name>` tool that the gateway runs itself; `name` is without the brand word. */
-  | { kind: 'server'; name: string; parameters: JsonObject }
+  | {
+      kind: 'server'
+      name: string
+      parameters: JsonObject
+      /** Type of the provider's tool in whose place it is run: the caller knows the items of that one. */
+      standsFor?: string
+    }
   | { kind: 'opaque'; of: Opaque }
 
 export type ToolChoice = { mode: 'auto' | 'none' | 'required' } | { mode: 'named'; name: string } | { mode: 'opaque'; of: Opaque }

@@ -12,9 +12,17 @@ export interface Usage {
   cacheWriteLong?: number
   /** Searches that the provider itself ran. */
   webSearches?: number
+  /** Of vectors: how `input` is made up, where the provider tells it. */
+  inputSplit?: InputSplit
   /** True where the provider reported nothing and the counts are our estimate. */
   estimated?: boolean
 }
+
+/** Tokens by what they were read from; kinds without any are absent. */
+export type InputSplit = Readonly<Partial<Record<InputKind, number>>>
+
+export const INPUT_KINDS = ['text', 'image', 'audio', 'file', 'video'] as const
+export type InputKind = (typeof INPUT_KINDS)[number]
 
 export function noUsage(): Usage {
   return { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
@@ -56,6 +64,18 @@ export function addUsage(a: Usage, b: Usage): Usage {
     imageOutput: a.imageOutput + b.imageOutput,
     ...(a.cacheWriteLong || b.cacheWriteLong ? { cacheWriteLong: (a.cacheWriteLong ?? 0) + (b.cacheWriteLong ?? 0) } : {}),
     ...(a.webSearches || b.webSearches ? { webSearches: (a.webSearches ?? 0) + (b.webSearches ?? 0) } : {}),
+    ...(a.inputSplit || b.inputSplit ? { inputSplit: addSplits(a, b) } : {}),
     ...(a.estimated || b.estimated ? { estimated: true } : {}),
   }
+}
+
+/** What one side does not tell counts as text, so that the sum still makes up the whole. */
+function addSplits(a: Usage, b: Usage): InputSplit {
+  const sum: Partial<Record<InputKind, number>> = {}
+  for (const { inputSplit, input } of [a, b]) {
+    for (const [kind, tokens] of Object.entries(inputSplit ?? (input > 0 ? { text: input } : {}))) {
+      sum[kind as InputKind] = (sum[kind as InputKind] ?? 0) + tokens
+    }
+  }
+  return sum
 }

@@ -95,6 +95,7 @@ const NO_RATES: Rates = {
   imageOutput: undefined,
   audioOutput: undefined,
   audio: undefined,
+  imageInput: undefined,
 }
 
 const TOKEN_KINDS = [
@@ -107,6 +108,7 @@ const TOKEN_KINDS = [
   ['image_output', 'imageOutput'],
   ['audio_output', 'audioOutput'],
   ['audio', 'audio'],
+  ['image_token', 'imageInput'],
 ] as const satisfies readonly (readonly [keyof OverrideConfig, keyof Rates])[]
 
 /** The stated rates per token, and no others: an override leaves what it does not state as it is. */

@@ -127,6 +127,7 @@ const LISTED: readonly (readonly [keyof Rates, string])[] = [
   ['audioOutput', 'audio_output'],
   ['reasoning', 'internal_reasoning'],
   ['audio', 'audio'],
+  ['imageInput', 'image_token'],
 ]
 const OVERRIDABLE: typeof LISTED = [['prompt', 'prompt'], ['completion', 'completion'], ...LISTED]
 

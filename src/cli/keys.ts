@@ -1,15 +1,16 @@
 /** `headgate keys …` and `headgate credits …`: sent to the running gateway, and done on its file where none runs. */
 import { type KeyCommand, runKeyCommand } from '../api/index.ts'
-import { openBookkeeping } from '../cluster/bookkeeping.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Config } from '../config/types.ts'
 import { systemClock } from '../core/clock.ts'
-import { badField, Fault } from '../core/faults.ts'
-import { isObject, type JsonObject } from '../core/json.ts'
+import { badField } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { DiskFiles } from '../files/index.ts'
 import { KEY_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { keyReport } from './key-table.ts'
+import { askOwner, onStore } from './owner-command.ts'
 import { SHIPPED_CONFIG } from './serve.ts'
 
 export interface KeyFlags {
@@ -49,7 +50,7 @@ async function perform(asked: KeyCommand | (() => KeyCommand), flags: KeyFlags, 
   try {
     const command = typeof asked === 'function' ? asked() : asked
     const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
-    const reply = (await askOwner(command, config)) ?? (await onFile(command, config))
+    const reply = (await askOwner(KEY_COMMAND_PATH, command, config)) ?? (await onFile(command, config))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyReport(command, reply, Date.now()))
     return 0
   } catch (error) {
@@ -74,42 +75,17 @@ function dollars(field: string, text: string): number {
   return Number(text)
 }
 
-/** @returns undefined where nobody listens. @throws Error with what the gateway said against it. */
-async function askOwner(command: KeyCommand, { admin }: Config): Promise<JsonObject | undefined> {
-  const address = `http://${admin.host.includes(':') ? `[${admin.host}]` : admin.host}:${admin.port}`
-  let response: Response
-  try {
-    response = await fetch(`${address}${KEY_COMMAND_PATH}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(command),
-      signal: AbortSignal.timeout(30_000),
-    })
-  } catch {
-    return undefined
-  }
-  const body: unknown = await response.json().catch(() => undefined)
-  if (response.ok && isObject(body)) return body
-  const said = isObject(body) && isObject(body.error) ? body.error.message : `status ${response.status}, which is no answer of a gateway`
-  throw new Error(`${address} refused: ${said}`)
-}
-
-/** Opens the store itself: where another process owns its file, that is said. */
-async function onFile(command: KeyCommand, config: Config): Promise<JsonObject> {
-  if (config.store.url === 'memory:') throw new Fault('unavailable', { message: 'no gateway runs, and its store is kept in memory only' })
-  const clock = systemClock
-  const books = await openBookkeeping({ ...config.store, clock, aside: true, report: () => {} })
-  try {
+function onFile(command: KeyCommand, config: Config): Promise<JsonObject> {
+  return onStore(config, (books) => {
     const { keys: configured, generated } = resolveKeys(config)
-    return await runKeyCommand(command, {
+    return runKeyCommand(command, {
       store: books.keys,
       // A random secret of this very moment is nobody's key.
       configured: generated === undefined ? configured : [],
       credit: books.credit,
+      files: new DiskFiles(config.uploads, systemClock),
       brand: config.brand.word,
-      clock,
+      clock: systemClock,
     })
-  } finally {
-    await books.close()
-  }
+  })
 }

@@ -1,6 +1,7 @@
 /** Reads the command line and hands over to a verb. */
 import { parseArgs } from 'node:util'
 import { check } from './check.ts'
+import { guardrails } from './guardrails.ts'
 import { credits, keys } from './keys.ts'
 import { ledger } from './ledger.ts'
 import { models } from './models.ts'
@@ -16,7 +17,7 @@ const HELP = `headgate: one address in front of many model providers
       --workers: N processes answer on the port, 1 to 63, or auto for one per processor.
   headgate check FILE
       Says whether a configuration is good, or line by line what is wrong.
-  headgate plan FILE REQUEST.json [--format responses|chat|messages] [--key NAME] [--json]
+  headgate plan FILE REQUEST.json [--format responses|chat|messages|embeddings] [--key NAME] [--json]
       Says what would become of a request: which endpoints in which order, which not and why, and the money held.
       Nothing is called. REQUEST.json is a generation body, - reads standard input; exit code 1 if it would be refused.
   headgate test DIR
@@ -42,6 +43,10 @@ const HELP = `headgate: one address in front of many model providers
       KEY is a name, a hash or the beginning of a hash; rotate gives the key a new secret. Keys of the file change there.
   headgate credits [add KEY USD]
       Shows what was spent and what is left under limits, or raises the limit of a key.
+  headgate guardrails list [--json] | show NAME [--json]
+      Shows the guardrails of the file and of the store, and whom they hold for.
+  headgate guardrails audit [--since TIME|SPAN] [--key KEY] [--guardrail NAME] [--json]
+      Shows what guardrails have found: kinds and hashes, the text only where a guardrail keeps it. SPAN is such as 24h or 7d.
       These ask the running gateway, and open its file where none runs.
 
   --help     this text
@@ -69,6 +74,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'models') process.exitCode = await models(rest, values)
   else if (verb === 'plugins') process.exitCode = await plugins(rest, values)
   else if (verb === 'keys') process.exitCode = await keys(rest, values)
+  else if (verb === 'guardrails') process.exitCode = await guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await credits(rest, values)
   else if (verb === 'ledger' && rest.length === 1) process.exitCode = await ledger(rest[0], values.config)
   else fail(`unknown command: ${positionals.join(' ')}. Try headgate --help`)
@@ -93,6 +99,8 @@ function parse(argv: readonly string[]) {
       provider: { type: 'string' },
       kind: { type: 'string' },
       write: { type: 'string' },
+      since: { type: 'string' },
+      guardrail: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
     },

@@ -36,9 +36,11 @@ export function refusalText(status: number, body: JsonObject): string {
   return left === '' ? said : `${said}\n\n${left}`
 }
 
-function headText({ requested, strategy, models, format, stream, key }: Plan): string {
+function headText({ requested, strategy, models, format, stream, inputs, key }: Plan): string {
   const what = `${requested} (${strategy}) as ${models.join(', then ')}`
-  return visible(`${what}\n${format} format${stream ? ', streamed' : ''}, for the key ${key}`)
+  return visible(
+    `${what}\n${format} format${stream ? ', streamed' : ''}${inputs === undefined ? '' : `, inputs: ${inputs}`}, for the key ${key}`,
+  )
 }
 
 function excludedText(excluded: readonly JsonObject[]): string {
@@ -47,11 +49,11 @@ function excludedText(excluded: readonly JsonObject[]): string {
   return `Left out:\n${table(['endpoint', 'model', 'filter', 'reason'], rows)}`
 }
 
-function holdText({ hold, plugins, guardrails }: Plan): string {
+function holdText({ hold, inputs, plugins, guardrails }: Plan): string {
   const left = hold.left_usd === null ? 'the key has no limit' : `the key has $${hold.left_usd} left`
   return [
     `Hold: $${hold.usd}, of which $${hold.floor_usd} for the input; ${left}.`,
-    `It counts at most ${hold.input_tokens_bound} input tokens and ${hold.output_cap} output tokens.`,
+    `It counts at most ${hold.input_tokens_bound} input tokens${inputs === undefined ? ` and ${hold.output_cap} output tokens` : ''}.`,
     `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}.`,
   ].join('\n')
 }
@@ -69,13 +71,14 @@ const BY: Readonly<Record<PlaceReason['by'], string>> = {
   exacto: 'by quality',
 }
 
-function whyText({ why, dropped, refused }: PlanCandidate): string {
+function whyText({ why, dropped, calls, refused }: PlanCandidate): string {
   const parts = [BY[why.by]]
   if (why.share !== undefined) parts.push(`first in ${Math.round(why.share * 1000) / 10} %`)
   if (typeof why.value === 'number' && why.by !== 'price') parts.push(String(why.value))
   if (why.health !== 'ok') parts.push(why.health.replace('_', ' '))
   if (why.band > 0) parts.push(why.band === 1 ? 'uptime below 95 %' : 'uptime below 80 %')
   if (why.misses_goal) parts.push('misses the goal')
+  if (calls && calls.count > 1) parts.push(`${calls.count} calls, ${calls.at_once} at once`)
   if (dropped && dropped.length > 0) parts.push(`drops ${dropped.join(' ')}`)
   if (refused) parts.push(`would be refused: ${refused.message}`)
   return parts.join(', ')

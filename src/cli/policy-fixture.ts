@@ -57,7 +57,7 @@ const settings = {
 }
 
 const asked = {
-  request: Type.Optional(Type.Unsafe<Json>({ description: 'A generation body.' })),
+  request: Type.Optional(Type.Unsafe<Json>({ description: 'A body of a generation or of embeddings.' })),
   requests: Type.Optional(
     listOf('Bodies that must all meet the same expectation.', Type.Unsafe<Json>({ description: 'A generation body.' }), 1),
   ),

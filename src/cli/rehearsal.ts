@@ -9,7 +9,7 @@ import { Fault } from '../core/faults.ts'
 import { GenerationIds } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import { openLog } from '../core/log.ts'
-import { clientDialects } from '../dialects/registry.ts'
+import { clientDialects, embeddingWires } from '../dialects/registry.ts'
 import { composePlanning } from '../pipeline/chain.ts'
 import type { Door } from '../pipeline/door.ts'
 import { Exchange } from '../pipeline/exchange.ts'
@@ -79,12 +79,17 @@ export class Rehearsal {
       brand: config.brand.word,
       wantsMetadata: false,
     })
-    recogniseFormat(exchange, planDialects(clientDialects), request.format ?? null)
+    recogniseFormat(
+      exchange,
+      planDialects(clientDialects),
+      request.format ?? null,
+      (slug) => catalog.find(slug)?.model.kind === 'embedding',
+    )
     let unexpected: unknown
     const witness: typeof parts.witness = (_exchange, { fault }) => {
       if (fault?.code === 'internal') unexpected = fault.cause
     }
-    await composePlanning(settings, { ...parts, witness })(exchange)
+    await composePlanning(settings, { ...parts, wires: embeddingWires, witness })(exchange)
     if (unexpected !== undefined) throw unexpected
     const body = JSON.parse(door.said) as JsonObject
     return door.status === 200 ? { kind: 'plan', plan: body as unknown as Plan } : { kind: 'refused', status: door.status, body }

@@ -14,6 +14,8 @@ import type { ConnectionNews } from '../store/postgres/connection.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
 import type { Durability } from '../store/sqlite.ts'
+import { AuditTrail } from './audit-trail.ts'
+import { HeldGuardrails } from './held-guardrails.ts'
 import type { ClusterNews } from './index.ts'
 import { type Leftover, takeIn, takeInAll } from './leftovers.ts'
 import { nodeName } from './node-name.ts'
@@ -23,6 +25,10 @@ export interface Bookkeeping {
   readonly journal: Journal
   readonly credit: CreditBook
   readonly keys: KeyStore
+  /** Those of the store, as they hold in this process. */
+  readonly guardrails: HeldGuardrails
+  /** Takes what guardrails of store and file find. */
+  readonly audit: AuditTrail
   /** What is shown of generations, of this process and of all others. */
   readonly ledger: LedgerReader
   /** What a crash had left open: settled when the books were opened, but by a command beside the gateway only told. */
@@ -80,14 +86,16 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
   const { url, clock, durability, report, aside } = options
   const store = openStore(url, { clock, durability, report })
   try {
-    const books = keepAlone(store, clock, aside)
+    const books = keepAlone(store, clock, { aside, report })
+    await books.guardrails.load()
     if (aside) return books
-    const { journal, keys, credit } = books
-    const record = new LocalRecord({ journal, keys, credit, clock })
+    await books.audit.load()
+    const { journal, keys, guardrails, credit } = books
+    const record = new LocalRecord({ journal, keys, guardrails, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
     const whole = reports.length === 0 ? books : { ...books, recovered: joinRecoveries([books.recovered, ...reports]) }
-    return ended(whole, keepUp({ ...options, store: store.journal }))
+    return ended(whole, keepUp({ ...options, store: store.journal, guardrails }))
   } catch (thrown) {
     store.close()
     throw thrown
@@ -116,13 +124,15 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     const lostGrace = own ? options.lostGrace : undefined
     const member = joinRecord({ record, journal, clock, node: nodeName(path), label, lostGrace, report })
     await member.ready
+    await member.guardrails.load()
+    if (!aside) await member.audit.load()
     const books: Bookkeeping = {
       ...member,
       recovered: joinRecoveries(recovered),
       processes: () => member.nodes(),
       close: () => member.close().finally(() => journal.close()),
     }
-    return own && !aside ? ended(books, keepUp({ ...options, store: own, record: own })) : books
+    return own && !aside ? ended(books, keepUp({ ...options, store: own, guardrails: own.guardrails, record: own })) : books
   } catch (thrown) {
     journal.close()
     throw thrown
@@ -147,11 +157,22 @@ function ended(books: Bookkeeping, end: () => void): Bookkeeping {
 }
 
 /** The books of a process alone: its journal is the record. A command beside the gateway settles nothing. */
-export function keepAlone(store: Store, clock: Clock, aside = false): Bookkeeping & { credit: Credit } {
+export function keepAlone(
+  store: Store,
+  clock: Clock,
+  { aside = false, report = () => {} }: { aside?: boolean; report?: (news: BooksNews) => void } = {},
+): Bookkeeping & { credit: Credit } {
   const { journal, keys } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
   const credit = new Credit(journal.spent(), clock, journal.spentByDay(oldestCounted(clock.now())))
-  return { journal, credit, keys, ledger: journal, recovered, processes: () => 1, close: async () => store.close() }
+  const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
+  const audit = new AuditTrail({ store: store.guardrails, clock, report })
+  const close = async (): Promise<void> => {
+    guardrails.close()
+    await audit.close()
+    store.close()
+  }
+  return { journal, keys, guardrails, audit, credit, ledger: journal, recovered, processes: () => 1, close }
 }
 
 /** File of a process's own journal; undefined where it is kept in memory. */

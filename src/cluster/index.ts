@@ -3,12 +3,15 @@ import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
+import { GUARDRAILS_CHANGED } from '../store/guardrails.ts'
 import type { KeyStore } from '../store/keys.ts'
 import type { StoreOfRecord } from '../store/record.ts'
+import { AuditTrail } from './audit-trail.ts'
 import { within } from './bounded.ts'
 import { CachedKeys } from './cached-keys.ts'
 import { HandedInJournal } from './handed-in-journal.ts'
 import { HandingIn, type HandingInParts } from './handing-in.ts'
+import { HeldGuardrails } from './held-guardrails.ts'
 import { LeasedCredit } from './leased-credit.ts'
 import type { ClusterNews } from './news.ts'
 import { Pulses } from './pulse.ts'
@@ -39,6 +42,8 @@ export interface Joined {
   readonly journal: Journal
   readonly credit: CreditBook
   readonly keys: KeyStore
+  readonly guardrails: HeldGuardrails
+  readonly audit: AuditTrail
   /** Generations of this process first, then those of all; what is exported has all that this process settled before. */
   readonly ledger: LedgerReader
   /**
@@ -70,12 +75,17 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   const handingIn = new HandingIn({ node, record, journal: inner, clock, taken, report }, journal.uncommitted)
   const credit = new LeasedCredit({ node, record, clock, between: (read) => handingIn.between(read) })
   const keys = new CachedKeys(record.keys, clock)
+  const guardrails = new HeldGuardrails({ store: record.guardrails, clock, report })
+  const audit = new AuditTrail({ store: record.guardrails, clock, report })
   const pulses = new Pulses({
     node,
     label,
     record,
     clock,
-    changed: (hashes) => keys.drop(hashes),
+    changed: (hashes) => {
+      keys.drop(hashes)
+      if (!hashes || hashes.includes(GUARDRAILS_CHANGED)) guardrails.changed()
+    },
     wanted: (wanted) => wanted.forEach((key) => void credit.giveBackIdle(key).catch(ignore)),
     answered: () => {
       reopen().catch(ignore)
@@ -127,13 +137,16 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     await handingIn.close()
     await within(clock, LONGEST_CLOSE, credit.close()).catch(ignore)
     pulses.close()
+    guardrails.close()
+    await audit.close()
     await record.close()
   }
   const flush = async (): Promise<void> => {
     await journal.committed()
     await handingIn.flush()
   }
-  return { journal, credit, keys, ledger: ledgerOf(journal, record.ledger, flush), ready, nodes: () => pulses.nodes, close }
+  const ledger = ledgerOf(journal, record.ledger, flush)
+  return { journal, credit, keys, guardrails, audit, ledger, ready, nodes: () => pulses.nodes, close }
 }
 
 /** Without a bound: what arrives late must not end leases of this life. @returns false where the record does not answer. */

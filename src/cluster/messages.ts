@@ -4,6 +4,7 @@ import type { Config } from '../config/types.ts'
 import type { Json } from '../core/json.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
 import type { CounterAnswer, CounterAsk, Topic } from '../shared/types.ts'
+import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../store/record.ts'
 
@@ -51,6 +52,16 @@ export interface OwnerOffer {
   keyReplace(hash: string, seen: StoredKey, key: KeyRecord): Replaced
   keyRemove(hash: string): boolean
   keyList(): StoredKey[]
+
+  guardrailAll(): GuardrailSnapshot
+  guardrailPut(guardrail: StoredGuardrail, seen: number): boolean
+  guardrailRemove(id: string): boolean
+  guardrailAssign(assignments: readonly Assignment[]): number
+  guardrailUnassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): number
+  guardrailNote(rows: readonly AuditRow[]): null
+  guardrailFindings(query: AuditQuery): AuditRow[]
+  guardrailPrune(before: number, most: number): number
+  guardrailSecret(): string
 
   ledgerFind(id: string): GenerationRecord | undefined
   /** Begins to read; the number is for `ledgerNext`. */

@@ -1,10 +1,13 @@
 /** What an operator should hear of the dealings with the store of record; no row's content is in it. */
 export type ClusterNews =
-  /** Told once per outage: rows wait here, or changes of keys are not heard. */
-  | { kind: 'record-lost'; during: 'hand-in' | 'pulse'; reason: string }
-  | { kind: 'record-back'; during: 'hand-in' | 'pulse' }
+  /** Told once per outage: rows wait here, or changes of keys and guardrails are not heard. */
+  | { kind: 'record-lost'; during: Dealing; reason: string }
+  | { kind: 'record-back'; during: Dealing }
   /** Generations that the record has taken could not be deleted here: tried again. */
   | { kind: 'forget-failed'; reason: string }
+
+/** What the store of record was asked for. */
+export type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'audit'
 
 /** What lies at the bottom of it: of a fault that wraps another error, that one says more. */
 export function reasonOf(thrown: unknown): string {
@@ -15,10 +18,10 @@ export function reasonOf(thrown: unknown): string {
 /** Tells of the beginning and the end of an outage, once each. */
 export class OutageReport {
   private lost = false
-  private readonly during: 'hand-in' | 'pulse'
+  private readonly during: Dealing
   private readonly report: (news: ClusterNews) => void
 
-  constructor(during: 'hand-in' | 'pulse', report: (news: ClusterNews) => void) {
+  constructor(during: Dealing, report: (news: ClusterNews) => void) {
     this.during = during
     this.report = report
   }

@@ -3,11 +3,13 @@ import { Fault } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from '../shared/types.ts'
+import { WatchedGuardrails } from '../store/guardrails.ts'
 import { WatchedKeys } from '../store/key-news.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import type { OwnerOffer, Replaced, WorkerOffer } from './messages.ts'
+import { guardrailAnswers } from './remote-guardrails.ts'
 
 export type WorkerLine = Line<WorkerOffer, OwnerOffer>
 
@@ -57,6 +59,7 @@ export class OwnerDesk {
       ...reception,
       ...this.moneyAnswers(account, () => station),
       ...this.keyAnswers(),
+      ...guardrailAnswers(() => new WatchedGuardrails(this.record.guardrails, () => this.urge())),
       ...this.ledgerAnswers(readings),
       counter: (ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> => this.options.counters.take(ask),
       news: (topic: Topic, message: Json) => {

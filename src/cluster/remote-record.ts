@@ -1,16 +1,19 @@
 /** The store of record as a worker has it: every call is a question to the owner. */
 import { Fault } from '../core/faults.ts'
 import type { GenerationRecord, LedgerReader } from '../ledger/types.ts'
+import type { GuardrailStore } from '../store/guardrails.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { Line } from './ipc-line.ts'
 import type { OwnerOffer, WorkerOffer } from './messages.ts'
+import { RemoteGuardrails } from './remote-guardrails.ts'
 
 export type OwnerLine = Line<OwnerOffer, WorkerOffer>
 
 export class RemoteRecord implements StoreOfRecord {
   readonly keys: KeyStore
   readonly ledger: LedgerReader
+  readonly guardrails: GuardrailStore
   private readonly line: OwnerLine
   private readonly listeners: (() => void)[] = []
 
@@ -18,6 +21,7 @@ export class RemoteRecord implements StoreOfRecord {
     this.line = line
     this.keys = new RemoteKeys(line)
     this.ledger = new RemoteLedger(line)
+    this.guardrails = new RemoteGuardrails(line)
   }
 
   /** Calls `hear` whenever the owner knows that a pulse would bring something. */

@@ -1,5 +1,6 @@
 /** What a store needs now and then: old generations removed, and leases of processes that never came back set free. */
 import type { Clock, Timer } from '../core/clock.ts'
+import type { GuardrailStore } from '../store/guardrails.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { type Prunable, Retention, type RetentionNews } from '../store/retention.ts'
 
@@ -11,6 +12,8 @@ export type UpkeepNews =
 export interface UpkeepParts {
   /** Where generations are kept. */
   store: Prunable
+  /** What guardrails found is kept as long as generations. */
+  guardrails: Pick<GuardrailStore, 'prune'>
   /** Absent where nobody leases. */
   record?: Pick<StoreOfRecord, 'forgetLost'>
   /** Milliseconds; absent: generations are kept. */
@@ -25,8 +28,12 @@ export interface UpkeepParts {
 const LOOK = 60_000
 
 /** Begins the upkeep. @returns what ends it. Several processes may keep up one store. */
-export function keepUp({ store, record, retention, lostGrace, clock, report }: UpkeepParts): () => void {
+export function keepUp({ store, guardrails, record, retention, lostGrace, clock, report }: UpkeepParts): () => void {
   const removing = retention === undefined ? undefined : new Retention({ store, keep: retention, clock, report })
+  const findings =
+    retention === undefined
+      ? undefined
+      : new Retention({ store: guardrails, keep: retention, clock, report: (news) => news.kind !== 'pruned' && report(news) })
   let timer: Timer | undefined
   let ended = false
   const look = async (): Promise<void> => {
@@ -42,5 +49,6 @@ export function keepUp({ store, record, retention, lostGrace, clock, report }: U
     ended = true
     timer?.cancel()
     removing?.close()
+    findings?.close()
   }
 }

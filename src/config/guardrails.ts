@@ -1,25 +1,28 @@
 /** Guardrails of the file: from what is written to plain data, and the rules that a schema cannot say. */
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsd } from '../core/money.ts'
+import { checkEngine, engineOf } from './guardrail-engine.ts'
 import type { Path } from './problems.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 import type { GuardrailConfig } from './types.ts'
-import { milliseconds } from './units.ts'
 
-type RawGuardrail = NonNullable<RawConfig['guardrails']>[number]
+/** Of the file; those of the store have the same fields, but for scope and engine. */
+export type RawGuardrail = NonNullable<RawConfig['guardrails']>[number]
 
 /** Groups of authors with a field of their own. */
 const ZDR_GROUPS = ['anthropic', 'openai', 'google', 'xai', 'other'] as const
 
 export function resolveGuardrail(raw: RawGuardrail): GuardrailConfig {
-  const { description, scope, engine, action = 'block', limit_usd: budget } = raw
+  const { scope, engine, action = 'block', limit_usd: budget, audit = 'hashes' } = raw
   return {
     name: raw.name,
-    ...(description === undefined ? {} : { description }),
+    fields: fieldsOf(raw),
+    audit,
     ...(scope === undefined ? {} : { keys: scope.keys }),
-    direction: 'input',
+    direction: raw.direction ?? 'input',
+    restore: raw.restore === true,
     filters: {
       contentFilters: raw.content_filters ?? [],
       builtins: (raw.content_filter_builtins ?? []).map(({ slug, action, scan_scope: scanScope }) =>
@@ -45,9 +48,9 @@ export function resolveGuardrail(raw: RawGuardrail): GuardrailConfig {
   }
 }
 
-function engineOf(engine: NonNullable<RawGuardrail['engine']>, action: GuardrailConfig['filters']['action']): GuardrailConfig['engine'] {
-  const { type, url, timeout, on_error: onError, ...rest } = engine
-  return { ...rest, type, url, timeout: milliseconds(timeout ?? '2s'), open: onError === 'open', action }
+function fieldsOf({ name: _, scope: __, engine, ...fields }: RawGuardrail): JsonObject {
+  const shown = engine === undefined ? fields : { ...fields, engine: { type: engine.type, on_error: engine.on_error ?? 'closed' } }
+  return shown as JsonObject
 }
 
 /** Nano-dollars; undefined for more decimals than there are. */
@@ -96,7 +99,9 @@ function checkLists(guardrail: RawGuardrail, at: Path, { raw, main, known }: Pla
 
 /** Settings that say nothing without another one. */
 function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
-  const { reset_interval: reset, limit_usd: limit, engine } = guardrail
+  const { reset_interval: reset, limit_usd: limit, engine, direction, restore } = guardrail
+  if (restore === true && direction === 'output')
+    main.report([...at, 'restore'], 'nothing of a request is redacted here, expected direction input or both', 'key')
   if (reset !== undefined && limit === undefined)
     main.report([...at, 'reset_interval'], 'a reset without a limit, expected limit_usd as well', 'key')
   if (limit !== undefined && nano(limit) === undefined) main.report([...at, 'limit_usd'], 'expected at most 9 decimals')
@@ -110,9 +115,5 @@ function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
   }
   if (guardrail.allowed_phrases !== undefined && !builtins.some(({ slug }) => slug === 'regex-prompt-injection'))
     main.report([...at, 'allowed_phrases'], 'phrases are allowed to regex-prompt-injection, expected it among the filters', 'key')
-  if (engine?.type === 'webhook') {
-    for (const key of ['entities', 'threshold', 'language'] as const) {
-      if (engine[key] !== undefined) main.report([...at, 'engine', key], 'this is a setting of presidio, expected no such key', 'key')
-    }
-  }
+  if (engine) checkEngine(engine, [...at, 'engine'], main)
 }

@@ -60,12 +60,29 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   return config
 }
 
-/** An engine of a plugin whose key is not in the environment is not there. */
+/** An engine of a plugin whose key is not in the environment is not there; nor is its service for scans. */
 function leaveOutEngines(raw: RawConfig, main: Source): void {
-  for (const [id, { engines }] of Object.entries((raw.plugins?.defaults ?? {}) as Record<string, { engines?: object }>))
+  for (const [id, settings] of Object.entries((raw.plugins?.defaults ?? {}) as Record<string, { engines?: object; ocr?: object }>)) {
+    const { engines } = settings
+    const at = ['plugins', 'defaults', id]
     for (const name of Object.keys(engines ?? {}))
-      if (engines && main.isSkipped(['plugins', 'defaults', id, 'engines', name])) Reflect.deleteProperty(engines, name)
+      if (engines && main.isSkipped([...at, 'engines', name])) Reflect.deleteProperty(engines, name)
+    if (main.isSkipped([...at, 'ocr'])) delete settings.ocr
+  }
+  leaveOutModeration(raw, main)
 }
+
+/** Without its key nobody judges; a file that wants every request judged must not run like that. */
+function leaveOutModeration({ plugins }: RawConfig, main: Source): void {
+  const settings: Record<string, unknown> | undefined = plugins?.defaults?.moderation
+  const at = ['plugins', 'defaults', 'moderation', 'key']
+  if (!settings || !main.isSkipped(at)) return
+  if (settings.enabled === true) main.report(at, 'this variable is not set, and every request is to be moderated, expected the key')
+  for (const name of Object.keys(settings)) if (!POLICY.has(name)) delete settings[name]
+}
+
+/** What stands beside the settings of any plugin. */
+const POLICY: ReadonlySet<string> = new Set(['enabled', 'locked', 'on_error', 'timeout'])
 
 function stopAt(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(problems.slice(0, MOST_PROBLEMS))

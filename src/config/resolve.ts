@@ -1,4 +1,5 @@
 /** From the checked file to `Config`: defaults, units, and what was left out. */
+import { dirname, join } from 'node:path'
 import type { Preset, Presets } from '../canon/presets.ts'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
@@ -8,7 +9,7 @@ import { resolveGuardrail } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, plainKey } from './keys.ts'
 import { resolvePlugins } from './plugins.ts'
 import type { RawConfig, RawKey, RawModels, RawProvider } from './schema/root.ts'
-import type { Config, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig, StoreConfig } from './types.ts'
+import type { Config, FilesConfig, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig, StoreConfig } from './types.ts'
 import { bytes, milliseconds } from './units.ts'
 
 export interface Checked {
@@ -44,6 +45,7 @@ export function resolve(checked: Checked): Config {
     admin: { host: raw.admin?.host ?? '127.0.0.1', port: raw.admin?.port ?? 8081 },
     brand: { word: raw.brand?.word ?? 'router' },
     store: resolveStore(raw),
+    uploads: resolveFiles(raw),
     shared: { ...raw.shared },
     keysNamed,
     keys,
@@ -106,6 +108,15 @@ function resolveStore({ store }: RawConfig): StoreConfig {
     ...(store?.retention === undefined ? {} : { retention: milliseconds(store.retention) }),
     lostGrace: milliseconds(store?.lost_grace ?? '24h'),
   }
+}
+
+/** Beside what else the process keeps on disk. */
+function resolveFiles(raw: RawConfig): FilesConfig {
+  const { url, journal } = resolveStore(raw)
+  const { path, max_file: maxFile = '100MB', max_bytes: maxBytes = '1GB' } = raw.store?.files ?? {}
+  const neighbour = url === 'memory:' ? undefined : url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : journal
+  const directory = path ?? (neighbour === undefined ? undefined : join(dirname(neighbour), 'files'))
+  return { ...(directory === undefined ? {} : { path: directory }), maxFile: bytes(maxFile), maxBytes: bytes(maxBytes) }
 }
 
 function resolveLimits(limits: RawConfig['limits']): LimitsConfig {

@@ -3,7 +3,7 @@ import type { Config } from './types.ts'
 
 /** Values that a process reads once, when it opens its listeners and its store. */
 function fixed(config: Config): [name: string, value: string | number][] {
-  const { server, admin, store, shared } = config
+  const { server, admin, store, uploads, shared } = config
   return [
     ['server.host', server.host],
     ['server.port', server.port],
@@ -18,6 +18,9 @@ function fixed(config: Config): [name: string, value: string | number][] {
     ['store.journal', store.journal],
     ['store.retention', store.retention ?? 0],
     ['store.lost_grace', store.lostGrace],
+    ['store.files.path', uploads.path ?? ''],
+    ['store.files.max_file', uploads.maxFile],
+    ['store.files.max_bytes', uploads.maxBytes],
     ['shared.url', shared.url ?? ''],
   ]
 }

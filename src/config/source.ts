@@ -184,7 +184,7 @@ export class Source {
       if (!isSkippable(path))
         this.report(
           path,
-          `the environment variable ${result.unset} is not set; the form with ? works only in an entry of providers, auth.keys or engines`,
+          `the environment variable ${result.unset} is not set; the form with ? works only in an entry of providers, auth.keys, engines, ocr or moderation`,
         )
     }
     return result.text
@@ -199,7 +199,11 @@ function visible(text: string): string {
 /** True inside an entry that is left out as a whole when a `${NAME?}` is not set. */
 function isSkippable(path: Path): boolean {
   if (path[0] === 'providers') return path.length > 2
-  if (path[0] === 'plugins') return path[1] === 'defaults' && path[3] === 'engines' && path.length > 5
+  if (path[0] === 'plugins') {
+    if (path[1] !== 'defaults') return false
+    if (path[2] === 'moderation') return path[3] === 'key'
+    return path.length > (path[3] === 'engines' ? 5 : path[3] === 'ocr' ? 4 : Number.POSITIVE_INFINITY)
+  }
   return path[0] === 'auth' && path[1] === 'keys' && path.length > 3
 }
 

@@ -40,6 +40,14 @@ export interface StoreConfig {
   lostGrace: number
 }
 
+export interface FilesConfig {
+  /** Directory; absent: a temporary one, beside a store in memory. */
+  path?: string
+  /** Bytes of one file, and of all files of a key. */
+  maxFile: number
+  maxBytes: number
+}
+
 /** Only the hash of a key leaves the loader. */
 export interface KeyConfig {
   name: string
@@ -91,10 +99,13 @@ export type EndpointConfig = ModelConfig['endpoints'][number]
 
 export interface GuardrailConfig {
   name: string
-  description?: string
+  /** As they were written, without name, scope, and the address and key of an engine. */
+  fields: JsonObject
   /** Names of keys; absent: every request. */
   keys?: string[]
-  direction: 'input'
+  direction: 'input' | 'output' | 'both'
+  /** What was redacted of a request is put back into its answer. */
+  restore: boolean
   filters: TextFilters
   engine?: EngineSettings
   terms: {
@@ -110,6 +121,8 @@ export interface GuardrailConfig {
     maxPrice?: JsonObject
     requireParameters: boolean
   }
+  /** What the audit trail keeps of what matched. */
+  audit: 'hashes' | 'full'
   /** Nano-dollars for each key, and the window in which they count. */
   budget?: { limit: number; limitReset: 'daily' | 'weekly' | 'monthly' | null }
 }
@@ -140,6 +153,7 @@ export interface Config {
   admin: { host: string; port: number }
   brand: { word: string }
   store: StoreConfig
+  uploads: FilesConfig
   shared: { url?: string }
   /** True where the file has `auth.keys`, even if empty. */
   keysNamed: boolean

@@ -14,6 +14,8 @@ export interface Rates {
   readonly audioOutput?: Rate
   readonly image?: Rate
   readonly audio?: Rate
+  /** Per token of an image that is read. */
+  readonly imageInput?: Rate
   readonly request?: Rate
   /** Per search that the provider itself ran. */
   readonly webSearch?: Rate

@@ -2,6 +2,7 @@
 import type { End, StreamEvent } from '../canon/events.ts'
 import type { Folded } from '../canon/fold.ts'
 import type { GatewayFields } from '../canon/gateway-fields.ts'
+import type { SearchWire } from '../canon/native-search.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
 import type { Preset } from '../canon/presets.ts'
 import type { StoredPrompts } from '../canon/prompts.ts'
@@ -47,8 +48,8 @@ export interface Final {
   completedAt: number
   /** `router_metadata` if the caller asked for it. */
   metadata?: JsonObject
-  /** Calls of server tools in this exchange, and the searches that they ran; absent where there were none. */
-  serverTools?: { requested: number; executed: number; searches?: number }
+  /** Calls of server tools in this exchange, the searches that they ran and the pages that they fetched; absent where there were none. */
+  serverTools?: { requested: number; executed: number; searches?: number; fetches?: number }
 }
 
 export interface StreamEncoder {
@@ -197,6 +198,8 @@ export interface UpstreamDialect extends ProviderWire {
   readonly parameters: ParameterTable
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
+  /** How the wire asks for the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
+  readonly webSearch?: SearchWire
   /** Wire of opaque parts, items and tools that are written back verbatim. */
   readonly wire: DialectId
   /** The provider's list of models, where it is not the OpenAI one under `/models`. */

@@ -22,6 +22,11 @@ export interface Detector {
   readonly ends?: true
   /** What it looks for may hold characters that folding replaces: it reads the text as it is, too. */
   readonly verbatim?: true
+  /**
+   * RE2 patterns for texts that are still growing. Each match, with what stands behind it and decides, lies in a match of
+   * one of them that begins no later. Those that begin with `\\b` begin only where no letter or digit stands before.
+   */
+  readonly shapes: readonly string[]
 }
 
 export const NO_MATCHES: readonly Match[] = Object.freeze([])

@@ -1,5 +1,7 @@
 /** What an engine outside the gateway is asked, and what it may answer. */
 import type { Clock } from '../core/clock.ts'
+import type { ModerationFinding } from './moderation/finding.ts'
+import type { ModerationSettings } from './moderation/types.ts'
 import type { Action } from './rule.ts'
 
 /** What of a request an engine is told. */
@@ -9,7 +11,7 @@ export interface EngineQuestion {
   readonly guardrail: string
   readonly key: string
   readonly model: string
-  readonly direction: 'input'
+  readonly direction: 'input' | 'output'
 }
 
 export interface EngineVerdict {
@@ -23,6 +25,8 @@ export interface EngineVerdict {
   readonly label?: string
   /** What stands in place of texts, where the action is redact. */
   readonly replaced: ReadonlyMap<string, string>
+  /** Of a moderation: what is told of it beside. */
+  readonly moderation?: ModerationFinding
 }
 
 /** What an engine needs of the exchange. */
@@ -36,20 +40,25 @@ export interface EngineContext {
 export interface ExternalEngine {
   /** Name in stages. */
   readonly name: string
+  /** Name of its stage; `content-filter` by default. */
+  readonly stage?: 'content-filter' | 'moderation'
   /** True: where it fails, the request goes on unread by it. */
   readonly open: boolean
   ask(question: EngineQuestion, context: EngineContext): Promise<EngineVerdict>
 }
 
-export interface EngineSettings {
+interface EngineTerms {
+  readonly open: boolean
+  /** What a finding does where the engine itself does not say. */
+  readonly action: Action
+}
+
+export interface ServiceSettings extends EngineTerms {
   readonly type: 'presidio' | 'webhook'
   /** Whole address of a webhook; root of a Presidio analyser. */
   readonly url: string
   /** Milliseconds for each call. */
   readonly timeout: number
-  readonly open: boolean
-  /** What a finding does where the engine itself does not say. */
-  readonly action: Action
   /** Sent as `Authorization: Bearer`. */
   readonly key?: string
   /** Of Presidio: kinds looked for, all by default; the least score; the language of the texts. */
@@ -57,3 +66,10 @@ export interface EngineSettings {
   readonly threshold?: number
   readonly language?: string
 }
+
+export interface ModerationEngineSettings extends EngineTerms {
+  readonly type: 'moderation'
+  readonly moderation: ModerationSettings
+}
+
+export type EngineSettings = ServiceSettings | ModerationEngineSettings

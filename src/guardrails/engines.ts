@@ -1,13 +1,16 @@
 /** Engines by their types. */
 import type { EngineSettings, ExternalEngine } from './engine.ts'
+import { moderationEngine } from './moderation/guardrail-engine.ts'
 import { presidioEngine } from './presidio.ts'
 import { webhookEngine } from './webhook.ts'
 
-const ENGINES: Readonly<Record<EngineSettings['type'], (settings: EngineSettings) => ExternalEngine>> = {
-  presidio: presidioEngine,
-  webhook: webhookEngine,
-}
-
 export function externalEngine(settings: EngineSettings): ExternalEngine {
-  return ENGINES[settings.type](settings)
+  switch (settings.type) {
+    case 'presidio':
+      return presidioEngine(settings)
+    case 'webhook':
+      return webhookEngine(settings)
+    case 'moderation':
+      return moderationEngine(settings)
+  }
 }

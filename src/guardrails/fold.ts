@@ -31,15 +31,19 @@ function pairs(all: string): Map<string, string> {
   return new Map(chars.flatMap((char, i) => (i % 2 === 0 ? [[char, chars[i + 1]] as const] : [])))
 }
 
-/** @returns undefined for a text that is what it looks like: nearly all are. */
-export function folded(text: string): Folded | undefined {
-  if (!FOLDABLE.test(text)) return undefined
-  const mixed = MIXED.test(text)
+/**
+ * @param open where a word begins that is read as one of two scripts, since it may become one.
+ * @returns undefined for a text that is what it looks like: nearly all are.
+ */
+export function folded(text: string, open = text.length): Folded | undefined {
+  if (open === text.length && !FOLDABLE.test(text)) return undefined
+  const mixed = open < text.length || MIXED.test(text) ? mixedWords(text) : undefined
+  mixed?.fill(1, open)
   const places: number[] = []
   let result = ''
   let at = 0
   for (const char of text) {
-    const seen = seenAs(char, mixed)
+    const seen = seenAs(char, mixed?.[at] === 1)
     for (let i = 0; i < seen.length; i++) places.push(at)
     result += seen
     at += char.length
@@ -47,6 +51,31 @@ export function folded(text: string): Folded | undefined {
   places.push(at)
   return { text: result, at: Uint32Array.from(places) }
 }
+
+const WORD = new RegExp(`[\\p{L}\\p{M}${INVISIBLE}]+`, 'gu')
+
+/** By unit: 1 within words in which letters of Latin and of another script stand side by side. */
+function mixedWords(text: string): Uint8Array {
+  const mixed = new Uint8Array(text.length)
+  for (const { 0: word, index } of text.matchAll(WORD)) {
+    if (MIXED.test(word)) mixed.fill(1, index, index + word.length)
+  }
+  return mixed
+}
+
+const OTHER_SCRIPT = /[\u0370-\u052f]/
+const OPEN_WORD = new RegExp(`[\\p{L}\\p{M}${INVISIBLE}]+$`, 'u')
+
+/** Where a word begins at the end of a text that may still turn out to be of two scripts; the text's length where there is none. */
+export function openWord(text: string): number {
+  // Most texts have no such letter at all, and most words are short.
+  const tail = text.length > LONGEST_WORD ? text.slice(-LONGEST_WORD) : text
+  if (!OTHER_SCRIPT.test(tail)) return text.length
+  const word = OPEN_WORD.exec(tail)?.[0] ?? ''
+  return OTHER_SCRIPT.test(word) ? text.length - word.length : text.length
+}
+
+const LONGEST_WORD = 128
 
 function seenAs(char: string, mixed: boolean): string {
   if (char <= '\x7f') return char

@@ -1,8 +1,15 @@
+export { AnswerPolicy } from './answer-policy.ts'
+export { answerEngineFault, answerFault, answerStages, type Held, ofAnswer, readStage } from './answer-report.ts'
+export { ArgsStream } from './args-stream.ts'
 export { BUILTINS, type BuiltinSlug, INJECTION_SLUG } from './builtins.ts'
 export type { EngineQuestion, EngineSettings, EngineVerdict, ExternalEngine } from './engine.ts'
 export { externalEngine } from './engines.ts'
+export { type Evidence, evidenceOf } from './evidence.ts'
+export { Findings, type Hit } from './findings.ts'
+export { jsonTexts, withTexts } from './json-texts.ts'
 export { itemPassages, type Passage, passages, rewrite } from './passages.ts'
 export { patternProblem } from './pattern.ts'
+export { redacted, type Span } from './redaction.ts'
 export { blockFault, engineFault, engineStage, silentStage, stagesOf } from './report.ts'
 export { ownTexts } from './request-texts.ts'
 export {
@@ -15,3 +22,6 @@ export {
   type TextFilters,
 } from './rule.ts'
 export { Scan, TextPolicy } from './scan.ts'
+export { HELD_MOST, TextStream } from './text-stream.ts'
+export { Vault } from './vault.ts'
+export { wholeValue } from './whole-answer.ts'

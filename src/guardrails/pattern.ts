@@ -3,6 +3,7 @@ import { RE2JS } from 're2js'
 import { badField } from '../core/faults.ts'
 import { type Detector, Matches } from './detector.ts'
 import { prefilterOf } from './prefilter.ts'
+import { NEXT } from './shape.ts'
 
 /** Contract section 7. */
 const PATTERN_LENGTH = 100_000
@@ -54,6 +55,7 @@ export function patternDetector(pattern: string, path: string): Detector {
     slow: true,
     ...(END.test(expression.pattern()) ? { ends: true } : {}),
     verbatim: true,
+    shapes: [`(?:${pattern})${NEXT}`],
     // A boolean test runs on the fast automaton; positions are asked for only where there is something to tell.
     may: prefilter ? (text) => prefilter(text) && expression.test(text) : (text) => expression.test(text),
     find(text, from) {

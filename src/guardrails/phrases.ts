@@ -1,5 +1,6 @@
 /** Lists of phrases: words as they are, whatever their case and the spaces between them. */
 import { type Detector, Matches } from './detector.ts'
+import { NEXT } from './shape.ts'
 
 /** A place in the tree of all phrases: however many there are, a text is walked once. */
 interface Node {
@@ -21,6 +22,7 @@ export function phraseDetector(phrases: readonly string[]): Detector {
   for (const phrase of phrases) plant(root, lowered(phrase.trim().replace(/\s+/g, ' ')))
   return {
     verbatim: true,
+    shapes: shapesOf(phrases),
     find(text, from) {
       const low = lowered(text)
       const matches = new Matches()
@@ -35,6 +37,28 @@ export function phraseDetector(phrases: readonly string[]): Detector {
       return matches.list
     },
   }
+}
+
+/** Characters of all phrases up to which each is followed to its end. */
+const MUCH = 20_000
+/** Of longer lists: characters of a phrase by which it is known; behind them up to its length is taken for it. */
+const KNOWN = 24
+const ANY_SPACES = '[\\s\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}]+'
+
+function shapesOf(phrases: readonly string[]): string[] {
+  const long = phrases.reduce((sum, { length }) => sum + length, 0) > MUCH
+  return phrases.map((phrase) => {
+    const chars = [...phrase.trim().replace(/\s+/g, ' ')]
+    const known = long ? chars.slice(0, KNOWN) : chars
+    const source = known
+      .map((char) => (char === ' ' ? ANY_SPACES : char.replace(/[^\p{L}\p{N}]/gu, (sign) => `\\x{${hex(sign)}}`)))
+      .join('')
+    return `(?i)${source}${known.length < chars.length ? `(?s:.){0,${Math.min(1000, chars.length * 2)}}` : NEXT}`
+  })
+}
+
+function hex(char: string): string {
+  return (char.codePointAt(0) ?? 0).toString(16)
 }
 
 function plant(root: Node, phrase: string): void {

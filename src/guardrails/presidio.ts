@@ -1,6 +1,6 @@
 /** An analyser that speaks the format of Microsoft Presidio: `POST /analyze`, one text at a time. */
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import type { EngineContext, EngineQuestion, EngineSettings, EngineVerdict, ExternalEngine } from './engine.ts'
+import type { EngineContext, EngineQuestion, EngineVerdict, ExternalEngine, ServiceSettings } from './engine.ts'
 import { postJson } from './engine-call.ts'
 import { redacted, type Span } from './redaction.ts'
 
@@ -25,7 +25,7 @@ interface Found {
   readonly end: number
 }
 
-export function presidioEngine(settings: EngineSettings): ExternalEngine {
+export function presidioEngine(settings: ServiceSettings): ExternalEngine {
   const call = { url: `${settings.url.replace(/\/+$/, '')}/analyze`, key: settings.key, timeout: settings.timeout }
   const asked: JsonObject = { language: settings.language ?? 'en' }
   if (settings.entities) asked.entities = [...settings.entities]

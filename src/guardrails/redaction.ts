@@ -4,24 +4,42 @@ export interface Span {
   readonly start: number
   readonly end: number
   readonly placeholder: string
+  /** Present where what is hidden is to come back: gives it a placeholder of its own. */
+  readonly keep?: (value: string) => string
+}
+
+/** Spans in order; of those that overlap the rest of the second goes with the first. */
+export function merged(spans: readonly Span[]): Span[] {
+  const sorted = [...spans].sort((a, b) => a.start - b.start || b.end - a.end)
+  const result: Span[] = []
+  for (const span of sorted) {
+    const before = result.at(-1)
+    if (!before || span.start >= before.end) result.push(span)
+    else if (span.end > before.end) result[result.length - 1] = { ...before, end: span.end }
+  }
+  return result
+}
+
+/** What stands in place of a span. */
+export function placeholderOf({ placeholder, keep }: Span, value: string): string {
+  return keep ? keep(value) : placeholder
 }
 
 /** @param quote put around a placeholder, where a number of JSON becomes a text. */
 export function redacted(text: string, spans: readonly Span[], quote = ''): string {
-  const sorted = [...spans].sort((a, b) => a.start - b.start || b.end - a.end)
   let result = ''
   let at = 0
-  for (const { start, end, placeholder } of sorted) {
-    if (end <= at) continue
-    // Of two that overlap the rest of the second goes with the first.
-    if (start >= at) result += text.slice(at, start) + quote + placeholder + quote
-    at = end
+  for (const span of merged(spans)) {
+    result += text.slice(at, span.start) + quote + placeholderOf(span, text.slice(span.start, span.end)) + quote
+    at = span.end
   }
   return result + text.slice(at)
 }
 
 /** A match over the border of texts that belong together: the placeholder stands in the first, the rest is taken out of the others. */
-export function spread({ start, end, placeholder }: Span, texts: readonly string[], into: Span[][]): void {
+export function spread(span: Span, texts: readonly string[], into: Span[][]): void {
+  const { start, end } = span
+  const placeholder = placeholderOf(span, texts.join('').slice(start, end))
   let base = 0
   let told = false
   for (const [i, text] of texts.entries()) {

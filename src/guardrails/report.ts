@@ -2,9 +2,11 @@
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Stage } from '../plugin-api/exchange.ts'
-import type { EngineVerdict } from './engine.ts'
+import type { EngineVerdict, ExternalEngine } from './engine.ts'
+import { evident } from './evidence.ts'
+import { type Hit, MATCH_COUNT } from './findings.ts'
+import { findingData, findingMetadata, moderationMessage } from './moderation/finding.ts'
 import type { Action, GuardrailName, StageName } from './rule.ts'
-import { type Hit, MATCH_COUNT } from './scan.ts'
 
 /** Past forms of the actions, as stages have them. */
 export const DONE: Readonly<Record<Action, 'flagged' | 'redacted' | 'blocked'>> = { flag: 'flagged', redact: 'redacted', block: 'blocked' }
@@ -46,7 +48,9 @@ function stageOf(hits: readonly Hit[]): Stage {
   // What was to be hidden is not shown again: only what it was.
   if (action === 'block' || rule.stage === 'regex_pi_detection') data.patterns = patternsOf(hits)
   else data.matched_entity_types = [...new Set(hits.map((hit) => hit.rule.entity))]
-  return { type: 'guardrail', name: rule.stage, ...named(rule.guardrail), summary: summaryOf(action, hits), data }
+  const stage = { type: 'guardrail', name: rule.stage, ...named(rule.guardrail), summary: summaryOf(action, hits), data }
+  const entities = [...new Set(hits.map((hit) => hit.rule.entity))]
+  return evident(stage, { guardrail: rule.guardrail, entities, matched: [...new Set(hits.flatMap(({ matched }) => matched))] })
 }
 
 export function named({ id, scope }: GuardrailName): { guardrail_id: string; guardrail_scope: string } {
@@ -65,25 +69,39 @@ function summaryOf(action: Action, hits: readonly Hit[]): string {
 }
 
 /** What an engine outside found; undefined where that is nothing. */
-export function engineStage(guardrail: GuardrailName, engine: string, { action, entities, patterns }: EngineVerdict): Stage | undefined {
+export function engineStage(
+  guardrail: GuardrailName,
+  { name: engine, stage: name = 'content-filter' }: Asked,
+  { action, entities, patterns, moderation }: EngineVerdict,
+): Stage | undefined {
   if (action === undefined) return undefined
   const data: JsonObject = { action: DONE[action], detected: true, engines: [engine] }
-  if (action !== 'block') data.flagged = true
+  if (action !== 'block' || moderation) data.flagged = true
   if (action === 'block') data.patterns = [...patterns]
   if (entities.length > 0) data.matched_entity_types = [...entities]
+  if (moderation) Object.assign(data, findingData(moderation))
   const kinds = entities.length > 0 ? ` (${entities.join(', ')})` : ''
-  return { type: 'guardrail', name: 'content-filter', ...named(guardrail), summary: `Content ${DONE[action]} by ${engine}${kinds}`, data }
+  const summary = `Content ${DONE[action]} by ${engine}${kinds}`
+  const stage = { type: 'guardrail', name, ...named(guardrail), summary, data }
+  return evident(stage, { guardrail, entities, matched: [...new Set(patterns)] })
 }
+
+type Asked = Pick<ExternalEngine, 'name' | 'stage'>
 
 /** An engine that did not answer: told even where the request goes on, and counted as `unchecked`. */
-export function silentStage(guardrail: GuardrailName, engine: string): Stage {
+export function silentStage(guardrail: GuardrailName, { name: engine, stage: name = 'content-filter' }: Asked): Stage {
   const data: JsonObject = { action: 'unchecked', engines: [engine] }
-  return { type: 'guardrail', name: 'content-filter', ...named(guardrail), summary: `${engine} did not answer`, data }
+  const stage = { type: 'guardrail', name, ...named(guardrail), summary: `${engine} did not answer`, data }
+  return evident(stage, { guardrail, entities: [], matched: [] })
 }
 
-/** 403 where the engine wants the request refused. */
-export function engineFault({ action, label, patterns }: EngineVerdict): Fault | undefined {
+/** 403 where the engine wants the request refused. @param model slug that the caller asked for. */
+export function engineFault({ action, label, patterns, moderation }: EngineVerdict, model: string): Fault | undefined {
   if (action !== 'block') return undefined
+  if (moderation) {
+    const metadata = { ...findingMetadata(moderation, model), patterns: [...patterns] }
+    return new Fault('guardrail_blocked', { message: moderationMessage(moderation), metadata })
+  }
   return new Fault('guardrail_blocked', {
     message: blockMessage({ stage: 'content-filter', label }),
     metadata: { patterns: [...patterns] },

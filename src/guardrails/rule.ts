@@ -14,6 +14,8 @@ export interface GuardrailName {
   /** Name in messages. */
   readonly name: string
   readonly scope: 'account' | 'api-key'
+  /** True: the audit trail keeps the texts that matched, and not their hashes alone. */
+  readonly full?: boolean
 }
 
 /** Names that callers of the documented service know the stages by. */
@@ -28,6 +30,8 @@ export interface Rule {
   /** Kind of what it finds, for whoever must not see what it found. */
   readonly entity: string
   readonly placeholder: string
+  /** What it redacts comes back in the answer. */
+  readonly restore?: boolean
   /** Only the user's own messages are read. */
   readonly userOnly: boolean
   readonly detector: Detector

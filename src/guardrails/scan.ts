@@ -1,61 +1,60 @@
 /** Reads the passages of a request once for all rules that hold for it, in steps between which others may have their turn. */
 import type { Json } from '../core/json.ts'
 import { type Detector, type Match, NO_MATCHES } from './detector.ts'
+import { Findings, type Group, type Hit } from './findings.ts'
 import { type Folded, folded } from './fold.ts'
+import { Glance } from './glance.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
 import type { Passage } from './passages.ts'
 import { redacted, type Span, spread } from './redaction.ts'
 import type { Rule } from './rule.ts'
+import type { Vault } from './vault.ts'
 import { type WindowSize, windowsOf } from './windows.ts'
 
-/** What one rule found. */
-export interface Hit {
-  readonly rule: Rule
-  /** Distinct texts that matched, in order, each shortened to `MATCH_LENGTH` characters. */
-  readonly matched: string[]
-}
-
-/** Rules that look for the same: the text is read once for all of them. */
-interface Group {
-  readonly detector: Detector
-  readonly rules: readonly Rule[]
-  readonly userOnly: boolean
-}
-
-export const MATCH_COUNT = 20
-const MATCH_LENGTH = 500
 const WINDOW: WindowSize = { size: 32_768, ahead: 4_096 }
 /** For detectors that take milliseconds per kilobyte. */
 const PIECE: WindowSize = { size: 2_048, ahead: 2_048 }
 const NO_SPANS: readonly Span[] = []
 const DIGIT = /[0-9]/
 
+/** Rules by what they look for. */
+export function groupsOf(rules: readonly Rule[]): Group[] {
+  const byDetector = new Map<Detector, Rule[]>()
+  for (const rule of rules) byDetector.set(rule.detector, [...(byDetector.get(rule.detector) ?? []), rule])
+  return [...byDetector].map(([detector, each]) => ({ detector, rules: each, userOnly: each.every(({ userOnly }) => userOnly) }))
+}
+
 export class TextPolicy {
   readonly groups: readonly Group[]
+  readonly glance: Glance
 
   constructor(rules: readonly Rule[]) {
-    const byDetector = new Map<Detector, Rule[]>()
-    for (const rule of rules) byDetector.set(rule.detector, [...(byDetector.get(rule.detector) ?? []), rule])
-    this.groups = [...byDetector].map(([detector, each]) => ({ detector, rules: each, userOnly: each.every(({ userOnly }) => userOnly) }))
+    this.groups = groupsOf(rules)
+    this.glance = new Glance(this.groups.flatMap(({ detector }) => detector.shapes))
   }
 }
 
 export class Scan {
-  /** By rule, in the order in which they first matched. */
-  readonly hits = new Map<Rule, Hit>()
+  private readonly findings: Findings
   /** What stands in place of a text that must not go out as it is. */
   readonly replaced = new Map<string, string>()
   private readonly groups: readonly Group[]
-  private readonly verbatim: readonly Group[]
+  private readonly glance: Glance
 
-  constructor(policy: TextPolicy) {
+  /** @param vault keeps what is to come back. */
+  constructor(policy: TextPolicy, vault?: Vault) {
+    this.findings = new Findings(vault)
     this.groups = policy.groups
-    this.verbatim = policy.groups.filter(({ detector }) => detector.verbatim)
+    this.glance = policy.glance
+  }
+
+  /** By rule, in the order in which they first matched. */
+  get hits(): ReadonlyMap<Rule, Hit> {
+    return this.findings.hits
   }
 
   get blocked(): boolean {
-    for (const { action } of this.hits.keys()) if (action === 'block') return true
-    return false
+    return this.findings.blocked
   }
 
   /** Each step takes at most a few milliseconds. */
@@ -66,14 +65,8 @@ export class Scan {
       else if (passage.apart) yield* this.apart(texts, user)
       else if (texts.length === 1) yield* this.single(texts[0], user)
       else yield* this.joined(texts, user)
-      if (this.enough()) return
+      if (this.findings.enough) return
     }
-  }
-
-  /** Nobody is told more of a request that is refused. */
-  private enough(): boolean {
-    for (const { rule, matched } of this.hits.values()) if (rule.action === 'block' && matched.length >= MATCH_COUNT) return true
-    return false
   }
 
   private *single(text: string, user: boolean): Generator<void, void> {
@@ -96,18 +89,15 @@ export class Scan {
 
   /** One look over all of them; only where it finds something are they read one by one. */
   private *apart(texts: readonly string[], user: boolean): Generator<void, void> {
-    let deep = texts.length < 3
-    if (!deep) {
-      const look = new Scan({ groups: this.groups.filter(({ detector }) => !detector.verbatim) })
-      yield* look.single(texts.join('\n'), user)
-      deep = look.hits.size > 0
-    }
-    const groups = deep ? this.groups : this.verbatim
-    if (groups.length === 0) return
+    if (texts.length > 2 && !this.mayHold(texts.join('\n'))) return
     for (const text of texts) {
-      const spans = yield* this.spans(text, { groups, user })
+      const spans = yield* this.spans(text, { groups: this.groups, user })
       if (spans.length > 0) this.replaced.set(text, redacted(text, spans))
     }
+  }
+
+  private mayHold(text: string, fold = folded(text)): boolean {
+    return this.glance.mayHold(text) || (fold !== undefined && this.glance.mayHold(fold.text))
   }
 
   /** Arguments of tools: as they are, and without escapes. A text that is rewritten says nothing twice under one name. */
@@ -137,6 +127,10 @@ export class Scan {
     for (const { text: view, base, from, to } of windowsOf(text, WINDOW)) {
       const last = base + view.length === text.length
       const fold = folded(view)
+      if (!this.mayHold(view, fold)) {
+        yield
+        continue
+      }
       const digits = DIGIT.test(fold ? fold.text : view)
       for (const group of asked.groups) {
         const { detector } = group
@@ -147,10 +141,10 @@ export class Scan {
           const start = match.start + base
           const end = match.end + base
           if (start < from || start >= to || asked.only?.(start, end) === false) continue
-          const span = this.note(group, match.told ?? text.slice(start, end), asked.user)
-          if (span === undefined) continue
+          const hiding = this.findings.note(group, match.told ?? text.slice(start, end), asked.user)
+          if (hiding === undefined) continue
           spans ??= []
-          spans.push({ start, end, placeholder: span })
+          spans.push({ start, end, ...hiding })
         }
       }
       yield
@@ -180,23 +174,6 @@ export class Scan {
     if (found.length > 0) return found
     return detector.find(text, from).filter(({ end }) => !detector.ends || last || end < text.length)
   }
-
-  /** @returns the placeholder of the rule that redacts, if one does. */
-  private note(group: Group, told: string, user: boolean): string | undefined {
-    let placeholder: string | undefined
-    for (const rule of group.rules) {
-      if (rule.userOnly && !user) continue
-      let hit = this.hits.get(rule)
-      if (!hit) {
-        hit = { rule, matched: [] }
-        this.hits.set(rule, hit)
-      }
-      const short = told.length > MATCH_LENGTH ? `${told.slice(0, MATCH_LENGTH)}…` : told
-      if (hit.matched.length < MATCH_COUNT && !hit.matched.includes(short)) hit.matched.push(short)
-      if (rule.action === 'redact') placeholder ??= rule.placeholder
-    }
-    return placeholder
-  }
 }
 
 interface Asked {
@@ -206,7 +183,7 @@ interface Asked {
 }
 
 /** In order, without those that lie inside another. */
-function distinct(matches: readonly Match[]): readonly Match[] {
+export function distinct(matches: readonly Match[]): readonly Match[] {
   if (matches.length < 2) return matches
   const sorted = [...matches].sort((a, b) => a.start - b.start || b.end - a.end)
   let end = -1
@@ -218,7 +195,7 @@ function distinct(matches: readonly Match[]): readonly Match[] {
 }
 
 /** Matches of a folded text, in units of the original: what is invisible at their end goes with them. */
-function unfolded(matches: readonly Match[], { at }: Folded): readonly Match[] {
+export function unfolded(matches: readonly Match[], { at }: Folded): readonly Match[] {
   return matches.map(({ start, end, told }) => {
     let last = end
     while (last < at.length - 1 && at[last] === at[last - 1]) last++

@@ -1,6 +1,6 @@
 /** A plain webhook: it is sent the texts and says what is to become of them. The form is ours and stands in the docs. */
 import { isObject, type Json } from '../core/json.ts'
-import type { EngineQuestion, EngineSettings, EngineVerdict, ExternalEngine } from './engine.ts'
+import type { EngineQuestion, EngineVerdict, ExternalEngine, ServiceSettings } from './engine.ts'
 import { postJson } from './engine-call.ts'
 import type { Action } from './rule.ts'
 
@@ -9,7 +9,7 @@ const NOTHING: EngineVerdict = { entities: [], patterns: [], replaced: new Map()
 const MATCHES = 20
 const LONGEST = 500
 
-export function webhookEngine(settings: EngineSettings): ExternalEngine {
+export function webhookEngine(settings: ServiceSettings): ExternalEngine {
   const { url, key, timeout } = settings
   return {
     name: 'webhook',

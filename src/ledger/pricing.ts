@@ -39,7 +39,7 @@ function within(value: number, most: number): number {
 
 /**
  * What a usage costs, in nano-dollars, at the rates for a prompt of its length.
- * Parts are clamped so that they never pass their whole: cached, then cache writes, then audio within the input,
+ * Parts are clamped so that they never pass their whole: cached, then cache writes, then audio, then images within the input,
  * reasoning, then images, then audio within the output. The request's and the images' price belong to the input part.
  * `total` is the exact sum rounded once, half up; the output part is rounded, the input part is the rest.
  */
@@ -50,16 +50,18 @@ export function charge(usage: Usage, tariff: Tariff, extras?: Extras): Charge {
   const cached = within(usage.cached, input)
   const cacheWrite = within(usage.cacheWrite, input - cached)
   const audio = within(usage.audioInput, input - cached - cacheWrite)
+  const pictured = within(usage.inputSplit?.image ?? 0, input - cached - cacheWrite - audio)
   const output = within(usage.output, MOST_TOKENS)
   const reasoning = within(usage.reasoning, output)
 
   const sum = new Bill()
-  sum.add(input - cached - cacheWrite - audio, price.prompt)
+  sum.add(input - cached - cacheWrite - audio - pictured, price.prompt)
   if (cached > 0) sum.add(cached, price.cached ?? price.prompt)
   const long = within(usage.cacheWriteLong ?? 0, cacheWrite)
   if (cacheWrite > long) sum.add(cacheWrite - long, price.cacheWrite ?? price.prompt)
   if (long > 0) sum.add(long, price.cacheWriteLong ?? price.cacheWrite ?? price.prompt)
   if (audio > 0) sum.add(audio, price.audio ?? price.prompt)
+  if (pictured > 0) sum.add(pictured, price.imageInput ?? price.prompt)
   addFixed(sum, price, extras)
   if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch)
   const completion = new Bill()
@@ -99,7 +101,7 @@ function ceilingOf(rates: Rates): Ceiling {
   let found = ceilings.get(rates)
   if (!found) {
     found = {
-      input: highest(rates.prompt, rates.cached, rates.cacheWrite, rates.cacheWriteLong, rates.audio),
+      input: highest(rates.prompt, rates.cached, rates.cacheWrite, rates.cacheWriteLong, rates.audio, rates.imageInput),
       output: highest(rates.completion, rates.reasoning, rates.imageOutput, rates.audioOutput),
     }
     ceilings.set(rates, found)

@@ -45,7 +45,7 @@ export async function hop(
 function dispatched(client: Client, url: URL, limits: ContentLimits): Promise<HopAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HopAnswer>()
   const headers = {
-    accept: limits.types.length > 0 ? limits.types.join(', ') : '*/*',
+    accept: limits.types.filter((type) => type !== '').join(', ') || '*/*',
     'accept-encoding': 'gzip, deflate, br',
     'user-agent': 'headgate',
   }

@@ -21,7 +21,7 @@ export interface FetchOptions {
   clock?: Clock
   /** Bytes of the body, as sent and inflated. */
   maxBytes?: number
-  /** Media types that are wanted, as `text/html` or `image/*`; absent: any. */
+  /** Media types that are wanted, as `text/html` or `image/*`, '' for an answer that names none; absent: any. */
   types?: readonly string[]
   /** Milliseconds for everything: look-ups, redirects, body. */
   timeout?: number
@@ -38,6 +38,8 @@ export interface Fetched {
   url: string
   /** Media type in lower case without parameters; '' where the answer named none. */
   type: string
+  /** The same as it was sent, with parameters such as the charset. */
+  declared: string
   bytes: Buffer
 }
 
@@ -77,7 +79,8 @@ async function follow(
   let url = first
   for (let redirects = 0; ; redirects++) {
     const { status, headers, bytes } = await hop(url, { maxBytes, types }, way)
-    if (!isRedirect(status, headers)) return { status, url: url.href, type: mediaType(headers), bytes }
+    if (!isRedirect(status, headers))
+      return { status, url: url.href, type: mediaType(headers), declared: headers['content-type'] ?? '', bytes }
     if (redirects >= maxRedirects) throw tooManyRedirects(maxRedirects)
     url = checked(checkAddress(headers.location ?? '', policy, url), options)
   }

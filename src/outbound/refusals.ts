@@ -26,7 +26,10 @@ export function tooLarge(most: number): Fault {
 }
 
 export function wrongType(types: readonly string[]): Fault {
-  return new Fault('media_type', { message: `The content is none of: ${types.join(', ')}`, metadata: { fetch: 'type' } })
+  return new Fault('media_type', {
+    message: `The content is none of: ${types.filter((type) => type !== '').join(', ')}`,
+    metadata: { fetch: 'type' },
+  })
 }
 
 /** @param ms what the whole fetch was given. */

@@ -12,7 +12,7 @@ export class Books {
   floor = 0
   /** Nano-dollars that a plan tells of and does not hold: what plugins may charge. */
   unheld = 0
-  /** The endpoint that the hold's row names, where it was written before the endpoints were put in order. */
+  /** The endpoint that the hold's row names: that of the first who held. */
   heldAt: Endpoint | undefined
   /** True once the hold's row is in the journal: a settlement must follow. */
   open = false
@@ -27,6 +27,13 @@ export class Books {
   toolCost = 0
   toolsRequested = 0
   toolsExecuted = 0
-  /** Searches of the web that they ran. */
+  /** Searches of the web that they ran, pages that they fetched. */
   toolSearches = 0
+  toolFetches = 0
+  /** The engine that searched, and how many results the model was shown; undefined where no tool searched. */
+  found: { engine: string; results: number } | undefined
+
+  addFound({ engine, results }: { engine: string; results: number }): void {
+    this.found = { engine, results: (this.found?.results ?? 0) + results }
+  }
 }

@@ -13,7 +13,7 @@ import { chooseLane } from './lanes.ts'
 import { runLocal } from './local-attempt.ts'
 import type { ChainParts } from './parts.ts'
 import { callPath, providerAddress } from './provider-address.ts'
-import { ObserveRelay, PassRelay, type Relay, TranslateRelay } from './relays.ts'
+import { finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from './relays.ts'
 import type { Lane, Reply } from './reply.ts'
 import { ReplyStream } from './reply-stream.ts'
 import { StreamAttempt } from './stream-attempt.ts'
@@ -76,7 +76,7 @@ function laneOf(exchange: Exchange, dialect: UpstreamDialect, target: Target, fo
   return chooseLane({
     sameWire: pass?.client === exchange.client.id,
     edited: exchange.edited,
-    mutated: exchange.toolNames !== undefined || exchange.taps?.some((tap) => tap.mode === 'mutate') === true,
+    mutated: exchange.toolNames !== undefined || exchange.answerWatch !== undefined || exchange.taps?.some((tap) => tap.mode === 'mutate') === true,
     observed: exchange.taps !== undefined,
     reshaped: pass !== undefined && !pass.admits(exchange.body, target),
     forced,
@@ -135,6 +135,7 @@ function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject):
   if (lane !== 'pass') {
     dialect.decodeResult(body, events)
     for (const tap of observers) for (const event of events) tap.push(event, () => {})
+    finishAll(observers)
   }
   if (lane !== 'translate' && dialect.pass) {
     const result = dialect.pass.result(body, exchange.ctx)

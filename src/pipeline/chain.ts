@@ -15,11 +15,12 @@
  *
  * The phase types make a wrong order a compile error: each layer takes the facts that it needs and adds its own.
  */
-import type { Head, Read } from '../plugin-api/exchange.ts'
+import type { Head, Read, Resolved } from '../plugin-api/exchange.ts'
 import { callEndpoint } from './call-endpoint.ts'
 import { countTokens } from './count-tokens.ts'
 import type { EmbeddingParts } from './embed/asked.ts'
 import { embedAt } from './embed/embed-at.ts'
+import { foreseeVectors } from './embed/foresee.ts'
 import { suit } from './embed/suit.ts'
 import { account } from './layers/account.ts'
 import { admit } from './layers/admit.ts'
@@ -34,6 +35,7 @@ import { resolve } from './layers/resolve.ts'
 import { shape, shapeForPlan } from './layers/shape.ts'
 import type { ChainParts, ChainSettings } from './parts.ts'
 import { explain, foretell } from './plan/answer.ts'
+import { foreseeAnswer } from './plan/candidates.ts'
 import type { At, Service } from './reply.ts'
 
 export type { Front } from './layers/receive.ts'
@@ -49,7 +51,7 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const guarded = guard(settings.guardrails)(shaped)
   const resolved = resolve(settings, parts)(guarded)
   const accounted = account(parts)(resolved)
-  const readBody = read(settings, parts.admission)(accounted)
+  const readBody = read(settings, parts)(accounted)
   const admitted = admit(parts.admission)(readBody)
   const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
   return receive(settings, parts)(authenticated)
@@ -62,7 +64,7 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
 export function composeEmbedding(settings: ChainSettings, parts: EmbeddingParts): Front {
   const suits = suit(settings.guardrails.filter(readsTexts), parts)(plan(settings, parts)(attempt(parts, embedAt)))
   const accounts = account(parts)(resolve(settings, parts)(guard(settings.guardrails)(suits)))
-  const admits = admit(parts.admission)(read(settings, parts.admission)(accounts))
+  const admits = admit(parts.admission)(read(settings, parts)(accounts))
   return receive(settings, parts)(authenticate(settings.keys, parts.clock)(admits))
 }
 
@@ -70,7 +72,7 @@ export function composeEmbedding(settings: ChainSettings, parts: EmbeddingParts)
 export function composeCounting(settings: ChainSettings, parts: ChainParts): Front {
   const guarded = guard(settings.guardrails)(countTokens(parts))
   const resolved = resolve(settings, parts)(guarded)
-  const admitted = admit(parts.admission)(read(settings, parts.admission)(resolved))
+  const admitted = admit(parts.admission)(read(settings, parts)(resolved))
   const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
   return receive(settings, parts)(authenticated)
 }
@@ -79,13 +81,16 @@ export function composeCounting(settings: ChainSettings, parts: ChainParts): Fro
  * The chain of plans: every layer that decides something, and in place of the call an account of it.
  * A plan counts as a request of its key; nothing is sent, held, pinned, measured or written down.
  */
-export function composePlanning(settings: ChainSettings, parts: ChainParts): Front {
+export function composePlanning(settings: ChainSettings, parts: EmbeddingParts): Front {
   const readAgain = guardAdditions(settings.guardrails)
   const converses = converseForPlan(settings, parts, { readAgain, inner: (exchange) => resolves(exchange) })(
-    foretell(settings.guardrails, parts),
+    foretell(settings.guardrails, parts, foreseeAnswer(parts)),
   )
   const shapes = shapeForPlan(settings.plugins, parts)(converses)
-  const resolves = resolve(settings, parts)(guard(settings.guardrails)(shapes))
-  const admits = admit(parts.admission)(read(settings, parts.admission)(explain()(resolves)))
+  const vectors = foretell(settings.guardrails, parts, (exchange, endpoint) => foreseeVectors(exchange, endpoint, parts))
+  const suits = suit(settings.guardrails.filter(readsTexts), parts)(vectors)
+  const either: Service<At<Resolved>> = (exchange) => (exchange.client.embedding ? suits(exchange) : shapes(exchange))
+  const resolves = resolve(settings, parts)(guard(settings.guardrails)(either))
+  const admits = admit(parts.admission)(read(settings, parts)(explain()(resolves)))
   return receive(settings, parts)(authenticate(settings.keys, parts.clock)(admits))
 }

@@ -1,9 +1,14 @@
 /** Where decoded events go in the translate lane: taps, then the client's encoder or, not streaming, a fold. One per exchange. */
 
-import type { StreamEvent } from '../canon/events.ts'
+import { isContent, type StreamEvent } from '../canon/events.ts'
 import { Fold } from '../canon/fold.ts'
+import type { Fault } from '../core/faults.ts'
 import type { Final, StreamEncoder } from '../dialects/types.ts'
+import { AnswerEngines } from './answers/answer-engines.ts'
+import { AnswerGuard } from './answers/answer-guard.ts'
+import { RestoreTap } from './answers/restore-tap.ts'
 import type { Exchange } from './exchange.ts'
+import { shownEvents } from './shown-items.ts'
 
 /** A call of a server tool found in a turn: kept from the caller, run by the gateway. */
 export interface FoundCall {
@@ -12,7 +17,21 @@ export interface FoundCall {
   args: string
 }
 
+/** Who is told of what an engine lets go, or refuses, while no event comes. */
+export interface LateReader {
+  text(text: string): void
+  fail(fault: Fault): void
+}
+
 export class EventPath {
+  /** Content has left the last tap. */
+  said = false
+  /** Guardrails read the answer: content may be held back. */
+  readonly guarded: boolean
+  late: LateReader | undefined
+  private readonly guard: AnswerGuard | undefined
+  private readonly engines: AnswerEngines | undefined
+  private readonly closers: (() => void)[] = []
   private readonly exchange: Exchange
   private readonly encoder: StreamEncoder | undefined
   private readonly folded: Fold | undefined
@@ -31,14 +50,65 @@ export class EventPath {
     this.exchange = exchange
     if (exchange.stream) this.encoder = exchange.client.streamEncoder(exchange.ctx)
     else this.folded = new Fold()
+    const { answerWatch, vault } = exchange
+    this.guarded = answerWatch !== undefined
+    if (answerWatch?.policy) this.guard = new AnswerGuard(exchange, answerWatch.policy)
+    if (answerWatch && answerWatch.asking.length > 0) {
+      this.engines = new AnswerEngines(exchange, answerWatch.asking, {
+        released: () => this.release(),
+        failed: (fault) => this.late?.fail(fault),
+      })
+    }
+    // What comes back is the caller's own: no guardrail reads it again.
+    const last = [this.guard, this.engines, vault && new RestoreTap(vault)].filter((tap) => tap !== undefined)
     let entry = (event: StreamEvent): void => {
+      if (!this.said && isContent(event)) this.said = true
       this.batch.push(event)
     }
-    for (const tap of (exchange.taps ?? []).filter((one) => one.mode === 'mutate').reverse()) {
+    for (const tap of [...(exchange.taps ?? []).filter((one) => one.mode === 'mutate'), ...last].reverse()) {
       const next = entry
       entry = (event) => tap.push(event, next)
+      this.closers.unshift(() => tap.finish?.(next))
     }
     this.entry = entry
+  }
+
+  /** A guardrail refuses the answer. */
+  get refusal(): Fault | undefined {
+    return this.guard?.refusal ?? this.engines?.refusal
+  }
+
+  /** Settles, never rejecting, once engines have let go all that they were asked about. */
+  get pending(): Promise<void> | undefined {
+    return this.engines?.pending
+  }
+
+  /** More waits for an engine than should. */
+  get crowded(): boolean {
+    return this.engines?.crowded === true
+  }
+
+  /** No more events of this turn: taps hand on what they hold. @returns text for the client. */
+  close(): string {
+    return this.guardedly(() => {
+      for (const closer of this.closers) closer()
+    })
+  }
+
+  private release(): void {
+    const text = this.flush()
+    this.late?.text(text)
+  }
+
+  /** What a refusal leaves behind goes nowhere. */
+  private guardedly(step: () => void): string {
+    try {
+      step()
+    } catch (thrown) {
+      if (this.refusal) this.batch = []
+      throw thrown
+    }
+    return this.flush()
   }
 
   /** @param serverTools names under which the gateway's own tools were offered; undefined where none were. */
@@ -52,23 +122,34 @@ export class EventPath {
 
   /** Takes events as decoded in this turn. @returns text for the client, '' where nothing is to be sent. */
   push(events: readonly StreamEvent[]): string {
-    for (const event of events) {
-      this.turn?.push(event)
-      const renumbered = this.renumber(event)
-      if (renumbered) this.entry(renumbered)
-    }
-    return this.flush()
+    return this.guardedly(() => {
+      this.open()
+      for (const event of events) {
+        this.turn?.push(event)
+        const renumbered = this.renumber(event)
+        if (renumbered) this.entry(renumbered)
+      }
+    })
   }
 
   /** Adds a whole block of the gateway's own, such as the output item of a tool that ran. */
   add(events: (block: number) => readonly StreamEvent[]): string {
-    for (const event of events(this.nextBlock++)) this.entry(event)
-    return this.flush()
+    return this.guardedly(() => {
+      for (const event of events(this.nextBlock++)) this.entry(event)
+    })
   }
 
   finish(final: Final): string {
     if (this.encoder) return this.encoder.finish(final)
     return this.exchange.client.encodeResult((this.folded ?? new Fold()).result, this.exchange.ctx, final)
+  }
+
+  /** What comes before the first turn, once there is something to come before. */
+  private open(): void {
+    const { opening } = this.exchange
+    if (!opening) return
+    this.exchange.opening = undefined
+    for (const shown of opening) for (const event of shownEvents(shown, this.nextBlock++)) this.entry(event)
   }
 
   private flush(): string {

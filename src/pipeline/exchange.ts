@@ -7,7 +7,8 @@ import type { Clock } from '../core/clock.ts'
 import type { GenerationId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect, Final, ReplyContext } from '../dialects/types.ts'
-import type { AttemptRecord, Planned, Stage, Tap } from '../plugin-api/index.ts'
+import type { AnswerPolicy, Vault } from '../guardrails/index.ts'
+import type { AttemptRecord, Planned, ShownItem, Stage, Tap } from '../plugin-api/index.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { type MergedPreferences, NO_PREFERENCES, type Removed, type Tier } from '../routing/index.ts'
 import { Books } from './books.ts'
@@ -15,7 +16,7 @@ import { CancelSource } from './cancel.ts'
 import type { Conversation } from './conversation.ts'
 import type { Door } from './door.ts'
 import type { EventPath } from './event-path.ts'
-import type { GuardrailBudget } from './parts.ts'
+import type { GuardrailBudget, GuardrailSetting } from './parts.ts'
 import type { PluginRun } from './plugins/run.ts'
 import type { Turn } from './reply.ts'
 import type { ReplyStream } from './reply-stream.ts'
@@ -29,14 +30,21 @@ export interface ExchangeStart {
   clock: Clock
   brand: string
   wantsMetadata: boolean
-  /** Of an exchange that a tool of another one makes: the books that it adds to, and how deep it lies. */
-  within?: { books: Books; depth: number }
+  /** Of an exchange that a tool of another one makes: the books that it adds to, how deep it lies, and when that one began. */
+  within?: { books: Books; depth: number; at: number }
 }
 
 /** What a dynamic suffix of the slug asks for. */
 export interface Variant {
   sort?: SortKey
   tiers?: ReadonlySet<Tier>
+}
+
+/** What reads answers for a key. */
+export interface AnswerWatch {
+  readonly policy: AnswerPolicy | undefined
+  /** Guardrails that ask an engine. */
+  readonly asking: readonly GuardrailSetting[]
 }
 
 const NO_VARIANT: Variant = {}
@@ -85,14 +93,22 @@ export class Exchange implements Planned {
   // guard
   /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
   guarded: { edits: number; items: WeakSet<object> } | undefined
+  /** What reads the answer; undefined where no guardrail does. */
+  answerWatch: AnswerWatch | undefined
+  /** What guardrails hid in the request and the answer brings back. */
+  vault: Vault | undefined
   // shape
   taps: Tap[] | undefined
   /** Ids of the plugins that act on it, in the order in which they run. */
   pluginIds: readonly string[] = []
   pluginRuns: readonly PluginRun[] | undefined
+  /** What the caller is told beside the fault where providers fail. */
+  failureMetadata: JsonObject | undefined
   // converse
   /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
   toolNames: ReadonlySet<string> | undefined
+  /** What the caller sees of the gateway's own tools before the first turn; taken once it has been shown. */
+  opening: readonly ShownItem[] | undefined
   /** Where decoded events go; absent until an attempt translates. */
   path: EventPath | undefined
   // resolve
@@ -139,7 +155,7 @@ export class Exchange implements Planned {
     this.wantsMetadata = start.wantsMetadata
     this.books = start.within?.books ?? new Books()
     this.depth = start.within?.depth ?? 0
-    this.at = start.clock.now()
+    this.at = start.within?.at ?? start.clock.now()
     this.started = start.clock.monotonic()
     this.ctx = {
       id: this.id,
@@ -175,8 +191,20 @@ export class Exchange implements Planned {
     this.edits.push(by)
   }
 
-  /** Only the view that a plugin at work is given has money to charge. */
+  tellOnFailure(metadata: JsonObject): void {
+    this.failureMetadata = { ...this.failureMetadata, ...metadata }
+  }
+
+  /** Only the view that a plugin at work is given has money to charge, and may hand a search over to providers. */
   charge(): boolean {
+    return false
+  }
+
+  searchers(): 'none' {
+    return 'none'
+  }
+
+  searchNatively(): boolean {
     return false
   }
 

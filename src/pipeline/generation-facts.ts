@@ -4,6 +4,7 @@ import type { Facts } from '../ledger/facts.ts'
 import type { Settlement } from '../ledger/settlement.ts'
 import { brandHeaders } from './brand-headers.ts'
 import type { Exchange } from './exchange.ts'
+import { NATIVE_SEARCH } from './native-search.ts'
 
 const text = { type: 'string' } as const
 const number = { type: 'number' } as const
@@ -26,6 +27,10 @@ const factsText = fastJson({
     generation_time: number,
     streamed: { type: 'boolean' },
     tools_cost: number,
+    num_search_results: number,
+    num_fetches: number,
+    web_search_engine: text,
+    moderation_latency: number,
     provider_responses: {
       type: 'array',
       items: {
@@ -54,6 +59,7 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
   const elapsed = clock.monotonic() - exchange.started
   const finish = last?.end
   const plain = attempts.length === 1 && attempts[0].status === 200 && !attempts[0].dropped
+  const web = webFacts(exchange)
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
     provider: endpoint?.provider.name,
@@ -69,6 +75,10 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
     generation_time: Math.round(elapsed),
     streamed: exchange.stream || undefined,
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
+    num_search_results: web?.num_search_results,
+    num_fetches: web?.num_fetches,
+    web_search_engine: web?.web_search_engine,
+    moderation_latency: moderationTime(exchange),
     provider_responses: plain
       ? undefined
       : attempts.map((attempt) => ({
@@ -83,6 +93,26 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
     app_title: shortened(headers[brandHeaders(exchange.brand).title] ?? headers['x-title']),
   }
   return factsText(facts)
+}
+
+/** Milliseconds that the moderation of the request has taken. */
+function moderationTime({ stages }: Exchange): number | undefined {
+  const took = stages.length > 0 ? stages.find(({ name }) => name === 'moderation')?.data?.duration_ms : undefined
+  return typeof took === 'number' ? took : undefined
+}
+
+/** Who searched the web, how many results the model was shown (a provider that searches itself does not tell), how many pages were fetched. */
+function webFacts(exchange: Exchange): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
+  const { books, stages, edits } = exchange
+  const before = stages.length > 0 ? stages.find(({ type }) => type === 'web_search')?.data : undefined
+  const engine = books.found?.engine ?? before?.engine ?? (edits.includes(NATIVE_SEARCH) ? 'native' : undefined)
+  if (engine === undefined && books.toolFetches === 0) return undefined
+  const results = (books.found?.results ?? 0) + (typeof before?.results === 'number' ? before.results : 0)
+  return {
+    web_search_engine: typeof engine === 'string' ? engine : undefined,
+    num_search_results: engine === undefined || engine === 'native' ? undefined : results,
+    num_fetches: books.toolFetches > 0 ? books.toolFetches : undefined,
+  }
 }
 
 function shortened(value: string | string[] | undefined): string | undefined {

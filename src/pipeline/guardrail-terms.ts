@@ -22,25 +22,42 @@ interface Bound {
 
 const bounds = new WeakMap<readonly GuardrailSetting[], WeakMap<ApiKey, Bound>>()
 
-export function holdsFor({ keys }: Pick<GuardrailSetting, 'keys'>, key: ApiKey): boolean {
-  return keys === undefined || keys.has(key.name)
+/** A key that another one has given to an application is held by what holds the giver, too. */
+export function holdsFor(
+  { keys, identities }: Pick<GuardrailSetting, 'keys' | 'identities'>,
+  { name, identity, consent }: ApiKey,
+): boolean {
+  if (keys === undefined && identities === undefined) return true
+  if (keys?.has(name) || identities?.has(identity)) return true
+  // Of a key of the file the identity is its name.
+  return consent !== undefined && (keys?.has(consent.by) || identities?.has(consent.by)) === true
 }
 
 /** Sets the budgets of the exchange and what its preferences must not loosen. @returns what is asked of endpoints. */
 export function bindGuardrails(exchange: Exchange, guardrails: readonly GuardrailSetting[]): BoundTerms | undefined {
+  const bound = boundFor(guardrails, exchange.key)
+  exchange.budgets = bound.budgets
+  if (bound.requireParameters) exchange.preferences = { ...exchange.preferences, require_parameters: true }
+  return bound.terms
+}
+
+/** What is asked of endpoints for a key, whatever it requests. */
+export function termsFor(guardrails: readonly GuardrailSetting[], key: ApiKey): BoundTerms | undefined {
+  return boundFor(guardrails, key).terms
+}
+
+function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
   let byKey = bounds.get(guardrails)
   if (!byKey) {
     byKey = new WeakMap()
     bounds.set(guardrails, byKey)
   }
-  let bound = byKey.get(exchange.key)
+  let bound = byKey.get(key)
   if (!bound) {
-    bound = boundOf(guardrails.filter((guardrail) => holdsFor(guardrail, exchange.key)))
-    byKey.set(exchange.key, bound)
+    bound = boundOf(guardrails.filter((guardrail) => holdsFor(guardrail, key)))
+    byKey.set(key, bound)
   }
-  exchange.budgets = bound.budgets
-  if (bound.requireParameters) exchange.preferences = { ...exchange.preferences, require_parameters: true }
-  return bound.terms
+  return bound
 }
 
 function boundOf(guardrails: readonly GuardrailSetting[]): Bound {

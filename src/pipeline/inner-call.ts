@@ -43,22 +43,35 @@ export async function askModel(outer: Exchange, call: ModelCall, { inner, dialec
   // The answer is wanted as events, whoever gives it.
   exchange.edit('tool', () => {})
   const release = tie(exchange, outer, [ended, ...(call.signal ? [call.signal] : [])])
+  const turns: Turn[] = []
+  exchange.ownTurns = turns
   try {
     const reply = await inner(advance<Read>(exchange))
     closeBooks(exchange, reply.turn)
     reply.finish(finalOf(exchange, reply))
-    return answerOf(exchange, reply.turn, answer.folded)
+    count(exchange, turns)
+    return answerOf(reply.turn, turns, { folded: answer.folded, at: outer.at })
+  } catch (thrown) {
+    // An answer that broke off is not charged, and its earlier turns are a part of it; one that was given up is.
+    if (!exchange.cancel.aborted && !turns.some(({ refused }) => refused)) for (const turn of turns) turn.usage = undefined
+    throw thrown
   } finally {
     release()
     exchange.reply?.stop()
     outer.upstreamMs += exchange.upstreamMs
-    const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : NO_EXTRAS
-    for (const turn of exchange.ownTurns ?? []) turn.extras ??= extras
+    count(exchange, turns)
+    outer.ownTurns?.push(...turns)
   }
 }
 
+/** What is counted beside tokens: the caller's own request is not what these turns were sent. */
+function count(exchange: Exchange, turns: readonly Turn[]): void {
+  const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : NO_EXTRAS
+  for (const turn of turns) turn.extras ??= extras
+}
+
 function childOf(outer: Exchange, client: ClientDialect): Exchange {
-  const { id, seq, tag, headers, clock, brand, books, depth } = outer
+  const { id, seq, tag, headers, clock, brand, books, depth, at } = outer
   const exchange = new Exchange({
     id: { id, seq, tag },
     client,
@@ -67,11 +80,10 @@ function childOf(outer: Exchange, client: ClientDialect): Exchange {
     clock,
     brand,
     wantsMetadata: false,
-    within: { books, depth: depth + 1 },
+    within: { books, depth: depth + 1, at },
   })
   exchange.key = outer.key
   exchange.silence = outer.silence
-  exchange.ownTurns = []
   return exchange
 }
 
@@ -89,17 +101,22 @@ function tie(exchange: Exchange, outer: Exchange, signals: readonly AbortSignal[
   }
 }
 
-/** As for a caller's own: what broke off is not charged, what was given up is, as far as it came. @throws Fault. */
+/**
+ * As for a caller's own: what broke off is not charged, nor is an answer of nothing; what was given up is, as far as it came.
+ * @throws Fault.
+ */
 function closeBooks(exchange: Exchange, turn: Turn): void {
-  if (turn.fault) {
-    turn.usage = undefined
-    throw turn.fault
-  }
+  if (turn.fault) throw turn.fault
+  const { aborted, relayed, end } = turn
   turn.usage ??=
-    turn.aborted && exchange.stream && turn.relayed <= 0
+    aborted && exchange.stream && relayed <= 0
       ? noUsage()
-      : estimatedUsage(inputEstimate(exchange), estimateFromBytes(turn.relayed))
-  if (turn.aborted) throw endedEarly(exchange, [])
+      : estimatedUsage(inputEstimate(exchange), aborted && !exchange.stream ? 0 : estimateFromBytes(relayed))
+  if (aborted) throw endedEarly(exchange, [])
+  // What the provider did is paid for.
+  if (turn.refused) throw turn.refused
+  if (end?.reason === 'error') throw new Fault('upstream_error')
+  if (turn.usage.output <= 0 && !end?.raw?.trim()) throw new Fault('upstream_empty')
 }
 
 function finalOf(exchange: Exchange, { turn }: Reply): Final {
@@ -113,19 +130,21 @@ function finalOf(exchange: Exchange, { turn }: Reply): Final {
   }
 }
 
-function answerOf(exchange: Exchange, turn: Turn, { blocks }: Folded): ModelAnswer {
+/** @param turns with those of calls within the call. @param at when the caller's request was admitted: prices are those of then. */
+function answerOf(last: Turn, turns: readonly Turn[], { folded, at }: { folded: Folded; at: number }): ModelAnswer {
+  const { blocks } = folded
   let usage: Usage | undefined
   let cost = 0
-  for (const own of exchange.ownTurns ?? []) {
-    if (!own.usage) continue
-    usage = usage ? addUsage(usage, own.usage) : own.usage
-    cost += charge(own.usage, tariffAt(own.endpoint, exchange.at)).total
+  for (const turn of turns) {
+    if (!turn.usage) continue
+    usage = usage ? addUsage(usage, turn.usage) : turn.usage
+    cost += charge(turn.usage, tariffAt(turn.endpoint, at), turn.extras).total
   }
   return {
-    model: turn.endpoint.model.slug,
+    model: last.endpoint.model.slug,
     text: blocks.map((block) => (block.kind === 'text' ? block.text : '')).join(''),
     blocks,
-    end: turn.end ?? { reason: 'stop' },
+    end: last.end ?? { reason: 'stop' },
     usage: usage ?? noUsage(),
     cost,
   }

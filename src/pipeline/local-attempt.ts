@@ -5,7 +5,7 @@ import type { LocalRun, LocalSink } from '../dialects/types.ts'
 import type { EndpointCall } from './call-endpoint.ts'
 import { beginTurn } from './call-endpoint.ts'
 import type { ChainParts } from './parts.ts'
-import { EventRelay } from './relays.ts'
+import { EventRelay, finishAll } from './relays.ts'
 import type { Reply } from './reply.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { translated, WholeAttempt } from './whole-attempt.ts'
@@ -46,7 +46,11 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
           for (const event of batch) events.push(event)
         }),
       fail: (fault) => attempt.fail(fault),
-      end: () => take(() => attempt.complete(translated(events, path))),
+      end: () =>
+        take(() => {
+          finishAll(observers)
+          attempt.complete(translated(events, path))
+        }),
     })
     return attempt.done
   }
@@ -60,7 +64,10 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
         attempt.relay(relay.take(batch))
       }),
     fail: (fault) => attempt.fail(fault),
-    end: () => attempt.end(),
+    end: () => {
+      take(() => finishAll(observers))
+      attempt.end()
+    },
   })
   return attempt.done
 

@@ -1,8 +1,9 @@
 /** What a request asks of an endpoint, read from the body as cheaply as it can be. */
+import { nativeSearchIn } from '../canon/native-search.ts'
 import { estimatedNeed } from '../canon/need.ts'
 import type { Item, Part } from '../canon/request.ts'
 import type { Endpoint } from '../catalog/types.ts'
-import { isObject } from '../core/json.ts'
+import { isObject, type Json } from '../core/json.ts'
 import type { PriceMoment } from '../core/price.ts'
 import { ownTexts } from '../guardrails/index.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
@@ -38,14 +39,24 @@ export function imageCount(exchange: Exchange): number {
 const USUAL_SEARCHES = 10
 
 /** The most searches that the provider's own tools may run for this request; 0 where it offers none. */
-export function searchBound({ body }: Exchange): number {
-  if (!Array.isArray(body.tools)) return 0
-  let most = 0
-  for (const tool of body.tools) {
-    if (!isObject(tool) || typeof tool.type !== 'string' || !tool.type.startsWith('web_search')) continue
-    most += typeof tool.max_uses === 'number' ? Math.max(0, tool.max_uses) : USUAL_SEARCHES
+export function searchBound(exchange: Exchange): number {
+  if (exchange.edited) {
+    return exchange.request().tools.reduce((most, tool) => {
+      const search = nativeSearchIn(tool)
+      if (search) return most + (search.maxUses ?? USUAL_SEARCHES)
+      return most + (tool.kind === 'opaque' ? searchesOf(tool.of.data) : 0)
+    }, 0)
   }
+  const { tools } = exchange.body
+  if (!Array.isArray(tools)) return 0
+  let most = 0
+  for (const tool of tools) most += searchesOf(tool)
   return most
+}
+
+function searchesOf(tool: Json): number {
+  if (!isObject(tool) || typeof tool.type !== 'string' || !tool.type.startsWith('web_search')) return 0
+  return typeof tool.max_uses === 'number' ? Math.max(0, tool.max_uses) : USUAL_SEARCHES
 }
 
 /**

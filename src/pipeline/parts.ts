@@ -8,6 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect, UpstreamDialect } from '../dialects/types.ts'
+import type { FileStore } from '../files/types.ts'
 import type { ExternalEngine, GuardrailName, Rule } from '../guardrails/index.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
@@ -80,8 +81,14 @@ export interface GuardrailBudget {
 }
 
 export interface GuardrailSetting extends GuardrailName {
-  /** Names of the keys it holds for; undefined: every request. */
+  /** Names of keys of the file that it holds for. With neither these nor identities it holds for every request. */
   keys: ReadonlySet<string> | undefined
+  /** Identities of keys that it is assigned to. */
+  identities?: ReadonlySet<string>
+  /** Which way the texts go that it reads. */
+  direction: 'input' | 'output' | 'both'
+  /** What it redacts in a request is put back into the answer. */
+  restore: boolean
   /** What it looks for in texts; empty where it reads none. */
   rules: readonly Rule[]
   /** Asked over HTTP. */
@@ -122,6 +129,7 @@ export interface ChainParts {
   health: HealthBook
   sessions: StickySessions
   admission: Admission
+  files: FileStore
   retries: RetryBudget
   drains: DrainSlots
   pools: Pools

@@ -4,7 +4,7 @@ import { Fault } from '../core/faults.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../dialects/types.ts'
 import type { Tap } from '../plugin-api/index.ts'
 import { EventReader } from '../sse/reader.ts'
-import type { EventPath } from './event-path.ts'
+import type { EventPath, LateReader } from './event-path.ts'
 
 export interface Relay extends PassFacts {
   /** True if `feed` returns bytes, one per character; else text. */
@@ -16,7 +16,18 @@ export interface Relay extends PassFacts {
   readonly lively: boolean
   feed(chunk: Buffer): string
   close(): string
+  /** The upstream broke off: what taps hold is handed on. */
+  abandon?(): string
   finish(final: Final): string
+  /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
+  readonly begun?: boolean
+  /** A guardrail refuses the answer. */
+  readonly refusal?: Fault
+  /** Settles once nothing waits for an engine any more. */
+  readonly pending?: Promise<void>
+  readonly crowded?: boolean
+  /** What comes while no bytes do. */
+  listen?(late: LateReader): void
 }
 
 /** Same wire on both sides: frames travel with a short list of patches. */
@@ -79,7 +90,13 @@ export class ObserveRelay extends PassRelay {
     this.reader.close()
     this.decoder.end(this.events)
     this.show()
+    finishAll(this.taps)
     return super.close()
+  }
+
+  abandon(): string {
+    finishAll(this.taps)
+    return ''
   }
 
   private show(): void {
@@ -92,10 +109,14 @@ export class ObserveRelay extends PassRelay {
 
 const ignore = (): void => {}
 
+export function finishAll(taps: readonly Tap[]): void {
+  for (const tap of taps) tap.finish?.(ignore)
+}
+
 /** Decoded, tapped, encoded. Events are held until the first content, so that a failed attempt leaves no trace. */
 export class EventRelay implements Relay {
   readonly raw = false
-  committed = false
+  begun = false
   relayed = 0
   lively = false
   usage: PassFacts['usage']
@@ -106,6 +127,23 @@ export class EventRelay implements Relay {
 
   constructor(path: EventPath) {
     this.path = path
+  }
+
+  get committed(): boolean {
+    return this.begun && (!this.path.guarded || this.path.said)
+  }
+  get refusal(): Fault | undefined {
+    return this.path.refusal
+  }
+  get pending(): Promise<void> | undefined {
+    return this.path.pending
+  }
+  get crowded(): boolean {
+    return this.path.crowded
+  }
+
+  listen(late: LateReader): void {
+    this.path.late = late
   }
 
   /** Takes decoded events. @returns text for the client. */
@@ -119,12 +157,12 @@ export class EventRelay implements Relay {
       else if (event.type === 'block-delta') this.relayed += Buffer.byteLength(event.text)
       content ||= isContent(event)
     }
-    if (this.committed) return this.path.push(events)
+    if (this.begun) return this.path.push(events)
     if (!content) {
       for (const event of events) this.held.push(event)
       return ''
     }
-    this.committed = true
+    this.begun = true
     const all = this.held.length === 0 ? events : [...this.held, ...events]
     this.held = []
     return this.path.push(all)
@@ -136,10 +174,15 @@ export class EventRelay implements Relay {
 
   /** An answer that ended well without content is still an answer. */
   close(): string {
-    if (this.committed || this.held.length === 0 || this.fault) return ''
+    if (this.begun) return this.path.close()
+    if (this.held.length === 0 || this.fault) return ''
     const { held } = this
     this.held = []
-    return this.path.push(held)
+    return this.path.push(held) + this.path.close()
+  }
+
+  abandon(): string {
+    return this.begun ? this.path.close() : ''
   }
 
   finish(final: Final): string {
@@ -173,7 +216,14 @@ export class TranslateRelay extends EventRelay {
   override close(): string {
     this.reader.close()
     this.decoder.end(this.events)
-    return this.drain() + super.close()
+    const text = this.drain()
+    finishAll(this.observers)
+    return text + super.close()
+  }
+
+  override abandon(): string {
+    finishAll(this.observers)
+    return super.abandon()
   }
 
   private drain(): string {

@@ -17,6 +17,8 @@ export interface Turn {
   end: End | undefined
   /** Set where the answer broke off after its first content. */
   fault: Fault | undefined
+  /** Set where a guardrail refuses the answer: nothing more of it goes out, and what it used is charged. */
+  refused?: Fault
   /** The caller left, or the deadline passed, while it ran. */
   aborted: boolean
   /** Bytes of content relayed, for the estimate where no usage was reported. */

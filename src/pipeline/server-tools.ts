@@ -1,15 +1,29 @@
 /** The gateway's own tools as the model sees them: functions, under names that no tool of the caller has. */
-import type { CanonicalRequest, ToolSpec } from '../canon/request.ts'
+import { allowFunctions } from '../canon/allowed-tools.ts'
+import type { CanonicalRequest, Item, ToolSpec } from '../canon/request.ts'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { ServerTool, SessionTool, Tap, ToolContext, ToolFunction, ToolHost, ToolOutcome, ToolSession } from '../plugin-api/index.ts'
+import type {
+  Recalled,
+  ServerTool,
+  SessionTool,
+  Tap,
+  ToolContext,
+  ToolFunction,
+  ToolHost,
+  ToolOutcome,
+  ToolSession,
+} from '../plugin-api/index.ts'
+import type { FoundCall } from './event-path.ts'
 import type { Exchange } from './exchange.ts'
+import type { RequestContext } from './tool-host.ts'
 
 export interface OfferedTool {
   /** Without the brand word. */
   name: string
   /** Of the function, as the tool itself calls it. */
   function: string
+  session: ToolSession
   run(args: JsonObject, host: ToolHost, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
 }
 
@@ -18,6 +32,8 @@ export interface Offer {
   readonly bound: number
   /** Views of tools on the reply. */
   readonly taps: readonly Tap[]
+  /** Calls of an earlier reply that go on before the first turn. */
+  readonly resumes: readonly FoundCall[]
   has(name: string): boolean
   get(name: string): OfferedTool | undefined
   /** Shows the model further tools from the next turn on. */
@@ -33,7 +49,7 @@ export interface OfferParts {
   /** The operator's settings by the id of a plugin. */
   settings: (plugin: string) => JsonObject
   /** What every tool knows of the request. */
-  context: Omit<ToolContext, 'tools' | 'place'>
+  context: RequestContext
 }
 
 /** A tool of the request that the gateway runs, ready to be offered. */
@@ -51,6 +67,10 @@ interface Begun {
 export function offerTools(exchange: Exchange, parts: OfferParts): Offer | Promise<Offer> {
   const { tools } = exchange.request()
   const byName = new Map(parts.tools.map((tool) => [tool.name, tool]))
+  const runs = (name: string): boolean => {
+    const tool = byName.get(name)
+    return tool !== undefined && !('begin' in tool && tool.ready?.(parts.settings(tool.plugin)) === false)
+  }
   const begun: (Begun | Promise<Begun>)[] = []
   for (const [place, spec] of tools.entries()) {
     if (spec.kind !== 'server') continue
@@ -59,7 +79,7 @@ export function offerTools(exchange: Exchange, parts: OfferParts): Offer | Promi
       const known = parts.tools.map((one) => `${exchange.brand}:${one.name}`).join(', ')
       throw badField(`tools[${place}].type`, `no server tool ${spec.name}; expected one of: ${known}`)
     }
-    const session = begin(tool, spec.parameters, { ...parts.context, tools, place }, parts.settings)
+    const session = begin(tool, spec.parameters, { ...parts.context, runs, tools, place }, parts.settings)
     begun.push(session instanceof Promise ? session.then((ready) => ({ place, tool, session: ready })) : { place, tool, session })
   }
   if (begun.some((each) => each instanceof Promise)) return settleAll(begun).then((ready) => offered(exchange, ready))
@@ -94,21 +114,40 @@ function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
   exchange.edit('server-tools', (draft) => {
     const taken = new Set(draft.tools.map((spec) => (spec.kind === 'function' ? spec.name : '')))
     const byPlace = new Map(begun.map((each) => [each.place, each]))
+    const specs = draft.tools
     draft.tools = draft.tools.flatMap((spec, place): ToolSpec[] => {
       const own = byPlace.get(place)
       if (!own) return sessions.some((session) => session.withholds?.(spec)) ? [] : [spec]
       return functionsOf(own).map(({ name: plain, description, parameters }) => {
         const name = freeName(`${exchange.brand}_${plain}`, taken)
-        functions.set(name, { name: own.tool.name, function: plain, run: own.session.run.bind(own.session) })
+        functions.set(name, { name: own.tool.name, function: plain, session: own.session, run: own.session.run.bind(own.session) })
         return { kind: 'function', name, description, parameters }
       })
     })
+    addTools(
+      draft,
+      sessions.flatMap((session) => session.offers ?? []),
+    )
     if (draft.toolChoice?.mode === 'named') draft.toolChoice.name = renamed(draft.toolChoice.name, functions)
+    if (draft.toolChoice) {
+      const own = begun.map(({ place, session }) => ({ spec: specs[place], functions: namesOf(session, functions) }))
+      draft.toolChoice = allowFunctions(draft.toolChoice, own)
+    }
+    if (sessions.some(({ recalls }) => recalls)) draft.items = recalledItems(draft.items, begun, functions)
   })
   exchange.toolNames = new Set(functions.keys())
+  const opening = sessions.flatMap((session) => session.opening ?? [])
+  if (opening.length > 0) exchange.opening = opening
   return {
     bound: sessions.reduce((sum, { bound }) => sum + bound, 0),
     taps: sessions.flatMap(({ tap }) => (tap ? [tap] : [])),
+    resumes: sessions.flatMap((session) =>
+      (session.resumes ?? []).map(({ callId, function: plain, args }) => ({
+        id: callId,
+        name: nameOf(plain, session, functions),
+        args: JSON.stringify(args),
+      })),
+    ),
     has: (name) => functions.has(name),
     get: (name) => functions.get(name),
     add: (specs) => exchange.edit('server-tools', (draft) => addTools(draft, specs)),
@@ -134,6 +173,37 @@ function addTools(draft: CanonicalRequest, specs: readonly ToolSpec[]): void {
   const known = new Set(draft.tools.map((spec) => (spec.kind === 'function' ? spec.name : '')))
   const fresh = specs.filter((spec) => spec.kind !== 'function' || !known.has(spec.name))
   if (fresh.length > 0) draft.tools = [...draft.tools, ...fresh]
+}
+
+/** Items of a tool that the caller sends back, as calls of the functions that the tool is offered as, and their results. */
+function recalledItems(items: readonly Item[], begun: readonly Begun[], offered: ReadonlyMap<string, OfferedTool>): Item[] {
+  const called = new Set(items.flatMap((item) => (item.kind === 'call' ? [item.callId] : [])))
+  return items.flatMap((item): Item[] => {
+    if (item.kind !== 'opaque') return [item]
+    for (const { session } of begun) {
+      const recalled = session.recalls?.(item.of)
+      if (recalled) return recalled.flatMap((one) => recalledItem(one, called, (plain) => nameOf(plain, session, offered)))
+    }
+    return [item]
+  })
+}
+
+function recalledItem(one: Recalled, called: Set<string>, nameOf: (plain: string) => string): Item[] {
+  if (one.kind === 'call') {
+    called.add(one.callId)
+    return [{ kind: 'call', callId: one.callId, name: nameOf(one.function), args: one.args }]
+  }
+  if (!called.has(one.callId)) return []
+  return [{ kind: 'result', callId: one.callId, parts: [{ kind: 'text', text: one.text }], ...(one.error ? { error: true } : {}) }]
+}
+
+function namesOf(session: ToolSession, offered: ReadonlyMap<string, OfferedTool>): string[] {
+  return [...offered].flatMap(([name, tool]) => (tool.session === session ? [name] : []))
+}
+
+function nameOf(plain: string, session: ToolSession, offered: ReadonlyMap<string, OfferedTool>): string {
+  for (const [name, tool] of offered) if (tool.session === session && tool.function === plain) return name
+  return plain
 }
 
 function freeName(wanted: string, taken: Set<string>): string {

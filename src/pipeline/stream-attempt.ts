@@ -3,8 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
 import type { Receiver } from '../upstream/call.ts'
 import { ErrorBody } from './error-body.ts'
+import type { Exchange } from './exchange.ts'
 import type { Relay } from './relays.ts'
-import { type AttemptPlan, UpstreamAttempt } from './upstream-attempt.ts'
+import { type AttemptPlan, refusedTurn, UpstreamAttempt } from './upstream-attempt.ts'
 
 export interface StreamPlan extends AttemptPlan {
   relay: Relay
@@ -13,6 +14,24 @@ export interface StreamPlan extends AttemptPlan {
 export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiver {
   private pending = ''
   private committed = false
+  private breaking = false
+  /** The upstream is paused until an engine has answered. */
+  private crowded = false
+
+  constructor(exchange: Exchange, plan: StreamPlan) {
+    super(exchange, plan)
+    plan.relay.listen?.({
+      text: (text) => {
+        if (this.over) return
+        this.relay(text)
+        if (this.crowded && !plan.relay.crowded) {
+          this.crowded = false
+          this.flow?.resume()
+        }
+      },
+      fail: (fault) => this.fail(fault),
+    })
+  }
 
   head(status: number, headers: IncomingHttpHeaders): void {
     const type = headers['content-type']?.toLowerCase() ?? ''
@@ -36,6 +55,10 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     this.relay(text)
     if (relay.fault) this.fail(relay.fault)
     else if (relay.end && relay.usage) this.flow?.answered?.()
+    if (relay.crowded && !this.over) {
+      this.crowded = true
+      this.flow?.pause()
+    }
   }
 
   /** Hands on what a relay returned; a provider inside this process calls it straight. */
@@ -68,6 +91,13 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
       this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause }))
       return
     }
+    if (relay.pending) relay.pending.then(() => this.ended())
+    else this.ended()
+  }
+
+  private ended(): void {
+    if (this.over) return
+    const { relay } = this.plan
     if (relay.fault) {
       this.fail(relay.fault)
       return
@@ -95,8 +125,42 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
       this.end()
       return
     }
-    if (this.committed) this.finished(fault, false)
+    if (relay.refusal) this.refused(relay.refusal)
+    else if (relay.begun && (fault.origin === 'upstream' || fault.code === 'deadline')) this.brokeOff(fault)
+    else if (this.committed) this.finished(fault, false)
     else this.refuse(fault)
+  }
+
+  /** The answer had begun: what is held of it goes out first. */
+  private brokeOff(fault: Fault): void {
+    const { relay } = this.plan
+    if (this.breaking) return
+    this.breaking = true
+    try {
+      this.relay(relay.abandon?.() ?? '')
+    } catch {
+      // A guardrail refuses it, or a tap has failed: the answer has failed already.
+    }
+    const last = (): void => {
+      if (this.over) return
+      if (relay.refusal) this.refused(relay.refusal)
+      else if (this.committed) this.finished(fault, false)
+      else {
+        // Nothing has left the path, so the next attempt may have a new one.
+        this.exchange.path = undefined
+        this.refuse(fault)
+      }
+    }
+    if (relay.pending) relay.pending.then(last)
+    else last()
+  }
+
+  /** The gateway's own word: nothing more goes out, nobody else is asked, and what the provider did is paid for. */
+  private refused(refused: Fault): void {
+    const { exchange, plan } = this
+    if (!this.committed) exchange.commit(plan.endpoint)
+    const { usage, relayed } = plan.relay
+    this.settle(refusedTurn(refused, { usage, relayed, aborted: this.discarding }), (final) => plan.relay.finish(final))
   }
 
   private commit(): void {

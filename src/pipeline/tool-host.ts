@@ -7,16 +7,22 @@ import type { Exchange } from './exchange.ts'
 import { askModel, type InnerParts } from './inner-call.ts'
 import type { ChainSettings } from './parts.ts'
 
+/** What every tool of a request is told of it. */
+export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs'>
+
 /** What a tool is told of the request that offers it. */
-export function toolContext(exchange: Exchange, { models }: ChainSettings['catalog']): Omit<ToolContext, 'tools' | 'place'> {
-  const { key, brand, depth, clock } = exchange
+export function toolContext(exchange: Exchange, { models }: ChainSettings['catalog'], plan: boolean): RequestContext {
+  const { key, brand, depth, clock, headers } = exchange
   return {
     key,
     brand,
     depth,
     clock,
+    headers,
     client: exchange.client.id,
     signal: exchange.cancel.signal,
+    request: () => exchange.request(),
+    plan,
     get models() {
       return models.filter(({ slug }) => allowsModel(key.allowedModels, slug))
     },
@@ -35,7 +41,7 @@ export interface HostParts extends Omit<InnerParts, 'ended'> {
   host: Host
 }
 
-export function hostsOf(exchange: Exchange, context: Omit<ToolContext, 'tools' | 'place'>, parts: HostParts): HostOf {
+export function hostsOf(exchange: Exchange, context: RequestContext, parts: HostParts): HostOf {
   return (call, name, progress) => {
     const end = new AbortController()
     const running = new Set<Promise<unknown>>()
@@ -59,6 +65,9 @@ export function hostsOf(exchange: Exchange, context: Omit<ToolContext, 'tools' |
       function: name,
       get models() {
         return context.models
+      },
+      get model() {
+        return (exchange.lastTurn?.endpoint.model ?? exchange.models[0]).slug
       },
       request: () => exchange.request(),
       generate,

@@ -8,6 +8,7 @@ import type { ShownItem, ToolOutcome } from '../plugin-api/index.ts'
 import type { FoundCall } from './event-path.ts'
 import type { Exchange } from './exchange.ts'
 import type { Offer } from './server-tools.ts'
+import { shownEvents } from './shown-items.ts'
 import type { CallHost, HostOf } from './tool-host.ts'
 
 export interface CallOutput {
@@ -42,6 +43,8 @@ export async function runCalls(exchange: Exchange, calls: readonly FoundCall[], 
     const outcome = await waiting
     books.toolCost += outcome.cost ?? 0
     books.toolSearches += outcome.searches ?? 0
+    books.toolFetches += outcome.fetches ?? 0
+    if (outcome.found) books.addFound(outcome.found)
     item.end(call, outcome)
     outputs.push({ call, tool, outcome })
   }
@@ -127,18 +130,7 @@ class ToolItem {
   }
 
   private show(shown: ShownItem): void {
-    this.write((block) =>
-      shown.kind === 'call'
-        ? [
-            { type: 'block-start', block, kind: 'call', call: shown.call },
-            { type: 'block-delta', block, text: shown.args },
-            { type: 'block-end', block },
-          ]
-        : [
-            { type: 'block-start', block, kind: shown.kind, of: shown.of },
-            { type: 'block-end', block },
-          ],
-    )
+    this.write((block) => shownEvents(shown, block))
   }
 
   private of(data: JsonObject): { dialect: string; type: string; data: JsonObject } {

@@ -1,7 +1,9 @@
 /** What every attempt at an upstream answer shares: its promise, the caller's leaving, an answer that is an error. */
+import type { Usage } from '../canon/usage.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { Final } from '../dialects/types.ts'
+import { estimateFromBytes } from '../ledger/usage-estimate.ts'
 import type { DrainSlots } from './drain-slots.ts'
 import type { ErrorBody, FaultSource } from './error-body.ts'
 import type { Exchange } from './exchange.ts'
@@ -68,8 +70,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   protected settle(facts: Omit<Turn, 'endpoint' | 'lane'>, finish: (final: Final) => string): void {
     this.close()
     const { endpoint, lane } = this.plan
-    const { usage, end, fault, aborted, relayed } = facts
-    this.resolve({ turn: { endpoint, lane, usage, end, fault, aborted, relayed }, finish })
+    this.resolve({ turn: { endpoint, lane, ...facts }, finish })
   }
 
   private close(): void {
@@ -98,4 +99,14 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     this.discarding = true
     this.flow?.resume()
   }
+}
+
+/** An answer that a guardrail refuses. Its provider is not read to the end: where that has told less than came, what came counts. */
+export function refusedTurn(
+  refused: Fault,
+  { usage, relayed, aborted }: { usage: Usage | undefined; relayed: number; aborted: boolean },
+): Omit<Turn, 'endpoint' | 'lane'> {
+  const came = estimateFromBytes(relayed)
+  const least = usage && usage.output < came ? { ...usage, output: came, estimated: true } : usage
+  return { usage: least, end: { reason: 'content_filter', raw: 'content_filter' }, fault: undefined, refused, aborted, relayed }
 }

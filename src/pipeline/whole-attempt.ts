@@ -1,12 +1,13 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { endOf, type StreamEvent } from '../canon/events.ts'
-import { Fault } from '../core/faults.ts'
+import { asFault, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { Final, PassFacts } from '../dialects/types.ts'
 import type { Receiver } from '../upstream/call.ts'
 import { ErrorBody } from './error-body.ts'
-import { type AttemptPlan, UpstreamAttempt } from './upstream-attempt.ts'
+import type { EventPath } from './event-path.ts'
+import { type AttemptPlan, refusedTurn, UpstreamAttempt } from './upstream-attempt.ts'
 
 /** A reply longer than this is cut off. */
 const CAP = 16 * 1024 * 1024
@@ -15,6 +16,12 @@ const CAP = 16 * 1024 * 1024
 export interface WholeResult extends PassFacts {
   /** Bytes of content, where no usage was reported. */
   content?: number
+  /** A guardrail refuses the answer. */
+  refused?: Fault
+  /** Guardrails read a long answer, and let others have their turn. Gives the fault where they refuse it. */
+  reading?: Promise<Fault | undefined>
+  /** Engines still read it. */
+  path?: Pick<EventPath, 'pending' | 'refusal' | 'late'>
   finish(final: Final): string
 }
 
@@ -61,6 +68,14 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
   /** Takes the finished answer; a provider inside this process calls it straight. */
   complete(result: WholeResult): void {
     if (this.over) return
+    if (result.reading) {
+      const { reading, ...rest } = result
+      reading.then(
+        (refused) => this.complete({ ...rest, refused }),
+        (thrown: unknown) => this.fail(asFault(thrown)),
+      )
+      return
+    }
     if (result.fault) {
       this.fail(result.fault)
       return
@@ -70,9 +85,36 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
       this.fail(new Fault('upstream_error'))
       return
     }
+    const { path } = result
+    if (!path?.pending) {
+      this.completed(result)
+      return
+    }
+    let failed: Fault | undefined
+    path.late = {
+      text: () => {},
+      fail: (fault) => {
+        failed = fault
+      },
+    }
+    path.pending.then(() => {
+      if (this.over) return
+      if (path.refusal) this.completed({ ...result, refused: path.refusal })
+      else if (failed) this.fail(failed)
+      else this.completed(result)
+    })
+  }
+
+  private completed(result: WholeResult): void {
     const { exchange, plan } = this
     exchange.commit(plan.endpoint)
-    const { usage, end, content = 0 } = result
+    const { usage, end, content = 0, refused } = result
+    if (refused) {
+      this.settle({ ...refusedTurn(refused, { usage, relayed: content, aborted: this.discarding }), usage }, (final) =>
+        result.finish(final),
+      )
+      return
+    }
     this.settle({ usage, end, fault: undefined, aborted: this.discarding, relayed: content }, (final) => result.finish(final))
   }
 
@@ -97,18 +139,63 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
   }
 }
 
+/** Characters of an answer that guardrails read in one go, and of a slice of a longer one: a few milliseconds. */
+const LONG = 32_768
+const SLICE = 16_384
+
+function lengthOf(events: readonly StreamEvent[]): number {
+  let length = 0
+  for (const event of events) if (event.type === 'block-delta') length += event.text.length
+  return length
+}
+
+/** @returns why guardrails refuse the answer, where they do. */
+async function inSlices(events: readonly StreamEvent[], path: Pick<EventPath, 'push' | 'close' | 'refusal'>): Promise<Fault | undefined> {
+  try {
+    let read = 0
+    for (const event of events) {
+      const pieces = event.type === 'block-delta' ? (event.text.match(PIECES) ?? []).map((text) => ({ ...event, text })) : [event]
+      for (const piece of pieces) {
+        path.push([piece])
+        read += piece.type === 'block-delta' ? piece.text.length : 0
+        if (read < SLICE) continue
+        read = 0
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    path.close()
+    return undefined
+  } catch (thrown) {
+    if (!path.refusal) throw thrown
+    return path.refusal
+  }
+}
+
+const PIECES = new RegExp(`[^]{1,${SLICE}}`, 'g')
+
 /** Reads a body by way of canonical events, into the exchange's path. */
 export function translated(
   events: readonly StreamEvent[],
-  path: { push(events: readonly StreamEvent[]): string; finish(final: Final): string },
+  path: Pick<EventPath, 'push' | 'close' | 'finish' | 'pending' | 'refusal' | 'late' | 'guarded'>,
 ): WholeResult {
-  const result: WholeResult = { finish: (final) => path.finish(final) }
+  const result: WholeResult = { path, finish: (final) => path.finish(final) }
   for (const event of events) {
     if (event.type === 'usage') result.usage = event.usage
     else if (event.type === 'end') result.end = endOf(event)
     else if (event.type === 'fault') result.fault = event.fault
   }
-  if (!result.fault) path.push(events)
+  if (!result.fault) {
+    if (path.guarded && lengthOf(events) > LONG) result.reading = inSlices(events, path)
+    else {
+      try {
+        path.push(events)
+        path.close()
+      } catch (thrown) {
+        if (!path.refusal) throw thrown
+        result.refused = path.refusal
+      }
+    }
+  }
   if (!result.usage) result.content = contentBytes(events)
   return result
 }

@@ -1,6 +1,7 @@
 /** One client request and everything known about it; each phase adds facts, and a missing fact does not compile. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayFields } from '../canon/gateway-fields.ts'
+import type { NativeSearch } from '../canon/native-search.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { Endpoint, Model } from '../catalog/types.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -66,6 +67,8 @@ export interface Read extends Authed {
   readonly body: JsonObject
   readonly gateway: GatewayFields
   readonly stream: boolean
+  /** False where the body surely holds text alone: then the canonical form need not be built to learn it. */
+  readonly mayHoldMedia: boolean
   /** The canonical form, built on first use. */
   request(): CanonicalRequest
   /** True once a layer has changed the canonical form: the pass lane is out. */
@@ -87,6 +90,12 @@ export interface Resolved extends Read {
    * @returns false where nothing was charged: the sum would pass the bound, it is no such amount, or it comes too late.
    */
   charge(nano: number, what: string): boolean
+  /** Adds to `error.metadata` of the request where its providers fail. */
+  tellOnFailure(metadata: JsonObject): void
+  /** How many of the endpoints have a provider that can search the web itself as asked. */
+  searchers(search: NativeSearch): 'all' | 'some' | 'none'
+  /** Has the provider search with a tool of its own; the endpoints that cannot are out. @returns false where none can. */
+  searchNatively(search: NativeSearch): boolean
 }
 
 export interface Planned extends Resolved {

@@ -1,4 +1,5 @@
 /** The only door for plugins and server tools. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { End, StreamEvent } from '../canon/events.ts'
 import type { Block } from '../canon/fold.ts'
 import type { CanonicalRequest, Opaque, ToolSpec } from '../canon/request.ts'
@@ -6,18 +7,76 @@ import type { Usage } from '../canon/usage.ts'
 import type { Model } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { FileStore } from '../files/types.ts'
 import type { Planned, Read, Resolved } from './exchange.ts'
 import type { ApiKey } from './key.ts'
 
 export type * from '../canon/events.ts'
+export { type FunctionSpec, isDeferred, loaded } from '../canon/deferred-tools.ts'
 export type { Block } from '../canon/fold.ts'
+export type { NativeSearch } from '../canon/native-search.ts'
 export { type Estimate, estimatedNeed, fixedTokens, itemTokens } from '../canon/need.ts'
 export type * from '../canon/request.ts'
 export type { Usage } from '../canon/usage.ts'
 export type { Endpoint, Model, Price } from '../catalog/types.ts'
 export type { Clock } from '../core/clock.ts'
-export { badField, Fault } from '../core/faults.ts'
+export { asFault, badField, Fault } from '../core/faults.ts'
 export { isObject, type Json, type JsonObject } from '../core/json.ts'
+export type { FileFacts, FileStore, KeyFiles, StoredFile } from '../files/types.ts'
+export {
+  type DocumentFailure,
+  type DocumentKind,
+  type DocumentLimits,
+  type DocumentSource,
+  type DocumentText,
+  documentKind,
+  type ReadOptions,
+  readDocument,
+} from '../documents/index.ts'
+export {
+  findingData,
+  findingMetadata,
+  findingOf,
+  type Judgement,
+  MODERATORS,
+  type ModerationFinding,
+  type ModerationSettings,
+  type Moderator,
+  type ModeratorName,
+  moderatedTexts,
+  moderationMessage,
+  moderatorOf,
+} from '../guardrails/moderation/index.ts'
+export {
+  entryOf,
+  McpConnection,
+  type McpEntry,
+  mcpSettings,
+  type RemoteTool,
+  remoteTools,
+  ServerTrouble,
+  settingsOnce,
+} from '../mcp/index.ts'
+export { nanoFromUsd } from '../core/money.ts'
+export { callService } from '../outbound/service-call.ts'
+export { domainRules, type Fetched, type FetchFailure, guardedFetch, OutboundPolicy } from '../outbound/index.ts'
+export * from '../panel/index.ts'
+export { type Container, type Ran, type Sandbox, sandboxOf, sandboxSettings } from '../sandbox/index.ts'
+export {
+  type FetchDesk,
+  type FetchLimits,
+  fetchDesk,
+  fetchPage,
+  limitsOf,
+  nameOf,
+  type Page,
+  type PageAccount,
+  type PageOptions,
+  type PageRequest,
+  PageTrouble,
+  pageAccount,
+  policyOf,
+} from '../pages/index.ts'
 export * from '../search/index.ts'
 export type * from './exchange.ts'
 export type * from './key.ts'
@@ -26,6 +85,8 @@ export interface Host {
   readonly clock: Clock
   /** Text to tokens, erring high: no provider's tokenizer is exact for another's. */
   estimateTokens(text: string): number
+  /** What the callers have uploaded, by the identity of the key. */
+  readonly files: FileStore
 }
 
 /** A plugin's view on the events of a reply. Synchronous; `emit` hands events on. */
@@ -33,6 +94,11 @@ export interface Tap {
   /** `observe` reads beside the stream; `mutate` replaces it and forces the translate lane. */
   readonly mode: 'observe' | 'mutate'
   push(event: StreamEvent, emit: (event: StreamEvent) => void): void
+  /**
+   * The answer is over, or has broken off: what is still held goes on now. Called after the last event of each answer of a
+   * provider that a reply is made of, so perhaps more than once.
+   */
+  finish?(emit: (event: StreamEvent) => void): void
 }
 
 /** What a plugin that stands for a choice among models is shown. */
@@ -80,14 +146,23 @@ export interface Plugin<Config = unknown> {
   readonly implied?: (exchange: Resolved) => boolean
   /** Whether a request ends with the plugin's failure or goes on without it, where the operator does not say; `fail` by default. */
   readonly onError?: 'fail' | 'skip'
+  /** True: a request may name it, and its `enabled` has no effect there. */
+  readonly steadfast?: true
   /** Milliseconds that `shape` may take, where the operator does not say; 30,000 by default. */
   readonly timeout?: number
   /** True where it asks somebody outside the gateway: a plan does not run it. */
   readonly remote?: boolean
+  /**
+   * A kind of input that it turns into words, so that an endpoint need not take it: `always`, or `otherwise` where the
+   * first model, or every endpoint, does not. It gets the settings unchecked.
+   */
+  readonly reads?: { readonly input: string; when(settings: JsonObject): 'always' | 'otherwise' | 'never' }
   /** Nano-dollars that it may charge for the request at most: they are held before it begins. Without it nothing can be charged. */
   bound?(exchange: Resolved, config: Config): number
   /** Changes the request before it is planned. */
   shape?(exchange: Resolved, config: Config, host: Host): void | Promise<void>
+  /** In a plan, where `shape` is not run because it costs money or asks others: the changes that are known without. */
+  foretell?(exchange: Resolved, config: Config): void
   tap?(exchange: Planned, config: Config, host: Host): Tap | undefined
   readonly router?: ModelRouter<Config>
 }
@@ -128,6 +203,8 @@ export interface ToolHost extends Host {
   readonly depth: number
   /** Models that the key may use, in catalogue order. */
   readonly models: readonly Model[]
+  /** Slug of the model that called. */
+  readonly model: string
   /** The request of the running turn; not to be changed. */
   request(): CanonicalRequest
   /** @throws Fault where the model does not answer; nothing is charged for such a call. */
@@ -151,8 +228,11 @@ export interface ToolOutcome {
   status: 'completed' | 'failed'
   /** Nano-dollars added to the exchange. */
   cost?: number
-  /** Searches of the web that it ran. */
+  /** Searches of the web that it ran, and pages that it fetched. */
   searches?: number
+  fetches?: number
+  /** Who searched the web, and how many results the model was shown. */
+  found?: { engine: string; results: number }
   /** In place of the item of its own. */
   shown?: readonly ShownItem[]
   /** The call is the caller's to carry out: the reply ends once the other calls of the turn have ended. */
@@ -183,6 +263,19 @@ export interface ToolFunction {
   readonly parameters: JsonObject
 }
 
+/** What an item that the caller sends back was to the model: its call of a function of the tool, or the answer. */
+export type Recalled =
+  | { kind: 'call'; callId: string; function: string; args: string }
+  | { kind: 'result'; callId: string; text: string; error?: boolean }
+
+/** A call of an earlier reply that waited for the caller, and goes on before the first turn. */
+export interface ResumedCall {
+  callId: string
+  /** By the tool's own name for it. */
+  function: string
+  args: JsonObject
+}
+
 /** One tool of one request: it remembers from call to call. Calls of one turn run at the same time. */
 export interface ToolSession {
   /** Nano-dollars that its calls may cost at most, together: they are held before the first turn. */
@@ -193,6 +286,14 @@ export interface ToolSession {
   readonly functions?: readonly ToolFunction[]
   /** True for another tool of the request that the model is not shown yet. */
   withholds?(spec: ToolSpec): boolean
+  /** Tools that it is shown from the first turn on, beside the others. */
+  readonly offers?: readonly ToolSpec[]
+  /** What the caller sees of it before the first turn. */
+  readonly opening?: readonly ShownItem[]
+  /** Undefined for an item that is not the tool's. A result without its call before it is left out. */
+  recalls?(item: Opaque): readonly Recalled[] | undefined
+  /** They are run first; the caller is shown what their outcomes name as `shown`, and nothing else of them. */
+  readonly resumes?: readonly ResumedCall[]
   run(args: JsonObject, host: ToolHost, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>
   /** Called once, when the request has ended. */
   close?(): void
@@ -205,6 +306,13 @@ export interface ToolContext {
   readonly brand: string
   readonly depth: number
   readonly models: readonly Model[]
+  readonly headers: IncomingHttpHeaders
+  /** True for a tool, named without the brand word, that could be offered as things are configured. */
+  runs(tool: string): boolean
+  /** The request as it is before the first turn; not to be changed. */
+  request(): CanonicalRequest
+  /** True where nobody outside the gateway is to be asked: the request is only planned. */
+  readonly plan: boolean
   /** All tools of the request, as the caller sent them, and which of them this one is. */
   readonly tools: readonly ToolSpec[]
   readonly place: number
@@ -219,6 +327,8 @@ export interface SessionTool {
   readonly parameters: JsonObject
   /** Id of the plugin under whose name the operator configures the tool. */
   readonly plugin: string
+  /** False where the operator's settings do not suffice, so that no other tool offers it of its own accord. */
+  ready?(settings: JsonObject): boolean
   /**
    * Called once per request that offers the tool.
    * @param parameters the caller's. @param at path of the tool in the request, such as `tools[0]`.

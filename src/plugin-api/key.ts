@@ -35,4 +35,9 @@ export interface ApiKey {
   readonly provider: ProviderPreferences | undefined
   readonly limits: RateLimits
   readonly passage: boolean
+  /** Of a key that another one gave to an application. */
+  readonly consent?: {
+    /** Identity of the giver. */
+    readonly by: string
+  }
 }

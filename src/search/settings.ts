@@ -8,8 +8,8 @@ import type { EngineAccount } from './types.ts'
 /** Where the operator writes them. */
 const PLACE = 'plugins.defaults.web'
 
-/** Engines that the wire names beside ours. */
-const FOREIGN = ['native', 'parallel', 'firecrawl', 'perplexity']
+/** The word for a search that the provider of the model runs itself. */
+const NATIVE = 'native'
 
 export interface SearchDesk {
   /** In the order of the file. */
@@ -36,7 +36,28 @@ export function searchDesk(settings: JsonObject, path = PLACE): SearchDesk {
     accounts.push({ engine, url: url.replace(/\/+$/, ''), key, price: priceOf(own.price, `${at}.price`) ?? usualPrice })
   }
   const { engine: usual } = settings
-  return { accounts, usual: typeof usual === 'string' && usual !== 'auto' ? usual : accounts[0]?.engine.name }
+  return { accounts, usual: typeof usual === 'string' && usual !== 'auto' && usual !== NATIVE ? usual : accounts[0]?.engine.name }
+}
+
+/**
+ * Who is to search: `native` and no other, `auto` for whoever can, or the name of an engine.
+ * @param asked the caller's word; where it is none or `auto`, the operator's counts.
+ */
+export function wayOf(asked: Json | undefined, settings: JsonObject): string {
+  const word = asked === undefined || asked === null || asked === 'auto' ? settings.engine : asked
+  return typeof word === 'string' ? word : 'auto'
+}
+
+/** True where the operator has configured an engine. */
+export function hasEngines({ engines: given }: JsonObject): boolean {
+  return isObject(given) && Object.keys(given).length > 0
+}
+
+/** @throws Fault 400 for a word that is no engine. */
+export function checkEngine(asked: Json | undefined, at: string): void {
+  const names = [...engines.map(({ name }) => name), NATIVE]
+  if (asked !== undefined && asked !== 'auto' && !names.includes(String(asked)))
+    throw badField(at, `expected auto, ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`)
 }
 
 /** USD as the file has it. */
@@ -58,15 +79,13 @@ export function accountFor(
   asked: Json | undefined,
   { at, of }: { at: string; of: string },
 ): EngineAccount {
-  const names = [...engines.map(({ name }) => name), ...FOREIGN]
-  if (asked !== undefined && asked !== 'auto' && !names.includes(String(asked)))
-    throw badField(at, `expected auto, ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`)
+  checkEngine(asked, at)
   if (accounts.length === 0)
     throw badField(of, `needs a search engine: the operator has to configure one under ${PLACE}.engines, such as searxng with its url`)
   const name = asked === undefined || asked === 'auto' ? usual : String(asked)
   const found = accounts.find(({ engine }) => engine.name === name)
   if (found) return found
   const there = accounts.map(({ engine }) => engine.name).join(', ')
-  if (FOREIGN.includes(String(name))) throw badField(at, `${name} is not there, expected auto or one of: ${there}`)
+  if (name === NATIVE) throw badField(at, `native is not there, expected auto or one of: ${there}`)
   throw badField(at, `${name} is not configured: the operator has to name it under ${PLACE}.engines.${name}; there is: ${there}`)
 }

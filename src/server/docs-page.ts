@@ -115,7 +115,8 @@ function entry({ of, method, path }: Operation): string {
 
 function operationHtml({ method, path, of }: Operation, base: string): string {
   const parameters = objectsOf(of.parameters)
-  const body = objectOf(objectOf(objectOf(objectOf(of.requestBody).content))['application/json'])
+  const [[type, given] = ['', {}]] = Object.entries(objectOf(objectOf(of.requestBody).content))
+  const body = objectOf(given)
   const replies = Object.entries(objectOf(of.responses)).map(([status, reply]) => replyRow(status, objectOf(reply)))
   const parts = [
     `<h3 id="${escaped(String(of.operationId))}"><b>${method}</b> ${escaped(path)}</h3>`,
@@ -124,7 +125,12 @@ function operationHtml({ method, path, of }: Operation, base: string): string {
   if (parameters.length > 0) parts.push(folded('Parameters', `<table>${parameters.map(parameterRow).join('')}</table>`))
   if (body.schema !== undefined) parts.push(folded('Body', fieldTable(objectOf(body.schema))))
   for (const { summary, value } of Object.values(objectOf(body.examples)).map(objectOf))
-    parts.push(folded(String(summary), `<pre>${escaped(curl(method, base + path, value ?? null))}</pre>`))
+    parts.push(
+      folded(
+        String(summary),
+        `<pre>${escaped(type === 'multipart/form-data' ? curlForm(base + path, objectOf(value)) : curl(method, base + path, value ?? null))}</pre>`,
+      ),
+    )
   parts.push(folded('Replies', `<table>${replies.join('')}</table>`))
   return parts.join('\n')
 }
@@ -147,6 +153,12 @@ function replyRow(status: string, reply: JsonObject): string {
 function curl(method: string, path: string, value: Json): string {
   const text = JSON.stringify(value, undefined, 2).replaceAll("'", "'\\''")
   return `curl -X ${method.toUpperCase()} "$GATEWAY${path}" -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '${text}'`
+}
+
+/** What an example names as a file is one on disk. */
+function curlForm(path: string, { file: _, ...fields }: JsonObject): string {
+  const others = Object.entries(fields).map(([name, value]) => ` -F ${name}=${String(value)}`)
+  return `curl "$GATEWAY${path}" -H "Authorization: Bearer $KEY"${others.join('')} -F file=@notes.txt`
 }
 
 function folded(title: string, html: string): string {

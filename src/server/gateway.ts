@@ -1,7 +1,7 @@
 /** From a request line to what answers it: completions through the chain, other operations by the route table. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
 import { asFault, Fault, faultReply } from '../core/faults.ts'
 import type { GenerationIds } from '../core/ids.ts'
@@ -23,10 +23,15 @@ export interface OperationRequest {
   request: IncomingMessage
   /** The whole body. @throws Fault 413 where it is longer than `limit` bytes. */
   readBody(limit: number): Promise<Buffer>
+  /** The body as it comes, as fast as the pieces are taken. Throws a fault where the caller leaves. */
+  readPieces(): AsyncIterable<Buffer>
 }
 
+/** A body of JSON, or bytes with headers of their own: undefined where only the head was asked for. */
+export type Answer = { status: number; body: JsonObject } | { status: number; headers: OutgoingHttpHeaders; bytes: Readable | undefined }
+
 /** @returns undefined where no operation has the path. @throws Fault. */
-export type Operations = (operation: OperationRequest) => Promise<{ status: number; body: JsonObject }> | undefined
+export type Operations = (operation: OperationRequest) => Promise<Answer> | undefined
 
 /** What answers a person's browser. @returns undefined where no page has the path. */
 export type Pages = (asked: OperationRequest) => Promise<Page> | undefined
@@ -47,6 +52,8 @@ export interface Serving {
   counting: Front
   /** For plans. */
   planning: Front
+  /** True for the slug of a model that gives vectors. */
+  embeds: (slug: string) => boolean
   brand: string
   operations: Operations
   pages: Pages
@@ -135,7 +142,8 @@ export class Gateway implements RequestHandler {
     }
     const { url = '' } = request
     const exchange = this.open(this.formats.chat, request, response, expectsContinue)
-    recogniseFormat(exchange, this.formats, new URLSearchParams(url.slice(PLAN_PATH.length)).get('format'))
+    const asked = new URLSearchParams(url.slice(PLAN_PATH.length)).get('format')
+    recogniseFormat(exchange, this.formats, asked, this.serving.embeds)
     this.complete(exchange, this.serving.planning, response)
   }
 
@@ -170,15 +178,17 @@ export class Gateway implements RequestHandler {
   private async operate(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Promise<void> {
     const path = pathOf(request)
     let door: HttpDoor | undefined
+    const opened = (): HttpDoor => {
+      door = new HttpDoor(request, response, { clock: this.clock, expectsContinue })
+      return door
+    }
     const operation: OperationRequest = {
       method: request.method ?? 'GET',
       path,
       query: new URLSearchParams((request.url ?? '').slice(path.length)),
       request,
-      readBody: (limit) => {
-        door = new HttpDoor(request, response, { clock: this.clock, expectsContinue })
-        return door.readBody(limit)
-      },
+      readBody: (limit) => opened().readBody(limit),
+      readPieces: () => opened().readPieces(),
     }
     try {
       if (operation.path === '/' && operation.method === 'HEAD') {
@@ -192,6 +202,10 @@ export class Gateway implements RequestHandler {
       }
       const answer = await this.serving.operations(operation)
       if (!answer) throw new Fault('not_found', { message: `No such path: ${operation.path.slice(0, 200)}` })
+      if ('headers' in answer) {
+        opened().download(answer.status, answer.headers, answer.bytes)
+        return
+      }
       const text = JSON.stringify(answer.body)
       response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) })
       response.end(operation.method === 'HEAD' ? undefined : text)

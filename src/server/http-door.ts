@@ -1,6 +1,7 @@
 /** The pipeline's door to one caller, over Node's HTTP server. */
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { Door } from '../pipeline/door.ts'
@@ -49,6 +50,35 @@ export class HttpDoor implements Door {
       request.on('end', () => resolve(chunks ? Buffer.concat(chunks) : (first ?? EMPTY)))
       request.on('error', () => reject(new Fault('client_gone')))
     })
+  }
+
+  /** The body as it comes; it waits while a piece is worked on. @throws Fault 499 where the caller leaves. */
+  async *readPieces(): AsyncGenerator<Buffer> {
+    if (this.expectsContinue) this.response.writeContinue()
+    try {
+      // What is refused in the middle is still to be answered.
+      for await (const piece of this.request.iterator({ destroyOnReturn: false })) yield piece as Buffer
+    } catch (cause) {
+      throw new Fault('client_gone', { cause })
+    }
+  }
+
+  /** Bytes whose length the headers tell, as fast as the caller takes them. @param bytes undefined for a head alone. */
+  download(status: number, headers: OutgoingHttpHeaders, bytes: Readable | undefined): void {
+    const { response } = this
+    if (response.destroyed) {
+      bytes?.destroy()
+      return
+    }
+    response.writeHead(status, headers)
+    if (!bytes) {
+      response.end()
+      return
+    }
+    this.endWatched()
+    response.once('close', () => bytes.destroy())
+    bytes.once('error', () => response.destroy())
+    bytes.pipe(response)
   }
 
   whole(status: number, headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void {

@@ -1,9 +1,9 @@
 /**
- * The admin listener's one route that changes something: commands on keys, from the command line of this machine.
+ * The admin listener's routes for the command line of this machine: commands on keys, which change something, and on guardrails.
  * The listener asks for no key, so the caller must be a program on this machine, and none that a web page drives.
  */
 import type { IncomingMessage } from 'node:http'
-import { type KeySource, runKeyCommand } from '../api/index.ts'
+import { type GuardrailReading, type KeySource, runGuardrailCommand, runKeyCommand } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
 import { parseBody } from '../pipeline/layers/read.ts'
 import type { AdminRoute } from './admin.ts'
@@ -13,6 +13,7 @@ const MOST_BYTES = 64 * 1024
 const DEEPEST = 8
 
 export const KEY_COMMAND_PATH = '/keys/command'
+export const GUARDRAIL_COMMAND_PATH = '/guardrails/command'
 
 /** @param source asked anew for each command, since a reload changes it. */
 export function keyCommandRoute(source: () => KeySource): [name: string, route: AdminRoute][] {
@@ -22,6 +23,16 @@ export function keyCommandRoute(source: () => KeySource): [name: string, route: 
     return { status: 200, body: await runKeyCommand(body, source()) }
   }
   return [[`POST ${KEY_COMMAND_PATH}`, run]]
+}
+
+/** What guardrails there are and what they found: read, and changed by nobody here. */
+export function guardrailCommandRoute(source: () => GuardrailReading): [name: string, route: AdminRoute][] {
+  const run: AdminRoute = async (request) => {
+    refuseStranger(request)
+    const body = parseBody(await bodyOf(request), DEEPEST)
+    return { status: 200, body: await runGuardrailCommand(body, source()) }
+  }
+  return [[`POST ${GUARDRAIL_COMMAND_PATH}`, run]]
 }
 
 /** Set by proxies and by browsers, never by the command line. */

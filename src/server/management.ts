@@ -1,9 +1,10 @@
-/** Operations that only management keys may call: keys, credits, activity. */
+/** Operations that only management keys may call: keys, guardrails, credits, activity. */
 import {
   type ActivitySource,
   type ApiReply,
   changeKey,
   createKey,
+  type GuardrailSource,
   listKeys,
   oneKey,
   readActivity,
@@ -16,8 +17,9 @@ import { parseBody } from '../pipeline/layers/read.ts'
 import { checkBodyHead } from '../pipeline/layers/receive.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { OperationRequest } from './gateway.ts'
+import { guardrailMethods } from './guardrail-routes.ts'
 
-export interface ManagementSource extends ActivitySource {
+export interface ManagementSource extends ActivitySource, GuardrailSource {
   /** As for completions: bytes and levels of a body. */
   readonly maxBody: number
   readonly jsonDepth: number
@@ -53,16 +55,38 @@ const ONE_KEY: Readonly<Record<string, (hash: string) => Act>> = {
 export function managementOperation(request: OperationRequest, source: ManagementSource): ((key: ApiKey) => Promise<ApiReply>) | undefined {
   const { path } = request
   const method = request.method === 'HEAD' ? 'GET' : request.method
+  const guardrails = guardrailOperation(request, source, method)
+  if (guardrails) return guardrails
   const hash = path.startsWith(`${KEYS}/`) ? path.slice(KEYS.length + 1) : undefined
   const methods = hash === undefined ? (Object.hasOwn(PATHS, path) ? PATHS[path] : undefined) : ONE_KEY
   if (!methods || hash?.includes('/')) return undefined
-  if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
+  mustHave(methods, method)
   const act = hash === undefined ? PATHS[path][method] : ONE_KEY[method](hash)
   return async (key) => {
     if (!key.management) throw new Fault('management_only')
     if (hash !== undefined && !HASH.test(hash)) throw new Fault('not_found', { message: 'No such key' })
     return act(request, source)
   }
+}
+
+function guardrailOperation(
+  request: OperationRequest,
+  source: ManagementSource,
+  method: string,
+): ((key: ApiKey) => Promise<ApiReply>) | undefined {
+  const methods = guardrailMethods(request.path)
+  if (!methods) return undefined
+  mustHave(methods, method)
+  return async (key) => {
+    if (!key.management) throw new Fault('management_only')
+    const by = ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
+    return methods[method]({ query: request.query, source, by, body: () => bodyOf(request, source) })
+  }
+}
+
+/** @throws Fault 405. */
+function mustHave(methods: Readonly<Record<string, unknown>>, method: string): void {
+  if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
 }
 
 /** Read only when the key may: nobody else makes the gateway hold a body. @throws Fault 400, 413, 415. */

@@ -64,6 +64,8 @@ export class Metrics {
   private streams = 0
   /** True while this process counts for itself although others serve the same keys. */
   alone: () => boolean = () => false
+  /** Findings that were not written down. */
+  auditDropped: () => number = () => 0
   private shedCount = 0
   private reloadsDone = 0
   private reloadsFailed = 0
@@ -121,11 +123,16 @@ export class Metrics {
     this.streams--
   }
 
-  /** A guardrail has found something. Both are names of the configuration. @param action `flagged`, `redacted`, `blocked` or `unchecked`. */
-  guardrail(name: string, action: string): void {
-    const label = this.guardrails.has(name) || this.guardrails.size < MAX_GUARDRAILS ? name : OTHER
-    const byAction = this.guardrails.get(label) ?? new Map<string, number>()
-    this.guardrails.set(label, byAction.set(action, (byAction.get(action) ?? 0) + 1))
+  /**
+   * A guardrail has found something.
+   * @param found with its id: a name of the configuration, or that of the store. `action` is `flagged`, `redacted`, `blocked` or
+   *   `unchecked`.
+   */
+  guardrail({ guardrail, action, direction }: { guardrail: string; action: string; direction: string }): void {
+    const label = this.guardrails.has(guardrail) || this.guardrails.size < MAX_GUARDRAILS ? guardrail : OTHER
+    const counts = this.guardrails.get(label) ?? new Map<string, number>()
+    const what = `${direction} ${action}`
+    this.guardrails.set(label, counts.set(what, (counts.get(what) ?? 0) + 1))
   }
 
   /** A request refused because we had too much to do. */
@@ -270,11 +277,15 @@ export class Metrics {
     new Counter({
       name: 'headgate_guardrail_hits_total',
       help: 'Requests in which a guardrail found something, by what it did.',
-      labelNames: ['guardrail', 'action'],
+      labelNames: ['guardrail', 'action', 'direction'],
       registers,
       collect() {
         this.reset()
-        for (const [guardrail, byAction] of guardrails) for (const [action, count] of byAction) this.inc({ guardrail, action }, count)
+        for (const [guardrail, counts] of guardrails)
+          for (const [what, count] of counts) {
+            const [direction, action] = what.split(' ')
+            this.inc({ guardrail, action, direction }, count)
+          }
       },
     })
     const plain = (name: string, help: string, read: () => number) => {
@@ -288,6 +299,7 @@ export class Metrics {
         },
       })
     }
+    plain('guardrail_audit_dropped_total', 'Findings that the audit trail had no room for.', () => this.auditDropped())
     plain('shed_total', 'Requests refused because the gateway was overloaded.', () => this.shedCount)
     plain('reloads_total', 'Configuration reloads that were taken.', () => this.reloadsDone)
     plain('reload_failures_total', 'Configuration reloads that were refused.', () => this.reloadsFailed)

@@ -17,17 +17,22 @@ import {
   onePreset,
   readGeneration,
   readKey,
+  sortsByUse,
+  WeekOfUse,
 } from '../api/index.ts'
 import type { ProviderPreferences } from '../canon/gateway-fields.ts'
 import type { Presets } from '../canon/presets.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { LedgerReader } from '../ledger/types.ts'
+import { termsFor } from '../pipeline/guardrail-terms.ts'
 import { findKey, usableKey } from '../pipeline/layers/authenticate.ts'
-import type { KeyLookup } from '../pipeline/parts.ts'
+import type { GuardrailSetting, KeyLookup } from '../pipeline/parts.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Health } from '../routing/index.ts'
 import { type ConsentSource, consentOperations } from './consent-routes.ts'
+import { type FileSource, fileOperations } from './file-routes.ts'
 import type { OperationRequest, Operations } from './gateway.ts'
 import { managementOperation } from './management.ts'
 
@@ -37,10 +42,12 @@ export interface OperationSource {
   /** Account-wide: of every request. */
   preferences?: ProviderPreferences
   presets: Presets
+  guardrails: readonly GuardrailSetting[]
   ledger: LedgerReader
   health: EndpointSource['health'] & Health
   /** Of the operations for management keys. */
   management: ConsentSource
+  files: FileSource
 }
 
 type Operation = (query: URLSearchParams, key: ApiKey) => ApiReply | Promise<ApiReply>
@@ -52,10 +59,22 @@ const ENDPOINTS_PATH = /^\/v1\/models\/(.+)\/endpoints$/
 /** A path that an operation has, with another method, is a 405; any other path is nobody's. */
 export function operations(source: OperationSource): Operations {
   const { clock, credit } = source.management
-  const listed = (key: ApiKey): ListedCatalog => catalogFor(source.catalog, key, source.preferences)
+  const listed = (key: ApiKey): ListedCatalog => {
+    // Who manages cannot generate, and sees all that there is.
+    const terms = key.management ? undefined : termsFor(source.guardrails, key)
+    const barred = terms && ((endpoint: Endpoint) => terms.bar(endpoint, undefined) !== undefined)
+    return catalogFor(source.catalog, key, source.preferences, barred)
+  }
   const models = (key: ApiKey): ModelSource => ({ catalog: listed(key), now: clock.now(), health: source.health })
+  const week = new WeekOfUse(source.ledger, clock)
   const table = new Map<string, Operation>([
-    ['/v1/models', (query, key) => listModels(query, models(key))],
+    [
+      '/v1/models',
+      (query, key) => {
+        if (!sortsByUse(query)) return listModels(query, models(key))
+        return week.figures().then((use) => listModels(query, { ...models(key), use }))
+      },
+    ],
     ['/v1/models/count', (query, key) => countModels(query, models(key))],
     ['/v1/models/user', (query, key) => listKeyModels(query, models(key))],
     ['/v1/embeddings/models', (query, key) => listEmbeddingModels(query, models(key))],
@@ -73,9 +92,10 @@ export function operations(source: OperationSource): Operations {
   }
   const callerOf = async ({ request }: OperationRequest): Promise<ApiKey> => usableKey(await findKey(request.headers, source.keys), clock)
   const consent = consentOperations(source.management, callerOf)
+  const files = fileOperations(source.files, callerOf)
   return (asked: OperationRequest) => {
-    const consented = consent(asked)
-    if (consented) return consented
+    const own = consent(asked) ?? files(asked)
+    if (own) return own
     const managed = managementOperation(asked, source.management)
     if (managed) return callerOf(asked).then(managed)
     const { method, path, query } = asked

@@ -1,11 +1,14 @@
 /** What is told of an exchange once it is over: the metrics and one log line. */
 import fastJson from 'fast-json-stringify'
+import type { AuditTrail } from '../cluster/audit-trail.ts'
 import type { Fault } from '../core/faults.ts'
 import type { LogSink } from '../core/log.ts'
+import { findingsOf } from '../pipeline/guardrail-findings.ts'
 import type { Witness } from '../pipeline/parts.ts'
 import type { Metrics } from './metrics.ts'
 
-export function witnessWith(metrics: Metrics, logs: LogSink): Witness {
+/** @param audit takes what guardrails found, without waiting for anything. */
+export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditTrail, 'note'>): Witness {
   return (exchange, { status, fault, lane }) => {
     const { clock, final, books } = exchange
     const elapsed = clock.monotonic() - exchange.started
@@ -24,8 +27,14 @@ export function witnessWith(metrics: Metrics, logs: LogSink): Witness {
       firstEventMs: firstEvent,
       addedMs: books.turns.length > 0 ? Math.max(0, elapsed - exchange.upstreamMs) : -1,
     })
-    for (const { type, guardrail_id: guardrail, data } of exchange.stages)
-      if (type === 'guardrail' && guardrail !== undefined) metrics.guardrail(guardrail, String(data?.action))
+    if (exchange.stages.length > 0) {
+      const findings = findingsOf(exchange.stages)
+      for (const finding of findings) metrics.guardrail(finding)
+      if (findings.length > 0) {
+        const where = { at: Math.floor(clock.now()), generation: exchange.id, key: exchange.key.identity }
+        audit?.note(findings.map((finding) => ({ ...where, ...finding })))
+      }
+    }
     const line = {
       level: fault?.code === 'internal' ? 50 : 30,
       time: clock.now(),

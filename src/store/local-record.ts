@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { generationId } from '../core/ids.ts'
 import type { Credit } from '../ledger/credit.ts'
 import type { Journal, LedgerReader } from '../ledger/types.ts'
+import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'
 import { KeyNews, WatchedKeys } from './key-news.ts'
 import type { KeyStore } from './keys.ts'
 import { LeaseBook } from './lease-book.ts'
@@ -20,6 +21,7 @@ interface RecordJournal extends Journal {
 export interface LocalRecordParts {
   readonly journal: RecordJournal
   readonly keys: KeyStore
+  readonly guardrails: GuardrailStore
   /** Of the whole journal. */
   readonly credit: Credit
   readonly clock: Clock
@@ -31,6 +33,7 @@ const SHARE = 4
 export class LocalRecord implements StoreOfRecord {
   readonly keys: KeyStore
   readonly ledger: LedgerReader
+  readonly guardrails: GuardrailStore
   private readonly journal: RecordJournal
   private readonly credit: Credit
   private readonly leases: LeaseBook
@@ -38,12 +41,13 @@ export class LocalRecord implements StoreOfRecord {
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
-  constructor({ journal, keys, credit, clock }: LocalRecordParts) {
+  constructor({ journal, keys, guardrails, credit, clock }: LocalRecordParts) {
     this.journal = journal
     this.ledger = journal
     this.credit = credit
     this.news = new KeyNews(`${Math.floor(clock.now()).toString(36)}${Math.floor(clock.random() * 2 ** 40).toString(36)}`)
     this.keys = new WatchedKeys(keys, (hash) => this.news.note(hash))
+    this.guardrails = new WatchedGuardrails(guardrails, () => this.news.note(GUARDRAILS_CHANGED))
     this.leases = new LeaseBook(() => clock.monotonic())
   }
 

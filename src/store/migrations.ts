@@ -64,8 +64,35 @@ const BALANCE = {
 } as const
 const LEASE = { key: 'text', node: 'text', amount: 'count', wanted: 'flag', answered_at: 'count' } as const
 const NODE = { node: 'text', label: 'text', expires_at: 'count' } as const
-/** Changes of keys, numbered in the order in which they were committed. */
+/** Changes of keys and of guardrails, numbered in the order in which they were committed. */
 const KEY_CHANGE = { number: 'count', hash: 'text' } as const
+
+/** `fields` is a JSON text, as the API takes it; `version` rises with every change. */
+const GUARDRAIL = { id: 'text', version: 'count', name: 'text', fields: 'text', created_at: 'count', updated_at: 'optional count' } as const
+/** `subject` is the identity of a key, the id of a member, or of a workspace, as `kind` says. */
+const ASSIGNMENT = {
+  kind: 'text',
+  subject: 'text',
+  guardrail: 'text',
+  id: 'text',
+  assigned_by: 'optional text',
+  created_at: 'count',
+} as const
+/** One finding; `detail` is a JSON text of hashes and kinds. */
+const AUDIT = {
+  at: 'count',
+  id: 'text',
+  generation: 'text',
+  key: 'text',
+  guardrail: 'text',
+  name: 'text',
+  direction: 'text',
+  stage: 'text',
+  action: 'text',
+  detail: 'text',
+} as const
+/** Random texts that every process of one gateway knows and that leave the store for nobody. */
+const SECRET = { name: 'text', value: 'text' } as const
 
 /** Rows that change all the time find room on their own page. */
 const ROOMY = sql`with (fillfactor = 50)`
@@ -163,6 +190,13 @@ const STEPS: readonly Step[] = [
     script.table('node', NODE, ['node'], ROOMY)
     script.table('key_change', KEY_CHANGE, ['number'])
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Guardrails beside those of the file, whom they hold for, and what all of them found.
+  (script) => {
+    script.table('guardrail', GUARDRAIL, ['id'])
+    script.table('guardrail_assignment', ASSIGNMENT, ['kind', 'subject'])
+    script.table('guardrail_audit', AUDIT, ['at', 'id'])
+    script.table('secret', SECRET, ['name'])
   },
 ]
 

@@ -4,6 +4,7 @@
  */
 import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
+import type { GuardrailStore } from './guardrails.ts'
 import type { KeyStore } from './keys.ts'
 
 /** A generation that is over: its hold and its settlement are handed in together. */
@@ -60,7 +61,10 @@ export interface Pulse {
 
 export interface PulseReply {
   readonly cursor: string
-  /** Hashes of keys that were added, changed or removed since `cursor`; undefined: forget all that was cached. */
+  /**
+   * Hashes of keys that were added, changed or removed since `cursor`, and `GUARDRAILS_CHANGED` where those were;
+   * undefined: forget all that was cached.
+   */
   readonly changed: readonly string[] | undefined
   /** Identities of keys of which this process should give back what lies idle, and say so by `giveBack`. */
   readonly wanted: readonly string[]
@@ -71,6 +75,7 @@ export interface PulseReply {
 export interface StoreOfRecord {
   readonly keys: KeyStore
   readonly ledger: LedgerReader
+  readonly guardrails: GuardrailStore
   /**
    * Hands generations in. Each charge leaves the process's lease on its key (never below 0) and is added to what the
    * key has spent, in the same step as the row is written. A row that is there already changes nothing.

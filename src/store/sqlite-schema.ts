@@ -19,4 +19,10 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
   [
     'create table "carried" ("key" text not null, "day" integer not null, "count" integer not null, "cost" integer not null, constraint "carried_pkey" primary key ("key", "day")) strict, without rowid',
   ],
+  [
+    'create table "guardrail" ("id" text not null, "version" integer not null, "name" text not null, "fields" text not null, "created_at" integer not null, "updated_at" integer, constraint "guardrail_pkey" primary key ("id")) strict, without rowid',
+    'create table "guardrail_assignment" ("kind" text not null, "subject" text not null, "guardrail" text not null, "id" text not null, "assigned_by" text, "created_at" integer not null, constraint "guardrail_assignment_pkey" primary key ("kind", "subject")) strict, without rowid',
+    'create table "guardrail_audit" ("at" integer not null, "id" text not null, "generation" text not null, "key" text not null, "guardrail" text not null, "name" text not null, "direction" text not null, "stage" text not null, "action" text not null, "detail" text not null, constraint "guardrail_audit_pkey" primary key ("at", "id")) strict, without rowid',
+    'create table "secret" ("name" text not null, "value" text not null, constraint "secret_pkey" primary key ("name")) strict, without rowid',
+  ],
 ]

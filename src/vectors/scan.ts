@@ -27,6 +27,8 @@ export interface ScanRules {
 
 /** Bytes around the vectors. */
 const MOST_AROUND = 16 * 1024 * 1024
+/** Room for them at first: that of a vector or two. */
+const FIRST_AROUND = 512
 /** Bytes of a number, blanks around it included: many times what any printer writes. */
 const NUMBER_BYTES = 64
 /** Longer texts are no member's name that is looked for. */
@@ -48,7 +50,7 @@ type Place = 'around' | 'text' | 'keyed' | 'opened' | 'list' | 'numbers' | 'base
 export class ReplyScan {
   private readonly rules: ScanRules
   private place: Place = 'around'
-  private readonly around: Buffer[] = []
+  private around = Buffer.allocUnsafeSlow(FIRST_AROUND)
   private aroundSize = 0
   /** Where the bytes begin, in the chunk at hand, that are not yet put away; -1 where there are none. */
   private from = 0
@@ -80,7 +82,7 @@ export class ReplyScan {
     if (this.place !== 'around') throw garbled()
     let body: unknown
     try {
-      body = JSON.parse(Buffer.concat(this.around).toString('utf8'))
+      body = JSON.parse(this.around.toString('utf8', 0, this.aroundSize))
     } catch (cause) {
       throw new Fault('upstream_garbled', { cause })
     }
@@ -264,10 +266,17 @@ export class ReplyScan {
     this.from = -1
   }
 
+  /** Copied, since a view of a few bytes would hold the whole chunk, and with it the text of vectors written anew. */
   private keep(bytes: Buffer): void {
-    this.aroundSize += bytes.length
-    if (this.aroundSize > MOST_AROUND) throw garbled()
-    this.around.push(bytes)
+    const size = this.aroundSize + bytes.length
+    if (size > MOST_AROUND) throw garbled()
+    if (size > this.around.length) {
+      const wider = Buffer.allocUnsafeSlow(Math.max(size, this.around.length * 2))
+      this.around.copy(wider, 0, 0, this.aroundSize)
+      this.around = wider
+    }
+    bytes.copy(this.around, this.aroundSize)
+    this.aroundSize = size
   }
 }
 

@@ -194,3 +194,23 @@ t.test('an alias, the newest of a family and a variant are found', async (t) => 
   t.equal(missing.status, 404)
   t.match(await missing.json(), { error: { code: 404, availability: { code: 'model_not_found', requested_models: ['acme/none'] } } })
 })
+
+t.test('orders by use come from what this gateway has served', async (t) => {
+  const ask = (model: string, words: number) =>
+    gateway.post(
+      '/v1/chat/completions',
+      { model, messages: [{ role: 'user', content: 'word '.repeat(words) }] },
+      { authorization: `Bearer ${KEYS.plain}` },
+    )
+  for (const [model, words] of [
+    ['other/three', 1],
+    ['other/three', 1],
+    ['acme/two', 400],
+  ] as const)
+    t.equal((await ask(model, words)).status, 200)
+  t.same((await ids('/v1/models?sort=most-popular')).slice(0, 2), ['other/three', 'acme/two'])
+  t.same((await ids('/v1/models?sort=top-weekly')).slice(0, 2), ['acme/two', 'other/three'])
+  t.equal((await ids('/v1/models?sort=top-weekly')).length, (await ids('/v1/models')).length, 'the others come behind')
+  t.same(await ids('/v1/models?sort=top-weekly&limit=1', KEYS.fenced), ['acme/two'], 'of what the key may use')
+  t.equal((await get('/v1/models?sort=design-arena-elo-high-to-low')).status, 400)
+})

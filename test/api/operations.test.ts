@@ -1,14 +1,17 @@
 import t from 'tap'
 import { readGeneration, readKey } from '../../src/api/index.ts'
 import { catalogFor, type KeyRestrictions } from '../../src/api/key-catalog.ts'
+import { WeekOfUse } from '../../src/api/model-use.ts'
 import { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel } from '../../src/api/models.ts'
 import type { ApiReply } from '../../src/api/reply.ts'
 import type { ProviderPreferences } from '../../src/canon/gateway-fields.ts'
 import type { Model } from '../../src/catalog/types.ts'
+import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import type { GenerationRecord, SettleRow } from '../../src/ledger/types.ts'
 import type { ApiKey } from '../../src/plugin-api/key.ts'
 import { health, model, provider, usdPerMillion } from '../routing/catalogue.ts'
+import { FakeClock } from '../support/clock.ts'
 
 const DAY = 86_400
 const NOW = Date.UTC(2026, 10, 21, 12)
@@ -86,6 +89,22 @@ t.test('orders, with unknown figures last', (t) => {
   const sorted = (sort: string) => ids(listModels(new URLSearchParams({ sort }), { ...source, health: known }))
   t.same(sorted('latency-low-to-high'), ['open/riddle', 'open/gift', 'acme/large', 'acme/small'])
   t.same(sorted('throughput-high-to-low'), ['open/riddle', 'open/gift', 'acme/small', 'acme/large'])
+  const use = new Map([
+    ['open/gift', { requests: 9, tokens: 10 }],
+    ['acme/large', { requests: 2, tokens: 5000 }],
+    ['gone/model', { requests: 99, tokens: 9999 }],
+  ])
+  const used = (sort: string) => ids(listModels(new URLSearchParams({ sort }), { ...source, use }))
+  t.same(used('most-popular'), ['open/gift', 'acme/large', 'acme/small', 'open/riddle'])
+  t.same(used('top-weekly'), ['acme/large', 'open/gift', 'acme/small', 'open/riddle'])
+  const scored = [0.5, undefined, 0.9].map((score, i) =>
+    model(`acme/m${i}`, ['acme'], { scores: score === undefined ? {} : { general: score, coding: 1 - score, tools: score } }),
+  )
+  const judged = (sort: string) =>
+    ids(listModels(new URLSearchParams({ sort }), { ...source, catalog: { ...catalog, models: scored } })).map((id) => id.slice(-1))
+  t.same(judged('intelligence-high-to-low'), ['2', '0', '1'])
+  t.same(judged('coding-high-to-low'), ['0', '2', '1'])
+  t.same(judged('agentic-high-to-low'), ['2', '0', '1'])
   t.end()
 })
 
@@ -113,7 +132,7 @@ t.test('what cannot be answered is a 400 that names the parameter', (t) => {
     'max_price=-1',
     'max_price=cheap',
     'sort=best',
-    'sort=most-popular',
+    'sort=design-arena-elo-high-to-low',
   ]
   for (const query of [...wrong, 'zdr=maybe', 'category=legal', 'region=eu', 'min_age_days=1.5']) {
     const [name] = query.split('=')
@@ -249,4 +268,66 @@ t.test('GET /v1/key: amounts in USD, holds counted, no secret', async (t) => {
   t.match((await readKey({ ...KEY, limitReset: 'daily' }, credit)).body.data, { limit: 10, limit_reset: 'daily', limit_remaining: 8.5 })
   const free = await readKey({ ...KEY, limit: null, expiresAt: null, management: true, limits: { requests: 60 } }, credit)
   t.match(free.body.data, { limit: null, limit_remaining: null, expires_at: null, is_management_key: true, rate_limit: { requests: 60 } })
+})
+
+t.test('the use of a week: what was answered, by model, each day read once', async (t) => {
+  const clock = new FakeClock(1, NOW)
+  let walked: number[] = []
+  const records: GenerationRecord[] = []
+  const settled = (more: Partial<SettleRow> = {}): SettleRow => ({ ...SETTLED, ...more })
+  const happened = (daysAgo: number, served: SettleRow | undefined, slug = 'acme/small'): void => {
+    const at = NOW - daysAgo * 86_400_000
+    records.push({
+      id: 'gen',
+      at,
+      hold: { seq: 1, tag: 't', key: 'dev', model: slug, endpoint: `${slug}@acme`, hold: 5, floor: 1 },
+      settled: served,
+    })
+    records.sort((a, b) => a.at - b.at)
+  }
+  const week = new WeekOfUse(
+    {
+      export: (since = 0) => {
+        walked.push(since)
+        return records.filter(({ at }) => at >= since)
+      },
+    },
+    clock,
+  )
+  happened(8, settled())
+  happened(6, settled())
+  happened(1, settled({ status: 'aborted' }))
+  happened(1, settled({ status: 'failed' }))
+  happened(1, settled({ status: 'unknown' }))
+  happened(0, undefined)
+  happened(0, settled({ facts: JSON.stringify({ model: 'acme/large' }) }))
+  const both = { requests: 2, tokens: 2 * (SETTLED.input + SETTLED.output) }
+  const one = { requests: 1, tokens: SETTLED.input + SETTLED.output }
+  const [first, second] = await Promise.all([week.figures(), week.figures()])
+  t.same([...first].sort(), [
+    ['acme/large', one],
+    ['acme/small', both],
+  ])
+  t.same(first, second)
+  t.equal(walked.length, 1, 'two who ask at once share one walk')
+  happened(0, settled())
+  await week.figures()
+  t.equal(walked.length, 1, 'what is fresh is not read again')
+  await clock.advance(300_000)
+  walked = []
+  t.same((await week.figures()).get('acme/small'), { requests: 3, tokens: 3 * one.tokens })
+  t.same(walked, [Date.UTC(2026, 10, 21)], 'only the running day')
+  await clock.advance(86_400_000)
+  walked = []
+  t.same((await week.figures()).get('acme/small'), both, 'the oldest day is gone')
+  t.same(walked, [Date.UTC(2026, 10, 21)], 'the day that has ended meanwhile, and the new one')
+  const broken = new WeekOfUse(
+    {
+      export: () => {
+        throw new Fault('unavailable')
+      },
+    },
+    clock,
+  )
+  await t.rejects(broken.figures(), { code: 'unavailable' })
 })

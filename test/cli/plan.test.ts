@@ -90,6 +90,24 @@ t.test('JSON as POST /v1/plan answers', async (t) => {
   })
 })
 
+t.test('an embeddings request', async (t) => {
+  const run = scene(t)
+  const vectors =
+    '  acme/vectors: { kind: embedding, context: 512, endpoints: [ { provider: aye, model: v, price: { prompt: "0.10" }, quirks: { max_batch: 2 } } ] }'
+  const config = CONFIG.replace('guardrails:', `${vectors}\nguardrails:`)
+  const { code, out, error } = await run({ model: 'acme/vectors', input: ['one', 'two', 'three'], input_type: 'query' }, {}, config)
+  t.same([code, error], [0, ''])
+  t.match(out, /^acme\/vectors \(direct\) as acme\/vectors\nembeddings format, inputs: 3, for the key app\n/)
+  t.match(out, / 1 {2}aye +acme\/vectors +\$0\.1 +\S+ +512 +translate +the only one, 2 calls, 2 at once, drops input_type\n/)
+  t.match(out, /\nIt counts at most \d+ input tokens\.\n/)
+  const json = await run({ model: 'acme/vectors', input: 'one' }, { json: true, format: 'embeddings' }, config)
+  t.match(JSON.parse(json.out), { format: 'embeddings', inputs: 1, candidates: [{ calls: { count: 1 } }], hold: { output_cap: 0 } })
+  t.match(await run({ model: 'acme/one', input: ['one'] }, {}, config), {
+    code: 1,
+    error: /refused with 404: model: acme\/one is a model that/,
+  })
+})
+
 t.test('a refusal is exit code 1, with the error of the request', async (t) => {
   const run = scene(t)
   const none = await run({ ...QUESTION, provider: { only: ['bee'], zdr: true } })
@@ -116,7 +134,7 @@ t.test('what cannot be read', async (t) => {
   t.match(await run(QUESTION, { key: 'nobody' }), { code: 1, error: 'headgate: no key nobody; expected one of: ops, gone, app, poor' })
   t.match(await run(QUESTION, { format: 'gemini' }), {
     code: 2,
-    error: /--format: expected one of: responses, chat, messages, found gemini/,
+    error: /--format: expected one of: responses, chat, messages, embeddings, found gemini/,
   })
   t.match(await run(QUESTION, {}, CONFIG.replace('dialect: openai-chat', 'dialect: openai-chatt')), {
     code: 1,

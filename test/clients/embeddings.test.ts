@@ -30,8 +30,12 @@ for (const dialect of DIALECTS) {
   t.teardown(() => upstream.close())
   yaml.push(`  ${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}${base}", key: sk-up, name: "The ${dialect}" }`)
 }
+const pictures = await startUpstream(cohereVectors({ dimensions: 24, usage: 260, split: { text: 3, image: 257 } }))
+t.teardown(() => pictures.close())
 yaml.push(
+  `  pictures: { dialect: cohere, base_url: "${pictures.url}/v2", key: sk-up }`,
   'models:',
+  '  via/pictures: { kind: embedding, input: [text, image], endpoints: [ { provider: pictures, model: m, price: { prompt: "0.12", image_token: "0.47" } } ] }',
   '  sim/embed: { kind: embedding, context: 8192, input: [text, image], endpoints: [ { provider: sim, model: embed } ] }',
 )
 yaml.push('  sim/echo: { endpoints: [ { provider: sim, model: echo } ] }')
@@ -110,6 +114,9 @@ t.test('joint inputs and token ids', async (t) => {
   } as never)) as never
   t.same(unknowns(reply), [])
   t.equal((reply as { data: { embedding: number[] }[] }).data[0].embedding.length, 64)
+  const apart = (await router.embeddings.generate({ requestBody: { model: 'via/pictures', input: [{ content }] } } as never)) as never
+  t.same(unknowns(apart), [])
+  t.match(apart, { usage: { promptTokens: 260, promptTokensDetails: { textTokens: 3, imageTokens: 257 } } })
   const tokens = await openai.embeddings.create({ model: 'sim/embed', input: [[1, 2], [3]], dimensions: 16 })
   t.same(
     tokens.data.map(({ embedding }) => embedding.length),

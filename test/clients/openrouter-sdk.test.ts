@@ -344,3 +344,61 @@ t.test('activity of a day that is over, counts, and presets', async (t) => {
   t.match(await known(t, client.presets.list({} as never)), { result: { data: [{ slug: 'brief' }] } })
   t.match(await known(t, client.presets.get({ slug: 'brief' } as never)), { data: { slug: 'brief' } })
 })
+
+t.test('guardrails and their assignments are made, read, changed and removed', async (t) => {
+  const { gateway, manager } = await managed(t)
+  const wish = {
+    name: 'Budget',
+    description: 'For all of us',
+    limitUsd: 50,
+    resetInterval: 'monthly',
+    allowedModels: ['acme/one'],
+    enforceZdr: false,
+    contentFilterBuiltins: [{ slug: 'email', action: 'redact' }],
+    contentFilters: [{ pattern: 'project-[0-9]{4}', action: 'block', label: 'PROJECT' }],
+  }
+  const made = await known(t, manager.guardrails.create({ createGuardrailRequest: wish } as never))
+  t.match(made, {
+    data: {
+      ...wish,
+      enforceZdr: null,
+      enforceZdrOther: false,
+      ignoredModels: null,
+      contentFilterBuiltins: [{ slug: 'email', action: 'redact', label: '[EMAIL]' }],
+      includeByokInBudgets: false,
+      workspaceId: String,
+      createdAt: String,
+      updatedAt: null,
+    },
+  })
+  const { id } = made.data as { id: string }
+  t.same(await known(t, manager.guardrails.get({ id } as never)), made)
+  t.match(await known(t, manager.guardrails.list({ limit: 1 } as never)), { result: { data: [{ id, name: 'Budget' }], totalCount: 1 } })
+  const { data: keys } = (await known(t, manager.apiKeys.list({} as never))) as { data: { hash: string }[] }
+  const keyHashes = [keys[0].hash]
+  t.match(await known(t, manager.guardrails.bulkAssignKeys({ id, bulkAssignKeysRequest: { keyHashes } } as never)), { assignedCount: 1 })
+  const assigned = { result: { data: [{ guardrailId: id, keyHash: keys[0].hash, keyName: 'test', assignedBy: 'boss' }], totalCount: 1 } }
+  t.match(await known(t, manager.guardrails.listKeyAssignments({} as never)), assigned)
+  t.match(await known(t, manager.guardrails.listGuardrailKeyAssignments({ id } as never)), assigned)
+  await t.rejects(whole(gateway, { input: 'project-1234' }), { name: 'ForbiddenResponseError', statusCode: 403 })
+  t.match(await whole(gateway, {}), { status: 'completed' })
+  const memberUserIds = ['user_a']
+  t.match(await known(t, manager.guardrails.bulkAssignMembers({ id, bulkAssignMembersRequest: { memberUserIds } } as never)), {
+    assignedCount: 1,
+  })
+  t.match(await known(t, manager.guardrails.listMemberAssignments({} as never)), { result: { data: [{ guardrailId: id, userId: 'user_a' }] } })
+  t.match(await known(t, manager.guardrails.listGuardrailMemberAssignments({ id } as never)), { result: { totalCount: 1 } })
+  t.match(await known(t, manager.guardrails.bulkUnassignMembers({ id, bulkUnassignMembersRequest: { memberUserIds } } as never)), {
+    unassignedCount: 1,
+  })
+  const updated = await known(t, manager.guardrails.update({ id, updateGuardrailRequest: { name: 'Other', contentFilters: null } } as never))
+  t.match(updated, { data: { name: 'Other', contentFilters: null, limitUsd: 50, updatedAt: String } })
+  t.match(await whole(gateway, { input: 'project-1234' }), { status: 'completed' })
+  t.match(await known(t, manager.guardrails.bulkUnassignKeys({ id, bulkUnassignKeysRequest: { keyHashes } } as never)), { unassignedCount: 1 })
+  t.match(await known(t, manager.guardrails.delete({ id } as never)), { deleted: true })
+  await t.rejects(manager.guardrails.get({ id } as never), { name: 'NotFoundResponseError', statusCode: 404 })
+  await t.rejects(clientOf(gateway).guardrails.create({ createGuardrailRequest: { name: 'x' } } as never), {
+    name: 'ForbiddenResponseError',
+    statusCode: 403,
+  })
+})

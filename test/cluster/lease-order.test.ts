@@ -6,6 +6,7 @@ import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
+import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import type { LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../../src/store/record.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
@@ -23,7 +24,7 @@ class SlowRecord extends LocalRecord {
   private readonly answers: (() => void)[] = []
 
   constructor(clock: FakeClock) {
-    super({ journal: new MemoryJournal(), keys: new MemoryKeys(clock), credit: new Credit(new Map(), clock), clock })
+    super({ journal: new MemoryJournal(), keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails(), credit: new Credit(new Map(), clock), clock })
   }
 
   override async lease(node: string, ask: LeaseAsk): Promise<LeaseAnswer> {

@@ -2,9 +2,11 @@
 import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import type { LedgerReader } from '../../src/ledger/types.ts'
+import type { GuardrailStore } from '../../src/store/guardrails.ts'
 import type { KeyStore } from '../../src/store/keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
+import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import type { FakeClock } from '../support/clock.ts'
 
@@ -15,7 +17,13 @@ export type Mode = 'pass' | 'refuse' | 'lose' | 'hang'
 /** An empty record of a process that owns its store. */
 export function memoryRecord(clock: FakeClock): LocalRecord {
   const journal = new MemoryJournal()
-  return new LocalRecord({ journal, keys: new MemoryKeys(clock), credit: new Credit(new Map(), clock), clock })
+  return new LocalRecord({
+    journal,
+    keys: new MemoryKeys(clock),
+    guardrails: new MemoryGuardrails(),
+    credit: new Credit(new Map(), clock),
+    clock,
+  })
 }
 
 export class ScriptedRecord implements StoreOfRecord {
@@ -23,6 +31,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly inner: StoreOfRecord
   readonly keys: KeyStore
   readonly ledger: LedgerReader
+  readonly guardrails: GuardrailStore
   private readonly modes = new Map<Call, Mode>()
   private watchers: (() => void)[] = []
   private isCut = false
@@ -30,6 +39,7 @@ export class ScriptedRecord implements StoreOfRecord {
   constructor(clock: FakeClock, inner: StoreOfRecord = memoryRecord(clock)) {
     this.inner = inner
     this.ledger = this.inner.ledger
+    this.guardrails = this.inner.guardrails
     const { keys } = this.inner
     this.keys = {
       find: (hash) => this.run('find', [hash], async () => keys.find(hash)),

@@ -12,6 +12,7 @@ import { Credit } from '../../src/ledger/credit.ts'
 import { FallbackCounters, MemoryCounters } from '../../src/shared/index.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
+import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { ask, generation, recordContract } from '../store/record-contract.ts'
 import { apiKey } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
@@ -35,7 +36,7 @@ interface Office {
 
 function office(clock: Clock): Office {
   const errors: unknown[] = []
-  const record = new LocalRecord({ journal: new MemoryJournal(), keys: new MemoryKeys(clock), credit: new Credit(new Map(), clock), clock })
+  const record = new LocalRecord({ journal: new MemoryJournal(), keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails(), credit: new Credit(new Map(), clock), clock })
   return { desk: new OwnerDesk({ record, counters: new MemoryCounters(clock), oops: (error) => errors.push(error) }), record, errors }
 }
 

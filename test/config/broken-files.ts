@@ -241,6 +241,7 @@ export const CLUSTER: Broken[] = [
     'store: { retention: "90" }',
     '22:21: store.retention: "90" does not fit, expected a number of days or hours such as 90d or 24h',
   ),
+  append('a size without a unit', 'store: { files: { max_file: 5 } }', '22:29: store.files.max_file: found 5, expected a size such as 512KB or 32MB'),
   append('a grace of an age', 'store: { lost_grace: 99999d }', '22:22: store.lost_grace: expected at most 3660d'),
   append('no tokens a minute', 'limits: { tokens: 0 }', '22:19: limits.tokens: found 0, expected a whole number from 1 to 1000000000'),
 ]
@@ -250,25 +251,19 @@ export const LATER: Broken[] = [
   append('a prompt without messages', 'prompts: { greet: {} }', '22:12: prompts.greet: "messages" is missing, expected a list'),
   append(
     'a plugin of a later version',
-    'plugins: { order: [ fusion ] }',
-    '22:21: plugins.order[0]: "fusion" is not available in this version',
+    'plugins: { order: [ auto-beta-router ] }',
+    '22:21: plugins.order[0]: "auto-beta-router" is not available in this version',
   ),
   append(
     'settings of such a plugin',
-    'plugins: { defaults: { moderation: { engine: openai } } }',
-    '22:24: plugins.defaults.moderation: not available in this version',
+    'plugins: { defaults: { auto-beta-router: { enabled: true } } }',
+    '22:24: plugins.defaults.auto-beta-router: not available in this version',
   ),
   spoil(
-    'an output guardrail',
+    'an output guardrail that restores',
     'scope: { keys: [ app ] }',
-    'direction: output',
-    '20:16: guardrails[0].direction: "output" is not available in this version',
-  ),
-  spoil(
-    'a guardrail that restores',
-    'scope: { keys: [ app ] }',
-    'restore: true',
-    '20:5: guardrails[0].restore: not available in this version',
+    'direction: output, restore: true',
+    '20:5: guardrails[0].restore: nothing of a request is redacted here, expected direction input or both',
   ),
   spoil(
     'a guardrail for members',
@@ -277,10 +272,30 @@ export const LATER: Broken[] = [
     '20:29: guardrails[0].scope.members: not available in this version',
   ),
   spoil(
-    'an engine of a later version',
+    'a webhook without an address',
     'scope: { keys: [ app ] }',
-    'engine: { type: moderation, url: "https://guard.example" }',
-    '20:21: guardrails[0].engine.type: "moderation" is not available in this version',
+    'engine: { type: webhook, model: m }',
+    '20:30: guardrails[0].engine.model: this is a setting of moderation, expected no such key',
+    '20:13: guardrails[0].engine: webhook without an address, expected url',
+  ),
+  spoil(
+    'moderation by a classifier without its model',
+    'scope: { keys: [ app ] }',
+    'engine: { type: moderation, engine: classifier, url: "https://guard.example", thresholds: { S1: 0.5 } }',
+    '20:13: guardrails[0].engine: moderation by classifier needs model, expected it as well',
+    '20:83: guardrails[0].engine.thresholds: moderation by classifier has no use for it, expected no such key',
+  ),
+  spoil(
+    'moderation without words',
+    'scope: { keys: [ app ] }',
+    'engine: { type: moderation, engine: lexicon, language: en }',
+    '20:50: guardrails[0].engine.language: this is a setting of presidio, expected no such key',
+    '20:13: guardrails[0].engine: moderation by lexicon needs lexicon, expected it as well',
+  ),
+  append(
+    'moderation of every request by nobody',
+    'plugins: { defaults: { moderation: { key: "${NO_SUCH_KEY?}", enabled: true } } }',
+    '22:43: plugins.defaults.moderation.key: this variable is not set, and every request is to be moderated, expected the key',
   ),
   spoil(
     'a model that ranks',
@@ -419,7 +434,7 @@ export const RULES: Broken[] = [
     'an override with a price of another unit',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { min_prompt_tokens: 5, request: "1.00" } ] }',
-    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key, expected one of: min_prompt_tokens, utc_start, utc_end, prompt, completion, cached, cache_write, cache_write_1h, reasoning, image_output, audio_output, audio',
+    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key',
   ),
   spoil(
     'an override with a price that is no decimal',
@@ -676,7 +691,7 @@ export const VARIABLES: Broken[] = [
     '127.0.0.1',
     '"${HOST?}"',
     {},
-    '1:17: server.host: the environment variable HOST is not set; the form with ? works only in an entry of providers, auth.keys or engines',
+    '1:17: server.host: the environment variable HOST is not set; the form with ? works only in an entry of providers, auth.keys, engines, ocr or moderation',
   ),
   variable(
     'a bad value of a variable, not shown',
@@ -756,6 +771,12 @@ export const GUARDRAILS: Broken[] = [
     '20:26: guardrails[0].ignored_providers[0]: no such provider, did you mean "openai"?',
   ),
   guarded('a budget that is text', 'limit_usd: much', '20:16: guardrails[0].limit_usd: found text, expected a number from 0 to 9000000'),
+  guarded(
+    'a workspace that is not there',
+    'workspace_id: mine',
+    '20:19: guardrails[0].workspace_id: unknown value "mine", expected one of: 00000000-0000-8000-8000-000000000001',
+  ),
+  guarded('an audit of another kind', 'audit: none', '20:12: guardrails[0].audit: unknown value "none", expected one of: hashes, full'),
   guarded('a budget too exact', 'limit_usd: 0.12345678901', '20:16: guardrails[0].limit_usd: expected at most 9 decimals'),
   guarded(
     'a reset of nothing',

@@ -17,6 +17,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const shipped = (name: string): string => join(ROOT, 'config', name)
 
 const UPSTREAM = { OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k', GEMINI_API_KEY: 'k', MISTRAL_API_KEY: 'k', DEEPSEEK_API_KEY: 'k' }
+const HOSTS = { GROQ_API_KEY: 'k', TOGETHER_API_KEY: 'k', FIREWORKS_API_KEY: 'k', DEEPINFRA_API_KEY: 'k' }
 const SIDECAR = { APP_KEY: 'sk-app-0123456789', OPENAI_API_KEY: 'k', BACKUP_API_KEY: 'k' }
 const EDGE = { ...UPSTREAM, TEAM_KEY: 'sk-team-0123456789', CI_KEY: 'sk-ci-0123456789', OPS_KEY: 'sk-ops-0123456789' }
 
@@ -37,7 +38,7 @@ t.test('every shipped file passes the check', async (t) => {
     code: 0,
     out: [
       `${shipped('headgate.yaml')}: ok, 2 providers, 6 models, 0 keys`,
-      `${shipped('headgate.yaml')}: left out for want of their variables: openai, anthropic, google, mistral, deepseek, xai, qwen, cohere, voyage`,
+      `${shipped('headgate.yaml')}: left out for want of their variables: openai, anthropic, google, mistral, deepseek, xai, qwen, cohere, voyage, groq, together, fireworks, deepinfra`,
     ],
     error: [],
   })
@@ -71,9 +72,9 @@ t.test('the file of the zero-file start', async (t) => {
 })
 
 t.test('the catalogue names a price, a context and an output for every model', async (t) => {
-  const { models } = buildCatalog(loadConfig(shipped('headgate.yaml'), UPSTREAM))
+  const { models } = buildCatalog(loadConfig(shipped('headgate.yaml'), { ...UPSTREAM, ...HOSTS }))
   const real = models.filter((model) => !model.slug.startsWith('sim/') && model.kind === 'generate')
-  for (const author of ['openai', 'anthropic', 'google', 'mistralai', 'deepseek']) {
+  for (const author of ['openai', 'anthropic', 'google', 'mistralai', 'deepseek', 'meta-llama', 'moonshotai']) {
     t.ok(
       real.some((model) => model.slug.startsWith(`${author}/`)),
       author,
@@ -82,7 +83,7 @@ t.test('the catalogue names a price, a context and an output for every model', a
   for (const model of real) {
     t.ok(model.context && model.maxOutput && model.maxOutput <= model.context, `${model.slug}: lengths`)
     for (const { price, id } of model.endpoints) {
-      t.ok(typeof price === 'object' && price.prompt > 0n && price.completion > price.prompt, `${id}: price`)
+      t.ok(typeof price === 'object' && price.prompt > 0n && price.completion >= price.prompt, `${id}: price`)
       if (typeof price === 'object' && price.cached !== undefined) t.ok(price.cached < price.prompt, `${id}: cached input is cheaper`)
     }
   }
@@ -96,6 +97,7 @@ t.test('every catalogue file is dated and names its source', async (t) => {
     'deepseek.yaml',
     'google.yaml',
     'mistral.yaml',
+    'open-models.yaml',
     'openai.yaml',
     'qwen.yaml',
     'voyage.yaml',
@@ -179,7 +181,7 @@ t.test('a config error is one value with all its problems', async (t) => {
 })
 
 t.test('every quirk that a dialect reads can be set', async (t) => {
-  const sources = ['dialects', 'pipeline/embed'].flatMap((folder) => {
+  const sources = ['dialects', 'pipeline'].flatMap((folder) => {
     const names = readdirSync(join(ROOT, 'src', folder), { recursive: true, encoding: 'utf8' })
     return names.filter((name) => name.endsWith('.ts')).map((name) => join(ROOT, 'src', folder, name))
   })

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
-import { base64Of, errorOf, marks, openaiVectors, type Vectors, vectorsOf } from '../support/embedder.ts'
+import { base64Of, errorOf, marks, numbersIn, numbersOf, openaiVectors, type Vectors, vectorsOf } from '../support/embedder.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { type Answer, Gate, jsonAnswer, type Script, startUpstream } from '../support/upstream.ts'
 
@@ -228,6 +228,33 @@ t.test('however a reply arrives', async (t) => {
       const reply = await embed({ ...body, encoding_format: encoding })
       t.same(marks(reply), marks(expected), JSON.stringify(how))
       if (encoding === 'float') t.same(reply.data, expected.data)
+    }
+  }
+})
+
+t.test('a long reply in either form, and in both at once', async (t) => {
+  const body = { model: 'acme/other', input: inputs(120), dimensions: 1536 }
+  const forms = {
+    floats: () => false,
+    base64: () => true,
+    'the one and the other': (index: number) => index % 2 === 1,
+    'first floats': (index: number) => index > 60,
+  }
+  for (const [name, isBase64] of Object.entries(forms)) {
+    second.script = ({ json }) => {
+      const data = inputOf(json).map((text, index) => {
+        const vector = numbersOf(text, 1536)
+        return { object: 'embedding', index, embedding: isBase64(index) ? base64Of(vector) : vector }
+      })
+      return jsonAnswer({ object: 'list', data, model: 'm', usage: { prompt_tokens: 9, total_tokens: 9 } })
+    }
+    for (const encoding of ['float', 'base64'] as const) {
+      const { data } = await embed({ ...body, encoding_format: encoding })
+      const wrong = data.findIndex(({ embedding }, index) => {
+        const found = typeof embedding === 'string' ? numbersIn(embedding) : embedding
+        return JSON.stringify(found) !== JSON.stringify(numbersOf(`text ${index}`, 1536))
+      })
+      t.same([data.length, wrong], [120, -1], `${name}, asked for ${encoding}`)
     }
   }
 })

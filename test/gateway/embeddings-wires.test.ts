@@ -45,7 +45,7 @@ const clock = new FakeClock(5)
 const upstream = await startUpstream(openaiVectors())
 const fallback = await startUpstream(openaiVectors())
 const model = (dialect: string, name: string, more: string): string =>
-  `  ${dialect}/${name}: { kind: embedding, ${more} endpoints: [ { provider: ${dialect}, model: m, price: { prompt: "1.00", image: "0.01" } } ] }`
+  `  ${dialect}/${name}: { kind: embedding, ${more} endpoints: [ { provider: ${dialect}, model: m, price: { prompt: "1.00", image: "0.01", image_token: "4.00", audio: "9.00" } } ] }`
 const gateway = await startGateway(
   `
 providers:
@@ -247,6 +247,32 @@ t.test('what goes to Voyage', async (t) => {
   t.same(seen().json, { model: 'm', inputs: [{ content: [words('text alone')] }] }, 'such a model has one operation for all')
 })
 
+for (const { dialect, speak } of WIRES) {
+  t.test(`C-110: ${dialect}: text and image give one vector, or a clear 400`, async (t) => {
+    upstream.script = speak()
+    const before = upstream.requests.length
+    const input = [joint(words('a 41'), image(PICTURE)), joint(words('b 7'), image(PICTURE), image(PICTURE))]
+    const response = await ask({ model: `${dialect}/joint`, input })
+    if (dialect.startsWith('openai')) {
+      t.equal(response.status, 400)
+      t.match(await errorOf(response), {
+        code: 400,
+        message: `input[0].content[1]: ${dialect}/joint at ${dialect} takes no image in this format`,
+        metadata: { error_type: 'invalid_request', field: 'input[0].content[1]' },
+        availability: { code: 'constraint_filtered', retryable: false, constraint: { field: 'input[0].content[1]' } },
+      })
+      t.equal(upstream.requests.length, before, 'nothing was sent')
+      return
+    }
+    t.equal(response.status, 200)
+    const reply = await vectorsOf(response)
+    t.same(marks(reply), [41, 7], 'one each, in order')
+    const sent = JSON.stringify(seen().json)
+    t.equal(sent.split('aGVsbG8=').length - 1, 3, 'every image has gone with its text')
+    t.equal(reply.usage.cost, 0.030007, 'and is paid')
+  })
+}
+
 t.test('what a format cannot say is told with its place, or served by who can', async (t) => {
   const before = upstream.requests.length
   const refused = async (name: string, input: Json, field: string): Promise<void> => {
@@ -266,4 +292,53 @@ t.test('what a format cannot say is told with its place, or served by who can', 
   t.equal(upstream.requests.length, before)
   const able = await embed({ model: 'openai-chat/safe', input: [joint(words('a'), image(PICTURE))] })
   t.equal(able.provider, 'fallback')
+})
+
+t.test('tokens by what they were read from, where the provider tells them apart', async (t) => {
+  const input = [joint(words('a 1'), image(PICTURE)), joint(words('b 2'))]
+  const rows: [dialect: string, speak: (how?: Speaks) => Script, split: Record<string, number>, nano: number][] = [
+    ['gemini', geminiVectors, { text: 3, image: 258, audio: 25, file: 10, video: 4 }, 17_000 + 4 * 258_000 + 9 * 25_000],
+    ['cohere', cohereVectors, { text: 3, image: 297 }, 3000 + 4 * 297_000],
+  ]
+  for (const [dialect, speak, split, nano] of rows) {
+    const usage = Object.values(split).reduce((sum, tokens) => sum + tokens, 0)
+    upstream.script = speak({ split, usage })
+    const reply = await embed({ model: `${dialect}/joint`, input })
+    t.same(
+      reply.usage.prompt_tokens_details,
+      Object.fromEntries(Object.entries(split).map(([kind, tokens]) => [`${kind}_tokens`, tokens])),
+      dialect,
+    )
+    t.match(reply.usage, { prompt_tokens: usage, total_tokens: usage }, `C-115: ${dialect}`)
+    t.equal(Math.round(reply.usage.cost * 1e9), 10_000_000 + nano, `${dialect}: each kind at its own price, and the image`)
+    upstream.script = speak({ split: { text: 5 }, usage: 5 })
+    const plain = await embed({ model: `${dialect}/joint`, input: 'x' })
+    t.notOk('prompt_tokens_details' in plain.usage, `${dialect}: one kind alone is told by the whole`)
+    upstream.script = speak({ usage: null })
+    const { usage: guessed } = await embed({ model: `${dialect}/joint`, input })
+    t.notOk('prompt_tokens_details' in guessed, `${dialect}: an estimate is not told as a count`)
+    t.ok(guessed.cost > 0.01 + (1e-6 * guessed.prompt_tokens * 7) / 2, `${dialect}: and yet its images have their price`)
+    upstream.script = speak({ usage: 5 })
+    t.notOk('prompt_tokens_details' in (await embed({ model: `${dialect}/joint`, input })).usage, `${dialect}: nothing is made up`)
+  }
+  // Another gateway of this kind tells it in the very words of our own reply.
+  const split = { text: 3, image: 8, audio: 0, video: 2, tongue: 4 }
+  fallback.script = openaiVectors({ split, usage: 13 })
+  const reply = await embed({ model: 'openai-chat/safe', input })
+  t.match(reply, { provider: 'fallback', usage: { prompt_tokens: 13 } })
+  t.same(reply.usage.prompt_tokens_details, { text_tokens: 3, image_tokens: 8, video_tokens: 2 }, 'only kinds with tokens')
+  fallback.script = openaiVectors()
+})
+
+t.test('the split of a batch is the sum of its calls', async (t) => {
+  let call = 0
+  upstream.script = (seen, index) => {
+    const told = call++ === 0 ? { split: { text: 3, image: 20 }, usage: 23 } : { usage: 4 }
+    return cohereVectors(told)(seen, index)
+  }
+  const input = Array.from({ length: 100 }, (_, i) => joint(words(`a ${i}`), image(PICTURE)))
+  const reply = await embed({ model: 'cohere/joint', input })
+  t.equal(call, 2)
+  t.same(reply.usage.prompt_tokens_details, { text_tokens: 7, image_tokens: 20 }, 'what one call does not tell apart counts as text')
+  t.equal(reply.usage.prompt_tokens, 27)
 })

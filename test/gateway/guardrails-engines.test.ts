@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
-import { list, object } from '../support/fold.ts'
+import { foldChatStream, list, object } from '../support/fold.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { jsonAnswer, type Script, startUpstream, type Upstream } from '../support/upstream.ts'
-import { says } from '../support/wire.ts'
+import { type Said, says } from '../support/wire.ts'
 
 interface Scene {
   gateway: Gateway
@@ -139,4 +139,120 @@ t.test('built-in recognisers come first: what they hide no engine sees', async (
   )
   t.equal((await ask('to anna@example.com')).status, 200)
   t.same(engine.requests[0].json.texts, ['to [EMAIL]'])
+})
+
+/** A gateway whose guardrail reads answers by an engine. */
+async function openAnswers(
+  t: Test,
+  settings: (url: string) => string,
+  script: Script,
+): Promise<Scene & { stream(said: Said): Promise<Response> }> {
+  const scene = await openScene(t, (url) => `direction: output, ${settings(url)}`, script)
+  return {
+    ...scene,
+    stream: (said) => {
+      scene.upstream.script = says(said)
+      return scene.gateway.post(
+        '/v1/chat/completions',
+        { model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'hello' }] },
+        { 'x-router-metadata': 'enabled' },
+      )
+    },
+  }
+}
+
+const textsAsked = (upstream: Upstream): unknown[] => upstream.requests.map(({ json }) => json.texts)
+
+t.test('an engine that reads answers: nothing goes out before it has answered', async (t) => {
+  const scene = await openAnswers(
+    t,
+    (url) => `engine: { type: webhook, url: "${url}" }`,
+    () => jsonAnswer({ flagged: false }),
+  )
+  const { ask, engine, upstream, stream } = scene
+  upstream.script = says({ text: ['all ', 'is well'], calls: [{ id: 'c1', name: 'f', args: ['{"a":', '"\\u0062"}'] }] })
+  const whole = await ask('hello')
+  t.equal(whole.status, 200)
+  t.match(engine.requests[0].json, { guardrail: 'guard', direction: 'output', model: 'acme/one' })
+  t.same(textsAsked(engine), [['all is well', 'a', 'b']], 'asked once, with all of it, and without escapes')
+  const streamed = await stream({ text: ['all ', 'is well'], calls: [{ id: 'c1', name: 'f', args: ['{"a":', '"b"}'] }] })
+  t.match(foldChatStream(await streamed.text()), { text: 'all is well', calls: [{ args: '{"a":"b"}' }] })
+  t.ok(textsAsked(engine).length >= 2)
+  engine.script = ({ json }) => {
+    const texts = (json.texts as string[]).map((text) => text.replace('well', 'w**l'))
+    return jsonAnswer({ flagged: true, action: 'redact', texts, reasons: ['tone'] })
+  }
+  const redacted = await stream({ text: ['all ', 'is well'], calls: [{ id: 'c1', name: 'f', args: ['{"a":', '"so well"}'] }] })
+  const text = await redacted.text()
+  t.match(foldChatStream(text), { text: 'all is w**l', calls: [{ args: '{"a":"so w**l"}' }] })
+  t.notMatch(text, 'is well')
+  t.match(text, '"action":"redacted"')
+  t.match(text, '"direction":"output"')
+  engine.script = () => jsonAnswer({ flagged: true, action: 'flag' })
+  t.match(foldChatStream(await (await stream({ text: ['as it was'] })).text()).text, 'as it was')
+  engine.script = () => jsonAnswer({ flagged: true, label: 'RUDE', patterns: ['well'] })
+  upstream.script = says({ text: ['all is well'] })
+  const blocked = await ask('hello')
+  t.equal(blocked.status, 403)
+  t.match(blocked.body.error, { message: 'Response blocked by content filter: RUDE' })
+  const before = upstream.requests.length
+  const refused = await stream({ text: ['all ', 'is well'] })
+  t.equal(refused.status, 403, 'nothing had gone out')
+  t.notMatch(await refused.text(), 'all is well')
+  t.equal(upstream.requests.length, before + 1, 'nobody else is asked')
+})
+
+t.test('long blocks are asked about in slices; a later one may still end the stream', async (t) => {
+  const { stream, engine } = await openAnswers(
+    t,
+    (url) => `engine: { type: webhook, url: "${url}" }`,
+    ({ json }) => jsonAnswer({ flagged: (json.texts as string[]).some((text) => text.includes('forbidden')) }),
+  )
+  const pieces = [...Array.from({ length: 400 }, (_, i) => `piece ${i} ${'x'.repeat(90)} `), 'forbidden']
+  const response = await stream({ text: pieces })
+  t.equal(response.status, 200)
+  const text = await response.text()
+  t.match(text, '"finish_reason":"content_filter"')
+  t.match(text, 'piece 10 ')
+  t.notMatch(text, 'forbidden')
+  t.ok(engine.requests.length > 1)
+  for (const texts of textsAsked(engine) as string[][]) t.ok(texts[0].length < 70_000, `${texts[0].length}`)
+})
+
+t.test('an engine that does not answer about an answer', async (t) => {
+  for (const mode of ['closed', 'open'] as const) {
+    const { ask, stream, engine, upstream } = await openAnswers(
+      t,
+      (url) => `engine: { type: webhook, url: "${url}", on_error: ${mode} }`,
+      () => ({ status: 500 }),
+    )
+    upstream.script = says({ text: ['some words'] })
+    const { status, body } = await ask('hello')
+    t.equal(status, mode === 'closed' ? 503 : 200, mode)
+    t.match(stageOf(body), { data: { action: 'unchecked', direction: 'output' } })
+    const before = upstream.requests.length
+    const streamed = await stream({ text: ['some ', 'words'] })
+    t.equal(streamed.status, mode === 'closed' ? 503 : 200, `${mode}, streamed`)
+    const text = await streamed.text()
+    t[mode === 'closed' ? 'notMatch' : 'match'](text, 'words')
+    t.equal(upstream.requests.length, before + 1, 'nobody else is asked')
+    if (mode === 'open') continue
+    let asked = 0
+    engine.script = () => (asked++ === 0 ? jsonAnswer({ flagged: false }) : { status: 500 })
+    const cut = await stream({ text: Array.from({ length: 400 }, (_, i) => `piece ${i} ${'x'.repeat(90)} `) })
+    t.equal(cut.status, 200)
+    t.match(await cut.text(), '"finish_reason":"error"', 'after content the stream ends with an error')
+  }
+})
+
+t.test('an analyser reads answers as well', async (t) => {
+  const { stream } = await openAnswers(
+    t,
+    (url) => `action: redact, engine: { type: presidio, url: "${url}" }`,
+    ({ json }) => {
+      const start = String(json.text).indexOf('Anna')
+      return jsonAnswer((start === -1 ? [] : [{ entity_type: 'PERSON', start, end: start + 4, score: 0.9 }]) as unknown as JsonObject)
+    },
+  )
+  t.equal(foldChatStream(await (await stream({ text: ['so An', 'na said'] })).text()).text, 'so [PERSON_NAME] said')
 })

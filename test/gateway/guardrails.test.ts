@@ -87,7 +87,7 @@ t.test('C-155 C-156: injection is a 403 with what matched; no provider is asked'
   t.notOk('router_metadata' in ((await bare.json()) as JsonObject), 'the stage is told where it is asked for')
   t.notMatch(gateway.logs.join('\n'), 'previous instructions', 'no log quotes it')
   const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
-  t.match(metrics, 'headgate_guardrail_hits_total{guardrail="no-injection",action="blocked"} 4')
+  t.match(metrics, 'headgate_guardrail_hits_total{guardrail="no-injection",action="blocked",direction="input"} 4')
 })
 
 t.test('C-162: what is coded or spaced is read, too', async (t) => {

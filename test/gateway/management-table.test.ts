@@ -13,6 +13,7 @@ const FILE = {
   old: 'sk-router-v1-old-0123456789abcdef',
 }
 const NOBODY = 'f'.repeat(64)
+const NO_GUARDRAIL = '0df9e665-d932-5740-b2c7-b52af166bc11'
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 const CONFIGURATION = `
@@ -26,6 +27,8 @@ providers:
   sim: { dialect: sim }
 models:
   sim/echo: { endpoints: [ { provider: sim, model: echo, price: { prompt: "1", completion: "1" } } ] }
+guardrails:
+  - { name: written, content_filters: [ { pattern: "never-[0-9]{9}", action: flag } ] }
 presets:
   brief: { model: sim/echo, system_prompt: "Be brief." }
 `
@@ -82,8 +85,11 @@ async function exchanged(secret: string): Promise<string> {
   return String((JSON.parse(body) as JsonObject).key)
 }
 
-/** Everything that the store of keys holds, codes as well. */
-const stored = async (): Promise<string> => JSON.stringify(await gateway.running.runtime.management.store.list())
+/** Everything that the stores of keys and guardrails hold, codes as well. */
+const stored = async (): Promise<string> => {
+  const { store, guardrails } = gateway.running.runtime.management
+  return JSON.stringify({ keys: await store.list(), ...(await guardrails.all()) })
+}
 
 const generation = await gateway
   .post('/v1/chat/completions', { model: 'sim/echo', messages: [{ role: 'user', content: 'Hello' }] })
@@ -94,6 +100,8 @@ type Door = 'any' | 'management' | 'ordinary' | 'open'
 
 interface Operation {
   method: string
+  /** Of the test, where the target is another one for every call. */
+  name?: string
   /** With a target of its own for every call that may change something. */
   path: () => Promise<string> | string
   door: Door
@@ -117,7 +125,53 @@ const KEYS = ['GET', 'POST']
 const ONE_KEY = ['GET', 'PATCH', 'DELETE']
 const fresh = async (): Promise<string> => `/v1/keys/${(await made()).hash}`
 
+let guardrails = 0
+/** A guardrail of its own, with one key and one member. */
+async function guarded(secret = FILE.app): Promise<string> {
+  const { data } = await asBoss('POST', '/v1/guardrails', { name: `made ${guardrails++}` })
+  const path = `/v1/guardrails/${String((data as JsonObject).id)}`
+  await asBoss('POST', `${path}/assignments/keys`, { key_hashes: [hashOf(secret)] })
+  await asBoss('POST', `${path}/assignments/members`, { member_user_ids: [secret === FILE.app ? 'user_a' : 'user_b'] })
+  return path
+}
+
+const managing = (method: string, path: string | (() => Promise<string>), more: Partial<Operation>): Operation => ({
+  method,
+  path: typeof path === 'string' ? () => path : path,
+  door: 'management',
+  status: 200,
+  answer: {},
+  methods: ['GET'],
+  ...more,
+})
+const patched = await guarded(FILE.boss)
+const ofGuardrail = (method: string, tail: string, more: Partial<Operation>): Operation =>
+  managing(method, `${patched}${tail}`, { name: `/v1/guardrails/{id}${tail}`, ...more })
+const ofNewGuardrail = (method: string, tail: string, more: Partial<Operation>): Operation =>
+  managing(method, async () => `${await guarded()}${tail}`, { name: `/v1/guardrails/{id}${tail}`, ...more })
+const SUBJECTS = ['GET', 'POST']
+const assignedKeys = () => ({ key_hashes: [hashOf(FILE.app)] })
+const assignedMembers = () => ({ member_user_ids: ['user_a'] })
+
+const GUARDRAILS: readonly Operation[] = [
+  managing('GET', '/v1/guardrails', { answer: { data: Array, total_count: Number }, methods: KEYS }),
+  managing('POST', '/v1/guardrails', { body: () => ({ name: 'new' }), status: 201, answer: { data: { name: 'new' } }, methods: KEYS }),
+  managing('GET', '/v1/guardrails/assignments/keys', { answer: { data: Array, total_count: Number } }),
+  managing('GET', '/v1/guardrails/assignments/members', { answer: { data: Array, total_count: Number } }),
+  managing('GET', '/v1/guardrails/written', { answer: { data: { name: 'written', source: 'configuration' } }, methods: ONE_KEY }),
+  ofGuardrail('GET', '', { answer: { data: { name: /^(made|renamed)/ } }, methods: ONE_KEY }),
+  ofGuardrail('PATCH', '', { body: () => ({ name: 'renamed' }), answer: { data: { name: 'renamed' } }, methods: ONE_KEY }),
+  ofNewGuardrail('DELETE', '', { answer: { deleted: true }, methods: ONE_KEY }),
+  ofGuardrail('GET', '/assignments/keys', { answer: { data: [{ key_name: 'boss' }], total_count: Number }, methods: SUBJECTS }),
+  ofGuardrail('POST', '/assignments/keys', { body: assignedKeys, answer: { assigned_count: 1 }, methods: SUBJECTS }),
+  ofNewGuardrail('POST', '/assignments/keys/remove', { body: assignedKeys, answer: { unassigned_count: 1 }, methods: ['POST'] }),
+  ofGuardrail('GET', '/assignments/members', { answer: { data: [{ user_id: 'user_b' }], total_count: Number }, methods: SUBJECTS }),
+  ofGuardrail('POST', '/assignments/members', { body: assignedMembers, answer: { assigned_count: 1 }, methods: SUBJECTS }),
+  ofNewGuardrail('POST', '/assignments/members/remove', { body: assignedMembers, answer: { unassigned_count: 1 }, methods: ['POST'] }),
+]
+
 const OPERATIONS: readonly Operation[] = [
+  ...GUARDRAILS,
   { method: 'GET', path: () => '/v1/keys', door: 'management', status: 200, answer: { data: Array }, methods: KEYS },
   {
     method: 'POST',
@@ -284,7 +338,7 @@ function checkFault(t: Test, reply: RawReply, [status, message]: readonly [numbe
 
 for (const operation of OPERATIONS) {
   const { method, door } = operation
-  t.test(`${method} ${operation.path === fresh ? '/v1/keys/{hash}' : operation.path()}`, async (t) => {
+  t.test(`${method} ${operation.path === fresh ? '/v1/keys/{hash}' : (operation.name ?? operation.path())}`, async (t) => {
     for (const [name, { headers, standing }] of Object.entries(KINDS)) {
       const path = await operation.path()
       const body = JSON.stringify(await operation.body?.())
@@ -326,7 +380,8 @@ t.test('a generation is shown to its own key and to those who manage', async (t)
 t.test('other methods', async (t) => {
   const before = await stored()
   const paths = new Map<string, readonly string[]>([['/v1/generation', ['GET']]])
-  for (const { path, methods } of OPERATIONS) paths.set((await path()).replace(/[0-9a-f]{64}/, NOBODY), methods)
+  for (const { path, methods } of OPERATIONS)
+    paths.set((await path()).replace(/[0-9a-f]{64}/, NOBODY).replace(/[0-9a-f-]{36}/, NO_GUARDRAIL), methods)
   for (const [path, methods] of paths)
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
       if (methods.includes(method)) continue
@@ -336,8 +391,10 @@ t.test('other methods', async (t) => {
         t.equal(reply.headers.get('allow'), methods.join(', '), `${method} ${path}`)
       }
     }
-  const left = JSON.parse(before) as unknown[]
-  t.equal((JSON.parse(await stored()) as unknown[]).length - left.length, 3, 'but for the three keys that were made to be asked for')
+  const count = (text: string, what: string): number => (JSON.parse(text) as Record<string, unknown[]>)[what].length
+  const after = await stored()
+  t.equal(count(after, 'keys') - count(before, 'keys'), 3, 'but for the three keys that were made to be asked for')
+  t.equal(count(after, 'guardrails') - count(before, 'guardrails'), 3, 'and the guardrails')
 })
 
 t.test('tricks with paths lead nowhere', async (t) => {
@@ -374,6 +431,30 @@ t.test('tricks with paths lead nowhere', async (t) => {
     [`/v1/keys/code:${hash}`, 404],
     [`/v1/keys/${'a'.repeat(8000)}`, 404],
     ["/v1/keys/'%20OR%201=1--", 404],
+    ['/v1/guardrails/', 404],
+    ['/v1/guardrails//', 404],
+    ['/v1/guardrails/..', 404],
+    ['/v1/guardrails/../keys', 404],
+    ['/v1/guardrails/__proto__', 404],
+    ['/v1/guardrails/constructor', 404],
+    ['/v1/guardrails/assignments', 404],
+    ['/v1/guardrails/assignments/', 404],
+    ['/v1/guardrails/assignments/constructor', 404],
+    ['/v1/guardrails/assignments/keys/', 404],
+    ['/v1/guardrails/assignments/keys/remove', 404],
+    ['/v1/guardrails/written/', 404],
+    ['/v1/guardrails/WRITTEN', 404],
+    ['/v1/guardrails/%77ritten', 404],
+    ['/v1/guardrails/written%00', 404],
+    ['/v1/guardrails/written/assignments', 404],
+    ['/v1/guardrails/written/assignments/workspaces', 404],
+    ['/v1/guardrails/written/assignments/__proto__', 404],
+    ['/v1/guardrails/written/assignments/keys/', 404],
+    ['/v1/guardrails/written/assignments/keys/removed', 404],
+    ['/v1/guardrails/written/assignments/keys/remove/x', 404],
+    ['/v1/guardrails/written/../written', 404],
+    [`/v1/guardrails/${'a'.repeat(8000)}`, 404],
+    ["/v1/guardrails/'%20OR%201=1--", 404],
     ['/v1/auth', 404],
     ['/v1/auth/keys/', 404],
     ['/v1/auth/keys/code/', 404],
@@ -392,7 +473,7 @@ t.test('tricks with paths lead nowhere', async (t) => {
     [`/v1/keys/${'a'.repeat(8200)}`, 414],
   ] as const)
     for (const method of ['GET', 'PATCH', 'DELETE']) {
-      const reply = await raw(method, target, { headers: bearer(FILE.boss), body: '{"disabled":true}' })
+      const reply = await raw(method, target, { headers: bearer(FILE.boss), body: target.includes('guardrails') ? '{}' : '{"disabled":true}' })
       const told = (JSON.parse(reply.body) as { error: { code: number } }).error.code
       t.equal(told, reply.status, 'the one form of a fault')
       if (reply.status !== 405) t.equal(reply.status, status, `${method} ${target.slice(0, 60)}`)
@@ -445,7 +526,74 @@ interface BodyCase {
   wrong: readonly Wrong[]
 }
 
+const NAMES: Field = { takes: ['null'], beyond: [[], '', 'acme/one'] }
+const FLAG: Field = { takes: ['boolean', 'null'], beyond: ['true', 0, 1] }
+const guardrailFields: Record<string, Field> = {
+  name: { takes: ['string'], beyond: ['', 'x'.repeat(201)] },
+  description: { takes: ['string', 'null'], beyond: ['x'.repeat(1001)] },
+  limit_usd: { takes: ['number', 'null'], beyond: [-0.01, 9_000_000.01, 1e308, '1', 1e-10] },
+  reset_interval: { takes: ['null'], beyond: ['', 'Daily', 'yearly'] },
+  include_byok_in_budgets: { takes: ['boolean'], beyond: ['true', 0] },
+  allowed_models: NAMES,
+  ignored_models: NAMES,
+  allowed_providers: NAMES,
+  ignored_providers: NAMES,
+  enforce_zdr: FLAG,
+  enforce_zdr_other: FLAG,
+  enable_free_model_publication: FLAG,
+  enable_free_model_training: FLAG,
+  enable_paid_model_training: FLAG,
+  content_filters: { takes: ['null', 'array'], beyond: ['x'] },
+  content_filter_builtins: { takes: ['null', 'array'], beyond: ['email'] },
+  phrases: { takes: ['null', 'array'], beyond: [] },
+  action: { takes: ['null'], beyond: ['drop', ''] },
+  direction: { takes: ['null'], beyond: ['sideways', ''] },
+  restore: FLAG,
+  max_price: { takes: ['null', 'object'], beyond: ['1'] },
+  audit: { takes: ['null'], beyond: ['none', ''] },
+  id: { takes: [], beyond: [NO_GUARDRAIL] },
+  engine: { takes: [], beyond: [{ type: 'webhook', url: 'http://127.0.0.1/' }] },
+  scope: { takes: [], beyond: [{ keys: ['app'] }] },
+}
+const hashes: Record<string, Field> = { key_hashes: { takes: [], beyond: [[], 'x', NOBODY] }, keys: { takes: [], beyond: [] } }
+const members: Record<string, Field> = {
+  member_user_ids: { takes: [], beyond: [[], 'x'] },
+  key_hashes: { takes: [], beyond: [[]] },
+  user_ids: { takes: [], beyond: [[]] },
+}
+const known = { key_hashes: [hashOf(FILE.app)] }
+
 const BODIES: readonly BodyCase[] = [
+  {
+    method: 'POST',
+    path: '/v1/guardrails',
+    secret: FILE.boss,
+    wrong: [
+      ...wrongOnes({ ...guardrailFields, workspace_id: { takes: ['string'], beyond: WORKSPACES } }, { name: 'x' }),
+      ['{"name":"x","limit_usd":1e999}', 'limit_usd'],
+      ['{"limit_usd":1}', 'name'],
+    ],
+  },
+  {
+    method: 'PATCH',
+    path: patched,
+    secret: FILE.boss,
+    wrong: wrongOnes({ ...guardrailFields, workspace_id: { takes: [], beyond: WORKSPACES } }, {}),
+  },
+  ...['', '/remove'].flatMap((tail): BodyCase[] => [
+    {
+      method: 'POST',
+      path: `${patched}/assignments/keys${tail}`,
+      secret: FILE.boss,
+      wrong: [...wrongOnes(hashes, known), [{}, 'key_hashes']],
+    },
+    {
+      method: 'POST',
+      path: `${patched}/assignments/members${tail}`,
+      secret: FILE.boss,
+      wrong: [...wrongOnes(members, { member_user_ids: ['x'] }), [{}, 'member_user_ids']],
+    },
+  ]),
   {
     method: 'POST',
     path: '/v1/keys',
@@ -535,7 +683,7 @@ const BODIES: readonly BodyCase[] = [
 ]
 
 for (const { method, path, secret, wrong } of BODIES)
-  t.test(`bodies of ${method} ${path.replace(/[0-9a-f]{64}/, '{hash}')}`, async (t) => {
+  t.test(`bodies of ${method} ${path.replace(/[0-9a-f]{64}/, '{hash}').replace(/[0-9a-f-]{36}/, '{id}')}`, async (t) => {
     const headers = secret === undefined ? {} : bearer(secret)
     const before = await stored()
     t.ok(wrong.length > 15, 'there are cases')
@@ -595,7 +743,7 @@ for (const { method, path, secret, wrong } of BODIES)
       INVALID,
       'also its type',
     )
-    if (path.startsWith('/v1/keys'))
+    if (/^\/v1\/(keys|guardrails)/.test(path))
       for (const text of ['{', '', '{"name":7}'])
         checkFault(t, await raw(method, path, { headers: bearer(FILE.app), body: text }), [403, /^Only management keys/], 'and what it may')
   })
@@ -604,6 +752,10 @@ t.test('queries', async (t) => {
   const before = await stored()
   const numbers = ['-1', 'x', '1.5', '1e3', '0x10', '9'.repeat(20), '%00', '+1', ' 1']
   const QUERIES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+    '/v1/guardrails': { offset: numbers, limit: [...numbers, '0', '101'] },
+    '/v1/guardrails/assignments/keys': { offset: numbers, limit: [...numbers, '0', '101'] },
+    '/v1/guardrails/assignments/members': { offset: numbers, limit: ['0', '101'] },
+    '/v1/guardrails/written/assignments/keys': { offset: numbers, limit: ['0', '101'] },
     '/v1/keys': { offset: numbers, include_disabled: ['yes', 'TRUE', '1', 'true,false'] },
     '/v1/activity': {
       date: ['yesterday', '2026-01-05', '2026-1-4', '2025-12-05', '2026-02-30', '2026-01-04T00:00:00Z', '20260104'],

@@ -121,7 +121,8 @@ function brokenParameters(document: JsonObject, path: string, { parameters }: Js
 
 function brokenBody(document: JsonObject, { requestBody }: JsonObject): string[] {
   if (requestBody === undefined) return []
-  const { schema, examples } = objectOf(objectOf(objectOf(requestBody).content)['application/json'])
+  const [given] = Object.values(objectOf(objectOf(requestBody).content))
+  const { schema, examples } = objectOf(given)
   const shown = Object.entries(objectOf(examples))
   return [
     ...(shown.length === 0 ? ['its body has no example'] : []),
@@ -136,7 +137,8 @@ function brokenReplies(document: JsonObject, { responses }: JsonObject): string[
   const statuses = Object.keys(objectOf(responses))
   const broken = statuses.flatMap((status) => {
     const { description, content } = resolved(document, objectOf(responses)[status])
-    const { schema, example } = objectOf(objectOf(content)['application/json'])
+    const [given] = Object.values(objectOf(content))
+    const { schema, example } = objectOf(given)
     const what = example === undefined ? undefined : misfit(document, schema, example)
     return [
       ...(typeof description === 'string' && description !== '' ? [] : [`${status} is not described`]),

@@ -169,8 +169,9 @@ const slug = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('router/auto', 'router/free', '@preset/brief', 'acme/two@preset/brief') },
   { weight: 1, arbitrary: fc.constantFrom('acme/none', 'acme/one:free', 'plain') },
 )
+type Generating = Exclude<PlanFormat, 'embeddings'>
 const question = fc.record({
-  format: fc.constantFrom<PlanFormat>('responses', 'chat', 'messages'),
+  format: fc.constantFrom<Generating>('responses', 'chat', 'messages'),
   key: fc.oneof(
     { weight: 19, arbitrary: fc.constantFrom(...KEYS.map(({ key }) => String(key))) },
     { weight: 1, arbitrary: fc.constant('sk-nobody-0123456789') },
@@ -195,7 +196,7 @@ const question = fc.record({
 })
 type Question = typeof question extends fc.Arbitrary<infer Q> ? Q : never
 
-const PATHS: Record<PlanFormat, string> = { responses: '/v1/responses', chat: '/v1/chat/completions', messages: '/v1/messages' }
+const PATHS: Record<Generating, string> = { responses: '/v1/responses', chat: '/v1/chat/completions', messages: '/v1/messages' }
 
 function bodyOf({ format, words, cap, tools, secret, shared }: Question): JsonObject {
   const text = `${'word '.repeat(words)}${secret && words === 1 ? 'aurora' : ''}`

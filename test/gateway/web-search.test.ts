@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { turn } from '../support/clock.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from '../support/fold.ts'
-import { foldMessage, foldMessageStream } from '../support/fold-messages.ts'
+import { foldMessage, foldMessageStream, messageEventsOf, messageOf } from '../support/fold-messages.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, type Said, type SaidCall } from '../support/wire.ts'
@@ -195,8 +195,31 @@ t.test('the model searches: what it is told, what the caller sees, what it costs
         t.equal(typeof items[0].id, 'string')
       } else if (format === 'chat') t.match(raw, /"type":"reasoning.server_tool_call","tool_name":"router:web_search"/, name)
       else {
-        t.match(raw, /"type":"server_tool_use"[^}]*"name":"router:web_search"/, name)
-        t.match(raw, /router_web_search_tool_result/, name)
+        const message = stream ? messageOf(messageEventsOf(raw)) : body
+        const ran = (message.content as JsonObject[]).filter(({ type }) => /^(server_tool_use|.*_tool_result)$/.test(String(type)))
+        const direct = { type: 'direct' }
+        t.same(
+          ran,
+          [
+            { type: 'server_tool_use', id: 'srvtoolu_hg_call_0', name: 'web_search', input: { query: 'rain monday' }, caller: direct },
+            {
+              type: 'web_search_tool_result',
+              tool_use_id: 'srvtoolu_hg_call_0',
+              content: [
+                { type: 'web_search_result', url: 'https://news.example.com/rain', title: 'Rain', encrypted_content: '', page_age: null },
+                {
+                  type: 'web_search_result',
+                  url: 'https://blog.example.org/sun',
+                  title: 'Sun',
+                  encrypted_content: '',
+                  page_age: '2026-01-02T00:00:00',
+                },
+              ],
+              caller: direct,
+            },
+          ],
+          name,
+        )
         t.match((body.usage as JsonObject).server_tool_use, { web_search_requests: 1 }, name)
       }
     }
@@ -250,7 +273,7 @@ t.test('an engine that fails is an error to the model and free, and the answer g
       t.equal(status, 200, name)
       t.match(reply.text, /It will rain/, name)
       t.same(reply.annotations, [], name)
-      t.same(told(one), [{ error: 'the search engine did not answer' }], name)
+      t.same(told(one), [{ error_code: 'unavailable', error: 'the search engine did not answer' }], name)
       t.notMatch(raw, /secret words/)
       t.match(one.gateway.logs.join('\n'), /"plugin":"web_search".*EngineTrouble \(searxng: /)
       t.notMatch(one.gateway.logs.join('\n'), /secret words|rain monday/)
@@ -329,7 +352,7 @@ t.test('parameters that do not fit are named by their path', async (t) => {
     [{ user_location: { type: 'exact' } }, 'user_location.type', /approximate/],
     [{ mode: 'psychic' }, 'mode', /expected one of/],
     [{ engine: 'google' }, 'engine', /expected auto, searxng/],
-    [{ engine: 'native' }, 'engine', /native is not there, expected auto or one of: searxng/],
+    [{ engine: 'native' }, 'engine', /native: acme\/one at first has no web search of its own/],
     [{ engine: 'exa' }, 'engine', /under plugins\.defaults\.web\.engines\.exa/],
   ]
   for (const [parameters, field, message] of cases) {
@@ -415,7 +438,7 @@ t.test("the plugin's fields: scope, lead-in, what is the operator's alone, and s
     [{ max_uses: 0 }, 'max_uses', /whole number/],
     [{ search_prompt: 5 }, 'search_prompt', /a text/],
     [{ include_domains: ['a.example'], exclude_domains: ['b.example'] }, 'exclude_domains', /either/],
-    [{ engine: 'native' }, 'engine', /native is not there/],
+    [{ engine: 'native' }, 'engine', /native: no provider of acme\/one has a web search of its own/],
     [{ user_location: { city: 'Oslo' } }, 'user_location.type', /approximate/],
   ]
   for (const [entry, field, message] of cases) {

@@ -23,6 +23,7 @@ const price: fc.Arbitrary<Price> = fc.record(
     audioOutput: rate,
     image: rate,
     audio: rate,
+    imageInput: rate,
     request: rate,
     webSearch: rate,
   },
@@ -40,10 +41,11 @@ const report = fc
     cacheWriteLong: wild,
     reasoning: wild,
     audioInput: wild,
+    pictured: wild,
     imageOutput: wild,
     audioOutput: wild,
   })
-  .map((counts) => usage(counts))
+  .map(({ pictured, ...counts }) => usage({ ...counts, inputSplit: { image: pictured } }))
 
 t.test('each kind of token has its own rate', async (t) => {
   const dear: Price = {
@@ -75,6 +77,14 @@ t.test('each kind of token has its own rate', async (t) => {
     { total: 4 + 5 + 8 + 22 + 150 + 32 + 30_000, input: 30_017, output: 204 },
     'hours, images, sound and searches',
   )
+  const seen = usage({ input: 100, audioInput: 5, inputSplit: { text: 55, image: 40, audio: 5 } })
+  t.same(
+    charge(seen, { ...plain, audio: 7_000_000_000n, imageInput: 4_000_000_000n }).total,
+    55 + 160 + 35,
+    'tokens of images that are read',
+  )
+  t.equal(charge(seen, plain).total, 100)
+  t.equal(holdFor({ ...plain, imageInput: 4_000_000_000n }, 100, 0).hold, 400, 'any of them may be one')
   t.same(charge(noUsage(), dear), { total: 11, input: 11, output: 0 }, 'the request has a price of its own')
   t.same(charge(counts, 'free'), { total: 0, input: 0, output: 0 })
   t.same(charge(counts, 'unpriced'), { total: 0, input: 0, output: 0 })
@@ -90,13 +100,15 @@ function exactCharge(u: Usage, p: Price, asked: number): bigint {
   const cached = clamp(u.cached, input)
   const written = clamp(u.cacheWrite, input - cached)
   const audio = clamp(u.audioInput, input - cached - written)
+  const pictured = clamp(u.inputSplit?.image ?? 0, input - cached - written - audio)
   const output = Math.max(0, u.output)
   const long = clamp(u.cacheWriteLong ?? 0, written)
   const reasoning = clamp(u.reasoning, output)
   const images = clamp(u.imageOutput, output - reasoning)
   const spoken = clamp(u.audioOutput, output - reasoning - images)
   return (
-    BigInt(input - cached - written - audio) * p.prompt +
+    BigInt(input - cached - written - audio - pictured) * p.prompt +
+    BigInt(pictured) * (p.imageInput ?? p.prompt) +
     BigInt(cached) * (p.cached ?? p.prompt) +
     BigInt(written - long) * (p.cacheWrite ?? p.prompt) +
     BigInt(long) * (p.cacheWriteLong ?? p.cacheWrite ?? p.prompt) +

@@ -35,6 +35,7 @@ const KINDS = [
   'imageOutput',
   'audioOutput',
   'audio',
+  'imageInput',
 ] as const
 type Kind = (typeof KINDS)[number]
 type Exact = Partial<Record<Kind, bigint>>
@@ -96,6 +97,7 @@ function randomUsage(): Usage {
   const cacheWrite = below(input - cached + 1)
   const reasoning = below(output + 1)
   const imageOutput = below(output - reasoning + 1)
+  const audioInput = below(input - cached - cacheWrite + 1)
   return {
     ...noUsage(),
     input,
@@ -103,7 +105,8 @@ function randomUsage(): Usage {
     cached,
     cacheWrite,
     cacheWriteLong: below(cacheWrite + 1),
-    audioInput: below(input - cached - cacheWrite + 1),
+    audioInput,
+    inputSplit: { image: below(input - cached - cacheWrite - audioInput + 1) },
     reasoning,
     imageOutput,
     audioOutput: below(output - reasoning - imageOutput + 1),
@@ -127,6 +130,8 @@ function ratesOf({ base, entries }: Priced, promptTokens: number, minute: number
 /** What the usage costs, in 10^-18 USD, without any rounding. */
 function exactCost(usage: Usage, rate: Exact): { total: bigint; output: bigint } {
   const { prompt = 0n, completion = 0n, cached = prompt, cacheWrite = prompt } = rate
+  const { imageInput = prompt } = rate
+  const pictured = usage.inputSplit?.image ?? 0
   const { cacheWriteLong = cacheWrite, audio = prompt, reasoning = completion, imageOutput = completion, audioOutput = completion } = rate
   const long = usage.cacheWriteLong ?? 0
   const output =
@@ -135,7 +140,8 @@ function exactCost(usage: Usage, rate: Exact): { total: bigint; output: bigint }
     BigInt(usage.imageOutput) * imageOutput +
     BigInt(usage.audioOutput) * audioOutput
   const input =
-    BigInt(usage.input - usage.cached - usage.cacheWrite - usage.audioInput) * prompt +
+    BigInt(usage.input - usage.cached - usage.cacheWrite - usage.audioInput - pictured) * prompt +
+    BigInt(pictured) * imageInput +
     BigInt(usage.cached) * cached +
     BigInt(usage.cacheWrite - long) * cacheWrite +
     BigInt(long) * cacheWriteLong +

@@ -7,15 +7,14 @@ import { contextCompression } from '../../plugins/context-compression/plugin.ts'
 import { estimatedNeed, itemTokens } from '../../src/canon/need.ts'
 import type { Endpoint, Model } from '../../src/catalog/types.ts'
 import { Fault } from '../../src/core/faults.ts'
+import { DiskFiles } from '../../src/files/index.ts'
 import type { CanonicalRequest, Host, Item, JsonObject, Plugin, Resolved, Role, Sampling, Stage } from '../../src/plugin-api/index.ts'
 
 const plugin: Plugin = contextCompression
 /** One token per four characters. */
 const estimate = (text: string): number => Math.ceil(text.length / 4)
-const host: Host = {
-  clock: { now: () => 0, monotonic: () => 0, after: () => ({ cancel: () => {} }), random: () => 0 },
-  estimateTokens: estimate,
-}
+const clock = { now: () => 0, monotonic: () => 0, after: () => ({ cancel: () => {} }), random: () => 0 }
+const host: Host = { clock, estimateTokens: estimate, files: new DiskFiles({ path: undefined, maxFile: 0, maxBytes: 0 }, clock) }
 const message = (role: Role, text: string): Item => ({ kind: 'message', role, parts: [{ kind: 'text', text }] })
 const words = (tokens: number, letter = 'x'): string => letter.repeat(tokens * 4)
 

@@ -172,8 +172,148 @@ t.test('Tavily: POST /search with a bearer token', async (t) => {
   t.equal(`${seen.method} ${seen.path}`, 'POST /search')
   t.equal(seen.headers.authorization, 'Bearer engine-key')
   t.match(seen.json, { max_results: 3, search_depth: 'advanced', include_domains: ['example', 'trees.example'] })
+  const without = await search(upstream, 'tavily', { excluded: ['spam.example', 'trees.example/b', '*.trees.example'] })
+  t.same(without.seen.json.exclude_domains, ['spam.example'], 'no more than the rules say')
   t.ok(String(seen.json.query).length <= 400)
   t.same(results, [{ url: 'https://trees.example/a', title: 'Trees', content: 'Tall.' }])
+})
+
+t.test('Firecrawl: POST /v2/search with a bearer token, one list of hosts', async (t) => {
+  const upstream = await standIn(t, ({ json }) => {
+    // As the service has it: both lists at once, an empty query or one of more than 500 characters are refused.
+    if (json.includeDomains && json.excludeDomains) return jsonAnswer({ success: false, error: 'both' }, 400)
+    if (typeof json.query !== 'string' || json.query === '' || json.query.length > 500) return jsonAnswer({ success: false }, 400)
+    return jsonAnswer({
+      success: true,
+      data: {
+        web: [
+          { url: 'https://trees.example/a', title: 'Trees', description: 'Tall.', position: 1 },
+          { url: 'https://trees.example/b', title: null, description: null, position: 2 },
+        ],
+      },
+      creditsUsed: 2,
+      id: 'r',
+    })
+  })
+  const { results, seen } = await search(upstream, 'firecrawl', {
+    allowed: ['*.trees.example', 'https://trees.example/a', 'trees.example/b'],
+    excluded: ['spam.example'],
+    location: { country: 'NO' },
+    text: 'y '.repeat(400),
+  })
+  t.equal(`${seen.method} ${seen.path}`, 'POST /v2/search')
+  t.equal(seen.headers.authorization, 'Bearer engine-key')
+  t.equal(seen.headers['content-type'], 'application/json')
+  const { query, ...rest } = seen.json
+  t.ok(String(query).length <= 500)
+  t.same(rest, { limit: 3, sources: ['web'], includeDomains: ['trees.example'], country: 'NO' })
+  t.same(results, [
+    { url: 'https://trees.example/a', title: 'Trees', content: 'Tall.' },
+    { url: 'https://trees.example/b', title: 'trees.example', content: '' },
+  ])
+  const without = await search(upstream, 'firecrawl', {
+    excluded: ['*.example', 'b.example/x', 'trees.example/a', 'other.example'],
+    count: 25,
+  })
+  t.same(
+    without.seen.json,
+    { query: 'tall trees', limit: 25, sources: ['web'], excludeDomains: ['other.example'] },
+    'no more than the rules say',
+  )
+  t.same(without.results, [], 'what it could not be told is seen to')
+  const refusing = await standIn(t, () => jsonAnswer({ success: false, error: 'engine-key' }))
+  await t.rejects(search(refusing, 'firecrawl'), { message: 'refused' })
+})
+
+t.test('Parallel: POST /v1/search with objective, query and settings', async (t) => {
+  const upstream = await standIn(t, ({ json }) => {
+    const queries = json.search_queries as string[]
+    // As the service has it: one to five queries of 200 characters, a mode that it knows.
+    const fine = queries.length > 0 && queries.length <= 5 && queries.every((one) => one.length <= 200)
+    if (!fine || !['turbo', 'basic', 'advanced', undefined].includes(json.mode as string | undefined))
+      return jsonAnswer({ type: 'error', error: { ref_id: 'r', message: 'no' } }, 422)
+    return jsonAnswer({
+      search_id: 'search_1',
+      results: [
+        { url: 'https://trees.example/a', title: 'Trees', publish_date: '2025-05-01', excerpts: ['Tall.', 'Old.'] },
+        { url: 'https://trees.example/b', title: null, publish_date: null, excerpts: [] },
+      ],
+      warnings: null,
+      usage: [{ name: 'sku_search', count: 1 }],
+      session_id: 'session_1',
+    })
+  })
+  const { results, seen } = await search(upstream, 'parallel', {
+    allowed: ['*.trees.example', 'trees.example/a', 'trees.example/b'],
+    excluded: ['x.trees.example'],
+    location: { country: 'NO' },
+    mode: 'turbo',
+  })
+  t.equal(`${seen.method} ${seen.path}`, 'POST /v1/search')
+  t.equal(seen.headers['x-api-key'], 'engine-key')
+  t.same(seen.json, {
+    objective: 'tall trees',
+    search_queries: ['tall trees'],
+    mode: 'turbo',
+    advanced_settings: {
+      max_results: 3,
+      location: 'no',
+      source_policy: { include_domains: ['trees.example'] },
+      excerpt_settings: { max_chars_per_result: 1000 },
+    },
+  })
+  t.same(results, [
+    { url: 'https://trees.example/a', title: 'Trees', content: 'Tall.\nOld.', published: '2025-05-01' },
+    { url: 'https://trees.example/b', title: 'trees.example', content: '' },
+  ])
+  const long = await search(upstream, 'parallel', {
+    text: 'y '.repeat(400),
+    mode: 'deep',
+    excluded: ['*.b.example', 'trees.example/b', 'c.example'],
+  })
+  t.equal(long.seen.json.mode, undefined, 'a mode of another engine')
+  t.match(long.seen.json, { advanced_settings: { source_policy: { exclude_domains: ['c.example'] } } })
+  t.same(
+    long.results.map(({ url }) => url),
+    ['https://trees.example/a'],
+  )
+})
+
+t.test('Perplexity: POST /search with one list, domains not wanted behind a minus', async (t) => {
+  const upstream = await standIn(t, ({ json }) => {
+    const { search_domain_filter: domains = [], max_results: most, max_tokens_per_page: tokens } = json
+    // As the service has it: 20 domains, all wanted or all not.
+    const signs = new Set((domains as string[]).map((one) => one.startsWith('-')))
+    const fine = (domains as string[]).length <= 20 && signs.size <= 1 && Number(most) <= 20 && Number(tokens) <= 16_384
+    if (!fine) return jsonAnswer({ error: { message: 'no', type: 'bad_request', code: 400 } }, 400)
+    return jsonAnswer({
+      results: [
+        { title: 'Trees', url: 'https://trees.example/a', snippet: 'Tall.', date: '2025-05-01', last_updated: '2025-06-01' },
+        { title: 'Bush', url: 'https://bush.example/', snippet: 'x'.repeat(2000), date: null, last_updated: null },
+      ],
+      id: 'r',
+      server_time: null,
+    })
+  })
+  const { results, seen } = await search(upstream, 'perplexity', { location: { country: 'NO' } })
+  t.equal(`${seen.method} ${seen.path}`, 'POST /search')
+  t.equal(seen.headers.authorization, 'Bearer engine-key')
+  t.same(seen.json, { query: 'tall trees', max_results: 3, max_tokens_per_page: 500, country: 'NO' })
+  t.same(results, [
+    { url: 'https://trees.example/a', title: 'Trees', content: 'Tall.', published: '2025-05-01' },
+    { url: 'https://bush.example/', title: 'Bush', content: 'x'.repeat(1000) },
+  ])
+  const both = await search(upstream, 'perplexity', { allowed: ['*.example'], excluded: ['bush.example'], count: 25, characters: 100_000 })
+  t.same(both.seen.json.search_domain_filter, ['example'], 'it is told the wanted ones')
+  t.equal(both.seen.json.max_results, 20, 'its most')
+  t.same(
+    both.results.map(({ url }) => url),
+    ['https://trees.example/a'],
+    'both lists hold for the results',
+  )
+  const without = await search(upstream, 'perplexity', { excluded: ['bush.example', 'trees.example/b', '*.c.example'] })
+  t.same(without.seen.json.search_domain_filter, ['-bush.example'])
+  await search(upstream, 'perplexity', { excluded: Array.from({ length: 30 }, (_, i) => `d${i}.example`) })
 })
 
 t.test('results are checked whatever the engine gives: addresses, domains, doubles, lengths', async (t) => {
@@ -196,6 +336,9 @@ t.test('results are checked whatever the engine gives: addresses, domains, doubl
     searxng: { results: pages },
     exa: { results: pages },
     tavily: { results: pages },
+    firecrawl: { success: true, data: { web: pages } },
+    parallel: { results: pages },
+    perplexity: { results: pages },
     brave: { web: { results: pages } },
   })) {
     const upstream = await standIn(t, () => jsonAnswer(body as JsonObject))

@@ -6,6 +6,7 @@ import { oldestCounted } from '../../src/ledger/spend-windows.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryKeys } from '../../src/store/memory.ts'
+import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
@@ -13,9 +14,9 @@ import { FakeClock } from '../support/clock.ts'
 import { ask, balance, type OpenedRecord, pulseOf, recordContract } from './record-contract.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
-function recordOf({ journal, keys }: Pick<Store, 'journal' | 'keys'>, clock: FakeClock): LocalRecord {
+function recordOf({ journal, keys, guardrails }: Pick<Store, 'journal' | 'keys' | 'guardrails'>, clock: FakeClock): LocalRecord {
   const credit = new Credit(journal.spent(), clock, journal.spentByDay(oldestCounted(clock.now())))
-  return new LocalRecord({ journal, keys, credit, clock })
+  return new LocalRecord({ journal, keys, guardrails, credit, clock })
 }
 
 recordContract(t, 'memory', async (clock) => {
@@ -80,7 +81,7 @@ t.test('what the file refuses is not charged, and comes in once when there is ro
   const clock = new FakeClock()
   const db = openDatabase(join(t.testdir(), 'full.db'), 'process')
   const journal = new SqliteJournal(db, { clock })
-  const record = recordOf({ journal, keys: new MemoryKeys(clock) }, clock)
+  const record = recordOf({ journal, keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails() }, clock)
   await record.lease('n1', ask('a', 500))
   await record.take('n1', [row(1, 10)])
   db.exec('PRAGMA query_only = ON')

@@ -4,6 +4,7 @@ import { generationId } from '../../src/core/ids.ts'
 import type { LimitReset } from '../../src/plugin-api/key.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, Pulse, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { recordGuardrailsContract } from './record-guardrails-contract.ts'
 import { recordKeysContract } from './record-keys-contract.ts'
 import { recordModelContract } from './record-model-contract.ts'
 import { holdRow, settleRow } from './samples.ts'
@@ -69,6 +70,7 @@ export function recordContract(t: Test, name: string, open: OpenRecord): void {
   recalling(t, suite)
   living(t, suite)
   recordKeysContract(t, name, open)
+  recordGuardrailsContract(t, name, open)
   recordModelContract(t, name, open)
 }
 

@@ -24,12 +24,14 @@ export interface Speaks {
   form?: 'float' | 'base64'
   /** null: it reports none. */
   usage?: number | null
+  /** How its tokens are made up, under the names of the reply's `prompt_tokens_details` without `_tokens`. */
+  split?: Readonly<Record<string, number>>
   /** Changes the reply before it goes out. */
   spoil?: (reply: JsonObject) => Json
 }
 
 /** Answers as OpenAI does. */
-export function openaiVectors({ dimensions = 4, form, usage = 7, spoil = (reply) => reply }: Speaks = {}): Script {
+export function openaiVectors({ dimensions = 4, form, usage = 7, split, spoil = (reply) => reply }: Speaks = {}): Script {
   return ({ json }): Answer => {
     const inputs = Array.isArray(json.input) ? json.input : [json.input ?? '']
     const length = typeof json.dimensions === 'number' ? json.dimensions : dimensions
@@ -38,8 +40,11 @@ export function openaiVectors({ dimensions = 4, form, usage = 7, spoil = (reply)
       const numbers = numbersOf(input, length)
       return { object: 'embedding', index, embedding: base64 ? base64Of(numbers) : numbers }
     })
-    const reply = { object: 'list', data, model: 'm', ...(usage === null ? {} : { usage: { prompt_tokens: usage, total_tokens: usage } }) }
-    return jsonAnswer(spoil(reply))
+    const details = split && {
+      prompt_tokens_details: Object.fromEntries(Object.entries(split).map(([kind, tokens]) => [`${kind}_tokens`, tokens])),
+    }
+    const counts = usage === null ? {} : { usage: { prompt_tokens: usage, total_tokens: usage, ...details } }
+    return jsonAnswer(spoil({ object: 'list', data, model: 'm', ...counts }))
   }
 }
 
@@ -49,7 +54,7 @@ export interface Vectors {
   model: string
   provider: string
   data: { object: string; index: number; embedding: number[] | string }[]
-  usage: { prompt_tokens: number; total_tokens: number; cost: number }
+  usage: { prompt_tokens: number; total_tokens: number; cost: number; prompt_tokens_details?: JsonObject }
   router_metadata?: JsonObject
 }
 
@@ -71,24 +76,33 @@ export async function errorOf(response: Response): Promise<JsonObject> {
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 const formOf = (numbers: readonly number[], base64: boolean): Json => (base64 ? base64Of(numbers) : [...numbers])
 
+const MODALITIES: Readonly<Record<string, string>> = { file: 'DOCUMENT' }
+
 /** Answers as Gemini does. */
-export function geminiVectors({ dimensions = 4, usage = 7, spoil = (reply) => reply }: Speaks = {}): Script {
+export function geminiVectors({ dimensions = 4, usage = 7, split, spoil = (reply) => reply }: Speaks = {}): Script {
   return ({ json }): Answer => {
     const embeddings = listOf(json.requests).map((each) => {
       const { content, outputDimensionality: length } = each as JsonObject
       return { values: numbersOf(content ?? '', typeof length === 'number' ? length : dimensions) }
     })
-    return jsonAnswer(spoil({ embeddings, ...(usage === null ? {} : { usageMetadata: { promptTokenCount: usage } }) }))
+    const details = split && {
+      promptTokenDetails: Object.entries(split).map(([kind, tokenCount]) => ({
+        modality: MODALITIES[kind] ?? kind.toUpperCase(),
+        tokenCount,
+      })),
+    }
+    return jsonAnswer(spoil({ embeddings, ...(usage === null ? {} : { usageMetadata: { promptTokenCount: usage, ...details } }) }))
   }
 }
 
 /** Answers as Cohere does. */
-export function cohereVectors({ dimensions = 4, form, usage = 7, spoil = (reply) => reply }: Speaks = {}): Script {
+export function cohereVectors({ dimensions = 4, form, usage = 7, split, spoil = (reply) => reply }: Speaks = {}): Script {
   return ({ json }): Answer => {
     const length = typeof json.output_dimension === 'number' ? json.output_dimension : dimensions
     const base64 = (form ?? listOf(json.embedding_types)[0]) === 'base64'
     const vectors = listOf(json.texts ?? json.inputs).map((input) => formOf(numbersOf(input, length), base64))
-    const meta = { api_version: { version: '2' }, ...(usage === null ? {} : { billed_units: { input_tokens: usage } }) }
+    const billed = split ? { input_tokens: split.text, image_tokens: split.image, images: 1 } : { input_tokens: usage }
+    const meta = { api_version: { version: '2' }, ...(usage === null ? {} : { billed_units: billed as JsonObject }) }
     const embeddings = base64 ? { base64: vectors } : { float: vectors }
     return jsonAnswer(spoil({ id: 'c-1', embeddings, texts: json.texts ?? [], images: null, meta, response_type: 'embeddings_by_type' }))
   }

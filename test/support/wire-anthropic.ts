@@ -40,7 +40,7 @@ function usage(said: Said, opening = false): JsonObject {
     cache_creation: { ephemeral_5m_input_tokens: written - writtenLong, ephemeral_1h_input_tokens: writtenLong },
     output_tokens: opening ? 1 : output,
     output_tokens_details: opening ? null : { thinking_tokens: reasoning },
-    server_tool_use: null,
+    server_tool_use: said.searches && !opening ? { web_search_requests: said.searches.length, web_fetch_requests: 0 } : null,
     service_tier: 'standard',
     inference_geo: null,
     speed: null,
@@ -79,6 +79,29 @@ function thinking(said: Said): Block[] {
   ]
 }
 
+/** A search that the provider ran: what it asked, which comes in pieces, and what it found, which comes whole. */
+function searched(said: Said): Block[] {
+  return (said.searches ?? []).flatMap((query, i) => {
+    const head = { type: 'server_tool_use', id: `srvtoolu_${i}`, name: 'web_search', caller: { type: 'direct' } }
+    const content = (said.citations ?? []).map(({ url, title }) => ({
+      type: 'web_search_result',
+      url,
+      title,
+      encrypted_content: `content of ${url}`,
+      page_age: null,
+    }))
+    const found = { type: 'web_search_tool_result', tool_use_id: head.id, content, caller: { type: 'direct' } }
+    return [
+      {
+        whole: { ...head, input: { query } },
+        opened: { ...head, input: {} },
+        deltas: ['', JSON.stringify({ query })].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
+      },
+      { whole: found, opened: found, deltas: [] },
+    ]
+  })
+}
+
 function text(said: Said): Block[] {
   if (!said.text) return []
   const cited = citations(said)
@@ -105,7 +128,7 @@ function calls(said: Said): Block[] {
   })
 }
 
-const blocks = (said: Said): Block[] => [...thinking(said), ...text(said), ...calls(said)]
+const blocks = (said: Said): Block[] => [...thinking(said), ...searched(said), ...text(said), ...calls(said)]
 
 function message(said: Said, fields: JsonObject): JsonObject {
   const head = { id: ID, type: 'message', role: 'assistant', model: said.model ?? MODEL }

@@ -29,7 +29,7 @@ function grounding(said: Said): JsonObject | undefined {
   if (!said.citations) return undefined
   const text = said.text?.join('') ?? ''
   return {
-    webSearchQueries: ['what was asked'],
+    webSearchQueries: [...(said.searches ?? ['what was asked'])],
     groundingChunks: said.citations.map(({ url, title }) => ({ web: { uri: url, title } })),
     groundingSupports: [
       {

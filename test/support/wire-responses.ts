@@ -73,6 +73,8 @@ function items(said: Said): Item[] {
       summary: said.reasoning?.length ? [{ type: 'summary_text', text: said.reasoning.join('') }] : [],
       ...(said.signature === undefined ? {} : { encrypted_content: said.signature }),
     })
+  for (const [index, query] of (said.searches ?? []).entries())
+    output.push({ id: `ws_${index + 1}`, type: 'web_search_call', status: 'completed', action: { type: 'search', query } })
   const content: Json[] = []
   if (said.text) content.push({ type: 'output_text', text: said.text.join(''), annotations: annotations(said), logprobs: [] })
   if (said.refusal) content.push({ type: 'refusal', refusal: said.refusal.join('') })
@@ -141,6 +143,13 @@ class Frames {
     this.add('response.output_item.done', { output_index: index, item })
   }
 
+  search(item: Item, index: number): void {
+    const place = { item_id: item.id, output_index: index }
+    this.add('response.output_item.added', { output_index: index, item: { id: item.id, type: item.type, status: 'in_progress' } })
+    for (const state of ['in_progress', 'searching', 'completed']) this.add(`response.web_search_call.${state}`, place)
+    this.add('response.output_item.done', { output_index: index, item })
+  }
+
   call(item: Item, index: number, pieces: readonly string[]): void {
     const place = { item_id: item.id, output_index: index }
     this.add('response.output_item.added', { output_index: index, item: { ...item, status: 'in_progress', arguments: '' } })
@@ -159,6 +168,7 @@ export function responsesFrames(said: Said): string[] {
   for (const [index, item] of output.entries()) {
     if (item.type === 'reasoning') out.reasoning(item, index, said.reasoning ?? [])
     else if (item.type === 'message') out.message(item, index, said)
+    else if (item.type === 'web_search_call') out.search(item, index)
     else out.call(item, index, said.calls?.[calls++]?.args ?? [])
   }
   out.add(`response.${finalStatus(said)}`, { response: responsesReply(said) })

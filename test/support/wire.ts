@@ -38,6 +38,8 @@ export interface Said {
   refusal?: readonly string[]
   calls?: readonly SaidCall[]
   citations?: readonly SaidCitation[]
+  /** Queries of searches of the web that the provider itself ran; the chat wire does not tell them. */
+  searches?: readonly string[]
   end?: 'stop' | 'length' | 'tool_calls' | 'content_filter'
   /** The stop sequence that was met. */
   sequence?: string

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
+import { DiskFiles } from '../../src/files/index.ts'
 import type { Clock, Host } from '../../src/plugin-api/index.ts'
 import { datetime } from '../../src/tools/datetime/tool.ts'
 import { serverTools } from '../../src/tools/registry.ts'
@@ -11,7 +12,7 @@ function hostAt(iso: string): Host {
     after: () => ({ cancel: () => {} }),
     random: () => 0,
   }
-  return { clock, estimateTokens: (text) => text.length }
+  return { clock, estimateTokens: (text) => text.length, files: new DiskFiles({ path: undefined, maxFile: 0, maxBytes: 0 }, clock) }
 }
 
 const { signal } = new AbortController()

@@ -1,10 +1,11 @@
 /** One guardrail: the fields of the wire's object (contract section 7), and the operator's own. */
 import { Type } from 'typebox'
+import { moderationFields } from './moderation.ts'
 import { preferences, tag } from './preferences.ts'
 import { closed, duration, entryName, flag, line, listOf, oneOf, secret, url } from './scalars.ts'
 
-/** Fields of the wire's object that nothing here can honour. */
-const LATER = ['include_byok_in_budgets', 'restore', 'workspace_id']
+/** As `api/workspace.ts` has it; a test compares the two. */
+export const WORKSPACE = '00000000-0000-8000-8000-000000000001'
 const ACTIONS = ['flag', 'redact', 'block'] as const
 /** As `guardrails/builtins.ts` has them; a test compares the two. */
 export const BUILTIN_SLUGS = [
@@ -43,14 +44,15 @@ const builtin = closed('A built-in recogniser.', {
 
 const phrase = (description: string) => Type.String({ description, pattern: '\\S', maxLength: 1000, expected: 'a phrase' })
 
-const engine = closed('Asked over HTTP for every request.', {
-  type: oneOf('Its format.', ['presidio', 'webhook'], ['moderation']),
-  url: url('Whole address of a webhook; root of a Presidio analyser.'),
+const engine = closed('Asked about every request.', {
+  type: oneOf('Its format.', ['presidio', 'webhook', 'moderation']),
+  url: Type.Optional(url('Whole address of a webhook; root of a Presidio analyser; of moderation as its engine has it.')),
   timeout: Type.Optional(duration('For each call; 2s by default.')),
   on_error: Type.Optional(oneOf('What happens where it does not answer: closed, the default, is a 503.', ['closed', 'open'])),
   key: Type.Optional(secret('Sent as a bearer token.')),
   entities: Type.Optional(listOf('Of presidio: kinds it looks for; all by default.', line('A kind such as PERSON.', 100), 1)),
   threshold: Type.Optional(Type.Number({ description: 'Of presidio: least score of a finding.', minimum: 0, maximum: 1 })),
+  ...moderationFields,
   language: Type.Optional(
     Type.String({ description: 'Of presidio: language of the texts; en by default.', pattern: '^[a-z]{2}$', expected: 'two letters' }),
   ),
@@ -58,48 +60,46 @@ const engine = closed('Asked over HTTP for every request.', {
 
 const modelName = line('A slug, or a pattern such as openai/*.', 1024)
 
-export const guardrail = closed(
-  'One guardrail.',
-  {
-    name: entryName('Name in metadata and errors.'),
-    description: Type.Optional(line('What it is for.', 1000)),
-    scope: Type.Optional(
-      closed('Whom it applies to; without it, every request.', { keys: listOf('Names of keys of this file.', entryName('A key.'), 1) }, [
-        'members',
-        'workspaces',
-      ]),
-    ),
-    direction: Type.Optional(oneOf('What is scanned; input by default.', ['input'], ['output', 'both'])),
-    content_filters: Type.Optional(listOf('Patterns of your own.', filter)),
-    content_filter_builtins: Type.Optional(listOf('Built-in recognisers.', builtin)),
-    phrases: Type.Optional(Type.Array(phrase('Found whatever its case.'), { description: 'Phrases that are looked for.', maxItems: 1000 })),
-    allowed_phrases: Type.Optional(
-      Type.Array(phrase('Whatever its case.'), {
-        description: 'Phrases that are no prompt injection, whatever is in them.',
-        maxItems: 200,
-      }),
-    ),
-    action: Type.Optional(action('What phrases and the findings of an engine do; block by default.')),
-    engine: Type.Optional(engine),
-    allowed_models: Type.Optional(listOf('Only these models.', modelName, 1)),
-    ignored_models: Type.Optional(listOf('Never these models.', modelName, 1)),
-    allowed_providers: Type.Optional(tag('Only these providers.', 1)),
-    ignored_providers: Type.Optional(tag('Never these providers.', 1)),
-    enforce_zdr: Type.Optional(flag('Zero retention for all models whose own field is not set.')),
-    enforce_zdr_anthropic: Type.Optional(flag('Zero retention for models of this author.')),
-    enforce_zdr_openai: Type.Optional(flag('Zero retention for models of this author.')),
-    enforce_zdr_google: Type.Optional(flag('Zero retention for models of this author.')),
-    enforce_zdr_xai: Type.Optional(flag('Zero retention for models of this author.')),
-    enforce_zdr_other: Type.Optional(flag('Zero retention for models of all other authors.')),
-    enable_free_model_publication: Type.Optional(flag('False: no free endpoint whose provider may keep data.')),
-    enable_free_model_training: Type.Optional(flag('False: no free endpoint whose provider may keep data.')),
-    enable_paid_model_training: Type.Optional(flag('False: no paid endpoint whose provider may keep data.')),
-    limit_usd: Type.Optional(Type.Number({ description: 'USD that each key may spend.', minimum: 0, maximum: 9_000_000 })),
-    reset_interval: Type.Optional(
-      oneOf('When the spend counts from zero again, in UTC; never by default.', ['daily', 'weekly', 'monthly']),
-    ),
-    max_price: preferences.properties.max_price,
-    require_parameters: Type.Optional(flag('Only endpoints that take every parameter sent.')),
-  },
-  LATER,
-)
+export const guardrail = closed('One guardrail.', {
+  name: entryName('Name in metadata and errors.'),
+  description: Type.Optional(line('What it is for.', 1000)),
+  scope: Type.Optional(
+    closed('Whom it applies to; without it, every request.', { keys: listOf('Names of keys of this file.', entryName('A key.'), 1) }, [
+      'members',
+      'workspaces',
+    ]),
+  ),
+  direction: Type.Optional(oneOf('What is scanned: requests, answers or both; input by default.', ['input', 'output', 'both'])),
+  restore: Type.Optional(flag('What was redacted of a request is put back into its answer.')),
+  content_filters: Type.Optional(listOf('Patterns of your own.', filter)),
+  content_filter_builtins: Type.Optional(listOf('Built-in recognisers.', builtin)),
+  phrases: Type.Optional(Type.Array(phrase('Found whatever its case.'), { description: 'Phrases that are looked for.', maxItems: 1000 })),
+  allowed_phrases: Type.Optional(
+    Type.Array(phrase('Whatever its case.'), {
+      description: 'Phrases that are no prompt injection, whatever is in them.',
+      maxItems: 200,
+    }),
+  ),
+  action: Type.Optional(action('What phrases and the findings of an engine do; block by default.')),
+  engine: Type.Optional(engine),
+  allowed_models: Type.Optional(listOf('Only these models.', modelName, 1)),
+  ignored_models: Type.Optional(listOf('Never these models.', modelName, 1)),
+  allowed_providers: Type.Optional(tag('Only these providers.', 1)),
+  ignored_providers: Type.Optional(tag('Never these providers.', 1)),
+  enforce_zdr: Type.Optional(flag('Zero retention for all models whose own field is not set.')),
+  enforce_zdr_anthropic: Type.Optional(flag('Zero retention for models of this author.')),
+  enforce_zdr_openai: Type.Optional(flag('Zero retention for models of this author.')),
+  enforce_zdr_google: Type.Optional(flag('Zero retention for models of this author.')),
+  enforce_zdr_xai: Type.Optional(flag('Zero retention for models of this author.')),
+  enforce_zdr_other: Type.Optional(flag('Zero retention for models of all other authors.')),
+  enable_free_model_publication: Type.Optional(flag('False: no free endpoint whose provider may keep data.')),
+  enable_free_model_training: Type.Optional(flag('False: no free endpoint whose provider may keep data.')),
+  enable_paid_model_training: Type.Optional(flag('False: no paid endpoint whose provider may keep data.')),
+  limit_usd: Type.Optional(Type.Number({ description: 'USD that each key may spend.', minimum: 0, maximum: 9_000_000 })),
+  reset_interval: Type.Optional(oneOf('When the spend counts from zero again, in UTC; never by default.', ['daily', 'weekly', 'monthly'])),
+  max_price: preferences.properties.max_price,
+  require_parameters: Type.Optional(flag('Only endpoints that take every parameter sent.')),
+  include_byok_in_budgets: Type.Optional(flag("Without effect here: the gateway bills no keys of the callers' own.")),
+  workspace_id: Type.Optional(oneOf('The one workspace that there is.', [WORKSPACE])),
+  audit: Type.Optional(oneOf('What the audit trail keeps of a match: its hash, the default, or its text as well.', ['hashes', 'full'])),
+})

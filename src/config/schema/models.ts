@@ -25,6 +25,7 @@ const override = closed('Prices in place of those above where every condition ho
   image_output: Type.Optional(perMillion('USD per million output tokens of images.')),
   audio_output: Type.Optional(perMillion('USD per million output tokens of audio.')),
   audio: Type.Optional(perMillion('USD per million input tokens of audio.')),
+  image_token: Type.Optional(perMillion('USD per million input tokens of images.')),
 })
 
 const price = Type.Union(
@@ -40,6 +41,7 @@ const price = Type.Union(
       image_output: Type.Optional(perMillion('USD per million output tokens of images; `completion` by default.')),
       audio_output: Type.Optional(perMillion('USD per million output tokens of audio; `completion` by default.')),
       audio: Type.Optional(perMillion('USD per million input tokens of audio; `prompt` by default.')),
+      image_token: Type.Optional(perMillion('USD per million input tokens of images, where they are counted; `prompt` by default.')),
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
       web_search: Type.Optional(perUnit('USD per search that the provider runs, on top.')),

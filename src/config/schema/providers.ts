@@ -50,6 +50,11 @@ export const quirks = closed('Small departures from the dialect.', {
       'adaptive',
     ]),
   ),
+  web_search: Type.Optional(flag('True: the provider searches the web itself where it is asked to.')),
+  web_search_tool: Type.Optional(line("Of the dialect anthropic: type of the provider's search tool; web_search_20250305 by default.", 64)),
+  native_tools: Type.Optional(
+    listOf('Of the dialect openai-responses: tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
+  ),
   drop: Type.Optional(listOf('Parameters never sent.', line('A parameter.', 64))),
   max_batch: Type.Optional(count('Of embeddings: inputs of one call at most.')),
   max_batch_tokens: Type.Optional(count('Of embeddings: tokens of one call at most.')),

@@ -50,6 +50,19 @@ export const store = closed('Where holds, settlements and keys are kept.', {
     }),
   ),
   retention: Type.Optional(span('Age at which generations are removed, at least 32d; their sums stay. Without it they are kept.')),
+  files: Type.Optional(
+    closed('Files that callers upload to /v1/files.', {
+      path: Type.Optional(
+        Type.String({
+          description: 'Directory of the files; files beside the SQLite file, or beside the journal, by default.',
+          minLength: 1,
+          expected: 'a path',
+        }),
+      ),
+      max_bytes: Type.Optional(size('Files of one key together; 1GB by default.')),
+      max_file: Type.Optional(size('The longest file; 100MB by default.')),
+    }),
+  ),
   lost_grace: Type.Optional(
     span('With postgres: how long the lease of a process that is lost counts as spent before it is set free; 24h by default.'),
   ),

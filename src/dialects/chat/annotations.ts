@@ -13,6 +13,9 @@ export function flatAnnotation(nested: JsonObject): JsonObject {
   return { type, native: { dialect: WIRE, data: nested } }
 }
 
+/** What the gateway read of a file of the request. */
+const isFileNote = ({ type, hash }: JsonObject): boolean => type === 'file' && typeof hash === 'string'
+
 /**
  * The other way round; undefined for an annotation that only another wire knows.
  * @param before characters of the message in front of the annotated text.
@@ -24,7 +27,7 @@ export function nestedAnnotation(flat: JsonObject, before = 0): JsonObject | und
   if (before > 0 && typeof start === 'number' && typeof end === 'number' && end > 0)
     Object.assign(inner, { start_index: start + before, end_index: end + before })
   if (isObject(native) && native.dialect === WIRE && isObject(native.data)) return native.data
-  if (!FLAT.has(type)) return undefined
+  if (!FLAT.has(type) && !isFileNote(flat)) return undefined
   const name = String(type)
   return isObject(inner[name]) ? { type, [name]: inner[name] } : { type, [name]: inner }
 }

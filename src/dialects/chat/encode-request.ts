@@ -1,12 +1,14 @@
 /** A canonical request as the body of an OpenAI-compatible `/chat/completions`. */
 import { offeredTools } from '../../canon/allowed-tools.ts'
 import { isNamedBeside, nativeOf } from '../../canon/native.ts'
+import { choosesSearch, nativeSearchIn } from '../../canon/native-search.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
 import { MessageWriter } from './encode-messages.ts'
 import { cacheControl } from './encode-parts.ts'
 import { shapeRequest } from './shape-request.ts'
+import { searchOptions } from './web-search.ts'
 import { SAMPLING, WIRE } from './wire.ts'
 
 export const PATH = '/chat/completions'
@@ -100,13 +102,18 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const body: JsonObject = { model: target.model, messages: writer.messages }
   encodeSampling(request, body)
   const offered = offeredTools(request, WIRE)
-  const tools = offered.tools.map((tool) => encodeTool(tool, dropped)).filter((tool) => tool !== undefined)
+  const search = offered.tools.map(nativeSearchIn).find((found) => found !== undefined)
+  const listed = search ? offered.tools.filter((tool) => !nativeSearchIn(tool)) : offered.tools
+  const tools = listed.map((tool) => encodeTool(tool, dropped)).filter((tool) => tool !== undefined)
   if (tools.length > 0) body.tools = tools
-  const choice = offered.toolChoice && encodeChoice(offered.toolChoice, dropped)
+  // A search that is asked for in this way always runs.
+  const chosen = offered.toolChoice?.mode === 'named' && choosesSearch(offered.toolChoice.name, offered.tools)
+  const choice = offered.toolChoice && !chosen ? encodeChoice(offered.toolChoice, dropped) : undefined
   if (choice !== undefined) body.tool_choice = choice
   encodeSettings(request, body)
   dropped.push(...unsaidIncludes(request))
   addExtras(request, body, dropped)
   shapeRequest(body, target, dropped)
+  if (search) body.web_search_options = searchOptions(search)
   return { path: PATH, body, dropped: [...new Set(dropped)] }
 }

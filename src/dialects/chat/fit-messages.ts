@@ -13,7 +13,7 @@ const WRAPPED = 'hg.'
 export interface MessageFit {
   /** The quirk `reasoning_replay`: undefined, `details`, `none`, or the name of a plain text field. */
   replay: string | undefined
-  /** The provider hands seals on to whichever family made them. */
+  /** The provider is a gateway itself: it hands seals on to whichever family made them, and knows tools of its own. */
   everySeal: boolean
   /** Marks go as `prompt_cache_breakpoint`; else as `cache_control`. */
   breakpoints: boolean
@@ -31,10 +31,14 @@ function opensHere({ data, format }: JsonObject, fit: MessageFit): boolean {
   return fit.everySeal || typeof format !== 'string' || !OTHER_FAMILIES.test(format)
 }
 
+/** What a gateway's tools have done tells nothing to a provider that is none itself. */
+const isTold = (detail: JsonObject): boolean => detail.type === 'reasoning.server_tool_call'
+
 /** The details that the provider can use: of a foreign seal only its text is left. */
 function ownDetails(details: JsonObject[], fit: MessageFit): JsonObject[] {
   const kept: JsonObject[] = []
   for (const detail of details) {
+    if (isTold(detail) && !fit.everySeal) continue
     if (!isSeal(detail) || opensHere(detail, fit)) kept.push(detail)
     else if (typeof detail.text === 'string' && detail.text !== '') {
       const { signature: _signature, format: _format, ...plain } = detail
@@ -47,9 +51,11 @@ function ownDetails(details: JsonObject[], fit: MessageFit): JsonObject[] {
 function fitReasoning(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
   const details = Array.isArray(message.reasoning_details) ? message.reasoning_details.filter(isObject) : []
   if (fit.replay === undefined || fit.replay === 'details') {
-    const foreign = details.filter((detail) => isSeal(detail) && !opensHere(detail, fit))
-    if (foreign.length === 0) return message
-    dropped.add('reasoning')
+    const foreign = details.some((detail) => isSeal(detail) && !opensHere(detail, fit))
+    const told = !fit.everySeal && details.some(isTold)
+    if (!foreign && !told) return message
+    if (foreign) dropped.add('reasoning')
+    if (told) dropped.add('reasoning_detail')
     const fitted: JsonObject = { ...message, reasoning_details: ownDetails(details, fit) }
     if (Array.isArray(fitted.reasoning_details) && fitted.reasoning_details.length === 0) delete fitted.reasoning_details
     return fitted

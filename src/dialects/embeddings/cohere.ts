@@ -10,7 +10,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
 import { dataOf } from './data-url.ts'
 import { type Purpose, purposeOf } from './input-types.ts'
-import { lackingDimensions, lackingInput, leaveOut } from './provider-body.ts'
+import { lackingDimensions, lackingInput, leaveOut, splitFrom } from './provider-body.ts'
 import { decodeFault } from './provider-fault.ts'
 
 export const cohereEmbedding: EmbeddingWire = {
@@ -87,5 +87,6 @@ function decode({ embeddings, meta }: JsonObject): Embedded {
   // Images that are billed by the piece are in the price of the endpoint.
   const { input_tokens: text, image_tokens: images } = billed
   if (typeof text !== 'number' && typeof images !== 'number' && typeof billed.images !== 'number') return { vectors }
-  return { vectors, usage: { ...noUsage(), input: count(text) + count(images) } }
+  const inputSplit = splitFrom((kind) => (kind === 'text' ? text : kind === 'image' ? images : undefined))
+  return { vectors, usage: { ...noUsage(), input: count(text) + count(images), ...(inputSplit ? { inputSplit } : {}) } }
 }

@@ -1,4 +1,5 @@
 /** The reply: the vectors' own bytes with the envelope of the contract around them. */
+import { INPUT_KINDS, type InputSplit } from '../../canon/usage.ts'
 import { usd } from '../../core/money.ts'
 import type { WrittenVector } from '../../vectors/written.ts'
 import type { Final, ReplyContext } from '../types.ts'
@@ -27,7 +28,14 @@ function members(ctx: ReplyContext, final: Final): string {
 function usageText({ usage, cost, inputCost, outputCost }: Final): string {
   return (
     `{"prompt_tokens":${usage.input},"total_tokens":${usage.input},"cost":${usd(cost)},` +
-    `"cost_details":{"upstream_inference_cost":${usd(inputCost + outputCost)},"upstream_inference_prompt_cost":${usd(inputCost)},` +
+    `${splitText(usage.estimated ? undefined : usage.inputSplit)}"cost_details":{"upstream_inference_cost":${usd(inputCost + outputCost)},"upstream_inference_prompt_cost":${usd(inputCost)},` +
     `"upstream_inference_completions_cost":${usd(outputCost)}},"is_byok":false}`
   )
+}
+
+/** Of inputs of one kind alone the whole says it all; what is estimated was told by no provider. */
+function splitText(split: InputSplit = {}): string {
+  const told = INPUT_KINDS.filter((kind) => split[kind] !== undefined)
+  if (told.length < 2) return ''
+  return `"prompt_tokens_details":${JSON.stringify(Object.fromEntries(told.map((kind) => [`${kind}_tokens`, split[kind]])))},`
 }

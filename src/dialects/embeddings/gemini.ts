@@ -5,13 +5,13 @@
  * Longer inputs are cut by the provider without a word. Numbers come as text only.
  */
 import type { Part } from '../../canon/request.ts'
-import { count, noUsage } from '../../canon/usage.ts'
+import { count, type InputKind, type InputSplit, noUsage } from '../../canon/usage.ts'
 import { Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { dataOf } from './data-url.ts'
 import { type Purpose, purposeOf } from './input-types.ts'
-import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput } from './provider-body.ts'
+import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, splitFrom } from './provider-body.ts'
 
 export const geminiFormat: EmbeddingFormat = {
   most: { inputs: 100 },
@@ -77,6 +77,23 @@ function decode({ embeddings, usageMetadata }: JsonObject): Embedded {
     if (!isObject(each) || typeof each.values !== 'number') throw new Fault('upstream_garbled')
     return each.values
   })
-  const tokens = isObject(usageMetadata) ? usageMetadata.promptTokenCount : undefined
-  return typeof tokens === 'number' ? { vectors, usage: { ...noUsage(), input: count(tokens) } } : { vectors }
+  const counts = isObject(usageMetadata) ? usageMetadata : {}
+  const { promptTokenCount: tokens } = counts
+  if (typeof tokens !== 'number') return { vectors }
+  const inputSplit = splitOf(counts.promptTokenDetails ?? counts.promptTokensDetails)
+  const audioInput = inputSplit?.audio ?? 0
+  return { vectors, usage: { ...noUsage(), input: count(tokens), audioInput, ...(inputSplit ? { inputSplit } : {}) } }
+}
+
+/** `Modality` of `ModalityTokenCount`. */
+const KINDS: Readonly<Record<string, InputKind>> = { TEXT: 'text', IMAGE: 'image', AUDIO: 'audio', VIDEO: 'video', DOCUMENT: 'file' }
+
+function splitOf(details: Json | undefined): InputSplit | undefined {
+  if (!Array.isArray(details)) return undefined
+  const tokens = new Map<InputKind, number>()
+  for (const each of details) {
+    const kind = isObject(each) && typeof each.modality === 'string' ? KINDS[each.modality] : undefined
+    if (kind !== undefined && isObject(each)) tokens.set(kind, (tokens.get(kind) ?? 0) + count(each.tokenCount))
+  }
+  return splitFrom((kind) => tokens.get(kind))
 }

@@ -6,7 +6,7 @@ import { count, noUsage } from '../../canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { listedVectors } from './data-list.ts'
-import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, leaveOut, userFor } from './provider-body.ts'
+import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, leaveOut, splitFrom, userFor } from './provider-body.ts'
 
 export const openaiFormat: EmbeddingFormat = {
   most: { inputs: 2048, tokens: 300_000 },
@@ -63,5 +63,9 @@ function decode(body: JsonObject): Embedded {
   const { usage } = body
   if (!isObject(usage)) return { vectors }
   const input = usage.prompt_tokens ?? usage.total_tokens
-  return typeof input === 'number' ? { vectors, usage: { ...noUsage(), input: count(input) } } : { vectors }
+  if (typeof input !== 'number') return { vectors }
+  const { prompt_tokens_details: details } = usage
+  const inputSplit = isObject(details) ? splitFrom((kind) => details[`${kind}_tokens`]) : undefined
+  const audioInput = inputSplit?.audio ?? 0
+  return { vectors, usage: { ...noUsage(), input: count(input), audioInput, ...(inputSplit ? { inputSplit } : {}) } }
 }

@@ -1,7 +1,8 @@
 /** What the bodies of all providers have in common: fields that are left out, and the end user's name. */
 import { hash } from 'node:crypto'
 import type { Part } from '../../canon/request.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { count, INPUT_KINDS, type InputKind, type InputSplit } from '../../canon/usage.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, ProviderWire } from '../types.ts'
 
 /** What is the same at every address that speaks it; how the key travels and what refusals mean is the dialect's. */
@@ -53,4 +54,13 @@ export function lackingInput(
 export function lackingDimensions({ settings }: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {
   if (settings.dimensions === undefined || !isDropped(target, 'dimensions')) return undefined
   return { at: 'dimensions', why: 'gives vectors of one length only' }
+}
+
+/** What a provider tells of the tokens of each kind. @returns undefined where it tells of none. */
+export function splitFrom(tokens: (kind: InputKind) => Json | undefined): InputSplit | undefined {
+  const told = INPUT_KINDS.flatMap((kind) => {
+    const counted = count(tokens(kind))
+    return counted > 0 ? [[kind, counted] as const] : []
+  })
+  return told.length > 0 ? Object.fromEntries(told) : undefined
 }

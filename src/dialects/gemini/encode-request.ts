@@ -1,5 +1,6 @@
 /** A canonical request as the body of `generateContent`. */
 import { offeredTools } from '../../canon/allowed-tools.ts'
+import { choosesSearch, nativeSearchIn } from '../../canon/native-search.ts'
 import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
@@ -43,20 +44,28 @@ function encodeTools(tools: readonly ToolSpec[], filter: ParameterFilter): JsonO
       const { name, description } = tool
       functions.push(present({ name, description, parametersJsonSchema: tool.parameters ?? undefined }))
     } else if (tool.kind === 'opaque' && tool.of.dialect === WIRE) native.push(tool.of.data)
+    else if (nativeSearchIn(tool)) native.push({ googleSearch: {} })
     else dropped.add(`tools.${tool.kind === 'server' ? tool.name : tool.of.type}`)
   }
   const all = functions.length > 0 ? [{ functionDeclarations: functions }, ...native] : native
   return all.length > 0 ? all : undefined
 }
 
-function encodeChoice(choice: ToolChoice | undefined, hasTools: boolean, filter: ParameterFilter): JsonObject | undefined {
+function encodeChoice(
+  choice: ToolChoice | undefined,
+  { tools, written }: { tools: readonly ToolSpec[]; written: boolean },
+  filter: ParameterFilter,
+): JsonObject | undefined {
   if (filter.ifListed('tool_choice', choice) === undefined || !choice) return undefined
   const idle = choice.mode === 'auto' || choice.mode === 'none'
-  if (choice.mode === 'opaque' || (!hasTools && !idle)) {
+  // Its search cannot be called for.
+  const chosen = choice.mode === 'named' && choosesSearch(choice.name, tools)
+  const searches = chosen || (tools.some(nativeSearchIn) && !tools.some((tool) => tool.kind === 'function'))
+  if (choice.mode === 'opaque' || ((!written || searches) && !idle)) {
     filter.dropped.add('tool_choice')
     return undefined
   }
-  if (!hasTools) return undefined
+  if (!written || searches) return undefined
   const named = choice.mode === 'named'
   return {
     functionCallingConfig: named ? { mode: MODES.required, allowedFunctionNames: [choice.name] } : { mode: MODES[choice.mode] },
@@ -100,7 +109,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     contents: writer.contents.map(({ role, parts }) => ({ role, parts })),
     systemInstruction: writer.system.length > 0 ? { parts: writer.system } : undefined,
     tools,
-    toolConfig: encodeChoice(offered.toolChoice, tools !== undefined, filter),
+    toolConfig: encodeChoice(offered.toolChoice, { tools: offered.tools, written: tools !== undefined }, filter),
     generationConfig: generationConfig(request, target, filter),
     serviceTier: encodeTier(request.serviceTier, filter),
   })

@@ -17,6 +17,8 @@ export const geminiUpstream: UpstreamDialect = {
   decodeFault,
   auth: (key) => ['x-goog-api-key', key],
   parameters: geminiParameters,
+  // It takes no domains, and most of its models no functions beside it.
+  webSearch: { tells: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
   wire: WIRE,
   listing: { path: LISTING_PATH, read: readListing },
   countTokens: { encode: encodeCount, decode: decodeCount },

@@ -101,7 +101,7 @@ const CHAT_CALLERS: readonly Row[] = [
   [['anthropic'], SUMMARY, ['reasoning.summary']],
   [['openai-chat', 'gemini'], SUMMARY, ['reasoning.summary'], 'reasoning.summary'],
   [
-    ['openai-responses', 'anthropic', 'gemini'],
+    ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
     TOLD,
     ['messages[assistant].reasoning_details[reasoning.server_tool_call]'],
     'reasoning_detail',

@@ -37,6 +37,7 @@ export function citationOf(annotation: JsonObject): JsonObject | undefined {
       encrypted_index: '',
     }
   }
+  if (annotation.type === 'file' && typeof annotation.hash === 'string') return annotation
   if (annotation.type !== 'file_citation') return undefined
   return {
     type: 'char_location',

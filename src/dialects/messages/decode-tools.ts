@@ -13,6 +13,7 @@ function functionTool(tool: JsonObject): ToolSpec {
   if (typeof description === 'string') spec.description = description
   if (isObject(input_schema)) spec.parameters = input_schema
   if (typeof strict === 'boolean') spec.strict = strict
+  if (tool.defer_loading === true) spec.deferLoading = true
   const cache = cacheMark(tool)
   if (cache) spec.cache = cache
   return withNative(spec, 'custom', { ...beside(tool, CUSTOM), ...fullMark(tool) })

@@ -1,5 +1,6 @@
 /** A canonical request as the body of an upstream that speaks Messages. */
 import { offeredTools } from '../../canon/allowed-tools.ts'
+import { nativeSearchIn } from '../../canon/native-search.ts'
 import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
@@ -8,6 +9,7 @@ import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'
 import { type SystemInside, TurnWriter } from './encode-messages.ts'
 import { betaHeaders, fitToTarget, neverSends } from './fit-target.ts'
 import { keepThinkingRules, planThinking } from './thinking.ts'
+import { searchTool } from './web-search.ts'
 import { nativeOf, objectsOf, WIRE } from './wire.ts'
 
 /** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
@@ -19,7 +21,7 @@ function inputSchema(parameters: JsonObject | null | undefined): JsonObject {
   return parameters.type === undefined ? { type: 'object', ...parameters } : parameters
 }
 
-function encodeTool(tool: ToolSpec, context: WriteContext): JsonObject | undefined {
+function encodeTool(tool: ToolSpec, context: WriteContext, { quirks }: Target): JsonObject | undefined {
   if (tool.kind === 'function') {
     const spec: JsonObject = { name: tool.name }
     if (tool.description !== undefined) spec.description = tool.description
@@ -28,6 +30,8 @@ function encodeTool(tool: ToolSpec, context: WriteContext): JsonObject | undefin
     return { ...marked(spec, tool), ...nativeOf(tool) }
   }
   if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
+  const search = nativeSearchIn(tool)
+  if (search) return searchTool(search, quirks)
   context.dropped.add(`tools.${tool.kind === 'opaque' ? tool.of.type : tool.name}`)
   return undefined
 }
@@ -145,7 +149,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const plan = planThinking(request, target, dropped)
   const body: JsonObject = { model: target.model, max_tokens: plan.maxTokens, ...writer.finish() }
   const offered = offeredTools(request, WIRE)
-  const tools = offered.tools.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
+  const tools = offered.tools.map((tool) => encodeTool(tool, context, target)).filter((tool) => tool !== undefined)
   if (tools.length > 0) {
     body.tools = tools
     const choice = encodeChoice(offered.toolChoice, request.sampling.parallelToolCalls, dropped)

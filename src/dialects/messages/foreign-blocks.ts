@@ -5,9 +5,9 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { isGatewayTool } from './gateway-tools.ts'
 import { objectsOf, stringOf } from './wire.ts'
 
-/** True for a citation that was made from another wire's annotation: it quotes nothing, or holds no index. */
+/** True for a citation that was made from another wire's annotation, or from what the gateway read: it quotes nothing, or holds no index. */
 export function isForeignCitation(citation: JsonObject): boolean {
-  return citation.encrypted_index === '' || citation.cited_text === ''
+  return citation.encrypted_index === '' || citation.cited_text === '' || citation.type === 'file'
 }
 
 function isForeign(block: JsonObject): boolean {

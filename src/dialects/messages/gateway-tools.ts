@@ -1,6 +1,7 @@
 /** Tools that the gateway ran, as the pair of blocks that this wire shows a tool of the server by. */
 import type { Opaque } from '../../canon/request.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { publishedBlocks } from './published-results.ts'
 import { parsedInput } from './tool-input.ts'
 import { present, stringOf } from './wire.ts'
 
@@ -14,7 +15,8 @@ export function isGatewayTool(block: JsonObject): boolean {
 }
 
 /**
- * `server_tool_use` and its result, of type `<brand>_<name>_tool_result`.
+ * `server_tool_use` and its result: in the form that the provider of this wire publishes for a tool of that kind,
+ * else of type `<brand>_<name>_tool_result`.
  * @param of the output item; `call` in its data, where present, tells what was asked and what the model was told.
  * @param place position among such items of the reply; names the pair where the call has no id.
  */
@@ -24,6 +26,8 @@ export function gatewayToolBlocks(of: Opaque, place: number): [use: JsonObject, 
   const id = ID + (stringOf(told.tool_call_id) ?? String(place)).replace(/[^A-Za-z0-9_]/g, '_')
   const word = of.type.replace(/[^A-Za-z0-9_]/g, '_')
   const input = parsedInput(stringOf(told.arguments) ?? '')
+  const published = publishedBlocks(of.type, { id, input, result: told.result })
+  if (published) return published
   return [
     { type: 'server_tool_use', id, name: of.type, input, caller: { type: 'direct' } },
     { type: `${word}_tool_result`, tool_use_id: id, content: present({ ...item, type: `${word}_result` }) },

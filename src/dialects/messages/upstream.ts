@@ -8,6 +8,7 @@ import { decodeFault } from './fault.ts'
 import { LISTING_PATH, readListing } from './listing.ts'
 import { anthropicParameters } from './parameters.ts'
 import { messagesPass } from './pass.ts'
+import { searchWire } from './web-search.ts'
 import { UPSTREAM_ID, WIRE } from './wire.ts'
 
 /** The version of the API, which every call has to name. */
@@ -23,6 +24,7 @@ export const anthropicUpstream: UpstreamDialect = {
   auth: (key) => ['x-api-key', key],
   headers: { 'anthropic-version': VERSION },
   parameters: anthropicParameters,
+  webSearch: searchWire,
   wire: WIRE,
   listing: { path: LISTING_PATH, read: readListing },
   countTokens,

@@ -29,7 +29,7 @@ export function encodeUsage(final: Final, own: JsonObject = {}): JsonObject {
   const { usage, serverTools } = final
   const long = usage.cacheWriteLong ?? 0
   const tools = isObject(own.server_tool_use) ? own.server_tool_use : {}
-  const fetches = count(tools.web_fetch_requests)
+  const fetches = count(tools.web_fetch_requests) + (serverTools?.fetches ?? 0)
   const searches = (usage.webSearches ?? 0) + (serverTools?.searches ?? 0)
   const result: JsonObject = {
     ...NO_USAGE,

@@ -72,7 +72,8 @@ export function shownAnnotation(data: JsonObject): JsonObject | undefined {
   const own = nativeData(data)
   if (own) return own
   const demanded = DEMANDED[String(data.type)]
-  if (demanded === undefined) return undefined
+  // What the gateway read of a file of the request goes out as it is.
+  if (demanded === undefined && !(data.type === 'file' && typeof data.hash === 'string')) return undefined
   const { native: _, ...flat } = data
   return { ...demanded, ...present(flat) }
 }

@@ -40,6 +40,8 @@ function checkTools(body: JsonObject): void {
   if (Array.isArray(body.tools)) {
     for (const [index, tool] of body.tools.entries()) {
       if (!isObject(tool)) continue
+      if (tool.defer_loading === true && /^(?:.+:)?tool_search$/.test(String(tool.type)))
+        throw badField(`tools[${index}].defer_loading`, 'the search for tools cannot be deferred itself')
       if (tool.type === 'function') checkFunctionTool(tool, `tools[${index}]`)
       else if (String(tool.type).includes(':')) checkServerTool(tool, `tools[${index}]`)
       else TOOL_CHECKS.get(String(tool.type))?.(tool, `tools[${index}]`)

@@ -70,6 +70,7 @@ function functionTool(tool: JsonObject, beside: Set<string>): ToolSpec {
     description: stringOf(tool.description),
     parameters: tool.parameters,
     strict: tool.strict,
+    deferLoading: tool.defer_loading === true ? true : undefined,
   }) as unknown as ToolSpec
   const others = otherMembers(tool, FUNCTION_KNOWN)
   if (others === undefined) return spec

@@ -1,6 +1,7 @@
 /** A canonical request as the body of an upstream that speaks Responses. */
 import { offeredTools } from '../../canon/allowed-tools.ts'
 import { isNamedBeside, nativeOf } from '../../canon/native.ts'
+import { choosesSearch, nativeSearchIn } from '../../canon/native-search.ts'
 import type { CanonicalRequest, Item, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
@@ -8,6 +9,7 @@ import { INSTRUCTIONS } from './decode-request.ts'
 import { encodeItem } from './encode-items.ts'
 import type { ItemContext } from './encode-parts.ts'
 import { fitToTarget } from './target.ts'
+import { SEARCH_TYPE, searchTool } from './web-search.ts'
 import { present, WIRE } from './wire.ts'
 
 export const PATH = '/responses'
@@ -39,12 +41,14 @@ function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefine
     return Object.assign(spec, nativeOf(tool, WIRE))
   }
   if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
+  const search = nativeSearchIn(tool)
+  if (search) return searchTool(search)
   context.dropped.add(tool.kind === 'server' ? `tools.${tool.name}` : `tools.${tool.of.type}`)
   return undefined
 }
 
-function encodeChoice(choice: ToolChoice, context: ItemContext): Json | undefined {
-  if (choice.mode === 'named') return { type: 'function', name: choice.name }
+function encodeChoice(choice: ToolChoice, tools: readonly ToolSpec[], context: ItemContext): Json | undefined {
+  if (choice.mode === 'named') return choosesSearch(choice.name, tools) ? { type: SEARCH_TYPE } : { type: 'function', name: choice.name }
   if (choice.mode !== 'opaque') return choice.mode
   if (choice.of.dialect === WIRE) return choice.of.data
   context.dropped.add('tool_choice')
@@ -156,8 +160,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const listed = offered.tools.filter((tool) => tool.kind !== 'function' || !tool.inItems)
   const tools = listed.map((tool) => encodeTool(tool, context)).filter((tool) => tool !== undefined)
   if (tools.length > 0) body.tools = tools
+  for (const tool of listed) body.max_tool_calls ??= nativeSearchIn(tool)?.maxUses
   if (offered.toolChoice && (tools.length > 0 || offered.toolChoice.mode === 'none'))
-    body.tool_choice = encodeChoice(offered.toolChoice, context)
+    body.tool_choice = encodeChoice(offered.toolChoice, listed, context)
   unsaid(request, context.dropped)
   addExtras(request, body, context.dropped)
   const dropped = [...context.dropped]

@@ -13,6 +13,7 @@ import { responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { withPrompt } from './prompt.ts'
+import { searchWire } from './web-search.ts'
 import { WIRE } from './wire.ts'
 
 /** POST /v1/responses. */
@@ -38,6 +39,7 @@ export const openaiResponses: UpstreamDialect = {
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],
   parameters: responsesParameters,
+  webSearch: searchWire,
   wire: WIRE,
   pass: responsesPass,
 }

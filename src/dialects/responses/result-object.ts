@@ -19,8 +19,15 @@ export interface Ending {
 
 /** Strict clients demand every key of a function tool. */
 function echoTool(tool: JsonObject): JsonObject {
+  if (tool.type === 'mcp') return withoutSecrets(tool)
+  if (isObject(tool.parameters) && tool.parameters.server_label !== undefined) return { ...tool, parameters: withoutSecrets(tool.parameters) }
   if (tool.type !== 'function') return tool
   return { ...tool, description: tool.description ?? null, parameters: tool.parameters ?? null, strict: tool.strict ?? null }
+}
+
+/** What a caller sends along for a server is for that server alone. */
+function withoutSecrets({ authorization: _, headers: __, ...shown }: JsonObject): JsonObject {
+  return shown
 }
 
 function echoText(text: Json | undefined): JsonObject {

@@ -46,6 +46,8 @@ function addedItem(item: OutputItem, type: string): JsonObject {
   let added = itemSnapshot(item, 'in_progress')
   for (const step of SCRIPTS[type] ?? [])
     if (typeof step !== 'string' && grownText(added, step.path) !== undefined) added = emptied(added, step.path)
+  // What a subagent has done so far comes with the finished call alone.
+  if (added.subagent_items !== undefined) delete added.subagent_items
   const result = RESULTS[type]
   return result === undefined || (added[result] ?? null) === null ? added : { ...added, [result]: null }
 }
@@ -82,6 +84,8 @@ export function wholeFrames(ctx: ReplyContext, item: OutputItem, at: 'start' | '
     return eventFrame(ctx, 'response.output_item.added', `,"output_index":${item.index},"item":${JSON.stringify(addedItem(item, type))}`)
   const place = `,"item_id":${JSON.stringify(item.id)},"output_index":${item.index}`
   const ended = endedAs(data)
+  // A subagent that waits for the caller is announced, and ends in a later reply.
+  if (ended === 'in_progress' && type.endsWith(':subagent')) return ''
   let out = ''
   for (const step of SCRIPTS[type] ?? []) {
     if (typeof step !== 'string') out += growthFrames(ctx, data, step, place)

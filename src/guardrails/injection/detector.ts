@@ -1,8 +1,8 @@
 /** The detector of prompt injection: plain, spaced, scrambled and coded orders, with phrases that are let be. */
 import { type Detector, Matches } from '../detector.ts'
 import { lowered } from '../phrases.ts'
-import { type CompiledFamily, families, MARK_NEEDLES, MARKS } from './families.ts'
-import { coded, type Hidden, scrambled, spaced } from './hidden.ts'
+import { type CompiledFamily, families, MARK_NEEDLES, MARKS, ORDER_SHAPES } from './families.ts'
+import { coded, HIDDEN_SHAPES, type Hidden, scrambled, spaced } from './hidden.ts'
 import { survey } from './word-survey.ts'
 
 /** Texts within texts that are unwrapped. */
@@ -14,6 +14,8 @@ const MASK = '<'
 export function injectionDetector(allowed: readonly string[] = []): Detector {
   const masks = allowed.length > 0 ? new RegExp(allowed.map(escaped).join('|'), 'gi') : undefined
   return {
+    // An order inside an allowed phrase waits for the phrase.
+    shapes: [...ORDER_SHAPES, ...HIDDEN_SHAPES, ...allowed.map((phrase) => `(?i)${escaped(phrase)}`)],
     find(text, from) {
       const matches = new Matches()
       const low = lowered(text)

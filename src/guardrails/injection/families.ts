@@ -1,5 +1,6 @@
 /** The documented families of orders that a text tries to slip to a model (contract section 7). */
 
+import { NEXT, shapeOf } from '../shape.ts'
 import { beginnings } from './word-survey.ts'
 
 interface Family {
@@ -133,3 +134,17 @@ export const families: readonly CompiledFamily[] = FAMILIES.map(({ words, form, 
     tight: new RegExp(form.replaceAll(/\(\?:~\[[^\]]+\]\{1,\d+\}\)\{0,(\d+)\}/g, '[a-z]{0,24}').replaceAll('~', ''), flags),
   }
 })
+
+/** Shapes of plain orders and of marks. */
+export const ORDER_SHAPES: readonly string[] = [
+  ...FAMILIES.map(({ form, exact }) => {
+    const plain = form.replaceAll(/\{1,1[04]\}/g, '+').replaceAll('~', '[^A-Za-z0-9<>]{1,4}')
+    return `\\b${exact ? '' : '(?i)'}${shapeOf(plain)}`
+  }),
+  `(?i)</?(?:system|sys|system_prompt|system-prompt)>${NEXT}`,
+  `(?i)\\[/?(?:system|sys|INST)\\]${NEXT}`,
+  `[ \\t>*#-]{0,4}(?:System|SYSTEM)(?: (?:message|prompt|Message|Prompt))?[ \\t]*:[ \\t]*${NEXT}`,
+  `(?i)<\\|[a-z][a-z_]{1,30}\\|>${NEXT}`,
+  `<</?SYS>>${NEXT}`,
+  `</?(?:start|end)_of_turn>${NEXT}`,
+]

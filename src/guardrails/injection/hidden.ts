@@ -1,5 +1,6 @@
 /** Orders in disguise: letters spaced or scrambled, text coded in base64 or hexadecimal digits. */
 
+import { NEXT } from '../shape.ts'
 import { scramble } from './word-survey.ts'
 
 /** A part of a text that says something else than it seems to. */
@@ -137,3 +138,23 @@ export function scrambled(low: string): Scrambled[] {
     return COMPANY.test(low.slice(Math.max(0, start - NEAR), start)) || COMPANY.test(low.slice(end, end + NEAR))
   })
 }
+
+/** A word of the list with its inner letters in any order but the right one. */
+function disordered(word: string): string {
+  const letters = [...new Set(word.slice(1, -1))].join('')
+  const inner = word.slice(1, -1)
+  const others = [...inner].map((right, i) => {
+    const wrong = letters.replace(right, '')
+    return `${inner.slice(0, i)}[${wrong}][${letters}]{${inner.length - i - 1}}`
+  })
+  return `${word[0]}(?:${others.join('|')})${word.at(-1)}`
+}
+
+/** Shapes of what is in disguise. A scrambled word counts by what comes up to `NEAR` characters later. */
+export const HIDDEN_SHAPES: readonly string[] = [
+  `\\b[A-Za-z](?:[ \\t._*|/+~-]{1,3}[A-Za-z]){5,}(?s:.)?`,
+  `\\b(?:[A-Za-z0-9+/]{60,76}\\r?\\n)*[A-Za-z0-9+/_-]{16,}={0,2}${NEXT}`,
+  `\\b(?i)(?:0x)?[0-9a-f]{2}(?:[ :,-]?(?:0x)?[0-9a-f]{2}){9,}${NEXT}`,
+  `(?i)(?:\\\\x[0-9a-f]{2})+${NEXT}`,
+  `\\b(?i)(?:${WORDS.map(disordered).join('|')})(?s:.){0,${NEAR + 14}}`,
+]

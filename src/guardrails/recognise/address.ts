@@ -1,5 +1,6 @@
 /** Postal addresses by their form: a number and a street, a street and a number, a box, with what follows of place and code. */
 import { type Detector, type Match, Matches } from '../detector.ts'
+import { shapeOf } from '../shape.ts'
 
 const WORD = "\\p{Lu}(?:[\\p{L}\\p{M}'’.-]{0,30}[\\p{L}\\p{M}])?"
 const STREETS =
@@ -18,13 +19,14 @@ const GERMAN =
 const CODE_AND_TOWN = `(?:,? ?\\n?(?:[A-Z]{1,2}-)?[0-9]{4,5} (?:[A-Z]{2} )?${WORD}(?: ${WORD}){0,2})?`
 const BOX = '(?:P\\.? ?O\\.? ?Box|Postfach|Apartado|B\\.P\\.) [0-9][0-9 ]{0,8}[0-9]'
 
-const FORMS = [
+const SOURCES = [
   NUMBER_FIRST,
   `(?:${FRENCH})(?=[,.\\n;]|$)${CODE_AND_TOWN}`,
   `${SPANISH}(?![0-9])${CODE_AND_TOWN}`,
   `${GERMAN}(?![\\p{L}0-9])${CODE_AND_TOWN}`,
   BOX,
-].map((form) => new RegExp(`(?<![\\p{L}\\p{N}_.,-])${form}(?![\\p{L}\\p{N}])`, 'gu'))
+]
+const FORMS = SOURCES.map((form) => new RegExp(`(?<![\\p{L}\\p{N}_.,-])${form}(?![\\p{L}\\p{N}])`, 'gu'))
 
 /** A word that each of them needs; the first look. */
 const CUES =
@@ -39,4 +41,6 @@ function find(text: string, from: number): readonly Match[] {
   return matches.list
 }
 
-export const address: Detector = { find, digits: true, may: (text) => CUES.test(text) }
+const shapes = SOURCES.map((source) => `\\b${shapeOf(source, 2)}`)
+
+export const address: Detector = { find, shapes, digits: true, may: (text) => CUES.test(text) }

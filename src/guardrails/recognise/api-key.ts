@@ -1,5 +1,6 @@
 /** Secrets of programs: keys and tokens whose form their issuers publish, private keys, and what stands behind a telling name. */
 import { type Detector, type Match, Matches } from '../detector.ts'
+import { NEXT, shapeOf } from '../shape.ts'
 
 /** Each is bounded and says where it begins: none looks at a character more than a few times. */
 const FORMS = [
@@ -49,7 +50,9 @@ function find(text: string, from: number): readonly Match[] {
   }
   if (NAMES.test(text))
     all(NAMED, text, from, (start, found, value) => {
-      if (value !== undefined && isRandom(value)) matches.add(start + found.length - value.length, start + found.length)
+      if (value === undefined || !isRandom(value)) return false
+      matches.add(start + found.length - value.length, start + found.length)
+      return true
     })
   if (text.includes('://'))
     all(USERINFO, text, from, (start, found) => {
@@ -58,9 +61,12 @@ function find(text: string, from: number): readonly Match[] {
   return matches.list
 }
 
-function all(form: RegExp, text: string, from: number, visit: (start: number, found: string, group?: string) => void): void {
+function all(form: RegExp, text: string, from: number, visit: (start: number, found: string, group?: string) => unknown): void {
   form.lastIndex = from
-  for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) visit(hit.index, hit[0], hit[1])
+  for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) {
+    // What was no match may hold the beginning of one.
+    if (visit(hit.index, hit[0], hit[1]) === false) form.lastIndex = hit.index + 1
+  }
 }
 
 /** To the line that ends the key; without one, to the end of what looks like its lines. */
@@ -90,4 +96,12 @@ function entropy(value: string): number {
   return bits
 }
 
-export const apiKey: Detector = { find }
+const shapes = [
+  ...FORMS.map((form) => `\\b${shapeOf(form)}`),
+  shapeOf(STORAGE.source),
+  `-----BEGIN (?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----(?s:.)*-----END [A-Z0-9 ]{0,40}-----${NEXT}`,
+  `(?i)${shapeOf(NAMED.source)}`,
+  `://[^\\s:@/]{1,64}:[^\\s:@/]+@?${NEXT}`,
+]
+
+export const apiKey: Detector = { find, shapes }

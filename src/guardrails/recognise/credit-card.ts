@@ -165,4 +165,6 @@ export function luhn(number: string): boolean {
   return sum % 10 === 0
 }
 
-export const creditCard: Detector = { find, digits: true }
+const shapes = ['\\b[0-9](?:[ -]?[0-9]){12,19}[ -]?(?s:.){0,2}']
+
+export const creditCard: Detector = { find, shapes, digits: true }

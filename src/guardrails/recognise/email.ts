@@ -80,4 +80,8 @@ function isRemote(text: string, start: number, at: number, end: number): boolean
   return text.slice(Math.max(0, start - 3), start) === '://' || (text[end] === ':' && text.slice(start, at) === 'git')
 }
 
-export const email: Detector = { find, may: (text) => text.includes('@') }
+/** Of other scripts: a superset of `isOther`. */
+const OTHER = '\\x{c0}-\\x{1fff}\\x{2c00}-\\x{fdff}\\x{10000}-\\x{10ffff}'
+const shapes = [`[\\w.+%'${OTHER}-]+@[\\w.${OTHER}-]*(?::[\\w.~-]{0,63}/?)?(?s:.)?`]
+
+export const email: Detector = { find, shapes, may: (text) => text.includes('@') }

@@ -148,4 +148,6 @@ export function mod97(iban: string): boolean {
   return rest === 1
 }
 
-export const iban: Detector = { find, digits: true }
+const shapes = ['\\b[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{11,31}(?s:.)?', '\\b[A-Z]{2}[ -]?[0-9]{2}(?:[ -]{0,4}[A-Z0-9]){11,31}(?s:.)?']
+
+export const iban: Detector = { find, shapes, digits: true }

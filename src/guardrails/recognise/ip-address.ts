@@ -35,4 +35,6 @@ function isSixth(address: string): boolean {
   )
 }
 
-export const ipAddress: Detector = { find, digits: true }
+const shapes = ['\\b[0-9]{1,3}(?:\\.[0-9]{1,3}){3}(?s:.){0,2}', '\\b[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{1,38}(?:\\.[0-9.]{1,11})?(?s:.)?']
+
+export const ipAddress: Detector = { find, shapes, digits: true }

@@ -1,5 +1,6 @@
 /** Names of persons, as far as the words around them tell: a title, a greeting, a signature, a labelled field. */
 import { type Detector, type Match, Matches } from '../detector.ts'
+import { shapeOf } from '../shape.ts'
 
 const PARTICLE = '(?:van|von|der|den|de|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|zu)'
 const INITIAL = '\\p{Lu}\\.'
@@ -45,4 +46,6 @@ function find(text: string, from: number): readonly Match[] {
   return matches.list
 }
 
-export const personName: Detector = { find, may: (text) => CUES.test(text) }
+const shapes = BEFORE.map(([cue, name]) => `\\b${shapeOf(cue.replace(/^\\b/, '') + name)}`)
+
+export const personName: Detector = { find, shapes, may: (text) => CUES.test(text) }

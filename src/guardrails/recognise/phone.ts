@@ -25,26 +25,34 @@ function find(text: string, from: number): readonly Match[] {
   if (text.includes('+')) international(text, from, matches)
   each(AMERICA, text, from, (found, start, [, inBrackets, plain, first, exchange, second]) => {
     const area = inBrackets ?? plain
-    if (area.endsWith('11') || exchange.endsWith('11')) return
-    if (first !== undefined && first !== second) return
+    if (area.endsWith('11') || exchange.endsWith('11')) return false
+    if (first !== undefined && first !== second) return false
     // Three groups between spaces are any numbers, unless a word says otherwise.
-    if (first === ' ' && !CUE.test(wordsBefore(text, start))) return
+    if (first === ' ' && !CUE.test(wordsBefore(text, start))) return false
     matches.add(start, start + found.length)
+    return true
   })
   each(NATIONAL, text, from, (found, start) => {
     const count = found.replace(/[^0-9]/g, '').length
-    if (count < 8 || count > 13) return
-    if (FRENCH.test(found) || BRITISH.test(found) || CUE.test(wordsBefore(text, start))) matches.add(start, start + found.length)
+    if (count < 8 || count > 13) return false
+    if (!FRENCH.test(found) && !BRITISH.test(found) && !CUE.test(wordsBefore(text, start))) return false
+    matches.add(start, start + found.length)
+    return true
   })
   each(BARE, text, from, (found, start) => {
-    if (CUE.test(wordsBefore(text, start))) matches.add(start, start + found.length)
+    if (!CUE.test(wordsBefore(text, start))) return false
+    matches.add(start, start + found.length)
+    return true
   })
   return matches.list
 }
 
-function each(form: RegExp, text: string, from: number, visit: (found: string, start: number, hit: RegExpExecArray) => void): void {
+function each(form: RegExp, text: string, from: number, visit: (found: string, start: number, hit: RegExpExecArray) => boolean): void {
   form.lastIndex = from
-  for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) visit(hit[0], hit.index, hit)
+  for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) {
+    // What was no match may hold the beginning of one.
+    if (!visit(hit[0], hit.index, hit)) form.lastIndex = hit.index + 1
+  }
 }
 
 /** Most units between two groups of digits, as in `) - `. */
@@ -91,4 +99,7 @@ function internationalEnd(text: string, plus: number): number {
 
 const GAPS = ' .-/()\u00a0'
 
-export const phone: Detector = { find, digits: true }
+/** All forms in one: up to fifteen digits with what may stand between them. */
+const shapes = ['\\b[+(]{0,2} ?[0-9](?:[ ().\\x{a0}/-]{0,3}[0-9]){7,14}[ ().\\x{a0}/-]{0,3}(?s:.){0,2}']
+
+export const phone: Detector = { find, shapes, digits: true }

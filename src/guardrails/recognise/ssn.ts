@@ -26,4 +26,6 @@ export function isIssued(area: string, group: string, serial: string): boolean {
   return !NEVER_ISSUED.has(area + group + serial)
 }
 
-export const ssn: Detector = { find, digits: true }
+const shapes = ['\\b[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}(?s:.){0,2}']
+
+export const ssn: Detector = { find, shapes, digits: true }

@@ -5,7 +5,8 @@ import { Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
 import type { EmbeddingAsk, EmbeddingWire } from '../../dialects/types.ts'
 import type { Receiver } from '../../upstream/call.ts'
-import { ReplyScan } from '../../vectors/scan.ts'
+import { type RawVector, ReplyScan } from '../../vectors/scan.ts'
+import { SpentChunks } from '../../vectors/spent.ts'
 import { Turns } from '../../vectors/turns.ts'
 import { type WrittenVector, writeRaw } from '../../vectors/written.ts'
 import { ErrorBody } from '../error-body.ts'
@@ -26,8 +27,8 @@ const NUMBER_BYTES = 48
 /** Bytes beside the vectors, and beside the numbers of each. */
 const ROOM = 16 * 1024 * 1024
 const VECTOR_ROOM = 1024
-/** Bytes worked off at once: a few milliseconds, also where numbers have to be written anew. */
-const TURN = 128 * 1024
+/** Bytes worked off at once: a millisecond or two, also where numbers have to be written anew. */
+const TURN = 32 * 1024
 
 export class EmbeddingCall implements Receiver {
   readonly done: Promise<Brought>
@@ -37,9 +38,13 @@ export class EmbeddingCall implements Receiver {
   private readonly vectors: WrittenVector[] = []
   private readonly scan: ReplyScan
   private readonly turns: Turns
+  /** Undefined once a vector is made of views of the chunks. */
+  private spent: SpentChunks | undefined = new SpentChunks()
   /** Bytes of the whole reply; known closely once the first vector has come. */
   private cap: number
   private size = 0
+  /** Bytes of what the scan has been given. */
+  private scanned = 0
   private over = false
   private error: ErrorBody | undefined
   /** The call itself, once there is one. */
@@ -51,9 +56,9 @@ export class EmbeddingCall implements Receiver {
     this.exchange = exchange
     this.ask = ask
     this.wire = wire
-    const { dimensions = MOST_NUMBERS, form } = ask.settings
+    const { dimensions = MOST_NUMBERS } = ask.settings
     this.cap = capOf(ask, dimensions)
-    this.scan = new ReplyScan({ keys: wire.keys, length: dimensions, take: (raw) => this.take(writeRaw(raw, form)) })
+    this.scan = new ReplyScan({ keys: wire.keys, length: dimensions, take: (raw) => this.take(raw) })
     this.turns = new Turns(TURN, (chunk) => this.read(chunk), { pause: () => this.flow?.pause(), resume: () => this.flow?.resume() })
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve
@@ -78,7 +83,10 @@ export class EmbeddingCall implements Receiver {
     }
     this.size += chunk.length
     if (this.size > this.cap) this.fail(new Fault('upstream_garbled'))
-    else this.turns.push(chunk)
+    else {
+      this.spent?.came(chunk)
+      this.turns.push(chunk)
+    }
   }
 
   end(): void {
@@ -98,14 +106,19 @@ export class EmbeddingCall implements Receiver {
     if (this.over) return
     try {
       this.scan.push(chunk)
+      this.scanned += chunk.length
     } catch (thrown) {
       this.fail(thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown }))
     }
   }
 
   /** @throws Fault `upstream_garbled` for a vector too many, or of another length than the first or than was asked for. */
-  private take(vector: WrittenVector): void {
+  private take(raw: RawVector): void {
     const { settings, inputs } = this.ask
+    const vector = writeRaw(raw, settings.form)
+    // What stood before the bytes at hand has been written anew.
+    if (vector.pieces === raw.pieces) this.spent = undefined
+    this.spent?.free(this.scanned)
     const length = settings.dimensions ?? this.vectors[0]?.length ?? vector.length
     if (vector.length !== length || this.vectors.length >= inputs.length) throw new Fault('upstream_garbled')
     if (this.vectors.push(vector) === 1) this.cap = capOf(this.ask, length)

@@ -8,14 +8,12 @@ import type { WrittenVector } from '../../vectors/written.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Reply } from '../reply.ts'
 import type { RetryPermit } from '../retry-budget.ts'
-import { askOf, clientOf, type EmbeddingParts, targetOf, wireOf } from './asked.ts'
-import { type Batch, batchesOf } from './batches.ts'
+import { clientOf, type EmbeddingParts } from './asked.ts'
+import type { Batch } from './batches.ts'
 import type { Brought } from './call.ts'
-import { cutTo, inputTokens } from './input-size.ts'
+import { AT_ONCE, callsAt } from './calls.ts'
+import { imageTokens, inputTokens } from './input-size.ts'
 import { type Calling, callProvider } from './provider-call.ts'
-
-/** Calls under way at once. */
-const AT_ONCE = 4
 
 export function embedAt(exchange: Exchange, endpoint: Endpoint, parts: EmbeddingParts): Promise<Reply> {
   const run = new EmbeddingRun(exchange, endpoint, parts)
@@ -58,10 +56,12 @@ class EmbeddingRun {
     this.exchange = exchange
     this.endpoint = endpoint
     this.parts = parts
-    this.wire = wireOf(endpoint, parts)
-    this.target = targetOf(endpoint)
-    this.ask = this.fitting(askOf(exchange))
-    this.queue = batchesOf(this.ask.inputs, mostOf(this.wire, this.target))
+    const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, parts)
+    this.wire = wire
+    this.target = target
+    this.ask = ask
+    this.queue = batches
+    for (const what of cut) this.dropped.add(what)
     this.calls = this.queue.length
     this.vectors = new Array<WrittenVector>(this.ask.inputs.length)
     this.done = new Promise((resolve, reject) => {
@@ -76,18 +76,6 @@ class EmbeddingRun {
     exchange.ctx.provider = endpoint.provider.name
     this.takeBack = exchange.cancel.onAbort(() => this.cancelled())
     this.fill()
-  }
-
-  /** Where the operator wants long inputs cut and the provider would refuse them, they are cut here. */
-  private fitting(ask: EmbeddingAsk): EmbeddingAsk {
-    const { context } = this.endpoint
-    if (this.target.longInput !== 'truncate' || this.wire.longInput !== 'rejects' || context === undefined) return ask
-    const inputs = ask.inputs.map((input, index) => {
-      if (inputTokens(input) <= context) return input
-      this.dropped.add(`${clientOf(this.exchange).pathOf(this.exchange.body, index)} beyond ${context} tokens`)
-      return cutTo(input, context)
-    })
-    return { ...ask, inputs }
   }
 
   private fill(): void {
@@ -218,18 +206,14 @@ class EmbeddingRun {
 
   private estimated({ from, to }: Batch): Usage {
     let input = 0
-    for (let i = from; i < to; i++) input += inputTokens(this.ask.inputs[i])
-    return { ...noUsage(), input, estimated: true }
+    let image = 0
+    for (let i = from; i < to; i++) {
+      input += inputTokens(this.ask.inputs[i])
+      image += imageTokens(this.ask.inputs[i])
+    }
+    return { ...noUsage(), input, ...(image > 0 ? { inputSplit: { text: input - image, image } } : {}), estimated: true }
   }
 }
 
 /** Vectors end in one way only; a provider gives no reason for it. */
 const ENDED = { reason: 'stop', raw: 'stop' } as const
-
-/** The wire's bounds, with the operator's in their place. */
-function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
-  return {
-    inputs: typeof quirks.max_batch === 'number' ? quirks.max_batch : most.inputs,
-    tokens: typeof quirks.max_batch_tokens === 'number' ? quirks.max_batch_tokens : most.tokens,
-  }
-}

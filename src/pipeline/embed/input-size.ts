@@ -10,6 +10,13 @@ export function inputTokens(input: EmbeddingInput): number {
   return itemTokens({ kind: 'message', role: 'user', parts: [...input.parts] }, estimateTokens)
 }
 
+/** So many of the estimated tokens are those of images, which may have a price of their own. */
+export function imageTokens(input: EmbeddingInput): number {
+  if (input.kind !== 'parts') return 0
+  const others = input.parts.filter((part) => part.kind !== 'media' || part.media !== 'image')
+  return others.length === input.parts.length ? 0 : inputTokens(input) - inputTokens({ kind: 'parts', parts: others })
+}
+
 /** The beginning of an input, so much of it that it surely fits. Media are never cut. */
 export function cutTo(input: EmbeddingInput, tokens: number): EmbeddingInput {
   if (input.kind === 'tokens') return { kind: 'tokens', tokens: input.tokens.slice(0, tokens) }

@@ -7,6 +7,7 @@ import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { EmbeddingAsk, EmbeddingLack, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Resolved } from '../../plugin-api/exchange.ts'
+import type { FilterName, Removed } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { GuardrailSetting } from '../parts.ts'
 import type { At, Layer } from '../reply.ts'
@@ -18,7 +19,8 @@ export function suit(guardrails: readonly GuardrailSetting[], parts: Pick<Embedd
     function suited(exchange) {
       const ask = askOf(exchange)
       checkLegible(exchange, ask, guardrails)
-      const { kept, first } = sorted(exchange, ask, parts)
+      const { kept, first, removed } = sorted(exchange, ask, parts)
+      if (removed.length > 0) exchange.removed = [...exchange.removed, ...removed]
       if (kept.length === 0 && first) throw refusal(exchange, first)
       exchange.endpoints = kept
       return next(exchange)
@@ -41,35 +43,55 @@ function checkLegible(exchange: Exchange, { inputs }: EmbeddingAsk, guardrails: 
 interface Lacking {
   endpoint: Endpoint
   lack: EmbeddingLack
-  /** Its length alone is wrong. */
-  long: boolean
+  filter: FilterName
 }
 
-function sorted(exchange: Exchange, ask: EmbeddingAsk, parts: Pick<EmbeddingParts, 'wires'>): { kept: Endpoint[]; first?: Lacking } {
+interface Sorted {
+  kept: Endpoint[]
+  first?: Lacking
+  removed: Removed[]
+}
+
+function sorted(exchange: Exchange, ask: EmbeddingAsk, parts: Pick<EmbeddingParts, 'wires'>): Sorted {
   const strict = exchange.preferences.require_parameters === true
   const kept: Endpoint[] = []
+  const removed: Removed[] = []
   let first: Lacking | undefined
   for (const endpoint of exchange.endpoints) {
     const wire = parts.wires.get(endpoint.provider.dialect)
-    const lack = wire ? lackOf(ask, endpoint, { wire, strict }) : NO_WIRE
-    const long = lack || !wire ? undefined : tooLong(ask, endpoint, wire)
-    const lacking = lack ?? long
-    if (!lacking) kept.push(endpoint)
-    else first ??= { endpoint, lack: lacking, long: lack === undefined }
+    const lacking = wire ? lackingOf(ask, endpoint, { wire, strict }) : { endpoint, lack: NO_WIRE, filter: 'dialect' as const }
+    if (!lacking) {
+      kept.push(endpoint)
+      continue
+    }
+    first ??= lacking
+    const { lack, filter } = lacking
+    removed.push({ endpoint, filter, detail: `${placeOf(exchange, lack)}: it ${lack.why}` })
   }
-  return { kept, first }
+  return { kept, first, removed }
 }
 
 /** A list of models may name one where nothing else speaks of embeddings. */
 const NO_WIRE: EmbeddingLack = { at: 'model', why: 'gives no vectors' }
 
-function lackOf(
-  ask: EmbeddingAsk,
-  endpoint: Endpoint,
-  { wire, strict }: { wire: EmbeddingWire; strict: boolean },
-): EmbeddingLack | undefined {
+function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict }: { wire: EmbeddingWire; strict: boolean }): Lacking | undefined {
   const target = targetOf(endpoint)
-  return unreadable(ask, target) ?? wire.lacks(ask, target) ?? (strict ? unsaid(ask, wire, target) : undefined)
+  const looks: readonly (readonly [FilterName, () => EmbeddingLack | undefined])[] = [
+    ['input_modality', () => unreadable(ask, target)],
+    ['dialect', () => wire.lacks(ask, target)],
+    ['require_parameters', () => (strict ? unsaid(ask, wire, target) : undefined)],
+    ['context', () => tooLong(ask, endpoint, wire)],
+  ]
+  for (const [filter, look] of looks) {
+    const lack = look()
+    if (lack) return { endpoint, lack, filter }
+  }
+  return undefined
+}
+
+/** Where in the request it is that cannot be served. */
+function placeOf(exchange: Exchange, { at }: EmbeddingLack): string {
+  return typeof at === 'string' ? at : clientOf(exchange).pathOf(exchange.body, at.input, at.part)
 }
 
 /** A medium that the model does not read. */
@@ -97,9 +119,9 @@ function tooLong({ inputs }: EmbeddingAsk, { context, model }: Endpoint, wire: E
   return input === -1 ? undefined : { at: { input }, why: `takes at most ${context} tokens of each input` }
 }
 
-function refusal(exchange: Exchange, { endpoint, lack, long }: Lacking): Fault {
-  const { at, why } = lack
-  const field = typeof at === 'string' ? at : clientOf(exchange).pathOf(exchange.body, at.input, at.part)
+function refusal(exchange: Exchange, { endpoint, lack, filter }: Lacking): Fault {
+  const { why } = lack
+  const field = placeOf(exchange, lack)
   const availability: JsonObject = {
     code: 'constraint_filtered',
     retryable: false,
@@ -108,5 +130,5 @@ function refusal(exchange: Exchange, { endpoint, lack, long }: Lacking): Fault {
     constraint: { field, detail: why },
   }
   const message = `${field}: ${endpoint.model.slug} at ${endpoint.provider.name} ${why}`
-  return new Fault(long ? 'context_length' : 'bad_request', { message, metadata: { field }, availability })
+  return new Fault(filter === 'context' ? 'context_length' : 'bad_request', { message, metadata: { field }, availability })
 }

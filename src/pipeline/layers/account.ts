@@ -80,7 +80,7 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
     streamed: exchange.stream,
     tools: books.toolCost,
     price: last ? tariffAt(last.endpoint, exchange.at) : 'free',
-    extras,
+    extras: last?.extras ?? extras,
     earlier: earlierTurns(exchange, last, extras),
   }
 }
@@ -105,6 +105,7 @@ function earlierTurns({ books, at }: Exchange, last: Turn | undefined, extras: E
 function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | undefined): Final {
   const { books } = exchange
   const last = exchange.lastTurn
+  if (fault?.origin === 'upstream' && exchange.failureMetadata) fault.metadata = { ...fault.metadata, ...exchange.failureMetadata }
   const wantsMetadata = fault ? metadataOnFault(exchange, fault) : exchange.wantsMetadata
   return {
     usage: settlement.usage,
@@ -117,7 +118,7 @@ function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | unde
     metadata: wantsMetadata ? routerMetadata(exchange, fault !== undefined) : undefined,
     serverTools:
       books.toolsRequested > 0
-        ? { requested: books.toolsRequested, executed: books.toolsExecuted, searches: books.toolSearches }
+        ? { requested: books.toolsRequested, executed: books.toolsExecuted, searches: books.toolSearches, fetches: books.toolFetches }
         : undefined,
   }
 }

@@ -4,11 +4,14 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { estimatedUsage } from '../../ledger/settlement.ts'
 import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
 import type { Read, Resolved } from '../../plugin-api/index.ts'
+import type { EventPath } from '../event-path.ts'
 import type { Exchange } from '../exchange.ts'
+import { endedEarly } from '../last-word.ts'
 import { inputEstimate } from '../needs.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { holdFor } from '../plugins/hold.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
+import { resumed } from '../resumed-calls.ts'
 import { type Offer, offerTools } from '../server-tools.ts'
 import { shouldStop } from '../stop-conditions.ts'
 import { type HostOf, hostsOf, toolContext } from '../tool-host.ts'
@@ -18,7 +21,7 @@ import { appendTurn, runCalls } from '../tool-turn.ts'
 const MOST_STEPS = 30
 
 export function converse(settings: LoopSettings, parts: ChainParts, { readAgain, inner }: Around): Layer<At<Resolved>> {
-  return layerOf(settings, parts, { readAgain, inner, hold: (exchange, bound) => holdFor('tools', exchange, bound, parts) })
+  return layerOf(settings, parts, { readAgain, inner, hold: (exchange, bound) => holdFor('tools', exchange, bound, parts), resumes: true })
 }
 
 /** In a plan: what the tools may cost is told instead of held. */
@@ -26,7 +29,7 @@ export function converseForPlan(settings: LoopSettings, parts: LoopParts, around
   const hold = async ({ books }: Exchange, bound: number): Promise<void> => {
     books.unheld += bound
   }
-  return layerOf(settings, parts, { ...around, hold })
+  return layerOf(settings, parts, { ...around, hold, resumes: false })
 }
 
 type LoopSettings = Pick<ChainSettings, 'plugins' | 'catalog'>
@@ -41,9 +44,11 @@ interface Around {
 
 interface Ways extends Around {
   hold: (exchange: Exchange, bound: number) => Promise<void>
+  /** False where calls of earlier replies are not to go on. */
+  resumes: boolean
 }
 
-function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { readAgain, inner, hold }: Ways): Layer<At<Resolved>> {
+function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { readAgain, inner, hold, resumes }: Ways): Layer<At<Resolved>> {
   const defaults = new Map(plugins.map((setting) => [setting.plugin.id, setting.defaults]))
   const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
@@ -53,7 +58,7 @@ function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { readAga
     }
 
     async function conversation(exchange: Exchange): Promise<Reply> {
-      const context = toolContext(exchange, catalog)
+      const context = toolContext(exchange, catalog, !resumes)
       const offer = await offerTools(exchange, { tools: parts.tools, settings, context })
       try {
         if (offer.taps.length > 0) exchange.taps = [...(exchange.taps ?? []), ...offer.taps]
@@ -62,7 +67,7 @@ function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { readAga
           exchange,
           turn,
           { offer, hostOf: hostsOf(exchange, context, { inner, host: parts.host, dialect: parts.toolDialect }) },
-          parts,
+          { pluginTrouble: parts.pluginTrouble, resumes },
         )
       } finally {
         offer.close()
@@ -80,21 +85,29 @@ async function loop(
   exchange: Exchange,
   next: Service<Exchange>,
   { offer, hostOf }: Running,
-  { pluginTrouble }: Pick<LoopParts, 'pluginTrouble'>,
+  { pluginTrouble, resumes }: Pick<LoopParts, 'pluginTrouble'> & Pick<Ways, 'resumes'>,
 ): Promise<Reply> {
   const { stopWhen, maxToolCalls } = exchange.gateway
   if (maxToolCalls !== undefined && maxToolCalls < 0) throw badField('max_tool_calls', 'must not be negative')
   const budget = stopWhen ? Number.POSITIVE_INFINITY : Math.min(maxToolCalls ?? MOST_STEPS, MOST_STEPS)
   const failed = (tool: string, cause: unknown): void => pluginTrouble(exchange, { plugin: tool, trouble: 'error', skipped: true, cause })
   let steps = 0
-  if (budget === 0) offer.withdraw()
+  if (resumes && offer.resumes.length > 0) {
+    const outputs = await runCalls(exchange, offer.resumes, { offer, hostOf, left: budget, failed })
+    if (exchange.cancel.aborted) throw endedEarly(exchange, [])
+    steps += outputs.length
+    const reply = await resumed(exchange, outputs)
+    if (reply) return reply
+  }
+  if (steps >= budget) offer.withdraw()
   for (;;) {
     const reply = await next(exchange)
     const { path } = exchange
-    if (reply.turn.aborted || reply.turn.fault || !path || path.calls.length === 0) return reply
+    if (reply.turn.aborted || reply.turn.fault || reply.turn.refused || !path || path.calls.length === 0) return reply
     const { calls } = path
     const clientCalls = path.turn?.result.blocks.some((block) => block.kind === 'call' && block.call && !offer.has(block.call.name))
-    const outputs = await runCalls(exchange, calls, { offer, hostOf, left: budget - steps, failed })
+    const outputs = await shown(exchange, path, () => runCalls(exchange, calls, { offer, hostOf, left: budget - steps, failed }))
+    if (!outputs) return refusedBy(reply, path)
     steps += calls.length
     // The deadline may have passed while the tools ran; a caller who has left reads nothing.
     if (exchange.cancel.reason instanceof Fault && exchange.cancel.reason.code === 'deadline') throw exchange.cancel.reason
@@ -107,6 +120,36 @@ async function loop(
     // The last word is the model's, without tools: what it called for has been run.
     if (steps >= budget || shouldStop(stopWhen, { exchange, steps, calls: outputs, reply })) offer.withdraw()
   }
+}
+
+/** Runs tools, whose items guardrails read as they read the answer. @returns undefined where these refuse it. */
+async function shown<Outputs>(exchange: Exchange, path: EventPath, run: () => Promise<Outputs>): Promise<Outputs | undefined> {
+  let fault: Fault | undefined
+  path.late = {
+    text: (text) => {
+      if (text !== '') exchange.reply?.write(text, false)
+    },
+    fail: (thrown) => {
+      fault = thrown
+    },
+  }
+  let outputs: Outputs
+  try {
+    outputs = await run()
+  } catch (thrown) {
+    if (path.refusal) return undefined
+    throw thrown
+  }
+  if (path.pending) await path.pending
+  if (path.refusal) return undefined
+  if (fault) throw fault
+  return outputs
+}
+
+function refusedBy(reply: Reply, { refusal }: EventPath): Reply {
+  reply.turn.refused = refusal
+  reply.turn.end = { reason: 'content_filter', raw: 'content_filter' }
+  return reply
 }
 
 /** A tool type with a word before a colon is the gateway's own; reading the body spares the canonical form where there is none. */

@@ -1,21 +1,26 @@
-/** 7. Input guardrails: what a key's policy forbids never reaches a provider, and what it hides goes out hidden. */
+/**
+ * 7. Guardrails: what a key's policy forbids never reaches a provider, and what it hides goes out hidden. Says, too, what is
+ * to be read of the answer.
+ */
 import { asFault, Fault } from '../../core/faults.ts'
 import {
+  AnswerPolicy,
   blockFault,
-  engineFault,
-  engineStage,
   itemPassages,
+  jsonTexts,
   type Passage,
   passages,
+  type Rule,
   rewrite,
   Scan,
-  silentStage,
   stagesOf,
   TextPolicy,
+  Vault,
 } from '../../guardrails/index.ts'
 import type { Resolved } from '../../plugin-api/exchange.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import type { Exchange } from '../exchange.ts'
+import { askEngine } from '../ask-engine.ts'
+import type { AnswerWatch, Exchange } from '../exchange.ts'
 import { redactInputs } from '../guardrail-inputs.ts'
 import { holdsFor } from '../guardrail-terms.ts'
 import type { GuardrailSetting } from '../parts.ts'
@@ -26,6 +31,9 @@ interface Watch {
   readonly policy: TextPolicy | undefined
   /** Guardrails that ask an engine. */
   readonly asking: readonly GuardrailSetting[]
+  /** Something that is hidden comes back in the answer. */
+  readonly restores: boolean
+  readonly answers: AnswerWatch | undefined
 }
 
 /** Milliseconds for which one request may keep the event loop. */
@@ -41,6 +49,12 @@ export function guard(guardrails: readonly GuardrailSetting[]): Layer<At<Resolve
       : function guarded(exchange) {
           const watch = watchOf(exchange.key)
           if (watch === undefined) return next(exchange)
+          // Vectors have no texts.
+          if (!exchange.client.embedding) {
+            exchange.answerWatch = watch.answers
+            if (watch.restores) exchange.vault = new Vault(() => textsOf(exchange))
+          }
+          if (!readsRequests(watch)) return next(exchange)
           const checked = check(exchange, watch, () => passages(exchange.request()))
           if (checked) return checked.then(() => next(exchange))
           return next(exchange)
@@ -59,11 +73,21 @@ export function guardAdditions(guardrails: readonly GuardrailSetting[]): Layer<A
       : function guardedAgain(exchange) {
           const before = exchange.guarded
           const watch = before && exchange.edits.length > before.edits ? watchOf(exchange.key) : undefined
-          if (!before || !watch) return next(exchange)
+          if (!before || !watch || !readsRequests(watch)) return next(exchange)
           const checked = check(exchange, watch, () => added(exchange, before.items))
           if (checked) return checked.then(() => next(exchange))
           return next(exchange)
         }
+}
+
+function readsRequests({ policy, asking }: Watch): boolean {
+  return policy !== undefined || asking.length > 0
+}
+
+/** All texts of a request, for whoever chooses words that are not among them. */
+function* textsOf(exchange: Exchange): Generator<string> {
+  for (const { texts } of passages(exchange.request())) yield* texts
+  yield* jsonTexts(exchange.body)
 }
 
 function* added(exchange: Exchange, known: WeakSet<object>): Generator<Passage> {
@@ -73,27 +97,65 @@ function* added(exchange: Exchange, known: WeakSet<object>): Generator<Passage> 
   }
 }
 
-/** False for a guardrail that only bounds models, endpoints or spend. */
-export function readsTexts({ rules, engine }: GuardrailSetting): boolean {
+/** False for a guardrail that only bounds models, endpoints or spend, or reads answers alone. */
+export function readsTexts(guardrail: GuardrailSetting): boolean {
+  return guardrail.direction !== 'output' && looksAtTexts(guardrail)
+}
+
+/** True for a guardrail that reads what models answer. */
+export function readsAnswers(guardrail: GuardrailSetting): boolean {
+  return guardrail.direction !== 'input' && looksAtTexts(guardrail)
+}
+
+function looksAtTexts({ rules, engine }: GuardrailSetting): boolean {
   return rules.length > 0 || engine !== undefined
 }
 
 /** @returns undefined where no guardrail reads texts, for any key. */
 function watches(guardrails: readonly GuardrailSetting[]): ((key: ApiKey) => Watch | undefined) | undefined {
-  const reading = guardrails.filter(readsTexts)
+  const reading = guardrails.filter(looksAtTexts)
   if (reading.length === 0) return undefined
   const known = new WeakMap<ApiKey, Watch | null>()
+  /** Keys for which the same holds share what reads their texts. */
+  const shared = new Map<string, Watch>()
+  // What is shared by all is compiled before the first request comes.
+  watchOf(reading, shared)
   return (key) => {
     let watch = known.get(key)
     if (watch === undefined) {
       const own = reading.filter((guardrail) => holdsFor(guardrail, key))
-      const rules = own.flatMap((guardrail) => guardrail.rules)
-      const policy = rules.length > 0 ? new TextPolicy(rules) : undefined
-      watch = own.length === 0 ? null : { policy, asking: own.filter(({ engine }) => engine !== undefined) }
+      watch = own.length === 0 ? null : watchOf(own, shared)
       known.set(key, watch)
     }
     return watch ?? undefined
   }
+}
+
+function watchOf(own: readonly GuardrailSetting[], shared: Map<string, Watch>): Watch {
+  const name = own.map(({ id }) => id).join('\n')
+  let watch = shared.get(name)
+  if (!watch) {
+    watch = newWatch(own)
+    shared.set(name, watch)
+  }
+  return watch
+}
+
+function newWatch(own: readonly GuardrailSetting[]): Watch {
+  const requests = own.filter(readsTexts)
+  const rules = requests.flatMap(({ rules, restore }) => (restore ? rules.map((rule): Rule => ({ ...rule, restore })) : rules))
+  return {
+    policy: rules.length > 0 ? new TextPolicy(rules) : undefined,
+    asking: requests.filter(({ engine }) => engine !== undefined),
+    restores: rules.some(({ restore, action }) => restore === true && action === 'redact'),
+    answers: answersOf(own.filter(readsAnswers)),
+  }
+}
+
+function answersOf(own: readonly GuardrailSetting[]): AnswerWatch | undefined {
+  if (own.length === 0) return undefined
+  const policy = new AnswerPolicy(own.flatMap(({ rules }) => rules))
+  return { policy: policy.groups.length > 0 ? policy : undefined, asking: own.filter(({ engine }) => engine !== undefined) }
 }
 
 /** @returns a promise only where there is much to read, or an engine to ask. @throws Fault 403. */
@@ -103,7 +165,7 @@ function check(exchange: Exchange, watch: Watch, texts: () => Iterable<Passage>)
     remember(exchange)
     return asking?.()
   }
-  const scan = new Scan(watch.policy)
+  const scan = new Scan(watch.policy, exchange.vault)
   const steps = scan.read(texts())
   const done = (): Promise<void> | undefined => {
     act(exchange, scan)
@@ -155,28 +217,9 @@ function remember(exchange: Exchange): void {
 /** One after the other: each reads what the one before has left. */
 async function ask(exchange: Exchange, guardrails: readonly GuardrailSetting[], texts: () => Iterable<Passage>): Promise<void> {
   for (const guardrail of guardrails) {
-    const { engine, name } = guardrail
     const found = [...texts()].flatMap((passage) => passage.texts)
-    if (!engine || found.length === 0) continue
-    const question = {
-      texts: [...new Set(found)],
-      guardrail: name,
-      key: exchange.key.name,
-      model: exchange.requested,
-      direction: 'input' as const,
-    }
-    const context = { clock: exchange.clock, onAbort: (fn: () => void) => exchange.cancel.onAbort(fn) }
-    const verdict = await engine.ask(question, context).catch((cause: unknown) => {
-      if (exchange.cancel.aborted) throw exchange.cancel.reason instanceof Fault ? exchange.cancel.reason : new Fault('client_gone')
-      exchange.stages.push(silentStage(guardrail, engine.name))
-      if (engine.open) return undefined
-      throw new Fault('unavailable', { message: `The guardrail ${name} could not be asked, and nothing passes without it`, cause })
-    })
-    const stage = verdict && engineStage(guardrail, engine.name, verdict)
-    if (!verdict || !stage) continue
-    exchange.stages.push(stage)
-    const fault = engineFault(verdict)
-    if (fault) throw fault
+    const verdict = await askEngine(exchange, guardrail, found, 'input')
+    if (!verdict) continue
     redact(exchange, verdict.replaced)
   }
   remember(exchange)

@@ -23,6 +23,7 @@ export function plan({ keys }: Pick<ChainSettings, 'keys'>, parts: ChainParts): 
       entered(exchange, taking instanceof Promise ? await taking : taking)
       const { books } = exchange
       const first = exchange.candidates[0]
+      if (!books.open) books.heldAt = first
       parts.journal.hold({
         seq: exchange.seq,
         tag: exchange.tag,

@@ -1,15 +1,15 @@
-/** 4. The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect. */
+/** 4. The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
 import { gatewayFields } from '../../canon/gateway-fields.ts'
 import { Fault } from '../../core/faults.ts'
 import { depthExceeds, isObject, type JsonObject } from '../../core/json.ts'
 import type { Authed, Read } from '../../plugin-api/exchange.ts'
-import type { Admission } from '../admission.ts'
 import type { Exchange } from '../exchange.ts'
-import type { ChainSettings } from '../parts.ts'
+import type { ChainParts, ChainSettings } from '../parts.ts'
 import { withPreset } from '../preset-choice.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
+import { fillInFiles } from '../stored-files.ts'
 
-export function read(settings: ChainSettings, admission: Admission): Layer<At<Authed>, At<Read>> {
+export function read(settings: ChainSettings, { admission, files }: Pick<ChainParts, 'admission' | 'files'>): Layer<At<Authed>, At<Read>> {
   return (next) =>
     async function readBody(exchange): Promise<Reply> {
       const bytes = await exchange.door.readBody(settings.maxBody)
@@ -23,6 +23,8 @@ export function read(settings: ChainSettings, admission: Admission): Layer<At<Au
       exchange.client.check(body)
       acceptBody(exchange, body, body === sent ? bytes : Buffer.from(JSON.stringify(body)))
       if (fields) Object.assign(exchange.gateway, fields)
+      const filling = fillInFiles(exchange, files, settings.maxBody)
+      if (filling) await filling
       // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
       if (!exchange.stream) return await next(advance<Read>(exchange))
       admission.openStream(exchange.key)

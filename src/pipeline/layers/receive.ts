@@ -23,8 +23,12 @@ export function receive(settings: ChainSettings, parts: ChainParts): (next: Serv
         checkBodyHead(exchange.headers, exchange.door.contentLength, settings.maxBody)
         checkSession(exchange)
         const reply = await next(advance<Head>(exchange))
-        answer(exchange, reply)
-        parts.witness(exchange, { status: reply.turn.aborted ? 499 : 200, fault: reply.turn.fault, lane: reply.turn.lane })
+        const { refused, aborted, fault, lane } = reply.turn
+        // As long as nothing has gone out, a refused answer is a refusal like any other.
+        const plainly = refused !== undefined && !aborted && exchange.reply?.sent !== true
+        if (plainly) refuse(exchange, refused)
+        else answer(exchange, reply)
+        parts.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
       } catch (thrown) {
         const fault = asFault(thrown)
         refuse(exchange, fault)

@@ -14,10 +14,13 @@ import {
 import { DialectAbility } from '../dialect-ability.ts'
 import type { Exchange } from '../exchange.ts'
 import { type BoundTerms, bindGuardrails } from '../guardrail-terms.ts'
-import { hoistSearch } from '../hoisted-search.ts'
+import { hoistSearch, needsHoisting } from '../hoisted-search.ts'
+import { hoistTools, leaveToProviders, offersShared } from '../hoisted-tools.ts'
 import { findModels } from '../model-choice.ts'
+import { offersSearch, settleSearch } from '../native-search.ts'
 import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from '../needs.ts'
 import type { ChainParts, ChainSettings, PluginSetting } from '../parts.ts'
+import { NOT_READ, readInputs, without } from '../read-inputs.ts'
 import { type At, advance, type Layer } from '../reply.ts'
 import { rememberModel } from '../router-memory.ts'
 import { routableModels, routeModels } from '../router-models.ts'
@@ -37,6 +40,8 @@ export function resolve(settings: ChainSettings, parts: Parts): Layer<At<Read>, 
         const routable = routableModels(exchange, settings.catalog)
         const endpoints = usable(exchange, serving(exchange, endpointsOf([...new Set([...routable, ...models])]), bounds))
         const memory = routeModels(exchange, router, { models: routable, endpoints, fallbacks: models }, parts)
+        if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, parts.upstreams)
+        if (offersShared(exchange)) leaveToProviders(exchange, parts.upstreams)
         if (!memory) return next(advance<Resolved>(exchange))
         return next(advance<Resolved>(exchange)).then((reply) => {
           rememberModel(exchange, memory, reply, parts.sessions)
@@ -45,6 +50,8 @@ export function resolve(settings: ChainSettings, parts: Parts): Layer<At<Read>, 
       }
       exchange.models = models
       exchange.endpoints = serving(exchange, endpointsOf(models), bounds)
+      if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, parts.upstreams)
+      if (offersShared(exchange)) leaveToProviders(exchange, parts.upstreams)
       return next(advance<Resolved>(exchange))
     }
 }
@@ -83,19 +90,26 @@ interface Bounds {
   ability: DialectAbility
   terms: BoundTerms | undefined
   plugins: readonly PluginSetting[]
+  /** No endpoint takes all kinds of input: plugins read what they can. */
+  reading?: boolean
 }
 
 function serving(exchange: Exchange, all: readonly Endpoint[], bounds: Bounds): readonly Endpoint[] {
-  const { ability, terms } = bounds
+  const { ability, terms, plugins } = bounds
+  if (ability.asked && needsHoisting(exchange) && hoistSearch(exchange, plugins, all))
+    return serving(exchange, all, { ...bounds, ability: ability.anew() })
   const needsParameters =
     exchange.preferences.require_parameters === true ||
     all.some(({ supported, quirks, provider }) => supported !== undefined || (quirks ?? provider.quirks).drop !== undefined) ||
     namesVerbosity(exchange.body)
+  const inputs = exchange.client.embedding ? undefined : inputModalities(exchange)
+  const { always, otherwise } = inputs ? readInputs(exchange, plugins) : NOT_READ
+  const read = bounds.reading ? new Set([...always, ...otherwise]) : always
   const { kept, removed } = filterEndpoints(all, {
     provider: exchange.preferences,
     maxOutput: callerCap(exchange),
     // Of embeddings each input is looked at by itself, once the endpoints are known.
-    input: exchange.client.embedding ? undefined : inputModalities(exchange),
+    input: without(inputs, read),
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request().used : undefined,
     sent: needsParameters ? (endpoint) => ability.sent(endpoint) : undefined,
@@ -107,8 +121,11 @@ function serving(exchange: Exchange, all: readonly Endpoint[], bounds: Bounds): 
   })
   exchange.removed = removed
   if (kept.length === 0) {
+    if (!bounds.reading && otherwise.size > 0 && removed.some(({ filter }) => filter === 'input_modality'))
+      return serving(exchange, all, { ...bounds, reading: true })
     if (removed.some(({ filter }) => filter === 'dialect')) {
-      if (hoistSearch(exchange, bounds.plugins)) return serving(exchange, all, { ...bounds, ability: ability.anew() })
+      const found = hoistSearch(exchange, plugins, all)
+      if (hoistTools(exchange) || found) return serving(exchange, all, { ...bounds, ability: ability.anew() })
       throw ability.fault(removed)
     }
     const slugs = exchange.models.map((model) => model.slug)

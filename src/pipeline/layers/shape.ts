@@ -1,4 +1,5 @@
 /** 8. Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
+import type { PluginEntry } from '../../canon/gateway-fields.ts'
 import type { Resolved } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ChainParts, PluginSetting } from '../parts.ts'
@@ -41,6 +42,7 @@ function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, onl
       exchange.pluginIds = [...exchange.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
       const bound = runs.reduce((sum, run) => sum + (run.lives ? run.bound : 0), 0)
       const acting = only ? runs.filter(only) : runs
+      if (only) for (const run of runs) if (!only(run)) run.foretell()
       const waiting = bound > 0 ? hold(exchange, bound).then(() => shapes(acting, 0)) : shapes(acting, 0)
       return waiting ? waiting.then(() => next(exchange)) : next(exchange)
     }
@@ -53,7 +55,7 @@ function runsOf(exchange: Exchange, plugins: readonly PluginSetting[], parts: Ru
   for (const setting of plugins) {
     const entry = entries.length > 0 ? entries.find(({ id }) => id === setting.plugin.id) : undefined
     if (!entry && !acts(setting)) continue
-    if (entry && (entry.enabled === false || !acts(setting))) configOf(setting, entries)
+    if (entry && (isOff(entry, setting) || !acts(setting))) configOf(setting, entries)
     else {
       const run = entry ? new PluginRun(exchange, setting, parts) : runUnasked(exchange, setting, parts)
       if (!run) continue
@@ -73,6 +75,10 @@ function runUnasked(exchange: Exchange, setting: PluginSetting, parts: RunParts)
     run.stumbled(thrown)
     return run
   }
+}
+
+function isOff({ enabled }: PluginEntry, { plugin }: PluginSetting): boolean {
+  return enabled === false && plugin.steadfast !== true
 }
 
 /** False for a plugin that has said all it has to say when it chose the models. */

@@ -9,7 +9,7 @@ import { orderedCandidates } from '../ordering.ts'
 import type { ChainParts, GuardrailSetting } from '../parts.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
 import { takeHold } from '../reservation.ts'
-import { type PlanCandidate, planCandidates } from './candidates.ts'
+import { type Foresee, type PlanCandidate, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './exclusions.ts'
 
 export type Plan = {
@@ -22,6 +22,8 @@ export type Plan = {
   /** Slugs, the primary model first. */
   models: string[]
   stream: boolean
+  /** How many vectors are asked for; absent where something is generated. */
+  inputs?: number
   /** Name of the key that it was planned for. */
   key: string
   candidates: PlanCandidate[]
@@ -60,12 +62,13 @@ export function explain(): Layer<At<Read>> {
     }
 }
 
-export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainParts): Service<At<Resolved>> {
+export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainParts, foresee: Foresee): Service<At<Resolved>> {
   return async function foretold(exchange) {
     exchange.candidates = orderedCandidates(exchange, parts)
     const { account, reservation } = await takeHold(exchange, exchange.key, parts.credit)
     account.release(reservation.hold)
     const left = account.remaining(exchange.key)
+    const { embedding } = exchange.client
     const plan: Plan = {
       object: 'plan',
       format: exchange.client.id,
@@ -73,14 +76,15 @@ export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainPa
       strategy: exchange.strategy,
       models: exchange.models.map((model) => model.slug),
       stream: exchange.stream,
+      ...(embedding ? { inputs: embedding.ask(exchange.body).inputs.length } : {}),
       key: exchange.key.name,
-      candidates: planCandidates(exchange, parts),
+      candidates: planCandidates(exchange, parts, foresee),
       excluded: exclusions(exchange),
       hold: {
         usd: usdText(reservation.hold),
         floor_usd: usdText(reservation.floor),
         input_tokens_bound: reservation.input,
-        output_cap: reservation.outputCap,
+        output_cap: embedding ? 0 : reservation.outputCap,
         left_usd: left === null ? null : usdText(left),
       },
       preferences: exchange.preferences,

@@ -34,15 +34,35 @@ export type PlanCandidate = {
   lane?: Lane
   /** Parameters of the request that would not reach the provider; absent as `lane`. */
   dropped?: string[]
+  /** Of vectors: how the inputs would be split; absent as `lane`. */
+  calls?: ForeseenCalls
   /** What the call would fail with before it is made. */
   refused?: { code: number; message: string }
 }
+
+export type ForeseenCalls = {
+  count: number
+  /** So many of them run at the same time. */
+  at_once: number
+  /** Inputs of the call that has most. */
+  inputs: number
+  /** Of the call that has most. */
+  estimated_tokens: number
+  /** What the endpoint takes in one call; null without a bound. */
+  most_inputs: number
+  most_tokens: number | null
+}
+
+/** What is known of a call before it is made. */
+export type Foreseen = Pick<PlanCandidate, 'lane' | 'dropped' | 'calls'>
+/** @throws Fault that the call would be refused with. */
+export type Foresee = (exchange: Exchange, endpoint: Endpoint) => Foreseen
 
 /** Candidates for which the provider's request is written to see what gets lost: a body may be long. */
 export const ENCODED = 16
 
 /** @throws Fault that the first candidate's call would be refused with before it is made. */
-export function planCandidates(exchange: Exchange, parts: ChainParts): PlanCandidate[] {
+export function planCandidates(exchange: Exchange, parts: ChainParts, foresee: Foresee): PlanCandidate[] {
   const moment = priceMoment(exchange, exchange.candidates)
   const reasons = placeReasons(exchange, parts)
   return exchange.candidates.map((endpoint, at) => ({
@@ -56,22 +76,29 @@ export function planCandidates(exchange: Exchange, parts: ChainParts): PlanCandi
     quantization: endpoint.quantization,
     tier: endpoint.tier ?? null,
     why: reasons[at],
-    ...(at < ENCODED ? dryCall(exchange, { endpoint, first: at === 0 }, parts) : undefined),
+    ...(at < ENCODED ? dryCall(exchange, { endpoint, first: at === 0 }, foresee) : undefined),
   }))
 }
 
 function dryCall(
   exchange: Exchange,
   { endpoint, first }: { endpoint: Endpoint; first: boolean },
-  parts: ChainParts,
-): Pick<PlanCandidate, 'lane' | 'dropped' | 'refused'> {
+  foresee: Foresee,
+): Foreseen & Pick<PlanCandidate, 'refused'> {
   try {
-    const call = callOf(exchange, endpoint, parts)
-    return { lane: call.lane, dropped: [...encode(call).dropped] }
+    return foresee(exchange, endpoint)
   } catch (thrown) {
     const fault: Fault = asFault(thrown)
     if (first || fault.code === 'internal') throw fault
     return { refused: { code: fault.status, message: fault.message } }
+  }
+}
+
+/** What the request would be for a model that generates. */
+export function foreseeAnswer(parts: ChainParts): Foresee {
+  return (exchange, endpoint) => {
+    const call = callOf(exchange, endpoint, parts)
+    return { lane: call.lane, dropped: [...encode(call).dropped] }
   }
 }
 
@@ -90,6 +117,7 @@ const PER_TOKEN = [
   ['imageOutput', 'image_output'],
   ['audioOutput', 'audio_output'],
   ['audio', 'audio'],
+  ['imageInput', 'image_token'],
 ] as const satisfies readonly (readonly [keyof Price, string])[]
 const PER_UNIT = [
   ['request', 'request'],

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import type { Exchange } from '../exchange.ts'
 
-export const PLAN_FORMATS = ['responses', 'chat', 'messages'] as const
+export const PLAN_FORMATS = ['responses', 'chat', 'messages', 'embeddings'] as const
 export type PlanFormat = (typeof PLAN_FORMATS)[number]
 
 /** A client dialect for each format that a plan can be asked in. */
@@ -17,19 +17,25 @@ export function planDialects(byPath: ReadonlyMap<string, ClientDialect>): PlanDi
     for (const client of byPath.values()) if (client.id === format && !client.countBody) return client
     throw new Error(`no client dialect ${format}`)
   }
-  return { responses: find('responses'), chat: find('chat'), messages: find('messages') }
+  return { responses: find('responses'), chat: find('chat'), messages: find('messages'), embeddings: find('embeddings') }
 }
 
 /**
  * Lets the exchange take its dialect from its body, the moment that the body has been read.
  * Whatever the format, an error has the standard body: a plan is an operation of the gateway's own.
  * @param asked the query's `format`; null leaves it to the body's shape.
+ * @param embeds true for the slug of a model that gives vectors.
  */
-export function recogniseFormat(exchange: Exchange, dialects: PlanDialects, asked: string | null): void {
+export function recogniseFormat(
+  exchange: Exchange,
+  dialects: PlanDialects,
+  asked: string | null,
+  embeds?: (slug: string) => boolean,
+): void {
   exchange.client = {
     ...plainFaults(dialects.chat),
     expand: (body, prompts) => {
-      const client = plainFaults(dialects[asked === null ? formatOf(body, exchange.headers) : named(asked)])
+      const client = plainFaults(dialects[asked === null ? formatOf(body, exchange.headers, embeds) : named(asked)])
       exchange.client = client
       return client.expand?.(body, prompts) ?? body
     },
@@ -47,12 +53,28 @@ function named(asked: string): PlanFormat {
 }
 
 /** @throws Fault 400 where the body is of no format. */
-export function formatOf(body: JsonObject, headers: IncomingHttpHeaders = {}): PlanFormat {
-  if (body.input !== undefined || isObject(body.prompt)) return 'responses'
+export function formatOf(body: JsonObject, headers: IncomingHttpHeaders = {}, embeds: (slug: string) => boolean = () => false): PlanFormat {
+  if (body.input !== undefined) return namesEmbedding(body, embeds) || saysEmbeddings(body) ? 'embeddings' : 'responses'
+  if (isObject(body.prompt)) return 'responses'
   if (!Array.isArray(body.messages)) {
-    throw new Fault('bad_request', { message: 'body: expected input (Responses) or messages (Chat Completions and Messages)' })
+    throw new Fault('bad_request', {
+      message: 'body: expected input (Responses and embeddings) or messages (Chat Completions and Messages)',
+    })
   }
   return headers['anthropic-version'] !== undefined || saysMessages(body, body.messages) ? 'messages' : 'chat'
+}
+
+/** A text alone may be either: the model tells. */
+function namesEmbedding({ model, models }: JsonObject, embeds: (slug: string) => boolean): boolean {
+  const first = model ?? (Array.isArray(models) ? models[0] : undefined)
+  return typeof first === 'string' && embeds(first)
+}
+
+function saysEmbeddings(body: JsonObject): boolean {
+  if (['encoding_format', 'dimensions', 'input_type'].some((name) => body[name] !== undefined)) return true
+  const [first] = Array.isArray(body.input) ? body.input : []
+  if (first === undefined) return false
+  return isObject(first) ? first.content !== undefined && first.type === undefined && first.role === undefined : true
 }
 
 /** Words that only the Messages format has; a body without any of them means the same in both. */

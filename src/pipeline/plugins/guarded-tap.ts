@@ -40,9 +40,20 @@ export class GuardedTap implements Tap {
     }
     this.next = emit
     this.owed?.given(event)
+    this.guarded(() => this.tap.push(event, this.hand), 'push')
+  }
+
+  finish(emit: (event: StreamEvent) => void): void {
+    const { tap } = this
+    if (this.done || !tap.finish) return
+    this.next = emit
+    this.guarded(() => tap.finish?.(this.hand), 'finish')
+  }
+
+  private guarded(step: () => unknown, name: string): void {
     this.open = true
     try {
-      if (strayPromise(this.tap.push(event, this.hand))) throw new Junk('push gave a promise')
+      if (strayPromise(step())) throw new Junk(`${name} gave a promise`)
     } catch (thrown) {
       this.failed(this.beyond ? undefined : thrown)
     } finally {

@@ -27,7 +27,7 @@ export async function holdFor(
   books.account = account
   books.held += amount
   books.floor += amount
-  books.heldAt = endpoint
+  if (!books.open) books.heldAt = endpoint
   journal.hold({
     seq: exchange.seq,
     tag: exchange.tag,

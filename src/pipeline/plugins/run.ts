@@ -5,7 +5,7 @@ import { isObject } from '../../core/json.ts'
 import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { endedEarly } from '../last-word.ts'
-import type { PluginSetting, PluginTrouble } from '../parts.ts'
+import type { ChainParts, PluginSetting, PluginTrouble } from '../parts.ts'
 import { GuardedTap, Junk, type TapOwner } from './guarded-tap.ts'
 import { configOf } from './request-entries.ts'
 import { stageOf, type Trouble } from './stage.ts'
@@ -14,6 +14,8 @@ import { PluginView } from './view.ts'
 
 export interface RunParts {
   host: Host
+  /** Dialects of providers, for what their own tools can say. */
+  upstreams: ChainParts['upstreams']
   /** Tells the operator. */
   pluginTrouble: (exchange: Exchange, trouble: PluginTrouble) => void
 }
@@ -41,7 +43,7 @@ export class PluginRun implements TapOwner {
     this.exchange = exchange
     this.setting = setting
     this.parts = parts
-    this.view = new PluginView(exchange, (nano, what) => this.charge(nano, what))
+    this.view = new PluginView(exchange, parts.upstreams, (nano, what) => this.charge(nano, what))
   }
 
   /** False once it has failed and the request goes on without it. */
@@ -60,7 +62,7 @@ export class PluginRun implements TapOwner {
       const config = configOf(this.setting, entries)
       if (strayPromise(config)) throw new Junk('parse gave a promise')
       this.config = config
-      const bound: unknown = plugin.bound ? plugin.bound(this.exchange, config) : 0
+      const bound: unknown = plugin.bound ? plugin.bound(this.view, config) : 0
       if (!isAmount(bound)) throw new Junk('bound gave no amount of nano-dollars')
       this.bound = bound
     } catch (thrown) {
@@ -85,6 +87,21 @@ export class PluginRun implements TapOwner {
       this.failed(thrown)
     }
     return undefined
+  }
+
+  /** In place of `shape` in a plan: what is known of its work without asking anybody. */
+  foretell(): void {
+    const { plugin } = this.setting
+    if (!plugin.foretell || this.skipped) return
+    this.view.open = true
+    try {
+      plugin.foretell(this.view, this.config)
+      this.shaped()
+    } catch (thrown) {
+      this.view.close()
+      this.failed(thrown)
+    }
+    this.tell()
   }
 
   /** Sets up the plugin's view on the reply, where it wants one. */

@@ -1,6 +1,7 @@
 /** What one plugin sees of the exchange, and the one way in which it can change it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayFields } from '../../canon/gateway-fields.ts'
+import type { NativeSearch } from '../../canon/native-search.ts'
 import type { CanonicalRequest } from '../../canon/request.ts'
 import type { Endpoint, Model } from '../../catalog/types.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -8,6 +9,8 @@ import type { ClientDialect } from '../../dialects/types.ts'
 import type { ApiKey, AttemptRecord, Cancel, Planned, Stage } from '../../plugin-api/index.ts'
 import { CancelSource } from '../cancel.ts'
 import type { Exchange } from '../exchange.ts'
+import { searchersOf, searchNatively } from '../native-search.ts'
+import type { ChainParts } from '../parts.ts'
 
 export class PluginView implements Planned {
   /** Of this plugin alone. */
@@ -17,12 +20,14 @@ export class PluginView implements Planned {
   edits = 0
   private readonly exchange: Exchange
   private readonly bill: (nano: number, what: string) => boolean
+  private readonly upstreams: ChainParts['upstreams']
   private source: CancelSource | undefined
   private before: CanonicalRequest | undefined
   private kept = false
 
-  constructor(exchange: Exchange, bill: (nano: number, what: string) => boolean) {
+  constructor(exchange: Exchange, upstreams: ChainParts['upstreams'], bill: (nano: number, what: string) => boolean) {
     this.exchange = exchange
+    this.upstreams = upstreams
     this.bill = bill
   }
 
@@ -68,6 +73,9 @@ export class PluginView implements Planned {
   get stream(): boolean {
     return this.exchange.stream
   }
+  get mayHoldMedia(): boolean {
+    return this.exchange.mayHoldMedia
+  }
   get edited(): boolean {
     return this.exchange.edited
   }
@@ -111,6 +119,24 @@ export class PluginView implements Planned {
 
   charge(nano: number, what: string): boolean {
     return this.bill(nano, what)
+  }
+
+  tellOnFailure(metadata: JsonObject): void {
+    if (this.open) this.exchange.tellOnFailure(metadata)
+  }
+
+  searchers(search: NativeSearch): 'all' | 'some' | 'none' {
+    const { able, all } = searchersOf(this.exchange, search, this.upstreams, false)
+    return able.length === 0 ? 'none' : all ? 'all' : 'some'
+  }
+
+  searchNatively(search: NativeSearch): boolean {
+    const { able } = searchersOf(this.exchange, search, this.upstreams, false)
+    if (!this.open || able.length === 0) return false
+    this.before ??= copyOf(this.exchange.request())
+    this.edits++
+    searchNatively(this.exchange, search, able, undefined)
+    return true
   }
 
   /** The plugin's time is over. @param reason why, where it had not answered. */

@@ -2,7 +2,10 @@
 import type { SearchEngine } from '../types.ts'
 import { brave } from './brave.ts'
 import { exa } from './exa.ts'
+import { firecrawl } from './firecrawl.ts'
+import { parallel } from './parallel.ts'
+import { perplexity } from './perplexity.ts'
 import { searxng } from './searxng.ts'
 import { tavily } from './tavily.ts'
 
-export const engines: readonly SearchEngine[] = [searxng, brave, exa, tavily]
+export const engines: readonly SearchEngine[] = [searxng, brave, exa, tavily, firecrawl, parallel, perplexity]

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { FoundPage, SearchEngine } from '../types.ts'
+import { hostsOf, wholeHosts } from './domain-lists.ts'
 import { shortened } from './query-text.ts'
 
 const MOST_CHARACTERS = 400
@@ -16,8 +17,9 @@ export const tavily: SearchEngine = {
   ask({ text, count, allowed, excluded, mode }, { url, key }) {
     const body: JsonObject = { query: shortened(text, MOST_CHARACTERS), max_results: count }
     if (mode !== undefined && DEPTHS.has(mode)) body.search_depth = mode
-    if (allowed.length > 0) body.include_domains = allowed.map(plain)
-    if (excluded.length > 0) body.exclude_domains = excluded.map(plain)
+    if (allowed.length > 0) body.include_domains = hostsOf(allowed)
+    const without = wholeHosts(excluded)
+    if (without.length > 0) body.exclude_domains = without
     return { url: `${url}/search`, headers: { authorization: `Bearer ${key}` }, body }
   },
 
@@ -25,9 +27,4 @@ export const tavily: SearchEngine = {
     const found = Array.isArray(results) ? results.filter(isObject) : []
     return found.map(({ url, title, content, published_date: published }) => ({ url, title, content, published }))
   },
-}
-
-/** It knows whole domains; what a rule says beyond is seen to when the results are there. */
-function plain(domain: string): string {
-  return domain.replace(/^https?:\/\//i, '').replace(/^\*\./, '')
 }

@@ -35,7 +35,7 @@ export class PostgresKeys implements KeyStore {
         .returningAll()
       const [kept] = await session.run(written.compile())
       if (!kept) throw new Fault('unavailable', { message: 'The key store cannot be written' })
-      await note(session, [key.hash])
+      await noteChanges(session, [key.hash])
       return keyFrom(kept)
     })
   }
@@ -46,7 +46,7 @@ export class PostgresKeys implements KeyStore {
       if (!found) return undefined
       const row = this.rowOf(how(keyFrom(found)))
       const [kept] = await session.run(query.updateTable('api_key').set(row).where('hash', '=', hash).returningAll().compile())
-      await note(session, row.hash === hash ? [hash] : [hash, row.hash])
+      await noteChanges(session, row.hash === hash ? [hash] : [hash, row.hash])
       return kept && keyFrom(kept)
     })
   }
@@ -54,7 +54,7 @@ export class PostgresKeys implements KeyStore {
   async remove(hash: string): Promise<boolean> {
     return this.changing(async (session) => {
       const gone = await session.run(query.deleteFrom('api_key').where('hash', '=', hash).returning('hash').compile())
-      if (gone.length > 0) await note(session, [hash])
+      if (gone.length > 0) await noteChanges(session, [hash])
       return gone.length > 0
     })
   }
@@ -64,15 +64,8 @@ export class PostgresKeys implements KeyStore {
     return rows.map(keyFrom)
   }
 
-  /**
-   * Changes come one after the other: their numbers then rise in the order of their commits, and whoever has seen one
-   * number has seen all below it.
-   */
   private changing<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return this.connection.transaction(async (session) => {
-      await session.run(sql`select pg_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.keys}::int)`.compile(query))
-      return work(session)
-    })
+    return changing(this.connection, work)
   }
 
   private rowOf(key: KeyRecord): Change {
@@ -93,7 +86,19 @@ export class PostgresKeys implements KeyStore {
   }
 }
 
-async function note(session: Session, hashes: readonly string[]): Promise<void> {
+/**
+ * Changes come one after the other: their numbers then rise in the order of their commits, and whoever has seen one
+ * number has seen all below it.
+ */
+export function changing<T>(connection: Connection, work: (session: Session) => Promise<T>): Promise<T> {
+  return connection.transaction(async (session) => {
+    await session.run(sql`select pg_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.keys}::int)`.compile(query))
+    return work(session)
+  })
+}
+
+/** Numbers what has changed. Inside `changing` only. */
+export async function noteChanges(session: Session, hashes: readonly string[]): Promise<void> {
   const last = sql<number>`(select coalesce(max(number), 0) from key_change)`
   for (const hash of hashes) await session.run(sql`insert into key_change (number, hash) select ${last} + 1, ${hash}`.compile(query))
   await session.run(sql`delete from key_change where number <= ${last} - ${MOST_CHANGES}::bigint`.compile(query))

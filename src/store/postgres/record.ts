@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { Connection, type ConnectionNews, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
+import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
 import { migrate } from './migrate.ts'
@@ -70,6 +71,7 @@ interface PulseRow {
 export class PostgresRecord implements StoreOfRecord {
   readonly keys: PostgresKeys
   readonly ledger: PostgresLedger
+  readonly guardrails: PostgresGuardrails
   private readonly connection: Connection
   private readonly clock: Clock
 
@@ -78,6 +80,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.clock = clock
     this.keys = new PostgresKeys(connection, clock)
     this.ledger = new PostgresLedger(connection)
+    this.guardrails = new PostgresGuardrails(connection)
   }
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {

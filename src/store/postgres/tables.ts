@@ -60,12 +60,52 @@ export interface KeyChangeTable {
   hash: string
 }
 
+export interface GuardrailTable {
+  id: string
+  version: number
+  name: string
+  fields: string
+  created_at: number
+  updated_at: number | null
+}
+
+export interface AssignmentTable {
+  kind: string
+  subject: string
+  guardrail: string
+  id: string
+  assigned_by: string | null
+  created_at: number
+}
+
+export interface AuditTable {
+  at: number
+  id: string
+  generation: string
+  key: string
+  guardrail: string
+  name: string
+  direction: string
+  stage: string
+  action: string
+  detail: string
+}
+
+export interface SecretTable {
+  name: string
+  value: string
+}
+
 export interface Tables {
   generation: GenerationTable
   api_key: KeyTable
   balance: BalanceTable
   carried: CarriedTable
   key_change: KeyChangeTable
+  guardrail: GuardrailTable
+  guardrail_assignment: AssignmentTable
+  guardrail_audit: AuditTable
+  secret: SecretTable
 }
 
 /** PostgreSQL's text knows no NUL, and one row that is refused would hold up its journal for ever. */

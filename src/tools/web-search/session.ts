@@ -18,10 +18,12 @@ export class SearchSession implements ToolSession {
   async run({ query }: JsonObject, host: Host, signal: AbortSignal): Promise<ToolOutcome> {
     const { account, scope, maxUses, maxTotal } = this.config
     const text = typeof query === 'string' ? query.trim() : ''
-    if (text === '') return failure(text, 'the argument query is missing, expected a text to search for')
-    if (this.uses >= maxUses) return failure(text, `the limit of ${maxUses} searches is reached: answer with what has been found`)
+    if (text === '') return failure(text, 'invalid_tool_input', 'the argument query is missing, expected a text to search for')
+    if (this.uses >= maxUses)
+      return failure(text, 'max_uses_exceeded', `the limit of ${maxUses} searches is reached: answer with what has been found`)
     const count = Math.min(scope.count, maxTotal - this.results)
-    if (count <= 0) return failure(text, `the limit of ${maxTotal} results is reached: answer with what has been found`)
+    if (count <= 0)
+      return failure(text, 'max_uses_exceeded', `the limit of ${maxTotal} results is reached: answer with what has been found`)
     // Calls of one turn run side by side: what one may use is taken before it waits.
     this.uses++
     this.results += count
@@ -35,15 +37,23 @@ export class SearchSession implements ToolSession {
         status: 'completed',
         cost: account.price,
         searches: 1,
+        found: { engine: account.engine.name, results: results.length },
       }
     } catch (cause) {
       this.results -= count
-      return { ...failure(text, 'the search engine did not answer'), cause }
+      return { ...failure(text, 'unavailable', 'the search engine did not answer'), cause }
     }
   }
 }
 
-/** The wire's word for a tool that has not done its work is `incomplete`. */
-function failure(query: string, error: string): ToolOutcome {
-  return { output: JSON.stringify({ error }), item: { status: 'incomplete', action: { type: 'search', query } }, status: 'failed' }
+/**
+ * The wire's word for a tool that has not done its work is `incomplete`.
+ * @param code as the messages format names such errors.
+ */
+function failure(query: string, code: string, error: string): ToolOutcome {
+  return {
+    output: JSON.stringify({ error_code: code, error }),
+    item: { status: 'incomplete', action: { type: 'search', query } },
+    status: 'failed',
+  }
 }

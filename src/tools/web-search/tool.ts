@@ -1,4 +1,4 @@
-import type { JsonObject, SessionTool } from '../../plugin-api/index.ts'
+import { hasEngines, type JsonObject, type SessionTool } from '../../plugin-api/index.ts'
 import { parseConfig } from './config.ts'
 import { SearchSession } from './session.ts'
 
@@ -13,6 +13,7 @@ export const webSearch: SessionTool = {
     additionalProperties: false,
   },
   plugin: 'web',
+  ready: hasEngines,
 
   begin(parameters: JsonObject, at: string, settings: JsonObject): SearchSession {
     return new SearchSession(parseConfig(parameters, at, settings))

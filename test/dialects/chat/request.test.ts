@@ -166,7 +166,8 @@ const RICH: JsonObject = {
 t.test('both lanes send the same body, and nothing in scope is lost', async (t) => {
   chatClient.check(RICH)
   const before = structuredClone(RICH)
-  for (const each of [target(), target({ stream: true })]) {
+  const quirks = { reasoning_replay: 'details' }
+  for (const each of [target({ quirks }), target({ quirks, stream: true })]) {
     const translated = openaiChat.encodeRequest(chatClient.decodeRequest(RICH), each)
     const passed = pass().request(RICH, each)
     t.same(translated.body, passed.body)

@@ -1,0 +1,71 @@
+/** Settings of the plugin: the operator's, and the fields of a request's entry (contract section 6). */
+import { badField, isObject, type Json, type JsonObject, nanoFromUsd, type OutboundPolicy, policyOf } from '../../src/plugin-api/index.ts'
+import { FileNotes } from './file-notes.ts'
+import type { OcrAccount } from './ocr.ts'
+
+/** Where the operator names the service. */
+const PLACE = 'plugins.defaults.file-parser'
+
+/** As they are, by the service for scans, or by the text that they hold. */
+export type Engine = 'native' | 'scan' | 'text'
+
+/** Under the names of the wire. */
+const ENGINES: Readonly<Record<string, Engine>> = {
+  native: 'native',
+  'mistral-ocr': 'scan',
+  'pdf-text': 'text',
+  'cloudflare-ai': 'text',
+}
+
+const USUAL_URL = 'https://api.mistral.ai'
+const USUAL_MODEL = 'mistral-ocr-latest'
+/** USD per thousand pages. */
+const USUAL_PRICE = '2.00'
+const USUAL_PAGES = 200
+/** The service's own bound. */
+const MOST_PAGES = 1000
+
+export interface FileParserConfig {
+  enabled: boolean
+  /** Undefined: native where the model takes files, else the service if there is one, else the text that a file holds. */
+  engine: Engine | undefined
+  ocr: OcrAccount | undefined
+  policy: OutboundPolicy
+  /** True where the request names the plugin: the caller knows of its annotations, whatever the format. */
+  named: boolean
+  /** Of this request. */
+  notes: FileNotes
+}
+
+/** @throws Fault 400 naming the path; it says what is to be configured where the service is asked for and not there. */
+export function parseConfig(settings: JsonObject, path: string): FileParserConfig {
+  const { enabled = true, pdf = {} } = settings
+  if (typeof enabled !== 'boolean') throw badField(`${path}.enabled`, 'expected true or false')
+  if (!isObject(pdf)) throw badField(`${path}.pdf`, 'expected an object')
+  const engine = engineOf(pdf.engine ?? undefined, `${path}.pdf.engine`)
+  const ocr = ocrOf(settings.ocr, `${PLACE}.ocr`)
+  if (engine === 'scan' && !ocr)
+    throw badField(`${path}.pdf.engine`, `${String(pdf.engine)} is not configured: the operator has to name the service under ${PLACE}.ocr`)
+  const policy = policyOf(settings.allow_private, `${PLACE}.allow_private`)
+  return { enabled, engine, ocr, policy, named: path !== PLACE, notes: new FileNotes() }
+}
+
+function engineOf(name: Json | undefined, path: string): Engine | undefined {
+  if (name === undefined) return undefined
+  if (typeof name !== 'string' || !Object.hasOwn(ENGINES, name)) throw badField(path, `expected one of: ${Object.keys(ENGINES).join(', ')}`)
+  return ENGINES[name]
+}
+
+function ocrOf(given: Json | undefined, path: string): OcrAccount | undefined {
+  if (given === undefined) return undefined
+  if (!isObject(given)) throw badField(path, 'expected an object')
+  const { url = USUAL_URL, key = '', model = USUAL_MODEL, price = USUAL_PRICE, max_pages: pages = USUAL_PAGES } = given
+  if (typeof url !== 'string' || !/^https?:\/\//.test(url)) throw badField(`${path}.url`, 'expected an http or https address')
+  if (typeof key !== 'string') throw badField(`${path}.key`, 'expected the key of your account')
+  if (typeof model !== 'string' || model === '') throw badField(`${path}.model`, 'expected the name of a model')
+  const nano = typeof price === 'string' ? nanoFromUsd(price) : undefined
+  if (nano === undefined) throw badField(`${path}.price`, 'expected USD per 1000 pages as a decimal in quotes, such as "2.00"')
+  if (typeof pages !== 'number' || !Number.isInteger(pages) || pages < 1 || pages > MOST_PAGES)
+    throw badField(`${path}.max_pages`, `expected an integer from 1 to ${MOST_PAGES}`)
+  return { url: url.replace(/\/+$/, ''), key, model, thousand: nano, maxPages: pages }
+}

@@ -1,0 +1,93 @@
+/** One file to words: by what came back of it, by the service for scans, or by what the file itself holds. */
+import {
+  type Cancel,
+  type Clock,
+  type DocumentText,
+  documentKind,
+  Fault,
+  type JsonObject,
+  type OutboundPolicy,
+  readDocument,
+} from '../../src/plugin-api/index.ts'
+import type { FileNote } from './annotations.ts'
+import type { Engine } from './config.ts'
+import { type FileBytes, type FilePart, fetchedBytes, hashOf, inlineBytes } from './file-parts.ts'
+import { type OcrAccount, readScan } from './ocr.ts'
+
+/** What reading has to work with. */
+export interface ReadingRoom {
+  engine: Engine | undefined
+  ocr: OcrAccount | undefined
+  policy: OutboundPolicy
+  clock: Clock
+  cancel: Cancel
+  /** What earlier answers have told, by hash. */
+  known: ReadonlyMap<string, FileNote>
+}
+
+export interface ReadFile {
+  note: FileNote
+  /** Undefined where it came back with the conversation. */
+  by: Exclude<Engine, 'native'> | undefined
+  /** Pages that the service has read. */
+  paid: number
+}
+
+/** @throws Fault */
+export async function readFile(part: FilePart, room: ReadingRoom): Promise<ReadFile> {
+  const inline = inlineBytes(part)
+  const hash = await hashOf(part, inline)
+  const known = room.known.get(hash)
+  if (known) return { note: known, by: undefined, paid: 0 }
+  const file = inline ?? (await fetchedBytes(part, room))
+  const name = part.name ?? nameOf(part.url)
+  const noted = (content: JsonObject[]): FileNote => ({
+    hash,
+    name,
+    content: [textOf(`<file name=${JSON.stringify(name)}>`), ...content, textOf('</file>')],
+  })
+  if (mayScan(file, room)) return scanned(file, room, noted)
+  return { note: noted([textOf((await readHere(file, room, true)).text)]), by: 'text', paid: 0 }
+}
+
+function mayScan({ bytes, type }: FileBytes, { engine, ocr }: ReadingRoom): boolean {
+  return ocr !== undefined && engine !== 'text' && documentKind(bytes, { type }) === 'pdf'
+}
+
+/** Where nobody asked for the service by name, what the file itself holds is better than nothing. */
+async function scanned(file: FileBytes, room: ReadingRoom, noted: (content: JsonObject[]) => FileNote): Promise<ReadFile> {
+  const { ocr, engine } = room
+  const here = await readHere(file, room, file.dataUrl !== undefined).catch((thrown: unknown) => {
+    if (room.cancel.aborted) throw thrown
+    return undefined
+  })
+  const long = ocr !== undefined && here?.pages !== undefined && here.pages > ocr.maxPages
+  if (ocr && !long) {
+    try {
+      const document = file.dataUrl ?? `data:application/pdf;base64,${file.bytes.toString('base64')}`
+      const { text, images, pages } = await readScan(document, ocr, room)
+      const shown = images.map((url): JsonObject => ({ type: 'image_url', image_url: { url } }))
+      return { note: noted([textOf(text), ...shown]), by: 'scan', paid: pages }
+    } catch (cause) {
+      if (room.cancel.aborted) throw cause
+      if (engine || !here?.text.trim())
+        throw new Fault('unavailable', { message: 'Service temporarily unavailable: the service that reads scans did not answer', cause })
+    }
+  } else if (engine) throw new Fault('too_large', { message: `it has ${here?.pages} pages, at most ${ocr?.maxPages} are read` })
+  return { note: noted([textOf(here?.text ?? '')]), by: 'text', paid: 0 }
+}
+
+/** @param handOver the bytes are not used again. */
+function readHere({ bytes, type }: FileBytes, { clock, cancel }: ReadingRoom, handOver: boolean): Promise<DocumentText> {
+  return readDocument(bytes, { type }, { clock, signal: cancel.signal, handOver })
+}
+
+function textOf(text: string): JsonObject {
+  return { type: 'text', text }
+}
+
+/** The last part of an address's path. */
+function nameOf(url = ''): string {
+  const path = url.startsWith('data:') ? '' : (URL.parse(url)?.pathname ?? '')
+  return path.split('/').findLast((one) => one !== '') ?? 'file'
+}

@@ -1,0 +1,32 @@
+import { badField, type JsonObject, type Plugin, type Resolved } from '../../src/plugin-api/index.ts'
+
+const ID = 'image-generation'
+const TOOL = 'image_generation'
+
+interface ImageSettings {
+  enabled: boolean
+  /** Slug of the image model; undefined: the first of the catalogue. */
+  model: string | undefined
+}
+
+export const imageGeneration: Plugin<ImageSettings> = {
+  id: ID,
+  parse,
+  shape,
+}
+
+/** @throws Fault 400 naming the field under `path`. */
+function parse({ enabled = true, model }: JsonObject, path: string): ImageSettings {
+  if (typeof enabled !== 'boolean') throw badField(`${path}.enabled`, 'expected true or false')
+  if (model !== undefined && (typeof model !== 'string' || model === '')) throw badField(`${path}.model`, 'expected a model slug')
+  return { enabled, model }
+}
+
+/** What another tool asks of a model is not to grow tools of its own accord. */
+function shape(exchange: Resolved, { enabled, model }: ImageSettings): void {
+  if (!enabled || exchange.depth > 0) return
+  if (exchange.request().tools.some((tool) => tool.kind === 'server' && tool.name === TOOL)) return
+  exchange.edit(ID, (draft) => {
+    draft.tools = [...draft.tools, { kind: 'server', name: TOOL, parameters: model === undefined ? {} : { model } }]
+  })
+}

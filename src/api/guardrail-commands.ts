@@ -1,0 +1,94 @@
+/** What the command line asks for of guardrails, in one form: the running gateway is sent it, or a file without an owner is read. */
+import { Type } from 'typebox'
+import { checker } from '../core/check.ts'
+import { badField, Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { AuditRow } from '../store/guardrails.ts'
+import { type GuardrailSource, guardrailEntries, keyAssignments } from './guardrail-entry.ts'
+import { allKeys } from './key-entry.ts'
+
+export type GuardrailVerb = 'list' | 'show' | 'audit'
+
+export interface GuardrailCommand {
+  verb: GuardrailVerb
+  /** Name or id. */
+  guardrail?: string
+  /** Of `audit`: name or hash of a key. */
+  key?: string
+  /** Of `audit`: milliseconds since the epoch. */
+  since?: number
+  /** Of `audit`: the `next` of the answer before. */
+  after?: { at: number; id: string }
+}
+
+const checkCommand = checker(
+  Type.Object(
+    {
+      verb: Type.Enum(['list', 'show', 'audit']),
+      guardrail: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+      key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+      since: Type.Optional(Type.Integer({ minimum: 0 })),
+      after: Type.Optional(Type.Object({ at: Type.Integer(), id: Type.String() }, { additionalProperties: false })),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** Findings of one answer. */
+const PAGE = 500
+
+/** What reading needs. */
+export type GuardrailReading = Pick<GuardrailSource, 'guardrails' | 'written' | 'store' | 'configured'>
+
+/** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404. */
+export async function runGuardrailCommand(command: unknown, source: GuardrailReading): Promise<JsonObject> {
+  checkCommand(command)
+  const { verb, guardrail, ...query } = command as GuardrailCommand
+  if (verb === 'audit') return audit({ ...query, guardrail }, source)
+  const stored = await source.guardrails.all()
+  const entries = guardrailEntries(stored, source)
+  const assignments = await keyAssignments(stored, source)
+  const held = (entry: JsonObject): JsonObject => ({ ...entry, keys: assignments.filter((each) => each.guardrail_id === entry.id) })
+  if (verb === 'list') return { data: entries.map(held) }
+  if (guardrail === undefined) throw badField('guardrail', 'is required: a name or an id')
+  const byId = entries.filter(({ id }) => id === guardrail)
+  const [found, ...others] = byId.length > 0 ? byId : entries.filter(({ name }) => name === guardrail)
+  if (!found) throw new Fault('not_found', { message: `No guardrail ${guardrail.slice(0, 100)}` })
+  if (others.length > 0)
+    throw badField('guardrail', `several are called so; name one by its id: ${[found, ...others].map(({ id }) => id).join(', ')}`)
+  return { data: held(found) }
+}
+
+async function audit({ key, ...query }: Omit<GuardrailCommand, 'verb'>, source: GuardrailReading): Promise<JsonObject> {
+  const keys = await allKeys(source)
+  const named = new Map(keys.map((each) => [each.identity, each.name]))
+  // Of a key that is gone the identity still finds what it did.
+  const identity = key === undefined ? undefined : (keys.find(({ hash, name }) => hash === key || name === key)?.identity ?? key)
+  const rows = await source.guardrails.findings({ ...query, key: identity, limit: PAGE })
+  const last = rows.at(-1)
+  const next = last && rows.length === PAGE ? { at: last.at, id: last.id } : null
+  return { data: rows.map((row) => findingEntry(row, named.get(row.key) ?? null)), next }
+}
+
+function findingEntry(
+  { at, generation, key, guardrail, name, direction, stage, action, detail }: AuditRow,
+  keyName: string | null,
+): JsonObject {
+  const { entities, engines, count, hashes, texts } = detail
+  return {
+    at: new Date(at).toISOString(),
+    generation,
+    key,
+    key_name: keyName,
+    guardrail_id: guardrail,
+    guardrail: name,
+    direction,
+    stage,
+    action,
+    entities: [...entities],
+    engines: [...engines],
+    count,
+    hashes: [...hashes],
+    ...(texts ? { texts: [...texts] } : {}),
+  }
+}

@@ -1,0 +1,141 @@
+/** Guardrails and assignments as the management operations show them: those of the file and those of the store alike. */
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import type { Assignment, GuardrailSnapshot, GuardrailStore, StoredGuardrail } from '../store/guardrails.ts'
+import type { StoredKey } from '../store/keys.ts'
+import { type Namable, placeholderOf, ZDR_FIELDS } from './guardrail-body.ts'
+import { allKeys, type KeySource } from './key-entry.ts'
+import { WORKSPACE } from './workspace.ts'
+
+/** A guardrail of the configuration. */
+export interface FileGuardrail {
+  readonly name: string
+  /** As written, without name and scope. */
+  readonly fields: JsonObject
+  /** Names of the keys that it holds for; absent: every request. */
+  readonly keys?: readonly string[]
+}
+
+/** What the management of guardrails works on. */
+export interface GuardrailSource extends KeySource {
+  readonly guardrails: GuardrailStore
+  /** Those of the configuration: shown, and changed only there. */
+  readonly written: readonly FileGuardrail[]
+  readonly there: Namable
+  /** @throws Fault 400 naming the field, where a guardrail could not be put in force. */
+  tryOut(name: string, fields: JsonObject): void
+}
+
+/** The guardrail that holds for every request, once it is made: the workspace's own. */
+export const DEFAULT_GUARDRAIL = '00000000-0000-8000-8000-000000000002'
+/** A file says nothing of when it was written; clients require a time. */
+const UNKNOWN_TIME = new Date(0).toISOString()
+
+const NULLABLE = [
+  'description',
+  'limit_usd',
+  'reset_interval',
+  'allowed_models',
+  'ignored_models',
+  'allowed_providers',
+  'ignored_providers',
+  ...ZDR_FIELDS,
+  'enable_free_model_publication',
+  'enable_free_model_training',
+  'enable_paid_model_training',
+  'content_filters',
+] as const
+
+/** Fields that the documented service does not have: shown where they are set. */
+const OWN = ['phrases', 'allowed_phrases', 'action', 'direction', 'restore', 'max_price', 'require_parameters', 'audit', 'engine'] as const
+
+export function storedEntry({ id, name, fields, createdAt, updatedAt }: StoredGuardrail, everywhere: boolean): JsonObject {
+  return {
+    id,
+    name,
+    ...wireFields(fields),
+    workspace_id: WORKSPACE,
+    created_at: new Date(createdAt).toISOString(),
+    updated_at: updatedAt === null ? null : new Date(updatedAt).toISOString(),
+    scope: everywhere ? 'account' : 'api-key',
+    source: 'store',
+  }
+}
+
+/** The name is the id: no two of a file have the same. */
+export function fileEntry({ name, fields, keys }: FileGuardrail): JsonObject {
+  const { enforce_zdr: zdr, ...rest } = fields
+  const groups = zdr === undefined ? {} : Object.fromEntries(ZDR_FIELDS.map((field) => [field, rest[field] ?? zdr]))
+  return {
+    id: name,
+    name,
+    ...wireFields({ ...rest, ...groups }),
+    workspace_id: WORKSPACE,
+    created_at: UNKNOWN_TIME,
+    updated_at: null,
+    scope: keys ? 'api-key' : 'account',
+    source: 'configuration',
+  }
+}
+
+function wireFields(fields: JsonObject): JsonObject {
+  const builtins = fields.content_filter_builtins
+  const shown: JsonObject = { enforce_zdr: null, include_byok_in_budgets: fields.include_byok_in_budgets === true }
+  for (const field of NULLABLE) shown[field] = fields[field] ?? null
+  shown.content_filter_builtins = Array.isArray(builtins) ? builtins.map(builtinEntry) : null
+  for (const field of OWN) if (fields[field] !== undefined && fields[field] !== null) shown[field] = fields[field]
+  return shown
+}
+
+function builtinEntry(entry: Json): Json {
+  return isObject(entry) ? { ...entry, label: placeholderOf(String(entry.slug)) } : entry
+}
+
+/** Those of the file first, in its order, then those of the store in the order of their making. */
+export function guardrailEntries(
+  { guardrails, assignments }: GuardrailSnapshot,
+  { written }: Pick<GuardrailSource, 'written'>,
+): JsonObject[] {
+  const everywhere = new Set(assignments.filter(({ kind }) => kind === 'workspace').map(({ guardrail }) => guardrail))
+  return [...written.map(fileEntry), ...guardrails.map((each) => storedEntry(each, everywhere.has(each.id)))]
+}
+
+/** Assignments to keys that are there: by the scopes of the file, then those of the store. */
+export async function keyAssignments(
+  { assignments }: GuardrailSnapshot,
+  source: Pick<GuardrailSource, 'written' | 'store' | 'configured'>,
+): Promise<JsonObject[]> {
+  const keys = await allKeys(source)
+  const byIdentity = new Map(keys.map((key) => [key.identity, key]))
+  const scoped = source.written.flatMap(({ name, keys: named = [] }) =>
+    keys
+      .filter((key) => named.includes(key.name))
+      .map((key) => keyAssignment(key, { id: `${name}.${key.hash.slice(0, 16)}`, guardrail: name, by: null, createdAt: 0 })),
+  )
+  const stored = assignments.flatMap((each) => {
+    const key = each.kind === 'key' ? byIdentity.get(each.subject) : undefined
+    return key ? [keyAssignment(key, each)] : []
+  })
+  return [...scoped, ...stored]
+}
+
+function keyAssignment(
+  { hash, name, label }: ApiKey | StoredKey,
+  { id, guardrail, by, createdAt }: Pick<Assignment, 'id' | 'guardrail' | 'by' | 'createdAt'>,
+): JsonObject {
+  const created_at = new Date(createdAt).toISOString()
+  return { id, guardrail_id: guardrail, key_hash: hash, key_name: name, key_label: label, assigned_by: by, created_at }
+}
+
+export function memberAssignments({ assignments }: GuardrailSnapshot): JsonObject[] {
+  return assignments
+    .filter(({ kind }) => kind === 'member')
+    .map(({ id, subject, guardrail, by, createdAt }) => ({
+      id,
+      guardrail_id: guardrail,
+      user_id: subject,
+      organization_id: WORKSPACE,
+      assigned_by: by,
+      created_at: new Date(createdAt).toISOString(),
+    }))
+}

@@ -1,0 +1,125 @@
+/** The management of guardrails: /v1/guardrails. What is changed is in force here at once, and everywhere within a second. */
+import { randomUUID } from 'node:crypto'
+import { badField, Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { StoredGuardrail } from '../store/guardrails.ts'
+import { checkTogether, type GuardrailBody, guardrailChanges, makingGuardrail } from './guardrail-body.ts'
+import { DEFAULT_GUARDRAIL, fileEntry, type GuardrailSource, guardrailEntries, storedEntry } from './guardrail-entry.ts'
+import { integerOf } from './query.ts'
+import { type ApiReply, ok } from './reply.ts'
+import { WORKSPACE } from './workspace.ts'
+
+/** Stored guardrails: every request of a key with all of them would be read for all of them. */
+const MOST_GUARDRAILS = 1000
+/** Tries of a change: each fails only because another one went through. */
+const MOST_TRIES = 100
+const LONGEST_PAGE = 100
+const USUAL_PAGE = 50
+
+/** @param query with `offset`, `limit`, `workspace_id`. @throws Fault 400 naming the query parameter. */
+export async function listGuardrails(query: URLSearchParams, source: GuardrailSource): Promise<ApiReply> {
+  const page = pageOf(query)
+  const workspace = query.get('workspace_id') || WORKSPACE
+  return page(workspace === WORKSPACE ? guardrailEntries(await source.guardrails.all(), source) : [])
+}
+
+/** @returns what cuts the page that a query asks for. @throws Fault 400 naming the query parameter. */
+export function pageOf(query: URLSearchParams): (entries: readonly JsonObject[]) => ApiReply {
+  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const limit = integerOf(query, 'limit', 1, LONGEST_PAGE) ?? USUAL_PAGE
+  return (entries) => ok({ data: entries.slice(offset, offset + limit), total_count: entries.length })
+}
+
+/** @throws Fault 404. */
+export async function oneGuardrail(id: string, source: GuardrailSource): Promise<ApiReply> {
+  const written = source.written.find(({ name }) => name === id)
+  if (written) return ok({ data: fileEntry(written) })
+  const { guardrails, assignments } = await source.guardrails.all()
+  const found = guardrails.find((each) => each.id === id)
+  if (!found) throw noGuardrail()
+  const everywhere = assignments.some(({ kind, guardrail }) => kind === 'workspace' && guardrail === id)
+  return ok({ data: storedEntry(found, everywhere) })
+}
+
+/** Until it is assigned it does nothing. @throws Fault 400 naming the field. */
+export async function createGuardrail(body: JsonObject, source: GuardrailSource): Promise<ApiReply> {
+  const { name, fields } = makingGuardrail(body, source.there)
+  const made = await make(randomUUID(), { name, fields }, source)
+  return { status: 201, body: { data: storedEntry(made, false) } }
+}
+
+async function make(id: string, { name, fields }: Required<GuardrailBody>, source: GuardrailSource): Promise<StoredGuardrail> {
+  check(name, fields, source)
+  const { guardrails } = await source.guardrails.all()
+  if (guardrails.length >= MOST_GUARDRAILS) throw badField('name', `there are ${MOST_GUARDRAILS} guardrails, which is the most`)
+  const made = { id, version: 1, name, fields, createdAt: Math.floor(source.clock.now()), updatedAt: null }
+  if (!(await source.guardrails.put(made, 0))) throw new Fault('conflict', { message: 'The guardrail has just been made by somebody else' })
+  return made
+}
+
+/**
+ * Collections are replaced as a whole. The workspace's own guardrail is made by its first change.
+ * @param by who asks, for its assignment.
+ * @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration.
+ */
+export async function changeGuardrail(id: string, body: JsonObject, source: GuardrailSource, by: string): Promise<ApiReply> {
+  refuseWritten(id, source)
+  const changes = guardrailChanges(body, source.there)
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const found = (await source.guardrails.all()).guardrails.find((each) => each.id === id)
+    if (!found && id !== DEFAULT_GUARDRAIL) throw noGuardrail()
+    const changed = found ? await replaced(found, changes, source) : await firstMade(changes, source)
+    if (!changed) continue
+    if (id === DEFAULT_GUARDRAIL) await holdEverywhere(source, by)
+    return oneGuardrail(id, source)
+  }
+  throw new Fault('unavailable', { message: 'The guardrail is changed too often', retryAfter: 1 })
+}
+
+/** @returns false where somebody else was faster. */
+async function replaced(found: StoredGuardrail, changes: GuardrailBody, source: GuardrailSource): Promise<boolean> {
+  const { name = found.name } = changes
+  const fields = { ...found.fields, ...changes.fields }
+  check(name, fields, source)
+  const next = { ...found, version: found.version + 1, name, fields, updatedAt: Math.floor(source.clock.now()) }
+  return source.guardrails.put(next, found.version)
+}
+
+async function firstMade({ name = 'Workspace default', fields }: GuardrailBody, source: GuardrailSource): Promise<boolean> {
+  try {
+    await make(DEFAULT_GUARDRAIL, { name, fields }, source)
+    return true
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === 'conflict') return false
+    throw thrown
+  }
+}
+
+async function holdEverywhere({ guardrails, clock }: GuardrailSource, by: string): Promise<void> {
+  const { assignments } = await guardrails.all()
+  if (assignments.some(({ kind, guardrail }) => kind === 'workspace' && guardrail === DEFAULT_GUARDRAIL)) return
+  const createdAt = Math.floor(clock.now())
+  await guardrails.assign([{ kind: 'workspace', subject: WORKSPACE, guardrail: DEFAULT_GUARDRAIL, id: randomUUID(), by, createdAt }])
+}
+
+function check(name: string, fields: JsonObject, source: GuardrailSource): void {
+  checkTogether(fields)
+  source.tryOut(name, fields)
+}
+
+/** With its assignments; what it has found stays in the audit trail. @throws Fault 404, 409 for a guardrail of the configuration. */
+export async function removeGuardrail(id: string, source: GuardrailSource): Promise<ApiReply> {
+  refuseWritten(id, source)
+  if (!(await source.guardrails.remove(id))) throw noGuardrail()
+  return ok({ deleted: true })
+}
+
+/** @throws Fault 409 for a guardrail of the configuration. */
+export function refuseWritten(id: string, { written }: Pick<GuardrailSource, 'written'>): void {
+  if (written.some(({ name }) => name === id))
+    throw new Fault('conflict', { message: `The guardrail ${id} stands in the configuration file: change it there` })
+}
+
+export function noGuardrail(): Fault {
+  return new Fault('not_found', { message: 'No such guardrail' })
+}

@@ -1,0 +1,106 @@
+/** `headgate guardrails …`: what guardrails there are, and what they have found. Asks the running gateway, or its store. */
+import { type GuardrailCommand, runGuardrailCommand } from '../api/index.ts'
+import { resolveKeys } from '../config/keys.ts'
+import { loadConfig } from '../config/load.ts'
+import type { Config } from '../config/types.ts'
+import { badField } from '../core/faults.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import { GUARDRAIL_COMMAND_PATH } from '../server/key-command-route.ts'
+import { CONSOLE, type Streams } from './console.ts'
+import { findingTable, guardrailReport, guardrailTable } from './guardrail-table.ts'
+import { askOwner, onStore } from './owner-command.ts'
+import { SHIPPED_CONFIG } from './serve.ts'
+
+export interface GuardrailFlags {
+  config?: string
+  json?: boolean
+  /** Of `audit`: a time, or a span such as 24h or 7d. */
+  since?: string
+  key?: string
+  guardrail?: string
+}
+
+type Ask = (command: GuardrailCommand) => Promise<JsonObject>
+
+/** @param words behind `guardrails`. @returns the exit code: 2 where the words make no command. */
+export async function guardrails(words: readonly string[], flags: GuardrailFlags, streams: Streams = CONSOLE): Promise<number> {
+  const [verb, name, ...rest] = words
+  const good = verb === 'show' ? name !== undefined && rest.length === 0 : (verb === 'list' || verb === 'audit') && name === undefined
+  if (!good) {
+    streams.error('headgate: guardrails: expected list, show NAME or audit')
+    return 2
+  }
+  try {
+    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const work = (ask: Ask) => perform(verb, name, { flags, streams, ask })
+    const asked = await askOwner(GUARDRAIL_COMMAND_PATH, { verb: 'list' }, config)
+    if (asked) await work((command) => fromOwner(command, config))
+    else
+      await onStore(config, (books) =>
+        work((command) => runGuardrailCommand(command, { ...sourceOf(config), store: books.keys, guardrails: books.guardrails })),
+      )
+    return 0
+  } catch (error) {
+    streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
+    return 1
+  }
+}
+
+async function fromOwner(command: GuardrailCommand, config: Config): Promise<JsonObject> {
+  const reply = await askOwner(GUARDRAIL_COMMAND_PATH, command, config)
+  if (!reply) throw new Error('the gateway has stopped answering')
+  return reply
+}
+
+function sourceOf(config: Config) {
+  const { keys, generated } = resolveKeys(config)
+  // A random secret of this very moment is nobody's key.
+  return { configured: generated === undefined ? keys : [], written: config.guardrails }
+}
+
+interface Performing {
+  readonly flags: GuardrailFlags
+  readonly streams: Streams
+  readonly ask: Ask
+}
+
+async function perform(
+  verb: 'list' | 'show' | 'audit' | string,
+  name: string | undefined,
+  { flags, streams, ask }: Performing,
+): Promise<void> {
+  if (verb === 'audit') return audit({ flags, streams, ask })
+  const reply = await ask(verb === 'show' ? { verb, guardrail: name } : { verb: 'list' })
+  if (flags.json) streams.out(JSON.stringify(reply, null, 2))
+  else if (verb === 'show') streams.out(guardrailReport(isObject(reply.data) ? reply.data : {}))
+  else streams.out(guardrailTable(rowsIn(reply)))
+}
+
+/** Page by page: a trail may be longer than memory. With `--json` each finding is a line. */
+async function audit({ flags: { since, key, guardrail, json }, streams, ask }: Performing): Promise<void> {
+  const asked = { ...(key === undefined ? {} : { key }), ...(guardrail === undefined ? {} : { guardrail }) }
+  let command: GuardrailCommand = { verb: 'audit', ...asked, ...(since === undefined ? {} : { since: momentOf(since, Date.now()) }) }
+  for (let first = true; ; first = false) {
+    const reply = await ask(command)
+    const rows = rowsIn(reply)
+    if (json) for (const row of rows) streams.out(JSON.stringify(row))
+    else if (rows.length > 0) streams.out(findingTable(rows))
+    else if (first) streams.out('Nothing was found.')
+    const { next } = reply
+    if (!isObject(next)) return
+    command = { ...command, after: { at: Number(next.at), id: String(next.id) } }
+  }
+}
+
+const rowsIn = ({ data }: JsonObject): JsonObject[] => (Array.isArray(data) ? data.filter(isObject) : [])
+
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** @param now milliseconds since the epoch. @throws Fault where the text is neither a time nor a span. */
+export function momentOf(text: string, now: number): number {
+  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  if (unit !== undefined) return Math.max(0, now - Number(count) * UNITS[unit])
+  const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at)) throw badField('--since', 'expected a time such as 2026-11-30T08:00:00Z, or a span such as 24h or 7d')
+  return Math.max(0, at)
+}

@@ -1,0 +1,125 @@
+/**
+ * The way of what guardrails find into the store: gathered after each reply, hashed, and written in batches. Nobody waits
+ * for it. What is gathered and not yet written is lost with the process.
+ */
+import { createHmac } from 'node:crypto'
+import type { Clock, Timer } from '../core/clock.ts'
+import type { AuditRow, GuardrailStore } from '../store/guardrails.ts'
+import { within } from './bounded.ts'
+import { type ClusterNews, OutageReport } from './news.ts'
+
+export interface Finding extends Omit<AuditRow, 'detail' | 'id'> {
+  readonly entities: readonly string[]
+  readonly engines: readonly string[]
+  /** Distinct texts that matched. */
+  readonly matched: readonly string[]
+  /** True: the texts are kept as they are, too. */
+  readonly full: boolean
+}
+
+export interface AuditTrailParts {
+  readonly store: Pick<GuardrailStore, 'note' | 'secret'>
+  readonly clock: Pick<Clock, 'after'>
+  readonly report: (news: ClusterNews) => void
+}
+
+/** Milliseconds for which the first finding waits for others, until a failed batch comes again, and for one batch. */
+const GATHER = 250
+const RETRY = 1_000
+const LONGEST_NOTE = 10_000
+const LONGEST_CLOSE = 2_000
+const BATCH = 500
+/** What waits at most: rows, and bytes of hashes and texts. */
+const MOST_ROWS = 10_000
+const MOST_BYTES = 16 * 1024 * 1024
+/** Texts of one finding that are hashed. */
+const MOST_HASHES = 20
+
+export class AuditTrail {
+  /** Findings that found no room: the store did not answer for too long. */
+  dropped = 0
+  private readonly parts: AuditTrailParts
+  private readonly outage: OutageReport
+  private waiting: { row: AuditRow; bytes: number }[] = []
+  private bytes = 0
+  private secret = ''
+  private timer: Timer | undefined
+  private writing: Promise<void> | undefined
+
+  constructor(parts: AuditTrailParts) {
+    this.parts = parts
+    this.outage = new OutageReport('audit', parts.report)
+  }
+
+  /** Before anything is noted. @throws Fault `unavailable`. */
+  async load(): Promise<void> {
+    this.secret = await this.parts.store.secret()
+  }
+
+  /** @param findings of one exchange that is over. */
+  note(findings: readonly Finding[]): void {
+    for (const [index, finding] of findings.entries()) this.add(this.rowOf(finding, index))
+    if (this.waiting.length > 0 && !this.writing) this.timer ??= this.parts.clock.after(GATHER, () => this.write())
+  }
+
+  /** Writes what waits, if the store takes it soon. */
+  async close(): Promise<void> {
+    this.timer?.cancel()
+    if (this.writing) {
+      const done = await within(this.parts.clock, LONGEST_CLOSE, this.writing).then(
+        () => true,
+        () => false,
+      )
+      if (!done) return
+    }
+    this.timer?.cancel()
+    while (this.waiting.length > 0) {
+      const before = this.waiting.length
+      await this.batch(LONGEST_CLOSE)
+      if (this.waiting.length === before) return
+    }
+  }
+
+  private add(row: AuditRow): void {
+    const { hashes, texts = [] } = row.detail
+    const bytes = texts.reduce((sum, text) => sum + 2 * text.length, 64 * hashes.length + 500)
+    if (this.waiting.length >= MOST_ROWS || this.bytes + bytes > MOST_BYTES) {
+      this.dropped++
+      return
+    }
+    this.bytes += bytes
+    this.waiting.push({ row, bytes })
+  }
+
+  private rowOf({ entities, engines, matched, full, ...rest }: Finding, index: number): AuditRow {
+    const first = matched.slice(0, MOST_HASHES)
+    const hashes = first.map((text) => createHmac('sha256', this.secret).update(text).digest('hex'))
+    const detail = { entities, engines, count: matched.length, hashes, ...(full ? { texts: first } : {}) }
+    return { ...rest, id: `${rest.generation}.${index}`, detail }
+  }
+
+  private write(): void {
+    this.timer = undefined
+    this.writing = this.batch(LONGEST_NOTE).then((written) => {
+      this.writing = undefined
+      if (this.waiting.length > 0) this.timer = this.parts.clock.after(written ? 0 : RETRY, () => this.write())
+    })
+  }
+
+  /** @returns false where the store did not take it: the same rows come again, and are kept once. */
+  private async batch(longest: number): Promise<boolean> {
+    const { store, clock } = this.parts
+    const batch = this.waiting.slice(0, BATCH)
+    const noted = async (): Promise<void> => store.note(batch.map(({ row }) => row))
+    try {
+      await within(clock, longest, noted())
+    } catch (thrown) {
+      this.outage.failed(thrown)
+      return false
+    }
+    this.outage.went()
+    this.waiting = this.waiting.slice(batch.length)
+    for (const { bytes } of batch) this.bytes -= bytes
+    return true
+  }
+}

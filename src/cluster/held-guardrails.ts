@@ -1,0 +1,145 @@
+/**
+ * The stored guardrails as this process holds them. What was read last stays in force until something newer has been
+ * read: a store that does not answer never lifts a guardrail.
+ */
+import type { Clock, Timer } from '../core/clock.ts'
+import type {
+  Assignment,
+  AssignmentKind,
+  AuditQuery,
+  AuditRow,
+  GuardrailSnapshot,
+  GuardrailStore,
+  StoredGuardrail,
+} from '../store/guardrails.ts'
+import { unreachable, within } from './bounded.ts'
+import { type ClusterNews, OutageReport } from './news.ts'
+
+export interface HeldGuardrailsParts {
+  readonly store: GuardrailStore
+  readonly clock: Pick<Clock, 'after'>
+  readonly report: (news: ClusterNews) => void
+}
+
+/** Milliseconds after which a reading counts as failed, and until it is tried again. */
+const LONGEST_READ = 2_000
+const RETRY = 500
+
+const ignore = (): void => {}
+
+export class HeldGuardrails implements GuardrailStore {
+  /** In force. Empty before `load`. */
+  current: GuardrailSnapshot = { guardrails: [], assignments: [] }
+  private readonly store: GuardrailStore
+  private readonly clock: Pick<Clock, 'after'>
+  private readonly outage: OutageReport
+  private readonly hearers: (() => void)[] = []
+  /** What runs now, never rejected; and the reading that comes after it. */
+  private reading: Promise<void> = Promise.resolve()
+  private queued: Promise<void> | undefined
+  private timer: Timer | undefined
+  private closed = false
+
+  constructor({ store, clock, report }: HeldGuardrailsParts) {
+    this.store = store
+    this.clock = clock
+    this.outage = new OutageReport('guardrails', report)
+  }
+
+  /** Reads them for the first time: nothing is to be served before. @throws Fault `unavailable`. */
+  load(): Promise<void> {
+    return this.refresh()
+  }
+
+  /** Calls `hear` whenever others are in force. */
+  onChange(hear: () => void): void {
+    this.hearers.push(hear)
+  }
+
+  /** They have changed, or may have: read until that has worked. */
+  changed(): void {
+    this.timer?.cancel()
+    this.timer = undefined
+    if (this.closed) return
+    this.refresh().then(
+      () => this.outage.went(),
+      (thrown: unknown) => {
+        if (this.closed) return
+        this.outage.failed(thrown)
+        this.timer?.cancel()
+        this.timer = this.clock.after(RETRY, () => this.changed())
+      },
+    )
+  }
+
+  close(): void {
+    this.closed = true
+    this.timer?.cancel()
+  }
+
+  all(): GuardrailSnapshot | Promise<GuardrailSnapshot> {
+    return this.store.all()
+  }
+
+  put(guardrail: StoredGuardrail, seen: number): Promise<boolean> {
+    return this.through(() => this.store.put(guardrail, seen))
+  }
+
+  remove(id: string): Promise<boolean> {
+    return this.through(() => this.store.remove(id))
+  }
+
+  assign(assignments: readonly Assignment[]): Promise<number> {
+    return this.through(() => this.store.assign(assignments))
+  }
+
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Promise<number> {
+    return this.through(() => this.store.unassign(kind, guardrail, subjects))
+  }
+
+  note(rows: readonly AuditRow[]): void | Promise<void> {
+    return this.store.note(rows)
+  }
+
+  findings(query: AuditQuery): AuditRow[] | Promise<AuditRow[]> {
+    return this.store.findings(query)
+  }
+
+  prune(before: number, most: number): number | Promise<number> {
+    return this.store.prune(before, most)
+  }
+
+  secret(): string | Promise<string> {
+    return this.store.secret()
+  }
+
+  /** What this process has changed is in force here when the change returns, or soon after where it cannot be read. */
+  private async through<T>(write: () => T | Promise<T>): Promise<T> {
+    try {
+      return await write()
+    } finally {
+      await this.refresh().catch(() => this.changed())
+    }
+  }
+
+  /** A reading that has not begun yet will see whatever has changed by now. @throws Fault `unavailable`. */
+  private refresh(): Promise<void> {
+    this.queued ??= this.reading.then(() => {
+      this.queued = undefined
+      const read = this.read()
+      this.reading = read.catch(ignore)
+      return read
+    })
+    return this.queued
+  }
+
+  private async read(): Promise<void> {
+    const asked = async (): Promise<GuardrailSnapshot> => this.store.all()
+    const found = await within(this.clock, LONGEST_READ, asked()).catch((thrown: unknown) => {
+      throw unreachable(thrown)
+    })
+    if (this.closed || JSON.stringify(found) === JSON.stringify(this.current)) return
+    this.current = found
+    for (const hear of this.hearers) hear()
+  }
+}

@@ -1,0 +1,53 @@
+/** The engine of a guardrail: from what is written to plain data, and which settings belong to which type. */
+import type { EngineSettings } from '../guardrails/engine.ts'
+import type { Action } from '../guardrails/rule.ts'
+import type { Path } from './problems.ts'
+import type { RawConfig } from './schema/root.ts'
+import type { Source } from './source.ts'
+import { milliseconds } from './units.ts'
+
+type RawEngine = NonNullable<NonNullable<RawConfig['guardrails']>[number]['engine']>
+
+export function engineOf(raw: RawEngine, action: Action): EngineSettings {
+  const { type, timeout = '2s', on_error: onError, url = '', key } = raw
+  const terms = { open: onError === 'open', action }
+  const time = milliseconds(timeout)
+  if (type !== 'moderation') {
+    const { entities, threshold, language } = raw
+    return { ...terms, type, url, timeout: time, ...defined({ key, entities, threshold, language }) }
+  }
+  const { engine = 'openai', model, thresholds, ignored_categories: ignored, lexicon } = raw
+  return { ...terms, type, moderation: { engine, timeout: time, ...defined({ url: raw.url, key, model, thresholds, ignored, lexicon }) } }
+}
+
+function defined<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
+}
+
+/** Which settings are whose; those that all have are not named. */
+const OF_PRESIDIO = ['entities', 'threshold', 'language'] as const
+const OF_MODERATION = ['engine', 'model', 'thresholds', 'ignored_categories', 'lexicon'] as const
+
+/** @param at path of the engine. */
+export function checkEngine(engine: RawEngine, at: Path, main: Source): void {
+  const { type } = engine
+  const foreign = (keys: readonly (keyof RawEngine)[], whose: string): void => {
+    for (const key of keys)
+      if (engine[key] !== undefined) main.report([...at, key], `this is a setting of ${whose}, expected no such key`, 'key')
+  }
+  if (type !== 'presidio') foreign(OF_PRESIDIO, 'presidio')
+  if (type === 'moderation') checkModeration(engine, at, main)
+  else {
+    foreign(OF_MODERATION, 'moderation')
+    if (engine.url === undefined) main.report(at, `${type} without an address, expected url`)
+  }
+}
+
+function checkModeration(raw: RawEngine, at: Path, main: Source): void {
+  const { engine = 'openai' } = raw
+  const needed = { openai: [], classifier: ['url', 'model'], lexicon: ['lexicon'] } as const
+  const useless = { openai: ['lexicon'], classifier: ['lexicon', 'thresholds'], lexicon: ['url', 'key', 'model', 'thresholds'] } as const
+  for (const key of needed[engine]) if (raw[key] === undefined) main.report(at, `moderation by ${engine} needs ${key}, expected it as well`)
+  for (const key of useless[engine])
+    if (raw[key] !== undefined) main.report([...at, key], `moderation by ${engine} has no use for it, expected no such key`, 'key')
+}

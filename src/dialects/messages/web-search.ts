@@ -1,0 +1,25 @@
+/** The provider's own search of the web, as this wire asks for it. */
+import { bareDomain, type NativeSearch, type SearchWire, WEB_SEARCH } from '../../canon/native-search.ts'
+import type { JsonObject } from '../../core/json.ts'
+
+/** The version that all models with a search know. */
+const USUAL_TYPE = 'web_search_20250305'
+
+/** Subdomains are covered; a wildcard stands in a path only. */
+const isTellable = (domain: string): boolean => !bareDomain(domain).split('/')[0].includes('*')
+
+export const searchWire: SearchWire = {
+  tells: ({ allowed, excluded }) => (allowed.length === 0 || excluded.length === 0) && [...allowed, ...excluded].every(isTellable),
+  isTool: true,
+  besideFunctions: true,
+}
+
+/** @param quirks the endpoint's: `web_search_tool` names another version. */
+export function searchTool({ maxUses, allowed, excluded, location }: NativeSearch, quirks: JsonObject): JsonObject {
+  const tool: JsonObject = { type: typeof quirks.web_search_tool === 'string' ? quirks.web_search_tool : USUAL_TYPE, name: WEB_SEARCH }
+  if (maxUses !== undefined) tool.max_uses = maxUses
+  if (allowed.length > 0) tool.allowed_domains = allowed.map(bareDomain)
+  if (excluded.length > 0) tool.blocked_domains = excluded.map(bareDomain)
+  if (location) tool.user_location = { type: 'approximate', ...location }
+  return tool
+}

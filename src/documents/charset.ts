@@ -1,0 +1,47 @@
+/** Bytes of a text as text: the byte order mark tells the encoding, then the declared type, then the page itself. */
+
+const MARKS: readonly [bytes: readonly number[], label: string][] = [
+  [[0xef, 0xbb, 0xbf], 'utf-8'],
+  [[0xfe, 0xff], 'utf-16be'],
+  [[0xff, 0xfe], 'utf-16le'],
+]
+
+/** Where a page may name its encoding (HTML, section 13.2.3.2). */
+const HEAD = 1024
+
+/**
+ * @param type the declared content type. @param inside where the text itself may name its encoding.
+ * Without a word for it: UTF-8 where the bytes are that, else windows-1252, as browsers do it.
+ */
+export function decoded(bytes: Uint8Array, type: string | undefined, inside: boolean): string {
+  const mark = MARKS.find(([start]) => start.every((byte, i) => bytes[i] === byte))
+  if (mark) return text(bytes, mark[1]) ?? ''
+  const outer = /charset\s*=\s*["']?([^\s"';]+)/i.exec(type ?? '')?.[1]
+  const named = outer === undefined ? undefined : text(bytes, outer)
+  if (named !== undefined) return named
+  const inner = inside ? labelInside(bytes) : undefined
+  const told = inner === undefined ? undefined : text(bytes, inner)
+  if (told !== undefined) return told
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return text(bytes, 'windows-1252') ?? ''
+  }
+}
+
+/** Undefined where nobody knows the label. */
+function text(bytes: Uint8Array, label: string): string | undefined {
+  try {
+    return new TextDecoder(label).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+function labelInside(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEAD)).toString('latin1')
+  const label =
+    /<meta[^>]{0,200}charset\s*=\s*["']?([^\s"'/>;]+)/i.exec(head)?.[1] ?? /^<\?xml[^>]{0,100}encoding\s*=\s*["']([^"']+)/i.exec(head)?.[1]
+  // A page that is read as ASCII so far is no UTF-16, whatever it says.
+  return label !== undefined && /^utf-?16/i.test(label) ? 'utf-8' : label
+}

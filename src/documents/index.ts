@@ -1,0 +1,49 @@
+/** Reads documents in worker threads: whatever they are made of, the event loop goes on and the process lives. */
+import { extname } from 'node:path'
+import { ThreadPool } from '../threads/index.ts'
+import { documentKind } from './kind.ts'
+import { faultOf, unread } from './refusals.ts'
+import type { DocumentLimits, DocumentSource, DocumentText, ReadJob, ReadOptions, ReadResult } from './types.ts'
+
+export { documentKind } from './kind.ts'
+export type { DocumentFailure } from './refusals.ts'
+export type { DocumentKind, DocumentLimits, DocumentSource, DocumentText, ReadOptions } from './types.ts'
+
+const LIMITS: DocumentLimits = { maxBytes: 20 * 1024 * 1024, maxPages: 1000, maxCharacters: 2_000_000, timeout: 10_000 }
+
+// As source or as built: the worker is of the same kind as this module.
+const threads = new ThreadPool({ module: new URL(`./worker${extname(import.meta.url)}`, import.meta.url) })
+
+/**
+ * Reads a document as markdown.
+ * @throws Fault 408 (took too long), 413, 415 (nothing that can be read), 422 (broken, encrypted, a bomb, needs too much
+ *   memory), 503 (too many at once); `metadata.document` names the reason. An aborted signal's own fault, or 499.
+ */
+export async function readDocument(bytes: Uint8Array, source: DocumentSource, options: ReadOptions): Promise<DocumentText> {
+  const { clock, signal, handOver = false } = options
+  const { maxBytes, maxPages, maxCharacters, timeout } = { ...LIMITS, ...options.limits }
+  if (bytes.length > maxBytes) throw unread('too_large')
+  const kind = documentKind(bytes, source)
+  if (!kind) throw unread('type')
+  const moved = movable(bytes, handOver)
+  const job: ReadJob = { bytes: moved, kind, source, maxPages, maxCharacters }
+  try {
+    const result = (await threads.run(job, { clock, timeout, signal, transfer: [moved.buffer] })) as ReadResult
+    // Joined here: the texts cross from thread to thread once.
+    return { kind, ...result, text: result.pageTexts ? result.pageTexts.join('\n\n') : result.text }
+  } catch (thrown) {
+    throw faultOf(thrown)
+  }
+}
+
+/** Ends the threads; reading a document later starts them anew. */
+export function closeDocuments(): void {
+  threads.close()
+}
+
+/** A part of a larger buffer is never moved: others may use the rest. */
+function movable(bytes: Uint8Array, handOver: boolean): Uint8Array<ArrayBuffer> {
+  const { buffer, byteLength } = bytes
+  if (handOver && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) return new Uint8Array(buffer)
+  return new Uint8Array(bytes)
+}

@@ -1,0 +1,18 @@
+/** The inside of a thread that reads documents. Each reader is loaded when its first document comes. */
+import { serveJobs } from '../threads/index.ts'
+import type { DocumentKind, ReadJob, ReadResult } from './types.ts'
+
+type Read = (job: ReadJob) => ReadResult | Promise<ReadResult>
+
+const readers: Readonly<Record<DocumentKind, () => Promise<Read>>> = {
+  html: async () => (await import('./html.ts')).readHtml,
+  pdf: async () => (await import('./pdf.ts')).readPdf,
+  docx: async () => (await import('./docx.ts')).readDocx,
+  text: async () => (await import('./plain-text.ts')).readText,
+}
+
+serveJobs(async (job) => {
+  const asked = job as ReadJob
+  const read = await readers[asked.kind]()
+  return { result: await read(asked) }
+})

@@ -1,0 +1,162 @@
+/**
+ * One key's folder. A file is its bytes under its id, and a small JSON text beside them that is renamed into place last:
+ * without that there is no file, so a crash leaves none half done, and all processes see the same.
+ */
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { isFileId } from './ids.ts'
+import type { FilePage, FileQuery, StoredFile } from './types.ts'
+
+const FACTS = '.json'
+const UNFINISHED = '.part'
+/** What an ended process has left is removed at this age, in milliseconds: no upload stands still for so long. */
+const LEFTOVER_AGE = 3_600_000
+
+/** What a folder holds, bytes of unfinished files included. */
+export interface Content {
+  files: number
+  bytes: number
+}
+
+export class Folder {
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  make(): Promise<unknown> {
+    return mkdir(this.path, { recursive: true, mode: 0o700 })
+  }
+
+  bytesOf(id: string): string {
+    return join(this.path, id)
+  }
+
+  /** Counts the folder as it is on disk. @param except ids whose bytes are counted elsewhere. */
+  async content(except: ReadonlySet<string> = new Set()): Promise<Content> {
+    const content = { files: 0, bytes: 0 }
+    for (const name of await this.names()) {
+      if (!isFileId(name) || except.has(name)) continue
+      const size = await sizeOf(join(this.path, name))
+      if (size === undefined) continue
+      content.files++
+      content.bytes += size
+    }
+    return content
+  }
+
+  /** Gives a file whose bytes are on disk its place among the files. */
+  async publish(file: StoredFile): Promise<void> {
+    const unfinished = join(this.path, `${file.id}${UNFINISHED}`)
+    const handle = await open(unfinished, 'wx', 0o600)
+    try {
+      await handle.writeFile(JSON.stringify(file))
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(unfinished, join(this.path, `${file.id}${FACTS}`))
+    await this.settle()
+  }
+
+  async find(id: string): Promise<StoredFile | undefined> {
+    if (!isFileId(id)) return undefined
+    const text = await absent(readFile(join(this.path, `${id}${FACTS}`), 'utf8'))
+    return text === undefined ? undefined : factsIn(text)
+  }
+
+  read(id: string): Promise<Buffer | undefined> {
+    return isFileId(id) ? absent(readFile(this.bytesOf(id))) : Promise.resolve(undefined)
+  }
+
+  async open(id: string): Promise<Readable | undefined> {
+    if (!(await this.find(id))) return undefined
+    const handle = await absent(open(this.bytesOf(id), 'r'))
+    return handle?.createReadStream()
+  }
+
+  async page({ after, limit, newestFirst, purpose }: FileQuery): Promise<FilePage> {
+    const ids = (await this.names()).filter((name) => name.endsWith(FACTS)).map((name) => name.slice(0, -FACTS.length))
+    ids.sort()
+    if (newestFirst) ids.reverse()
+    const files: StoredFile[] = []
+    for (const id of ids) {
+      if (after !== undefined && (newestFirst ? id >= after : id <= after)) continue
+      const file = await this.find(id)
+      if (!file || (purpose !== undefined && file.purpose !== purpose)) continue
+      if (files.length === limit) return { files, more: true }
+      files.push(file)
+    }
+    return { files, more: false }
+  }
+
+  async remove(id: string): Promise<boolean> {
+    if (!isFileId(id)) return false
+    const removed = await absent(rm(join(this.path, `${id}${FACTS}`)).then(() => true))
+    if (removed !== true) return false
+    await this.drop(id)
+    await this.settle()
+    return true
+  }
+
+  /** Removes everything. */
+  clear(): Promise<void> {
+    return rm(this.path, { recursive: true, force: true })
+  }
+
+  /** Removes bytes that no file has. */
+  async drop(id: string): Promise<void> {
+    await rm(this.bytesOf(id), { force: true })
+    await rm(join(this.path, `${id}${UNFINISHED}`), { force: true })
+  }
+
+  /** Removes what processes that ended in the middle have left. @param now milliseconds since the epoch. */
+  async sweep(now: number): Promise<void> {
+    const names = new Set(await this.names())
+    for (const name of names) {
+      const left = name.endsWith(UNFINISHED) || (isFileId(name) && !names.has(`${name}${FACTS}`))
+      if (!left) continue
+      const found = await absent(stat(join(this.path, name)))
+      if (found && found.mtimeMs <= now - LEFTOVER_AGE) await rm(join(this.path, name), { force: true })
+    }
+  }
+
+  private async names(): Promise<string[]> {
+    return (await absent(readdir(this.path))) ?? []
+  }
+
+  /** New names outlast a loss of power. */
+  private async settle(): Promise<void> {
+    const handle = await open(this.path, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  }
+}
+
+/** @returns undefined where the text was damaged: a file of which nothing is known is none. */
+function factsIn(text: string): StoredFile | undefined {
+  try {
+    return JSON.parse(text) as StoredFile
+  } catch {
+    return undefined
+  }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return (await absent(stat(path)))?.size
+}
+
+/** @returns undefined where there is no such file. */
+async function absent<T>(wanted: Promise<T>): Promise<T | undefined> {
+  try {
+    return await wanted
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}

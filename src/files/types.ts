@@ -1,0 +1,77 @@
+/** What a key's files are to those that use them. */
+import type { Readable } from 'node:stream'
+
+export interface FileFacts {
+  /** As the caller named it; never part of a path. */
+  name: string
+  /** What it is for, in the caller's word. */
+  purpose: string
+  /** Media type in lower case, without parameters. */
+  type: string
+}
+
+export interface StoredFile extends FileFacts {
+  /** `file-…`, unguessable; later files have greater ones. */
+  id: string
+  bytes: number
+  /** Milliseconds since the epoch. */
+  created: number
+  /** SHA-256 of the bytes, hex. */
+  sha256: string
+}
+
+/** A file on its way in. Nobody sees it before it is finished. */
+export interface FileUpload {
+  /** Waits until the bytes are with the system. @throws Fault 413 past a limit, 503 where the disk fails. */
+  write(chunk: Uint8Array): Promise<void>
+  /** @throws Fault 413 where other uploads have taken the room meanwhile, 503. */
+  finish(facts: FileFacts): Promise<StoredFile>
+  /** Takes everything back; without effect on a finished one. Never rejects. */
+  abandon(): Promise<void>
+}
+
+export interface FileQuery {
+  /** Id after which the page begins, in the order asked for; it need not exist any more. */
+  after?: string
+  limit: number
+  /** True: the newest first. */
+  newestFirst: boolean
+  purpose?: string
+}
+
+export interface FilePage {
+  files: StoredFile[]
+  /** More follow. */
+  more: boolean
+}
+
+/** The files of one key: those of others do not exist. */
+export interface KeyFiles {
+  begin(): Promise<FileUpload>
+  /** @throws Fault 413, 503. */
+  put(bytes: Uint8Array, facts: FileFacts): Promise<StoredFile>
+  page(query: FileQuery): Promise<FilePage>
+  find(id: string): Promise<StoredFile | undefined>
+  /** All bytes at once: look at `bytes` of the file first. */
+  read(id: string): Promise<Buffer | undefined>
+  /** The bytes as a stream; whoever asks ends it. */
+  open(id: string): Promise<Readable | undefined>
+  /** @returns false where there was none. */
+  remove(id: string): Promise<boolean>
+}
+
+export interface FileStore {
+  /** @param identity of the key. */
+  of(identity: string): KeyFiles
+  /** Removes all files of a key that is no more. @throws Fault 503. */
+  forget(identity: string): Promise<void>
+  /** Whether an id has the form of ours; any other belongs to a provider. */
+  owns(id: string): boolean
+}
+
+export interface FileLimits {
+  /** Bytes of one file. */
+  maxFile: number
+  /** Bytes of all files of a key. */
+  maxBytes: number
+}

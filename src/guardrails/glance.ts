@@ -1,0 +1,105 @@
+/** One look over a text that tells whether any rule needs to read it: nearly no text holds anything. */
+import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts'
+
+/** States that may be learnt; patterns that need more are read without a glance. */
+const MOST_STATES = 3_000
+const UNKNOWN = -1
+
+export class Glance {
+  private readonly places: Place[] = []
+  private readonly first: number[] = []
+  private readonly freeFirst: number[] = []
+  private readonly classes: Classes
+  private readonly width: number
+  private readonly names = new Map<string, number>()
+  private readonly states: { places: readonly number[]; inWord: boolean }[] = []
+  /** By state and class: twice the number of the next state, and one more where a shape may end. */
+  private table: Int32Array
+  private spent = false
+
+  /** @param shapes as detectors have them. */
+  constructor(shapes: readonly string[]) {
+    for (const shape of new Set(shapes)) {
+      const { places, first, free } = compiled(shape)
+      const base = this.places.length
+      for (const { kind, next, last } of places) this.places.push({ kind, last, next: next.map((number) => base + number) })
+      for (const number of first) (free ? this.freeFirst : this.first).push(base + number)
+    }
+    this.classes = new Classes(this.places)
+    this.width = this.classes.count
+    this.table = new Int32Array(64 * this.width).fill(UNKNOWN)
+    this.stateOf([], false)
+  }
+
+  /** False where surely nothing of what the shapes stand for is in the text. @param text as it is read: folded, if it is foldable. */
+  mayHold(text: string): boolean {
+    if (this.spent) return true
+    const { width } = this
+    const { low } = this.classes
+    let { table } = this
+    let state = 0
+    for (let at = 0; at < text.length; at++) {
+      const unit = text.charCodeAt(at)
+      let kind = low[unit]
+      let rune = unit
+      if (unit >= 0xd800 && unit <= 0xdbff) {
+        rune = text.codePointAt(at) ?? unit
+        if (rune > 0xffff) {
+          kind = this.classes.of(rune)
+          at++
+        }
+      }
+      let next = table[state * width + kind]
+      if (next === UNKNOWN) {
+        next = this.learn(state, kind, rune)
+        if (next === UNKNOWN) return true
+        table = this.table
+      }
+      if ((next & 1) === 1) return true
+      state = next >> 1
+    }
+    return false
+  }
+
+  private learn(state: number, kind: number, rune: number): number {
+    const { places } = this
+    const from = this.states[state]
+    const found = new Set<number>()
+    let ends = 0
+    const add = (number: number): void => {
+      if (found.has(number)) return
+      const place = places[number]
+      if (!place.kind.takes(rune)) return
+      if (place.last) ends = 1
+      if (place.next.length > 0) found.add(number)
+    }
+    for (const number of from.places) for (const next of places[number].next) add(next)
+    for (const number of this.first) add(number)
+    if (!from.inWord) for (const number of this.freeFirst) add(number)
+    const next = this.stateOf(
+      [...found].sort((a, b) => a - b),
+      isAlphanumeric(rune),
+    )
+    if (next === UNKNOWN) {
+      this.spent = true
+      return UNKNOWN
+    }
+    this.table[state * this.width + kind] = next * 2 + ends
+    return next * 2 + ends
+  }
+
+  private stateOf(places: readonly number[], inWord: boolean): number {
+    const name = `${inWord ? 1 : 0}:${places.join()}`
+    const known = this.names.get(name)
+    if (known !== undefined) return known
+    if (this.states.length >= MOST_STATES) return UNKNOWN
+    const number = this.states.push({ places, inWord }) - 1
+    this.names.set(name, number)
+    if ((number + 1) * this.width > this.table.length) {
+      const wider = new Int32Array(this.table.length * 2).fill(UNKNOWN)
+      wider.set(this.table)
+      this.table = wider
+    }
+    return number
+  }
+}

@@ -1,0 +1,12 @@
+/** What of a request the plugin has judged. */
+import type { CanonicalRequest } from '../../canon/request.ts'
+import { itemPassages } from '../passages.ts'
+
+/** Texts of messages, reasoning, arguments and results; parts of one message as one text, for a provider may join them. */
+export function moderatedTexts(request: CanonicalRequest): string[] {
+  const texts: string[] = []
+  for (const item of request.items) {
+    for (const passage of itemPassages(item)) texts.push(passage.texts.join('\n'))
+  }
+  return texts
+}

@@ -1,0 +1,201 @@
+/** Shapes as automata: the places of a compiled RE2 program, and the characters that these tell apart. */
+import { RE2JS } from 're2js'
+
+/** Instructions of a compiled RE2 program, as far as they matter here. */
+interface Instruction {
+  readonly op: number
+  readonly out: number
+  readonly arg: number
+  readonly runes: ArrayLike<number>
+  matchRune(rune: number): boolean
+}
+
+/** Kinds of instructions (RE2's own numbers). */
+const ALT = 1
+const ALT_MATCH = 2
+const FAIL = 5
+const MATCH = 6
+const RUNE = 8
+const RUNE_ANY = 10
+const RUNE_ANY_NOT_NL = 11
+const FOLD_CASE = 1
+
+/** What a shape begins with that stands free. */
+const FREE = '\\b'
+
+const LAST_RUNE = 0x10ffff
+
+/** A set of characters. */
+interface Kind {
+  readonly takes: (rune: number) => boolean
+  /** Borders of its ranges. */
+  readonly borders: readonly number[]
+}
+
+/** One place of a shape: what stands there, and the places behind it. */
+export interface Place {
+  readonly kind: Kind
+  readonly next: readonly number[]
+  /** A shape may end with it. */
+  readonly last: boolean
+}
+
+/** A shape by itself. */
+interface Compiled {
+  readonly places: readonly Place[]
+  readonly first: readonly number[]
+  /** It begins only where no letter or digit stands before. */
+  readonly free: boolean
+}
+
+function isReader({ op }: Instruction): boolean {
+  return op >= RUNE && op <= RUNE_ANY_NOT_NL
+}
+
+export function isAlphanumeric(unit: number): boolean {
+  const lower = unit | 0x20
+  return (unit >= 0x30 && unit <= 0x39) || (lower >= 0x61 && lower <= 0x7a)
+}
+
+const known = new Map<string, Compiled>()
+/** Shapes of the operator's own patterns come and go with the configuration. */
+const MOST_KNOWN = 2_000
+
+export function compiled(shape: string): Compiled {
+  let found = known.get(shape)
+  if (!found) {
+    found = compile(shape)
+    if (known.size >= MOST_KNOWN) known.clear()
+    known.set(shape, found)
+  }
+  return found
+}
+
+function compile(shape: string): Compiled {
+  const free = shape.startsWith(FREE)
+  const source = free ? shape.slice(FREE.length) : shape
+  const program = RE2JS.compile(RE2JS.translateRegExp(source)).re2().prog as { inst: Instruction[]; start: number }
+  const { inst, start } = program
+  const numbers = new Map<number, number>()
+  for (const [pc, each] of inst.entries()) if (isReader(each)) numbers.set(pc, numbers.size)
+  const numbersOf = (pcs: readonly number[]): number[] => pcs.flatMap((each) => numbers.get(each) ?? [])
+  const places = [...numbers.keys()].map((pc) => {
+    const { readers, ends } = reached(inst, inst[pc].out)
+    return { kind: kindOf(inst[pc]), next: numbersOf(readers), last: ends }
+  })
+  return { places, first: numbersOf(reached(inst, start).readers), free }
+}
+
+const kinds = new Map<string, Kind>()
+
+/** The same sets come again and again: letters alone are hundreds of ranges. */
+function kindOf(instruction: Instruction): Kind {
+  const { op, arg, runes } = instruction
+  let sum = 0
+  for (let i = 0; i < runes.length; i++) sum = (Math.imul(sum, 31) + runes[i]) | 0
+  const name = `${op}:${runes.length === 1 ? arg : ''}:${runes.length}:${runes[0]}:${runes[runes.length - 1]}:${sum}`
+  let kind = kinds.get(name)
+  if (!kind) {
+    kind = newKind(instruction)
+    if (kinds.size >= MOST_KNOWN) kinds.clear()
+    kinds.set(name, kind)
+  }
+  return kind
+}
+
+function newKind(instruction: Instruction): Kind {
+  const { op, arg, runes } = instruction
+  if (op === RUNE_ANY) return { takes: () => true, borders: [] }
+  if (op === RUNE_ANY_NOT_NL) return { takes: (rune) => rune !== 10, borders: [10, 11] }
+  const borders: number[] = []
+  if (runes.length === 1) {
+    for (const rune of (arg & FOLD_CASE) === 0 ? [runes[0]] : variants(runes[0])) borders.push(rune, rune + 1)
+  } else for (let i = 0; i < runes.length; i += 2) borders.push(runes[i], runes[i + 1] + 1)
+  return { takes: (rune) => instruction.matchRune(rune), borders }
+}
+
+/** Characters that case folding takes for the same (Unicode simple folding has two more for k and s). */
+function variants(rune: number): number[] {
+  const char = String.fromCodePoint(rune)
+  const all = new Set([char, char.toLowerCase(), char.toUpperCase(), char.toUpperCase().toLowerCase()])
+  for (const [letter, other] of [
+    ['k', '\u212a'],
+    ['s', '\u017f'],
+    ['å', '\u212b'],
+    ['ω', '\u2126'],
+    ['β', '\u03d0'],
+    ['ε', '\u03f5'],
+    ['θ', '\u03d1'],
+    ['μ', '\u00b5'],
+    ['π', '\u03d6'],
+    ['ρ', '\u03f1'],
+    ['σ', '\u03c2'],
+    ['φ', '\u03d5'],
+  ])
+    if (all.has(letter)) all.add(other)
+  return [...all].filter((each) => [...each].length === 1).map((each) => each.codePointAt(0) ?? 0)
+}
+
+/** Places that are reached without reading; conditions such as word borders are taken for met. */
+function reached(inst: readonly Instruction[], from: number): { readers: number[]; ends: boolean } {
+  const seen = new Set<number>()
+  const rest = [from]
+  const readers: number[] = []
+  let ends = false
+  for (let pc = rest.pop(); pc !== undefined; pc = rest.pop()) {
+    if (seen.has(pc)) continue
+    seen.add(pc)
+    const { op, out, arg } = inst[pc]
+    if (op === MATCH) ends = true
+    if (op === FAIL || op === MATCH) continue
+    if (isReader(inst[pc])) readers.push(pc)
+    else {
+      rest.push(out)
+      if (op === ALT || op === ALT_MATCH) rest.push(arg)
+    }
+  }
+  return { readers, ends }
+}
+
+const ALPHANUMERIC: Kind = { takes: isAlphanumeric, borders: [0x30, 0x3a, 0x41, 0x5b, 0x61, 0x7b] }
+
+/** Characters that no place tells apart, by number. */
+export class Classes {
+  /** Of each number below 0x10000. */
+  readonly low = new Uint16Array(0x10000)
+  readonly count: number
+  private readonly borders: readonly number[]
+  private readonly numbers: readonly number[]
+
+  constructor(places: readonly Place[]) {
+    // Whether a shape may begin behind a character is told by its class, too.
+    const kinds = new Set([ALPHANUMERIC, ...places.map(({ kind }) => kind)])
+    const borders = [...new Set([0, 0x10000, ...[...kinds].flatMap((kind) => kind.borders)])].filter((at) => at <= LAST_RUNE)
+    borders.sort((a, b) => a - b)
+    const byName = new Map<string, number>()
+    this.numbers = borders.map((rune) => {
+      let name = ''
+      for (const { takes } of kinds) name += takes(rune) ? '1' : '0'
+      const number = byName.get(name) ?? byName.size
+      byName.set(name, number)
+      return number
+    })
+    this.borders = borders
+    this.count = byName.size
+    for (const [i, rune] of borders.entries()) {
+      if (rune < 0x10000) this.low.fill(this.numbers[i], rune, Math.min(borders[i + 1] ?? 0x10000, 0x10000))
+    }
+  }
+
+  of(rune: number): number {
+    if (rune < 0x10000) return this.low[rune]
+    let from = 0
+    let to = this.borders.length
+    while (to - from > 1) {
+      const middle = (from + to) >> 1
+      if (this.borders[middle] <= rune) from = middle
+      else to = middle
+    }
+    return this.numbers[from]
+  }
+}

@@ -1,0 +1,66 @@
+/** A `fetch` for client libraries that are given an address by a caller: every connection of it is checked. */
+import { checkAddress } from './address-check.ts'
+import { guardedConnect, type Resolve } from './guarded-connect.ts'
+import type { OutboundPolicy } from './policy.ts'
+import { refused, tooLarge } from './refusals.ts'
+
+export interface GuardedClientOptions {
+  policy: OutboundPolicy
+  /** The only origin that is asked: `https://mcp.example.com`. */
+  origin: string
+  /** Bytes of all answers together, inflated. */
+  maxBytes: number
+  resolve?: Resolve
+}
+
+export interface GuardedClient {
+  fetch(url: string | URL, init?: RequestInit): Promise<Response>
+  /** Ends what is open. */
+  close(): Promise<void>
+}
+
+const HEAD_LIMIT = 16 * 1024
+/** Statuses whose answers have no body. */
+const EMPTY: ReadonlySet<number> = new Set([101, 204, 205, 304])
+
+/**
+ * Redirects are handed back as they are. The package's whole front door is loaded here, and only here.
+ * @returns a client whose `fetch` throws a Fault 400 for an address that is not allowed.
+ */
+export async function guardedClient({ policy, origin, maxBytes, resolve }: GuardedClientOptions): Promise<GuardedClient> {
+  const { Agent, fetch } = await import('undici')
+  const agent = new Agent({
+    connect: guardedConnect({ policy, resolve }),
+    allowH2: false,
+    pipelining: 1,
+    maxHeaderSize: HEAD_LIMIT,
+    // The time limits are the caller's own.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const left = { bytes: maxBytes }
+  return {
+    fetch: async (address, init) => {
+      const url = checkAddress(String(address), policy)
+      if (url.origin !== origin) throw refused('it leads to another host')
+      const headers = new Headers(init?.headers)
+      headers.set('accept-encoding', 'identity')
+      headers.set('user-agent', 'headgate')
+      const asked = { ...init, headers: [...headers], redirect: 'manual', dispatcher: agent } as Parameters<typeof fetch>[1]
+      const { status, statusText, headers: told, body } = await fetch(url, asked)
+      const counted = body && !EMPTY.has(status) ? (body as ReadableStream<Uint8Array>).pipeThrough(counting(left, maxBytes)) : null
+      return new Response(counted, { status, statusText, headers: [...told] })
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+function counting(left: { bytes: number }, maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+  return new TransformStream({
+    transform(chunk, controller) {
+      left.bytes -= chunk.length
+      if (left.bytes < 0) controller.error(tooLarge(maxBytes))
+      else controller.enqueue(chunk)
+    },
+  })
+}

@@ -1,0 +1,201 @@
+/** Reads the events of an answer for all rules of a key: the last tap but for what comes back. */
+import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+import type { Fault } from '../../core/faults.ts'
+import {
+  type AnswerPolicy,
+  ArgsStream,
+  answerFault,
+  answerStages,
+  Findings,
+  type Held,
+  readStage,
+  wholeValue,
+} from '../../guardrails/index.ts'
+import type { Stage, Tap } from '../../plugin-api/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { hasTexts } from './notes.ts'
+import { SaidText } from './said-text.ts'
+
+type Emit = (event: StreamEvent) => void
+type BlockStart = Extract<StreamEvent, { type: 'block-start' }>
+type BlockNote = Extract<StreamEvent, { type: 'block-note' }>
+
+/** Kinds of blocks whose texts are one text where they follow each other. */
+const KIN: Readonly<Partial<Record<BlockKind, string>>> = { text: 'said', refusal: 'said', reasoning: 'reasoning', summary: 'summary' }
+
+export class AnswerGuard implements Tap {
+  readonly mode = 'mutate'
+  /** Set once the answer is refused: nothing of it goes on. */
+  refusal: Fault | undefined
+  private readonly exchange: Exchange
+  private readonly policy: AnswerPolicy
+  private readonly findings = new Findings()
+  private readonly calls = new Map<number, ArgsStream>()
+  /** Kin of the text blocks that stand open. */
+  private readonly kin = new Map<number, string>()
+  private running: { kin: string; said: SaidText; blocks: Set<number> } | undefined
+  /** Blocks of which something was hidden: their seals no longer fit. */
+  private readonly altered = new Set<number>()
+  private stages: Stage[] = []
+  private most = 0
+  private longest = 0
+  private since: number | undefined
+
+  constructor(exchange: Exchange, policy: AnswerPolicy) {
+    this.exchange = exchange
+    this.policy = policy
+  }
+
+  /** @throws Fault 403 where the answer is refused. */
+  push(event: StreamEvent, emit: Emit): void {
+    if (this.refusal) throw this.refusal
+    this.take(event, emit)
+    this.settle()
+    if (event.type === 'end' || event.type === 'fault') this.report()
+  }
+
+  /** What is held is decided as it stands. */
+  finish(emit: Emit): void {
+    if (this.refusal) return
+    this.closeAll(emit)
+    this.settle()
+    this.report()
+  }
+
+  private take(event: StreamEvent, emit: Emit): void {
+    switch (event.type) {
+      case 'block-start':
+        this.start(event, emit)
+        return
+      case 'block-delta':
+        this.delta(event, emit)
+        return
+      case 'block-note':
+        this.note(event, emit)
+        return
+      case 'block-end':
+        this.end(event, emit)
+        return
+      case 'end':
+      case 'fault':
+        this.closeAll(emit)
+        emit(event)
+        return
+      case 'opaque':
+        emit({ ...event, of: { ...event.of, data: wholeValue(event.of.data, this.policy, this.findings) } })
+        return
+      default:
+        emit(event)
+    }
+  }
+
+  private start(event: BlockStart, emit: Emit): void {
+    const kin = KIN[event.kind]
+    if (kin !== undefined) {
+      this.kin.set(event.block, kin)
+      this.saying(kin, event.block, emit).place(event, this.sealing(emit))
+      return
+    }
+    this.closeText(emit)
+    if (event.kind === 'call') this.calls.set(event.block, new ArgsStream(this.policy, this.findings))
+    const { of } = event
+    emit(of === undefined ? event : { ...event, of: { ...of, data: wholeValue(of.data, this.policy, this.findings) } })
+  }
+
+  private delta(event: Extract<StreamEvent, { type: 'block-delta' }>, emit: Emit): void {
+    const { block, text } = event
+    const call = this.calls.get(block)
+    const kin = this.kin.get(block)
+    if (call) {
+      const left = call.push(text)
+      if (left !== '') emit(left === text ? event : { ...event, text: left })
+    } else if (kin !== undefined) this.saying(kin, block, emit).push(text, this.sealing(emit))
+    else emit(event)
+  }
+
+  private note(event: BlockNote, emit: Emit): void {
+    const { block, note } = event
+    // They spell the text as it was.
+    if (note === 'logprobs' && this.policy.rewrites) return
+    const own = hasTexts(note) ? { ...event, data: wholeValue(event.data, this.policy, this.findings) } : event
+    const last = this.sealing(emit)
+    if (this.running?.blocks.has(block)) this.running.said.place(own, last)
+    else last(own)
+  }
+
+  private end(event: Extract<StreamEvent, { type: 'block-end' }>, emit: Emit): void {
+    const { block } = event
+    const call = this.calls.get(block)
+    if (call) {
+      const left = call.end()
+      this.calls.delete(block)
+      if (left !== '') emit({ type: 'block-delta', block, text: left })
+    }
+    this.kin.delete(block)
+    if (this.running?.blocks.has(block)) this.running.said.place(event, this.sealing(emit))
+    else emit(event)
+  }
+
+  /** Leaves out the seals of what was altered. */
+  private sealing(emit: Emit): Emit {
+    return (event) => {
+      const seal = event.type === 'block-note' && (event.note === 'signature' || event.note === 'sealed')
+      if (!seal || !this.altered.has(event.block)) emit(event)
+    }
+  }
+
+  /** The text that a block belongs to: the running one where it is kin. */
+  private saying(kin: string, block: number, emit: Emit): SaidText {
+    if (this.running?.kin !== kin) this.closeText(emit)
+    this.running ??= {
+      kin,
+      said: new SaidText(block, { policy: this.policy, findings: this.findings, changed: (each) => this.altered.add(each) }),
+      blocks: new Set(),
+    }
+    this.running.blocks.add(block)
+    return this.running.said
+  }
+
+  private closeText(emit: Emit): void {
+    this.running?.said.end(this.sealing(emit))
+    this.running = undefined
+  }
+
+  private closeAll(emit: Emit): void {
+    this.closeText(emit)
+    for (const [block, call] of this.calls) {
+      const left = call.end()
+      if (left !== '') emit({ type: 'block-delta', block, text: left })
+    }
+    this.calls.clear()
+  }
+
+  /** @throws Fault where a rule blocks. */
+  private settle(): void {
+    this.measure()
+    if (!this.findings.blocked) return
+    this.refusal = answerFault(this.findings.hits.values())
+    this.report()
+    if (this.refusal) throw this.refusal
+  }
+
+  private measure(): void {
+    let held = this.running?.said.held ?? 0
+    for (const call of this.calls.values()) held += call.held
+    this.most = Math.max(this.most, held)
+    if (!this.exchange.wantsMetadata) return
+    const now = this.exchange.clock.monotonic()
+    if (this.since !== undefined) this.longest = Math.max(this.longest, now - this.since)
+    this.since = held > 0 ? now : undefined
+  }
+
+  /** Brings the stages up to date: one set for all turns. */
+  private report(): void {
+    const { exchange, stages } = this
+    for (const stage of stages) exchange.stages.splice(exchange.stages.indexOf(stage), 1)
+    const held: Held = { bytes: this.most, ...(exchange.stream ? { ms: Math.round(this.longest) } : {}) }
+    this.stages = answerStages(this.findings.hits.values(), held)
+    if (this.stages.length === 0 && exchange.wantsMetadata) this.stages = [readStage(held)]
+    exchange.stages.push(...this.stages)
+  }
+}

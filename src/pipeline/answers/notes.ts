@@ -1,0 +1,9 @@
+/** Notes of blocks that hold no text of their own. */
+import type { NoteKind } from '../../canon/events.ts'
+
+const TEXTLESS: ReadonlySet<NoteKind> = new Set(['signature', 'sealed', 'logprobs', 'format'])
+
+/** True for a note whose data somebody may read, such as the title of a source. */
+export function hasTexts(note: NoteKind): boolean {
+  return !TEXTLESS.has(note)
+}

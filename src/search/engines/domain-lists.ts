@@ -1,0 +1,20 @@
+/**
+ * Domain rules for engines that know whole hosts only. They may be told less than a rule says, never more:
+ * what is left out here is seen to when the results are there.
+ */
+
+const PROTOCOL = /^https?:\/\//i
+
+/** Hosts that the allowed pages are on; a rule for subdomains or paths stands for its whole host. */
+export function hostsOf(allowed: readonly string[]): string[] {
+  return [...new Set(allowed.map((entry) => bare(entry).replace(/^\*\./, '').replace(/\/.*$/, '')))]
+}
+
+/** The rules that exclude a host and all below it: a part of a host cannot be excluded by name. */
+export function wholeHosts(excluded: readonly string[]): string[] {
+  return [...new Set(excluded.map((entry) => bare(entry).replace(/\/$/, '')))].filter((entry) => !/^\*\.|\//.test(entry))
+}
+
+function bare(entry: string): string {
+  return entry.trim().replace(PROTOCOL, '')
+}

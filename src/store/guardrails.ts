@@ -1,0 +1,169 @@
+/** Guardrails at rest: those that were made over the API, whom they hold for, and the trail of what all guardrails found. */
+import type { JsonObject } from '../core/json.ts'
+
+export interface StoredGuardrail {
+  readonly id: string
+  /** 1 when it is made, one more with every change. */
+  readonly version: number
+  readonly name: string
+  /** Its other fields as the API takes them; what was never said is not there. */
+  readonly fields: JsonObject
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+  /** Null before the first change. */
+  readonly updatedAt: number | null
+}
+
+export type AssignmentKind = 'key' | 'member' | 'workspace'
+export const ASSIGNMENT_KINDS: readonly AssignmentKind[] = ['key', 'member', 'workspace']
+
+/** A key, a member or a workspace holds at most one. */
+export interface Assignment {
+  readonly kind: AssignmentKind
+  /** Identity of a key, which a new secret leaves as it is; id of a member, or of a workspace. */
+  readonly subject: string
+  /** Id of the guardrail. */
+  readonly guardrail: string
+  readonly id: string
+  /** Who made it, as far as that is known. */
+  readonly by: string | null
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+}
+
+export interface GuardrailSnapshot {
+  /** In the order of their making. */
+  readonly guardrails: readonly StoredGuardrail[]
+  /** In the order of their making. */
+  readonly assignments: readonly Assignment[]
+}
+
+/** One finding of a guardrail in one exchange. */
+export interface AuditRow {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** Of the row itself: the same row that comes twice is kept once. */
+  readonly id: string
+  /** Id of the generation. */
+  readonly generation: string
+  /** Identity of the key. */
+  readonly key: string
+  /** Id and name of the guardrail. */
+  readonly guardrail: string
+  readonly name: string
+  readonly direction: string
+  /** As in `router_metadata.pipeline`. */
+  readonly stage: string
+  /** `flagged`, `redacted`, `blocked` or `unchecked`. */
+  readonly action: string
+  readonly detail: AuditDetail
+}
+
+export interface AuditDetail {
+  /** Kinds of what was found. */
+  readonly entities: readonly string[]
+  readonly engines: readonly string[]
+  /** Distinct texts that matched. */
+  readonly count: number
+  /** HMAC-SHA-256 of the first of them, hex, keyed with the secret of the store. */
+  readonly hashes: readonly string[]
+  /** The texts themselves: only of a guardrail that says `audit: full`. */
+  readonly texts?: readonly string[]
+}
+
+export interface AuditQuery {
+  /** Milliseconds since the epoch. */
+  readonly since?: number
+  /** Identity. */
+  readonly key?: string
+  /** Id or name. */
+  readonly guardrail?: string
+  /** Only what comes behind this row. */
+  readonly after?: Pick<AuditRow, 'at' | 'id'>
+  readonly limit: number
+}
+
+type Maybe<T> = T | Promise<T>
+
+/** Every change is durable when it returns. All of it may throw Fault `unavailable`. */
+export interface GuardrailStore {
+  /** All that is stored, as of one moment. */
+  all(): Maybe<GuardrailSnapshot>
+  /**
+   * Writes a guardrail where the one of its id still has the version `seen`; 0: where there is none.
+   * @returns false where somebody else was faster.
+   */
+  put(guardrail: StoredGuardrail, seen: number): Maybe<boolean>
+  /** With its assignments. Its findings stay. @returns false where there is none. */
+  remove(id: string): Maybe<boolean>
+  /** Each takes the place of the subject's earlier one. @returns how many; 0 where there is no such guardrail. */
+  assign(assignments: readonly Assignment[]): Maybe<number>
+  /** @returns how many there were. */
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Maybe<number>
+  /** Adds findings; one that is there already changes nothing. */
+  note(rows: readonly AuditRow[]): Maybe<void>
+  /** Findings, the oldest first. */
+  findings(query: AuditQuery): Maybe<AuditRow[]>
+  /** Removes findings from before a moment, at most `most`, the oldest first. @returns how many. */
+  prune(before: number, most: number): Maybe<number>
+  /** The key of the hashes: random, made once, the same for every process. */
+  secret(): Maybe<string>
+}
+
+/** Stands among the changed keys that processes hear of: guardrails or assignments have changed. No hash of a key looks so. */
+export const GUARDRAILS_CHANGED = 'guardrails'
+
+/** A store of guardrails whose changes are told, also those that failed: what a failure left behind is not known. */
+export class WatchedGuardrails implements GuardrailStore {
+  private readonly inner: GuardrailStore
+  private readonly changed: () => void
+
+  constructor(inner: GuardrailStore, changed: () => void) {
+    this.inner = inner
+    this.changed = changed
+  }
+
+  all(): Maybe<GuardrailSnapshot> {
+    return this.inner.all()
+  }
+
+  put(guardrail: StoredGuardrail, seen: number): Promise<boolean> {
+    return this.told(() => this.inner.put(guardrail, seen))
+  }
+
+  remove(id: string): Promise<boolean> {
+    return this.told(() => this.inner.remove(id))
+  }
+
+  assign(assignments: readonly Assignment[]): Promise<number> {
+    return this.told(() => this.inner.assign(assignments))
+  }
+
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Promise<number> {
+    return this.told(() => this.inner.unassign(kind, guardrail, subjects))
+  }
+
+  note(rows: readonly AuditRow[]): Maybe<void> {
+    return this.inner.note(rows)
+  }
+
+  findings(query: AuditQuery): Maybe<AuditRow[]> {
+    return this.inner.findings(query)
+  }
+
+  prune(before: number, most: number): Maybe<number> {
+    return this.inner.prune(before, most)
+  }
+
+  secret(): Maybe<string> {
+    return this.inner.secret()
+  }
+
+  private async told<T>(write: () => Maybe<T>): Promise<T> {
+    try {
+      return await write()
+    } finally {
+      this.changed()
+    }
+  }
+}

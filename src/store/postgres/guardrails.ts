@@ -1,0 +1,166 @@
+/** Guardrails and their findings in PostgreSQL; each change is numbered among those of keys, so that every process hears of it. */
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import type { JsonObject } from '../../core/json.ts'
+import {
+  type Assignment,
+  type AssignmentKind,
+  type AuditDetail,
+  type AuditQuery,
+  type AuditRow,
+  GUARDRAILS_CHANGED,
+  type GuardrailSnapshot,
+  type GuardrailStore,
+  type StoredGuardrail,
+} from '../guardrails.ts'
+import { AUDIT_SECRET, kindFrom, SECRET_BYTES } from '../sqlite-guardrails.ts'
+import type { Connection, Session } from './connection.ts'
+import { changing, noteChanges } from './keys.ts'
+import { type AssignmentTable, type AuditTable, type GuardrailTable, LOCKS, query, storable } from './tables.ts'
+
+/** Rows of one statement: a statement takes 65,535 values. */
+const MOST_ROWS = 500
+
+export class PostgresGuardrails implements GuardrailStore {
+  private readonly connection: Connection
+
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  /** In one transaction that changes wait for: no assignment without its guardrail. */
+  all(): Promise<GuardrailSnapshot> {
+    return this.connection.transaction(async (session) => {
+      await session.run(sql`select pg_advisory_xact_lock_shared(${LOCKS.program}::int, ${LOCKS.keys}::int)`.compile(query))
+      const guardrails = await session.run(query.selectFrom('guardrail').selectAll().orderBy('created_at').orderBy('id').compile())
+      const assignments = await session.run(
+        query.selectFrom('guardrail_assignment').selectAll().orderBy('created_at').orderBy('id').compile(),
+      )
+      return { guardrails: guardrails.map(guardrailFrom), assignments: assignments.map(assignmentFrom) }
+    })
+  }
+
+  put(guardrail: StoredGuardrail, seen: number): Promise<boolean> {
+    const { id, version, createdAt, updatedAt } = guardrail
+    const row = { version, name: storable(guardrail.name), fields: JSON.stringify(guardrail.fields), updated_at: updatedAt }
+    const insert = query
+      .insertInto('guardrail')
+      .values({ ...row, id, created_at: createdAt })
+      .onConflict((conflict) => conflict.doNothing())
+    const update = query.updateTable('guardrail').set(row).where('id', '=', id).where('version', '=', seen)
+    return this.changing(async (session) => {
+      const written = await session.run(seen === 0 ? insert.returning('id').compile() : update.returning('id').compile())
+      return written.length === 1
+    })
+  }
+
+  remove(id: string): Promise<boolean> {
+    return this.changing(async (session) => {
+      await session.run(query.deleteFrom('guardrail_assignment').where('guardrail', '=', id).compile())
+      const gone = await session.run(query.deleteFrom('guardrail').where('id', '=', id).returning('id').compile())
+      return gone.length === 1
+    })
+  }
+
+  assign(assignments: readonly Assignment[]): Promise<number> {
+    return this.changing(async (session) => {
+      let count = 0
+      for (const each of assignments) count += (await session.run<{ subject: string }>(assigned(each).compile(query))).length
+      return count
+    })
+  }
+
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Promise<number> {
+    return this.changing(async (session) => {
+      const those = query.deleteFrom('guardrail_assignment').where('kind', '=', kind).where('guardrail', '=', guardrail)
+      const gone = await session.run(
+        those
+          .where('subject', '=', sql<string>`any(${subjects.map(storable)})`)
+          .returning('subject')
+          .compile(),
+      )
+      return gone.length
+    })
+  }
+
+  async note(rows: readonly AuditRow[]): Promise<void> {
+    for (let from = 0; from < rows.length; from += MOST_ROWS) {
+      const values = rows.slice(from, from + MOST_ROWS).map(rowOf)
+      await this.connection.run(
+        query
+          .insertInto('guardrail_audit')
+          .values(values)
+          .onConflict((conflict) => conflict.doNothing())
+          .compile(),
+      )
+    }
+  }
+
+  async findings({ since = 0, key, guardrail, after, limit }: AuditQuery): Promise<AuditRow[]> {
+    const from = after ?? { at: since, id: '' }
+    let found = query.selectFrom('guardrail_audit').selectAll().where(sql<boolean>`(at, id) > (${from.at}, ${from.id})`)
+    if (key !== undefined) found = found.where('key', '=', storable(key))
+    if (guardrail !== undefined) {
+      const named = storable(guardrail)
+      found = found.where((either) => either.or([either('guardrail', '=', named), either('name', '=', named)]))
+    }
+    return (await this.connection.run(found.orderBy('at').orderBy('id').limit(limit).compile())).map(findingFrom)
+  }
+
+  async prune(before: number, most: number): Promise<number> {
+    const statement = sql<{ count: number }>`
+      with old as (
+        select at, id from guardrail_audit where at < ${before} order by at, id limit ${most} for update skip locked
+      ), gone as (
+        delete from guardrail_audit a using old where a.at = old.at and a.id = old.id returning 1
+      )
+      select count(*) as count from gone`
+    const [row] = await this.connection.run(statement.compile(query))
+    return row?.count ?? 0
+  }
+
+  async secret(): Promise<string> {
+    const value = randomBytes(SECRET_BYTES).toString('hex')
+    const insert = query.insertInto('secret').values({ name: AUDIT_SECRET, value })
+    await this.connection.run(insert.onConflict((conflict) => conflict.doNothing()).compile())
+    const [row] = await this.connection.run(query.selectFrom('secret').select('value').where('name', '=', AUDIT_SECRET).compile())
+    if (!row) throw new TypeError('expected the secret that was just made')
+    return row.value
+  }
+
+  private changing<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return changing(this.connection, async (session) => {
+      const result = await work(session)
+      await noteChanges(session, [GUARDRAILS_CHANGED])
+      return result
+    })
+  }
+}
+
+/** In place of the subject's earlier one; nothing where there is no such guardrail. */
+function assigned({ kind, subject, guardrail, id, by, createdAt }: Assignment) {
+  return sql<{ subject: string }>`
+    insert into guardrail_assignment (kind, subject, guardrail, id, assigned_by, created_at)
+    select ${kind}, ${storable(subject)}, g.id, ${id}, ${by === null ? null : storable(by)}, ${createdAt}::bigint
+      from guardrail g where g.id = ${guardrail}
+    on conflict (kind, subject) do update set guardrail = excluded.guardrail, id = excluded.id,
+      assigned_by = excluded.assigned_by, created_at = excluded.created_at
+    returning subject`
+}
+
+function guardrailFrom({ fields, created_at: createdAt, updated_at: updatedAt, ...row }: GuardrailTable): StoredGuardrail {
+  return { ...row, fields: JSON.parse(fields) as JsonObject, createdAt, updatedAt }
+}
+
+function assignmentFrom({ kind, assigned_by: by, created_at: createdAt, ...row }: AssignmentTable): Assignment {
+  return { ...row, kind: kindFrom(kind), by, createdAt }
+}
+
+function rowOf(row: AuditRow): AuditTable {
+  const { key, name } = row
+  return { ...row, key: storable(key), name: storable(name), detail: JSON.stringify(row.detail) }
+}
+
+function findingFrom(row: AuditTable): AuditRow {
+  return { ...row, detail: JSON.parse(row.detail) as AuditDetail }
+}

@@ -1,0 +1,165 @@
+/** Guardrails and their findings in the embedded store. */
+import { randomBytes } from 'node:crypto'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import {
+  ASSIGNMENT_KINDS,
+  type Assignment,
+  type AssignmentKind,
+  type AuditDetail,
+  type AuditQuery,
+  type AuditRow,
+  type GuardrailSnapshot,
+  type GuardrailStore,
+  type StoredGuardrail,
+} from './guardrails.ts'
+import { integer, text } from './sqlite.ts'
+
+const INSERT = `INSERT INTO guardrail (id, version, name, fields, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const UPDATE = 'UPDATE guardrail SET version = ?, name = ?, fields = ?, updated_at = ? WHERE id = ? AND version = ?'
+const ASSIGN = `INSERT INTO guardrail_assignment (kind, subject, guardrail, id, assigned_by, created_at)
+  SELECT ?, ?, id, ?, ?, ? FROM guardrail WHERE id = ?
+  ON CONFLICT (kind, subject) DO UPDATE SET guardrail = excluded.guardrail, id = excluded.id, assigned_by = excluded.assigned_by,
+    created_at = excluded.created_at`
+const UNASSIGN = `DELETE FROM guardrail_assignment WHERE kind = ? AND guardrail = ? AND subject IN (SELECT value FROM json_each(?))`
+const NOTE = `INSERT INTO guardrail_audit (at, id, generation, key, guardrail, name, direction, stage, action, detail)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const FINDINGS = `SELECT * FROM guardrail_audit
+  WHERE (at, id) > (?, ?) AND (?3 IS NULL OR key = ?3) AND (?4 IS NULL OR guardrail = ?4 OR name = ?4) ORDER BY at, id LIMIT ?5`
+const PRUNE = `DELETE FROM guardrail_audit WHERE (at, id) IN (SELECT at, id FROM guardrail_audit WHERE at < ? ORDER BY at, id LIMIT ?)`
+
+type Row = NonNullable<ReturnType<StatementSync['get']>>
+
+/** Bytes of the key of the hashes. */
+export const SECRET_BYTES = 32
+export const AUDIT_SECRET = 'guardrail audit'
+
+export class SqliteGuardrails implements GuardrailStore {
+  private readonly db: DatabaseSync
+
+  constructor(db: DatabaseSync) {
+    this.db = db
+  }
+
+  all(): GuardrailSnapshot {
+    const guardrails = this.db.prepare('SELECT * FROM guardrail ORDER BY created_at, id').all()
+    const assignments = this.db.prepare('SELECT * FROM guardrail_assignment ORDER BY created_at, id').all()
+    return { guardrails: guardrails.map(guardrailFrom), assignments: assignments.map(assignmentFrom) }
+  }
+
+  put({ id, version, name, fields, createdAt, updatedAt }: StoredGuardrail, seen: number): boolean {
+    const written = JSON.stringify(fields)
+    return this.write(() =>
+      seen === 0
+        ? this.db.prepare(INSERT).run(id, version, name, written, createdAt, updatedAt).changes === 1
+        : this.db.prepare(UPDATE).run(version, name, written, updatedAt, id, seen).changes === 1,
+    )
+  }
+
+  remove(id: string): boolean {
+    return this.write(() => {
+      this.db.prepare('DELETE FROM guardrail_assignment WHERE guardrail = ?').run(id)
+      return this.db.prepare('DELETE FROM guardrail WHERE id = ?').run(id).changes === 1
+    })
+  }
+
+  assign(assignments: readonly Assignment[]): number {
+    return this.write(() => {
+      const statement = this.db.prepare(ASSIGN)
+      let count = 0
+      for (const { kind, subject, guardrail, id, by, createdAt } of assignments)
+        count += Number(statement.run(kind, subject, id, by, createdAt, guardrail).changes)
+      return count
+    })
+  }
+
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): number {
+    return this.write(() => Number(this.db.prepare(UNASSIGN).run(kind, guardrail, JSON.stringify(subjects)).changes))
+  }
+
+  note(rows: readonly AuditRow[]): void {
+    this.write(() => {
+      const statement = this.db.prepare(NOTE)
+      for (const { at, id, generation, key, guardrail, name, direction, stage, action, detail } of rows)
+        statement.run(at, id, generation, key, guardrail, name, direction, stage, action, JSON.stringify(detail))
+    })
+  }
+
+  findings({ since = 0, key, guardrail, after, limit }: AuditQuery): AuditRow[] {
+    const from = after ?? { at: since, id: '' }
+    return this.db
+      .prepare(FINDINGS)
+      .all(from.at, from.id, key ?? null, guardrail ?? null, limit)
+      .map(findingFrom)
+  }
+
+  prune(before: number, most: number): number {
+    return this.write(() => Number(this.db.prepare(PRUNE).run(before, most).changes))
+  }
+
+  secret(): string {
+    const made = randomBytes(SECRET_BYTES).toString('hex')
+    return this.write(() => {
+      this.db.prepare('INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING').run(AUDIT_SECRET, made)
+      return text(this.db.prepare('SELECT value FROM secret WHERE name = ?').get(AUDIT_SECRET)?.value)
+    })
+  }
+
+  /** All or nothing. @throws Fault `unavailable`. */
+  private write<T>(work: () => T): T {
+    try {
+      this.db.exec('BEGIN IMMEDIATE')
+      const result = work()
+      this.db.exec('COMMIT')
+      return result
+    } catch (cause) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
+      throw new Fault('unavailable', { message: 'The store of guardrails cannot be written', cause })
+    }
+  }
+}
+
+function guardrailFrom(row: Row): StoredGuardrail {
+  return {
+    id: text(row.id),
+    version: integer(row.version),
+    name: text(row.name),
+    fields: JSON.parse(text(row.fields)) as JsonObject,
+    createdAt: integer(row.created_at),
+    updatedAt: row.updated_at === null ? null : integer(row.updated_at),
+  }
+}
+
+function assignmentFrom(row: Row): Assignment {
+  return {
+    kind: kindFrom(text(row.kind)),
+    subject: text(row.subject),
+    guardrail: text(row.guardrail),
+    id: text(row.id),
+    by: row.assigned_by === null ? null : text(row.assigned_by),
+    createdAt: integer(row.created_at),
+  }
+}
+
+/** @throws TypeError for a word that this program does not write. */
+export function kindFrom(word: string): AssignmentKind {
+  const kind = ASSIGNMENT_KINDS.find((each) => each === word)
+  if (!kind) throw new TypeError('expected a kind of assignment')
+  return kind
+}
+
+function findingFrom(row: Row): AuditRow {
+  return {
+    at: integer(row.at),
+    id: text(row.id),
+    generation: text(row.generation),
+    key: text(row.key),
+    guardrail: text(row.guardrail),
+    name: text(row.name),
+    direction: text(row.direction),
+    stage: text(row.stage),
+    action: text(row.action),
+    detail: JSON.parse(text(row.detail)) as AuditDetail,
+  }
+}

@@ -1,0 +1,127 @@
+/** One advisor of one request: asked by the model, with what it advised before in mind. */
+import type {
+  JsonObject,
+  ModelAnswer,
+  Opaque,
+  Recalled,
+  ToolContext,
+  ToolFunction,
+  ToolHost,
+  ToolOutcome,
+  ToolSession,
+} from '../../plugin-api/index.ts'
+import { failedCall, wordsOf } from '../asked-model.ts'
+import { listener } from '../listening.ts'
+import { type ReplayedCall, replayedCall, replayedCalls } from '../replayed-calls.ts'
+import { type AdvisorConfig, TOOL } from './config.ts'
+import { transcript } from './transcript.ts'
+
+interface Advice {
+  prompt: string
+  advice: string
+}
+
+export class AdvisorSession implements ToolSession {
+  readonly bound = 0
+  readonly functions: readonly ToolFunction[]
+  private readonly config: AdvisorConfig
+  private readonly brand: string
+  /** What this advisor has said in the conversation so far. */
+  private readonly memory: Advice[]
+
+  constructor(config: AdvisorConfig, { brand, request }: Pick<ToolContext, 'brand' | 'request'>) {
+    this.config = config
+    this.brand = brand
+    this.functions = [functionOf(config)]
+    this.memory = replayedCalls(request(), brand, TOOL).flatMap((call) => (this.owns(call) ? adviceIn(call) : []))
+  }
+
+  recalls(of: Opaque): readonly Recalled[] | undefined {
+    const call = replayedCall(of, this.brand, TOOL)
+    if (!call || call.callId === '' || !this.owns(call)) return undefined
+    const { callId, fields } = call
+    const args = call.args ?? JSON.stringify({ prompt: fields.prompt ?? '' })
+    const failed = typeof fields.advice !== 'string'
+    const told = failed ? { status: 'error', error: fields.error ?? 'no advice' } : okay(fields.model ?? '', fields.advice)
+    return [
+      { kind: 'call', callId, function: this.config.instance.function, args },
+      { kind: 'result', callId, text: call.result ?? JSON.stringify(told), error: failed },
+    ]
+  }
+
+  async run({ prompt, model: wished }: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
+    const { config, memory } = this
+    const question = typeof prompt === 'string' ? prompt.trim() : ''
+    const wish = typeof wished === 'string' && wished.trim() !== '' ? wished.trim() : undefined
+    const model = config.model ?? wish ?? host.model
+    const item: JsonObject = { model, ...(question === '' ? {} : { prompt: question }), ...this.identity() }
+    if (question === '' && !config.transcript) return failedCall('the argument prompt is missing, expected what to ask the advisor', item)
+    try {
+      const answer = await this.ask(model, question, host)
+      const advice = wordsOf(answer)
+      memory.push({ prompt: question, advice })
+      return {
+        output: JSON.stringify({ ...okay(answer.model, advice), ...this.identity() }),
+        item: { ...item, model: answer.model, advice },
+        status: 'completed',
+      }
+    } catch (thrown) {
+      if (signal.aborted) throw thrown
+      return failedCall(thrown, item)
+    }
+  }
+
+  private async ask(model: string, question: string, host: ToolHost): Promise<ModelAnswer> {
+    const { config, memory } = this
+    const reads = host.models.find(({ slug }) => slug === model)?.input
+    const input: JsonObject[] = config.transcript ? transcript(host.request().items, reads) : []
+    for (const { prompt, advice } of memory) {
+      if (prompt !== '') input.push({ role: 'user', content: prompt })
+      input.push({ role: 'assistant', content: advice })
+    }
+    input.push({ role: 'user', content: question === '' ? FORWARDED : question })
+    const body: JsonObject = { model, input, ...config.manner }
+    if (config.instructions !== undefined) body.instructions = config.instructions
+    const live = config.live && host.client === 'responses' && host.request().stream
+    if (!live) return await host.generate({ body })
+    const text = (delta: string): void => host.progress('response.output_text.delta', { content_index: 0, delta, logprobs: [] })
+    const answer = await host.generate({ body, onEvent: listener({ text }) })
+    host.progress('response.output_text.done', { content_index: 0, text: answer.text, logprobs: [] })
+    return answer
+  }
+
+  /** Tells which of several advisors it is. */
+  private identity(): JsonObject {
+    const { instance } = this.config
+    return instance.of > 1 ? { instance_name: `${this.brand}_${instance.function}` } : {}
+  }
+
+  private owns({ fields }: ReplayedCall): boolean {
+    return (fields.instance_name ?? `${this.brand}_${TOOL}`) === `${this.brand}_${this.config.instance.function}`
+  }
+}
+
+/** What stands for a question where the conversation is the question. */
+const FORWARDED = 'What do you advise?'
+
+function okay(model: JsonObject[string], advice: JsonObject[string]): JsonObject {
+  return { status: 'ok', model, advice }
+}
+
+function adviceIn({ fields: { prompt, advice } }: ReplayedCall): Advice[] {
+  return typeof advice === 'string' && advice !== '' ? [{ prompt: typeof prompt === 'string' ? prompt : '', advice }] : []
+}
+
+function functionOf({ instance, model, transcript: forwarded }: AdvisorConfig): ToolFunction {
+  const who = instance.name === undefined ? 'an advisor, another model' : `the advisor ${instance.name}, another model`
+  const sees = forwarded
+    ? 'It sees the whole conversation; ask a question only where it is not plain what you need.'
+    : 'It sees nothing but the prompt: put into it all that it has to know.'
+  const properties: JsonObject = { prompt: { type: 'string', description: 'What you want advice on.' } }
+  if (model === undefined) properties.model = { type: 'string', description: 'Slug of the model to ask, where you know one that suits.' }
+  return {
+    name: instance.function,
+    description: `Asks ${who}, for advice: before you settle on an approach, when you are stuck, or before you call something done. Not for what is easy. ${sees}`,
+    parameters: { type: 'object', properties, required: forwarded ? [] : ['prompt'], additionalProperties: false },
+  }
+}

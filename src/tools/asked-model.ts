@@ -1,0 +1,79 @@
+/** What tools that ask a model have in common: how it is to answer, and what is told of a failure. */
+import { badField, Fault, isObject, type Json, type JsonObject, type ModelAnswer, type ToolOutcome } from '../plugin-api/index.ts'
+
+const EFFORTS = ['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none']
+const HOTTEST = 2
+
+/**
+ * The caller's `max_completion_tokens`, `reasoning` and `temperature` as fields of a request for a model.
+ * @param path of the parameters. @throws Fault 400 naming the path.
+ */
+export function mannerOf({ max_completion_tokens: most, reasoning, temperature }: JsonObject, path: string): JsonObject {
+  const manner: JsonObject = {}
+  if (given(most)) manner.max_output_tokens = wholeFrom1(most, `${path}.max_completion_tokens`)
+  if (given(reasoning)) manner.reasoning = reasoningOf(reasoning, `${path}.reasoning`)
+  if (given(temperature)) {
+    if (typeof temperature !== 'number' || temperature < 0 || temperature > HOTTEST)
+      throw badField(`${path}.temperature`, `expected a number from 0 to ${HOTTEST}`)
+    manner.temperature = temperature
+  }
+  return manner
+}
+
+/** A text that says something; undefined where nothing was sent. @throws Fault 400 naming the path. */
+export function textOf(value: Json | undefined, path: string, expected = 'a text'): string | undefined {
+  if (!given(value)) return undefined
+  if (typeof value !== 'string' || value.trim() === '') throw badField(path, `expected ${expected}`)
+  return value
+}
+
+/** @throws Fault 400 naming the path. */
+export function flagOf(value: Json | undefined, path: string): boolean {
+  if (!given(value)) return false
+  if (typeof value !== 'boolean') throw badField(path, 'expected true or false')
+  return value
+}
+
+function given(value: Json | undefined): boolean {
+  return value !== undefined && value !== null
+}
+
+function reasoningOf(reasoning: Json | undefined, path: string): JsonObject {
+  if (!isObject(reasoning)) throw badField(path, 'expected an object')
+  const { effort, max_tokens: most } = reasoning
+  const found: JsonObject = {}
+  if (given(effort)) {
+    if (typeof effort !== 'string' || !EFFORTS.includes(effort)) throw badField(`${path}.effort`, `expected one of: ${EFFORTS.join(', ')}`)
+    found.effort = effort
+  }
+  if (given(most)) found.max_tokens = wholeFrom1(most, `${path}.max_tokens`)
+  return found
+}
+
+function wholeFrom1(value: Json | undefined, path: string): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1) throw badField(path, 'expected a whole number from 1')
+  return value
+}
+
+/** The words of an answer. @throws Fault where it has none. */
+export function wordsOf({ text }: ModelAnswer): string {
+  if (text.trim() === '') throw new Fault('upstream_empty', { message: 'the model gave no text' })
+  return text
+}
+
+/** Why a model did not answer, in words that may be told to another one. */
+export function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Fault)) return 'unexpected error'
+  return thrown.code === 'no_credit' ? 'Insufficient credits' : thrown.message
+}
+
+/** A call that came to nothing. @param item fields of the output item. */
+export function failedCall(thrown: unknown, item: JsonObject = {}): ToolOutcome {
+  const error = typeof thrown === 'string' ? thrown : reasonOf(thrown)
+  return {
+    output: JSON.stringify({ status: 'error', error }),
+    item: { ...item, error },
+    status: 'failed',
+    ...(typeof thrown === 'string' || (thrown instanceof Fault && thrown.origin === 'client') ? {} : { cause: thrown }),
+  }
+}

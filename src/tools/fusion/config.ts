@@ -1,0 +1,73 @@
+/** The caller's `parameters` of the tool over the operator's settings of the plugin `fusion` (contract sections 1.4 and 6). */
+import {
+  badField,
+  isObject,
+  type JsonObject,
+  type Model,
+  type PanelFields,
+  panelFields,
+  panelFor,
+  type ToolContext,
+} from '../../plugin-api/index.ts'
+import { mannerOf } from '../asked-model.ts'
+
+/** Contract section 0, row 1. */
+const USUAL_STEPS = 8
+const USUAL_LENGTH = 16_000
+
+export interface FusionConfig {
+  models: readonly string[]
+  /** Undefined where the model that asks is to analyse the answers itself. */
+  analyst: string | undefined
+  /** Output tokens of every call, where its model can write as many; undefined where the caller does not say. */
+  length: number | undefined
+  /** Fields of the request for every member of the panel, and for the analyst. */
+  member: JsonObject
+  judge: JsonObject
+}
+
+/** @param at path of the tool in the request. @throws Fault 400 naming the path. */
+export function parseConfig(parameters: JsonObject, at: string, settings: JsonObject, context: ToolContext): FusionConfig {
+  const path = `${at}.parameters`
+  const asked = panelFields(parameters, path)
+  const { models, analyst } = panelFor(asked, settings, context.models, path)
+  const { temperature, max_output_tokens: length, ...manner } = mannerOf(parameters, path)
+  const cache = cacheOf(parameters, path)
+  const tools = toolsOf(asked, settings, path, context)
+  return {
+    models,
+    analyst,
+    length: typeof length === 'number' ? length : undefined,
+    member: { ...manner, ...cache, ...(temperature === undefined ? {} : { temperature }), ...tools },
+    judge: { ...manner, ...cache, temperature: 0 },
+  }
+}
+
+function toolsOf(asked: PanelFields, settings: JsonObject, path: string, { brand, runs }: ToolContext): JsonObject {
+  const own = panelFields(settings, 'plugins.defaults.fusion')
+  const steps = asked.steps ?? own.steps ?? USUAL_STEPS
+  const research = ['web_search', 'web_fetch'].filter((name) => runs(name))
+  const named = asked.tools ?? own.tools
+  for (const [i, { type }] of (asked.tools ?? []).entries()) {
+    const name = String(type).split(':')[1]
+    if (!runs(name)) throw badField(`${path}.tools[${i}].type`, `${name} is no server tool that runs here, expected one that does`)
+  }
+  const tools = named ?? research.map((name) => ({ type: `${brand}:${name}`, parameters: { max_uses: steps } }))
+  return tools.length === 0 ? {} : { tools: [...tools], max_tool_calls: steps }
+}
+
+function cacheOf({ cache_control: cache }: JsonObject, path: string): JsonObject {
+  if (cache === undefined || cache === null) return {}
+  if (!isObject(cache) || cache.type !== 'ephemeral') throw badField(`${path}.cache_control.type`, "expected 'ephemeral'")
+  return { cache_control: cache }
+}
+
+/** A model that cannot write as much as all may would be asked in vain. @returns a field of its request. */
+export function lengthOf(slug: string, asked: number | undefined, models: readonly Model[]): JsonObject {
+  const model = models.find((one) => one.slug === slug)
+  // What an alias or a router stands for is not known here.
+  if (!model) return asked === undefined ? {} : { max_output_tokens: asked }
+  const most = asked ?? USUAL_LENGTH
+  const can = model.endpoints.map(({ maxOutput }) => maxOutput ?? model.maxOutput ?? most)
+  return { max_output_tokens: Math.min(most, Math.max(...can)) }
+}

@@ -1,0 +1,52 @@
+/** Calls of a tool that the caller sends back from earlier replies, in whichever form its dialect shows them. */
+import { type CanonicalRequest, isObject, type Json, type JsonObject, type Opaque } from '../plugin-api/index.ts'
+
+export interface ReplayedCall {
+  callId: string
+  /** Fields of the output item, as far as the form has them. */
+  fields: JsonObject
+  /** What the model had asked and was told, where the form has it word for word. */
+  args?: string
+  result?: string
+}
+
+/**
+ * - Responses: the output item. Chat: a `reasoning.server_tool_call` detail. Messages: the result block of the pair.
+ * @param tool without the brand word. @returns undefined for anything else.
+ */
+export function replayedCall({ data }: Opaque, brand: string, tool: string): ReplayedCall | undefined {
+  if (data.type === `${brand}:${tool}`) return { callId: text(data.call_id) ?? text(data.id) ?? '', fields: data }
+  if (data.type === 'reasoning.server_tool_call' && data.tool_name === `${brand}:${tool}`) {
+    const { tool_call_id: callId, arguments: args, result } = data
+    return {
+      callId: text(callId) ?? '',
+      fields: { ...parsed(args), ...parsed(result) },
+      ...(typeof args === 'string' && typeof result === 'string' ? { args, result } : {}),
+    }
+  }
+  if (data.type === `${brand}_${tool}_tool_result` && isObject(data.content))
+    return { callId: text(data.tool_use_id) ?? '', fields: data.content }
+  return undefined
+}
+
+/** In the order of the conversation. */
+export function replayedCalls({ items }: Pick<CanonicalRequest, 'items'>, brand: string, tool: string): ReplayedCall[] {
+  const opaque = items.flatMap((item): Opaque[] => {
+    if (item.kind === 'opaque') return [item.of]
+    return item.kind === 'message' ? item.parts.flatMap((part) => (part.kind === 'opaque' ? [part.of] : [])) : []
+  })
+  return opaque.flatMap((of) => replayedCall(of, brand, tool) ?? [])
+}
+
+function text(value: Json | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function parsed(json: Json | undefined): JsonObject {
+  try {
+    const value: unknown = JSON.parse(String(json))
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}

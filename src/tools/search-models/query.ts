@@ -1,0 +1,100 @@
+/** What the model asks for, and which models meet it. */
+import { badField, type Endpoint, type JsonObject, type Model } from '../../plugin-api/index.ts'
+
+export interface ModelQuery {
+  /** Words, in lower case; a model meets all of them. */
+  readonly words: readonly string[]
+  readonly input: readonly string[]
+  readonly output: readonly string[]
+  /** Tokens. */
+  readonly context: number
+  /** Family, as the beginning of the name or of its author; '' for any. */
+  readonly series: string
+}
+
+/** @throws Fault 400 naming the argument. */
+export function queryOf(args: JsonObject): ModelQuery {
+  const { query, min_context_length: context, series } = args
+  if (query !== undefined && query !== null && typeof query !== 'string') throw badField('query', 'expected a text')
+  if (series !== undefined && series !== null && typeof series !== 'string') throw badField('series', 'expected a text')
+  if (context !== undefined && context !== null && !(typeof context === 'number' && context >= 0))
+    throw badField('min_context_length', 'expected a number of tokens')
+  return {
+    words: (query ?? '')
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== ''),
+    input: modalities(args, 'input_modalities'),
+    output: modalities(args, 'output_modalities'),
+    context: context ?? 0,
+    series: (series ?? '').trim().toLowerCase(),
+  }
+}
+
+function modalities(args: JsonObject, name: string): string[] {
+  const given = args[name] ?? []
+  const list = typeof given === 'string' ? given.split(',') : given
+  if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) throw badField(name, 'expected a list such as ["text"]')
+  return list.map((one) => String(one).trim().toLowerCase()).filter((one) => one !== '')
+}
+
+export function meets(model: Model, { words, input, output, context, series }: ModelQuery): boolean {
+  const text = `${model.slug} ${model.name} ${model.description}`.toLowerCase()
+  return (
+    words.every((word) => text.includes(word)) &&
+    input.every((one) => model.input.includes(one)) &&
+    output.every((one) => model.output.includes(one)) &&
+    (context === 0 || (model.context ?? 0) >= context) &&
+    isOfSeries(model, series)
+  )
+}
+
+function isOfSeries({ slug, name }: Model, series: string): boolean {
+  const [author, plain = ''] = slug.toLowerCase().split('/')
+  return (
+    series === '' ||
+    author === series ||
+    plain.startsWith(series) ||
+    name
+      .toLowerCase()
+      .split(/[\s:]+/)
+      .includes(series)
+  )
+}
+
+/** A model that has a word in its slug stands before one that only tells of it. */
+export function rank(models: readonly Model[], { words }: ModelQuery): Model[] {
+  const hits = (model: Model): number => words.filter((word) => `${model.slug} ${model.name}`.toLowerCase().includes(word)).length
+  return [...models].sort((a, b) => hits(b) - hits(a))
+}
+
+/** @returns what the asking model reads: prices in USD per million tokens, of the cheapest endpoint. */
+export function entryOf(model: Model): JsonObject {
+  const price = cheapest(model.endpoints)
+  return {
+    id: model.slug,
+    name: model.name,
+    ...(model.description === '' ? {} : { description: model.description.slice(0, MOST_DESCRIPTION) }),
+    context_length: model.context ?? null,
+    input_modalities: [...model.input],
+    output_modalities: [...model.output],
+    ...(price ? { pricing: price } : {}),
+  }
+}
+
+const MOST_DESCRIPTION = 500
+/** Attodollars per token are so many USD per million tokens. */
+const PER_MILLION = 1e12
+
+function cheapest(endpoints: readonly Endpoint[]): JsonObject | undefined {
+  let found: { prompt: number; completion: number } | undefined
+  for (const { price } of endpoints) {
+    if (price === 'unpriced') continue
+    const one =
+      price === 'free'
+        ? { prompt: 0, completion: 0 }
+        : { prompt: Number(price.prompt) / PER_MILLION, completion: Number(price.completion) / PER_MILLION }
+    if (!found || one.prompt + one.completion < found.prompt + found.completion) found = one
+  }
+  return found
+}

@@ -1,0 +1,43 @@
+/**
+ * Gives the memory of a reply's chunks back as soon as nothing of them is needed any more. Left to the collector, tens of
+ * megabytes of them would pile up before it comes.
+ */
+
+export class SpentChunks {
+  /** Those not given back, in order. */
+  private readonly chunks: Buffer[] = []
+  /** Bytes of those that were. */
+  private freed = 0
+  private due: ArrayBuffer[] = []
+
+  /** A chunk comes in; its bytes may be read from now on. */
+  came(chunk: Buffer): void {
+    this.chunks.push(chunk)
+  }
+
+  /** Of the reply's first `bytes` nothing is needed any more, nor is there a view of them. */
+  free(bytes: number): void {
+    let count = 0
+    for (const chunk of this.chunks) {
+      if (this.freed + chunk.length > bytes) break
+      this.freed += chunk.length
+      count++
+      const own = wholeOf(chunk)
+      if (own && this.due.push(own) === 1) setImmediate(() => this.detach())
+    }
+    this.chunks.splice(0, count)
+  }
+
+  /** Later than whoever gave us the chunk is done with it in this turn of the event loop. */
+  private detach(): void {
+    const { due } = this
+    this.due = []
+    // Moved to a length of nothing, the old memory is free at once (ECMA-262, ArrayBuffer.prototype.transfer).
+    for (const memory of due) memory.transfer(0)
+  }
+}
+
+/** The memory of a chunk that has it to itself: what surrounds any other may be somebody else's. */
+function wholeOf({ buffer, byteLength }: Buffer): ArrayBuffer | undefined {
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : undefined
+}

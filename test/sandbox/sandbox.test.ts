@@ -1,0 +1,219 @@
+/** The sandbox by itself: what a hostile command cannot do. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Json, JsonObject } from '../../src/core/json.ts'
+import { holdsMore } from '../../src/sandbox/folders.ts'
+import { type Ran, Sandbox, sandboxSettings } from '../../src/sandbox/index.ts'
+import { bubblewrap, bubblewrapDemanded, bubblewrapState } from '../support/bubblewrap.ts'
+import { processesWith } from '../support/processes.ts'
+
+const STAND_IN = ['sh', '-c', 'cd "$0" && eval "$1"', '{folder}']
+const way: JsonObject = bubblewrap ? { type: 'bubblewrap', program: bubblewrap } : { type: 'command', command: STAND_IN }
+
+interface Scene {
+  folder: string
+  sandbox: Sandbox
+  run(
+    command: string,
+    more?: { id?: string; key?: string; time?: number; signal?: AbortSignal; output?: number; clock?: typeof systemClock },
+  ): Promise<Ran>
+}
+
+function scene(t: Test, settings: JsonObject = {}): Scene {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-sandbox-'))
+  t.teardown(() => execFileSync('sh', ['-c', 'chmod -R u+rwX "$1"; rm -rf "$1"', 'sh', folder], { stdio: 'ignore' }))
+  const parsed = sandboxSettings({ ...way, folder, seconds: 20, ...settings }, 'sandbox')
+  if (!parsed) throw new Error('no settings')
+  const sandbox = new Sandbox(parsed)
+  return {
+    folder,
+    sandbox,
+    run: (command, { id = 'one', key = 'key', time, signal = new AbortController().signal, output, clock = systemClock } = {}) =>
+      sandbox.run(command, { key, id, sleepAfter: 900_000 }, { clock, signal, time, output }),
+  }
+}
+
+t.test('bubblewrap is there where a full run is demanded', async (t) => {
+  if (bubblewrapDemanded) t.not(bubblewrapState, 'absent', 'bwrap has to be installed')
+  if (bubblewrapState === 'barred') t.comment('*** bwrap may make no namespaces on this machine: ISOLATION IS NOT TESTED. ***')
+  if (bubblewrapState === 'absent') t.comment('*** bwrap is not installed: ISOLATION IS NOT TESTED. ***')
+  t.pass(`isolation: ${bubblewrapState}`)
+})
+
+t.test('a command: output, errors, exit code, and a folder that stays', async (t) => {
+  const { run } = scene(t)
+  t.same(await run('echo out; echo err >&2; exit 3'), { stdout: 'out\n', stderr: 'err\n', exitCode: 3 })
+  t.match(await run('echo kept > file'), { exitCode: 0 })
+  t.match(await run('cat file'), { stdout: 'kept\n' })
+  t.match(await run('ls', { id: 'two' }), { stdout: '', exitCode: 0 }, 'each container has a folder of its own')
+  t.match(await run('ls', { key: 'other' }), { stdout: '' }, 'and each key')
+  t.match(await run('cat'), { stdout: '', exitCode: 0 }, 'nothing is to be read')
+  t.not((await run('if then')).exitCode, 0)
+  t.match(await run('echo "$1" \'a"b\' $((1+1)) `echo x`'), { stdout: ' a"b 2 x\n' })
+})
+
+t.test('nothing of the environment gets in', async (t) => {
+  process.env.HEADGATE_CANARY = 'secret-of-the-gateway'
+  const { run } = scene(t)
+  const { stdout } = await run('env; set')
+  t.notMatch(stdout, /secret-of-the-gateway|HEADGATE|OLDPWD=\/work\/|npm_/)
+  t.match(stdout, /PATH=/)
+})
+
+t.test('a command that goes on for ever is ended, with all that it has started', async (t) => {
+  const { run, folder } = scene(t)
+  const mark = `6.${process.pid}${Date.now()}`
+  t.match(await run(`sleep 1000${mark}`, { time: 300 }), { killed: 'time' })
+  const leaves = bubblewrap ? 'setsid' : ''
+  t.match(await run(`(sleep 1000${mark} &) ; (${leaves} sleep 1000${mark} &) ; sleep 1000${mark}`, { time: 300 }), { killed: 'time' })
+  t.match(await run('trap "" TERM INT HUP; while :; do :; done', { time: 300 }), { killed: 'time' })
+  t.match(await run(`sleep 1000${mark} & echo started`), { stdout: 'started\n', exitCode: 0 }, 'the end is not waited for')
+  const gone = new AbortController()
+  const waiting = run(`sleep 1000${mark}`, { signal: gone.signal })
+  setImmediate(() => gone.abort(new Error('gone')))
+  t.match(await Promise.allSettled([waiting]), [{}])
+  while (processesWith(mark) > 0) await new Promise((resolve) => setImmediate(resolve))
+  t.ok(existsSync(folder))
+})
+
+t.test('endless output is cut off and ended', async (t) => {
+  const { run } = scene(t, { output_kb: 1 })
+  const flood = await run('yes')
+  t.equal(flood.killed, 'output')
+  t.ok(flood.stdout.length < 1100)
+  t.match(flood.stdout, /cut off after 1024 bytes/)
+  t.match(await run('yes >&2'), { killed: 'output', stdout: '' })
+  const long = await run('head -c 2000 /dev/zero | tr "\\0" x')
+  t.match(long, { exitCode: 0, stdout: /^x{1024}\n\[cut off/ })
+  t.match(await run('printf 123456789', { output: 4 }), { stdout: /^1234\n/ })
+})
+
+t.test('memory, disk and processes have limits', async (t) => {
+  const { run, folder } = scene(t, { memory_mb: 64, disk_mb: 2, processes: 24 })
+  const memory = await run('tail /dev/zero', { time: 5_000 })
+  t.not(memory.exitCode, 0, 'a process that takes more and more')
+  t.match(await run('for i in 1 2 3 4; do head -c 1500000 /dev/urandom > f$i; done'), { killed: 'disk' }, 'more than a container may keep')
+  t.match(await run('ls'), { stdout: '' }, 'it has been emptied')
+  const big = await run('head -c 100000000 /dev/zero > big; stat -c %s big')
+  t.ok(big.killed === 'disk' || Number(big.stdout) <= 4_000_000, 'a single file')
+  const deep = await run('n=$(printf %0200d); i=0; while [ $i -lt 30 ]; do mkdir $n && cd $n || exit; i=$((i+1)); done', { id: 'deep' })
+  t.match(deep, { killed: 'disk' }, 'paths that are longer than a call takes')
+  t.match(await run('ls', { id: 'deep' }), { stdout: '' })
+  const entries = join(t.testdir({ a: { b: '', c: '' }, d: '' }))
+  t.equal(await holdsMore(entries, 1e6, 4), false)
+  t.equal(await holdsMore(entries, 1e6, 3), true, 'too many files')
+  t.equal(await holdsMore(join(entries, 'nowhere'), 1), false)
+  t.match(await run('mkdir locked && chmod 000 locked', { id: 'locked' }), {})
+  if (bubblewrap) {
+    await run(':(){ :|:& };:', { time: 2_000 })
+    t.match(await run('echo alive'), { stdout: 'alive\n' }, 'after a fork bomb')
+    const forks = await run('for i in $(seq 1 60); do sleep 5 & done; jobs -r | wc -l', { time: 1_500 })
+    t.ok(!(Number(forks.stdout) > 24), `${forks.stdout} processes at once`)
+  }
+  t.ok(existsSync(folder))
+})
+
+t.test('the machine cannot be seen or reached', async (t) => {
+  if (!bubblewrap) {
+    t.pass('bwrap is not installed')
+    return
+  }
+  const { run, folder } = scene(t)
+  const secret = join(t.testdir(), 'headgate.yaml')
+  writeFileSync(secret, 'key: sk-secret-of-the-config')
+  const server = createServer((socket) => socket.end('canary-answers'))
+  t.teardown(() => server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  const refused = async (command: string): Promise<void> => {
+    const ran = await run(command, { time: 5_000 })
+    t.not(ran.exitCode, 0, command)
+    t.notMatch(`${ran.stdout}${ran.stderr}`, /sk-secret|canary-answers|root:/, command)
+  }
+  await refused(`cat ${secret}`)
+  await refused(`cat ${process.execPath.startsWith('/usr') ? '/etc/shadow' : process.execPath}`)
+  await refused(`cat /proc/${process.pid}/environ`)
+  await refused(`kill -9 ${process.pid}`)
+  await refused('cat /etc/passwd')
+  await refused('ls /root /home /var')
+  await refused('echo x > /usr/owned')
+  await refused(`exec 3<>/dev/tcp/127.0.0.1/${port} && cat <&3`)
+  await refused('exec 3<>/dev/tcp/169.254.169.254/80 && cat <&3')
+  await refused('mount -t tmpfs none /mnt')
+  await refused(`ls ${folder}`)
+  t.match(await run('ls -d /proc/[0-9]* | wc -l'), { exitCode: 0 })
+  t.ok(Number((await run('ls -d /proc/[0-9]* | wc -l')).stdout) < 10, 'only its own processes are there')
+  t.match(await run('grep -c . /proc/net/dev'), { stdout: '3\n' }, 'no network but its own loopback')
+  await run('ln -s / out; ln -s /etc/passwd link', { id: 'links' })
+  t.ok(statSync('/etc/passwd').isFile(), 'what links lead to is not removed')
+})
+
+t.test('containers: so many of a key, kept for so long', async (t) => {
+  const { run, folder, sandbox } = scene(t, { containers: 2 })
+  await run('echo 1 > f', { id: 'a' })
+  await run('echo 2 > f', { id: 'b' })
+  await run('echo 3 > f', { id: 'b' })
+  await run('true', { id: 'c' })
+  t.match(await run('cat f', { id: 'b' }), { stdout: '3\n' })
+  const homes = readdirSync(folder)
+  t.equal(homes.length, 1)
+  t.equal(readdirSync(join(folder, homes[0])).filter((name) => !name.endsWith('.until')).length, 2)
+  t.match(await run('cat f', { id: 'a' }), { stdout: '' }, 'the one that was used longest ago is gone')
+  let at = Date.now()
+  let due: (() => void) | undefined
+  const clock = {
+    ...systemClock,
+    now: () => at,
+    after: (ms: number, fn: () => void) => {
+      if (ms === 60_000) due = fn
+      return systemClock.after(ms, fn)
+    },
+  }
+  const other = new Sandbox(sandbox.settings)
+  await other.run('echo x > f', { key: 'key', id: 'brief', sleepAfter: 1000 }, { clock, signal: new AbortController().signal })
+  at += 2000
+  t.ok(due, 'somebody looks at what has slept for long enough')
+  due?.()
+  const left = (): string[] => readdirSync(join(folder, homes[0]))
+  while (left().length > 2) await new Promise((resolve) => setImmediate(resolve))
+  t.equal(left().length, 2, 'the one that is still to be kept')
+})
+
+t.test('so many commands at once', async (t) => {
+  const { run } = scene(t, { at_once: 1 })
+  const gone = new AbortController()
+  const first = run('sleep 0.3; echo first')
+  const second = run('echo second')
+  const third = run('echo third', { signal: gone.signal })
+  gone.abort(new Error('gone'))
+  await t.rejects(third, /gone/)
+  t.match(await first, { stdout: 'first\n' })
+  t.match(await second, { stdout: 'second\n' })
+})
+
+t.test('settings', async (t) => {
+  const bad: [Json, RegExp][] = [
+    ['bwrap', /^s: expected an object/],
+    [{}, /^s\.type: /],
+    [{ type: 'docker' }, /^s\.type: expected bubblewrap or command/],
+    [{ type: 'command' }, /^s\.command: /],
+    [{ type: 'command', command: [1] }, /^s\.command: expected a list of words/],
+    [{ type: 'bubblewrap', program: 'bwrap' }, /^s\.program: /],
+    [{ type: 'bubblewrap', seconds: 0 }, /^s\.seconds: expected a whole number from 1 to 3600/],
+    [{ type: 'bubblewrap', memory_mb: 1.5 }, /^s\.memory_mb: /],
+    [{ type: 'bubblewrap', folder: 'here' }, /^s\.folder: /],
+  ]
+  for (const [given, message] of bad) t.throws(() => sandboxSettings(given, 's'), { message })
+  t.equal(sandboxSettings(undefined, 's'), undefined)
+  const folder = join(t.testdir(), 'f')
+  mkdirSync(folder)
+  const settings = sandboxSettings({ type: 'command', command: ['/nowhere/at/all'], folder }, 's')
+  if (!settings) throw new Error('no settings')
+  const signal = new AbortController().signal
+  await t.rejects(new Sandbox(settings).run('x', { key: 'k', id: 'i', sleepAfter: 1 }, { clock: systemClock, signal }), /ENOENT/)
+})
