@@ -3,8 +3,10 @@
  * One request at a time through a gateway in a process of its own, in front of a provider that answers from bytes made
  * beforehand. Printed are the longest stall of the gateway's event loop and the growth of its resident memory over the
  * size of the reply that it sends, however much longer the provider's is; every vector of every reply is checked to stand at its
- * input's place. Of the rounds the quietest counts: whoever else uses the machine only ever adds. Ends with code 1 when
- * a goal is missed.
+ * input's place. Whoever else uses
+ * the machine adds to a stall, so beside it stands what the thread itself worked at once, in CPU time, which nobody can
+ * lengthen: one of the two has to be below the goal, the stall in the quietest round, the work in every one.
+ * Ends with code 1 when a goal is missed.
  */
 import { type ClientRequest, request } from 'node:http'
 import { parseArgs } from 'node:util'
@@ -91,6 +93,7 @@ interface Figures {
   readonly received: number
   /** Of each round. */
   readonly stalls: readonly number[]
+  readonly works: readonly number[]
   readonly growths: readonly number[]
   readonly milliseconds: readonly number[]
 }
@@ -105,6 +108,7 @@ async function receivedBytes({ model, form }: Case, upstream: number): Promise<n
 /** Each round has a gateway of its own: memory that an earlier one has taken would hide what this one takes. */
 async function measure(each: Case, upstream: number): Promise<Figures> {
   const stalls: number[] = []
+  const works: number[] = []
   const growths: number[] = []
   const milliseconds: number[] = []
   let size = 0
@@ -121,14 +125,15 @@ async function measure(each: Case, upstream: number): Promise<Figures> {
     const from = performance.now()
     const bytes = await ask(port, each, inputs)
     milliseconds.push(performance.now() - from)
-    const { stallMs, growth } = await told<Watched>('report')
+    const { stallMs, workMs, growth } = await told<Watched>('report')
     await stop(child)
     check(each, bytes)
     size = bytes.length
     stalls.push(stallMs)
+    works.push(workMs)
     growths.push(growth / bytes.length)
   }
-  return { name: each.name, megabytes: size / 1e6, received: received / 1e6, stalls, growths, milliseconds }
+  return { name: each.name, megabytes: size / 1e6, received: received / 1e6, stalls, works, growths, milliseconds }
 }
 
 killChildrenOnExit()
@@ -144,21 +149,24 @@ else {
   console.log(`${inputs} inputs, ${dimensions} numbers each, ${rounds} rounds: the least (median, most)`)
   console.log(
     table(
-      ['case', 'received MB', 'reply MB', 'longest stall ms', 'memory growth / reply', 'ms'],
+      ['case', 'received MB', 'reply MB', 'longest stall ms', 'longest work ms', 'memory growth / reply', 'ms'],
       found.map((each) => [
         each.name,
         each.received.toFixed(1),
         each.megabytes.toFixed(1),
         range(each.stalls, 1),
+        range(each.works, 1),
         range(each.growths, 2),
         range(each.milliseconds, 0),
       ]),
     ),
   )
   console.log('stall: the longest delay of a 1 ms timer in the gateway (monitorEventLoopDelay), collections included')
+  console.log('work: the most CPU time of the thread between two turns of a 1 ms timer, which others cannot lengthen')
   console.log('growth: most resident memory, looked at every 4 ms, over that before the request; a fresh process each round')
 }
-const missed = found.filter(({ stalls, growths }) => Math.min(...stalls) >= GOAL_STALL_MS || Math.min(...growths) >= GOAL_GROWTH)
+const stalled = ({ stalls, works }: Figures): boolean => Math.min(...stalls) >= GOAL_STALL_MS && Math.max(...works) >= GOAL_STALL_MS
+const missed = found.filter((each) => stalled(each) || Math.max(...each.growths) >= GOAL_GROWTH)
 for (const { name } of missed)
   console.log(`missed: ${name}: a stall under ${GOAL_STALL_MS} ms and growth under ${GOAL_GROWTH} times the reply`)
 process.exitCode = missed.length > 0 ? 1 : 0

@@ -7,6 +7,8 @@ import { BENCH_KEY } from '../requests.ts'
 export interface Watched {
   /** Longest wait of a timer beyond its due millisecond, in milliseconds. */
   readonly stallMs: number
+  /** Most that the thread worked between two such timers, in milliseconds of its own CPU time. */
+  readonly workMs: number
   /** Bytes of resident memory above what was there before, at the most. */
   readonly growth: number
 }
@@ -41,6 +43,18 @@ ${MODELS.map((name) => `  bench/${name}: ${endpoint(name, '')}`).join('\n')}
 const delay = monitorEventLoopDelay({ resolution: 1 })
 let before = 0
 let most = 0
+let worked = 0
+let longest = 0
+/** CPU time of this thread in milliseconds. */
+const cpu = (): number => {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+const working = (): void => {
+  const now = cpu()
+  longest = Math.max(longest, now - worked)
+  worked = now
+}
 const looking = setInterval(() => {
   most = Math.max(most, process.memoryUsage.rss())
 }, LOOK)
@@ -53,11 +67,15 @@ process.on('message', (order: 'begin' | 'report') => {
     most = before
     delay.reset()
     delay.enable()
+    worked = cpu()
+    longest = 0
+    setInterval(working, 1).unref()
     process.send?.('begun')
     return
   }
   delay.disable()
+  working()
   most = Math.max(most, process.memoryUsage.rss())
-  process.send?.({ stallMs: Math.max(0, delay.max / 1e6 - 1), growth: most - before } satisfies Watched)
+  process.send?.({ stallMs: Math.max(0, delay.max / 1e6 - 1), workMs: longest, growth: most - before } satisfies Watched)
 })
 process.send?.({ port: Number(new URL(running.url).port) })

@@ -15,6 +15,7 @@ import { type FileParserConfig, parseConfig } from './config.ts'
 import { type FilePart, filesIn, mayBePdf, replaced } from './file-parts.ts'
 import { priceOf } from './ocr.ts'
 import { type ReadFile, type ReadingRoom, readFile } from './read-file.ts'
+import { recentNotes } from './recent-notes.ts'
 
 const ID = 'file-parser'
 /** Files that are read of one request. */
@@ -55,12 +56,12 @@ async function shape(exchange: Resolved, config: FileParserConfig, host: Host): 
   const files = filesIn(exchange.request())
   if (files.length === 0) return
   if (files.length > MOST_FILES) throw new Fault('bad_request', { message: `a request may have ${MOST_FILES} files that are to be read` })
-  const { engine, ocr, policy } = config
-  const room: ReadingRoom = { engine, ocr, policy, clock: host.clock, cancel: exchange.cancel, known: returnedNotes(exchange.body) }
+  const { ocr } = config
+  const room = roomOf(exchange, config, host)
   const found = await Promise.allSettled(files.map((file, i) => readNamed(file, i, room)))
   const done = found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   for (const { paid } of done) if (ocr && paid > 0) exchange.charge(priceOf(Math.min(paid, ocr.maxPages), ocr), 'pages')
-  const fresh = done.filter(({ by }) => by !== undefined).map(({ note }) => note)
+  const fresh = done.filter((file) => file.fresh).map(({ note }) => note)
   const failed = found.find((one) => one.status === 'rejected')
   if (failed) throw withNotes(asFault(failed.reason), fresh.map(shownNote))
   if (fresh.length > 0) exchange.tellOnFailure({ file_annotations: fresh.map(shownNote) })
@@ -71,6 +72,24 @@ async function shape(exchange: Resolved, config: FileParserConfig, host: Host): 
     draft.items = draft.items.map((item) => withoutNotes(replaced(item, parts)))
   })
   exchange.stages.push({ type: 'plugin', name: ID, ...told(done) })
+}
+
+function roomOf(exchange: Resolved, { engine, ocr, policy }: FileParserConfig, { clock, files }: Host): ReadingRoom {
+  const notes = recentNotes(files)
+  const place = (hash: string): string => [exchange.key.identity, engine ?? '', hash].join('\n')
+  return {
+    engine,
+    ocr,
+    policy,
+    clock,
+    cancel: exchange.cancel,
+    known: returnedNotes(exchange.body),
+    recent: {
+      get: (hash) => notes.get(place(hash), clock.monotonic()),
+      put: (note) => notes.put(place(note.hash), note, clock.monotonic()),
+    },
+    running: new Map(),
+  }
 }
 
 function tap({ client }: Planned, { notes, named }: FileParserConfig): Tap | undefined {
@@ -100,7 +119,7 @@ function told(files: readonly ReadFile[]): { summary: string; data: JsonObject }
   const [service, here, reused] = [count('scan'), count('text'), count(undefined)]
   const pages = files.reduce((sum, { paid }) => sum + paid, 0)
   return {
-    summary: `Read ${files.length} files: ${service} by the service for scans, ${here} here, ${reused} from earlier answers`,
+    summary: `Read ${files.length} files: ${service} by the service for scans, ${here} here, ${reused} were known already`,
     data: {
       ...(service > 0 ? { engine: 'mistral-ocr' } : here > 0 ? { engine: 'pdf-text' } : {}),
       files: files.length,

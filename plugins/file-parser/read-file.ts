@@ -23,14 +23,20 @@ export interface ReadingRoom {
   cancel: Cancel
   /** What earlier answers have told, by hash. */
   known: ReadonlyMap<string, FileNote>
+  /** What was read of late. */
+  recent: { get(hash: string): FileNote | undefined; put(note: FileNote): void }
+  /** What is being read for this request, by hash. */
+  running: Map<string, Promise<ReadFile>>
 }
 
 export interface ReadFile {
   note: FileNote
-  /** Undefined where it came back with the conversation. */
+  /** Undefined where it did not have to be read. */
   by: Exclude<Engine, 'native'> | undefined
   /** Pages that the service has read. */
   paid: number
+  /** The caller has not been told of it. */
+  fresh: boolean
 }
 
 /** @throws Fault */
@@ -38,7 +44,17 @@ export async function readFile(part: FilePart, room: ReadingRoom): Promise<ReadF
   const inline = inlineBytes(part)
   const hash = await hashOf(part, inline)
   const known = room.known.get(hash)
-  if (known) return { note: known, by: undefined, paid: 0 }
+  if (known) return { note: known, by: undefined, paid: 0, fresh: false }
+  const running = room.running.get(hash)
+  if (running) return { ...(await running), by: undefined, paid: 0, fresh: false }
+  const recent = room.recent.get(hash)
+  if (recent) return { note: recent, by: undefined, paid: 0, fresh: true }
+  const reading = readAnew(part, inline, hash, room)
+  room.running.set(hash, reading)
+  return reading
+}
+
+async function readAnew(part: FilePart, inline: FileBytes | undefined, hash: string, room: ReadingRoom): Promise<ReadFile> {
   const file = inline ?? (await fetchedBytes(part, room))
   const name = part.name ?? nameOf(part.url)
   const noted = (content: JsonObject[]): FileNote => ({
@@ -47,7 +63,9 @@ export async function readFile(part: FilePart, room: ReadingRoom): Promise<ReadF
     content: [textOf(`<file name=${JSON.stringify(name)}>`), ...content, textOf('</file>')],
   })
   if (mayScan(file, room)) return scanned(file, room, noted)
-  return { note: noted([textOf((await readHere(file, room, true)).text)]), by: 'text', paid: 0 }
+  const note = noted([textOf((await readHere(file, room, true)).text)])
+  room.recent.put(note)
+  return { note, by: 'text', paid: 0, fresh: true }
 }
 
 function mayScan({ bytes, type }: FileBytes, { engine, ocr }: ReadingRoom): boolean {
@@ -67,14 +85,16 @@ async function scanned(file: FileBytes, room: ReadingRoom, noted: (content: Json
       const document = file.dataUrl ?? `data:application/pdf;base64,${file.bytes.toString('base64')}`
       const { text, images, pages } = await readScan(document, ocr, room)
       const shown = images.map((url): JsonObject => ({ type: 'image_url', image_url: { url } }))
-      return { note: noted([textOf(text), ...shown]), by: 'scan', paid: pages }
+      const note = noted([textOf(text), ...shown])
+      room.recent.put(note)
+      return { note, by: 'scan', paid: pages, fresh: true }
     } catch (cause) {
       if (room.cancel.aborted) throw cause
       if (engine || !here?.text.trim())
         throw new Fault('unavailable', { message: 'Service temporarily unavailable: the service that reads scans did not answer', cause })
     }
   } else if (engine) throw new Fault('too_large', { message: `it has ${here?.pages} pages, at most ${ocr?.maxPages} are read` })
-  return { note: noted([textOf(here?.text ?? '')]), by: 'text', paid: 0 }
+  return { note: noted([textOf(here?.text ?? '')]), by: 'text', paid: 0, fresh: true }
 }
 
 /** @param handOver the bytes are not used again. */

@@ -64,7 +64,7 @@ function markup(html: string, open: number, page: Page): number {
   const closes = next === '/'
   if (next === '!' || next === '?' || (closes && !LETTER.test(html[open + 2] ?? ''))) return after(html, '>', open)
   const end = tagEnd(html, open)
-  const name = /[^\s/>]+/y
+  const name = /[a-z][\w:.-]*/iy
   name.lastIndex = open + (closes ? 2 : 1)
   const word = (name.exec(html)?.[0] ?? '').slice(0, 40).toLowerCase()
   if (FRAME.has(word)) return end
@@ -82,7 +82,12 @@ function keptAttributes(text: string): string {
   let kept = ''
   for (const [, name, value] of text.matchAll(ATTRIBUTE)) {
     if (!KEPT.has(name.toLowerCase())) continue
-    kept += value === undefined ? ` ${name}` : ` ${name}=${/^["']/.test(value) ? value : `"${value}"`}`
+    const plain = value
+      ?.replace(/^["']|["']$/g, '')
+      .replaceAll('"', '&quot;')
+      .replaceAll('<', '&lt;')
+      .replaceAll('>', '&gt;')
+    kept += plain === undefined ? ` ${name}` : ` ${name}="${plain}"`
   }
   return kept
 }

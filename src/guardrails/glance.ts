@@ -3,6 +3,8 @@ import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts
 
 /** States that may be learnt; patterns that need more are read without a glance. */
 const MOST_STATES = 3_000
+/** States that are learnt in one look: what is new is read properly instead, so that no look takes long. */
+const MOST_AT_ONCE = 200
 const UNKNOWN = -1
 
 export class Glance {
@@ -38,6 +40,7 @@ export class Glance {
     const { low } = this.classes
     let { table } = this
     let state = 0
+    let learnt = 0
     for (let at = 0; at < text.length; at++) {
       const unit = text.charCodeAt(at)
       let kind = low[unit]
@@ -51,6 +54,7 @@ export class Glance {
       }
       let next = table[state * width + kind]
       if (next === UNKNOWN) {
+        if (++learnt > MOST_AT_ONCE) return true
         next = this.learn(state, kind, rune)
         if (next === UNKNOWN) return true
         table = this.table

@@ -57,6 +57,11 @@ export function isAlphanumeric(unit: number): boolean {
   return (unit >= 0x30 && unit <= 0x39) || (lower >= 0x61 && lower <= 0x7a)
 }
 
+/** Larger patterns are taken for any text: they are read everywhere, and answers wait for the whole window. */
+const MOST_PLACES = 20_000
+const MOST_WAYS = 200_000
+const ANYTHING = '(?s:.)+'
+
 const known = new Map<string, Compiled>()
 /** Shapes of the operator's own patterns come and go with the configuration. */
 const MOST_KNOWN = 2_000
@@ -78,11 +83,16 @@ function compile(shape: string): Compiled {
   const { inst, start } = program
   const numbers = new Map<number, number>()
   for (const [pc, each] of inst.entries()) if (isReader(each)) numbers.set(pc, numbers.size)
+  if (numbers.size > MOST_PLACES) return compile(ANYTHING)
+  let ways = 0
   const numbersOf = (pcs: readonly number[]): number[] => pcs.flatMap((each) => numbers.get(each) ?? [])
-  const places = [...numbers.keys()].map((pc) => {
+  const places: Place[] = []
+  for (const pc of numbers.keys()) {
     const { readers, ends } = reached(inst, inst[pc].out)
-    return { kind: kindOf(inst[pc]), next: numbersOf(readers), last: ends }
-  })
+    ways += readers.length
+    if (ways > MOST_WAYS) return compile(ANYTHING)
+    places.push({ kind: kindOf(inst[pc]), next: numbersOf(readers), last: ends })
+  }
   return { places, first: numbersOf(reached(inst, start).readers), free }
 }
 

@@ -11,21 +11,19 @@ import type { McpSettings } from './settings.ts'
 /** What may be told to callers and models; `cause` is for the operator. */
 export class ServerTrouble extends Error {}
 
-interface Opened {
-  client: Client
-  http: GuardedClient
-}
-
 /** Statuses by which a server of the older transport tells that it does not know the newer. */
 const OLDER: ReadonlySet<number> = new Set([400, 404, 405])
 
 const LONGEST_MESSAGE = 1000
+/** Milliseconds for good-byes. */
+const PARTING = 1_000
 
 export class McpConnection {
   private readonly entry: McpEntry
   private readonly settings: McpSettings
   private readonly clock: Clock
-  private opening: Promise<Opened> | undefined
+  private opening: Promise<Client> | undefined
+  private http: GuardedClient | undefined
   private closed = false
 
   constructor(entry: McpEntry, settings: McpSettings, clock: Clock) {
@@ -37,7 +35,7 @@ export class McpConnection {
   /** @throws ServerTrouble, or the signal's reason. */
   list(signal: AbortSignal): Promise<RemoteTool[]> {
     return this.within(signal, async (limited) => {
-      const { client } = await this.open()
+      const client = await this.open()
       if (!client.getServerCapabilities()?.tools) return []
       const { tools } = await client.listTools(undefined, { signal: limited, timeout: this.settings.timeout })
       return remoteTools(tools, this.entry)
@@ -47,47 +45,49 @@ export class McpConnection {
   /** @throws ServerTrouble, or the signal's reason. */
   call(name: string, args: JsonObject, signal: AbortSignal): Promise<{ text: string; failed: boolean }> {
     return this.within(signal, async (limited) => {
-      const { client } = await this.open()
+      const client = await this.open()
       const result = await client.callTool({ name, arguments: args }, { signal: limited, timeout: this.settings.timeout })
       return { text: answerText(result, this.settings.maxOutput), failed: result.isError === true }
     })
   }
 
+  /** Says good-bye, and does not wait for long: a server may keep a stream open for ever. */
   close(): void {
+    if (this.closed) return
     this.closed = true
-    this.opening?.then(ended, () => {})
+    const drop = (): void => {
+      this.http?.close().catch(() => {})
+    }
+    const timer = this.clock.after(PARTING, drop)
+    this.opening
+      ?.then(ended)
+      .then(drop, drop)
+      .finally(() => timer.cancel())
   }
 
-  private open(): Promise<Opened> {
+  private open(): Promise<Client> {
     this.opening ??= this.connect()
     return this.opening
   }
 
-  private async connect(): Promise<Opened> {
+  private async connect(): Promise<Client> {
     const { SSEClientTransport, StreamableHTTPClientTransport, SdkHttpError } = await import('@modelcontextprotocol/client')
     const { policy, maxBytes } = this.settings
     const { url, headers } = this.entry
     const http = await guardedClient({ policy, origin: url.origin, maxBytes })
+    this.http = http
     const options = { fetch: http.fetch, requestInit: { headers: { ...headers } } }
     try {
-      return { http, client: await this.greet(new StreamableHTTPClientTransport(new URL(url), options)) }
+      return await this.greet(new StreamableHTTPClientTransport(new URL(url), options))
     } catch (thrown) {
-      const older = thrown instanceof SdkHttpError && OLDER.has(thrown.status)
-      if (!older || this.closed) {
-        await http.close()
-        throw thrown
-      }
+      if (!(thrown instanceof SdkHttpError) || !OLDER.has(thrown.status)) throw thrown
     }
-    try {
-      return { http, client: await this.greet(new SSEClientTransport(new URL(url), options)) }
-    } catch (thrown) {
-      await http.close()
-      throw thrown
-    }
+    return await this.greet(new SSEClientTransport(new URL(url), options))
   }
 
   private async greet(transport: Transport): Promise<Client> {
     const { Client: ClientOf } = await import('@modelcontextprotocol/client')
+    if (this.closed) throw new ServerTrouble('the request has ended')
     const client = new ClientOf(
       { name: 'headgate', version: '1' },
       {
@@ -130,12 +130,11 @@ export class McpConnection {
   }
 }
 
-async function ended({ client, http }: Opened): Promise<void> {
-  const transport = client.transport
+async function ended(client: Client): Promise<void> {
+  const { transport } = client
   if (transport && 'terminateSession' in transport && typeof transport.terminateSession === 'function')
     await Promise.resolve(transport.terminateSession()).catch(() => {})
   await client.close().catch(() => {})
-  await http.close().catch(() => {})
 }
 
 /** One text for whatever the network shows: which hosts and ports there are is nobody's to learn. */

@@ -86,7 +86,11 @@ export function leaveToProviders(exchange: Exchange, upstreams: ChainParts['upst
     exchange.edit('native-tools', (draft) => {
       draft.tools = draft.tools.with(place, { kind: 'opaque', of: { dialect: WIRE, type: tool.name, data } })
       const { toolChoice } = draft
-      if (toolChoice?.mode === 'opaque' && toolChoice.of.type.endsWith(`:${tool.name}`))
+      if (
+        toolChoice?.mode === 'named' &&
+        toolChoice.name === tool.name &&
+        !draft.tools.some((one) => one.kind === 'function' && one.name === tool.name)
+      )
         draft.toolChoice = { mode: 'opaque', of: { dialect: WIRE, type: tool.name, data: { type: tool.name } } }
     })
   }

@@ -59,6 +59,8 @@ export async function askModel(outer: Exchange, call: ModelCall, { inner, dialec
     release()
     exchange.reply?.stop()
     outer.upstreamMs += exchange.upstreamMs
+    // What guardrails found is the caller's to see, and the audit trail's to keep, wherever it was found.
+    for (const stage of exchange.stages) if (stage.type === 'guardrail') outer.stages.push(stage)
     count(exchange, turns)
     outer.ownTurns?.push(...turns)
   }

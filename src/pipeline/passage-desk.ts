@@ -8,14 +8,17 @@ import type { GenerationId, GenerationIds } from '../core/ids.ts'
 import { usdText } from '../core/money.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Passage, PassageCall, PassageEnd } from '../upstream/passage.ts'
+import { isBudget, overBudget, tightest } from './guardrail-budgets.ts'
+import { holdsFor } from './guardrail-terms.ts'
 import { findKey, usableKey } from './layers/authenticate.ts'
-import type { ChainParts, KeyLookup } from './parts.ts'
+import type { ChainParts, GuardrailBudget, GuardrailSetting, KeyLookup } from './parts.ts'
 import { keyHeader } from './provider-address.ts'
 
 const PASSAGE_PREFIX = '/v1/passage/'
 
 export interface PassageSettings {
   keys: KeyLookup
+  guardrails: readonly GuardrailSetting[]
   providers: ReadonlyMap<string, Provider>
 }
 
@@ -75,10 +78,13 @@ export class PassageDesk {
     const provider = settings.providers.get(slug)
     if (key.management || !key.passage) throw new Fault('forbidden', { message: 'This key may not use the passage' })
     if (!provider || provider.passagePrice === undefined) throw new Fault('not_found', { message: `No passage to ${slug.slice(0, 64)}` })
+    const budgets = this.budgetsOf(key)
     await parts.admission.request(key)
     const price = provider.passagePrice
     const account = parts.credit.account(key.identity)
-    if (!account.tryHold(price, key) && !(await account.seek?.(price, key))) {
+    const allowance = tightest(key, budgets, account)
+    if (!account.tryHold(price, allowance) && !(await account.seek?.(price, allowance))) {
+      if (isBudget(allowance)) throw overBudget(allowance, price, account)
       throw new Fault('no_credit', { message: `Insufficient credits: a passage to ${slug} costs $${usdText(price)}` })
     }
     const id = this.ids.next(parts.clock.now())
@@ -94,6 +100,18 @@ export class PassageDesk {
       throw fault
     }
     return booking
+  }
+
+  /** What guardrails let the key spend. @throws Fault 403 where one asks for more than can be kept of what nobody reads. */
+  private budgetsOf(key: ApiKey): GuardrailBudget[] {
+    const own = this.settings.guardrails.filter((guardrail) => holdsFor(guardrail, key))
+    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.terms !== undefined)
+    if (reading) {
+      const { name } = reading
+      const message = `The guardrail ${name} cannot read what goes through the passage, so this key may not use it`
+      throw new Fault('guardrail_blocked', { message, metadata: { guardrail: name } })
+    }
+    return own.flatMap(({ budget }) => budget ?? [])
   }
 
   /** A request that the provider never answered costs nothing. */

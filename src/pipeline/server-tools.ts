@@ -1,6 +1,6 @@
 /** The gateway's own tools as the model sees them: functions, under names that no tool of the caller has. */
 import { allowFunctions } from '../canon/allowed-tools.ts'
-import type { CanonicalRequest, Item, ToolSpec } from '../canon/request.ts'
+import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type {
@@ -128,7 +128,7 @@ function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
       draft,
       sessions.flatMap((session) => session.offers ?? []),
     )
-    if (draft.toolChoice?.mode === 'named') draft.toolChoice.name = renamed(draft.toolChoice.name, functions)
+    if (draft.toolChoice?.mode === 'named') draft.toolChoice = chosenFunction(draft.toolChoice.name, functions)
     if (draft.toolChoice) {
       const own = begun.map(({ place, session }) => ({ spec: specs[place], functions: namesOf(session, functions) }))
       draft.toolChoice = allowFunctions(draft.toolChoice, own)
@@ -213,7 +213,8 @@ function freeName(wanted: string, taken: Set<string>): string {
   return name
 }
 
-function renamed(chosen: string, offered: ReadonlyMap<string, OfferedTool>): string {
-  for (const [name, tool] of offered) if (tool.name === chosen) return name
-  return chosen
+/** A tool by its own name becomes its function; one that brings several leaves the model the choice among all. */
+function chosenFunction(chosen: string, offered: ReadonlyMap<string, OfferedTool>): ToolChoice {
+  const names = [...offered].flatMap(([name, tool]) => (tool.name === chosen ? [name] : []))
+  return names.length > 1 ? { mode: 'required' } : { mode: 'named', name: names[0] ?? chosen }
 }

@@ -140,8 +140,8 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
 }
 
 /** Characters of an answer that guardrails read in one go, and of a slice of a longer one: a few milliseconds. */
-const LONG = 32_768
-const SLICE = 16_384
+const LONG = 16_384
+const SLICE = 4_096
 
 function lengthOf(events: readonly StreamEvent[]): number {
   let length = 0

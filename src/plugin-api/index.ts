@@ -11,8 +11,8 @@ import type { FileStore } from '../files/types.ts'
 import type { Planned, Read, Resolved } from './exchange.ts'
 import type { ApiKey } from './key.ts'
 
-export type * from '../canon/events.ts'
 export { type FunctionSpec, isDeferred, loaded } from '../canon/deferred-tools.ts'
+export type * from '../canon/events.ts'
 export type { Block } from '../canon/fold.ts'
 export type { NativeSearch } from '../canon/native-search.ts'
 export { type Estimate, estimatedNeed, fixedTokens, itemTokens } from '../canon/need.ts'
@@ -22,7 +22,7 @@ export type { Endpoint, Model, Price } from '../catalog/types.ts'
 export type { Clock } from '../core/clock.ts'
 export { asFault, badField, Fault } from '../core/faults.ts'
 export { isObject, type Json, type JsonObject } from '../core/json.ts'
-export type { FileFacts, FileStore, KeyFiles, StoredFile } from '../files/types.ts'
+export { nanoFromUsd } from '../core/money.ts'
 export {
   type DocumentFailure,
   type DocumentKind,
@@ -33,6 +33,7 @@ export {
   type ReadOptions,
   readDocument,
 } from '../documents/index.ts'
+export type { FileFacts, FileStore, KeyFiles, StoredFile } from '../files/types.ts'
 export {
   findingData,
   findingMetadata,
@@ -57,11 +58,8 @@ export {
   ServerTrouble,
   settingsOnce,
 } from '../mcp/index.ts'
-export { nanoFromUsd } from '../core/money.ts'
-export { callService } from '../outbound/service-call.ts'
 export { domainRules, type Fetched, type FetchFailure, guardedFetch, OutboundPolicy } from '../outbound/index.ts'
-export * from '../panel/index.ts'
-export { type Container, type Ran, type Sandbox, sandboxOf, sandboxSettings } from '../sandbox/index.ts'
+export { callService } from '../outbound/service-call.ts'
 export {
   type FetchDesk,
   type FetchLimits,
@@ -77,6 +75,8 @@ export {
   pageAccount,
   policyOf,
 } from '../pages/index.ts'
+export * from '../panel/index.ts'
+export { type Container, type Ran, type Sandbox, sandboxOf, sandboxSettings } from '../sandbox/index.ts'
 export * from '../search/index.ts'
 export type * from './exchange.ts'
 export type * from './key.ts'

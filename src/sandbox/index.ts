@@ -45,7 +45,7 @@ export class Sandbox {
   /** @throws Error where nothing can be run, or the signal's reason. */
   async run(command: string, container: Container, { clock, signal, time, output }: RunOptions): Promise<Ran> {
     const { limits } = this.settings
-    await this.slots.take(signal)
+    await this.slots.take(container.key, signal)
     try {
       const most = Math.min(time ?? limits.time, limits.time)
       const folder = await this.folders.open(container.key, container.id, {
@@ -62,7 +62,7 @@ export class Sandbox {
       this.sweepLater(clock)
       return full ? { ...ran, killed: 'disk' } : ran
     } finally {
-      this.slots.give()
+      this.slots.give(container.key)
     }
   }
 

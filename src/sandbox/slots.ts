@@ -1,34 +1,53 @@
-/** So many at once; the others wait in line. */
+interface Waiting {
+  key: string
+  go: () => void
+}
+
+/** So many at once, and half of them for one key; the others wait in line. */
 export class Slots {
   private free: number
-  private readonly waiting: (() => void)[] = []
+  private readonly each: number
+  private readonly held = new Map<string, number>()
+  private readonly line: Waiting[] = []
 
   constructor(count: number) {
     this.free = count
+    this.each = Math.ceil(count / 2)
   }
 
   /** @throws the signal's reason where it ends before there is a place. */
-  async take(signal: AbortSignal): Promise<void> {
+  async take(key: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (this.free > 0) {
-      this.free--
-      return
-    }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiting = { key, go: resolve }
     const leave = (): void => {
-      const at = this.waiting.indexOf(resolve)
+      const at = this.line.indexOf(waiting)
       if (at === -1) return
-      this.waiting.splice(at, 1)
+      this.line.splice(at, 1)
       reject(signal.reason)
     }
-    this.waiting.push(resolve)
+    this.line.push(waiting)
     signal.addEventListener('abort', leave, { once: true })
+    this.serve()
     await promise.finally(() => signal.removeEventListener('abort', leave))
   }
 
-  give(): void {
-    const next = this.waiting.shift()
-    if (next) next()
-    else this.free++
+  give(key: string): void {
+    const held = (this.held.get(key) ?? 1) - 1
+    if (held > 0) this.held.set(key, held)
+    else this.held.delete(key)
+    this.free++
+    this.serve()
+  }
+
+  private serve(): void {
+    while (this.free > 0) {
+      const at = this.line.findIndex(({ key }) => (this.held.get(key) ?? 0) < this.each)
+      if (at === -1) return
+      const [{ key, go }] = this.line.splice(at, 1)
+      this.free--
+      this.held.set(key, (this.held.get(key) ?? 0) + 1)
+      go()
+    }
   }
 }

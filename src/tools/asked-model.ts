@@ -1,5 +1,14 @@
 /** What tools that ask a model have in common: how it is to answer, and what is told of a failure. */
-import { badField, Fault, isObject, type Json, type JsonObject, type ModelAnswer, type ToolOutcome } from '../plugin-api/index.ts'
+import {
+  badField,
+  Fault,
+  isObject,
+  type Json,
+  type JsonObject,
+  type ModelAnswer,
+  type ToolHost,
+  type ToolOutcome,
+} from '../plugin-api/index.ts'
 
 const EFFORTS = ['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none']
 const HOTTEST = 2
@@ -59,6 +68,21 @@ function wholeFrom1(value: Json | undefined, path: string): number {
 export function wordsOf({ text }: ModelAnswer): string {
   if (text.trim() === '') throw new Fault('upstream_empty', { message: 'the model gave no text' })
   return text
+}
+
+/** Share of its context that the model which asked is told at once. */
+const SHARE = 0.25
+const CUT = ' […]'
+
+/** Texts cut so far that all of them together leave the model which asked room to go on. */
+export function fitting(texts: readonly string[], host: ToolHost): string[] {
+  const context = host.models.find(({ slug }) => slug === host.model)?.context
+  if (context === undefined) return [...texts]
+  const most = (context * SHARE) / texts.length
+  return texts.map((text) => {
+    const tokens = host.estimateTokens(text)
+    return tokens <= most ? text : text.slice(0, Math.floor((text.length * most) / tokens)).toWellFormed() + CUT
+  })
 }
 
 /** Why a model did not answer, in words that may be told to another one. */

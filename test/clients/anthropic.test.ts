@@ -1,5 +1,5 @@
 /** The official Anthropic SDK: messages, their stream, structured output and the counting of tokens. */
-import Anthropic from '@anthropic-ai/sdk'
+import Anthropic, { toFile } from '@anthropic-ai/sdk'
 import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
 import type { Message, MessageParam } from '@anthropic-ai/sdk/resources/messages/messages'
 import t from 'tap'
@@ -114,3 +114,25 @@ for (const dialect of DIALECTS)
     if (counting) t.equal(counted.input_tokens, 42)
     else t.ok(counted.input_tokens > 0, 'by an estimate')
   })
+
+t.test('files are uploaded, listed, read, named in a message, and deleted', async (t) => {
+  const anthropic = anthropicWith(house.gateway.key)
+  const file = await anthropic.beta.files.upload({ file: await toFile(Buffer.from('words of a file'), 'notes.txt', { type: 'text/plain' }) })
+  t.match(file, { type: 'file', filename: 'notes.txt', mime_type: 'text/plain', size_bytes: 15, downloadable: true })
+  const listed: string[] = []
+  for await (const { id } of anthropic.beta.files.list({ limit: 1 })) listed.push(id)
+  t.same(listed, [file.id])
+  t.same(await anthropic.beta.files.retrieveMetadata(file.id), file)
+  t.equal(await (await anthropic.beta.files.download(file.id)).text(), 'words of a file')
+  house.script({ text: ['Read.'] })
+  const message = await anthropic.beta.messages.create({
+    model: modelOf('openai-chat'),
+    max_tokens: 50,
+    messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'file', file_id: file.id } }] }],
+  })
+  t.match(message.content, [{ type: 'text', text: 'Read.' }])
+  t.match(house.seen()[0].body, Buffer.from('words of a file').toString('base64'))
+  t.equal((await anthropic.beta.files.delete(file.id)).type, 'file_deleted')
+  const gone = await anthropic.beta.files.retrieveMetadata(file.id).catch((reason: unknown) => reason)
+  t.match(gone, { status: 404 })
+})

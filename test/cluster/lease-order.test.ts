@@ -24,7 +24,13 @@ class SlowRecord extends LocalRecord {
   private readonly answers: (() => void)[] = []
 
   constructor(clock: FakeClock) {
-    super({ journal: new MemoryJournal(), keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails(), credit: new Credit(new Map(), clock), clock })
+    super({
+      journal: new MemoryJournal(),
+      keys: new MemoryKeys(clock),
+      guardrails: new MemoryGuardrails(),
+      credit: new Credit(new Map(), clock),
+      clock,
+    })
   }
 
   override async lease(node: string, ask: LeaseAsk): Promise<LeaseAnswer> {

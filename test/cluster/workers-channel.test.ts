@@ -36,7 +36,13 @@ interface Office {
 
 function office(clock: Clock): Office {
   const errors: unknown[] = []
-  const record = new LocalRecord({ journal: new MemoryJournal(), keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails(), credit: new Credit(new Map(), clock), clock })
+  const record = new LocalRecord({
+    journal: new MemoryJournal(),
+    keys: new MemoryKeys(clock),
+    guardrails: new MemoryGuardrails(),
+    credit: new Credit(new Map(), clock),
+    clock,
+  })
   return { desk: new OwnerDesk({ record, counters: new MemoryCounters(clock), oops: (error) => errors.push(error) }), record, errors }
 }
 

@@ -241,7 +241,11 @@ export const CLUSTER: Broken[] = [
     'store: { retention: "90" }',
     '22:21: store.retention: "90" does not fit, expected a number of days or hours such as 90d or 24h',
   ),
-  append('a size without a unit', 'store: { files: { max_file: 5 } }', '22:29: store.files.max_file: found 5, expected a size such as 512KB or 32MB'),
+  append(
+    'a size without a unit',
+    'store: { files: { max_file: 5 } }',
+    '22:29: store.files.max_file: found 5, expected a size such as 512KB or 32MB',
+  ),
   append('a grace of an age', 'store: { lost_grace: 99999d }', '22:22: store.lost_grace: expected at most 3660d'),
   append('no tokens a minute', 'limits: { tokens: 0 }', '22:19: limits.tokens: found 0, expected a whole number from 1 to 1000000000'),
 ]
@@ -262,8 +266,8 @@ export const LATER: Broken[] = [
   spoil(
     'an output guardrail that restores',
     'scope: { keys: [ app ] }',
-    'direction: output, restore: true',
-    '20:5: guardrails[0].restore: nothing of a request is redacted here, expected direction input or both',
+    'direction: output\n    restore: true',
+    '21:5: guardrails[0].restore: nothing of a request is redacted here, expected direction input or both',
   ),
   spoil(
     'a guardrail for members',
@@ -791,6 +795,6 @@ export const GUARDRAILS: Broken[] = [
   guarded(
     'an engine without address',
     'engine: { type: webhook }',
-    '20:5: guardrails[0].engine: "url" is missing, expected an http or https URL without credentials, query or fragment',
+    '20:13: guardrails[0].engine: webhook without an address, expected url',
   ),
 ]

@@ -188,5 +188,8 @@ t.test('what needs a restart', async (t) => {
     'server.header_timeout',
     'server.body_timeout',
   ])
-  t.same(reasons('store: { url: "memory:", durability: power }\nadmin: { port: 1 }\n'), ['admin.port', 'store.url', 'store.durability'])
+  const places = ['admin.port', 'store.url', 'store.durability', 'store.files.path']
+  t.same(reasons('store: { url: "memory:", durability: power }\nadmin: { port: 1 }\n'), places)
+  const files = ['store.files.path', 'store.files.max_file', 'store.files.max_bytes']
+  t.same(reasons('store: { files: { path: elsewhere, max_file: 1MB, max_bytes: 2MB } }\n'), files)
 })

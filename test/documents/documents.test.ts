@@ -246,8 +246,8 @@ t.test('hostile pages are read in bounded time and memory, with their text', asy
     ['an open script', `x<script>${'<p>'.repeat(900_000)}`, /^x$/],
     ['closing tags', `${'</b>'.repeat(900_000)}x`, /^x$/],
     ['spaces', `<p>a${' '.repeat(3_000_000)}b`, /^a b$/],
-    ['many elements', `${'<b>y</b> '.repeat(60_000)}x`, /x$/],
-    ['formatting', `<p>${'*_[]`'.repeat(100_000)}x`, /x$/],
+    ['many elements', `${'<b>y</b> '.repeat(30_000)}x`, /x$/],
+    ['formatting', `<p>${'*_[]`'.repeat(30_000)}x`, /x$/],
   ]
   for (const [what, html, text] of cases) {
     t.match((await read(html, HTML, { maxCharacters: 20_000_000 })).text.slice(-20_000), text, what)

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { DiskFiles, type FileUpload, type KeyFiles, type StoredFile } from '../../src/files/index.ts'
 import { FakeClock } from '../support/clock.ts'
+import { property } from '../support/seed.ts'
 
 const FACTS = { name: 'a.txt', purpose: 'user_data', type: 'text/plain' }
 const HOUR = 3_600_000
@@ -185,7 +186,7 @@ t.test('whatever the uploads and their order, files are whole and within the quo
       for (const { id, bytes } of files) if ((await stores[1].of('key').read(id))?.length !== bytes) return false
       return open.size === 0 || namesIn(path).length === files.length * 2
     }),
-    { numRuns: process.argv.includes('--long') ? 2000 : 60 },
+    property(60, 2000),
   )
 })
 

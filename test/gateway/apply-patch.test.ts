@@ -137,6 +137,9 @@ t.test('C-103: engines, other operations, and providers that have the tool', asy
   t.same(offered(one.model.requests.at(-1)), ['router_apply_patch'])
   t.match(one.model.requests.at(-1)?.json.tool_choice, { function: { name: 'router_apply_patch' } })
 
+  const chosen = { tools: [{ type: 'router:apply_patch' }], tool_choice: { type: 'router:apply_patch' } }
+  t.equal((await one.ask({ format: 'responses', stream: false }, chosen)).status, 200)
+  t.match(one.model.requests.at(-1)?.json.tool_choice, { function: { name: 'router_apply_patch' } })
   const allowed = { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'apply_patch' }] }
   t.equal((await one.ask({ format: 'responses', stream: false }, { tools: [{ type: 'apply_patch' }], tool_choice: allowed })).status, 200)
   t.same(offered(one.model.requests.at(-1)), ['router_apply_patch'])
@@ -153,6 +156,10 @@ t.test('C-103: engines, other operations, and providers that have the tool', asy
     const asked = await having.ask({ format: 'responses', stream: false }, { tools })
     t.equal(asked.status, 200, asked.raw)
     t.same(offered(having.model.requests.at(-1)), [sent], String(engine))
+    const forced = await having.ask({ format: 'responses', stream: false }, { tools, tool_choice: { type: 'router:apply_patch' } })
+    t.equal(forced.status, 200, forced.raw)
+    const choice = sent === 'apply_patch' ? { type: sent } : { type: 'function', name: sent }
+    t.same(having.model.requests.at(-1)?.json.tool_choice, choice, String(engine))
   }
   const lacking = await toolScene(t, { script: () => ({ text: ['x'] }), dialect: 'openai-responses' })
   await lacking.ask({ format: 'responses', stream: false }, { tools: [{ type: 'router:apply_patch', parameters: { engine: 'native' } }] })

@@ -4,7 +4,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import type { Clock } from '../../src/core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
+import { FakeClock } from '../support/clock.ts'
 import { docxOf, paragraph, pdfOf } from '../support/documents.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { ADDRESSES, HOSTS } from '../support/private-addresses.ts'
@@ -13,6 +15,7 @@ import { type Answer, jsonAnswer, type Seen, sseAnswer, startUpstream, type Upst
 import { answerFor } from '../support/wire.ts'
 import { chatFrames } from '../support/wire-chat.ts'
 
+const OTHER = 'sk-router-v1-other0123456789abcdef'
 const WORDS = 'The answer is forty-two'
 const PDF = pdfOf([WORDS, 'Second page'])
 const NANO_PER_PAGE = 2_000_000
@@ -61,13 +64,14 @@ interface SceneOptions {
   answers?: (seen: Seen) => Answer
   script?: (seen: Seen) => Answer
   models?: string
+  clock?: Clock
 }
 
 const WITH_OCR = 'ocr: { url: "OCR", key: "ocr-secret" }'
 
 async function scene(
   t: Test,
-  { settings = '', input = 'text', key = '', answers, script, models = '' }: SceneOptions = {},
+  { settings = '', input = 'text', key = '', answers, script, models = '', clock }: SceneOptions = {},
 ): Promise<Scene> {
   const model = await startUpstream((seen) => script?.(seen) ?? answerFor(seen, { text: ['It says ', 'forty-two.'] }))
   const ocr = await startUpstream((seen) => answers?.(seen) ?? jsonAnswer(ocrAnswer([`# Scan\n\n${WORDS}`, 'Two'])))
@@ -76,10 +80,13 @@ async function scene(
   )
   t.teardown(() => Promise.all([model.close(), ocr.close(), site.close()]))
   const own = settings.replaceAll('OCR', ocr.url).replaceAll('SITE', new URL(site.url).host)
-  const gateway = await startGateway(`
+  const gateway = await startGateway(
+    `
 auth: { keys: [ { name: test, key: "${KEY}"${key} } ] }
 plugins: { defaults: { file-parser: { ${own} } } }
-${oneModel(model.url, 'openai-chat', { model: `input: [ ${input} ]` })}${models}`)
+${oneModel(model.url, 'openai-chat', { model: `input: [ ${input} ]` })}${models}`,
+    { clock },
+  )
   t.teardown(() => gateway.close())
   return { gateway, model, ocr, site }
 }
@@ -229,6 +236,27 @@ t.test('C-170 what came back is not read again', async (t) => {
     t.match(pipeline(second.body), [{ name: 'file-parser', data: { files: 1, reused: 1 } }])
     t.same(notesIn(second.body), [], 'nor told again')
   }
+})
+
+t.test('one file in several places is read once, and again without an annotation it is known for a while', async (t) => {
+  const clock = new FakeClock(1, Date.now())
+  const here = await scene(t, { settings: WITH_OCR, key: `}, { name: other, key: "${OTHER}"`, clock })
+  const first = QUESTION.chat(dataUrl(PDF), dataUrl(PDF))
+  const asked = await ask(here, 'chat', first)
+  t.equal(asked.status, 200, asked.message)
+  t.equal(here.ocr.requests.length, 1)
+  t.match(pipeline(asked.body), [{ cost_usd: (2 * NANO_PER_PAGE) / 1e9, data: { files: 2, reused: 1, pages: 2 } }])
+  t.equal(notesIn(asked.body).length, 1)
+  const again = await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))
+  t.equal(here.ocr.requests.length, 1, 'as after an answer that only called a tool')
+  t.equal(notesIn(again.body).length, 1, 'and it is told')
+  t.equal(pipeline(again.body)[0].cost_usd, undefined)
+  const other = await here.gateway.post(FORMATS.chat, { model: 'acme/one', ...first }, { authorization: `Bearer ${OTHER}` })
+  t.equal(other.status, 200)
+  t.equal(here.ocr.requests.length, 2, 'another key pays for itself')
+  await clock.advance(16 * 60_000)
+  t.equal((await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))).status, 200)
+  t.equal(here.ocr.requests.length, 3, 'for a quarter of an hour')
 })
 
 t.test('the service gets the published request, is paid by the page, and its images go to models that see', async (t) => {
@@ -426,13 +454,14 @@ t.test('no form of an address, and no redirect, leads home', async (t) => {
   }
   const hosts = HOSTS.map((host) => `http://${host}:${port}/`)
   const addresses = [...hosts, ...ADDRESSES.filter((address) => !address.startsWith('data:'))]
-  for (const url of addresses) await refused(url, JSON.stringify(url.slice(0, 80)))
+  await Promise.all(addresses.map((url) => refused(url, JSON.stringify(url.slice(0, 80)))))
   targets = [
     ...hosts,
     ...ADDRESSES.filter((address) => /^[a-z]+:|^\/\//.test(address) && !/\p{Cc}/u.test(address) && address.length < 8000),
   ]
-  for (const [i, target] of targets.entries())
-    await refused(`http://127.0.0.2:${port}/${i}`, `a redirect to ${JSON.stringify(target.slice(0, 80))}`)
+  await Promise.all(
+    targets.map((target, i) => refused(`http://127.0.0.2:${port}/${i}`, `a redirect to ${JSON.stringify(target.slice(0, 80))}`)),
+  )
   t.equal(hits, 0, 'no canary was hit')
   t.same(here.model.requests.length, 0)
   t.same([await (await fetch(`http://127.0.0.1:${port}/`)).text(), hits], ['secret', 1], 'the canary does sing')
@@ -440,7 +469,7 @@ t.test('no form of an address, and no redirect, leads home', async (t) => {
 
 t.test('files that cannot be read say which and why, and nothing of what they hold', async (t) => {
   const here = await scene(t)
-  const bomb = docxOf(paragraph('x'.repeat(200_000_000)))
+  const bomb = docxOf(paragraph('x'.repeat(70_000_000)))
   const cases: [string, string, number][] = [
     ['broken', dataUrl(Buffer.from('%PDF-1.7 secret-words rubbish')), 422],
     ['no document', dataUrl(Buffer.from([0, 1, 2, 3, 255, 254]), 'application/octet-stream'), 415],

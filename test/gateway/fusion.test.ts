@@ -387,3 +387,21 @@ t.test('the slugs stand for a model with a panel', async (t) => {
   )
   t.equal(wrong.status, 404)
 })
+
+t.test('what the panel says leaves the model room to answer', async (t) => {
+  const long = 'word '.repeat(4000)
+  const one = await scene(
+    t,
+    (name, seen) => (name === 'one' || name === 'four' ? usual(name, seen) : { text: [long], usage: { input: 1, output: 1 } }),
+    {
+      model: 'default_max_output: 100',
+      context: 8000,
+    },
+  )
+  const { status, body, raw } = await one.ask({ format: 'responses', stream: false }, fusion({ max_completion_tokens: 100 }))
+  t.equal(status, 200, raw)
+  t.match(itemOf(body), { responses: [{ content: long }, { content: long }] }, 'the caller gets all of it')
+  const [heard] = told(one.seen('one').at(-1))
+  for (const { content } of heard.responses as JsonObject[])
+    t.ok(/ \[…\]$/.test(String(content)) && String(content).length < 8000, String(content).slice(-10))
+})

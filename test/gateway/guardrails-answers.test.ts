@@ -1,9 +1,10 @@
 /** Guardrails over what models answer: found however it is cut, in every format, streamed or not, and told. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { FakeClock } from '../support/clock.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream, list, object } from '../support/fold.ts'
 import { foldMessage, foldMessageStream } from '../support/fold-messages.ts'
-import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
+import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 import { framesFor, type Said, says } from '../support/wire.ts'
 
@@ -149,6 +150,8 @@ t.test('blocked while all is held back: a plain 403, one provider asked, its wor
         const id = response.headers.get('x-generation-id')
         const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
         t.ok(Number(data.total_cost) > 0, `${name}: ${data.total_cost}`)
+        // 11 tokens of input and 7 of output, as the provider has told.
+        if (!stream) t.equal(data.total_cost, 0.000025, name)
       }
   const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
   t.match(
@@ -308,4 +311,53 @@ t.test('long answers: found wherever it lies, and others have their turn', async
   t.equal(reply.text, `${filler} [EMAIL] ${filler}`)
   upstream.script = says({ text: [`${filler} secret-1234`] })
   t.equal((await ask('chat')).status, 403)
+})
+
+t.test('silence: where the head has gone out early, a refusal is told in the stream', async (t) => {
+  const clock = new FakeClock(5)
+  const upstream = await startUpstream(says({ text: ['ok'] }))
+  const gateway = await startGateway(`guardrails:\n${BLOCK}\n${oneModel(upstream.url, 'openai-chat')}`, { clock })
+  t.teardown(async () => {
+    await gateway.close()
+    await upstream.close()
+  })
+  const gate = new Gate()
+  upstream.script = (request) => {
+    const frames = framesFor(request.path, { text: ['secret-', '1234'] })
+    const at = frames.findIndex((frame) => frame.includes('1234'))
+    return sseAnswer([...frames.slice(0, at), gate.step, ...frames.slice(at)])
+  }
+  const waiting = gateway.post(PATHS.chat, { model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'Hello' }] })
+  await upstream.request(0)
+  await clock.advance(10_001)
+  const response = await waiting
+  t.equal(response.status, 200)
+  gate.open()
+  const text = await response.text()
+  t.match(text, ': ROUTER PROCESSING')
+  t.equal(text.match(/"finish_reason":"content_filter"/g)?.length, 1)
+  t.notMatch(text, 'secret')
+  t.ok(text.endsWith('data: [DONE]\n\n'))
+})
+
+t.test('an answer that may not go on is refused at the first endpoint: no other one is asked', async (t) => {
+  const upstream = await startUpstream(says({ text: ['secret-1234'] }))
+  const gateway = await startGateway(`guardrails:
+${BLOCK}
+providers:
+  one: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-provider }
+  two: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-provider }
+models:
+  acme/both: { context: 1000, endpoints: [ { provider: one, model: m, price: free }, { provider: two, model: m, price: free } ] }
+`)
+  t.teardown(async () => {
+    await gateway.close()
+    await upstream.close()
+  })
+  for (const stream of [true, false]) {
+    const body = { model: 'acme/both', stream, messages: [{ role: 'user', content: 'Hello' }] }
+    const before = upstream.requests.length
+    t.equal((await gateway.post(PATHS.chat, body)).status, 403)
+    t.equal(upstream.requests.length, before + 1)
+  }
 })

@@ -2,8 +2,8 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor, type Said, says } from '../support/wire.ts'
+import { sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { answerFor, framesFor, type Said, says } from '../support/wire.ts'
 
 const SCHEMA: JsonObject = { type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' } }, required: ['name', 'age'] }
 const PROVIDERS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as const
@@ -252,5 +252,20 @@ t.test('a turn with a server tool: what was said before the call stays, the answ
     if (stream) t.equal(text, 'I look at the clock.{"name": "Alice", "age": 30}')
     else t.equal(text, 'I look at the clock.')
     t.match(stageOf(metadata), { data: { improved: true, valid: true, original_length: 23 } })
+  }
+})
+
+t.test('an answer that breaks off: what was held of it still goes out', async (t) => {
+  const upstream = upstreams.get('openai-chat')
+  if (!upstream) throw new Error('no upstream')
+  for (const [name, client] of Object.entries(CLIENTS)) {
+    upstream.script = (request) => {
+      const frames = framesFor(request.path, { text: ['{"name": "Alice", "age": 30', ',', 'never'] })
+      const at = frames.findIndex((frame) => frame.includes('never'))
+      return sseAnswer(frames.slice(0, at), { after: 'reset' })
+    }
+    const mode = name === 'messages' ? 'json_schema' : 'json_object'
+    const { text } = await ask(client, 'openai-chat', { ...client.body(mode), stream: true, plugins: [PLUGIN] })
+    t.equal(text, '{"name": "Alice", "age": 30,', name)
   }
 })

@@ -473,7 +473,10 @@ t.test('tricks with paths lead nowhere', async (t) => {
     [`/v1/keys/${'a'.repeat(8200)}`, 414],
   ] as const)
     for (const method of ['GET', 'PATCH', 'DELETE']) {
-      const reply = await raw(method, target, { headers: bearer(FILE.boss), body: target.includes('guardrails') ? '{}' : '{"disabled":true}' })
+      const reply = await raw(method, target, {
+        headers: bearer(FILE.boss),
+        body: target.includes('guardrails') ? '{}' : '{"disabled":true}',
+      })
       const told = (JSON.parse(reply.body) as { error: { code: number } }).error.code
       t.equal(told, reply.status, 'the one form of a fault')
       if (reply.status !== 405) t.equal(reply.status, status, `${method} ${target.slice(0, 60)}`)

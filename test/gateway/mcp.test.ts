@@ -1,5 +1,5 @@
 /** Remote MCP servers over HTTP: lists, calls, approval, limits, and addresses that are never asked. */
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -383,7 +383,7 @@ t.test('SSRF: no private address is asked, neither named, nor by redirect, nor b
     t.equal(asked.status, 200)
     t.match(asked.output[0], { type: 'mcp_list_tools', error: /./ })
   }
-  const misleading = (_: unknown, response: import('node:http').ServerResponse): boolean => {
+  const misleading = (_: unknown, response: ServerResponse): boolean => {
     if (response.req.method === 'POST') response.writeHead(405).end()
     else response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`event: endpoint\ndata: http://127.0.0.1:${port}/x\n\n`)
     return true
@@ -409,4 +409,20 @@ t.test('a caller who leaves ends the call', async (t) => {
   const last = server.heads.at(-1)
   while (last && !last.socket.destroyed) await turn()
   t.equal(one.model.requests.length, 1)
+})
+
+t.test('no connection outlives its request, whatever the server keeps open', async (t) => {
+  const mute = (_: unknown, response: ServerResponse): boolean => {
+    if (response.req.method === 'POST') response.writeHead(405).end()
+    else response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hello\n\n')
+    return true
+  }
+  const deaf = (_: unknown, response: ServerResponse): boolean => response.req.method === 'DELETE'
+  for (const instead of [mute, deaf]) {
+    const { server, one, tool } = await scene(t, { instead }, { settings: ', seconds: 1' })
+    const { status } = await one.ask({ format: 'responses', stream: false }, { tools: [tool()] })
+    t.equal(status, 200)
+    while (server.heads.some(({ socket }) => !socket.destroyed)) await turn()
+    t.ok(server.heads.length > 0)
+  }
 })

@@ -10,7 +10,7 @@ interface Scene {
 }
 
 /** A key with ten dollars, of which every passage costs one. */
-async function scene(t: Test): Promise<Scene> {
+async function scene(t: Test, guardrails = ''): Promise<Scene> {
   const upstream = await startUpstream(() => jsonAnswer({ fine: true }))
   t.teardown(() => upstream.close())
   const gateway = await startGateway(`
@@ -21,7 +21,7 @@ models:
   acme/one:
     endpoints:
       - { provider: first, model: upstream-model, price: { prompt: "1.00", completion: "2.00" } }
-`)
+${guardrails}`)
   t.teardown(() => gateway.close())
   return { gateway, upstream }
 }
@@ -51,4 +51,22 @@ t.test('a hold whose commit was refused is settled, since its row may be there a
   t.equal(upstream.requests.length, 0)
   t.match([...journal.export()], [{ settled: { status: 'failed', cost: 0 } }], 'a crash would otherwise charge for it')
   t.same(await balance(place), [0, 10])
+})
+
+t.test('what a guardrail would have to read, or to choose, does not pass unread', async (t) => {
+  for (const asks of ['phrases: ["secret"]', 'allowed_providers: [first]', 'engine: { type: webhook, url: "http://127.0.0.1:9" }']) {
+    const { gateway, upstream } = await scene(t, `guardrails: [ { name: careful, ${asks} } ]\n`)
+    const reply = await gateway.get('/v1/passage/first/files')
+    t.equal(reply.status, 403, asks)
+    t.match(await reply.json(), { error: { message: /guardrail careful .* passage/, metadata: { guardrail: 'careful' } } })
+    t.equal(upstream.requests.length, 0, 'the provider is not asked')
+  }
+  const { gateway } = await scene(t, 'guardrails: [ { name: answers, direction: output, phrases: ["secret"] } ]\n')
+  t.equal((await gateway.get('/v1/passage/first/files')).status, 403, 'answers are not read there either')
+})
+
+t.test('the budget of a guardrail holds in the passage', async (t) => {
+  const { gateway, upstream } = await scene(t, 'guardrails: [ { name: purse, limit_usd: 2 } ]\n')
+  for (const status of [200, 200, 403]) t.equal((await gateway.get('/v1/passage/first/files')).status, status)
+  t.equal(upstream.requests.length, 2)
 })

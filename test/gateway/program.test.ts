@@ -55,7 +55,7 @@ t.test('the shipped configuration: the printed curl line answers', async (t) => 
 t.test('an old Node can read the launcher, so that it can say what is missing', async (t) => {
   const source = readFileSync(join(ROOT, 'bin', 'headgate.js'), 'utf8')
   /** Exports that Node 18 has already; a newer one would be a syntax error there. */
-  const old = new Set(['spawn', 'spawnSync', 'existsSync', 'fileURLToPath', 'dirname', 'join', 'createRequire'])
+  const old = new Set(['spawn', 'spawnSync', 'existsSync', 'fileURLToPath', 'dirname', 'join', 'createRequire', 'executionAsyncResource'])
   const names = [...source.matchAll(/^import \{([^}]*)\}/gm)].flatMap(([, list]) =>
     list.split(',').map((name) => name.trim().split(' ')[0]),
   )

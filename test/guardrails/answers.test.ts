@@ -66,8 +66,10 @@ function streamed(pieces: readonly string[], own = policy): string[] {
 
 const last = (all: readonly string[]): string => all[all.length - 1]
 
-function whole(text: string, rules = ALL): string {
-  const scan = new Scan(new TextPolicy(rules))
+const texting = new TextPolicy(ALL)
+
+function whole(text: string): string {
+  const scan = new Scan(texting)
   const message = { kind: 'message' as const, role: 'assistant' as const, parts: [{ kind: 'text' as const, text }] }
   for (const _ of scan.read(passages({ items: [message], tools: [], sampling: {}, stream: false, used: new Set() })));
   return scan.replaced.get(text) ?? text
@@ -308,4 +310,14 @@ t.test('real texts: a glance never hides a match, and unit by unit all is found'
     }
   }
   t.ok(found > 500, `${found} texts held something`)
+})
+
+t.test('patterns too large for an automaton are read all the same', async (t) => {
+  const large = `(?:${'a?'.repeat(900)}b){1}|needle`
+  const own = rulesOf([large], [])
+  t.equal(last(streamed(['some nee', 'dle here'], new AnswerPolicy(own))), 'some [REDACTED] here')
+  t.ok(new Glance(own[0].detector.shapes).mayHold('needle'))
+  const scan = new Scan(new TextPolicy(own))
+  for (const _ of scan.read([{ texts: ['a needle'], user: true }]));
+  t.equal(scan.replaced.get('a needle'), 'a [REDACTED]')
 })

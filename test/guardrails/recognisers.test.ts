@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { BUILTIN_SLUGS } from '../../src/config/schema/guardrail-filters.ts'
+import { MODERATORS as FILE_MODERATORS } from '../../src/config/schema/moderation.ts'
 import { BUILTINS, INJECTION_SLUG, type SensitiveSlug } from '../../src/guardrails/builtins.ts'
 import { injectionDetector } from '../../src/guardrails/injection/detector.ts'
+import { MODERATORS } from '../../src/guardrails/moderation/index.ts'
 import { luhn } from '../../src/guardrails/recognise/credit-card.ts'
 import { mod97 } from '../../src/guardrails/recognise/iban.ts'
 
@@ -41,6 +43,7 @@ const around = fc.constantFrom(
 
 t.test('the configuration and the recognisers know the same names', async (t) => {
   t.same([...BUILTIN_SLUGS].sort(), [...Object.keys(BUILTINS), INJECTION_SLUG].sort())
+  t.same(FILE_MODERATORS, MODERATORS)
 })
 
 const SCHEMES = [

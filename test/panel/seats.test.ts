@@ -3,6 +3,7 @@ import t from 'tap'
 import { buildCatalog } from '../../src/catalog/catalog.ts'
 import type { Model } from '../../src/catalog/types.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import type { JsonObject } from '../../src/core/json.ts'
 import { panelFor } from '../../src/panel/index.ts'
 
 /** Slug, mean score, prompt and completion price in USD per million. */
@@ -38,17 +39,12 @@ t.test('presets are made up from the catalogue', async (t) => {
 })
 
 t.test("the caller's word counts more than the operator's, a list more than a preset", async (t) => {
-  const settings = {
+  const settings: JsonObject = {
     analysis_models: ['x/own'],
     model: 'x/judge',
     presets: { house: { analysis_models: ['x/one', 'x/two'] }, 'general-fast': { analysis_models: ['x/quick'], model: 'x/judge2' } },
   }
-  const cases: [
-    asked: Parameters<typeof panelFor>[0],
-    settings: typeof settings | { preset: string; presets: object },
-    models: string[],
-    analyst: string | undefined,
-  ][] = [
+  const cases: [asked: Parameters<typeof panelFor>[0], settings: JsonObject, models: string[], analyst: string | undefined][] = [
     [{}, settings, ['x/own'], 'x/judge'],
     [{ preset: 'house' }, settings, ['x/one', 'x/two'], 'x/one'],
     [{ preset: 'general-fast' }, settings, ['x/quick'], 'x/judge2'],
@@ -58,7 +54,7 @@ t.test("the caller's word counts more than the operator's, a list more than a pr
     [{}, { preset: 'house', presets: settings.presets }, ['x/one', 'x/two'], 'x/one'],
   ]
   for (const [asked, own, members, analyst] of cases)
-    t.same(panelFor(asked, own as never, all, PATH), { models: members, analyst }, JSON.stringify([asked, own]))
+    t.same(panelFor(asked, own, all, PATH), { models: members, analyst }, JSON.stringify([asked, own]))
   t.throws(() => panelFor({ preset: 'nobody' }, settings, all, PATH), {
     message: 'plugins[0].preset: no such preset; expected one of: general-high, general-budget, general-fast, house',
   })

@@ -194,6 +194,11 @@ t.test('so many commands at once', async (t) => {
   await t.rejects(third, /gone/)
   t.match(await first, { stdout: 'first\n' })
   t.match(await second, { stdout: 'second\n' })
+  const wide = scene(t, { at_once: 2 })
+  const order: string[] = []
+  const named = (key: string, command: string): Promise<unknown> => wide.run(command, { key }).then(() => order.push(key))
+  await Promise.all([named('greedy', 'sleep 0.5'), named('greedy', 'sleep 0.5'), named('other', 'true')])
+  t.same(order, ['other', 'greedy', 'greedy'], 'one key does not take all places')
 })
 
 t.test('settings', async (t) => {

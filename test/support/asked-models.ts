@@ -52,12 +52,24 @@ export interface SceneOptions extends Pick<GatewayOptions, 'clock' | 'env'> {
   provider?: string
   /** Further settings of every model. */
   model?: string
+  /** Of every model. */
+  context?: number
   /** Further models, as YAML under `models`. */
   models?: string
 }
 
 export async function startScene(t: Test, options: SceneOptions): Promise<Scene> {
-  const { script, key = '', yaml = '', dialect = 'openai-chat', provider = '', model = '', models: others = '', ...rest } = options
+  const {
+    script,
+    key = '',
+    yaml = '',
+    dialect = 'openai-chat',
+    provider = '',
+    model = '',
+    models: others = '',
+    context = 128_000,
+    ...rest
+  } = options
   const upstream = await startUpstream(async (seen) => {
     const said = await script(modelOf(seen), seen)
     return isSaid(said) ? answerFor(seen, said) : said
@@ -66,7 +78,7 @@ export async function startScene(t: Test, options: SceneOptions): Promise<Scene>
   const models = Object.entries(PRICES).map(
     ([name, [prompt, completion]]) => `
   acme/${name}:
-    context: 128000
+    context: ${context}
     max_output: 4096
     ${model}
     endpoints: [ { provider: first, model: ${name}, price: { prompt: "${prompt}.00", completion: "${completion}.00" } } ]`,

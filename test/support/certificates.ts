@@ -44,7 +44,7 @@ export function certificate({ name, by, hosts = [], addresses = [], expired = fa
   )
   const signature = sign('sha256', toSign, by?.key ?? privateKey)
   const whole = sequence(toSign, ALGORITHM, der(0x03, Buffer.concat([Buffer.from([0]), signature])))
-  const lines = whole.toString('base64').replace(/.{64}/g, '$&\n')
+  const lines = whole.toString('base64').replace(/.{64}(?!$)/g, '$&\n')
   return { cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`, key: privateKey, name }
 }
 

@@ -66,7 +66,9 @@ const words = (description: string) => Type.Optional(listOf(description, line('A
 const sandbox = closed('Where commands of a model run: without network, within limits.', {
   type: oneOf('bubblewrap, or a command of your own.', ['bubblewrap', 'command']),
   program: Type.Optional(line('Of bubblewrap: absolute path of bwrap, where it is not among the usual programs.', 4096)),
-  command: words('Of command: its words; the shell command is added as the last. {folder} is the working folder, {name} a name for the run.'),
+  command: words(
+    'Of command: its words; the shell command is added as the last. {folder} is the working folder, {name} a name for the run.',
+  ),
   stop: words('Of command: run after each command, such as docker, kill, {name}.'),
   folder: Type.Optional(line('Absolute path under which working folders are kept; one for temporary files by default.', 4096)),
   seconds: bounded('Of one command; 60 by default.', 1, 3600),
@@ -94,11 +96,10 @@ const shipped = {
   web: settings('Searches the web before the model answers; its engines and prices are those of the tool web_search, too.', {
     enabled: Type.Optional(flag('True: on for every request.')),
     engine: Type.Optional(
-      oneOf('Where a request names none; auto by default: the provider of the model where it searches itself, else the first under engines.', [
-        'auto',
-        'native',
-        ...Object.keys(searchEngines),
-      ]),
+      oneOf(
+        'Where a request names none; auto by default: the provider of the model where it searches itself, else the first under engines.',
+        ['auto', 'native', ...Object.keys(searchEngines)],
+      ),
     ),
     engines: Type.Optional(closed('Accounts of search engines.', searchEngines)),
     price: Type.Optional(usd('USD that a search costs the caller, where its engine has no price of its own; 0 by default.')),
@@ -109,11 +110,20 @@ const shipped = {
   }),
   'web-fetch': settings('Offers the tool web_fetch; its engines, prices and limits are those of the tool wherever it is used.', {
     enabled: Type.Optional(flag('True: offered with every request.')),
-    engine: Type.Optional(oneOf('Who fetches where a request names nobody; router, the gateway itself, by default.', ['auto', 'router', ...Object.keys(pageEngines)])),
+    engine: Type.Optional(
+      oneOf('Who fetches where a request names nobody; router, the gateway itself, by default.', [
+        'auto',
+        'router',
+        ...Object.keys(pageEngines),
+      ]),
+    ),
     engines: Type.Optional(closed('Accounts of services that fetch pages.', pageEngines)),
     price: Type.Optional(usd('USD that a page costs the caller, where its engine has no price of its own; 0 by default.')),
     allow_private: Type.Optional(
-      listOf('Hosts, addresses and ranges of your own network that may be fetched.', line('Such as wiki.corp, wiki.corp:8080, *.corp or 10.1.0.0/16.', 256)),
+      listOf(
+        'Hosts, addresses and ranges of your own network that may be fetched.',
+        line('Such as wiki.corp, wiki.corp:8080, *.corp or 10.1.0.0/16.', 256),
+      ),
     ),
     robots: Type.Optional(flag("False: a site's robots.txt is not asked.")),
     max_bytes: Type.Optional(
@@ -154,7 +164,10 @@ const shipped = {
       }),
     ),
     allow_private: Type.Optional(
-      listOf('Hosts, addresses and ranges of your own network that may be fetched.', line('Such as wiki.corp, wiki.corp:8080, *.corp or 10.1.0.0/16.', 256)),
+      listOf(
+        'Hosts, addresses and ranges of your own network that may be fetched.',
+        line('Such as wiki.corp, wiki.corp:8080, *.corp or 10.1.0.0/16.', 256),
+      ),
     ),
   }),
   mcp: settings('Remote MCP servers that callers name, for the tool mcp.', {

@@ -90,6 +90,8 @@ function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { mode: choice }
   if (!isObject(choice)) return undefined
   if (choice.type === 'function') return { mode: 'named', name: String(choice.name) }
+  const colon = String(choice.type).indexOf(':')
+  if (colon > 0) return { mode: 'named', name: String(choice.type).slice(colon + 1) }
   return { mode: 'opaque', of: { dialect: WIRE, type: String(choice.type), data: choice } }
 }
 

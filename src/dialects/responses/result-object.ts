@@ -20,7 +20,8 @@ export interface Ending {
 /** Strict clients demand every key of a function tool. */
 function echoTool(tool: JsonObject): JsonObject {
   if (tool.type === 'mcp') return withoutSecrets(tool)
-  if (isObject(tool.parameters) && tool.parameters.server_label !== undefined) return { ...tool, parameters: withoutSecrets(tool.parameters) }
+  if (isObject(tool.parameters) && tool.parameters.server_label !== undefined)
+    return { ...tool, parameters: withoutSecrets(tool.parameters) }
   if (tool.type !== 'function') return tool
   return { ...tool, description: tool.description ?? null, parameters: tool.parameters ?? null, strict: tool.strict ?? null }
 }

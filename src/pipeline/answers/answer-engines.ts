@@ -2,7 +2,7 @@
 import type { StreamEvent } from '../../canon/events.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
-import { jsonTexts, withTexts } from '../../guardrails/index.ts'
+import { isMedia, jsonTexts, withTexts } from '../../guardrails/index.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import { askEngine } from '../ask-engine.ts'
 import type { Exchange } from '../exchange.ts'
@@ -17,7 +17,6 @@ const SLICE = 16_384
 const LONGEST_ARGS = 262_144
 /** Characters that wait behind a question; more are not read from the provider. */
 const CROWDED = 65_536
-const MEDIA = /^data:(?:image|audio|video)\//
 
 export interface Answered {
   /** Events have been let go outside of a push. */
@@ -106,7 +105,7 @@ export class AnswerEngines implements Tap {
       const said = textsOf(left)
       const texts = [...said.values()].flatMap((text) => [...this.partsOf(text)])
       for (const event of left) for (const data of dataOf(event)) for (const text of jsonTexts(data)) texts.push(text)
-      const asked = texts.filter((text) => text.trim() !== '' && !MEDIA.test(text))
+      const asked = texts.filter((text) => text.trim() !== '' && !isMedia(text))
       const verdict = await askEngine(this.exchange, guardrail, asked, 'output')
       if (verdict && verdict.replaced.size > 0) left = this.rewritten(left, said, verdict.replaced)
     }

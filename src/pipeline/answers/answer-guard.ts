@@ -192,7 +192,10 @@ export class AnswerGuard implements Tap {
   /** Brings the stages up to date: one set for all turns. */
   private report(): void {
     const { exchange, stages } = this
-    for (const stage of stages) exchange.stages.splice(exchange.stages.indexOf(stage), 1)
+    for (const stage of stages) {
+      const at = exchange.stages.indexOf(stage)
+      if (at !== -1) exchange.stages.splice(at, 1)
+    }
     const held: Held = { bytes: this.most, ...(exchange.stream ? { ms: Math.round(this.longest) } : {}) }
     this.stages = answerStages(this.findings.hits.values(), held)
     if (this.stages.length === 0 && exchange.wantsMetadata) this.stages = [readStage(held)]

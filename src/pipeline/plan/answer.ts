@@ -5,6 +5,7 @@ import { usdText } from '../../core/money.ts'
 import type { Read, Resolved } from '../../plugin-api/exchange.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
+import { holdsFor } from '../guardrail-terms.ts'
 import { orderedCandidates } from '../ordering.ts'
 import type { ChainParts, GuardrailSetting } from '../parts.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
@@ -89,7 +90,7 @@ export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainPa
       },
       preferences: exchange.preferences,
       plugins: [...exchange.pluginIds],
-      guardrails: guardrails.filter(({ keys }) => !keys || keys.has(exchange.key.name)).map(({ name }) => name),
+      guardrails: guardrails.filter((guardrail) => holdsFor(guardrail, exchange.key)).map(({ name }) => name),
       pipeline: exchange.stages.map((stage) => ({ ...stage }) as JsonObject),
     }
     return replyOf(exchange, JSON.stringify(plan))

@@ -10,7 +10,7 @@ import type {
   ToolOutcome,
   ToolSession,
 } from '../../plugin-api/index.ts'
-import { failedCall, wordsOf } from '../asked-model.ts'
+import { failedCall, fitting, wordsOf } from '../asked-model.ts'
 import { listener } from '../listening.ts'
 import { type ReplayedCall, replayedCall, replayedCalls } from '../replayed-calls.ts'
 import { type AdvisorConfig, TOOL } from './config.ts'
@@ -61,7 +61,7 @@ export class AdvisorSession implements ToolSession {
       const advice = wordsOf(answer)
       memory.push({ prompt: question, advice })
       return {
-        output: JSON.stringify({ ...okay(answer.model, advice), ...this.identity() }),
+        output: JSON.stringify({ ...okay(answer.model, fitting([advice], host)[0]), ...this.identity() }),
         item: { ...item, model: answer.model, advice },
         status: 'completed',
       }

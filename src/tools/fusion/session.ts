@@ -10,6 +10,7 @@ import type {
   ToolOutcome,
   ToolSession,
 } from '../../plugin-api/index.ts'
+import { fitting } from '../asked-model.ts'
 import { replayedCall } from '../replayed-calls.ts'
 import { analysisRequest, type PanelAnswer, readAnalysis } from './analysis.ts'
 import { type FusionConfig, lengthOf } from './config.ts'
@@ -61,13 +62,16 @@ export class FusionSession implements ToolSession {
     if (result.answers.length === 0) return nobodyAnswered(result)
     const analysis = await this.analyse(question, result.answers, host)
     signal.throwIfAborted()
-    const told: JsonObject = {
+    const { answers } = result
+    const contents = answers.map(({ content }) => content)
+    const shown = fitting(contents, host)
+    const said = (texts: readonly string[]): JsonObject => ({
       ...(analysis ? { analysis } : {}),
-      responses: result.answers.map(({ model, content }) => ({ model, content })),
+      responses: answers.map(({ model }, i) => ({ model, content: texts[i] })),
       ...lossesOf(result),
-    }
+    })
     const sources = result.sources.length > 0 ? { sources: [...result.sources] } : {}
-    return { output: JSON.stringify({ status: 'ok', ...told }), item: { ...told, ...sources }, status: 'completed' }
+    return { output: JSON.stringify({ status: 'ok', ...said(shown) }), item: { ...said(contents), ...sources }, status: 'completed' }
   }
 
   /** Undefined where the analyst fails: the answers are worth something without it. */

@@ -12,7 +12,7 @@ import type {
   ToolOutcome,
   ToolSession,
 } from '../../plugin-api/index.ts'
-import { failedCall, wordsOf } from '../asked-model.ts'
+import { failedCall, fitting, wordsOf } from '../asked-model.ts'
 import { replayedCall } from '../replayed-calls.ts'
 import { type SubagentConfig, TOOL } from './config.ts'
 import { type Replayed, replayedWork, type SuspendedWork } from './suspended.ts'
@@ -68,7 +68,7 @@ export class SubagentSession implements ToolSession {
       const answer = await host.generate({ body: { ...config.manner, model, input: inputOf(task, before) } })
       const outcome = this.suspends(answer)
         ? suspended(answer, { ...item, model: answer.model }, { host, resumed: before !== undefined })
-        : ended(answer, taskName, item)
+        : ended(answer, { taskName, item, host })
       return before && !outcome.shown ? shownWhole(outcome, host) : outcome
     } catch (thrown) {
       if (signal.aborted) throw thrown
@@ -108,10 +108,10 @@ function inputOf(task: string, before: SuspendedWork | undefined): JsonObject[] 
   return [{ role: 'user', content: task }, ...(before?.items ?? [])]
 }
 
-function ended(answer: ModelAnswer, taskName: string, item: JsonObject): ToolOutcome {
+function ended(answer: ModelAnswer, { taskName, item, host }: { taskName: string; item: JsonObject; host: ToolHost }): ToolOutcome {
   const outcome = wordsOf(answer)
   return {
-    output: JSON.stringify(okay(answer.model, taskName, outcome)),
+    output: JSON.stringify(okay(answer.model, taskName, fitting([outcome], host)[0])),
     item: { ...item, model: answer.model, outcome },
     status: 'completed',
   }
