@@ -11,7 +11,7 @@ import type { Rule } from './rule.ts'
 import type { Vault } from './vault.ts'
 import { type WindowSize, windowsOf } from './windows.ts'
 
-const WINDOW: WindowSize = { size: 32_768, ahead: 4_096 }
+const WINDOW: WindowSize = { size: 16_384, ahead: 4_096 }
 /** For detectors that take milliseconds per kilobyte. */
 const PIECE: WindowSize = { size: 2_048, ahead: 2_048 }
 const NO_SPANS: readonly Span[] = []

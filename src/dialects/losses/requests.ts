@@ -17,6 +17,8 @@ const ITEM_ID = 'identifiers of items mean nothing to another wire'
 const NAMES = 'messages have no author’s name on the wire'
 const NATIVE_ITEM = 'only its own wire has it'
 const REFUSED = 'refused with a 400 that names the tool and the endpoints that have it'
+/** The provider is offered a function in its place. */
+const RUN_HERE = 'run by the gateway or handed to the caller, since the provider has no such tool'
 const SEAL = 'sealed by another family of providers'
 const SERVER_ITEM = 'what a tool of the gateway did means nothing to a provider'
 const SHOWN = 'the wire takes no such part of an earlier answer back'
@@ -205,20 +207,18 @@ const RESPONSES_CALLERS: readonly Row[] = [
     ['openai-chat', 'anthropic', 'gemini'],
     REFUSED,
     [
-      'tools[apply_patch]',
       'tools[code_interpreter]',
       'tools[computer_use_preview]',
       'tools[custom]',
       'tools[file_search]',
       'tools[image_generation]',
       'tools[local_shell]',
-      'tools[mcp]',
       'tools[namespace]',
-      'tools[shell]',
       'tools[web_search]',
       'tools[web_search_preview]',
     ],
   ],
+  [['openai-chat', 'anthropic', 'gemini'], RUN_HERE, ['tools[apply_patch]', 'tools[mcp]', 'tools[shell]']],
   [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], SEAL, ['input[reasoning].encrypted_content'], 'reasoning'],
   [['openai-chat', 'openai-responses', 'gemini'], SEAL, ['input[reasoning].signature'], 'reasoning'],
   [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], SERVER_ITEM, ['input[router:datetime]'], TYPE],
@@ -338,16 +338,15 @@ const MESSAGES_CALLERS: readonly Row[] = [
     ['openai-chat', 'openai-responses', 'gemini'],
     REFUSED,
     [
-      'tools[bash_20250124]',
       'tools[code_execution_20250825]',
       'tools[memory_20250818]',
       'tools[text_editor_20250728]',
-      'tools[tool_search_tool_regex_20251119]',
       'tools[web_fetch_20250910]',
       'tools[web_search_20250305]',
       'tools[web_search_20260209]',
     ],
   ],
+  [['openai-chat', 'openai-responses', 'gemini'], RUN_HERE, ['tools[bash_20250124]', 'tools[tool_search_tool_regex_20251119]']],
   [
     ['openai-chat', 'openai-responses', 'gemini'],
     SEAL,

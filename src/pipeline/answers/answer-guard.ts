@@ -49,17 +49,23 @@ export class AnswerGuard implements Tap {
   /** @throws Fault 403 where the answer is refused. */
   push(event: StreamEvent, emit: Emit): void {
     if (this.refusal) throw this.refusal
-    this.take(event, emit)
-    this.settle()
+    this.gather(emit, (held) => this.take(event, held))
     if (event.type === 'end' || event.type === 'fault') this.report()
   }
 
   /** What is held is decided as it stands. */
   finish(emit: Emit): void {
     if (this.refusal) return
-    this.closeAll(emit)
-    this.settle()
+    this.gather(emit, (held) => this.closeAll(held))
     this.report()
+  }
+
+  /** What one step lets go goes on only where nothing in it is refused. */
+  private gather(emit: Emit, step: (held: Emit) => void): void {
+    const held: StreamEvent[] = []
+    step((event) => held.push(event))
+    this.settle()
+    for (const event of held) emit(event)
   }
 
   private take(event: StreamEvent, emit: Emit): void {

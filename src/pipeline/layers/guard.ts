@@ -1,7 +1,4 @@
-/**
- * 7. Guardrails: what a key's policy forbids never reaches a provider, and what it hides goes out hidden. Says, too, what is
- * to be read of the answer.
- */
+/** 7. Guardrails: what a key's policy forbids never reaches a provider, what it hides goes out hidden, and the answer is read if it says so. */
 import { asFault, Fault } from '../../core/faults.ts'
 import {
   AnswerPolicy,

@@ -1,0 +1,119 @@
+/** Events of an answer on their way past guardrails: what is joined, what waits, what is left out, and in which order. */
+import t from 'tap'
+import type { StreamEvent } from '../../src/canon/events.ts'
+import { fold } from '../../src/canon/fold.ts'
+import { EventOrder } from '../../src/canon/order.ts'
+import { AnswerPolicy, compileRules } from '../../src/guardrails/index.ts'
+import { AnswerGuard } from '../../src/pipeline/answers/answer-guard.ts'
+import type { Exchange } from '../../src/pipeline/exchange.ts'
+import type { Stage } from '../../src/plugin-api/index.ts'
+import { FakeClock } from '../support/clock.ts'
+
+const policyOf = (action: 'redact' | 'block' | 'flag'): AnswerPolicy =>
+  new AnswerPolicy(
+    compileRules(
+      { id: 'g1', name: 'first', scope: 'account' },
+      { builtins: [{ slug: 'email', action }], contentFilters: [], phrases: [], allowedPhrases: [], action },
+      'guardrails[0]',
+    ),
+  )
+
+function open(action: 'redact' | 'block' | 'flag' = 'redact') {
+  const clock = new FakeClock(5)
+  const stages: Stage[] = []
+  const exchange = { wantsMetadata: true, stream: true, clock, stages } as unknown as Exchange
+  const guard = new AnswerGuard(exchange, policyOf(action))
+  const out: StreamEvent[] = []
+  const order = new EventOrder()
+  const emit = (event: StreamEvent): void => {
+    order.check(event)
+    out.push(event)
+  }
+  const push = (...events: StreamEvent[]): void => {
+    for (const event of events) guard.push(event, emit)
+  }
+  return { clock, stages, guard, out, emit, push }
+}
+
+const start = (block: number, kind: 'text' | 'reasoning' | 'summary' | 'refusal' = 'text'): StreamEvent => ({
+  type: 'block-start',
+  block,
+  kind,
+})
+const call = (block: number): StreamEvent => ({ type: 'block-start', block, kind: 'call', call: { id: `c${block}`, name: 'f' } })
+const say = (block: number, text: string): StreamEvent => ({ type: 'block-delta', block, text })
+const end = (block: number): StreamEvent => ({ type: 'block-end', block })
+const END: StreamEvent = { type: 'end', reason: 'stop' }
+const textsOf = (events: readonly StreamEvent[]): string[] => fold(events).blocks.map(({ text }) => text)
+
+t.test('parts that follow each other are one text', async (t) => {
+  const { push, out } = open()
+  push(start(0), say(0, 'to anna@exam'), end(0), start(1), say(1, 'ple.com now'), end(1), END)
+  t.same(textsOf(out), ['to [EMAIL]', ' now'])
+  const refusal = open()
+  refusal.push(start(0), say(0, 'anna@'), end(0), start(1, 'refusal'), say(1, 'example.com, no'), end(1), END)
+  t.same(textsOf(refusal.out), ['[EMAIL]', ', no'], 'a refusal stands in the same message')
+  const parted = open()
+  parted.push(start(0), say(0, 'to anna@exam'), end(0), call(1), say(1, '{}'), end(1), start(2), say(2, 'ple.com'), end(2), END)
+  t.same(textsOf(parted.out), ['to anna@exam', '{}', 'ple.com'], 'a call parts them')
+})
+
+t.test('calls at the same time do not wait for each other', async (t) => {
+  const { push, out } = open()
+  push(call(0), call(1), say(0, '{"to":"anna@exam'), say(1, '{"n":1}'))
+  t.same(textsOf(out), ['{"to":"', '{"n":1}'])
+  push(end(1), say(0, 'ple.com"}'), end(0), END)
+  t.same(textsOf(out), ['{"to":"[EMAIL]"}', '{"n":1}'])
+})
+
+t.test('seals of what was altered go, others stay', async (t) => {
+  const { push, out } = open()
+  const seal = (block: number): StreamEvent => ({ type: 'block-note', block, note: 'signature', data: { signature: 's' } })
+  push(start(0, 'reasoning'), say(0, 'it is anna@example.com'), seal(0), end(0), start(1, 'summary'), say(1, 'fine'), seal(1), end(1), END)
+  t.same(
+    out.filter(({ type }) => type === 'block-note'),
+    [seal(1)],
+  )
+  t.same(textsOf(out), ['it is [EMAIL]', 'fine'])
+})
+
+t.test('sources are read, and log probabilities left out', async (t) => {
+  const { push, out } = open()
+  const note = (kind: 'annotation' | 'logprobs', data: object): StreamEvent =>
+    ({ type: 'block-note', block: 0, note: kind, data }) as StreamEvent
+  push(
+    start(0),
+    say(0, 'see '),
+    note('logprobs', { content: [] }),
+    note('annotation', { title: 'anna@example.com', url: 'https://x.example' }),
+    end(0),
+    END,
+  )
+  t.match(out[2], { note: 'annotation', data: { title: '[EMAIL]', url: 'https://x.example' } })
+  t.notOk(out.some((event) => event.type === 'block-note' && event.note === 'logprobs'))
+})
+
+t.test('what is held goes out when the answer is over, once', async (t) => {
+  const { guard, push, out, emit, stages, clock } = open('flag')
+  push(start(0), say(0, 'to anna@exam'))
+  t.same(textsOf(out), ['to '])
+  await clock.advance(250)
+  push(say(0, 'ple'))
+  guard.finish(emit)
+  guard.finish(emit)
+  t.same(textsOf(out), ['to anna@example'])
+  t.match(stages, [{ data: { action: 'passed', direction: 'output', held_bytes: 12, held_ms: 250 } }])
+  t.equal(stages.length, 1)
+})
+
+t.test('once refused, nothing goes on', async (t) => {
+  const { guard, push, out, emit, stages } = open('block')
+  push(start(0), say(0, 'to '))
+  t.throws(() => push(say(0, 'and anna@example.com and')), { code: 'guardrail_blocked' })
+  t.throws(() => push(say(0, ' more')), { code: 'guardrail_blocked' })
+  guard.finish(emit)
+  t.match(guard.refusal, { code: 'guardrail_blocked', status: 403 })
+  t.same(textsOf(out), ['to '])
+  t.match(stages, [{ guardrail_id: 'g1', data: { action: 'blocked', direction: 'output', matched_entity_types: ['EMAIL'] } }])
+  t.notMatch(JSON.stringify(stages), 'anna@')
+})
