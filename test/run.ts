@@ -3,7 +3,8 @@
  * Runs the test files under tap and ends with the plain line `N passed, N failed`.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1). `--clients` runs only the tests of third-party clients, which have
- * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own; a filter finds them as well.
+ * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own, or a gateway of
+ * several processes; a filter finds them as well.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
@@ -45,9 +46,9 @@ function filesOf(choice: Choice): string[] {
     .sort()
 }
 
-/** True for a test that starts a database or a cache: slow, and nothing without one on the machine. */
+/** True for a test that starts a database, a cache or workers: slow, and some are nothing without one on the machine. */
 function needsServers(path: string): boolean {
-  return /from '[./]*\/support\/(postgres|redis|cluster)\.ts'/.test(readFileSync(join(ROOT, path), 'utf8'))
+  return /from '[./]*\/support\/(postgres|redis|cluster|workers|credit-race)\.ts'/.test(readFileSync(join(ROOT, path), 'utf8'))
 }
 
 function commit(): string {

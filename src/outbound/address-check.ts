@@ -22,7 +22,7 @@ export function checkAddress(text: string, policy: OutboundPolicy, base?: URL): 
   if (host === '') throw refused('it has no host')
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
   if (!policy.allowsPort(host, port)) throw refused(`port ${port} is not allowed`)
-  const reachable = isIP(host) ? policy.allowsAddress(host, host) : policy.allowsName(host)
+  const reachable = isIP(host) ? policy.allowsAddress(host, host, port) : policy.allowsName(host, port)
   if (!reachable) throw refused('the host is not a public one')
   url.hash = ''
   return url

@@ -2,7 +2,7 @@
 import { checkAddress } from './address-check.ts'
 import { guardedConnect, type Resolve } from './guarded-connect.ts'
 import type { OutboundPolicy } from './policy.ts'
-import { refused, tooLarge } from './refusals.ts'
+import { refused, tooLarge, unreachable } from './refusals.ts'
 
 export interface GuardedClientOptions {
   policy: OutboundPolicy
@@ -20,6 +20,9 @@ export interface GuardedClient {
 }
 
 const HEAD_LIMIT = 16 * 1024
+/** A server can make the library ask it as often as it likes: connections, and questions without an answer, at most. */
+const CONNECTIONS = 16
+const UNANSWERED = 64
 /** Statuses whose answers have no body. */
 const EMPTY: ReadonlySet<number> = new Set([101, 204, 205, 304])
 
@@ -32,6 +35,7 @@ export async function guardedClient({ policy, origin, maxBytes, resolve }: Guard
   const agent = new Agent({
     connect: guardedConnect({ policy, resolve }),
     allowH2: false,
+    connections: CONNECTIONS,
     pipelining: 1,
     maxHeaderSize: HEAD_LIMIT,
     // The time limits are the caller's own.
@@ -39,6 +43,7 @@ export async function guardedClient({ policy, origin, maxBytes, resolve }: Guard
     bodyTimeout: 0,
   })
   const left = { bytes: maxBytes }
+  let unanswered = 0
   return {
     fetch: async (address, init) => {
       const url = checkAddress(String(address), policy)
@@ -47,7 +52,9 @@ export async function guardedClient({ policy, origin, maxBytes, resolve }: Guard
       headers.set('accept-encoding', 'identity')
       headers.set('user-agent', 'headgate')
       const asked = { ...init, headers: [...headers], redirect: 'manual', dispatcher: agent } as Parameters<typeof fetch>[1]
-      const { status, statusText, headers: told, body } = await fetch(url, asked)
+      if (unanswered >= UNANSWERED) throw unreachable(new Error('too many questions at once'))
+      unanswered++
+      const { status, statusText, headers: told, body } = await fetch(url, asked).finally(() => unanswered--)
       const counted = body && !EMPTY.has(status) ? (body as ReadableStream<Uint8Array>).pipeThrough(counting(left, maxBytes)) : null
       return new Response(counted, { status, statusText, headers: [...told] })
     },

@@ -1,3 +1,4 @@
+/// <reference path="./undici-parts.d.ts" />
 /**
  * Opens connections only to addresses that the policy allows. One look-up per connection: what it says is checked as a
  * whole and is what is connected to, so a name cannot change its mind in between. The connected socket is checked too.
@@ -6,7 +7,7 @@ import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { buildConnector } from 'undici'
 import connector from 'undici/lib/core/connect.js'
-import { bareHost, type OutboundPolicy } from './policy.ts'
+import { bareHost, canonical, type OutboundPolicy } from './policy.ts'
 import { unreachable } from './refusals.ts'
 
 export interface Resolved {
@@ -42,11 +43,11 @@ const CONNECT_TIMEOUT = 5_000
 
 /** For undici's `connect` option: also for clients that keep their own connections. */
 export function guardedConnect(options: ConnectOptions): buildConnector.connector {
-  const { policy, resolve, timeout = CONNECT_TIMEOUT, dial = pinned } = options
+  const { timeout = CONNECT_TIMEOUT, dial = pinned } = options
   return (target, callback) => {
     const host = bareHost(target.hostname)
     const fail = (cause: unknown): void => callback(cause instanceof Error ? cause : unreachable(cause), null)
-    addressesOf(host, policy, resolve).then((addresses) => {
+    addressesOf(host, portOf(target), options).then((addresses) => {
       dial(addresses, timeout)(target, (error, socket) => {
         if (error || !socket) return fail(error)
         const { remoteAddress } = socket
@@ -58,14 +59,19 @@ export function guardedConnect(options: ConnectOptions): buildConnector.connecto
   }
 }
 
+function portOf({ port, protocol }: { port?: string; protocol: string }): number {
+  return port ? Number(port) : protocol === 'https:' ? 443 : 80
+}
+
 /** @throws Fault where one of them is not allowed: a name that has both kinds is no accident. */
-async function addressesOf(host: string, policy: OutboundPolicy, given: Resolve | undefined): Promise<readonly Resolved[]> {
+async function addressesOf(host: string, port: number, { policy, resolve: given }: ConnectOptions): Promise<readonly Resolved[]> {
   const family = isIP(host)
-  if (family === 0 && !policy.allowsName(host)) throw unreachable(new Error('the name is not allowed'))
-  const resolve = given ?? (policy.names(host) ? askSystem : askServers)
+  if (family === 0 && !policy.allowsName(host, port)) throw unreachable(new Error('the name is not allowed'))
+  const resolve = given ?? (policy.names(host, port) ? askSystem : askServers)
   const addresses = family === 0 ? await resolve(host) : [{ address: host, family }]
   if (addresses.length === 0) throw unreachable(new Error('the name has no address'))
-  if (!addresses.every(({ address }) => policy.allowsAddress(host, address))) throw unreachable(new Error('the address is not allowed'))
+  if (!addresses.every(({ address }) => policy.allowsAddress(host, address, port)))
+    throw unreachable(new Error('the address is not allowed'))
   return addresses
 }
 
@@ -83,7 +89,5 @@ function pinned(addresses: readonly Resolved[], timeout: number): buildConnector
 
 /** A socket may write an IPv6 address in another of its forms. */
 function same(asked: string, connected: string): boolean {
-  if (asked === connected) return true
-  const canonical = (address: string): string => (isIP(address) === 6 ? (URL.parse(`http://[${address}]`)?.hostname ?? address) : address)
-  return canonical(asked) === canonical(connected)
+  return asked === connected || canonical(asked) === canonical(connected)
 }

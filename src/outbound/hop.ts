@@ -1,3 +1,4 @@
+/// <reference path="./undici-parts.d.ts" />
 /** One request of a guarded fetch: its own connection, nothing of the gateway's or the caller's in it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { buildConnector, Dispatcher } from 'undici'

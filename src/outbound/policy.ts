@@ -4,9 +4,9 @@ import { addRange, isNeighbour, isPublic, within } from './addresses.ts'
 
 export interface OutboundSettings {
   /**
-   * Exceptions: a host (`wiki.corp`, `*.corp`), an address or a range (`10.1.0.0/16`, `fd12::/16`), each but a range with
-   * a port if it is not a usual one (`wiki.corp:8080`, `[::1]:9000`). A host may then have private addresses, but never
-   * those at which clouds keep secrets; an address or a range covers what it says.
+   * Exceptions: a host (`wiki.corp`, `*.corp`), an address or a range (`10.1.0.0/16`, `fd12::/16`) on the usual ports,
+   * each but a range also with a port, which is then the only one (`wiki.corp:8080`, `[::1]:9000`). A host may then have
+   * private addresses, but never those at which clouds keep secrets; an address or a range covers what it says.
    */
   allowPrivate?: readonly string[]
   /** Ports that any host may have. */
@@ -42,15 +42,15 @@ export class OutboundPolicy {
     const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|((?:\*\.)?[A-Za-z0-9_.-]+))(?::(\d{1,5}))?$/.exec(entry) ?? []
     const host = (bracketed ?? plain ?? '').toLowerCase().replace(/\.$/, '')
     if (host === '' || host === '*.' || Number(port) > 65535) throw new Error(`${entry} is neither a host, an address nor a range`)
-    if (isIP(host)) addRange(this.ranges, host)
-    this.hosts.push({ host, port: port === undefined ? undefined : Number(port) })
+    if (isIP(host) && port === undefined) addRange(this.ranges, host)
+    this.hosts.push({ host: canonical(host), port: port === undefined ? undefined : Number(port) })
   }
 
-  /** Whether an exception names the host, at this port if one is given. */
-  names(host: string, port?: number): boolean {
+  /** Whether an exception names the host at this port. */
+  names(host: string, port: number): boolean {
     return this.hosts.some((one) => {
       const same = one.host.startsWith('*.') ? host.endsWith(one.host.slice(1)) : one.host === host
-      return same && (port === undefined || one.port === port)
+      return same && (one.port === undefined ? this.ports.has(port) : one.port === port)
     })
   }
 
@@ -60,16 +60,22 @@ export class OutboundPolicy {
   }
 
   /** Whether the name may be looked up at all; addresses are judged by `allowsAddress`. */
-  allowsName(host: string): boolean {
+  allowsName(host: string, port: number): boolean {
     // A name without a dot is completed by the resolver's own search list.
-    return this.names(host) || (host.includes('.') && !LOCAL_NAMES.test(host))
+    return this.names(host, port) || (host.includes('.') && !LOCAL_NAMES.test(host))
   }
 
-  /** Whether `address`, which `host` is or has, may be connected to. */
-  allowsAddress(host: string, address: string): boolean {
+  /** Whether `address`, which `host` is or has, may be connected to at this port. */
+  allowsAddress(host: string, address: string, port: number): boolean {
     if (isPublic(address) || within(this.ranges, address)) return true
-    return isIP(host) === 0 && this.names(host) && isNeighbour(address)
+    if (isIP(address) && this.names(canonical(address), port)) return true
+    return isIP(host) === 0 && this.names(host, port) && isNeighbour(address)
   }
+}
+
+/** An IPv6 address as URLs write it; anything else as it is. */
+export function canonical(host: string): string {
+  return isIP(host) === 6 ? bareHost(URL.parse(`http://[${host}]`)?.hostname ?? host) : host
 }
 
 /** A URL's host name without brackets and final dots. */

@@ -76,7 +76,10 @@ function laneOf(exchange: Exchange, dialect: UpstreamDialect, target: Target, fo
   return chooseLane({
     sameWire: pass?.client === exchange.client.id,
     edited: exchange.edited,
-    mutated: exchange.toolNames !== undefined || exchange.answerWatch !== undefined || exchange.taps?.some((tap) => tap.mode === 'mutate') === true,
+    mutated:
+      exchange.toolNames !== undefined ||
+      exchange.answerWatch !== undefined ||
+      exchange.taps?.some((tap) => tap.mode === 'mutate') === true,
     observed: exchange.taps !== undefined,
     reshaped: pass !== undefined && !pass.admits(exchange.body, target),
     forced,

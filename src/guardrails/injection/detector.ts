@@ -1,8 +1,9 @@
 /** The detector of prompt injection: plain, spaced, scrambled and coded orders, with phrases that are let be. */
 import { type Detector, Matches } from '../detector.ts'
 import { lowered } from '../phrases.ts'
-import { type CompiledFamily, families, MARK_NEEDLES, MARKS, ORDER_SHAPES } from './families.ts'
+import { type CompiledFamily, families, isQuoted, MARK_NEEDLES, MARKS, ORDER_SHAPES } from './families.ts'
 import { coded, HIDDEN_SHAPES, type Hidden, scrambled, spaced } from './hidden.ts'
+import { SCRIPTS } from './languages.ts'
 import { survey } from './word-survey.ts'
 
 /** Texts within texts that are unwrapped. */
@@ -32,7 +33,14 @@ export function injectionDetector(allowed: readonly string[] = []): Detector {
 function plain(text: string, seen: Uint8Array, matches: Matches): void {
   for (const { words, spoken } of families) {
     if (!holds(seen, words)) continue
-    for (const hit of text.matchAll(spoken)) matches.add(hit.index, hit.index + hit[0].length)
+    for (const { 0: order, index } of text.matchAll(spoken)) {
+      const end = index + order.length
+      if (!isQuoted(text, index, end)) matches.add(index, end)
+    }
+  }
+  for (const { needles, form } of SCRIPTS) {
+    if (!needles.some((needle) => text.includes(needle))) continue
+    for (const hit of text.matchAll(form)) matches.add(hit.index, hit.index + hit[0].length)
   }
   if (!MARK_NEEDLES.some((needle) => text.includes(needle))) return
   for (const mark of MARKS) for (const hit of text.matchAll(mark)) matches.add(hit.index, hit.index + hit[0].trimEnd().length)

@@ -14,6 +14,8 @@ export interface Hidden {
 
 /** Letters one by one with the same kind of gap: `i g n o r e`. */
 const SPACED = /(?<![A-Za-z0-9])[A-Za-z](?:[ \t._*|/+~-]{1,3}[A-Za-z](?![A-Za-z0-9])){5,400}/g
+/** Characters behind it that are read with it. */
+const REST = 48
 const WRAPPED_BASE64 = /(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{60,76}\r?\n){1,200}[A-Za-z0-9+/]{1,76}={0,2}/g
 const HEX = /(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{2}(?:[ :,-]?(?:0x)?[0-9a-f]{2}){9,}(?![0-9A-Za-z])/gi
 const ESCAPED_HEX = /(?:\\x[0-9a-f]{2}){6,}/gi
@@ -30,8 +32,11 @@ const MOST = 65_536
 export function* spaced(text: string): Generator<Hidden> {
   SPACED.lastIndex = 0
   for (let hit = SPACED.exec(text); hit !== null; hit = SPACED.exec(text)) {
-    yield { start: hit.index, end: SPACED.lastIndex, text: hit[0].replace(/[^A-Za-z]/g, ''), tight: true }
-    SPACED.lastIndex = hit.index + hit[0].length
+    const end = SPACED.lastIndex
+    // One word may be spaced and the rest of the order not.
+    const rest = text.slice(end, end + REST)
+    yield { start: hit.index, end, text: (hit[0] + rest).replace(/[^A-Za-z]/g, ''), tight: true }
+    SPACED.lastIndex = end
   }
 }
 
@@ -114,6 +119,9 @@ const byLetters = new Map(WORDS.map((word) => [word[0] + sorted(word), word]))
 /** Words that a scrambled one stands with when it is an order; a slip of the pen stands alone. */
 const COMPANY =
   /\b(?:ignore|bypass|override|reveal|delete|system|prompts?|instructions?|previous|prior|above|rules|safety|guidelines|filters?|restrictions?)\b/
+/** First letters of bypass, override, reveal and delete, and what these are said of. */
+const VERBS: ReadonlySet<string> = new Set(['b', 'o', 'r', 'd'])
+const OBJECTS = /\b(?:secrets?|passwords?|hidden|files|databases?|security|admin|checks|polic(?:y|ies)|safeguards?|credentials)\b/
 const NEAR = 60
 
 export interface Scrambled {
@@ -135,7 +143,8 @@ export function scrambled(low: string): Scrambled[] {
     const before = found[i - 1]
     const after = found[i + 1]
     if ((before && start - before.end <= NEAR) || (after && after.start - end <= NEAR)) return true
-    return COMPANY.test(low.slice(Math.max(0, start - NEAR), start)) || COMPANY.test(low.slice(end, end + NEAR))
+    const around = [low.slice(Math.max(0, start - NEAR), start), low.slice(end, end + NEAR)]
+    return around.some((words) => COMPANY.test(words)) || (VERBS.has(low[start]) && around.some((words) => OBJECTS.test(words)))
   })
 }
 
@@ -152,7 +161,7 @@ function disordered(word: string): string {
 
 /** Shapes of what is in disguise. A scrambled word counts by what comes up to `NEAR` characters later. */
 export const HIDDEN_SHAPES: readonly string[] = [
-  `\\b[A-Za-z](?:[ \\t._*|/+~-]{1,3}[A-Za-z]){5,}(?s:.)?`,
+  `\\b[A-Za-z](?:[ \\t._*|/+~-]{1,3}[A-Za-z]){5,}(?s:.){0,${REST + 1}}`,
   `\\b(?:[A-Za-z0-9+/]{60,76}\\r?\\n)*[A-Za-z0-9+/_-]{16,}={0,2}${NEXT}`,
   `\\b(?i)(?:0x)?[0-9a-f]{2}(?:[ :,-]?(?:0x)?[0-9a-f]{2}){9,}${NEXT}`,
   `(?i)(?:\\\\x[0-9a-f]{2})+${NEXT}`,

@@ -29,7 +29,8 @@ const GERMAN_WORDS =
 const GERMAN_PLACES =
   '(?:A[mn]|Im|In|Auf|Zu[mr]|Unter|Beim|Hinter|Vor|Alte[rs]?|Neue[rs]?)(?: (?:de[rnm]|das|die))?(?: \\p{Lu}[\\p{L}\\p{M}.-]{1,30}){1,3} [1-9][0-9]{0,2} ?[a-z]?,? ?\\n?(?:D-)?[0-9]{5} '
 const CODE_AND_TOWN = `(?:,? ?\\n?(?:[A-Z]{1,2}-)?[0-9]{4,5} (?:[A-Z]{2} )?${WORD}(?: ${WORD}){0,2})?`
-const BOX = '(?:P\\.? ?O\\.? ?Box|Apartado (?:de [Cc]orreos|[Pp]ostal)|Apdo\\.|B\\.P\\.) [0-9][0-9 ]{0,8}[0-9]|Postfach [0-9][0-9 ]{1,8}[0-9]'
+const BOX =
+  '(?:(?:P\\.? ?O\\.? ?Box|Apartado (?:de [Cc]orreos|[Pp]ostal)|Apdo\\.|B\\.P\\.) [0-9][0-9 ]{0,8}[0-9]|Postfach [0-9][0-9 ]{1,8}[0-9])'
 
 const SOURCES = [
   NUMBER_FIRST,

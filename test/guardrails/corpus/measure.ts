@@ -24,8 +24,11 @@ export function samples(half: Half): Sample[] {
     .map((line) => JSON.parse(line) as Sample)
 }
 
-/** What the gateway would find in a text, as it reads one. */
-export function found(slug: BuiltinSlug, text: string): string[] {
+const policies = new Map<BuiltinSlug, TextPolicy>()
+
+function policyOf(slug: BuiltinSlug): TextPolicy {
+  const known = policies.get(slug)
+  if (known) return known
   const filters = {
     contentFilters: [],
     builtins: [{ slug, action: 'block' as const }],
@@ -33,7 +36,14 @@ export function found(slug: BuiltinSlug, text: string): string[] {
     allowedPhrases: [],
     action: 'block' as const,
   }
-  const scan = new Scan(new TextPolicy(compileRules({ id: 'corpus', name: 'corpus', scope: 'account' }, filters, 'guardrails[0]')))
+  const policy = new TextPolicy(compileRules({ id: 'corpus', name: 'corpus', scope: 'account' }, filters, 'guardrails[0]'))
+  policies.set(slug, policy)
+  return policy
+}
+
+/** What the gateway would find in a text, as it reads one. */
+export function found(slug: BuiltinSlug, text: string): string[] {
+  const scan = new Scan(policyOf(slug))
   for (const _ of scan.read([{ texts: [text], user: true }]));
   return [...scan.hits.values()].flatMap(({ matched }) => matched)
 }

@@ -1,0 +1,269 @@
+/**
+ * Content that wants to harm: results of tools, and servers of tools. Each request has its documented
+ * outcome, others are served meanwhile, and the process does not grow (F08 and the hostile cases of the promises).
+ */
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import type { Serve } from '../support/canary.ts'
+import { MACHINERY } from '../support/hostile-documents.ts'
+import { MB, memory, pours, SSE, hostileScene as scene, siteTools as tool } from '../support/hostile-scene.ts'
+import { deep, lines, remote, says } from '../support/hostile-tools.ts'
+import { calls, type Format, offered, ran, waysOf } from '../support/tool-scene.ts'
+
+t.setTimeout(120_000)
+
+t.test('results of tools are words, whatever they look like', async (t) => {
+  for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {
+    const one = await scene(t, { dialect })
+    one.here.serve = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(MACHINERY)
+    one.script((seen) => (ran(seen) ? { text: ['done'] } : { calls: calls('router_web_fetch', { url: one.here.at() }) }))
+    for (const { format, stream } of waysOf('chat', 'responses', 'messages')) {
+      const name = `${dialect} to ${format}${stream ? ', streamed' : ''}`
+      const [fetched, asked] = [one.here.seen.length, one.model.requests.length]
+      const own: JsonObject = format === 'responses' ? { input: 'Go.' } : { messages: [{ role: 'user', content: 'Go.' }], max_tokens: 99 }
+      const { status, raw, events } = await one.ask(format, { ...own, stream, tools: [{ type: 'router:web_fetch' }] })
+      t.equal(status, 200, raw)
+      t.same([one.here.seen.length - fetched, one.model.requests.length - asked], [1, 2], `${name}: one fetch, two turns`)
+      t.match(one.model.requests.at(-1)?.body, /im_start/, name)
+      const ends = events.filter(({ type }) => type === 'response.completed' || type === 'message_stop').length
+      if (stream)
+        t.equal(format === 'chat' ? raw.split('\n').filter((line) => line === 'data: [DONE]').length : ends, 1, `${name}: one end`)
+    }
+    // A function of the caller has the same right to say anything.
+    for (const words of [`${MACHINERY}\0\x07\ufffe`, `${'\ud800'.repeat(1000)}x\udc00`, 'x'.repeat(10 * MB)]) {
+      const before = one.model.requests.length
+      const call = { id: 'call_1', type: 'function', function: { name: 'own', arguments: '{}' } }
+      const input: [Format, JsonObject][] = [
+        [
+          'chat',
+          {
+            messages: [
+              { role: 'user', content: 'Go.' },
+              { role: 'assistant', tool_calls: [call] },
+              { role: 'tool', tool_call_id: 'call_1', content: words },
+            ],
+          },
+        ],
+        [
+          'responses',
+          {
+            input: [
+              { type: 'function_call', call_id: 'call_1', name: 'own', arguments: '{}' },
+              { type: 'function_call_output', call_id: 'call_1', output: words },
+            ],
+          },
+        ],
+        [
+          'messages',
+          {
+            max_tokens: 99,
+            messages: [
+              { role: 'user', content: 'Go.' },
+              { role: 'assistant', content: [{ type: 'tool_use', id: 'call_1', name: 'own', input: {} }] },
+              { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: words }] },
+            ],
+          },
+        ],
+      ]
+      for (const [format, body] of input) {
+        const { status, raw } = await one.ask(format, body)
+        t.equal(status, 200, `${dialect}, ${format}: ${raw.slice(0, 300)}`)
+      }
+      const sent = one.model.requests.slice(before)
+      t.equal(sent.length, 3)
+      for (const { json } of sent) t.ok(JSON.stringify(json).length > words.length, 'it arrives as it is')
+    }
+    t.equal(one.here.hits, 0)
+  }
+})
+
+t.test('servers of tools: junk, floods and streams without end', async (t) => {
+  const one = await scene(t)
+  one.script((seen) => (ran(seen) || !seen.body.includes('far_look') ? { text: ['done'] } : { calls: calls('router_far_look', {}) }))
+  const before = await memory()
+  const ask = async (serve: Serve, what: string): Promise<JsonObject[]> => {
+    one.here.serve = serve
+    const asking = one.ask('responses', { input: 'Go.', tools: [tool(one)] })
+    t.equal((await one.ask('chat', { messages: [{ role: 'user', content: 'Meanwhile.' }] })).status, 200, `${what}: others are served`)
+    const { status, output, raw } = await asking
+    t.equal(status, 200, `${what}: ${raw.slice(0, 300)}`)
+    t.match(output.at(-1), { type: 'message', content: [{ text: 'done' }] }, what)
+    return output
+  }
+  t.match(
+    await ask(
+      remote('none', () => undefined),
+      'the way it should be',
+    ),
+    [{ tools: [{ name: 'look' }] }, { type: 'mcp_call', output: 'seen' }, {}],
+  )
+
+  const ping = (id: number): JsonObject => ({ jsonrpc: '2.0', id, method: 'ping' })
+  const junk: Record<string, () => Serve> = {
+    'no JSON': () => says(Buffer.from([0, 255, 254, 1, 2])),
+    nothing: () => says(''),
+    null: () => says('null'),
+    'a number': () => says('1e999'),
+    'an empty list': () => says('[]'),
+    'a list of junk': () => says(`[${'null,'.repeat(1000)}1]`),
+    'deep brackets': () => says('['.repeat(300_000)),
+    'deep objects': () => says(`{"jsonrpc":"2.0","id":1,"result":${deep(100_000)}}`),
+    'an answer to nobody': () => lines({ jsonrpc: '2.0', id: 'other', result: {} }),
+    'both kinds of answer': () => lines({ jsonrpc: '2.0', id: 0, result: 5, error: 'x' }),
+    'other kinds of events': () => says('event: nothing\nid: \0\nretry: -1\ndata: x\n\n'.repeat(1000), 'text/event-stream'),
+    'an endless line': () => pours(SSE, 'x'.repeat(65_536)),
+    'endless blanks': () => pours(SSE, ': \n\n'.repeat(16_384)),
+    'endless fields': () => pours(SSE, 'data: x\n'.repeat(8192)),
+    'endless JSON': () => pours({ 'content-type': 'application/json' }, '[1,'.repeat(20_000)),
+    'endless notices': () => pours(SSE, `data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n`.repeat(500)),
+    '100 MB': () => says(Buffer.alloc(100 * MB, ' ')),
+    'a packed bomb': () => (_request, response) =>
+      void response
+        .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+        .end(gzipSync(Buffer.alloc(100 * MB, ' '))),
+    'a broken head': () => (request) => void request.socket.end('HTTP/1.1 200 OK\r\nmcp-session-id: \0\r\n\r\n'),
+    'another protocol': () => says('<html>', 'text/html'),
+    'a page as an event stream': () => says('<html>', 'text/event-stream'),
+  }
+  for (const [what, make] of Object.entries(junk)) {
+    for (const method of ['initialize', 'tools/list']) {
+      const [list] = await ask(remote(method, make), `${what} for ${method}`)
+      t.match(list, { type: 'mcp_list_tools', tools: [], error: /^the server / }, `${what} for ${method}`)
+    }
+    const called = await ask(remote('tools/call', make), `${what} for a call`)
+    t.match(called[1], { type: 'mcp_call', output: null, error: /^the server / }, `${what} for a call`)
+  }
+
+  const methods: string[] = []
+  const counted =
+    (serve: Serve): Serve =>
+    (request, response) => {
+      methods.push(request.method ?? '')
+      serve(request, response)
+    }
+  const most = { open: 0 }
+  const watched = (serve: Serve): Serve => {
+    const open = new Set<unknown>()
+    return counted((request, response) => {
+      open.add(request.socket)
+      most.open = Math.max(most.open, open.size)
+      request.socket.once('close', () => open.delete(request.socket))
+      serve(request, response)
+    })
+  }
+  // Every ping wants an answer of its own.
+  const flood: Serve = (_request, response) =>
+    void response.writeHead(200, SSE).write(Array.from({ length: 8000 }, (_, id) => `data: ${JSON.stringify(ping(id))}\n\n`).join(''))
+  for (const method of ['GET', 'tools/list']) {
+    let flooded = false
+    const usually = remote(method, () => {
+      flooded = true
+      return flood
+    })
+    await ask(
+      watched((request, response) => {
+        // Answers to pings are left waiting.
+        if (!flooded) usually(request, response)
+      }),
+      `8,000 pings by ${method}`,
+    )
+  }
+  t.ok(most.open > 1 && most.open <= 20, `${most.open} connections at once`)
+
+  // A list that never ends.
+  methods.length = 0
+  let page = 0
+  const [endless] = await ask(
+    counted(
+      remote('tools/list', () => ({
+        result: { tools: [{ name: `t${++page}`, inputSchema: { type: 'object' } }], nextCursor: `p${page}` },
+      })),
+    ),
+    'a list without end',
+  )
+  t.equal(endless.type, 'mcp_list_tools')
+  t.ok(methods.length < 20_000, `${methods.length} questions`)
+
+  const names = [
+    '',
+    ' ',
+    '__proto__',
+    'constructor',
+    'toString',
+    'a\u0000b',
+    'a\nb',
+    '"',
+    '</tool>',
+    '😀',
+    '\ud800',
+    '‮abc',
+    'x'.repeat(200),
+    '../..',
+    'look',
+    'look',
+  ]
+  const schemas: unknown[] = [
+    {},
+    [],
+    null,
+    'x',
+    { type: 'array' },
+    { type: 'object', properties: { ['__proto__']: {} } },
+    JSON.parse(deep(5000)),
+    { type: 'object', $ref: '#' },
+  ]
+  const tools = [
+    ...names.map((name) => ({ name, description: MACHINERY, inputSchema: { type: 'object' } })),
+    ...schemas.map((inputSchema, i) => ({ name: `s${i}`, inputSchema })),
+    ...[
+      null,
+      5,
+      'x',
+      [],
+      { name: 5, inputSchema: { type: 'object' } },
+      { name: 'noschema' },
+      { name: 'd', description: {}, inputSchema: { type: 'object' } },
+    ],
+  ]
+  for (const each of tools)
+    await ask(
+      remote('tools/list', () => says(`{"jsonrpc":"2.0","id":%,"result":${JSON.stringify({ tools: [each] })}}`)),
+      'one odd tool',
+    )
+  const listed = async (given: unknown[]): Promise<string[]> => {
+    await ask(
+      remote('tools/list', (id) => ({ id: id ?? null, result: { tools: given } as unknown as JsonObject })),
+      'odd tools',
+    )
+    return offered(one.model.requests.findLast((seen) => seen.json.tools !== undefined))
+  }
+  const plain = await listed(names.map((name) => ({ name, description: MACHINERY, inputSchema: { type: 'object' } })))
+  t.ok(
+    plain.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)),
+    plain.join(' '),
+  )
+  const many = await listed(Array.from({ length: 10_000 }, (_, i) => ({ name: `t${i}`, inputSchema: { type: 'object' } })))
+  t.equal(many.length, 128)
+
+  const results: Record<string, [result: unknown, told: RegExp]> = {
+    'words like machinery': [{ content: [{ type: 'text', text: MACHINERY }] }, /im_start/],
+    'half characters': [{ content: [{ type: 'text', text: '\ud800 and \udc00' }] }, /and/],
+    'many blocks': [{ content: Array.from({ length: 10_000 }, () => ({ type: 'text', text: 'x' })) }, /x/],
+    'blocks of nothing': [{ content: [null, 5, {}, { type: 'text' }, { type: '__proto__' }, { type: 'resource', resource: null }] }, /./],
+    'no content': [{ content: 'x' }, /./],
+    nothing: [null, /./],
+    'a deep structure': [JSON.parse(`{"content":[],"structuredContent":${deep(20_000)}}`), /./],
+  }
+  for (const [what, [result, told]] of Object.entries(results)) {
+    const output = await ask(
+      remote('tools/call', () => ({ result: result as JsonObject })),
+      what,
+    )
+    t.match(output[1], { type: 'mcp_call' }, what)
+    t.match(String(output[1].output ?? output[1].error), told, what)
+  }
+  const grown = (await memory()) - before
+  t.ok(grown < 400 * MB, `${Math.round(grown / MB)} MB more`)
+  t.equal(one.here.hits, 0)
+})
