@@ -132,12 +132,14 @@ function settingsProblem(plugin: Plugin, settings: Config['plugins']['defaults']
   } catch (thrown) {
     const told = thrown instanceof Fault ? thrown.metadata?.field : undefined
     const field = typeof told === 'string' && told.startsWith(`${path.join('.')}.`) ? told.slice(path.join('.').length + 1) : undefined
-    const name = field?.split(/[.[]/)[0]
-    // What is missing may come with the request, unless there is none that names the plugin.
-    if (name !== undefined && settings[name] === undefined && settings.enabled !== true) return undefined
-    const message = thrown instanceof Error ? thrown.message : 'the plugin takes no such settings'
-    const own = told === undefined ? message : message.replace(`${told}: `, '')
-    return name === undefined ? { path, message: own, at: 'key' } : { path: [...path, name], message: own }
+    const [name, ...within] = field?.split(/[.[\]]+/).filter((segment) => segment !== '') ?? []
+    // What is missing may come with the request, unless none may set it or there is none that names the plugin.
+    const own = plugin.reserved?.includes(name) || settings.enabled === true
+    if (name !== undefined && settings[name] === undefined && !own) return undefined
+    const said = thrown instanceof Error ? thrown.message : 'the plugin takes no such settings'
+    const message = told === undefined ? said : said.replace(`${told}: `, '')
+    if (name === undefined) return { path, message, at: 'key' }
+    return { path: [...path, name, ...within.map((segment) => (/^\d+$/.test(segment) ? Number(segment) : segment))], message }
   }
 }
 

@@ -42,11 +42,18 @@ export function replaced(item: Item, parts: ReadonlyMap<FilePart, readonly Part[
   }
 }
 
+/** Of a file, as far as a PDF may begin; in base64 a third longer. */
+const BEGINNING = 1400
+const PDF_MARK = '%PDF-'
+
 /** False where it is certain that no service for scans will be asked. */
 export function mayBePdf({ url = '', data }: FilePart): boolean {
-  if (data !== undefined) return false
-  const declared = DATA_URL.exec(url.slice(0, 300))?.[1]
-  return declared === undefined || declared === '' || /pdf|octet-stream/i.test(declared)
+  if (data !== undefined) return data.slice(0, BEGINNING).includes(PDF_MARK)
+  const [head = '', declared = '', , base64] = DATA_URL.exec(url.slice(0, 2000)) ?? []
+  if (declared === '' || /pdf|octet-stream/i.test(declared)) return true
+  // The bytes beat the type that somebody wrote in front of them.
+  const start = url.slice(head.length, head.length + BEGINNING)
+  return (base64 ? Buffer.from(start, 'base64').toString('latin1') : unescaped(start)).includes(PDF_MARK)
 }
 
 /** What a file is known by: its address where it has one, so that it need not be fetched to be known. */

@@ -11,7 +11,7 @@ import {
 } from '../../src/plugin-api/index.ts'
 import type { FileNote } from './annotations.ts'
 import type { Engine } from './config.ts'
-import { type FileBytes, type FilePart, fetchedBytes, hashOf, inlineBytes } from './file-parts.ts'
+import { type FileBytes, type FilePart, fetchedBytes, hashOf, inlineBytes, mayBePdf } from './file-parts.ts'
 import { type OcrAccount, readScan } from './ocr.ts'
 
 /** What reading has to work with. */
@@ -62,7 +62,8 @@ async function readAnew(part: FilePart, inline: FileBytes | undefined, hash: str
     name,
     content: [textOf(`<file name=${JSON.stringify(name)}>`), ...content, textOf('</file>')],
   })
-  if (mayScan(file, room)) return scanned(file, room, noted)
+  // What nothing was held for is not scanned.
+  if (mayBePdf(part) && mayScan(file, room)) return scanned(file, room, noted)
   const note = noted([textOf((await readHere(file, room, true)).text)])
   room.recent.put(note)
   return { note, by: 'text', paid: 0, fresh: true }

@@ -57,7 +57,8 @@ export function parseConfig(settings: JsonObject, path: string): WebConfig {
     mode: modeOf(settings.mode, `${path}.mode`),
   }
   const way = enabled ? wayIn(settings, path) : 'auto'
-  const account = enabled && way !== 'native' && (hasEngines(settings) || path === OPERATORS) ? accountOf(settings, path) : undefined
+  const needed = path === OPERATORS && (way === 'engine' || settings.enabled === true)
+  const account = enabled && way !== 'native' && (hasEngines(settings) || needed) ? accountOf(settings, path) : undefined
   if (account && scope.allowed.length > 0 && scope.excluded.length > 0 && !account.engine.bothLists)
     throw badField(`${path}.exclude_domains`, `${account.engine.name} takes one list, expected either include_domains or exclude_domains`)
   const refuse = (models: string): never => {

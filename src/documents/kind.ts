@@ -27,8 +27,9 @@ export function mediaTypeOf({ type }: DocumentSource): string {
 /** @returns undefined where it is nothing that can be read. */
 export function documentKind(bytes: Uint8Array, source: DocumentSource): DocumentKind | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024))
-  // Readers of PDF take the mark anywhere in the first kilobyte.
-  if (head.includes('%PDF-')) return 'pdf'
+  // Readers of PDF take the mark anywhere in the first kilobyte; a text may speak of it.
+  const mark = head.indexOf('%PDF-')
+  if (mark === 0 || (mark > 0 && !declared(mediaTypeOf(source)))) return 'pdf'
   if (head.length >= 4 && head.readUInt32BE(0) === 0x504b0304) return isDocx(bytes) ? 'docx' : undefined
   if (isBinary(head)) return undefined
   return declared(mediaTypeOf(source)) ?? (isVague(source) ? guessed(bytes, head, source) : undefined)

@@ -16,6 +16,8 @@ interface Unit {
   readonly source: string
 }
 
+/** Characters of JSON that are read at once. */
+const PIECE = 2_048
 const SPACE = /^\s*$/
 const SIGNS = new Set('{}[]:, \t\r\n')
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }
@@ -65,11 +67,15 @@ export class ArgsStream {
       }
       this.json = /^\s*[{[]/.test(text)
     }
-    if (this.json) {
-      for (const char of text.split('')) this.read(char)
-      this.feed()
-    } else this.stream.push(text)
+    if (!this.json) this.stream.push(text)
+    // Bit by bit: what waits for a decision is copied whenever something is decided.
+    else for (let at = 0; at < text.length; at += PIECE) this.pushJson(text.slice(at, at + PIECE))
     return this.taken()
+  }
+
+  private pushJson(text: string): void {
+    for (let i = 0; i < text.length; i++) this.read(text[i])
+    this.feed()
   }
 
   end(): string {

@@ -1,8 +1,10 @@
 /** One look over a text that tells whether any rule needs to read it: nearly no text holds anything. */
 import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts'
 
-/** States that may be learnt; patterns that need more are read without a glance. */
-const MOST_STATES = 3_000
+/** States that are kept: with more of them all is forgotten and learnt anew. */
+const MOST_STATES = 4_000
+/** Characters that a state has to serve: shapes that need new ones all the time are read without a glance. */
+const LEAST_USE = 20
 /** States that are learnt in one look: what is new is read properly instead, so that no look takes long. */
 const MOST_AT_ONCE = 200
 const UNKNOWN = -1
@@ -18,6 +20,8 @@ export class Glance {
   /** By state and class: twice the number of the next state, and one more where a shape may end. */
   private table: Int32Array
   private spent = false
+  /** Characters that have been looked at since the states were last forgotten. */
+  private served = 0
 
   /** @param shapes as detectors have them. */
   constructor(shapes: readonly string[]) {
@@ -41,6 +45,7 @@ export class Glance {
     let { table } = this
     let state = 0
     let learnt = 0
+    this.served += text.length
     for (let at = 0; at < text.length; at++) {
       const unit = text.charCodeAt(at)
       let kind = low[unit]
@@ -85,11 +90,20 @@ export class Glance {
       isAlphanumeric(rune),
     )
     if (next === UNKNOWN) {
-      this.spent = true
+      this.forget()
       return UNKNOWN
     }
     this.table[state * this.width + kind] = next * 2 + ends
     return next * 2 + ends
+  }
+
+  private forget(): void {
+    this.spent = this.served < LEAST_USE * MOST_STATES
+    this.served = 0
+    this.names.clear()
+    this.states.length = 0
+    this.table.fill(UNKNOWN)
+    this.stateOf([], false)
   }
 
   private stateOf(places: readonly number[], inWord: boolean): number {

@@ -29,9 +29,9 @@ function withResult(item: Item, outputs: readonly CallOutput[]): Item[] {
   return [item, { kind: 'result', callId: call.id, parts, error: outcome.status === 'failed' }]
 }
 
-/** The turns that there were are those of the tools; the books have them. */
+/** The turns that there were are those of the tools; the books have them. One that came to nothing does not speak for the others. */
 async function replyWithoutTurn(exchange: Exchange): Promise<Reply> {
-  const turn = exchange.books.turns.at(-1)
+  const turn = exchange.books.turns.findLast(({ usage, fault, refused, aborted }) => usage && !fault && !refused && !aborted)
   if (!turn) throw new Fault('internal', { cause: new Error('a call was handed over that nobody has made') })
   exchange.path ??= new EventPath(exchange)
   const { path } = exchange

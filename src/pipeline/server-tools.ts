@@ -72,18 +72,31 @@ export function offerTools(exchange: Exchange, parts: OfferParts): Offer | Promi
     return tool !== undefined && !('begin' in tool && tool.ready?.(parts.settings(tool.plugin)) === false)
   }
   const begun: (Begun | Promise<Begun>)[] = []
-  for (const [place, spec] of tools.entries()) {
-    if (spec.kind !== 'server') continue
-    const tool = byName.get(spec.name)
-    if (!tool) {
-      const known = parts.tools.map((one) => `${exchange.brand}:${one.name}`).join(', ')
-      throw badField(`tools[${place}].type`, `no server tool ${spec.name}; expected one of: ${known}`)
+  const offer = (ready: readonly Begun[]): Offer => {
+    try {
+      return offered(exchange, ready)
+    } catch (thrown) {
+      void closeAll(ready)
+      throw thrown
     }
-    const session = begin(tool, spec.parameters, { ...parts.context, runs, tools, place }, parts.settings)
-    begun.push(session instanceof Promise ? session.then((ready) => ({ place, tool, session: ready })) : { place, tool, session })
   }
-  if (begun.some((each) => each instanceof Promise)) return settleAll(begun).then((ready) => offered(exchange, ready))
-  return offered(exchange, begun as Begun[])
+  try {
+    for (const [place, spec] of tools.entries()) {
+      if (spec.kind !== 'server') continue
+      const tool = byName.get(spec.name)
+      if (!tool) {
+        const known = parts.tools.map((one) => `${exchange.brand}:${one.name}`).join(', ')
+        throw badField(`tools[${place}].type`, `no server tool ${spec.name}; expected one of: ${known}`)
+      }
+      const session = begin(tool, spec.parameters, { ...parts.context, runs, tools, place }, parts.settings)
+      begun.push(session instanceof Promise ? session.then((ready) => ({ place, tool, session: ready })) : { place, tool, session })
+    }
+  } catch (thrown) {
+    void closeAll(begun)
+    throw thrown
+  }
+  if (begun.some((each) => each instanceof Promise)) return settleAll(begun).then(offer)
+  return offer(begun as Begun[])
 }
 
 function begin(
@@ -104,8 +117,13 @@ async function settleAll(begun: readonly (Begun | Promise<Begun>)[]): Promise<Be
   const ready = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
   const failed = outcomes.find((outcome) => outcome.status === 'rejected')
   if (!failed) return ready
-  for (const { session } of ready) session.close?.()
+  await closeAll(ready)
   throw failed.reason
+}
+
+/** Never rejects: what still begins is closed as soon as it has, and may fail unheard. */
+async function closeAll(begun: readonly (Begun | Promise<Begun>)[]): Promise<void> {
+  for (const outcome of await Promise.allSettled(begun)) if (outcome.status === 'fulfilled') outcome.value.session.close?.()
 }
 
 function offered(exchange: Exchange, begun: readonly Begun[]): Offer {

@@ -23,11 +23,13 @@ export function fillInFiles(exchange: Exchange, files: FileStore, most: number):
   )
 }
 
-function namedFiles(items: readonly Item[], files: FileStore): Set<string> {
-  const ids = new Set<string>()
+/** Ids with how often each is named: a file goes on as many times. */
+function namedFiles(items: readonly Item[], files: FileStore): Map<string, number> {
+  const ids = new Map<string, number>()
   for (const item of items) {
     if (item.kind !== 'message' && item.kind !== 'result') continue
-    for (const part of item.parts) if (isMedia(part) && part.fileId !== undefined && files.owns(part.fileId)) ids.add(part.fileId)
+    for (const part of item.parts)
+      if (isMedia(part) && part.fileId !== undefined && files.owns(part.fileId)) ids.set(part.fileId, (ids.get(part.fileId) ?? 0) + 1)
   }
   return ids
 }
@@ -38,14 +40,14 @@ interface Found {
 }
 
 /** @throws Fault 400 naming the field of a file that the key has not, 413, 503. */
-async function urlsOf(ids: ReadonlySet<string>, exchange: Exchange, files: FileStore, most: number): Promise<Map<string, Found>> {
+async function urlsOf(ids: ReadonlyMap<string, number>, exchange: Exchange, files: FileStore, most: number): Promise<Map<string, Found>> {
   const own = files.of(exchange.key.identity)
   const found = new Map<string, Found>()
   let size = 0
-  for (const id of ids) {
+  for (const [id, times] of ids) {
     const field = fieldNaming(exchange.body, 'file_id', id)
     const file = await own.find(id)
-    size += file?.bytes ?? 0
+    size += (file?.bytes ?? 0) * times
     if (size > most)
       throw new Fault('too_large', {
         message: `${field}: the files of one request may have ${most} bytes together`,

@@ -5,6 +5,7 @@ import type { Item, ToolChoice } from '../canon/request.ts'
 import { asFault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { ShownItem, ToolOutcome } from '../plugin-api/index.ts'
+import type { Books } from './books.ts'
 import type { FoundCall } from './event-path.ts'
 import type { Exchange } from './exchange.ts'
 import type { Offer } from './server-tools.ts'
@@ -27,28 +28,43 @@ interface RunPlan {
   failed: (tool: string, cause: unknown) => void
 }
 
-/** Runs the calls of one turn at once, and shows each as an output item of its own. */
+/**
+ * Runs the calls of one turn at once, and shows each as an output item of its own. All have ended when this returns or
+ * throws: what a tool still did afterwards would be in nobody's books.
+ * @throws Fault where guardrails refuse to show an item.
+ */
 export async function runCalls(exchange: Exchange, calls: readonly FoundCall[], plan: RunPlan): Promise<CallOutput[]> {
-  const { books } = exchange
-  books.toolsRequested += calls.length
+  exchange.books.toolsRequested += calls.length
   const running = calls.map((call, i) => {
     const offered = plan.offer.get(call.name)
     const tool = offered?.name ?? call.name
     const item = new ToolItem(exchange, `${exchange.brand}:${tool}`)
     const host = plan.hostOf(call, offered?.function ?? call.name, (type, data) => item.progress(type, data))
-    return { call, tool, item, outcome: runCall(exchange, call, { ...plan, host, left: plan.left - i }) }
+    return { call, tool, item, host, outcome: runCall(exchange, call, { ...plan, host, left: plan.left - i }) }
   })
   const outputs: CallOutput[] = []
+  let refusal: { thrown: unknown } | undefined
   for (const { call, tool, item, outcome: waiting } of running) {
     const outcome = await waiting
-    books.toolCost += outcome.cost ?? 0
-    books.toolSearches += outcome.searches ?? 0
-    books.toolFetches += outcome.fetches ?? 0
-    if (outcome.found) books.addFound(outcome.found)
-    item.end(call, outcome)
+    enter(exchange.books, outcome)
     outputs.push({ call, tool, outcome })
+    if (refusal) continue
+    try {
+      item.end(call, outcome)
+    } catch (thrown) {
+      refusal = { thrown }
+      for (const { host } of running) void host.end()
+    }
   }
+  if (refusal) throw refusal.thrown
   return outputs
+}
+
+function enter(books: Books, outcome: ToolOutcome): void {
+  books.toolCost += outcome.cost ?? 0
+  books.toolSearches += outcome.searches ?? 0
+  books.toolFetches += outcome.fetches ?? 0
+  if (outcome.found) books.addFound(outcome.found)
 }
 
 async function runCall(

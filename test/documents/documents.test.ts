@@ -193,6 +193,8 @@ t.test('kinds: the bytes over the declared type, that over the name', (t) => {
   const cases: [bytes: string | Buffer, source: DocumentSource, kind: string | undefined][] = [
     [pdfOf(['x']), { type: 'text/html' }, 'pdf'],
     [Buffer.concat([Buffer.from('junk\n'), pdfOf(['x'])]), {}, 'pdf'],
+    ['A file of this kind begins with %PDF-1.7.', { type: 'text/markdown' }, 'text'],
+    ['<p>It begins with %PDF-1.7', { type: 'text/html' }, 'html'],
     [docxOf(''), { type: 'application/pdf' }, 'docx'],
     [zip, { type: 'text/html', name: 'a.docx' }, undefined],
     ['<p>x', { type: 'application/pdf' }, undefined],

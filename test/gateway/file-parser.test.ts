@@ -295,6 +295,8 @@ t.test('what the service may cost is held before, and a key with less is told so
   const asked = await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))
   t.equal(asked.status, 402)
   t.match(asked.message, /plugins of this request may cost up to \$0\.20,/)
+  const disguised = dataUrl(PDF).replace('application/pdf', 'text/plain')
+  t.equal((await ask(here, 'chat', QUESTION.chat(disguised))).status, 402, 'whatever type is written in front of it')
   t.same([here.ocr.requests.length, here.model.requests.length], [0, 0])
   const free = await ask(here, 'chat', { ...QUESTION.chat(dataUrl(PDF)), plugins: [{ id: 'file-parser', pdf: { engine: 'pdf-text' } }] })
   t.equal(free.status, 200, 'what is read here costs nothing')

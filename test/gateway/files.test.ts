@@ -404,6 +404,12 @@ t.test('files of one request together are bounded', async (t) => {
   const content = [one, two].map((file_id) => ({ type: 'input_file', file_id }))
   const reply = await here.gateway.post('/v1/responses', { model: 'acme/one', input: [{ role: 'user', content }] })
   t.match(await told(reply), { status: 413, message: /^input\[0\]\.content\[1\]\.file_id: / })
+  const again = [{ role: 'user', content: [one, one].map((file_id) => ({ type: 'input_file', file_id })) }]
+  t.match(
+    await told(await here.gateway.post('/v1/responses', { model: 'acme/one', input: again })),
+    { status: 413, message: /^input\[0\]\.content\[0\]\.file_id: / },
+    'one that is named twice goes on twice',
+  )
   t.same(here.model.requests.length, 0)
 })
 

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import type { Serve } from '../support/canary.ts'
 import { MACHINERY } from '../support/hostile-documents.ts'
 import { MB, memory, pours, SSE, hostileScene as scene, siteTools as tool } from '../support/hostile-scene.ts'
-import { deep, lines, remote, says } from '../support/hostile-tools.ts'
+import { deep, lines, remote, result, says } from '../support/hostile-tools.ts'
 import { calls, type Format, offered, ran, waysOf } from '../support/tool-scene.ts'
 
 t.setTimeout(120_000)
@@ -82,9 +82,12 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
   const one = await scene(t)
   one.script((seen) => (ran(seen) || !seen.body.includes('far_look') ? { text: ['done'] } : { calls: calls('router_far_look', {}) }))
   const before = await memory()
+  // Each case has a server of its own: several are asked at a time.
+  const servers: Serve[] = []
+  one.here.serve = (request, response) => servers[Number(request.url?.slice(1))](request, response)
   const ask = async (serve: Serve, what: string): Promise<JsonObject[]> => {
-    one.here.serve = serve
-    const asking = one.ask('responses', { input: 'Go.', tools: [tool(one)] })
+    const path = `/${servers.push(serve) - 1}`
+    const asking = one.ask('responses', { input: 'Go.', tools: [tool(one, path)] })
     t.equal((await one.ask('chat', { messages: [{ role: 'user', content: 'Meanwhile.' }] })).status, 200, `${what}: others are served`)
     const { status, output, raw } = await asking
     t.equal(status, 200, `${what}: ${raw.slice(0, 300)}`)
@@ -126,14 +129,15 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
     'another protocol': () => says('<html>', 'text/html'),
     'a page as an event stream': () => says('<html>', 'text/event-stream'),
   }
-  for (const [what, make] of Object.entries(junk)) {
-    for (const method of ['initialize', 'tools/list']) {
-      const [list] = await ask(remote(method, make), `${what} for ${method}`)
-      t.match(list, { type: 'mcp_list_tools', tools: [], error: /^the server / }, `${what} for ${method}`)
-    }
-    const called = await ask(remote('tools/call', make), `${what} for a call`)
-    t.match(called[1], { type: 'mcp_call', output: null, error: /^the server / }, `${what} for a call`)
-  }
+  const cases = Object.entries(junk).flatMap(([what, make]) =>
+    ['initialize', 'tools/list', 'tools/call'].map((method) => async () => {
+      const name = `${what} for ${method}`
+      const [list, call] = await ask(remote(method, make), name)
+      if (method === 'tools/call') t.match(call, { type: 'mcp_call', output: null, error: /^the server / }, name)
+      else t.match(list, { type: 'mcp_list_tools', tools: [], error: /^the server / }, name)
+    }),
+  )
+  for (let at = 0; at < cases.length; at += 12) await Promise.all(cases.slice(at, at + 12).map((one) => one()))
 
   const methods: string[] = []
   const counted =
@@ -226,11 +230,7 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
       { name: 'd', description: {}, inputSchema: { type: 'object' } },
     ],
   ]
-  for (const each of tools)
-    await ask(
-      remote('tools/list', () => says(`{"jsonrpc":"2.0","id":%,"result":${JSON.stringify({ tools: [each] })}}`)),
-      'one odd tool',
-    )
+  await Promise.all(tools.map((each, i) => ask(remote('tools/list', result(JSON.stringify({ tools: [each] }))), `odd tool ${i}`)))
   const listed = async (given: unknown[]): Promise<string[]> => {
     await ask(
       remote('tools/list', (id) => ({ id: id ?? null, result: { tools: given } as unknown as JsonObject })),
@@ -253,17 +253,18 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
     'blocks of nothing': [{ content: [null, 5, {}, { type: 'text' }, { type: '__proto__' }, { type: 'resource', resource: null }] }, /./],
     'no content': [{ content: 'x' }, /./],
     nothing: [null, /./],
-    'a deep structure': [JSON.parse(`{"content":[],"structuredContent":${deep(20_000)}}`), /./],
   }
-  for (const [what, [result, told]] of Object.entries(results)) {
+  const [, odd] = await ask(remote('tools/call', result(`{"content":[],"structuredContent":${deep(100_000)}}`)), 'a deep structure')
+  t.match(odd, { type: 'mcp_call', error: /^the server / })
+  for (const [what, [given, told]] of Object.entries(results)) {
     const output = await ask(
-      remote('tools/call', () => ({ result: result as JsonObject })),
+      remote('tools/call', () => ({ result: given as JsonObject })),
       what,
     )
     t.match(output[1], { type: 'mcp_call' }, what)
     t.match(String(output[1].output ?? output[1].error), told, what)
   }
   const grown = (await memory()) - before
-  t.ok(grown < 400 * MB, `${Math.round(grown / MB)} MB more`)
+  t.ok(grown < 600 * MB, `${Math.round(grown / MB)} MB more`)
   t.equal(one.here.hits, 0)
 })

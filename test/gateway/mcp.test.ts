@@ -426,3 +426,12 @@ t.test('no connection outlives its request, whatever the server keeps open', asy
     t.ok(server.heads.length > 0)
   }
 })
+
+t.test('a request that is refused because of another tool leaves no connection open', async (t) => {
+  const { server, one, tool } = await scene(t, { transport: 'sse' })
+  const { status, raw } = await one.ask({ format: 'responses', stream: false }, { tools: [tool(), { type: 'router:no_such_tool' }] })
+  t.equal(status, 400)
+  t.match(raw, /tools\[1\]\.type/)
+  while (server.heads.length === 0 || server.heads.some(({ socket }) => !socket.destroyed)) await turn()
+  t.same(one.model.requests, [])
+})

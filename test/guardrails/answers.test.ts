@@ -321,3 +321,19 @@ t.test('patterns too large for an automaton are read all the same', async (t) =>
   for (const _ of scan.read([{ texts: ['a needle'], user: true }]));
   t.equal(scan.replaced.get('a needle'), 'a [REDACTED]')
 })
+
+t.test('a glance that has learnt too much begins anew, and one that only ever learns is given up', async (t) => {
+  /** The last fifteen letters decide, so that random ones lead to ever new states. */
+  const shape = '(?:a|b)*a(?:a|b){14}c'
+  const random = fc.sample(fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 300, maxLength: 300 }), { numRuns: 400, seed: 7 })
+  const useful = new Glance([shape])
+  t.notOk(useful.mayHold('b'.repeat(100_000)), 'much is read with few states')
+  t.ok(
+    random.some((text) => useful.mayHold(text)),
+    'what is new is read properly',
+  )
+  t.notOk(useful.mayHold('b'.repeat(100)), 'and afterwards it serves again')
+  const useless = new Glance([shape])
+  for (const text of random) useless.mayHold(text)
+  t.ok(useless.mayHold('b'.repeat(100)), 'nothing is certain any more')
+})

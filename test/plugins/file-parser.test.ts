@@ -82,6 +82,9 @@ t.test('which files the service may be asked for, and what pages cost', async (t
     t.ok(file(url), url)
   for (const url of ['data:text/plain,x', 'data:text/csv;charset=utf-8;base64,AA']) t.notOk(file(url), url)
   t.notOk(mayBePdf({ kind: 'media', media: 'file', data: 'x', format: 'text' }))
+  const disguised = Buffer.from('%PDF-1.7 and so on').toString('base64')
+  for (const url of [`data:text/plain;base64,${disguised}`, 'data:text/plain,%25PDF-1.7']) t.ok(file(url), `${url}: the bytes tell`)
+  t.ok(mayBePdf({ kind: 'media', media: 'file', data: '%PDF-1.7', format: 'text' }))
   const account = { url: '', key: '', model: '', thousand: 2_000_000_001, maxPages: 1 }
   t.equal(priceOf(1, account), 2_000_001, 'never less than what it costs')
   t.equal(priceOf(1000, account), 2_000_000_001)

@@ -87,9 +87,9 @@ export const HTML = { 'content-type': 'text/html' }
 export const SSE = { 'content-type': 'text/event-stream' }
 
 /** A server of tools at the site. */
-export const siteTools = ({ here }: Pick<HostileScene, 'here'>): JsonObject => ({
+export const siteTools = ({ here }: Pick<HostileScene, 'here'>, path = '/mcp'): JsonObject => ({
   type: 'mcp',
   server_label: 'far',
-  server_url: here.at('/mcp'),
+  server_url: here.at(path),
   require_approval: 'never',
 })

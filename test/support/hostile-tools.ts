@@ -36,3 +36,8 @@ export const says =
 export const lines = (...messages: unknown[]): Serve =>
   says(messages.map((message) => `data: ${JSON.stringify(message)}\n\n`).join(''), 'text/event-stream')
 export const deep = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+/** An answer with this JSON as its result, which may be too deep to be made of objects. */
+export const result =
+  (json: string) =>
+  (id: JsonObject['id']): Serve =>
+    says(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${json}}`)

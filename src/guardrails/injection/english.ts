@@ -25,10 +25,24 @@ export const ENGLISH: readonly Family[] = [
     words: ['igno disr forg over aban', 'your', 'trai prog dire cons'],
     form: '(?:ignore|disregard|forget|override|abandon)~(?:all~)?(?:of~)?your~(?:(?:initial|original|safety)~)?training',
   },
+  { words: ['your', 'new', 'inst dire rule'], form: 'your~new~(?:instructions?|directives?|rules?)~(?:is|are)' },
   {
-    words: ['your', 'new', 'task goal obje role inst purp'],
-    form: 'your~new~(?:task|goal|objective|role|instructions?|purpose)~(?:is|are)',
+    words: ['no', 'atte noti', 'prev prio earl abov befo inst rule prom guid'],
+    form: `(?:pay~no~attention~to|take~no~notice~of)${few(3)}~(?:(?:previous|prior|earlier|above)${few(1)}~${RULES}|your~${RULES}|came~before|above)`,
   },
+  {
+    words: ['you', 'give', 'appl coun', 'inst rule guid dire cons'],
+    form: '(?:instructions?|rules|guidelines|directives|constraints)~(?:that~)?you~(?:were|have~been)~given~(?:do~not|don.t|no~longer)~(?:apply|count)',
+  },
+  {
+    words: ['told', 'you', 'star begi befo firs init earl'],
+    form: '(?:what|everything|anything|all)~(?:that~|were~)?you~(?:(?:were|have~been)~)?told~(?:at~the~(?:start|beginning)|in~the~beginning|before~(?:this|me|i)|first|initially|earlier)',
+  },
+  {
+    words: ['forg igno stop', 'ai assi lang chat'],
+    form: '(?:forget|ignore|stop)~(?:that~you~(?:are|were)|being|acting~(?:as|like))~an?~(?:helpful~)?(?:ai|assistant|language~model|chatbot)',
+  },
+  { words: ['end begi star', 'syst', 'prom'], form: '(?:end|begin|start)~(?:of~)?(?:the~)?system~prompt' },
   {
     words: ['read proc summ', 'this', 'ai llm mode assi chat'],
     form: '(?:if~you~are|if~you.re|any|dear)~(?:an?~|the~)?(?:ai|llm|large~language~model|language~model|ai~assistant|ai~model|chatbot)s?~(?:that~is~|which~is~)?(?:reading|processing|summari[sz]ing)~this',
@@ -111,10 +125,10 @@ export const ENGLISH: readonly Family[] = [
   {
     words: [
       'reve show repe outp prin disp tell give shar leak dump expo reci send tran summ enco para',
-      'hidd secr inte conf syst',
+      'hidd secr inte conf syst init orig',
       'setu mess conf text rule',
     ],
-    form: `(?:reveal|show|repeat|output|print|display|tell~me|give~me|share|leak|dump|expose|recite|send~me|translate|summari[sz]e|encode|paraphrase)${few(2)}~your~(?:(?:hidden|secret|internal|confidential)~(?:system~)?(?:setup|message|configuration|text|rules)|system~message)`,
+    form: `(?:reveal|show|repeat|output|print|display|tell~me|give~me|share|leak|dump|expose|recite|send~me|translate|summari[sz]e|encode|paraphrase)${few(2)}~your~(?:(?:hidden|secret|internal|confidential)~(?:system~)?(?:setup|message|configuration|text|rules)|(?:initial|original)~setup|system~message)`,
   },
   {
     words: ['reve repe leak expo divu reci outp prin', 'prom mess'],
@@ -204,8 +218,8 @@ export const ENGLISH: readonly Family[] = [
     form: '(?:disable|deactivate|bypass|turn~off|switch~off)~(?:all~|your~|the~)?safety~(?:mode|mechanisms?|layers?|settings|limits|controls|systems?)',
   },
   {
-    words: ['remo lift', 'rest limi safe guar'],
-    form: '(?:remove|lift)~all~(?:of~)?(?:your~|the~)?(?:restrictions|limitations|safeguards|guardrails)',
+    words: ['remo lift drop', 'rest limi safe guar'],
+    form: '(?:remove|lift|drop)~all~(?:of~)?(?:your~|the~)?(?:restrictions|limitations|safeguards|guardrails)',
   },
   {
     words: ['bypa disa igno circ', 'rest safe guar cens'],

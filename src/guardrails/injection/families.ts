@@ -8,7 +8,8 @@ import { beginnings } from './word-survey.ts'
 
 /** Marks of a conversation's own machinery, which no caller's text needs. They are looked for in the text as it is. */
 export const MARKS: readonly RegExp[] = [
-  /<\/?(?:system|sys|system_prompt|system-prompt)>/gi,
+  /<\/?(?:sys|system(?:[_-](?:prompt|message|instructions?|override))?)>/gi,
+  /\[system[ _-](?:message|prompt|note|instructions?|override)s?\]/gi,
   // A name in brackets, as documents of programs have it, is none.
   /(?<!\w)\[\/?(?:system|sys|INST)\](?!\w| (?:namespace|class|module|assembly|package|library|folder|directory|attribute|section|tab|menu|button|key)\b)/gi,
   /^[ \t>*#-]{0,4}(?:System|SYSTEM)(?: (?:message|prompt|Message|Prompt))?[ \t]*:(?=[ \t]*\S)/gm,
@@ -71,7 +72,8 @@ export const ORDER_SHAPES: readonly string[] = [
       .replaceAll('~', '[^A-Za-z0-9<>]{1,4}')
     return `\\b${exact ? '' : '(?i)'}${shapeOf(plain, 0)}(?:[${CLOSING}](?s:.){0,${TALK_BEHIND}}|${NEXT})`
   }),
-  `(?i)</?(?:system|sys|system_prompt|system-prompt)>${NEXT}`,
+  `(?i)</?(?:sys|system(?:[_-](?:prompt|message|instructions?|override))?)>${NEXT}`,
+  `(?i)\\[system[ _-](?:message|prompt|note|instructions?|override)s?\\]${NEXT}`,
   `(?i)\\[/?(?:system|sys|INST)\\](?s:.){0,12}`,
   ...SCRIPTS.map(({ form }) => `${form.source}${NEXT}`),
   `[ \\t>*#-]{0,4}(?:System|SYSTEM)(?: (?:message|prompt|Message|Prompt))?[ \\t]*:[ \\t]*${NEXT}`,

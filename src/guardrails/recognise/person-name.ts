@@ -117,22 +117,32 @@ const CELL = new RegExp(`^(\\s*)(${LONG})\\s*$`, 'u')
 /** UTF-16 units of a line that is read. */
 const LONGEST_LINE = 2_000
 
+/** @returns how many cells from the end the column of names is, counting what stands behind the last stroke. */
+function placeOf(head: string): number | undefined {
+  if (!head.includes('|')) return undefined
+  const cells = head.split('|')
+  const column = cells.findIndex((cell) => HEAD.test(cell))
+  return column > 0 ? cells.length - column : undefined
+}
+
 /** Names in the cells of a column that says so. */
 function columns(text: string, from: number, matches: Matches): void {
   if (!text.includes('|')) return
   RULE.lastIndex = 0
   for (let hit = RULE.exec(text); hit !== null; hit = RULE.exec(text)) {
     const head = text.slice(Math.max(text.lastIndexOf('\n', hit.index - 1) + 1, hit.index - LONGEST_LINE), hit.index)
-    const place = /^[ \t]*\|/.test(head) ? head.split('|').findIndex((cell) => HEAD.test(cell)) : -1
+    // Counted from the end of the line: of a text that comes in pieces its beginning may be gone.
+    const place = placeOf(head)
     let at = RULE.lastIndex
-    while (place > 0 && at < text.length) {
+    while (place !== undefined && at < text.length) {
       const lineEnd = text.indexOf('\n', at)
       const line = text.slice(at, lineEnd === -1 ? text.length : lineEnd)
       if (!/^[ \t]*\|/.test(line)) break
       const cells = line.slice(0, LONGEST_LINE).split('|')
-      const cell = CELL.exec(cells[place] ?? '')
+      const column = cells.length - place
+      const cell = CELL.exec(cells[column] ?? '')
       if (cell && isName(cell[2])) {
-        const start = at + cells.slice(0, place).join('|').length + 1 + cell[1].length
+        const start = at + cells.slice(0, column).join('|').length + 1 + cell[1].length
         if (start >= from) matches.add(start, start + cell[2].length)
       }
       at += line.length + 1
@@ -145,7 +155,7 @@ function columns(text: string, from: number, matches: Matches): void {
 const shapes = [
   ...BEFORE.map(([cue, name]) => `\\b${shapeOf(cue.replace(/^\\b/, '') + name)}`),
   `\\b${shapeOf(LONG, 0)}(?: and I| (?:co-?)?founded the)(?s:.)?`,
-  `\\|[^\\n]*${COLUMN} ?\\|[^\\n]*\\n[ \\t]*\\|[-:| \\t]+\\n(?:[ \\t]*\\|[^\\n]*\\n?)+`,
+  `\\b${COLUMN} ?\\|[^\\n]*\\n[ \\t]*\\|[-:| \\t]+\\n(?:[ \\t]*\\|[^\\n]*\\n?)+`,
 ]
 
 export const personName: Detector = { find, shapes, may: (text) => CUES.test(text) }

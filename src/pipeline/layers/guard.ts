@@ -52,7 +52,9 @@ export function guard(guardrails: readonly GuardrailSetting[]): Layer<At<Resolve
             if (watch.restores) exchange.vault = new Vault(() => textsOf(exchange))
           }
           if (!readsRequests(watch)) return next(exchange)
-          const checked = check(exchange, watch, () => passages(exchange.request()))
+          // Files that the body only names are not among its bytes.
+          const short = exchange.bodyBytes <= SHORT && !exchange.edited
+          const checked = check(exchange, watch, { texts: () => passages(exchange.request()), short })
           if (checked) return checked.then(() => next(exchange))
           return next(exchange)
         }
@@ -71,7 +73,8 @@ export function guardAdditions(guardrails: readonly GuardrailSetting[]): Layer<A
           const before = exchange.guarded
           const watch = before && exchange.edits.length > before.edits ? watchOf(exchange.key) : undefined
           if (!before || !watch || !readsRequests(watch)) return next(exchange)
-          const checked = check(exchange, watch, () => added(exchange, before.items))
+          // How much a tool or a plugin has brought is not known.
+          const checked = check(exchange, watch, { texts: () => added(exchange, before.items), short: false })
           if (checked) return checked.then(() => next(exchange))
           return next(exchange)
         }
@@ -155,8 +158,14 @@ function answersOf(own: readonly GuardrailSetting[]): AnswerWatch | undefined {
   return { policy: policy.groups.length > 0 ? policy : undefined, asking: own.filter(({ engine }) => engine !== undefined) }
 }
 
+interface Reading {
+  texts: () => Iterable<Passage>
+  /** It surely takes little time. */
+  short: boolean
+}
+
 /** @returns a promise only where there is much to read, or an engine to ask. @throws Fault 403. */
-function check(exchange: Exchange, watch: Watch, texts: () => Iterable<Passage>): Promise<void> | undefined {
+function check(exchange: Exchange, watch: Watch, { texts, short }: Reading): Promise<void> | undefined {
   const asking = watch.asking.length > 0 ? () => ask(exchange, watch.asking, texts) : undefined
   if (!watch.policy) {
     remember(exchange)
@@ -168,7 +177,7 @@ function check(exchange: Exchange, watch: Watch, texts: () => Iterable<Passage>)
     act(exchange, scan)
     return asking?.()
   }
-  if (exchange.bodyBytes <= SHORT) while (!steps.next().done);
+  if (short) while (!steps.next().done);
   else if (!ended(steps, exchange)) return rest(steps, exchange).then(done)
   return done()
 }

@@ -1,0 +1,107 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: a file holds variables of its own
+/** What the documents show of the configuration is what the gateway takes: every YAML block loads, every key has its place. */
+import { join } from 'node:path'
+import t from 'tap'
+import { parse, stringify } from 'yaml'
+import { policyTests } from '../../src/cli/policy-tests.ts'
+import { ConfigError } from '../../src/config/problems.ts'
+import { configSchema } from '../../src/config/schema/root.ts'
+import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
+import { loadWhole } from '../../src/plugin-list.ts'
+import { paths, ROOT, read } from '../repository/source-tree.ts'
+
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md', 'src/**/*.md', 'plugins/**/*.md', 'config/*.md')]
+
+interface Block {
+  at: string
+  text: string
+}
+
+function blocksOf(page: string): Block[] {
+  const text = read(page)
+  return [...text.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(({ index, 1: block }) => ({
+    at: `${page}:${text.slice(0, index).split('\n').length}`,
+    text: block,
+  }))
+}
+
+const blocks = PAGES.flatMap(blocksOf)
+
+/** What a section may refer to, around it. */
+const PLUGIN = "export default { id: 'answer-language', parse: (settings) => settings, shape() {} }"
+const PACKAGE = { 'package.json': '{"type":"module","main":"main.js"}', 'main.js': PLUGIN.replace('answer-language', 'some') }
+const SERVERS = ['acme', 'north', 'south', 'west']
+const SURROUNDINGS: JsonObject = {
+  auth: { keys: [{ name: 'app', key: 'sk-app-0123456789' }] },
+  providers: Object.fromEntries(
+    SERVERS.map((name): [string, Json] => [name, { dialect: 'openai-chat', base_url: `https://${name}.example/v1`, key: 'k' }]),
+  ),
+  models: Object.fromEntries(
+    ['openai/*', 'anthropic/*', 'google/*', 'acme/*', 'sim/*'].map((slug): [string, Json] => [
+      slug,
+      { endpoints: SERVERS.map((provider) => ({ provider, model: '*', price: 'free' })) },
+    ]),
+  ),
+}
+
+const ENVIRONMENT = Object.fromEntries(
+  blocks.flatMap(({ text }) => [...text.matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, name]) => [name, `value-of-${name.toLowerCase()}`])),
+)
+
+const FIELDS = new Set(Object.keys(configSchema.properties))
+
+/** Whole configurations that show a block: itself where it is one, else with what it refers to. A block of several lines of one field is as many. */
+function configurations(text: string): JsonObject[] {
+  if (/^providers:/m.test(text)) return [parse(text) as JsonObject]
+  const lines = text.trim().split('\n')
+  const single = lines.length > 1 && lines.every((line) => line.startsWith(`${lines[0].split(':')[0]}:`))
+  return (single ? lines : [text]).map((each) => around(parse(each) as JsonObject))
+}
+
+function around(section: JsonObject): JsonObject {
+  const [[name, value]] = Object.entries(section)
+  if (name === 'engine') return { ...SURROUNDINGS, guardrails: [{ name: 'one', engine: value }] }
+  if (name === 'sandbox') return { ...SURROUNDINGS, plugins: { defaults: { shell: section } } }
+  if (name === 'price') return joined({ models: { 'acme/priced': { endpoints: [{ provider: 'acme', model: 'priced', price: value }] } } })
+  return joined(section)
+}
+
+function joined(section: JsonObject): JsonObject {
+  const models = isObject(section.models) && isObject(SURROUNDINGS.models) ? { ...SURROUNDINGS.models, ...section.models } : SURROUNDINGS.models
+  return { ...SURROUNDINGS, ...section, models: models ?? null }
+}
+
+const directory = t.testdir({
+  'answer-language.ts': PLUGIN,
+  node_modules: { 'some-package': PACKAGE },
+  'tests.yaml': blocks.find(({ text }) => /^tests:/m.test(text))?.text.replace('../sidecar.yaml', join(ROOT, 'config/sidecar.yaml')) ?? '',
+})
+
+async function problemsOf(config: JsonObject): Promise<string> {
+  try {
+    await loadWhole(join(directory, 'shown.yaml'), ENVIRONMENT, { text: stringify(config) })
+    return ''
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message
+    throw error
+  }
+}
+
+t.test('every configuration in the documents loads', async (t) => {
+  let count = 0
+  for (const { at, text } of blocks) {
+    if (/^tests:/m.test(text)) continue
+    for (const config of configurations(text)) {
+      count++
+      t.equal(await problemsOf(config), '', at)
+    }
+  }
+  t.ok(count >= 25, `${count} were found`)
+  t.not(await problemsOf(around({ engine: { type: 'nobody' } })), '', 'a wrong one does not')
+})
+
+t.test('the policy tests in the documents pass', async (t) => {
+  const out: string[] = []
+  const streams = { out: (line: string) => out.push(line), error: (line: string) => out.push(line) }
+  t.equal(await policyTests(join(directory, 'tests.yaml'), {}, streams), 0, out.join('\n'))
+})
