@@ -197,7 +197,10 @@ export class Runtime {
         files: { store: this.files, maxFile: config.uploads.maxFile },
       }),
       pages: (asked) => reference(asked) ?? consent(asked),
-      passages: new PassageDesk({ keys, guardrails: settings.guardrails, providers: catalog.providers }, { parts, passage: this.passage, ids: this.ids }),
+      passages: new PassageDesk(
+        { keys, guardrails: settings.guardrails, providers: catalog.providers },
+        { parts, passage: this.passage, ids: this.ids },
+      ),
     }
   }
 }

@@ -4,7 +4,7 @@
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1). `--clients` runs only the tests of third-party clients, which have
  * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own, or a gateway of
- * several processes; a filter finds them as well.
+ * several processes, and those that say so in their head because they take long; a filter finds them as well.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
@@ -46,9 +46,11 @@ function filesOf(choice: Choice): string[] {
     .sort()
 }
 
-/** True for a test that starts a database, a cache or workers: slow, and some are nothing without one on the machine. */
+/** True for a test that starts a database, a cache or workers, some of which are nothing without one on the machine; and for the longest. */
 function needsServers(path: string): boolean {
-  return /from '[./]*\/support\/(postgres|redis|cluster|workers|credit-race)\.ts'/.test(readFileSync(join(ROOT, path), 'utf8'))
+  const text = readFileSync(join(ROOT, path), 'utf8')
+  const starts = /from '[./]*\/support\/(postgres|redis|cluster|workers|credit-race)\.ts'/.test(text)
+  return starts || text.slice(0, text.indexOf('*/')).includes('Runs with `npm run test:servers`')
 }
 
 function commit(): string {

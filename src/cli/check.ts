@@ -2,7 +2,7 @@
 
 import { ConfigError } from '../config/problems.ts'
 import { loadWhole } from '../plugin-list.ts'
-import { CONSOLE, type Streams } from './console.ts'
+import { CONSOLE, plural, type Streams } from './console.ts'
 
 /**
  * Prints one line if the file is good, else every problem as `file:line:column: what, and what was expected`.
@@ -28,8 +28,4 @@ export async function check(
     streams.error(error.message)
     return 1
   }
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

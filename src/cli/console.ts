@@ -1,4 +1,4 @@
-/** Where a verb writes: the process's own streams, or a test's. */
+/** Where a verb writes: the process's own streams, or a test's; and how it counts things there. */
 
 export interface Streams {
   out: (line: string) => void
@@ -8,4 +8,9 @@ export interface Streams {
 export const CONSOLE: Streams = {
   out: (line) => process.stdout.write(`${line}\n`),
   error: (line) => process.stderr.write(`${line}\n`),
+}
+
+/** `1 model`, `2 models`. */
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

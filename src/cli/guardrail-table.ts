@@ -1,5 +1,6 @@
 /** Guardrails and findings as text for a terminal. */
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { plural } from './console.ts'
 import { table } from './plan-table.ts'
 
 const HEAD = ['name', 'id', 'from', 'holds for', 'direction', 'does']
@@ -60,8 +61,8 @@ function duties(entry: JsonObject): string[] {
   const done = (entries: Json | undefined) => (Array.isArray(entries) ? entries : []).filter(isObject)
   return [
     ...done(builtins).map(({ slug, action }) => `${action} ${slug}`),
-    ...(done(filters).length > 0 ? [`${done(filters).length} patterns`] : []),
-    ...(Array.isArray(phrases) && phrases.length > 0 ? [`${phrases.length} phrases`] : []),
+    ...(done(filters).length > 0 ? [plural(done(filters).length, 'pattern')] : []),
+    ...(Array.isArray(phrases) && phrases.length > 0 ? [plural(phrases.length, 'phrase')] : []),
     ...(isObject(engine) ? [plain(engine.type)] : []),
     ...(typeof limit === 'number' ? [`$${limit} ${entry.reset_interval ?? 'in all'}`] : []),
     ...LISTS.filter((name) => entry[name] !== null && entry[name] !== undefined).map((name) => name.replace('_', ' ')),

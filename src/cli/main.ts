@@ -55,6 +55,15 @@ const HELP = `headgate: one address in front of many model providers
 Signals: SIGTERM and SIGINT drain, a second one hurries; SIGHUP reloads the configuration.
 `
 
+/** What stands behind the verbs that take a fixed number of words. */
+const WORDS: Readonly<Record<string, string>> = {
+  serve: 'no words behind it',
+  check: 'FILE',
+  plan: 'FILE REQUEST.json',
+  test: 'DIR',
+  ledger: 'export, verify or recovery',
+}
+
 export async function run(argv: readonly string[]): Promise<void> {
   let parsed: ReturnType<typeof parse>
   try {
@@ -77,6 +86,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'guardrails') process.exitCode = await guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await credits(rest, values)
   else if (verb === 'ledger' && rest.length === 1) process.exitCode = await ledger(rest[0], values.config)
+  else if (Object.hasOwn(WORDS, verb)) fail(`${verb}: expected ${WORDS[verb]}. Try headgate --help`)
   else fail(`unknown command: ${positionals.join(' ')}. Try headgate --help`)
 }
 

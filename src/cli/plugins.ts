@@ -67,16 +67,16 @@ function factsOf(config: Config): PluginFacts[] {
 
 function actsOf({ plugin, defaults, locked }: PluginSetting): Acts {
   const shapes = plugin.shape !== undefined || plugin.tap !== undefined
-  if (!shapes) return 'on its slug'
+  if (!shapes) return plugin.router ? 'on its slug' : 'never'
   if (defaults.enabled === true) return 'always'
   if (defaults.enabled === false) return locked ? 'never' : 'on request'
-  return plugin.implied ? 'by itself' : 'on request'
+  return plugin.implied && !plugin.router ? 'by itself' : 'on request'
 }
 
 function tableOf(facts: readonly PluginFacts[]): string {
   const rows = facts.map(({ id, from, acts, slugs, locked, on_error: onError, timeout_ms: timeout, defaults }) => [
     id,
-    acts === 'on its slug' ? slugs.join(' ') : acts,
+    [...(acts === 'on its slug' ? [] : [acts]), ...slugs].join(', '),
     locked ? 'yes' : '',
     onError,
     `${timeout / 1000} s`,

@@ -9,6 +9,7 @@ import { type Running, start } from '../main.ts'
 import type { Owning } from '../owner.ts'
 import { drainOnSignals } from '../server/signals.ts'
 import { compact } from './compact.ts'
+import { plural } from './console.ts'
 import { signalSource } from './signal-source.ts'
 
 export const SHIPPED_CONFIG = fileURLToPath(new URL('../../config/headgate.yaml', import.meta.url))
@@ -92,7 +93,7 @@ function banner({ url, adminUrl, config, catalog, generated }: Told, served = ''
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello' }] })
   const lines = [
     `headgate listens on ${url} (admin on ${adminUrl})`,
-    `${catalog.models.length} models at ${catalog.providers.size} providers${served}`,
+    `${plural(catalog.models.length, 'model')} at ${plural(catalog.providers.size, 'provider')}${served}`,
     secret === undefined ? 'Use one of the keys of your configuration.' : `Key: ${secret}`,
     'Try it:',
     `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? '$HEADGATE_KEY'}" -H "Content-Type: application/json" -d '${body}'`,

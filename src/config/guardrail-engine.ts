@@ -45,7 +45,8 @@ export function checkEngine(engine: RawEngine, at: Path, main: Source): void {
 
 function checkModeration(raw: RawEngine, at: Path, main: Source): void {
   const { engine = 'openai' } = raw
-  const needed = { openai: [], classifier: ['url', 'model'], lexicon: ['lexicon'] } as const
+  // OpenAI's own endpoint, which stands in for an address, asks for a key.
+  const needed = { openai: raw.url === undefined ? (['key'] as const) : [], classifier: ['url', 'model'], lexicon: ['lexicon'] } as const
   const useless = { openai: ['lexicon'], classifier: ['lexicon', 'thresholds'], lexicon: ['url', 'key', 'model', 'thresholds'] } as const
   for (const key of needed[engine]) if (raw[key] === undefined) main.report(at, `moderation by ${engine} needs ${key}, expected it as well`)
   for (const key of useless[engine])

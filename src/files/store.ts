@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { Folder } from './folder.ts'
 import { FileIds, isFileId } from './ids.ts'
+import { OneByOne } from './one-by-one.ts'
 import type { FileFacts, FileLimits, FileStore, KeyFiles, StoredFile } from './types.ts'
-import { DiskUpload, onDisk } from './upload.ts'
+import { DiskUpload, onDisk, type UploadPlace } from './upload.ts'
 
 export interface DiskFilesSettings extends FileLimits {
   /** Absent: a directory of its own among the temporary ones, which goes with the process. */
@@ -19,7 +20,7 @@ export class DiskFiles implements FileStore {
   private readonly clock: Pick<Clock, 'now'>
   private readonly ids = new FileIds()
   /** By folder: only those into which something is written. */
-  private readonly live = new Map<string, Set<DiskUpload>>()
+  private readonly shared = new Map<string, Pick<UploadPlace, 'live' | 'looks'>>()
   private temporary: string | undefined
 
   constructor(settings: DiskFilesSettings, clock: Pick<Clock, 'now'>) {
@@ -68,12 +69,12 @@ export class DiskFiles implements FileStore {
 
   private async begin(folder: Folder): Promise<DiskUpload> {
     const now = this.clock.now()
-    let live = this.live.get(folder.path)
-    if (!live) {
-      live = new Set()
-      this.live.set(folder.path, live)
+    let shared = this.shared.get(folder.path)
+    if (!shared) {
+      shared = { live: new Set(), looks: new OneByOne() }
+      this.shared.set(folder.path, shared)
     }
-    return DiskUpload.begin({ folder, live, now, limits: this.settings, id: this.ids.next(now) })
+    return DiskUpload.begin({ folder, ...shared, now, limits: this.settings, id: this.ids.next(now) })
   }
 
   private async put(folder: Folder, bytes: Uint8Array, facts: FileFacts): Promise<StoredFile> {

@@ -3,6 +3,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { asFault, Fault } from '../core/faults.ts'
 import type { Folder } from './folder.ts'
+import type { OneByOne } from './one-by-one.ts'
 import type { FileFacts, FileLimits, FileUpload, StoredFile } from './types.ts'
 
 /** A key's files are counted one by one. */
@@ -13,6 +14,8 @@ export interface UploadPlace {
   limits: FileLimits
   /** Uploads of this process into the same folder. */
   live: Set<DiskUpload>
+  /** Looks through the folder: a long one takes a while, and many at once would keep the event loop from everybody else. */
+  looks: OneByOne
   id: string
   /** Milliseconds since the epoch. */
   now: number
@@ -39,10 +42,12 @@ export class DiskUpload implements FileUpload {
   /** @throws Fault 413 where the key can have no further file, 503. */
   static begin(place: UploadPlace): Promise<DiskUpload> {
     return onDisk(async () => {
-      const { folder, live, limits, now } = place
+      const { folder, live, looks, limits, now } = place
       await folder.make()
-      await folder.sweep(now)
-      const { files, bytes } = await folder.content(new Set([...live].map(({ id }) => id)))
+      const { files, bytes } = await looks.run(async () => {
+        await folder.sweep(now)
+        return folder.content(new Set([...live].map(({ id }) => id)))
+      })
       if (files + live.size >= MOST_FILES)
         throw new Fault('too_large', { message: `The key has ${MOST_FILES} files already: remove some first` })
       if (bytes >= limits.maxBytes) throw full(limits)
@@ -66,10 +71,10 @@ export class DiskUpload implements FileUpload {
 
   finish(facts: FileFacts): Promise<StoredFile> {
     return onDisk(async () => {
-      const { folder, limits, now, live } = this.place
+      const { folder, limits, now, live, looks } = this.place
       await this.handle.sync()
       // Another process may have taken room meanwhile; its bytes are all there before it looks itself, so one of two sees both.
-      if ((await folder.content()).bytes > limits.maxBytes) throw full(limits)
+      if ((await looks.run(() => folder.content())).bytes > limits.maxBytes) throw full(limits)
       const file: StoredFile = { id: this.id, ...facts, bytes: this.written, created: now, sha256: this.hash.digest('hex') }
       await folder.publish(file)
       this.ended = true

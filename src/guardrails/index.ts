@@ -24,4 +24,4 @@ export {
 export { Scan, TextPolicy } from './scan.ts'
 export { HELD_MOST, TextStream } from './text-stream.ts'
 export { Vault } from './vault.ts'
-export { isMedia, wholeValue } from './whole-answer.ts'
+export { isMedia, legible, wholeValue } from './whole-answer.ts'

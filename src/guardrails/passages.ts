@@ -2,6 +2,7 @@
 import type { CanonicalRequest, Item, Part, ToolSpec } from '../canon/request.ts'
 import type { JsonObject } from '../core/json.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
+import { isPicture } from './whole-answer.ts'
 
 /** Texts that belong together: a provider may join the parts of a message, so a text cut in two is still one. */
 export interface Passage {
@@ -70,12 +71,9 @@ function* toolPassages(tool: ToolSpec): Generator<Passage> {
   }
 }
 
-/** Pictures and sound in JSON are no text. */
-const MEDIA = /^data:(?:image|audio|video)\//
-
 function* jsonPassages(value: JsonObject): Generator<Passage> {
   const texts: string[] = []
-  for (const text of jsonTexts(value)) if (text !== '' && !MEDIA.test(text)) texts.push(text)
+  for (const text of jsonTexts(value)) if (text !== '' && !isPicture(text)) texts.push(text)
   if (texts.length > 0) yield { texts, user: false, apart: true }
 }
 

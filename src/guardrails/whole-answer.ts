@@ -5,25 +5,59 @@ import { ArgsStream } from './args-stream.ts'
 import type { Findings } from './findings.ts'
 import { withTexts } from './json-texts.ts'
 
-/** Pictures and sound are no text, with or without a label. */
-const MEDIA = /^data:(?:image|audio|video)\//
-const LONG_CODE = /^[A-Za-z0-9+/_-]{2000}/
+/** Pictures and sound are no text, with or without a label. Each is one of them to its end: what only begins so is read. */
+const MEDIA = /^data:(?:image|audio|video)\/[\w.+-]+(?:;[\w=.+-]+)*;base64,[A-Za-z0-9+/]*={0,2}$/
+const LONG_CODE = /^[A-Za-z0-9+/_-]{2000,}={0,2}$/
+
+export function isPicture(text: string): boolean {
+  return text.startsWith('data:') && MEDIA.test(text)
+}
 
 /** True for what nobody reads. */
 export function isMedia(text: string): boolean {
-  return MEDIA.test(text) || LONG_CODE.test(text)
+  return isPicture(text) || LONG_CODE.test(text)
+}
+
+/** Pictures and sound within a longer text, such as the result of a tool. */
+const WITHIN = /data:(?:image|audio|video)\/[\w.+-]+;base64,[A-Za-z0-9+/]{64,}={0,2}/g
+/** Stands for one of them while the rest is read: a character for private use. */
+const MARK = '\uf8ff'
+
+/** A text without the pictures in it. */
+export interface Legible {
+  readonly text: string
+  /** Puts the pictures back into what has become of the text. */
+  whole(text: string): string
+}
+
+export function legible(text: string): Legible {
+  if (!text.includes(';base64,') || text.includes(MARK)) return { text, whole: (read) => read }
+  const media: string[] = []
+  const bare = text.replace(WITHIN, (found) => {
+    media.push(found)
+    return MARK
+  })
+  return {
+    text: bare,
+    whole: (read) => {
+      const pieces = read.split(MARK)
+      // Where one has been hidden with what stood around it, nobody knows which.
+      return pieces.length === media.length + 1 ? pieces.map((piece, i) => piece + (media[i] ?? '')).join('') : pieces.join('')
+    },
+  }
 }
 
 /** @returns the very value where nothing of it is hidden. */
 export function wholeValue(data: JsonObject, policy: AnswerPolicy, findings: Findings): JsonObject {
   const known = new Map<string, string | undefined>()
-  return withTexts(data, (text) => {
-    if (text === '' || isMedia(text)) return undefined
-    if (!known.has(text)) {
+  return withTexts(data, (source) => {
+    if (source === '' || isMedia(source)) return undefined
+    if (!known.has(source)) {
       const stream = new ArgsStream(policy, findings)
+      const { text, whole } = legible(source)
       const read = stream.push(text) + stream.end()
-      known.set(text, read === text ? undefined : read)
+      known.set(source, read === text ? undefined : whole(read))
     }
-    return known.get(text)
+    return known.get(source)
   })
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { type GuardedClient, guardedClient } from '../outbound/guarded-client.ts'
+import { boundAnswer, boundMessages } from './bounded.ts'
 import type { McpEntry } from './entry.ts'
 import { answerText, type RemoteTool, remoteTools } from './remote-tools.ts'
 import type { McpSettings } from './settings.ts'
@@ -24,12 +25,16 @@ export class McpConnection {
   private readonly clock: Clock
   private opening: Promise<Client> | undefined
   private http: GuardedClient | undefined
+  private transport: Transport | undefined
   private closed = false
+  /** Rejects where the server has said too much. */
+  private readonly full = Promise.withResolvers<never>()
 
   constructor(entry: McpEntry, settings: McpSettings, clock: Clock) {
     this.entry = entry
     this.settings = settings
     this.clock = clock
+    this.full.promise.catch(() => this.close())
   }
 
   /** @throws ServerTrouble, or the signal's reason. */
@@ -57,6 +62,8 @@ export class McpConnection {
     this.closed = true
     const drop = (): void => {
       this.http?.close().catch(() => {})
+      // What the library still waits for has timers of its own.
+      this.transport?.close().catch(() => {})
     }
     const timer = this.clock.after(PARTING, drop)
     this.opening
@@ -74,9 +81,10 @@ export class McpConnection {
     const { SSEClientTransport, StreamableHTTPClientTransport, SdkHttpError } = await import('@modelcontextprotocol/client')
     const { policy, maxBytes } = this.settings
     const { url, headers } = this.entry
-    const http = await guardedClient({ policy, origin: url.origin, maxBytes })
+    const http = await guardedClient({ policy, origin: url.origin, maxBytes, tooMuch: this.full.reject })
     this.http = http
-    const options = { fetch: http.fetch, requestInit: { headers: { ...headers } } }
+    const asked: GuardedClient['fetch'] = async (address, init) => boundAnswer(await http.fetch(address, init))
+    const options = { fetch: asked, requestInit: { headers: { ...headers } } }
     try {
       return await this.greet(new StreamableHTTPClientTransport(new URL(url), options))
     } catch (thrown) {
@@ -97,6 +105,8 @@ export class McpConnection {
       },
     )
     client.onerror = () => {}
+    this.transport = transport
+    boundMessages(transport, () => this.full.reject(new ServerTrouble('the server said too much')))
     try {
       await client.connect(transport, { timeout: this.settings.timeout })
       return client
@@ -117,6 +127,7 @@ export class McpConnection {
     }
     const timer = this.clock.after(this.settings.timeout, () => stop(new ServerTrouble('the server did not answer in time')))
     const gone = (): void => stop(signal.reason)
+    this.full.promise.catch(stop)
     signal.addEventListener('abort', gone, { once: true })
     try {
       return await Promise.race([ask(limit.signal), stopped])

@@ -19,8 +19,9 @@ const LONGEST_SCHEMA = 65_536
 export function remoteTools(listed: readonly unknown[], { names, readOnly }: Pick<McpEntry, 'names' | 'readOnly'>): RemoteTool[] {
   const tools: RemoteTool[] = []
   for (const one of listed) {
+    if (tools.length === MOST_TOOLS) break
     const tool = remoteTool(one)
-    if (!tool || tools.length === MOST_TOOLS || tools.some(({ name }) => name === tool.name)) continue
+    if (!tool || tools.some(({ name }) => name === tool.name)) continue
     if (names && !names.has(tool.name)) continue
     if (readOnly && tool.annotations?.readOnlyHint !== true) continue
     tools.push(tool)

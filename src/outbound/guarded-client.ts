@@ -10,6 +10,8 @@ export interface GuardedClientOptions {
   origin: string
   /** Bytes of all answers together, inflated. */
   maxBytes: number
+  /** Called when there were more: a library may not tell that a stream has ended so. */
+  tooMuch?: (fault: Error) => void
   resolve?: Resolve
 }
 
@@ -32,7 +34,7 @@ const EMPTY: ReadonlySet<number> = new Set([101, 204, 205, 304])
  * Redirects are handed back as they are. The package's whole front door is loaded here, and only here.
  * @returns a client whose `fetch` throws a Fault 400 for an address that is not allowed.
  */
-export async function guardedClient({ policy, origin, maxBytes, resolve }: GuardedClientOptions): Promise<GuardedClient> {
+export async function guardedClient({ policy, origin, maxBytes, tooMuch, resolve }: GuardedClientOptions): Promise<GuardedClient> {
   const { Agent, fetch } = await import('undici')
   const agent = new Agent({
     connect: guardedConnect({ policy, resolve }),
@@ -46,6 +48,11 @@ export async function guardedClient({ policy, origin, maxBytes, resolve }: Guard
   })
   const left = { bytes: maxBytes }
   let unanswered = 0
+  const over = (): Error => {
+    const fault = tooLarge(maxBytes)
+    tooMuch?.(fault)
+    return fault
+  }
   return {
     fetch: async (address, init) => {
       const url = checkAddress(String(address), policy)
@@ -57,7 +64,7 @@ export async function guardedClient({ policy, origin, maxBytes, resolve }: Guard
       if (unanswered >= UNANSWERED) throw unreachable(new Error('too many questions at once'))
       unanswered++
       const { status, statusText, headers: told, body } = await fetch(url, asked).finally(() => unanswered--)
-      const counted = body && !EMPTY.has(status) ? (body as ReadableStream<Uint8Array>).pipeThrough(counting(left, maxBytes)) : null
+      const counted = body && !EMPTY.has(status) ? (body as ReadableStream<Uint8Array>).pipeThrough(counting(left, over)) : null
       return new Response(counted, { status, statusText, headers: [...told] })
     },
     close: () => agent.destroy(),
@@ -68,12 +75,12 @@ export async function guardedClient({ policy, origin, maxBytes, resolve }: Guard
  * Counts, and hands on a little per turn of the event loop: a library that does a lot for each of many small messages
  * would else do it for all of them at once.
  */
-function counting(left: { bytes: number }, maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+function counting(left: { bytes: number }, over: () => Error): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     async transform(chunk, controller) {
       left.bytes -= chunk.length
       if (left.bytes < 0) {
-        controller.error(tooLarge(maxBytes))
+        controller.error(over())
         return
       }
       for (let at = 0; at < chunk.length; at += PIECE) {

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { type FetchOptions, guardedFetch } from '../outbound/index.ts'
-import { ThreadPool } from '../threads/index.ts'
+import { ThreadPool, ThreadTrouble } from '../threads/index.ts'
 import type { RobotsJob } from './robots-worker.ts'
 
 const AGENT = 'headgate'
@@ -23,7 +23,13 @@ interface Kept {
 }
 
 const kept = new LRUCache<string, Kept>({ maxSize: 8 * 1024 * 1024, sizeCalculation: ({ text }) => (text?.length ?? 0) + 100 })
-const threads = new ThreadPool({ module: new URL(`./robots-worker${extname(import.meta.url)}`, import.meta.url), threads: 1 })
+/** Looks that may wait: most take no time. */
+const WAITING = 1000
+const threads = new ThreadPool({
+  module: new URL(`./robots-worker${extname(import.meta.url)}`, import.meta.url),
+  threads: 1,
+  waiting: WAITING,
+})
 
 export interface RobotsOptions extends Pick<FetchOptions, 'policy' | 'signal' | 'resolve'> {
   clock: Clock
@@ -31,7 +37,7 @@ export interface RobotsOptions extends Pick<FetchOptions, 'policy' | 'signal' | 
   timeout: number
 }
 
-/** @throws Fault where the site cannot be reached at all, as its page would. */
+/** @throws Fault where the site cannot be reached at all, as its page would; 503 where too many ask. */
 export async function robotsAllow(address: string, options: RobotsOptions): Promise<boolean> {
   const at = new URL('/robots.txt', address).href
   const text = await robotsOf(at, options)
@@ -39,7 +45,9 @@ export async function robotsAllow(address: string, options: RobotsOptions): Prom
   const job: RobotsJob = { at, text, url: address, agent: AGENT }
   try {
     return (await threads.run(job, { clock: options.clock, timeout: LOOK, signal: options.signal })) === true
-  } catch {
+  } catch (thrown) {
+    // That others are being looked at says nothing of the site.
+    if (thrown instanceof ThreadTrouble && thrown.failure === 'busy') throw new Fault('unavailable', { retryAfter: 1, cause: thrown })
     return false
   }
 }

@@ -29,10 +29,11 @@ export function panelFor(asked: PanelFields, settings: JsonObject, models: reado
   const own = panelFields(settings, 'plugins.defaults.fusion')
   const preset = (name: string): Panel => presetOf(name, settings, models, `${path}.preset`)
   const chosen = asked.preset === undefined ? undefined : preset(asked.preset)
-  const usual = preset(own.preset ?? USUAL)
+  // Looks through the whole catalogue.
+  const usual = (): Panel => preset(own.preset ?? USUAL)
   return {
-    models: asked.models ?? chosen?.models ?? own.models ?? usual.models,
-    analyst: asked.analyst ?? chosen?.analyst ?? own.analyst ?? (own.preset === undefined ? undefined : usual.analyst),
+    models: asked.models ?? chosen?.models ?? own.models ?? usual().models,
+    analyst: asked.analyst ?? chosen?.analyst ?? own.analyst ?? (own.preset === undefined ? undefined : usual().analyst),
   }
 }
 

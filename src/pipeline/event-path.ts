@@ -24,7 +24,7 @@ export interface LateReader {
 }
 
 export class EventPath {
-  /** Content has left the last tap. */
+  /** Content has left the last tap. Told only where guardrails read the answer. */
   said = false
   /** Guardrails read the answer: content may be held back. */
   readonly guarded: boolean
@@ -50,7 +50,7 @@ export class EventPath {
     this.exchange = exchange
     if (exchange.stream) this.encoder = exchange.client.streamEncoder(exchange.ctx)
     else this.folded = new Fold()
-    const { answerWatch, vault } = exchange
+    const { answerWatch } = exchange
     this.guarded = answerWatch !== undefined
     if (answerWatch?.policy) this.guard = new AnswerGuard(exchange, answerWatch.policy)
     if (answerWatch && answerWatch.asking.length > 0) {
@@ -59,18 +59,26 @@ export class EventPath {
         failed: (fault) => this.late?.fail(fault),
       })
     }
+    this.entry = this.chained(exchange)
+  }
+
+  /** The first tap's entrance, each tap's exit being the next one's entrance. */
+  private chained({ taps, vault }: Exchange): (event: StreamEvent) => void {
+    let entry = this.guarded ? (event: StreamEvent) => this.leave(event) : (event: StreamEvent) => void this.batch.push(event)
+    if (!taps && !this.guarded && !vault) return entry
     // What comes back is the caller's own: no guardrail reads it again.
     const last = [this.guard, this.engines, vault && new RestoreTap(vault)].filter((tap) => tap !== undefined)
-    let entry = (event: StreamEvent): void => {
-      if (!this.said && isContent(event)) this.said = true
-      this.batch.push(event)
-    }
-    for (const tap of [...(exchange.taps ?? []).filter((one) => one.mode === 'mutate'), ...last].reverse()) {
+    for (const tap of [...(taps ?? []).filter((one) => one.mode === 'mutate'), ...last].reverse()) {
       const next = entry
       entry = (event) => tap.push(event, next)
       this.closers.unshift(() => tap.finish?.(next))
     }
-    this.entry = entry
+    return entry
+  }
+
+  private leave(event: StreamEvent): void {
+    if (!this.said && isContent(event)) this.said = true
+    this.batch.push(event)
   }
 
   /** A guardrail refuses the answer. */
@@ -90,9 +98,12 @@ export class EventPath {
 
   /** No more events of this turn: taps hand on what they hold. @returns text for the client. */
   close(): string {
-    return this.guardedly(() => {
+    try {
       for (const closer of this.closers) closer()
-    })
+    } catch (thrown) {
+      this.failed(thrown)
+    }
+    return this.flush()
   }
 
   private release(): void {
@@ -101,14 +112,9 @@ export class EventPath {
   }
 
   /** What a refusal leaves behind goes nowhere. */
-  private guardedly(step: () => void): string {
-    try {
-      step()
-    } catch (thrown) {
-      if (this.refusal) this.batch = []
-      throw thrown
-    }
-    return this.flush()
+  private failed(thrown: unknown): never {
+    if (this.refusal) this.batch = []
+    throw thrown
   }
 
   /** @param serverTools names under which the gateway's own tools were offered; undefined where none were. */
@@ -122,21 +128,27 @@ export class EventPath {
 
   /** Takes events as decoded in this turn. @returns text for the client, '' where nothing is to be sent. */
   push(events: readonly StreamEvent[]): string {
-    return this.guardedly(() => {
+    try {
       this.open()
       for (const event of events) {
         this.turn?.push(event)
         const renumbered = this.renumber(event)
         if (renumbered) this.entry(renumbered)
       }
-    })
+    } catch (thrown) {
+      this.failed(thrown)
+    }
+    return this.flush()
   }
 
   /** Adds a whole block of the gateway's own, such as the output item of a tool that ran. */
   add(events: (block: number) => readonly StreamEvent[]): string {
-    return this.guardedly(() => {
+    try {
       for (const event of events(this.nextBlock++)) this.entry(event)
-    })
+    } catch (thrown) {
+      this.failed(thrown)
+    }
+    return this.flush()
   }
 
   finish(final: Final): string {

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../canon/events.ts'
 import { Fold, type Folded } from '../canon/fold.ts'
 import { addUsage, noUsage, type Usage } from '../canon/usage.ts'
 import { Fault } from '../core/faults.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
 import type { ClientDialect, Final, StreamEncoder } from '../dialects/types.ts'
 import { charge, type Extras, tariffAt } from '../ledger/pricing.ts'
 import { estimatedUsage } from '../ledger/settlement.ts'
@@ -37,7 +38,7 @@ export async function askModel(outer: Exchange, call: ModelCall, { inner, dialec
   if (outer.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
   const answer = new Answer(call.onEvent)
   const exchange = childOf(outer, answer.dialect(dialect))
-  const body = { ...call.body, stream: call.onEvent !== undefined }
+  const body = { ...call.body, ...demandsOf(outer, call.body), stream: call.onEvent !== undefined }
   dialect.check(body)
   acceptBody(exchange, body, Buffer.from(JSON.stringify(body)))
   // The answer is wanted as events, whoever gives it.
@@ -64,6 +65,13 @@ export async function askModel(outer: Exchange, call: ModelCall, { inner, dialec
     count(exchange, turns)
     outer.ownTurns?.push(...turns)
   }
+}
+
+/** What the caller demands of providers about its data holds for all that are shown a part of it. */
+function demandsOf({ preferences: { zdr, data_collection: collection } }: Exchange, { provider }: JsonObject): JsonObject {
+  if (zdr !== true && collection !== 'deny') return {}
+  const own = isObject(provider) ? provider : {}
+  return { provider: { ...own, ...(zdr === true ? { zdr } : {}), ...(collection === 'deny' ? { data_collection: collection } : {}) } }
 }
 
 /** What is counted beside tokens: the caller's own request is not what these turns were sent. */

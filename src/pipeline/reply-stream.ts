@@ -48,8 +48,8 @@ export class ReplyStream {
   /** Sends the head and what was prepared; does nothing if it has gone out. */
   open(): void {
     if (this.sent) return
-    this.sent = true
     if (!this.exchange.ctx.opened) this.prepare(undefined)
+    this.sent = true
     this.exchange.door.openStream(this.headers)
     this.exchange.door.text(this.preface)
     this.preface = ''

@@ -27,7 +27,8 @@ function fires(condition: StopCondition, { exchange, steps, calls, reply }: Loop
     case 'max_tokens_used':
       return books.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {
-      const costOf = ({ usage, endpoint }: Turn): number => (usage ? charge(usage, tariffAt(endpoint, exchange.at)).total : 0)
+      const costOf = ({ usage, endpoint, extras }: Turn): number =>
+        usage ? charge(usage, tariffAt(endpoint, exchange.at), extras).total : 0
       const nano = books.turns.reduce((sum, turn) => sum + costOf(turn), books.toolCost)
       return nano >= condition.max_cost_in_dollars * 1e9
     }

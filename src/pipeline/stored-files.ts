@@ -45,19 +45,19 @@ async function urlsOf(ids: ReadonlyMap<string, number>, exchange: Exchange, file
   const found = new Map<string, Found>()
   let size = 0
   for (const [id, times] of ids) {
-    const field = fieldNaming(exchange.body, 'file_id', id)
     const file = await own.find(id)
     size += (file?.bytes ?? 0) * times
-    if (size > most)
-      throw new Fault('too_large', {
-        message: `${field}: the files of one request may have ${most} bytes together`,
-        metadata: { field },
-      })
+    if (size > most) throw tooMuch(fieldNaming(exchange.body, 'file_id', id), most)
     const bytes = file && (await own.read(id))
-    if (!file || !bytes) throw badField(field, 'no such file; expected the id of a file that was uploaded with this key')
+    if (!file || !bytes)
+      throw badField(fieldNaming(exchange.body, 'file_id', id), 'no such file; expected the id of a file that was uploaded with this key')
     found.set(id, { file, url: dataUrl(file, bytes) })
   }
   return found
+}
+
+function tooMuch(field: string, most: number): Fault {
+  return new Fault('too_large', { message: `${field}: the files of one request may have ${most} bytes together`, metadata: { field } })
 }
 
 function withBytes(item: Item, found: ReadonlyMap<string, Found>): Item {

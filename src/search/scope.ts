@@ -37,10 +37,14 @@ export function modeOf(mode: Json | undefined, path: string): string | undefined
   return mode
 }
 
-/** @throws Fault 400 naming the entry that is no domain. */
+/** Each is held against each result, and again for each tool of the request. */
+const MOST_DOMAINS = 1000
+
+/** @throws Fault 400 naming the entry that is no domain, or the list that is too long. */
 export function domainsOf(list: Json | undefined, path: string): string[] {
   if (list === undefined || list === null) return []
   if (!Array.isArray(list)) throw badField(path, 'expected a list of domains')
+  if (list.length > MOST_DOMAINS) throw badField(path, `expected at most ${MOST_DOMAINS} domains`)
   return list.map((entry, i) => {
     if (typeof entry !== 'string') throw badField(`${path}[${i}]`, 'expected a domain')
     try {

@@ -95,7 +95,16 @@ export class ThreadPool {
 
   private take(job: Job): void {
     this.lasting?.cancel()
-    const thread = this.idle.pop() ?? (this.threads.size < this.most ? this.begin() : undefined)
+    let thread = this.idle.pop()
+    if (!thread && this.threads.size < this.most) {
+      try {
+        thread = this.begin()
+      } catch {
+        // The system has no thread to give; this may run where nobody would catch it.
+        job.fail(new ThreadTrouble('busy'))
+        return
+      }
+    }
     if (thread) thread.start(job)
     else if (this.waiting.length < this.mostWaiting) this.waiting.push(job)
     else job.fail(new ThreadTrouble('busy'))

@@ -1,4 +1,4 @@
-/** The simulated hour's goals on ten minutes of it: virtual time only, so a slow machine changes nothing. */
+/** The simulated hour's goals on ten minutes of it: virtual time only, so a slow machine changes nothing. Runs with `npm run test:servers`. */
 import t from 'tap'
 import { chanceOf } from '../../bench/simulation/chance.ts'
 import { troubled } from '../../bench/simulation/figures.ts'

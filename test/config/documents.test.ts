@@ -3,11 +3,13 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
+import { shippedPlugins } from '../../plugins/registry.ts'
 import { policyTests } from '../../src/cli/policy-tests.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import { configSchema } from '../../src/config/schema/root.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { loadWhole } from '../../src/plugin-list.ts'
+import { serverTools } from '../../src/tools/registry.ts'
 import { paths, ROOT, read } from '../repository/source-tree.ts'
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md', 'src/**/*.md', 'plugins/**/*.md', 'config/*.md')]
@@ -48,8 +50,6 @@ const ENVIRONMENT = Object.fromEntries(
   blocks.flatMap(({ text }) => [...text.matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, name]) => [name, `value-of-${name.toLowerCase()}`])),
 )
 
-const FIELDS = new Set(Object.keys(configSchema.properties))
-
 /** Whole configurations that show a block: itself where it is one, else with what it refers to. A block of several lines of one field is as many. */
 function configurations(text: string): JsonObject[] {
   if (/^providers:/m.test(text)) return [parse(text) as JsonObject]
@@ -67,7 +67,8 @@ function around(section: JsonObject): JsonObject {
 }
 
 function joined(section: JsonObject): JsonObject {
-  const models = isObject(section.models) && isObject(SURROUNDINGS.models) ? { ...SURROUNDINGS.models, ...section.models } : SURROUNDINGS.models
+  const models =
+    isObject(section.models) && isObject(SURROUNDINGS.models) ? { ...SURROUNDINGS.models, ...section.models } : SURROUNDINGS.models
   return { ...SURROUNDINGS, ...section, models: models ?? null }
 }
 
@@ -100,8 +101,91 @@ t.test('every configuration in the documents loads', async (t) => {
   t.not(await problemsOf(around({ engine: { type: 'nobody' } })), '', 'a wrong one does not')
 })
 
+t.test('every JSON in the documents is JSON, and every body that is sent by curl', async (t) => {
+  let count = 0
+  for (const page of PAGES) {
+    const text = read(page)
+    const shown = [...text.matchAll(/^```json\n([\s\S]*?)^```$/gm), ...text.matchAll(/^curl [^`]*? -d '([^']*)'/gm)]
+    for (const [, json] of shown) {
+      count++
+      t.doesNotThrow(() => JSON.parse(json), `${page}: ${json}`)
+    }
+  }
+  t.ok(count >= 25, `${count} were found`)
+})
+
 t.test('the policy tests in the documents pass', async (t) => {
   const out: string[] = []
   const streams = { out: (line: string) => out.push(line), error: (line: string) => out.push(line) }
   t.equal(await policyTests(join(directory, 'tests.yaml'), {}, streams), 0, out.join('\n'))
+})
+
+/** With the keys switched on that stand in comments, as whoever copies the file would. */
+function uncommented(file: string): string {
+  return read(file)
+    .split('\n')
+    .slice(1)
+    .map((line) => line.replace(/^( *)# (?= *(?:- )?(?:[\w-]+:(?: |$)|\{))/, '$1'))
+    .join('\n')
+}
+
+t.test('what shipped files show in comments loads, too', async (t) => {
+  const shared = { HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'redis://cache' }
+  const keys = ['TEAM', 'CI', 'OPS', 'OPENAI', 'OPENAI_API', 'MISTRAL_API'].map((name): [string, string] => [
+    `${name}_KEY`,
+    `value-of-${name}`,
+  ])
+  const env = { ...shared, ...Object.fromEntries(keys) }
+  for (const [file, shown] of [
+    ['config/edge.yaml', 12],
+    ['config/headgate.yaml', 3],
+    ['config/cluster.yaml', 0],
+  ] as const) {
+    const config = await loadWhole(join(ROOT, file), env, { text: uncommented(file) })
+    t.equal(Object.keys(config.plugins.defaults).length + config.guardrails.length, shown, file)
+  }
+})
+
+/** First cells of the tables of a page, as code. */
+function firstCells(page: string): string[] {
+  return [...read(page).matchAll(/^\| `([^`|]+)` +\|/gm)].map(([, cell]) => cell)
+}
+
+t.test('the tables of plugins and of server tools name all that there are, in the order in which plugins run', async (t) => {
+  const ids = shippedPlugins.map(({ id }) => id)
+  t.same(
+    firstCells('docs/plugins.md').filter((cell) => ids.includes(cell)),
+    ids,
+  )
+  t.same(
+    firstCells('docs/server-tools.md')
+      .filter((cell) => cell.startsWith('router:'))
+      .sort(),
+    serverTools.map(({ name }) => `router:${name}`).sort(),
+  )
+})
+
+/** Names of all keys of the file, with one path of each. */
+function keysOf(schema: Json, path: string, found: Map<string, string>): Map<string, string> {
+  if (!isObject(schema)) return found
+  for (const [name, property] of Object.entries(isObject(schema.properties) ? schema.properties : {})) {
+    found.set(name, `${path}.${name}`)
+    keysOf(property ?? null, `${path}.${name}`, found)
+  }
+  const inner = [
+    schema.items,
+    ...(Array.isArray(schema.anyOf) ? schema.anyOf : []),
+    ...Object.values(isObject(schema.patternProperties) ? schema.patternProperties : {}),
+  ]
+  for (const each of inner) keysOf(each ?? null, `${path}[]`, found)
+  return found
+}
+
+t.test('every key of the file stands in a table or a text of the documents', async (t) => {
+  const pages = paths('docs/*.md').filter((page) => page !== 'docs/dialects.md')
+  const code = pages.flatMap((page) => [...read(page).matchAll(/`([^`\n]+)`/g)].map(([, word]) => word)).join('\n')
+  const keys = keysOf(JSON.parse(JSON.stringify(configSchema)) as Json, '', new Map())
+  t.ok(keys.size > 150, `${keys.size} keys`)
+  const missing = [...keys].filter(([name]) => !new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(code))
+  t.same(missing, [])
 })

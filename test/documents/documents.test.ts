@@ -1,4 +1,4 @@
-/** Documents as markdown: what each kind becomes, how they are told apart, and what stops a hostile one. */
+/** Documents as markdown: what each kind becomes, how they are told apart, and what stops a hostile one. Runs with `npm run test:servers`. */
 import t from 'tap'
 import { systemClock as clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'

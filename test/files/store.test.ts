@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { DiskFiles, type FileUpload, type KeyFiles, type StoredFile } from '../../src/files/index.ts'
+import { OneByOne } from '../../src/files/one-by-one.ts'
 import { FakeClock } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
 
@@ -253,4 +254,18 @@ t.test("damaged facts are the operator's trouble, not a caller's file", async (t
   t.equal(await files.find(file.id), undefined)
   t.same(await ids(files), [])
   t.equal(await files.remove(file.id), true, 'and can still be removed')
+})
+
+t.test('looks through one folder do not run beside each other, and one that fails stops no other', async (t) => {
+  const looks = new OneByOne()
+  let running = 0
+  const look = async (n: number): Promise<number> => {
+    t.equal(++running, 1)
+    await new Promise((resolve) => setImmediate(resolve))
+    running--
+    if (n === 1) throw new Error('no such folder')
+    return n
+  }
+  const outcomes = await Promise.allSettled([0, 1, 2].map((n) => looks.run(() => look(n))))
+  t.match(outcomes, [{ value: 0 }, { reason: { message: 'no such folder' } }, { value: 2 }])
 })

@@ -1,4 +1,4 @@
-/** kill -9 at any moment, then a start on the same file: nothing is lost, nothing is there twice. */
+/** kill -9 at any moment, then a start on the same file: nothing is lost, nothing is there twice. Runs with `npm run test:servers`. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Reconciliation } from '../../src/ledger/types.ts'

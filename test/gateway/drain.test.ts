@@ -1,4 +1,4 @@
-/** The end of the program: as npm runs it, as an old Node hands it over, hurried, late, and before it has begun. */
+/** The end of the program: as npm runs it, as an old Node hands it over, hurried, late, and before it has begun. Runs with `npm run test:servers`. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Row, rowsOf } from '../support/crash/audit.ts'

@@ -1,4 +1,4 @@
-/** Random bodies for guardrails: each is refused with the field, or saved, shown as it was sent, and in force. */
+/** Random bodies for guardrails: each is refused with the field, or saved, shown as it was sent, and in force. Runs with `npm run test:servers`. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'

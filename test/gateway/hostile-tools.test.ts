@@ -1,13 +1,14 @@
 /**
  * Content that wants to harm: results of tools, and servers of tools. Each request has its documented
- * outcome, others are served meanwhile, and the process does not grow (F08 and the hostile cases of the promises).
+ * outcome, others are served meanwhile, and the process does not grow (F08 and the hostile cases of the promises). Runs with `npm run test:servers`.
  */
 import { gzipSync } from 'node:zlib'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Serve } from '../support/canary.ts'
+import { FakeClock, turn } from '../support/clock.ts'
 import { MACHINERY } from '../support/hostile-documents.ts'
-import { MB, memory, pours, SSE, hostileScene as scene, siteTools as tool } from '../support/hostile-scene.ts'
+import { type HostileScene, MB, memory, pours, SSE, hostileScene as scene, siteTools as tool } from '../support/hostile-scene.ts'
 import { deep, lines, remote, result, says } from '../support/hostile-tools.ts'
 import { calls, type Format, offered, ran, waysOf } from '../support/tool-scene.ts'
 
@@ -78,22 +79,32 @@ t.test('results of tools are words, whatever they look like', async (t) => {
   }
 })
 
-t.test('servers of tools: junk, floods and streams without end', async (t) => {
-  const one = await scene(t)
+/** Asks with each of these as a server of tools, and asks something else beside it. */
+async function asking(t: Test, settings: string): Promise<Asking> {
+  const one = await scene(t, { mcp: settings })
   one.script((seen) => (ran(seen) || !seen.body.includes('far_look') ? { text: ['done'] } : { calls: calls('router_far_look', {}) }))
-  const before = await memory()
   // Each case has a server of its own: several are asked at a time.
   const servers: Serve[] = []
   one.here.serve = (request, response) => servers[Number(request.url?.slice(1))](request, response)
   const ask = async (serve: Serve, what: string): Promise<JsonObject[]> => {
     const path = `/${servers.push(serve) - 1}`
-    const asking = one.ask('responses', { input: 'Go.', tools: [tool(one, path)] })
+    const answer = one.ask('responses', { input: 'Go.', tools: [tool(one, path)] })
     t.equal((await one.ask('chat', { messages: [{ role: 'user', content: 'Meanwhile.' }] })).status, 200, `${what}: others are served`)
-    const { status, output, raw } = await asking
+    const { status, output, raw } = await answer
     t.equal(status, 200, `${what}: ${raw.slice(0, 300)}`)
     t.match(output.at(-1), { type: 'message', content: [{ text: 'done' }] }, what)
     return output
   }
+  return { one, ask }
+}
+
+interface Asking {
+  one: HostileScene
+  ask(serve: Serve, what: string): Promise<JsonObject[]>
+}
+
+t.test('servers of tools: junk, floods and streams without end', async (t) => {
+  const { ask } = await asking(t, 'seconds: 20, max_kb: 500')
   t.match(
     await ask(
       remote('none', () => undefined),
@@ -102,19 +113,14 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
     [{ tools: [{ name: 'look' }] }, { type: 'mcp_call', output: 'seen' }, {}],
   )
 
-  const ping = (id: number): JsonObject => ({ jsonrpc: '2.0', id, method: 'ping' })
   const junk: Record<string, () => Serve> = {
     'no JSON': () => says(Buffer.from([0, 255, 254, 1, 2])),
     nothing: () => says(''),
     null: () => says('null'),
     'a number': () => says('1e999'),
-    'an empty list': () => says('[]'),
     'a list of junk': () => says(`[${'null,'.repeat(1000)}1]`),
     'deep brackets': () => says('['.repeat(300_000)),
     'deep objects': () => says(`{"jsonrpc":"2.0","id":1,"result":${deep(100_000)}}`),
-    'an answer to nobody': () => lines({ jsonrpc: '2.0', id: 'other', result: {} }),
-    'both kinds of answer': () => lines({ jsonrpc: '2.0', id: 0, result: 5, error: 'x' }),
-    'other kinds of events': () => says('event: nothing\nid: \0\nretry: -1\ndata: x\n\n'.repeat(1000), 'text/event-stream'),
     'an endless line': () => pours(SSE, 'x'.repeat(65_536)),
     'endless blanks': () => pours(SSE, ': \n\n'.repeat(16_384)),
     'endless fields': () => pours(SSE, 'data: x\n'.repeat(8192)),
@@ -127,7 +133,6 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
         .end(gzipSync(Buffer.alloc(100 * MB, ' '))),
     'a broken head': () => (request) => void request.socket.end('HTTP/1.1 200 OK\r\nmcp-session-id: \0\r\n\r\n'),
     'another protocol': () => says('<html>', 'text/html'),
-    'a page as an event stream': () => says('<html>', 'text/event-stream'),
   }
   const cases = Object.entries(junk).flatMap(([what, make]) =>
     ['initialize', 'tools/list', 'tools/call'].map((method) => async () => {
@@ -137,7 +142,7 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
       else t.match(list, { type: 'mcp_list_tools', tools: [], error: /^the server / }, name)
     }),
   )
-  for (let at = 0; at < cases.length; at += 12) await Promise.all(cases.slice(at, at + 12).map((one) => one()))
+  for (let at = 0; at < cases.length; at += 6) await Promise.all(cases.slice(at, at + 6).map((one) => one()))
 
   const methods: string[] = []
   const counted =
@@ -146,34 +151,6 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
       methods.push(request.method ?? '')
       serve(request, response)
     }
-  const most = { open: 0 }
-  const watched = (serve: Serve): Serve => {
-    const open = new Set<unknown>()
-    return counted((request, response) => {
-      open.add(request.socket)
-      most.open = Math.max(most.open, open.size)
-      request.socket.once('close', () => open.delete(request.socket))
-      serve(request, response)
-    })
-  }
-  // Every ping wants an answer of its own.
-  const flood: Serve = (_request, response) =>
-    void response.writeHead(200, SSE).write(Array.from({ length: 8000 }, (_, id) => `data: ${JSON.stringify(ping(id))}\n\n`).join(''))
-  for (const method of ['GET', 'tools/list']) {
-    let flooded = false
-    const usually = remote(method, () => {
-      flooded = true
-      return flood
-    })
-    await ask(
-      watched((request, response) => {
-        // Answers to pings are left waiting.
-        if (!flooded) usually(request, response)
-      }),
-      `8,000 pings by ${method}`,
-    )
-  }
-  t.ok(most.open > 1 && most.open <= 20, `${most.open} connections at once`)
 
   // A list that never ends.
   methods.length = 0
@@ -188,7 +165,11 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
   )
   t.equal(endless.type, 'mcp_list_tools')
   t.ok(methods.length < 20_000, `${methods.length} questions`)
+})
 
+t.test('servers of tools: odd tools and odd results', async (t) => {
+  const { one, ask } = await asking(t, 'seconds: 20')
+  const before = await memory()
   const names = [
     '',
     ' ',
@@ -214,7 +195,7 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
     'x',
     { type: 'array' },
     { type: 'object', properties: { ['__proto__']: {} } },
-    JSON.parse(deep(5000)),
+    JSON.parse(deep(500)),
     { type: 'object', $ref: '#' },
   ]
   const tools = [
@@ -254,6 +235,20 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
     'no content': [{ content: 'x' }, /./],
     nothing: [null, /./],
   }
+  for (const [what, json] of Object.entries({
+    'a million blocks of nothing': `{"content":[${'{},'.repeat(1_000_000)}{"type":"text","text":"x"}]}`,
+    'a hundred thousand keys': `{"content":[],"structuredContent":{${Array.from({ length: 100_000 }, (_, i) => `"k${i}":1`).join(',')}}}`,
+    'a hundred thousand readers': `{"content":[{"type":"text","text":"x","annotations":{"audience":[${'1,'.repeat(100_000)}1]}}]}`,
+  })) {
+    const [, call] = await ask(remote('tools/call', result(json)), what)
+    t.match(call, { type: 'mcp_call' }, what)
+  }
+  const notes = Array.from({ length: 50_000 }, () => '{"jsonrpc":"2.0","method":"notifications/message"}')
+  const [, together] = await ask(
+    remote('tools/call', () => says(`[${notes.join(',')}]`)),
+    'many messages in one answer',
+  )
+  t.match(together, { type: 'mcp_call', error: /^the server / })
   const [, odd] = await ask(remote('tools/call', result(`{"content":[],"structuredContent":${deep(100_000)}}`)), 'a deep structure')
   t.match(odd, { type: 'mcp_call', error: /^the server / })
   for (const [what, [given, told]] of Object.entries(results)) {
@@ -267,4 +262,68 @@ t.test('servers of tools: junk, floods and streams without end', async (t) => {
   const grown = (await memory()) - before
   t.ok(grown < 600 * MB, `${Math.round(grown / MB)} MB more`)
   t.equal(one.here.hits, 0)
+})
+
+t.test('servers of tools that say nothing to the point are not waited for', async (t) => {
+  const clock = new FakeClock()
+  const one = await scene(t, { mcp: 'seconds: 60', clock })
+  one.script((seen) => (ran(seen) || !seen.body.includes('far_look') ? { text: ['done'] } : { calls: calls('router_far_look', {}) }))
+  const junk: Record<string, Serve> = {
+    'an empty list': says('[]'),
+    'an answer to nobody': lines({ jsonrpc: '2.0', id: 'other', result: {} }),
+    'both kinds of answer': lines({ jsonrpc: '2.0', id: 0, result: 5, error: 'x' }),
+    'other kinds of events': says('event: nothing\nid: \0\nretry: -1\ndata: x\n\n'.repeat(1000), 'text/event-stream'),
+    'a page as an event stream': says('<html>', 'text/event-stream'),
+    silence: () => {},
+    'a drip': (_request, response) => void response.writeHead(200, SSE).write(': x\n\n'),
+  }
+  for (const [what, serve] of Object.entries(junk))
+    for (const method of ['initialize', 'tools/list', 'tools/call']) {
+      const name = `${what} for ${method}`
+      const served = Promise.withResolvers<void>()
+      one.here.serve = remote(method, () => (request, response) => {
+        serve(request, response)
+        served.resolve()
+      })
+      const asking = one.ask('responses', { input: 'Go.', tools: [tool(one)] })
+      await served.promise
+      t.equal((await one.ask('chat', { messages: [{ role: 'user', content: 'Meanwhile.' }] })).status, 200, `${name}: others are served`)
+      await clock.advance(60_000)
+      const { status, output } = await asking
+      // What is still open is let go of.
+      await clock.advance(1000)
+      t.equal(status, 200, name)
+      if (method === 'tools/call') t.match(output[1], { type: 'mcp_call', output: null, error: 'the server did not answer in time' }, name)
+      else t.match(output[0], { type: 'mcp_list_tools', tools: [], error: 'the server did not answer in time' }, name)
+    }
+})
+
+t.test('a server of tools cannot make the gateway open connections without end', async (t) => {
+  for (const method of ['GET', 'tools/list']) {
+    const clock = new FakeClock()
+    const one = await scene(t, { mcp: 'seconds: 60', clock })
+    // Every ping wants an answer of its own, and none of these is taken.
+    const pings = Array.from({ length: 8000 }, (_, id) => `data: ${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n\n`).join('')
+    let flooded = false
+    const usually = remote(method, () => (_request, response) => {
+      flooded = true
+      response.writeHead(200, SSE).write(pings)
+    })
+    const open = new Set<unknown>()
+    let most = 0
+    one.here.serve = (request, response) => {
+      open.add(request.socket)
+      most = Math.max(most, open.size)
+      request.socket.once('close', () => open.delete(request.socket))
+      if (!flooded) usually(request, response)
+    }
+    const asking = one.ask('responses', { input: 'Go.', tools: [tool(one)] })
+    while (most < 10) await turn()
+    t.equal((await one.ask('chat', { messages: [{ role: 'user', content: 'Meanwhile.' }] })).status, 200, `${method}: others are served`)
+    for (let i = 0; i < 200; i++) await turn()
+    await clock.advance(60_000)
+    t.equal((await asking).status, 200, method)
+    await clock.advance(1000)
+    t.ok(most <= 20, `${method}: ${most} connections at once`)
+  }
 })

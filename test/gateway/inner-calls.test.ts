@@ -172,6 +172,58 @@ t.test('a caller who leaves ends the inner call, and one row is settled', async 
   }
 })
 
+t.test('an item that guardrails refuse to show: what runs beside it is given up before the books are closed', async (t) => {
+  const yaml = 'guardrails: [ { name: out, direction: output, content_filters: [ { pattern: "Europe", action: block } ] } ]'
+  const both: Said = {
+    calls: [call('router_datetime', { timezone: 'Europe/Rome' }), call('router_fusion', { prompt: 'What now?' }, 'call_2')],
+    usage: TURN_1,
+  }
+  const panel = { type: 'router:fusion', parameters: { analysis_models: ['acme/two'], model: 'acme/three' } }
+  for (const way of WAYS) {
+    const gate = new Gate()
+    const slow = async (seen: Seen): Promise<Answer> => {
+      await gate.opened
+      return answerFor(seen, ADVICE)
+    }
+    const scene = await startScene(t, { yaml, script: asking(both, (name, seen) => (name === 'two' ? slow(seen) : ADVICE)) })
+    const { raw } = await scene.ask(way, { tools: [{ type: 'router:datetime' }, panel] })
+    t.match(raw, way.stream ? /content_filter|refusal/ : /blocked/, wayName(way))
+    gate.open()
+    for (let turns = 0; turns < 200; turns++) await new Promise((resolve) => setImmediate(resolve))
+    t.same(scene.seen('three'), [], 'nobody is asked for the caller any more')
+    t.equal(scene.last().settled?.status, 'incomplete')
+    await sound(t, scene, wayName(way))
+  }
+})
+
+t.test('what the caller demands of providers about its data, it demands of all of them', async (t) => {
+  const upstream = await startUpstream((seen) => answerFor(seen, seen.json.model !== 'one' ? ADVICE : ran(seen) ? DONE : ASKS))
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(`
+auth: { keys: [ { name: test, key: "${SECRET}" } ] }
+providers:
+  keeps: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: x, data_collection: allow }
+  forgets: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: x, data_collection: deny, zdr: true }
+models:
+  acme/one: { endpoints: [ { provider: forgets, model: one, price: free } ] }
+  acme/two: { endpoints: [ { provider: keeps, model: two, price: free } ] }
+`)
+  t.teardown(() => gateway.close())
+  for (const [provider, asked] of [
+    [{}, 1],
+    [{ zdr: true }, 0],
+    [{ data_collection: 'deny' }, 0],
+  ] as const) {
+    const from = upstream.requests.length
+    const body = { model: 'acme/one', input: 'x', provider, ...advisor() }
+    const response = await gateway.post('/v1/responses', body, { authorization: `Bearer ${SECRET}` })
+    t.equal(response.status, 200)
+    await response.text()
+    const models = upstream.requests.slice(from).map(({ json }) => json.model)
+    t.same(models, asked === 1 ? ['one', 'two', 'one'] : ['one', 'one'], JSON.stringify(provider))
+  }
+})
+
 t.test('the deadline is one for all', async (t) => {
   const clock = new FakeClock()
   const scene = await startScene(t, {

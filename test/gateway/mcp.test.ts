@@ -321,6 +321,15 @@ t.test('what does not fit is refused', async (t) => {
   }
   const twice = await one.ask({ format: 'responses', stream: false }, { tools: [tool(), tool()] })
   t.match(twice.message, /^tools\[0\]\.server_label: two servers/)
+  const crowd = Array.from({ length: 33 }, (_, i) => tool({ server_label: `s${i}` }))
+  t.match((await one.ask({ format: 'responses', stream: false }, { tools: crowd })).message, /^tools\[0\]\.type: .*at most 32 servers/)
+  const asked = { type: 'mcp_approval_request', server_label: 'notes', name: 'read_note', arguments: '{}' }
+  const approved = Array.from({ length: 65 }, (_, i): JsonObject[] => [
+    { ...asked, id: `mcpr_${i}` },
+    { type: 'mcp_approval_response', approval_request_id: `mcpr_${i}`, approve: true },
+  ])
+  const flood = await one.ask({ format: 'responses', stream: false }, { tools: [tool()], input: approved.flat() })
+  t.match(flood.message, /^input: .*at most 64 approved calls/)
   const owned = await one.ask({ format: 'responses', stream: false }, { plugins: [{ id: 'mcp', allow_private: ['10.0.0.0/8'] }] })
   t.match(owned.message, /^plugins\[0\]\.allow_private: is set by the operator alone/)
   t.equal(server.heads.length, 0)

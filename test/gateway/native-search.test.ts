@@ -1,7 +1,7 @@
 /** Search of the web by the provider of the model: the tool, the plugin and the suffix, over upstreams that check what they are sent. */
 import t, { type Test } from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
-import { ASK_WAYS, type Asked, type AskWay, askGateway, type Format, newestGeneration } from '../support/asking.ts'
+import { ASK_WAYS, type Asked, type AskWay, askGateway, askName, type Format, newestGeneration } from '../support/asking.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, type Said, upstreamError, type WireName, wireOf } from '../support/wire.ts'
@@ -369,4 +369,21 @@ t.test('what the provider may charge for searches is held before', async (t) => 
   t.ok(Math.abs((await plan({ plugins: [{ id: 'web', max_uses: 3 }] })) - (await plan({})) - 0.03) < 1e-4, 'of the plugin, too')
   const { hold } = settled(one) ?? {}
   t.ok(Number(hold?.hold) >= 3 * PRICE && Number(hold?.hold) < 4 * PRICE, String(hold?.hold))
+})
+
+t.test('a provider that pauses in the middle of its searches has not said all: no format shows it as a whole answer', async (t) => {
+  const one = await scene(t, 'anthropic', {
+    script: (seen) => {
+      const answer = searching(seen)
+      return { ...answer, body: answer.body?.map((step) => String(step).replaceAll('"end_turn"', '"pause_turn"')) }
+    },
+  })
+  for (const way of ASK_WAYS) {
+    const { status, raw } = await one.ask(way, tool())
+    t.equal(status, 200, `${askName(way)}: ${raw}`)
+    if (way.format === 'chat') t.match(raw, /"finish_reason":"length","native_finish_reason":"pause_turn"/, askName(way))
+    else if (way.format === 'messages') t.match(raw, /"stop_reason":"pause_turn"/, askName(way))
+    else t.match(raw, /"incomplete_details":\{"reason":"max_output_tokens"\}/, askName(way))
+    t.match(settled(one), { settled: { status: 'incomplete' } }, askName(way))
+  }
 })

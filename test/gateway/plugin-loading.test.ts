@@ -224,8 +224,11 @@ t.test("the operator's settings are checked by the plugin when they are read", a
   const strict = `import { badField } from 'headgate/plugin-api'
 export default {
   id: 'strict',
-  parse({ size, colour }, path) {
+  reserved: ['account'],
+  parse({ size, colour, account, parts = [] }, path) {
     if (typeof size !== 'number' || size > 3) throw badField(path + '.size', 'expected a number of at most 3')
+    if (size > 1 && !account) throw badField(path + '.account', 'expected an account')
+    if (parts[1]?.name === '') throw badField(path + '.parts[1].name', 'expected a name')
     if (typeof colour !== 'string') throw badField(path + '.colour', 'expected a colour')
     return {}
   },
@@ -233,10 +236,12 @@ export default {
 }`
   const cases: [settings: string, problem: string | undefined][] = [
     ['size: 4', '3:62: plugins.defaults.strict.size: expected a number of at most 3'],
-    ['size: 3', undefined],
+    ['size: 1', undefined],
     ['colour: red', undefined],
-    ['enabled: true, size: 3', '3:45: plugins.defaults.strict.colour: expected a colour'],
-    ['enabled: true, size: 3, colour: red, locked: true, timeout: 1s, on_error: skip', undefined],
+    ['enabled: true, size: 1', '3:45: plugins.defaults.strict.colour: expected a colour'],
+    ['size: 2', '3:45: plugins.defaults.strict.account: expected an account'],
+    ['size: 1, parts: [{}, { name: "" }]', '3:84: plugins.defaults.strict.parts[1].name: expected a name'],
+    ['enabled: true, size: 1, colour: red, locked: true, timeout: 1s, on_error: skip', undefined],
   ]
   for (const [settings, problem] of cases) {
     const directory = t.testdir({})

@@ -92,6 +92,9 @@ t.test('C01 C02 C07: what does not start says why', async (t) => {
   t.match(missing.err(), /none\.yaml/)
   const unknown = runProgram(['dance'])
   t.not((await unknown.exited).code, 0)
+  const bare = runProgram(['check'])
+  t.equal((await bare.exited).code, 2)
+  t.match(bare.err(), /check: expected FILE/, 'a verb that is there says what it wants')
 
   const good = configuration(directory, 'http://127.0.0.1:1')
   const checked = runProgram(['check', good])

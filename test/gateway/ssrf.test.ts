@@ -1,6 +1,6 @@
 /**
  * Every form of an address that leads home, by every way in which a caller, a model or a page can have something fetched
- * (F01 to F09 of the promises): the canaries see nothing, and no connection is even tried.
+ * (F01 to F09 of the promises): the canaries see nothing, and no connection is even tried. Runs with `npm run test:servers`.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:https'

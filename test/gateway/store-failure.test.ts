@@ -1,4 +1,4 @@
-/** A store that cannot be written, is somebody else's, or is damaged. */
+/** A store that cannot be written, is somebody else's, or is damaged. Runs with `npm run test:servers`. */
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

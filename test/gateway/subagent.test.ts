@@ -1,10 +1,23 @@
 /** `router:subagent` over HTTP: what the worker sees and may do, what comes of it, and work that waits for the caller. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { eventsOf, PRICES, ran, type Scene, type SceneOptions, startScene, told, WAYS, wayName } from '../support/asked-models.ts'
+import {
+  eventsOf,
+  type Name,
+  PRICES,
+  ran,
+  type Scene,
+  type SceneOptions,
+  startScene,
+  told,
+  until,
+  WAYS,
+  wayName,
+} from '../support/asked-models.ts'
+import { FakeClock } from '../support/clock.ts'
 import { typeOf, wellFormed } from '../support/responses-rules.ts'
-import { jsonAnswer, type Seen } from '../support/upstream.ts'
-import type { Said, SaidCall } from '../support/wire.ts'
+import { type Answer, Gate, jsonAnswer, type Seen } from '../support/upstream.ts'
+import { answerFor, type Said, type SaidCall } from '../support/wire.ts'
 
 const TASK = { task_name: 'sum', task_description: 'Add two and two.' }
 const call = (name: string, args: JsonObject, id: string): SaidCall => ({ id, name, args: [JSON.stringify(args)] })
@@ -230,6 +243,73 @@ function streamed(t: Test, raw: string): void {
     ['{"key":"a"}', '{"key":"b"}'],
   )
 }
+
+t.test('of two that go on, one waits again and one is refused: the one that waits is told all the same', async (t) => {
+  const OTHER_TASK = { task_name: 'product', task_description: 'Multiply.' }
+  const both: Said = { ...DELEGATES, calls: [...(DELEGATES.calls ?? []), call('router_subagent', OTHER_TASK, 'call_2')] }
+  const first = new Gate()
+  const one = await scene(
+    t,
+    async (name, seen) => {
+      if (name === 'one') return answerFor(seen, ran(seen) ? DONE : both)
+      const other = seen.body.includes('Multiply')
+      if (told(seen).length === 0) return answerFor(seen, { ...LOOKS, calls: [call('lookup', { key: 'a' }, other ? 'm1' : 'l1')] })
+      if (!other) {
+        first.open()
+        return answerFor(seen, { calls: [call('lookup', { key: 'c' }, 'l3')], usage: { input: 600, output: 6 } })
+      }
+      await first.opened
+      for (let turns = 0; turns < 200; turns++) await new Promise((resolve) => setImmediate(resolve))
+      return answerFor(seen, { text: ['Europe'], usage: { input: 700, output: 7 } })
+    },
+    { yaml: 'guardrails: [ { name: out, direction: output, content_filters: [ { pattern: "Europe", action: block } ] } ]' },
+  )
+  const tools = [subagent({ inherited_function_names: ['lookup'] }), LOOKUP]
+  for (const stream of [false, true]) {
+    const way = { format: 'responses' as const, stream }
+    const { body } = await one.ask(way, { tools })
+    const asked = { role: 'user', content: 'What is best?' }
+    const input = [asked, ...(body.output as JsonObject[]), output('l1', 1), output('m1', 2)]
+    const { status, raw, body: again } = await one.ask(way, { tools, input })
+    t.equal(status, 200, raw)
+    t.equal(again.status, 'completed')
+    t.match(again.output, [
+      { type: 'function_call', call_id: 'l3' },
+      { type: 'router:subagent', call_id: 'call_2', status: 'failed' },
+    ])
+    t.match(one.last().settled, { cost: 1300 * 3000 + 13 * 4000, status: 'completed' })
+    t.equal(one.held(), 0)
+  }
+})
+
+t.test('work that goes on before the first turn keeps a streaming caller alive', async (t) => {
+  const clock = new FakeClock(7)
+  const gate = new Gate()
+  const waits = async (name: Name, seen: Seen): Promise<Answer> => {
+    if (name === 'one') return answerFor(seen, ran(seen) ? DONE : DELEGATES)
+    if (told(seen).length === 0) return answerFor(seen, { ...LOOKS, calls: LOOKS.calls?.slice(0, 1) })
+    await gate.opened
+    return answerFor(seen, WORK)
+  }
+  const one = await scene(t, waits, { clock })
+  const tools = [subagent({ inherited_function_names: ['lookup'] }), LOOKUP]
+  const { body } = await one.ask({ format: 'responses', stream: true }, { tools })
+  const input = [{ role: 'user', content: 'What is best?' }, ...(body.output as JsonObject[]), output('l1', 1)]
+  const asked = one.gateway.post('/v1/responses', { model: 'acme/one', stream: true, tools, input })
+  let headed = false
+  asked.then(() => {
+    headed = true
+  })
+  await until(() => one.seen('two').length === 2)
+  await clock.advance(10_000)
+  await until(() => headed)
+  gate.open()
+  const raw = await (await asked).text()
+  t.match(raw, /^: ROUTER PROCESSING$/m)
+  t.match(raw, 'It is four.')
+  t.equal(raw.split('"type":"response.created"').length, 2, 'created once')
+  t.equal(raw.split('"type":"response.completed"').length, 2)
+})
 
 t.test('work that cannot go on, and a worker that calls what it has not got', async (t) => {
   const one = await scene(t, (name, seen) => (name === 'two' ? worker(seen) : usual(name, seen)))

@@ -218,3 +218,15 @@ t.test('what the caller holds may be sent back: no 400, and nothing of the gatew
     }
   }
 })
+
+t.test('a request has only so many tools that are more than functions', async (t) => {
+  const one = await scene(t, 'openai-chat', () => ANSWER)
+  const some = (count: number): JsonObject => ({ tools: Array.from({ length: count }, () => ({ type: 'router:datetime' })) })
+  for (const way of ASK_WAYS) {
+    const { status, raw } = await one.ask(way, some(129))
+    t.equal(status, 400, askName(way))
+    t.match(raw, /tools: expected at most 128 tools that are no functions, found 129/, askName(way))
+  }
+  t.equal(one.model.requests.length, 0)
+  t.equal((await one.ask({ format: 'chat', stream: false }, some(128))).status, 200)
+})

@@ -90,6 +90,7 @@ t.test('the search: letter case, descriptions, arguments, bad patterns, limits',
   for (const [pattern, error] of [
     ['(', /cannot be read/],
     ['(?=x)', /cannot be read/],
+    ['[a-z ]{0,999}Q9', /repeats too much/],
     ['x'.repeat(201), /longer than 200/],
     ['', /missing/],
   ] as const) {
@@ -198,6 +199,9 @@ t.test('models are looked for among those that the key may use', async (t) => {
   ask.args = { query: 5 }
   await one.ask({ format: 'chat', stream: false }, { tools: [{ type: 'router:experimental__search_models' }] })
   t.match(JSON.parse(told(one)[0]), { error: /^query: / })
+  ask.args = { query: 'a '.repeat(300) }
+  await one.ask({ format: 'chat', stream: false }, { tools: [{ type: 'router:experimental__search_models' }] })
+  t.match(JSON.parse(told(one)[0]), { error: /^query: expected at most 500 characters/ })
   for (const max_results of [0, 21, 1.5, 'x']) {
     const asked = await one.ask(
       { format: 'chat', stream: false },

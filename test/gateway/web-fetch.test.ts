@@ -1,4 +1,4 @@
-/** Pages for the model: the server tool and the plugin, in every client format, with a site and engines that stand in. */
+/** Pages for the model: the server tool and the plugin, in every client format, with a site and engines that stand in. Runs with `npm run test:servers`. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

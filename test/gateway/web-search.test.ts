@@ -348,6 +348,7 @@ t.test('parameters that do not fit are named by their path', async (t) => {
     [{ search_context_size: 'huge' }, 'search_context_size', /'low', 'medium' or 'high'/],
     [{ allowed_domains: 'a.example' }, 'allowed_domains', /a list/],
     [{ allowed_domains: ['a b'] }, 'allowed_domains[0]', /expected a domain/],
+    [{ excluded_domains: new Array(1001).fill('a.com') }, 'excluded_domains', /at most 1000 domains/],
     [{ allowed_domains: ['a.example'], excluded_domains: ['b.example'] }, 'excluded_domains', /either/],
     [{ user_location: { type: 'exact' } }, 'user_location.type', /approximate/],
     [{ mode: 'psychic' }, 'mode', /expected one of/],

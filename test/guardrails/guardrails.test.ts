@@ -441,3 +441,13 @@ t.test('steps are short, however long the text', async (t) => {
   t.ok(steps >= 30, `${steps} steps for a megabyte`)
   t.ok(patternDetector('abc', '').slow)
 })
+
+t.test('of an item that nobody here knows, only whole pictures are passed over', async (t) => {
+  const picture = 'data:image/png;base64,iVBORw0KGgo='
+  const data = { type: 'x', a: picture, b: `${picture} anna@example.com`, c: 'data:image/svg+xml,anna@example.com' }
+  const all = request({ kind: 'opaque', of: { dialect: 'responses', type: 'x', data } })
+  const texts = [...passages(all)].flatMap((passage) => passage.texts)
+  t.ok(texts.includes(data.b))
+  t.ok(texts.includes(data.c))
+  t.notOk(texts.includes(picture))
+})

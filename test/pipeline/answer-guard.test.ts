@@ -6,6 +6,9 @@ import { EventOrder } from '../../src/canon/order.ts'
 import { AnswerPolicy, compileRules } from '../../src/guardrails/index.ts'
 import { AnswerGuard } from '../../src/pipeline/answers/answer-guard.ts'
 import type { Exchange } from '../../src/pipeline/exchange.ts'
+import { guardAdditions } from '../../src/pipeline/layers/guard.ts'
+import type { GuardrailSetting } from '../../src/pipeline/parts.ts'
+import type { Reply } from '../../src/pipeline/reply.ts'
 import type { Stage } from '../../src/plugin-api/index.ts'
 import { FakeClock } from '../support/clock.ts'
 
@@ -116,4 +119,84 @@ t.test('once refused, nothing goes on', async (t) => {
   t.same(textsOf(out), ['to '])
   t.match(stages, [{ guardrail_id: 'g1', data: { action: 'blocked', direction: 'output', matched_entity_types: ['EMAIL'] } }])
   t.notMatch(JSON.stringify(stages), 'anna@')
+})
+
+t.test('a picture within the result of a tool is not read, and comes out whole', async (t) => {
+  const { push, out } = open()
+  const picture = `data:image/png;base64,${'iVBORw0KGgoAAAANSUhEUgAA'.repeat(8)}`
+  const data = { call: { result: JSON.stringify({ status: 'ok', imageUrl: picture, by: 'anna@example.com', more: [picture] }) } }
+  push({ type: 'block-start', block: 0, kind: 'server', of: { dialect: 'gateway', type: 'router:x', data } }, end(0), END)
+  t.match(out[0], {
+    of: { data: { call: { result: JSON.stringify({ status: 'ok', imageUrl: picture, by: '[EMAIL]', more: [picture] }) } } },
+  })
+})
+
+t.test('what only begins like a picture is read', async (t) => {
+  const { push, out } = open()
+  const picture = `data:image/png;base64,${'iVBORw0KGgoAAAANSUhEUgAA'.repeat(200)}`
+  const code = 'A'.repeat(3000)
+  const data = {
+    a: 'data:image/svg+xml,anna@example.com',
+    b: `${code} anna@example.com`,
+    c: `${picture} anna@example.com`,
+    d: picture,
+    e: `${code}==`,
+  }
+  push({ type: 'block-start', block: 0, kind: 'server', of: { dialect: 'gateway', type: 'router:x', data } }, end(0), END)
+  const left = { a: 'data:image/svg+xml,[EMAIL]', b: `${code} [EMAIL]`, c: `${picture} [EMAIL]`, d: picture, e: `${code}==` }
+  t.match(out[0], { of: { data: left } })
+})
+
+t.test('what tools and plugins have added is read in turns, however short the body was', async (t) => {
+  const clock = new FakeClock(5)
+  // Every look at the clock finds the turn over.
+  let now = 0
+  clock.monotonic = () => {
+    now += 10
+    return now
+  }
+  const who = { id: 'g1', name: 'first', scope: 'account' as const, full: false }
+  const filters = {
+    builtins: [],
+    contentFilters: [{ pattern: 'secret', action: 'redact' as const }],
+    phrases: [],
+    allowedPhrases: [],
+    action: 'redact' as const,
+  }
+  const setting = {
+    ...who,
+    keys: undefined,
+    direction: 'input',
+    restore: false,
+    rules: compileRules(who, filters, 'guardrails[0]'),
+    engine: undefined,
+    terms: undefined,
+    requireParameters: false,
+    budget: undefined,
+  } as unknown as GuardrailSetting
+  const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: `${'no more. '.repeat(20_000)}secret` }] }
+  const request = { items: [result], tools: [], sampling: {}, used: new Set() }
+  const exchange = {
+    key: { name: 'app', identity: 'app' },
+    client: {},
+    clock,
+    cancel: { aborted: false },
+    stages: [],
+    edits: ['server-tools'],
+    edited: true,
+    bodyBytes: 10,
+    guarded: { edits: 0, items: new WeakSet() },
+    request: () => request,
+    edit: (_: string, change: (draft: unknown) => void) => change(request),
+  } as unknown as Exchange
+  let over = false
+  const reply = guardAdditions([setting])(async () => {
+    over = true
+    return {} as Reply
+  })(exchange)
+  for (let turns = 0; turns < 100; turns++) await Promise.resolve()
+  t.notOk(over, 'others have their turn')
+  await reply
+  t.ok(over)
+  t.match(result.parts[0].text, /\[REDACTED\]$|\[[A-Z]+\]$/)
 })

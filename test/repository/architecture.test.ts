@@ -25,6 +25,16 @@ t.test('every file of the program that the documents name exists', async (t) => 
   t.same(namedPaths('Save it as `plugins/mine/plugin.ts`; `plugins/mine/config.ts`, `plugins/yours.ts`'), ['plugins/yours.ts'])
 })
 
+t.test('the architecture names every folder and every root file of the program', async (t) => {
+  const parts = [...new Set(paths('src/*', 'src/*/**/*.ts').map((path) => path.split('/').slice(0, 2).join('/')))]
+  const named = namedPaths(read('docs/architecture.md'))
+  t.ok(parts.length > 30)
+  t.same(
+    parts.filter((part) => part !== 'src/README.md' && !named.some((path) => path === part || path.startsWith(`${part}/`))),
+    [],
+  )
+})
+
 /** Functions that a line of prose names, with the files that the same line names. */
 function namedFunctions(line: string): { names: string[]; files: string[] } {
   const names = [...line.matchAll(/`(?:\w+\.)*(\w+)\(\)`/g)].map(([, name]) => name)

@@ -77,5 +77,22 @@ t.test('no runtime dependency has an install script', async (t) => {
 t.test('every dependency has its sentence in docs/dependencies.md', async (t) => {
   const text = read('docs/dependencies.md')
   const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read('package.json')) as Manifest
-  for (const name of Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })) t.ok(text.includes(`\`${name}\``), name)
+  const direct = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
+  for (const name of direct) t.ok(text.includes(`\`${name}\``), name)
+  const apart = ['test/clients', 'bench/peers/portkey'].flatMap((folder) =>
+    Object.keys((JSON.parse(read(`${folder}/package.json`)) as Manifest).dependencies ?? {}),
+  )
+  const told = [...text.matchAll(/^- ((?:`[^`]+`(?:, | and )?)+)/gm)].flatMap(([, list]) =>
+    [...list.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+  )
+  t.same(
+    told.filter((name) => ![...direct, ...apart].includes(name)),
+    [],
+    'and no other has one',
+  )
+  t.same(
+    apart.filter((name) => !text.includes(`\`${name}\``)),
+    [],
+    'those that are installed apart have theirs',
+  )
 })

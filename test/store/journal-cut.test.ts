@@ -1,4 +1,4 @@
-/** A store whose log is cut or damaged at any byte, and one whose file is: a clean prefix, or a refusal that says why. */
+/** A store whose log is cut or damaged at any byte, and one whose file is: a clean prefix, or a refusal that says why. Runs with `npm run test:servers`. */
 import { createHash } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -143,3 +143,9 @@ t.test('an idle thread keeps no process alive, a busy one does, and neither says
   t.same([status, stdout.trim(), stderr], [0, 'true', ''])
   t.end()
 })
+
+t.test('where the system gives no thread, the job is turned away and the next one may have more luck', async (t) => {
+  const threads = pool(t, { module: new URL('https://example.com/no-file.js') })
+  for (let i = 0; i < 3; i++) t.equal(await troubleOf(threads.run('x', options())), 'busy')
+  t.equal(threads.size, 0)
+})

@@ -1,4 +1,4 @@
-/** What a provider takes of a conversation beside its words: seals of reasoning, marks for the cache. */
+/** What a provider takes of a conversation beside its words: seals of reasoning, marks for the cache, names of authors. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
@@ -17,11 +17,21 @@ export interface MessageFit {
   everySeal: boolean
   /** Marks go as `prompt_cache_breakpoint`; else as `cache_control`. */
   breakpoints: boolean
+  /** Messages go without the name of their author. */
+  nameless: boolean
 }
+
+/** In the quirk `drop`, and in what is told to have been left out. */
+const NAMES = 'messages.name'
 
 export function messageFit(quirks: JsonObject): MessageFit {
   const replay = typeof quirks.reasoning_replay === 'string' ? quirks.reasoning_replay : undefined
-  return { replay, everySeal: replay === 'details' || quirks.reasoning === 'object', breakpoints: quirks.explicit_caching === true }
+  return {
+    replay,
+    everySeal: replay === 'details' || quirks.reasoning === 'object',
+    breakpoints: quirks.explicit_caching === true,
+    nameless: Array.isArray(quirks.drop) && quirks.drop.includes(NAMES),
+  }
 }
 
 const isSeal = (detail: JsonObject): boolean => detail.type === 'reasoning.encrypted' || (detail.signature ?? null) !== null
@@ -88,6 +98,11 @@ function fitParts(parts: Json[], fit: MessageFit, dropped: Set<string>): Json[] 
 function fitMessage(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
   let fitted = message
   if (message.role === 'assistant' && FIELDS.some((name) => message[name] !== undefined)) fitted = fitReasoning(message, fit, dropped)
+  if (fit.nameless && fitted.name !== undefined) {
+    const { name: _name, ...rest } = fitted
+    dropped.add(NAMES)
+    fitted = rest
+  }
   if (!Array.isArray(message.content)) return fitted
   const content = fitParts(message.content, fit, dropped)
   return content === message.content ? fitted : { ...fitted, content }

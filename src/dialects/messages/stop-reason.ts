@@ -4,7 +4,8 @@ import type { End, EndReason } from '../../canon/events.ts'
 const REASONS: ReadonlyMap<string, EndReason> = new Map([
   ['end_turn', 'stop'],
   ['stop_sequence', 'stop'],
-  ['pause_turn', 'stop'],
+  // More was to come: where no word says so, the answer is at least not whole.
+  ['pause_turn', 'length'],
   ['compaction', 'stop'],
   ['tool_use', 'tool_calls'],
   ['max_tokens', 'length'],

@@ -2,7 +2,7 @@
 import type { StreamEvent } from '../../canon/events.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
-import { isMedia, jsonTexts, withTexts } from '../../guardrails/index.ts'
+import { isMedia, jsonTexts, legible, withTexts } from '../../guardrails/index.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import { askEngine } from '../ask-engine.ts'
 import type { Exchange } from '../exchange.ts'
@@ -104,7 +104,8 @@ export class AnswerEngines implements Tap {
     for (const guardrail of this.guardrails) {
       const said = textsOf(left)
       const texts = [...said.values()].flatMap((text) => [...this.partsOf(text)])
-      for (const event of left) for (const data of dataOf(event)) for (const text of jsonTexts(data)) texts.push(text)
+      for (const event of left)
+        for (const data of dataOf(event)) for (const text of jsonTexts(data)) if (!isMedia(text)) texts.push(legible(text).text)
       const asked = texts.filter((text) => text.trim() !== '' && !isMedia(text))
       const verdict = await askEngine(this.exchange, guardrail, asked, 'output')
       if (verdict && verdict.replaced.size > 0) left = this.rewritten(left, said, verdict.replaced)
@@ -121,6 +122,11 @@ export class AnswerEngines implements Tap {
 
   private rewritten(events: readonly StreamEvent[], said: ReadonlyMap<number, Said>, replaced: ReadonlyMap<string, string>): StreamEvent[] {
     const replace = (text: string): string | undefined => replaced.get(text)
+    const replaceIn = (source: string): string | undefined => {
+      const { text, whole } = legible(source)
+      const found = replaced.get(text)
+      return found === undefined ? undefined : whole(found)
+    }
     const other = new Map<number, string>()
     for (const { block, text } of said.values()) {
       const value = this.calls.has(block) ? parsed(text) : undefined
@@ -131,11 +137,11 @@ export class AnswerEngines implements Tap {
     const told = new Set<number>()
     return events.flatMap((event): StreamEvent[] => {
       if ((event.type === 'block-start' || event.type === 'opaque') && event.of)
-        return [{ ...event, of: { ...event.of, data: withTexts(event.of.data, replace) } }]
+        return [{ ...event, of: { ...event.of, data: withTexts(event.of.data, replaceIn) } }]
       if (event.type !== 'block-delta' && event.type !== 'block-note') return [event]
       const text = other.get(event.block)
       if (event.type === 'block-note') {
-        if (hasTexts(event.note)) return [{ ...event, data: withTexts(event.data, replace) }]
+        if (hasTexts(event.note)) return [{ ...event, data: withTexts(event.data, replaceIn) }]
         // What spells or seals the text as it was does not fit it any more.
         return text === undefined ? [event] : []
       }

@@ -11,6 +11,7 @@ import { inputEstimate } from '../needs.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { holdFor } from '../plugins/hold.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
+import { ReplyStream } from '../reply-stream.ts'
 import { resumed } from '../resumed-calls.ts'
 import { type Offer, offerTools } from '../server-tools.ts'
 import { shouldStop } from '../stop-conditions.ts'
@@ -58,6 +59,8 @@ function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { readAga
     }
 
     async function conversation(exchange: Exchange): Promise<Reply> {
+      // Silence counts from here: servers that are asked for their tools and work that goes on may take their time.
+      if (resumes && exchange.stream) exchange.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.id }, exchange.silence)
       const context = toolContext(exchange, catalog, !resumes)
       const offer = await offerTools(exchange, { tools: parts.tools, settings, context })
       try {

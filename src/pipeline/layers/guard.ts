@@ -155,7 +155,9 @@ function newWatch(own: readonly GuardrailSetting[]): Watch {
 function answersOf(own: readonly GuardrailSetting[]): AnswerWatch | undefined {
   if (own.length === 0) return undefined
   const policy = new AnswerPolicy(own.flatMap(({ rules }) => rules))
-  return { policy: policy.groups.length > 0 ? policy : undefined, asking: own.filter(({ engine }) => engine !== undefined) }
+  const asking = own.filter(({ engine }) => engine !== undefined)
+  if (policy.groups.length === 0 && asking.length === 0) return undefined
+  return { policy: policy.groups.length > 0 ? policy : undefined, asking }
 }
 
 interface Reading {

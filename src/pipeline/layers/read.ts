@@ -8,6 +8,7 @@ import type { ChainParts, ChainSettings } from '../parts.ts'
 import { withPreset } from '../preset-choice.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
 import { fillInFiles } from '../stored-files.ts'
+import { checkToolCount } from '../tool-count.ts'
 
 export function read(settings: ChainSettings, { admission, files }: Pick<ChainParts, 'admission' | 'files'>): Layer<At<Authed>, At<Read>> {
   return (next) =>
@@ -36,8 +37,9 @@ export function read(settings: ChainSettings, { admission, files }: Pick<ChainPa
     }
 }
 
-/** Sets what a checked body says. @param bytes the body as JSON text. */
+/** Sets what a checked body says. @param bytes the body as JSON text. @throws Fault 400 for more tools than are set up for one request. */
 export function acceptBody(exchange: Exchange, body: JsonObject, bytes: Buffer): void {
+  checkToolCount(body)
   const session = exchange.headers['x-session-id']
   const shared = gatewayFields(body, typeof session === 'string' ? session : undefined)
   const own = exchange.client.gatewayFields?.(body)

@@ -23,6 +23,7 @@ export class PluginView implements Planned {
   private readonly upstreams: ChainParts['upstreams']
   private source: CancelSource | undefined
   private before: CanonicalRequest | undefined
+  private endpointsBefore: readonly Endpoint[] | undefined
   private kept = false
 
   constructor(exchange: Exchange, upstreams: ChainParts['upstreams'], bill: (nano: number, what: string) => boolean) {
@@ -135,6 +136,7 @@ export class PluginView implements Planned {
     if (!this.open || able.length === 0) return false
     this.before ??= copyOf(this.exchange.request())
     this.edits++
+    this.endpointsBefore ??= this.exchange.endpoints
     searchNatively(this.exchange, search, able, undefined)
     return true
   }
@@ -161,6 +163,7 @@ export class PluginView implements Planned {
     for (const key of Object.keys(request)) if (!Object.hasOwn(before, key)) delete request[key as keyof CanonicalRequest]
     Object.assign(request, before)
     exchange.edits.length -= edits
+    if (this.endpointsBefore) exchange.endpoints = this.endpointsBefore
     this.before = undefined
     this.edits = 0
   }

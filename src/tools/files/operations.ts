@@ -90,9 +90,21 @@ function put(files: KeyFiles, name: string, content: string): Promise<StoredFile
 function exchanged(text: string, before: unknown, after: unknown): string {
   if (typeof before !== 'string' || before === '') throw refusal('old_text: expected a text that stands in the file')
   if (typeof after !== 'string') throw refusal('new_text: expected the text that takes its place')
-  const found = text.split(before).length - 1
-  if (found !== 1) throw refusal(`old_text: stands in the file ${found} times, expected it exactly once`)
+  const found = occurrences(text, before)
+  if (found !== 1)
+    throw refusal(
+      `old_text: stands in the file ${found === MOST_COUNTED ? `${found} times or more` : `${found} times`}, expected it exactly once`,
+    )
   return text.replace(before, () => after)
+}
+
+const MOST_COUNTED = 100
+
+/** Not all are counted: a long file may have millions. */
+function occurrences(text: string, wanted: string): number {
+  let count = 0
+  for (let at = text.indexOf(wanted); at !== -1 && count < MOST_COUNTED; at = text.indexOf(wanted, at + wanted.length)) count++
+  return count
 }
 
 async function fileOf({ file_id: id }: JsonObject, { files }: Desk): Promise<StoredFile> {

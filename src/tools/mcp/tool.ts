@@ -34,6 +34,7 @@ export const mcp: SessionTool = {
     const connection = new McpConnection(entry, settings, context.clock)
     const items = context.request().items.flatMap((item) => (item.kind === 'opaque' ? [item.of] : []))
     const history = new History(entry.label, items)
+    if (history.approved.length > MOST_APPROVED) throw badField('input', `expected at most ${MOST_APPROVED} approved calls of a server`)
     const around = { connection, history }
     if (history.list) return new McpSession(entry, remoteTools(history.list, entry), { ...around, opening: [] })
     if (context.plan) return new McpSession(entry, [], { ...around, opening: [] })
@@ -45,9 +46,16 @@ function isProvided(spec: ToolSpec): boolean {
   return spec.kind === 'server' && spec.standsFor !== undefined
 }
 
+/** Each is a connection of its own. */
+const MOST_SERVERS = 32
+/** Calls that are run at once when the caller has said yes. */
+const MOST_APPROVED = 64
+
 /** Items name a server by its label alone. */
-function checkAlone({ label }: McpEntry, path: string, { tools }: ToolContext): void {
-  const same = tools.filter((tool) => tool.kind === 'server' && tool.name === 'mcp' && tool.parameters.server_label === label)
+function checkAlone({ label }: McpEntry, path: string, { tools, place }: ToolContext): void {
+  const servers = tools.filter((tool) => tool.kind === 'server' && tool.name === 'mcp')
+  if (servers.length > MOST_SERVERS) throw badField(`tools[${place}].type`, `expected at most ${MOST_SERVERS} servers in a request`)
+  const same = servers.filter((tool) => tool.kind === 'server' && tool.parameters.server_label === label)
   if (same.length > 1) throw badField(`${path}.server_label`, 'two servers of the request have it, expected a label of its own for each')
 }
 

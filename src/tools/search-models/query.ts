@@ -12,18 +12,19 @@ export interface ModelQuery {
   readonly series: string
 }
 
+/** Characters of a query: every word is looked for in every model. */
+const LONGEST_QUERY = 500
+
 /** @throws Fault 400 naming the argument. */
 export function queryOf(args: JsonObject): ModelQuery {
   const { query, min_context_length: context, series } = args
   if (query !== undefined && query !== null && typeof query !== 'string') throw badField('query', 'expected a text')
+  if (query && query.length > LONGEST_QUERY) throw badField('query', `expected at most ${LONGEST_QUERY} characters`)
   if (series !== undefined && series !== null && typeof series !== 'string') throw badField('series', 'expected a text')
   if (context !== undefined && context !== null && !(typeof context === 'number' && context >= 0))
     throw badField('min_context_length', 'expected a number of tokens')
   return {
-    words: (query ?? '')
-      .toLowerCase()
-      .split(/\s+/)
-      .filter((word) => word !== ''),
+    words: [...new Set((query ?? '').toLowerCase().split(/\s+/))].filter((word) => word !== ''),
     input: modalities(args, 'input_modalities'),
     output: modalities(args, 'output_modalities'),
     context: context ?? 0,

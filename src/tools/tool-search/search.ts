@@ -4,16 +4,23 @@ import { type FunctionSpec, type Item, isDeferred, isObject, type Json, loaded, 
 
 /** Characters of a pattern; contract section 6. */
 const LONGEST = 200
-/** How deep the schema of a function's arguments is read. */
+/** Steps of a compiled pattern: with many more, every character of a text may take thousands of them. */
+const MOST_STEPS = 500
+/** How deep the schema of a function's arguments is read, and characters of what is read of a function. */
 const DEEPEST = 8
+const MOST_READ = 16_384
+/** Characters after which others get their turn. */
+const TURN = 16_384
 
 interface Entry {
   readonly spec: FunctionSpec
+  /** What is read of it beside its name. */
   readonly texts: readonly string[]
 }
 
 export class DeferredTools {
   private readonly entries: readonly Entry[]
+  private readonly held: ReadonlySet<ToolSpec>
 
   /** Functions that the conversation has calls of: they have been found already. */
   readonly found: readonly FunctionSpec[]
@@ -21,16 +28,17 @@ export class DeferredTools {
   constructor(tools: readonly ToolSpec[], items: readonly Item[]) {
     // A function that stands among the items is part of an item: it cannot be kept back.
     this.entries = tools.filter(isDeferred).flatMap((spec) => (spec.inItems ? [] : [{ spec, texts: textsOf(spec) }]))
+    this.held = new Set(this.entries.map(({ spec }) => spec))
     const called = new Set(items.flatMap((item) => (item.kind === 'call' ? [item.name] : [])))
     this.found = this.entries.flatMap(({ spec }) => (called.has(spec.name) ? [loaded(spec)] : []))
   }
 
   withholds(spec: ToolSpec): boolean {
-    return this.entries.some((entry) => entry.spec === spec)
+    return this.held.has(spec)
   }
 
   /** @returns what is wrong with the pattern, or the functions that it finds, those first that have it in their name. */
-  find(pattern: string): string | FunctionSpec[] {
+  async find(pattern: string): Promise<string | FunctionSpec[]> {
     if (pattern.trim() === '') return 'the argument query is missing, expected a pattern'
     if (pattern.length > LONGEST) return `the pattern is longer than ${LONGEST} characters`
     let expression: RE2JS
@@ -39,25 +47,51 @@ export class DeferredTools {
     } catch {
       return 'the pattern cannot be read: expected a regular expression without look-around and back-references'
     }
-    const found = this.entries.filter(({ texts }) => texts.some((text) => expression.test(text)))
-    const named = (entry: Entry): number => (expression.test(entry.spec.name) ? 0 : 1)
-    return found.sort((a, b) => named(a) - named(b)).map(({ spec }) => spec)
+    if (expression.programSize() > MOST_STEPS) return 'the pattern repeats too much, expected a simpler one'
+    const [named, others]: [FunctionSpec[], FunctionSpec[]] = [[], []]
+    let read = 0
+    for (const { spec, texts } of this.entries) {
+      if (expression.test(spec.name)) named.push(spec)
+      else if (texts.some((text) => expression.test(text))) others.push(spec)
+      read += texts.reduce((sum, text) => sum + text.length, spec.name.length)
+      if (read < TURN) continue
+      read = 0
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return [...named, ...others]
   }
 }
 
-function textsOf({ name, description, parameters }: FunctionSpec): string[] {
-  const texts = description === undefined ? [name] : [name, description]
+function textsOf({ description, parameters }: FunctionSpec): string[] {
+  const texts = new Texts()
+  if (description !== undefined) texts.add(description)
   if (isObject(parameters)) argumentTexts(parameters, texts, DEEPEST)
-  return texts
+  return texts.list
+}
+
+/** So many characters of them. */
+class Texts {
+  readonly list: string[] = []
+  private left = MOST_READ
+
+  get full(): boolean {
+    return this.left <= 0
+  }
+
+  add(text: string): void {
+    if (this.full) return
+    this.list.push(text.slice(0, this.left))
+    this.left -= text.length
+  }
 }
 
 /** Names and descriptions of arguments, and of what they hold. */
-function argumentTexts(schema: Json, texts: string[], depth: number): void {
-  if (!isObject(schema) || depth === 0) return
-  if (typeof schema.description === 'string' && depth < DEEPEST) texts.push(schema.description)
+function argumentTexts(schema: Json, texts: Texts, depth: number): void {
+  if (!isObject(schema) || depth === 0 || texts.full) return
+  if (typeof schema.description === 'string' && depth < DEEPEST) texts.add(schema.description)
   if (isObject(schema.properties)) {
     for (const [name, inner] of Object.entries(schema.properties)) {
-      texts.push(name)
+      texts.add(name)
       if (inner !== undefined) argumentTexts(inner, texts, depth - 1)
     }
   }

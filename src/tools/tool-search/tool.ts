@@ -54,8 +54,8 @@ function checkChoice(choice: ToolChoice | undefined): void {
   if (!free) throw badField('tool_choice', 'expected auto or allowed_tools beside tool_search')
 }
 
-function search(deferred: DeferredTools, query: string, most: number): ToolOutcome {
-  const found = deferred.find(query)
+async function search(deferred: DeferredTools, query: string, most: number): Promise<ToolOutcome> {
+  const found = await deferred.find(query)
   if (typeof found === 'string') {
     return { output: JSON.stringify({ error: found }), item: { status: 'incomplete', query }, status: 'failed' }
   }

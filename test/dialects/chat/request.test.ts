@@ -283,6 +283,37 @@ t.test('the shape that the endpoint wants', async (t) => {
   }
 })
 
+t.test('a provider that refuses the names of authors gets the messages without them', async (t) => {
+  const messages = [
+    { role: 'system', content: 'Be brief.', name: 'desk' },
+    { role: 'user', content: 'Hi', name: 'ann' },
+    {
+      role: 'assistant',
+      content: null,
+      name: 'bob',
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }],
+    },
+    { role: 'tool', content: '1', tool_call_id: 'c1' },
+    user,
+  ]
+  const nameless = messages.map((message) => {
+    const { name: _, ...rest } = message as JsonObject
+    return rest
+  })
+  const body = { model: 'a/b', messages }
+  const fitted = target({ quirks: { drop: ['messages.name'] } })
+  for (const { body: sentBody, dropped } of [
+    pass().request(body, fitted),
+    openaiChat.encodeRequest(chatClient.decodeRequest(body), fitted),
+  ]) {
+    t.same(sentBody.messages, nameless)
+    t.same(dropped, ['messages.name'])
+  }
+  t.match(pass().request(body, target()).body, { messages: [{ name: 'desk' }] }, 'nobody else loses them')
+  const plain = { model: 'a/b', messages: [user] }
+  t.same(pass().request(plain, fitted).dropped, [], 'nothing is named that was not there')
+})
+
 t.test('the legacy prompt becomes a message', async (t) => {
   const body = { model: 'a/b', prompt: 'Once' }
   const expected = { model: 'up-1', messages: [{ role: 'user', content: 'Once' }] }

@@ -109,7 +109,7 @@ t.test('ends', async (t) => {
   ]
   for (const [name, end] of ends) t.same(folded(name).end, end, name)
   const reasons: [string, string][] = [
-    ['pause_turn', 'stop'],
+    ['pause_turn', 'length'],
     ['compaction', 'stop'],
     ['model_context_window_exceeded', 'length'],
     ['something_new', 'stop'],

@@ -1,0 +1,53 @@
+/** robots.txt: what it says of a page, also where very many ask at once. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
+import { OutboundPolicy } from '../../src/outbound/index.ts'
+import { closeRobots, robotsAllow } from '../../src/pages/robots.ts'
+
+t.teardown(() => closeRobots())
+
+t.test('whoever has to wait for an answer gets the same as everybody else', async (t) => {
+  let asked = 0
+  const server = createServer((_request, response) => {
+    asked++
+    response.end('User-agent: *\nDisallow: /closed')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const policy = new OutboundPolicy({ allowPrivate: [`127.0.0.1:${port}`] })
+  const options = { policy, clock: systemClock, timeout: 10_000 }
+  const at = (path: string): string => `http://127.0.0.1:${port}${path}`
+  t.equal(await robotsAllow(at('/open'), options), true)
+  const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => robotsAllow(at(i % 2 === 0 ? '/open' : '/closed'), options)))
+  t.same(
+    answers,
+    Array.from({ length: 200 }, (_, i) => i % 2 === 0),
+  )
+  t.equal(asked, 1, 'it is fetched once')
+})
+
+t.test('where even waiting is too much, that is said, and nothing of the site', async (t) => {
+  const server = createServer((_request, response) => response.end('User-agent: *\nAllow: /'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const options = { policy: new OutboundPolicy({ allowPrivate: [`127.0.0.1:${port}`] }), clock: systemClock, timeout: 10_000 }
+  const address = `http://127.0.0.1:${port}/`
+  t.equal(await robotsAllow(address, options), true)
+  const leaving = new AbortController()
+  const asked = Array.from({ length: 2000 }, () => robotsAllow(address, { ...options, signal: leaving.signal }))
+  const outcomes = Promise.allSettled(asked)
+  await Promise.any(
+    asked.map((one) =>
+      one.then(
+        (yes) => Promise.reject(yes),
+        (thrown) => thrown,
+      ),
+    ),
+  ).then((thrown) => t.match(thrown, { code: 'unavailable' }))
+  leaving.abort()
+  await outcomes
+})

@@ -1,0 +1,53 @@
+/** What a plugin has done is taken back as a whole where the request goes on without it. */
+import t from 'tap'
+import type { Endpoint } from '../../../src/catalog/types.ts'
+import type { Exchange } from '../../../src/pipeline/exchange.ts'
+import type { ChainParts } from '../../../src/pipeline/parts.ts'
+import { PluginView } from '../../../src/pipeline/plugins/view.ts'
+
+const endpoint = (name: string, searches: boolean): Endpoint =>
+  ({
+    model: { slug: 'acme/one' },
+    provider: { name, dialect: 'wire', quirks: searches ? { web_search: true } : {} },
+  }) as unknown as Endpoint
+
+function open() {
+  const all = [endpoint('a', true), endpoint('b', false)]
+  const request = { items: [], tools: [], sampling: {}, used: new Set() }
+  const edits: string[] = []
+  const exchange = {
+    endpoints: all,
+    edits,
+    request: () => request,
+    edit: (by: string, change: (draft: unknown) => void) => {
+      change(request)
+      edits.push(by)
+    },
+  } as unknown as Exchange
+  const wire = { webSearch: { isTool: true, besideFunctions: true, tells: () => true } }
+  const view = new PluginView(exchange, new Map([['wire', wire]]) as unknown as ChainParts['upstreams'], () => false)
+  view.open = true
+  return { all, exchange, request, view }
+}
+
+t.test('a search handed over to the providers is taken back with the endpoints that it left out', async (t) => {
+  const { all, exchange, request, view } = open()
+  t.equal(view.searchNatively({ allowed: [], excluded: [] }), true)
+  t.same(
+    exchange.endpoints.map(({ provider }) => provider.name),
+    ['a'],
+  )
+  t.equal(request.tools.length, 1)
+  view.undo()
+  t.same(request.tools, [])
+  t.same(exchange.edits, [])
+  t.equal(exchange.endpoints, all)
+})
+
+t.test('what is to stay stays', async (t) => {
+  const { exchange, view } = open()
+  view.searchNatively({ allowed: [], excluded: [] })
+  view.keep()
+  view.undo()
+  t.equal(exchange.endpoints.length, 1)
+})
