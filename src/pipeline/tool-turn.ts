@@ -19,6 +19,9 @@ export interface CallOutput {
   outcome: ToolOutcome
 }
 
+/** Calls of one turn that are run at once; without a step budget nothing else bounds how many models they ask. */
+const MOST_AT_ONCE = 64
+
 interface RunPlan {
   offer: Offer
   hostOf: HostOf
@@ -40,7 +43,7 @@ export async function runCalls(exchange: Exchange, calls: readonly FoundCall[], 
     const tool = offered?.name ?? call.name
     const item = new ToolItem(exchange, `${exchange.brand}:${tool}`)
     const host = plan.hostOf(call, offered?.function ?? call.name, (type, data) => item.progress(type, data))
-    return { call, tool, item, host, outcome: runCall(exchange, call, { ...plan, host, left: plan.left - i }) }
+    return { call, tool, item, host, outcome: runCall(exchange, call, { ...plan, host, left: Math.min(plan.left, MOST_AT_ONCE) - i }) }
   })
   const outputs: CallOutput[] = []
   let refusal: { thrown: unknown } | undefined
