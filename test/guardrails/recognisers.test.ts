@@ -365,3 +365,15 @@ t.test('no text is too hostile: each of these ends', async (t) => {
     t.ok(injection.find(text, 0).length >= 0, text.slice(0, 20))
   }
 })
+
+t.test('digits that follow a telephone number are another number, however many there are', async (t) => {
+  const digits = '41111111111111112222'
+  for (let count = 3; count <= digits.length; count++) {
+    for (const between of [' ', '. ', ' - ']) {
+      const text = `Tel. 030 12345678${between}${digits.slice(0, count)}`
+      t.same(found('phone', text), ['030 12345678'], text)
+    }
+  }
+  t.same(found('phone', 'Tel. 030 1234 567 41'), ['030 1234 567 41'])
+  t.same(found('phone', 'Tel. 030 12345678-4111111111'), [], 'a stroke goes on with the same one')
+})

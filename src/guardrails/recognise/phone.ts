@@ -23,6 +23,10 @@ const CUE =
   /(?:\b(?:tele?(?:phone|f[oó]n[oe]?|foon)?(?:n[ro]?|nummer)?|t[eé]l|t[eé]l[eé](?:phone|fono)|tlf|phones?|call|mobile|mobil(?:e|nummer)?|mobiel|cell(?:ular|phone|ulare)?|celular|telem[oó]vel|fax|whatsapp|viber|handy|ring|dial|text|sms|m[oó]vil|n[uú]mero|nummer|rufnummer|portable|contact|hotline|landline|reach (?:me|us|him|her|them|the)|ll[aá]m[ae](?:me|nos|r|d)?|appele[rz]|joindre|rufe?(?:n|t)?|anrufen|erreichen|telefonisch|chiama(?:mi|re|ci|te|temi|teci)?|ligue|liga|bel(?:len)?)\b|電話|携帯|电话|手机)[^0-9\n]{0,24}$/i
 /** Groups as countries write them, behind such a word alone. */
 const GROUPED = new RegExp(`${FREE}[0-9]{2,4}(?:[ .\\u00a0-][0-9]{2,4}){2,4}${DONE}`, 'g')
+/** What a number may be shortened by; groups behind such a word are three at least. */
+const LAST_GROUP = /[ .\u00a0/-]{1,3}[0-9]+$/
+const THREE = /^[0-9]{2,4}(?:[ .\u00a0-][0-9]{2,4}){2,}$/
+const GOES_ON = /^(?:\w|[-.,/:]\d)/
 const DATE = /^(?:[0-9]{4}([.-])[0-9]{2}\1[0-9]{2}|[0-9]{2}([.-])[0-9]{2}\2(?:19|20)[0-9]{2})/
 /** An extension, behind any of the forms. */
 const EXTENSION = /[, ]{0,2}(?:ext(?:ension|n)?|x|durchwahl|poste|interno|anexo|ramal|toestel)[.:]? ?#?[0-9]{1,6}(?![\w])/iy
@@ -43,9 +47,9 @@ function find(text: string, from: number): readonly Match[] {
     add(start, start + found.length)
     return true
   })
-  each(NATIONAL, text, from, (found, start) => {
-    const count = digitsIn(found)
-    if (count < 8 || count > 13) return false
+  each(NATIONAL, text, from, (all, start) => {
+    const found = fitted(all, text, { start, most: 13 })
+    if (digitsIn(found) < 8) return false
     if (!FRENCH.test(found) && !BRITISH.test(found) && !TELLING.test(found) && !CUE.test(wordsBefore(text, start))) return false
     add(start, start + found.length)
     return true
@@ -57,9 +61,10 @@ function find(text: string, from: number): readonly Match[] {
     add(start, start + found.length)
     return true
   })
-  each(GROUPED, text, from, (found, start) => {
-    const count = digitsIn(found)
-    if (count < 8 || count > 12 || DATE.test(found) || found.endsWith('000 000') || !CUE.test(wordsBefore(text, start))) return false
+  each(GROUPED, text, from, (all, start) => {
+    const found = fitted(all, text, { start, most: 12 })
+    if (digitsIn(found) < 8 || !THREE.test(found)) return false
+    if (DATE.test(found) || found.endsWith('000 000') || !CUE.test(wordsBefore(text, start))) return false
     add(start, start + found.length)
     return true
   })
@@ -69,6 +74,19 @@ function find(text: string, from: number): readonly Match[] {
     return true
   })
   return matches.list
+}
+
+/** The groups that belong to one number: what is beyond its digits is another one. '' where no end is left to it. */
+function fitted(found: string, text: string, { start, most }: { start: number; most: number }): string {
+  let end = found.length
+  for (;;) {
+    const cut = found.slice(0, end)
+    const whole = end === found.length || !GOES_ON.test(text.slice(start + end, start + end + 2))
+    if (whole && digitsIn(cut) <= most) return cut
+    const [group] = LAST_GROUP.exec(cut) ?? []
+    if (group === undefined) return ''
+    end -= group.length
+  }
 }
 
 function digitsIn(found: string): number {
