@@ -5,17 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { type Asked, askGateway, FORMATS, type Format, ASK_WAYS as WAYS } from '../support/asking.ts'
 import { docxOf, paragraph, pdfOf, pdfWith } from '../support/documents.ts'
-import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from '../support/fold.ts'
-import { foldMessage, foldMessageStream } from '../support/fold-messages.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { ADDRESSES, HOSTS } from '../support/private-addresses.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, type Said, type SaidCall } from '../support/wire.ts'
 
-const FORMATS = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' } as const
-type Format = keyof typeof FORMATS
-const WAYS = (['chat', 'responses', 'messages'] as const).flatMap((format) => [false, true].map((stream) => ({ format, stream })))
 const CHAT = { format: 'chat', stream: false } as const
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
@@ -73,13 +69,6 @@ interface Scene {
   ask(way: { format: Format; stream: boolean }, more?: JsonObject): Promise<Asked>
 }
 
-interface Asked {
-  status: number
-  raw: string
-  reply: FoldedReply
-  body: JsonObject
-}
-
 interface SceneOptions {
   /** Settings of the plugin web-fetch beside the exception for the site; `ENGINE` stands for the stand-in's address. */
   fetch?: string
@@ -116,29 +105,8 @@ ${oneModel(model.url, dialect)}`)
     gateway,
     model,
     engine,
-    ask: async ({ format, stream }, more) => {
-      const text = 'Will it rain?'
-      const own: JsonObject = format === 'responses' ? { input: text } : { messages: [{ role: 'user', content: text }] }
-      if (format === 'messages') own.max_tokens = 500
-      const response = await gateway.post(FORMATS[format], { model: 'acme/one', stream, ...own, ...more })
-      const raw = await response.text()
-      return { status: response.status, raw, reply: folded(format, response, raw), body: bodyOf(raw) }
-    },
+    ask: (way, more) => askGateway(gateway, way, more),
   }
-}
-
-function folded(format: Format, response: Response, raw: string): FoldedReply {
-  const stream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-  if (format === 'chat') return stream ? foldChatStream(raw) : foldChat(JSON.parse(raw) as JsonObject)
-  if (format === 'responses') return stream ? foldResponseStream(raw) : foldResponse(JSON.parse(raw) as JsonObject)
-  return stream ? foldMessageStream(raw) : foldMessage(JSON.parse(raw) as JsonObject)
-}
-
-function bodyOf(raw: string): JsonObject {
-  if (raw.startsWith('{')) return JSON.parse(raw) as JsonObject
-  const events = raw.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as JsonObject] : []))
-  const last = events.findLast((event) => event.usage !== undefined || event.response !== undefined)
-  return ((last?.response ?? last) as JsonObject | undefined) ?? {}
 }
 
 const tool = (parameters: JsonObject = {}): JsonObject => ({ tools: [{ type: 'router:web_fetch', parameters }] })

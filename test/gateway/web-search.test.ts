@@ -1,20 +1,13 @@
 /** Search of the web over HTTP: the server tool, the plugin and `:online`, in every client format, with stand-ins for the engines. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { type Asked, askGateway, FORMATS, type Format, ASK_WAYS as WAYS } from '../support/asking.ts'
 import { turn } from '../support/clock.ts'
-import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from '../support/fold.ts'
-import { foldMessage, foldMessageStream, messageEventsOf, messageOf } from '../support/fold-messages.ts'
+import type { FoldedReply } from '../support/fold.ts'
+import { messageEventsOf, messageOf } from '../support/fold-messages.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, type Said, type SaidCall } from '../support/wire.ts'
-
-const FORMATS = {
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  messages: '/v1/messages',
-} as const
-type Format = keyof typeof FORMATS
-const WAYS = (['chat', 'responses', 'messages'] as const).flatMap((format) => [false, true].map((stream) => ({ format, stream })))
 
 const PAGES = [
   { url: 'https://news.example.com/rain', title: 'Rain', content: 'Rain falls on <strong>Monday</strong>.', engine: 'one' },
@@ -30,14 +23,6 @@ interface Scene {
   model: Upstream
   engine: Upstream
   ask(way: { format: Format; stream: boolean }, more?: JsonObject): Promise<Asked>
-}
-
-interface Asked {
-  status: number
-  raw: string
-  reply: FoldedReply
-  /** The body, or the last event of a stream that has usage. */
-  body: JsonObject
 }
 
 interface SceneOptions {
@@ -72,33 +57,8 @@ ${oneModel(model.url, dialect)}`)
     gateway,
     model,
     engine,
-    ask: async ({ format, stream }, more) => {
-      const text = 'Will it rain?'
-      const own: JsonObject = format === 'responses' ? { input: text } : { messages: [{ role: 'user', content: text }] }
-      if (format === 'messages') own.max_tokens = 500
-      const response = await gateway.post(FORMATS[format], { model: 'acme/one', stream, ...own, ...more })
-      const raw = await response.text()
-      return { status: response.status, raw, reply: folded(format, response, raw), body: bodyOf(raw) }
-    },
+    ask: (way, more) => askGateway(gateway, way, more),
   }
-}
-
-function folded(format: Format, response: Response, raw: string): FoldedReply {
-  const stream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-  if (format === 'chat') return stream ? foldChatStream(raw) : foldChat(JSON.parse(raw) as JsonObject)
-  if (format === 'responses') return stream ? foldResponseStream(raw) : foldResponse(JSON.parse(raw) as JsonObject)
-  return stream ? foldMessageStream(raw) : foldMessage(JSON.parse(raw) as JsonObject)
-}
-
-function eventsOf(raw: string): JsonObject[] {
-  const lines = raw.split('\n').filter((line) => line.startsWith('data: {'))
-  return lines.map((line) => JSON.parse(line.slice(6)) as JsonObject)
-}
-
-function bodyOf(raw: string): JsonObject {
-  if (raw.startsWith('{')) return JSON.parse(raw) as JsonObject
-  const last = eventsOf(raw).findLast((event) => event.usage !== undefined || event.response !== undefined)
-  return ((last?.response ?? last) as JsonObject | undefined) ?? {}
 }
 
 const ran = (seen: Seen): boolean => /"role":"tool"|tool_result|function_call_output|functionResponse/.test(seen.body)

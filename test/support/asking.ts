@@ -32,7 +32,7 @@ export function userTurn(format: Format, text: string): JsonObject {
 }
 
 /** Asks `acme/one`, unless `more` says otherwise. */
-export async function askGateway(gateway: Gateway, { format, stream }: AskWay, more: JsonObject): Promise<Asked> {
+export async function askGateway(gateway: Gateway, { format, stream }: AskWay, more: JsonObject = {}): Promise<Asked> {
   const asked = { model: 'acme/one', stream, ...userTurn(format, 'Will it rain?'), ...more }
   const response = await gateway.post(FORMATS[format], asked, { 'X-Router-Metadata': 'enabled' })
   const raw = await response.text()
