@@ -3,12 +3,15 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { lossesMarkdown, parametersMarkdown, withSections } from './dialect-matrix.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
+import { serialiser } from './serializers.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
 
 /** Each file is made from what it held before: of documents, only some sections are made. */
 const GENERATED: readonly [file: string, make: (found: string) => string][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
+  ['src/server/log-line.ts', () => serialiser('logLine')],
+  ['src/pipeline/facts-text.ts', () => serialiser('factsText')],
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]

@@ -7,6 +7,7 @@ import { resolveKeys } from './config/keys.ts'
 import type { Config } from './config/types.ts'
 import type { Reload } from './config/watch.ts'
 import type { Clock } from './core/clock.ts'
+import { FirstUse } from './core/first-use.ts'
 import { GenerationIds } from './core/ids.ts'
 import type { JsonObject } from './core/json.ts'
 import type { LogSink } from './core/log.ts'
@@ -36,7 +37,7 @@ import { planWitness, sourceOf, witnessWith } from './server/witness.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import type { Shared } from './shared/index.ts'
 import { serverTools } from './tools/registry.ts'
-import { Passage } from './upstream/passage.ts'
+import type { Passage } from './upstream/passage.ts'
 import { Pools } from './upstream/pools.ts'
 
 export interface RuntimeSource {
@@ -61,7 +62,7 @@ export class Runtime {
   readonly oops: (error: unknown) => void
   private readonly source: RuntimeSource
   readonly parts: ChainParts
-  private readonly passage: Passage
+  private readonly passage: FirstUse<Passage>
   private readonly files: DiskFiles
   private readonly ids: GenerationIds
   private keys: readonly ApiKey[]
@@ -80,7 +81,7 @@ export class Runtime {
     this.parts = partsOf(source, this.metrics, this.files)
     this.metrics.alone = source.shared.alone
     this.metrics.auditDropped = () => store.audit.dropped
-    this.passage = new Passage(clock)
+    this.passage = new FirstUse(async () => new (await import('./upstream/passage.ts')).Passage(clock))
     this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
     this.catalog = buildCatalog(config, this.listings)
     this.oops = (error) => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
@@ -127,7 +128,7 @@ export class Runtime {
   }
 
   async close(): Promise<void> {
-    this.passage.close()
+    await this.passage.ifMade((passage) => passage.close())
     this.metrics.close()
     await this.parts.pools.close()
     closeDocuments()

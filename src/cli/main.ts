@@ -1,13 +1,5 @@
-/** Reads the command line and hands over to a verb. */
+/** Reads the command line and hands over to a verb; those beside `serve` are loaded when they are asked for. */
 import { parseArgs } from 'node:util'
-import { check } from './check.ts'
-import { guardrails } from './guardrails.ts'
-import { credits, keys } from './keys.ts'
-import { ledger } from './ledger.ts'
-import { models } from './models.ts'
-import { plan } from './plan.ts'
-import { plugins } from './plugins.ts'
-import { policyTests } from './policy-tests.ts'
 import { serve } from './serve.ts'
 
 const HELP = `headgate: one address in front of many model providers
@@ -77,15 +69,15 @@ export async function run(argv: readonly string[]): Promise<void> {
   if (values.help) process.stdout.write(HELP)
   else if (values.version) process.stdout.write(`${await version()}\n`)
   else if (verb === 'serve' && rest.length === 0) await serve(values)
-  else if (verb === 'check' && rest.length === 1) process.exitCode = await check(rest[0])
-  else if (verb === 'plan' && rest.length === 2) process.exitCode = await plan([rest[0], rest[1]], values)
-  else if (verb === 'test' && rest.length === 1) process.exitCode = await policyTests(rest[0])
-  else if (verb === 'models') process.exitCode = await models(rest, values)
-  else if (verb === 'plugins') process.exitCode = await plugins(rest, values)
-  else if (verb === 'keys') process.exitCode = await keys(rest, values)
-  else if (verb === 'guardrails') process.exitCode = await guardrails(rest, values)
-  else if (verb === 'credits') process.exitCode = await credits(rest, values)
-  else if (verb === 'ledger' && rest.length === 1) process.exitCode = await ledger(rest[0], values.config)
+  else if (verb === 'check' && rest.length === 1) process.exitCode = await (await import('./check.ts')).check(rest[0])
+  else if (verb === 'plan' && rest.length === 2) process.exitCode = await (await import('./plan.ts')).plan([rest[0], rest[1]], values)
+  else if (verb === 'test' && rest.length === 1) process.exitCode = await (await import('./policy-tests.ts')).policyTests(rest[0])
+  else if (verb === 'models') process.exitCode = await (await import('./models.ts')).models(rest, values)
+  else if (verb === 'plugins') process.exitCode = await (await import('./plugins.ts')).plugins(rest, values)
+  else if (verb === 'keys') process.exitCode = await (await import('./keys.ts')).keys(rest, values)
+  else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
+  else if (verb === 'credits') process.exitCode = await (await import('./keys.ts')).credits(rest, values)
+  else if (verb === 'ledger' && rest.length === 1) process.exitCode = await (await import('./ledger.ts')).ledger(rest[0], values.config)
   else if (Object.hasOwn(WORDS, verb)) fail(`${verb}: expected ${WORDS[verb]}. Try headgate --help`)
   else fail(`unknown command: ${positionals.join(' ')}. Try headgate --help`)
 }

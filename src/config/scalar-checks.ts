@@ -1,5 +1,5 @@
 /** What a string must be beyond its pattern. */
-import { RE2JS } from 're2js'
+import { linearRegex } from '../core/linear-regex.ts'
 import { nanoFromUsd, rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
 import type { ScalarKind } from './schema/scalars.ts'
 import { bytes, milliseconds } from './units.ts'
@@ -51,7 +51,8 @@ function regexProblem(text: string): string | undefined {
     if (letter !== undefined && !KNOWN_ESCAPES.includes(letter)) return `unknown escape: \\${letter}`
   }
   try {
-    return RE2JS.compile(RE2JS.translateRegExp(text)).test('') ? 'it matches every text' : undefined
+    const regex = linearRegex()
+    return regex.compile(regex.translateRegExp(text)).test('') ? 'it matches every text' : undefined
   } catch (error) {
     return error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : 'not a pattern'
   }

@@ -1,6 +1,7 @@
 /** Custom patterns, compiled once per configuration and matched in linear time. */
-import { RE2JS } from 're2js'
+import type { RE2JS } from 're2js'
 import { badField } from '../core/faults.ts'
+import { linearRegex } from '../core/linear-regex.ts'
 import { type Detector, Matches } from './detector.ts'
 import { prefilterOf } from './prefilter.ts'
 import { NEXT } from './shape.ts'
@@ -22,7 +23,8 @@ function compile(pattern: string): RE2JS | string {
   if (unknown !== undefined) return `expected an RE2 pattern, \\${unknown} is no escape of it`
   let expression: RE2JS
   try {
-    expression = RE2JS.compile(RE2JS.translateRegExp(pattern))
+    const regex = linearRegex()
+    expression = regex.compile(regex.translateRegExp(pattern))
   } catch (problem) {
     const why = problem instanceof Error ? problem.message.replace(/^error parsing regexp: /, '') : 'unreadable'
     return `expected an RE2 pattern (no look-around, no back-references): ${shorten(why)}`

@@ -1,5 +1,5 @@
 /** Shapes as automata: the places of a compiled RE2 program, and the characters that these tell apart. */
-import { RE2JS } from 're2js'
+import { linearRegex } from '../core/linear-regex.ts'
 
 /** Instructions of a compiled RE2 program, as far as they matter here. */
 interface Instruction {
@@ -79,7 +79,8 @@ export function compiled(shape: string): Compiled {
 function compile(shape: string): Compiled {
   const free = shape.startsWith(FREE)
   const source = free ? shape.slice(FREE.length) : shape
-  const program = RE2JS.compile(RE2JS.translateRegExp(source)).re2().prog as { inst: Instruction[]; start: number }
+  const regex = linearRegex()
+  const program = regex.compile(regex.translateRegExp(source)).re2().prog as { inst: Instruction[]; start: number }
   const { inst, start } = program
   const numbers = new Map<number, number>()
   for (const [pc, each] of inst.entries()) if (isReader(each)) numbers.set(pc, numbers.size)

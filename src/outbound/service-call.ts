@@ -1,8 +1,8 @@
 /** One call of a service that the operator has named: JSON back, within a time and a size. */
-import { request as plainRequest } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
+import { request as plainRequest } from '../core/node-http.ts'
 
 /** A GET, or a POST where there is a body. */
 export interface ServiceRequest {

@@ -1,54 +1,10 @@
 /** The part of a generation's record that no query needs as a column, as JSON text: only what the columns do not tell. */
-import fastJson from 'fast-json-stringify'
 import type { Facts } from '../ledger/facts.ts'
 import type { Settlement } from '../ledger/settlement.ts'
 import { brandHeaders } from './brand-headers.ts'
 import type { Exchange } from './exchange.ts'
+import { factsText } from './facts-text.ts'
 import { NATIVE_SEARCH } from './native-search.ts'
-
-const text = { type: 'string' } as const
-const number = { type: 'number' } as const
-
-/** Compiled, since every request writes one. */
-const factsText = fastJson({
-  type: 'object',
-  properties: {
-    model: text,
-    provider: text,
-    endpoint: text,
-    router: text,
-    operation: text,
-    api_type: text,
-    user: text,
-    session_id: text,
-    finish_reason: text,
-    native_finish_reason: text,
-    latency: number,
-    generation_time: number,
-    streamed: { type: 'boolean' },
-    tools_cost: number,
-    num_search_results: number,
-    num_fetches: number,
-    web_search_engine: text,
-    moderation_latency: number,
-    provider_responses: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          provider_name: text,
-          endpoint: text,
-          status: number,
-          latency: number,
-          code: text,
-          dropped: { type: 'array', items: text },
-        },
-      },
-    },
-    http_referer: text,
-    app_title: text,
-  },
-})
 
 /** What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in. */
 export function generationFacts(exchange: Exchange, settlement: Settlement): string {

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Provider } from '../catalog/types.ts'
 import { asFault, Fault } from '../core/faults.ts'
+import type { FirstUse } from '../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../core/ids.ts'
 import { usdText } from '../core/money.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -33,10 +34,10 @@ interface Booking {
 export class PassageDesk {
   private readonly settings: PassageSettings
   private readonly parts: Pick<ChainParts, 'clock' | 'journal' | 'credit' | 'admission' | 'upstreams'>
-  private readonly passage: Passage
+  private readonly passage: FirstUse<Passage>
   private readonly ids: GenerationIds
 
-  constructor(settings: PassageSettings, source: { parts: PassageDesk['parts']; passage: Passage; ids: GenerationIds }) {
+  constructor(settings: PassageSettings, source: { parts: PassageDesk['parts']; passage: FirstUse<Passage>; ids: GenerationIds }) {
     this.settings = settings
     this.parts = source.parts
     this.passage = source.passage
@@ -49,14 +50,16 @@ export class PassageDesk {
 
   /** Relays one request; whatever refuses it is thrown. */
   async request(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const passage = await this.passage.get()
     const booking = await this.book(request)
     response.setHeader('X-Generation-Id', booking.id.id)
-    this.passage.web(request, response, this.call(booking, request))
+    passage.web(request, response, this.call(booking, request))
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const passage = await this.passage.get()
     const booking = await this.book(request)
-    this.passage.upgrade(request, socket as Socket, head, this.call(booking, request))
+    passage.upgrade(request, socket as Socket, head, this.call(booking, request))
   }
 
   private call(booking: Booking, request: IncomingMessage): PassageCall {

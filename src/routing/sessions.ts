@@ -58,7 +58,7 @@ export class StickySessions {
   share(news: NewsWire): void {
     if (news.reachesNobody) return
     this.news = news
-    this.told = remembering(this.clock, this.pins.max)
+    this.told = remembering(this.clock, this.pins.maxSize)
     news.subscribe('session', (message) => this.hear(message))
     news.commonSecret?.((secret) => {
       this.commonSecret = secret
@@ -93,11 +93,17 @@ export class StickySessions {
   }
 }
 
-/** A cache that forgets after ten idle minutes. */
+/** A cache that forgets after ten idle minutes. Bounded by the sum of sizes of one, since room for `max` entries would be taken at once. */
 function remembering<T extends object | string>(clock: Clock, max: number): LRUCache<string, T> {
   // ttlResolution 0: the cache would otherwise remember the time and ask a real timer to forget it.
   // The clock is moved by one because the cache takes an entry of time 0 for one without a lifetime.
-  return new LRUCache({ max, ttl: IDLE_MS, ttlResolution: 0, perf: { now: () => clock.monotonic() + 1 } })
+  return new LRUCache({
+    maxSize: max,
+    sizeCalculation: () => 1,
+    ttl: IDLE_MS,
+    ttlResolution: 0,
+    perf: { now: () => clock.monotonic() + 1 },
+  })
 }
 
 function isVersion(value: Json): value is number {

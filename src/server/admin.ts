@@ -1,10 +1,10 @@
 /** The operator's listener: health, readiness, metrics, and whatever routes later parts add. Loopback unless configured otherwise. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { asFault, Fault, faultBody } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
+import { createServer } from '../core/node-http.ts'
 
 export interface AdminReply {
   status: number

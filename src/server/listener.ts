@@ -1,9 +1,10 @@
 /** The public listener: limits and time-outs of the connection, and a JSON error for what never becomes a request. */
 import cluster from 'node:cluster'
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
+import { createServer, STATUS_CODES } from '../core/node-http.ts'
 
 export interface ListenerOptions {
   host: string

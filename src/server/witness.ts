@@ -1,10 +1,10 @@
 /** What is told of an exchange once it is over: the metrics and one log line. */
-import fastJson from 'fast-json-stringify'
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import type { Fault } from '../core/faults.ts'
 import type { LogSink } from '../core/log.ts'
 import { findingsOf } from '../pipeline/guardrail-findings.ts'
 import type { Witness } from '../pipeline/parts.ts'
+import { logLine } from './log-line.ts'
 import type { Metrics } from './metrics.ts'
 
 /** @param audit takes what guardrails found, without waiting for anything. */
@@ -56,7 +56,7 @@ export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditT
       cause: fault?.code === 'internal' ? causeOf(fault) : undefined,
       msg: 'exchange',
     }
-    logs.line(`${lineText(line)}\n`)
+    logs.line(`${logLine(line)}\n`)
   }
 }
 
@@ -68,35 +68,6 @@ export function planWitness({ log }: LogSink): Witness {
     else log.info(line, 'plan')
   }
 }
-
-const text = { type: 'string' } as const
-const number = { type: 'number' } as const
-
-/** The log's one line per exchange, compiled: of all log lines it alone is written for every request. */
-const lineText = fastJson({
-  type: 'object',
-  properties: {
-    level: number,
-    time: number,
-    gen: text,
-    key: text,
-    client: text,
-    status: number,
-    fault: text,
-    model: text,
-    provider: text,
-    lane: text,
-    stream: { type: 'boolean' },
-    attempts: number,
-    ms: number,
-    first_ms: number,
-    in: number,
-    out: number,
-    cost_nano: number,
-    cause: text,
-    msg: text,
-  },
-})
 
 /** Where an error of our own came from: its name and stack, not its message, which may quote a request. */
 function causeOf({ cause }: Fault): string {

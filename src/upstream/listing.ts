@@ -1,8 +1,9 @@
 /** Asks a provider for its list of models and about itself, off every request's path. */
-import { type IncomingMessage, request as requestHttp } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { Provider } from '../catalog/types.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { request as requestHttp } from '../core/node-http.ts'
 
 const PATIENCE = 2000
 const LONGEST = 8 * 1024 * 1024

@@ -3,13 +3,14 @@
  * http-proxy-3 makes the upstream request and the WebSocket tunnel; replies are relayed by us,
  * since the library leaves the caller hanging when the upstream dies in the middle of a body.
  */
-import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { Socket } from 'node:net'
 import { ProxyServer } from 'http-proxy-3'
 import type { Provider } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import { badField, Fault } from '../core/faults.ts'
+import { Agent as HttpAgent, ServerResponse as HttpReply } from '../core/node-http.ts'
 import { networkFault } from './network-fault.ts'
 import { upgradedHeaders, upstreamHeaders } from './passage-headers.ts'
 import { type PassageCall, PassageRun } from './passage-run.ts'
@@ -140,7 +141,7 @@ function refuseUnframed(request: IncomingMessage): void {
 
 /** A reply on a socket that node has let go of; it is the last one there. */
 function replyOn(request: IncomingMessage, socket: Socket): ServerResponse {
-  const response = new ServerResponse(request)
+  const response = new HttpReply(request)
   response.shouldKeepAlive = false
   response.assignSocket(socket)
   response.once('finish', () => socket.destroySoon())

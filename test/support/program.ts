@@ -19,6 +19,8 @@ export interface Program {
 export interface ProgramOptions {
   cwd?: string
   env?: Record<string, string>
+  /** Flags of Node itself. */
+  nodeFlags?: readonly string[]
 }
 
 /**
@@ -32,7 +34,9 @@ export function plainNode(args: readonly string[]): [command: string, args: stri
 /** Runs the launcher with these arguments. */
 export function runProgram(args: readonly string[], options: ProgramOptions = {}): Program {
   const env = { PATH: process.env.PATH, ...options.env }
-  return follow(spawn(...plainNode([LAUNCHER, ...args]), { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+  return follow(
+    spawn(...plainNode([...(options.nodeFlags ?? []), LAUNCHER, ...args]), { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }),
+  )
 }
 
 /** Watches a process that has been started, its output and its end. */

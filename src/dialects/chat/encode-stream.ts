@@ -1,12 +1,12 @@
 /** Canonical events as chat chunks. */
 import type { BlockKind, StreamEvent } from '../../canon/events.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { quote } from '../../core/quote.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { chunkHead, closingChunks } from './chunk.ts'
 import { hidesReasoning } from './decode-request.ts'
 import { audioOf, imageOf } from './media.ts'
-import { quote } from './quote.ts'
 import { noteDetail, sealedDetail, serverDetail } from './reply-parts.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 

@@ -1,6 +1,15 @@
 /** Deferred functions, looked for by a pattern over their names, descriptions and arguments. */
-import { RE2JS } from 're2js'
-import { type FunctionSpec, type Item, isDeferred, isObject, type Json, loaded, type ToolSpec } from '../../plugin-api/index.ts'
+import type { RE2JS } from 're2js'
+import {
+  type FunctionSpec,
+  type Item,
+  isDeferred,
+  isObject,
+  type Json,
+  linearRegex,
+  loaded,
+  type ToolSpec,
+} from '../../plugin-api/index.ts'
 
 /** Characters of a pattern; contract section 6. */
 const LONGEST = 200
@@ -43,7 +52,8 @@ export class DeferredTools {
     if (pattern.length > LONGEST) return `the pattern is longer than ${LONGEST} characters`
     let expression: RE2JS
     try {
-      expression = RE2JS.compile(RE2JS.translateRegExp(pattern), RE2JS.CASE_INSENSITIVE)
+      const regex = linearRegex()
+      expression = regex.compile(regex.translateRegExp(pattern), regex.CASE_INSENSITIVE)
     } catch {
       return 'the pattern cannot be read: expected a regular expression without look-around and back-references'
     }

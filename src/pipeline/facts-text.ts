@@ -1,0 +1,267 @@
+// @ts-nocheck
+/** The facts of a settlement, see `ledger/facts.ts`. Written by `npm run generate` from `scripts/serializers.ts`. */
+import Serializer from 'fast-json-stringify/lib/serializer.js'
+
+export const factsText: (value: object) => string = (function anonymous(validator,serializer
+) {
+const {
+  asString,
+  asNumber,
+  asBoolean,
+  asDateTime,
+  asDate,
+  asTime,
+  asUnsafeString,
+  asPlainStringArray
+} = serializer
+const asInteger = serializer.asInteger.bind(serializer)
+    const JSON_STR_BEGIN_OBJECT = '{'
+    const JSON_STR_END_OBJECT = '}'
+    const JSON_STR_BEGIN_ARRAY = '['
+    const JSON_STR_END_ARRAY = ']'
+    const JSON_STR_COMMA = ','
+    const JSON_STR_COLONS = ':'
+    const JSON_STR_QUOTE = '"'
+    const JSON_STR_EMPTY_OBJECT = JSON_STR_BEGIN_OBJECT + JSON_STR_END_OBJECT
+    const JSON_STR_EMPTY_ARRAY = JSON_STR_BEGIN_ARRAY + JSON_STR_END_ARRAY
+    const JSON_STR_EMPTY_STRING = JSON_STR_QUOTE + JSON_STR_QUOTE
+    const JSON_STR_NULL = 'null'
+    function anonymous3 (obj) {
+      // "#/properties/provider_responses/items/properties/dropped"
+      let json = ''
+    if (obj === null) return JSON_STR_EMPTY_ARRAY
+    if (!Array.isArray(obj)) {
+      throw new TypeError("The value of '#/properties/provider_responses/items/properties/dropped' does not match schema definition.")
+    }
+    const arrayLength = obj.length
+      if (typeof arrayLength === 'number' && arrayLength >= 8 && Number.isInteger(arrayLength) && arrayLength <= 0xffffffff) {
+        return asPlainStringArray(obj, arrayLength)
+      }
+    json += JSON_STR_BEGIN_ARRAY
+      if (arrayLength > 0) {
+        const value = obj[0]
+        if (typeof value !== 'string') {
+          if (value === null) { json += JSON_STR_EMPTY_STRING } else if (value instanceof Date) { json += JSON_STR_QUOTE + value.toISOString() + JSON_STR_QUOTE } else if (value instanceof RegExp) { json += asString(value.source) } else { json += asString(value.toString()) }
+        } else { json += asString(value) }
+        for (let i = 1; i < arrayLength; i++) {
+          json += JSON_STR_COMMA
+          const value = obj[i]
+        if (typeof value !== 'string') {
+          if (value === null) { json += JSON_STR_EMPTY_STRING } else if (value instanceof Date) { json += JSON_STR_QUOTE + value.toISOString() + JSON_STR_QUOTE } else if (value instanceof RegExp) { json += asString(value.source) } else { json += asString(value.toString()) }
+        } else { json += asString(value) }
+        }
+      }
+      return json + JSON_STR_END_ARRAY
+    }
+      // "#/properties/provider_responses/items"
+      function anonymous2 (input) {
+        const obj = (input && typeof input.toJSON === 'function')
+    ? input.toJSON()
+    : input
+        if (obj === null) return JSON_STR_EMPTY_OBJECT
+        let json = ''
+        let addComma_20 = false
+          const value_provider_name_21 = obj["provider_name"]
+          if (value_provider_name_21 !== undefined) {
+            json += addComma_20 ? ",\"provider_name\":" : ((addComma_20 = true), "{\"provider_name\":")
+        if (typeof value_provider_name_21 !== 'string') {
+          if (value_provider_name_21 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_name_21 instanceof Date) { json += JSON_STR_QUOTE + value_provider_name_21.toISOString() + JSON_STR_QUOTE } else if (value_provider_name_21 instanceof RegExp) { json += asString(value_provider_name_21.source) } else { json += asString(value_provider_name_21.toString()) }
+        } else { json += asString(value_provider_name_21) }
+          }
+          const value_endpoint_22 = obj["endpoint"]
+          if (value_endpoint_22 !== undefined) {
+            json += addComma_20 ? ",\"endpoint\":" : ((addComma_20 = true), "{\"endpoint\":")
+        if (typeof value_endpoint_22 !== 'string') {
+          if (value_endpoint_22 === null) { json += JSON_STR_EMPTY_STRING } else if (value_endpoint_22 instanceof Date) { json += JSON_STR_QUOTE + value_endpoint_22.toISOString() + JSON_STR_QUOTE } else if (value_endpoint_22 instanceof RegExp) { json += asString(value_endpoint_22.source) } else { json += asString(value_endpoint_22.toString()) }
+        } else { json += asString(value_endpoint_22) }
+          }
+          const value_status_23 = obj["status"]
+          if (value_status_23 !== undefined) {
+            json += addComma_20 ? ",\"status\":" : ((addComma_20 = true), "{\"status\":")
+            json += asNumber(value_status_23)
+          }
+          const value_latency_24 = obj["latency"]
+          if (value_latency_24 !== undefined) {
+            json += addComma_20 ? ",\"latency\":" : ((addComma_20 = true), "{\"latency\":")
+            json += asNumber(value_latency_24)
+          }
+          const value_code_25 = obj["code"]
+          if (value_code_25 !== undefined) {
+            json += addComma_20 ? ",\"code\":" : ((addComma_20 = true), "{\"code\":")
+        if (typeof value_code_25 !== 'string') {
+          if (value_code_25 === null) { json += JSON_STR_EMPTY_STRING } else if (value_code_25 instanceof Date) { json += JSON_STR_QUOTE + value_code_25.toISOString() + JSON_STR_QUOTE } else if (value_code_25 instanceof RegExp) { json += asString(value_code_25.source) } else { json += asString(value_code_25.toString()) }
+        } else { json += asString(value_code_25) }
+          }
+          const value_dropped_26 = obj["dropped"]
+          if (value_dropped_26 !== undefined) {
+            json += addComma_20 ? ",\"dropped\":" : ((addComma_20 = true), "{\"dropped\":")
+            json += anonymous3(value_dropped_26)
+          }
+if (!addComma_20) json += JSON_STR_BEGIN_OBJECT
+return json + JSON_STR_END_OBJECT
+      }
+    function anonymous1 (obj) {
+      // "#/properties/provider_responses"
+      let json = ''
+    if (obj === null) return JSON_STR_EMPTY_ARRAY
+    if (!Array.isArray(obj)) {
+      throw new TypeError("The value of '#/properties/provider_responses' does not match schema definition.")
+    }
+    const arrayLength = obj.length
+    json += JSON_STR_BEGIN_ARRAY
+      if (arrayLength > 0) {
+        const value = obj[0]
+        json += anonymous2(value)
+        for (let i = 1; i < arrayLength; i++) {
+          json += JSON_STR_COMMA
+          const value = obj[i]
+          json += anonymous2(value)
+        }
+      }
+      return json + JSON_STR_END_ARRAY
+    }
+      // "#"
+      function anonymous0 (input) {
+        const obj = (input && typeof input.toJSON === 'function')
+    ? input.toJSON()
+    : input
+        if (obj === null) return JSON_STR_EMPTY_OBJECT
+        let json = ''
+        let addComma_0 = false
+          const value_model_1 = obj["model"]
+          if (value_model_1 !== undefined) {
+            json += addComma_0 ? ",\"model\":" : ((addComma_0 = true), "{\"model\":")
+        if (typeof value_model_1 !== 'string') {
+          if (value_model_1 === null) { json += JSON_STR_EMPTY_STRING } else if (value_model_1 instanceof Date) { json += JSON_STR_QUOTE + value_model_1.toISOString() + JSON_STR_QUOTE } else if (value_model_1 instanceof RegExp) { json += asString(value_model_1.source) } else { json += asString(value_model_1.toString()) }
+        } else { json += asString(value_model_1) }
+          }
+          const value_provider_2 = obj["provider"]
+          if (value_provider_2 !== undefined) {
+            json += addComma_0 ? ",\"provider\":" : ((addComma_0 = true), "{\"provider\":")
+        if (typeof value_provider_2 !== 'string') {
+          if (value_provider_2 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_2 instanceof Date) { json += JSON_STR_QUOTE + value_provider_2.toISOString() + JSON_STR_QUOTE } else if (value_provider_2 instanceof RegExp) { json += asString(value_provider_2.source) } else { json += asString(value_provider_2.toString()) }
+        } else { json += asString(value_provider_2) }
+          }
+          const value_endpoint_3 = obj["endpoint"]
+          if (value_endpoint_3 !== undefined) {
+            json += addComma_0 ? ",\"endpoint\":" : ((addComma_0 = true), "{\"endpoint\":")
+        if (typeof value_endpoint_3 !== 'string') {
+          if (value_endpoint_3 === null) { json += JSON_STR_EMPTY_STRING } else if (value_endpoint_3 instanceof Date) { json += JSON_STR_QUOTE + value_endpoint_3.toISOString() + JSON_STR_QUOTE } else if (value_endpoint_3 instanceof RegExp) { json += asString(value_endpoint_3.source) } else { json += asString(value_endpoint_3.toString()) }
+        } else { json += asString(value_endpoint_3) }
+          }
+          const value_router_4 = obj["router"]
+          if (value_router_4 !== undefined) {
+            json += addComma_0 ? ",\"router\":" : ((addComma_0 = true), "{\"router\":")
+        if (typeof value_router_4 !== 'string') {
+          if (value_router_4 === null) { json += JSON_STR_EMPTY_STRING } else if (value_router_4 instanceof Date) { json += JSON_STR_QUOTE + value_router_4.toISOString() + JSON_STR_QUOTE } else if (value_router_4 instanceof RegExp) { json += asString(value_router_4.source) } else { json += asString(value_router_4.toString()) }
+        } else { json += asString(value_router_4) }
+          }
+          const value_operation_5 = obj["operation"]
+          if (value_operation_5 !== undefined) {
+            json += addComma_0 ? ",\"operation\":" : ((addComma_0 = true), "{\"operation\":")
+        if (typeof value_operation_5 !== 'string') {
+          if (value_operation_5 === null) { json += JSON_STR_EMPTY_STRING } else if (value_operation_5 instanceof Date) { json += JSON_STR_QUOTE + value_operation_5.toISOString() + JSON_STR_QUOTE } else if (value_operation_5 instanceof RegExp) { json += asString(value_operation_5.source) } else { json += asString(value_operation_5.toString()) }
+        } else { json += asString(value_operation_5) }
+          }
+          const value_api_type_6 = obj["api_type"]
+          if (value_api_type_6 !== undefined) {
+            json += addComma_0 ? ",\"api_type\":" : ((addComma_0 = true), "{\"api_type\":")
+        if (typeof value_api_type_6 !== 'string') {
+          if (value_api_type_6 === null) { json += JSON_STR_EMPTY_STRING } else if (value_api_type_6 instanceof Date) { json += JSON_STR_QUOTE + value_api_type_6.toISOString() + JSON_STR_QUOTE } else if (value_api_type_6 instanceof RegExp) { json += asString(value_api_type_6.source) } else { json += asString(value_api_type_6.toString()) }
+        } else { json += asString(value_api_type_6) }
+          }
+          const value_user_7 = obj["user"]
+          if (value_user_7 !== undefined) {
+            json += addComma_0 ? ",\"user\":" : ((addComma_0 = true), "{\"user\":")
+        if (typeof value_user_7 !== 'string') {
+          if (value_user_7 === null) { json += JSON_STR_EMPTY_STRING } else if (value_user_7 instanceof Date) { json += JSON_STR_QUOTE + value_user_7.toISOString() + JSON_STR_QUOTE } else if (value_user_7 instanceof RegExp) { json += asString(value_user_7.source) } else { json += asString(value_user_7.toString()) }
+        } else { json += asString(value_user_7) }
+          }
+          const value_session_id_8 = obj["session_id"]
+          if (value_session_id_8 !== undefined) {
+            json += addComma_0 ? ",\"session_id\":" : ((addComma_0 = true), "{\"session_id\":")
+        if (typeof value_session_id_8 !== 'string') {
+          if (value_session_id_8 === null) { json += JSON_STR_EMPTY_STRING } else if (value_session_id_8 instanceof Date) { json += JSON_STR_QUOTE + value_session_id_8.toISOString() + JSON_STR_QUOTE } else if (value_session_id_8 instanceof RegExp) { json += asString(value_session_id_8.source) } else { json += asString(value_session_id_8.toString()) }
+        } else { json += asString(value_session_id_8) }
+          }
+          const value_finish_reason_9 = obj["finish_reason"]
+          if (value_finish_reason_9 !== undefined) {
+            json += addComma_0 ? ",\"finish_reason\":" : ((addComma_0 = true), "{\"finish_reason\":")
+        if (typeof value_finish_reason_9 !== 'string') {
+          if (value_finish_reason_9 === null) { json += JSON_STR_EMPTY_STRING } else if (value_finish_reason_9 instanceof Date) { json += JSON_STR_QUOTE + value_finish_reason_9.toISOString() + JSON_STR_QUOTE } else if (value_finish_reason_9 instanceof RegExp) { json += asString(value_finish_reason_9.source) } else { json += asString(value_finish_reason_9.toString()) }
+        } else { json += asString(value_finish_reason_9) }
+          }
+          const value_native_finish_reason_10 = obj["native_finish_reason"]
+          if (value_native_finish_reason_10 !== undefined) {
+            json += addComma_0 ? ",\"native_finish_reason\":" : ((addComma_0 = true), "{\"native_finish_reason\":")
+        if (typeof value_native_finish_reason_10 !== 'string') {
+          if (value_native_finish_reason_10 === null) { json += JSON_STR_EMPTY_STRING } else if (value_native_finish_reason_10 instanceof Date) { json += JSON_STR_QUOTE + value_native_finish_reason_10.toISOString() + JSON_STR_QUOTE } else if (value_native_finish_reason_10 instanceof RegExp) { json += asString(value_native_finish_reason_10.source) } else { json += asString(value_native_finish_reason_10.toString()) }
+        } else { json += asString(value_native_finish_reason_10) }
+          }
+          const value_latency_11 = obj["latency"]
+          if (value_latency_11 !== undefined) {
+            json += addComma_0 ? ",\"latency\":" : ((addComma_0 = true), "{\"latency\":")
+            json += asNumber(value_latency_11)
+          }
+          const value_generation_time_12 = obj["generation_time"]
+          if (value_generation_time_12 !== undefined) {
+            json += addComma_0 ? ",\"generation_time\":" : ((addComma_0 = true), "{\"generation_time\":")
+            json += asNumber(value_generation_time_12)
+          }
+          const value_streamed_13 = obj["streamed"]
+          if (value_streamed_13 !== undefined) {
+            json += addComma_0 ? ",\"streamed\":" : ((addComma_0 = true), "{\"streamed\":")
+            json += asBoolean(value_streamed_13)
+          }
+          const value_tools_cost_14 = obj["tools_cost"]
+          if (value_tools_cost_14 !== undefined) {
+            json += addComma_0 ? ",\"tools_cost\":" : ((addComma_0 = true), "{\"tools_cost\":")
+            json += asNumber(value_tools_cost_14)
+          }
+          const value_num_search_results_15 = obj["num_search_results"]
+          if (value_num_search_results_15 !== undefined) {
+            json += addComma_0 ? ",\"num_search_results\":" : ((addComma_0 = true), "{\"num_search_results\":")
+            json += asNumber(value_num_search_results_15)
+          }
+          const value_num_fetches_16 = obj["num_fetches"]
+          if (value_num_fetches_16 !== undefined) {
+            json += addComma_0 ? ",\"num_fetches\":" : ((addComma_0 = true), "{\"num_fetches\":")
+            json += asNumber(value_num_fetches_16)
+          }
+          const value_web_search_engine_17 = obj["web_search_engine"]
+          if (value_web_search_engine_17 !== undefined) {
+            json += addComma_0 ? ",\"web_search_engine\":" : ((addComma_0 = true), "{\"web_search_engine\":")
+        if (typeof value_web_search_engine_17 !== 'string') {
+          if (value_web_search_engine_17 === null) { json += JSON_STR_EMPTY_STRING } else if (value_web_search_engine_17 instanceof Date) { json += JSON_STR_QUOTE + value_web_search_engine_17.toISOString() + JSON_STR_QUOTE } else if (value_web_search_engine_17 instanceof RegExp) { json += asString(value_web_search_engine_17.source) } else { json += asString(value_web_search_engine_17.toString()) }
+        } else { json += asString(value_web_search_engine_17) }
+          }
+          const value_moderation_latency_18 = obj["moderation_latency"]
+          if (value_moderation_latency_18 !== undefined) {
+            json += addComma_0 ? ",\"moderation_latency\":" : ((addComma_0 = true), "{\"moderation_latency\":")
+            json += asNumber(value_moderation_latency_18)
+          }
+          const value_provider_responses_19 = obj["provider_responses"]
+          if (value_provider_responses_19 !== undefined) {
+            json += addComma_0 ? ",\"provider_responses\":" : ((addComma_0 = true), "{\"provider_responses\":")
+            json += anonymous1(value_provider_responses_19)
+          }
+          const value_http_referer_27 = obj["http_referer"]
+          if (value_http_referer_27 !== undefined) {
+            json += addComma_0 ? ",\"http_referer\":" : ((addComma_0 = true), "{\"http_referer\":")
+        if (typeof value_http_referer_27 !== 'string') {
+          if (value_http_referer_27 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_27 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_27.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_27 instanceof RegExp) { json += asString(value_http_referer_27.source) } else { json += asString(value_http_referer_27.toString()) }
+        } else { json += asString(value_http_referer_27) }
+          }
+          const value_app_title_28 = obj["app_title"]
+          if (value_app_title_28 !== undefined) {
+            json += addComma_0 ? ",\"app_title\":" : ((addComma_0 = true), "{\"app_title\":")
+        if (typeof value_app_title_28 !== 'string') {
+          if (value_app_title_28 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_28 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_28.toISOString() + JSON_STR_QUOTE } else if (value_app_title_28 instanceof RegExp) { json += asString(value_app_title_28.source) } else { json += asString(value_app_title_28.toString()) }
+        } else { json += asString(value_app_title_28) }
+          }
+if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
+return json + JSON_STR_END_OBJECT
+      }
+    const main = anonymous0
+    return main
+})(null, new Serializer())

@@ -1,0 +1,155 @@
+// @ts-nocheck
+/** The log's one line per exchange. Written by `npm run generate` from `scripts/serializers.ts`. */
+import Serializer from 'fast-json-stringify/lib/serializer.js'
+
+export const logLine: (value: object) => string = (function anonymous(validator,serializer
+) {
+const {
+  asString,
+  asNumber,
+  asBoolean,
+  asDateTime,
+  asDate,
+  asTime,
+  asUnsafeString,
+  asPlainStringArray
+} = serializer
+const asInteger = serializer.asInteger.bind(serializer)
+    const JSON_STR_BEGIN_OBJECT = '{'
+    const JSON_STR_END_OBJECT = '}'
+    const JSON_STR_BEGIN_ARRAY = '['
+    const JSON_STR_END_ARRAY = ']'
+    const JSON_STR_COMMA = ','
+    const JSON_STR_COLONS = ':'
+    const JSON_STR_QUOTE = '"'
+    const JSON_STR_EMPTY_OBJECT = JSON_STR_BEGIN_OBJECT + JSON_STR_END_OBJECT
+    const JSON_STR_EMPTY_ARRAY = JSON_STR_BEGIN_ARRAY + JSON_STR_END_ARRAY
+    const JSON_STR_EMPTY_STRING = JSON_STR_QUOTE + JSON_STR_QUOTE
+    const JSON_STR_NULL = 'null'
+      // "#"
+      function anonymous0 (input) {
+        const obj = (input && typeof input.toJSON === 'function')
+    ? input.toJSON()
+    : input
+        if (obj === null) return JSON_STR_EMPTY_OBJECT
+        let json = ''
+        let addComma_0 = false
+          const value_level_1 = obj["level"]
+          if (value_level_1 !== undefined) {
+            json += addComma_0 ? ",\"level\":" : ((addComma_0 = true), "{\"level\":")
+            json += asNumber(value_level_1)
+          }
+          const value_time_2 = obj["time"]
+          if (value_time_2 !== undefined) {
+            json += addComma_0 ? ",\"time\":" : ((addComma_0 = true), "{\"time\":")
+            json += asNumber(value_time_2)
+          }
+          const value_gen_3 = obj["gen"]
+          if (value_gen_3 !== undefined) {
+            json += addComma_0 ? ",\"gen\":" : ((addComma_0 = true), "{\"gen\":")
+        if (typeof value_gen_3 !== 'string') {
+          if (value_gen_3 === null) { json += JSON_STR_EMPTY_STRING } else if (value_gen_3 instanceof Date) { json += JSON_STR_QUOTE + value_gen_3.toISOString() + JSON_STR_QUOTE } else if (value_gen_3 instanceof RegExp) { json += asString(value_gen_3.source) } else { json += asString(value_gen_3.toString()) }
+        } else { json += asString(value_gen_3) }
+          }
+          const value_key_4 = obj["key"]
+          if (value_key_4 !== undefined) {
+            json += addComma_0 ? ",\"key\":" : ((addComma_0 = true), "{\"key\":")
+        if (typeof value_key_4 !== 'string') {
+          if (value_key_4 === null) { json += JSON_STR_EMPTY_STRING } else if (value_key_4 instanceof Date) { json += JSON_STR_QUOTE + value_key_4.toISOString() + JSON_STR_QUOTE } else if (value_key_4 instanceof RegExp) { json += asString(value_key_4.source) } else { json += asString(value_key_4.toString()) }
+        } else { json += asString(value_key_4) }
+          }
+          const value_client_5 = obj["client"]
+          if (value_client_5 !== undefined) {
+            json += addComma_0 ? ",\"client\":" : ((addComma_0 = true), "{\"client\":")
+        if (typeof value_client_5 !== 'string') {
+          if (value_client_5 === null) { json += JSON_STR_EMPTY_STRING } else if (value_client_5 instanceof Date) { json += JSON_STR_QUOTE + value_client_5.toISOString() + JSON_STR_QUOTE } else if (value_client_5 instanceof RegExp) { json += asString(value_client_5.source) } else { json += asString(value_client_5.toString()) }
+        } else { json += asString(value_client_5) }
+          }
+          const value_status_6 = obj["status"]
+          if (value_status_6 !== undefined) {
+            json += addComma_0 ? ",\"status\":" : ((addComma_0 = true), "{\"status\":")
+            json += asNumber(value_status_6)
+          }
+          const value_fault_7 = obj["fault"]
+          if (value_fault_7 !== undefined) {
+            json += addComma_0 ? ",\"fault\":" : ((addComma_0 = true), "{\"fault\":")
+        if (typeof value_fault_7 !== 'string') {
+          if (value_fault_7 === null) { json += JSON_STR_EMPTY_STRING } else if (value_fault_7 instanceof Date) { json += JSON_STR_QUOTE + value_fault_7.toISOString() + JSON_STR_QUOTE } else if (value_fault_7 instanceof RegExp) { json += asString(value_fault_7.source) } else { json += asString(value_fault_7.toString()) }
+        } else { json += asString(value_fault_7) }
+          }
+          const value_model_8 = obj["model"]
+          if (value_model_8 !== undefined) {
+            json += addComma_0 ? ",\"model\":" : ((addComma_0 = true), "{\"model\":")
+        if (typeof value_model_8 !== 'string') {
+          if (value_model_8 === null) { json += JSON_STR_EMPTY_STRING } else if (value_model_8 instanceof Date) { json += JSON_STR_QUOTE + value_model_8.toISOString() + JSON_STR_QUOTE } else if (value_model_8 instanceof RegExp) { json += asString(value_model_8.source) } else { json += asString(value_model_8.toString()) }
+        } else { json += asString(value_model_8) }
+          }
+          const value_provider_9 = obj["provider"]
+          if (value_provider_9 !== undefined) {
+            json += addComma_0 ? ",\"provider\":" : ((addComma_0 = true), "{\"provider\":")
+        if (typeof value_provider_9 !== 'string') {
+          if (value_provider_9 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_9 instanceof Date) { json += JSON_STR_QUOTE + value_provider_9.toISOString() + JSON_STR_QUOTE } else if (value_provider_9 instanceof RegExp) { json += asString(value_provider_9.source) } else { json += asString(value_provider_9.toString()) }
+        } else { json += asString(value_provider_9) }
+          }
+          const value_lane_10 = obj["lane"]
+          if (value_lane_10 !== undefined) {
+            json += addComma_0 ? ",\"lane\":" : ((addComma_0 = true), "{\"lane\":")
+        if (typeof value_lane_10 !== 'string') {
+          if (value_lane_10 === null) { json += JSON_STR_EMPTY_STRING } else if (value_lane_10 instanceof Date) { json += JSON_STR_QUOTE + value_lane_10.toISOString() + JSON_STR_QUOTE } else if (value_lane_10 instanceof RegExp) { json += asString(value_lane_10.source) } else { json += asString(value_lane_10.toString()) }
+        } else { json += asString(value_lane_10) }
+          }
+          const value_stream_11 = obj["stream"]
+          if (value_stream_11 !== undefined) {
+            json += addComma_0 ? ",\"stream\":" : ((addComma_0 = true), "{\"stream\":")
+            json += asBoolean(value_stream_11)
+          }
+          const value_attempts_12 = obj["attempts"]
+          if (value_attempts_12 !== undefined) {
+            json += addComma_0 ? ",\"attempts\":" : ((addComma_0 = true), "{\"attempts\":")
+            json += asNumber(value_attempts_12)
+          }
+          const value_ms_13 = obj["ms"]
+          if (value_ms_13 !== undefined) {
+            json += addComma_0 ? ",\"ms\":" : ((addComma_0 = true), "{\"ms\":")
+            json += asNumber(value_ms_13)
+          }
+          const value_first_ms_14 = obj["first_ms"]
+          if (value_first_ms_14 !== undefined) {
+            json += addComma_0 ? ",\"first_ms\":" : ((addComma_0 = true), "{\"first_ms\":")
+            json += asNumber(value_first_ms_14)
+          }
+          const value_in_15 = obj["in"]
+          if (value_in_15 !== undefined) {
+            json += addComma_0 ? ",\"in\":" : ((addComma_0 = true), "{\"in\":")
+            json += asNumber(value_in_15)
+          }
+          const value_out_16 = obj["out"]
+          if (value_out_16 !== undefined) {
+            json += addComma_0 ? ",\"out\":" : ((addComma_0 = true), "{\"out\":")
+            json += asNumber(value_out_16)
+          }
+          const value_cost_nano_17 = obj["cost_nano"]
+          if (value_cost_nano_17 !== undefined) {
+            json += addComma_0 ? ",\"cost_nano\":" : ((addComma_0 = true), "{\"cost_nano\":")
+            json += asNumber(value_cost_nano_17)
+          }
+          const value_cause_18 = obj["cause"]
+          if (value_cause_18 !== undefined) {
+            json += addComma_0 ? ",\"cause\":" : ((addComma_0 = true), "{\"cause\":")
+        if (typeof value_cause_18 !== 'string') {
+          if (value_cause_18 === null) { json += JSON_STR_EMPTY_STRING } else if (value_cause_18 instanceof Date) { json += JSON_STR_QUOTE + value_cause_18.toISOString() + JSON_STR_QUOTE } else if (value_cause_18 instanceof RegExp) { json += asString(value_cause_18.source) } else { json += asString(value_cause_18.toString()) }
+        } else { json += asString(value_cause_18) }
+          }
+          const value_msg_19 = obj["msg"]
+          if (value_msg_19 !== undefined) {
+            json += addComma_0 ? ",\"msg\":" : ((addComma_0 = true), "{\"msg\":")
+        if (typeof value_msg_19 !== 'string') {
+          if (value_msg_19 === null) { json += JSON_STR_EMPTY_STRING } else if (value_msg_19 instanceof Date) { json += JSON_STR_QUOTE + value_msg_19.toISOString() + JSON_STR_QUOTE } else if (value_msg_19 instanceof RegExp) { json += asString(value_msg_19.source) } else { json += asString(value_msg_19.toString()) }
+        } else { json += asString(value_msg_19) }
+          }
+if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
+return json + JSON_STR_END_OBJECT
+      }
+    const main = anonymous0
+    return main
+})(null, new Serializer())
