@@ -10,7 +10,9 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
 
 /** Formatted as the formatter would. */
 export function sqliteSchema(): string {
-  const steps = migrationsFor('sqlite').map((statements) => `  [\n${statements.map((text) => `    ${quoted(text)},\n`).join('')}  ],\n`)
+  const steps = migrationsFor('sqlite').map((statements) =>
+    statements.length === 0 ? '  [],\n' : `  [\n${statements.map((text) => `    ${quoted(text)},\n`).join('')}  ],\n`,
+  )
   return `${HEAD}${steps.join('')}]\n`
 }
 

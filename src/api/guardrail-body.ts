@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { nanoFromUsd } from '../core/money.ts'
+import { nanoFromUsdNumber } from '../core/money.ts'
 import type { BuiltinSlug } from '../guardrails/index.ts'
 import { MOST_USD, RESETS, refuseOtherWorkspace } from './key-body.ts'
 
@@ -142,7 +142,7 @@ function fieldsOf({ enforce_zdr: zdr, ...body }: JsonObject, there: Namable): Js
   const fields: JsonObject = { ...body }
   // The older field stands for those of the groups that are not named beside it.
   if (zdr !== undefined) for (const each of ZDR_FIELDS) if (body[each] === undefined) fields[each] = zdr
-  if (typeof fields.limit_usd === 'number' && nanoFromUsd(decimal(fields.limit_usd)) === undefined)
+  if (typeof fields.limit_usd === 'number' && nanoFromUsdNumber(fields.limit_usd) === undefined)
     throw badField('limit_usd', 'expected at most 9 decimals')
   for (const list of ['allowed_models', 'ignored_models'] as const)
     if (Array.isArray(fields[list])) fields[list] = models(list, fields[list], there)
@@ -156,12 +156,6 @@ function checkPatterns(filters: Json | undefined): void {
   if (!Array.isArray(filters)) return
   const sum = filters.reduce((length: number, each) => length + (isObject(each) ? String(each.pattern).length : 0), 0)
   if (sum > MOST_PATTERN) throw badField('content_filters', `expected at most ${MOST_PATTERN} characters of patterns in all`)
-}
-
-/** Without an exponent. */
-function decimal(amount: number): string {
-  const text = String(amount)
-  return /e/.test(text) ? amount.toFixed(20).replace(/0+$/, '') : text
 }
 
 /** Lists hold the slugs of models: an alias would name nothing that is routed to. */

@@ -33,7 +33,7 @@ const RETRY = 100
 const LONGEST_ASK = 2_000
 /** Milliseconds without asking ahead after that brought little or failed. */
 const AHEAD_PAUSE = 1_000
-/** Milliseconds after which a failed call changes nothing any more, so that a return of everything takes no later lease along. */
+/** Milliseconds after which a failed ask is granted nothing any more. */
 const UNCERTAIN = 5_000
 
 /** Whoever waits asks next, and hears of the trouble then. */
@@ -53,8 +53,8 @@ export class LeaseDesk {
   private returning: Promise<void> | undefined
   private ahead: Promise<void> | undefined
   private aheadFrom = 0
-  private closedUntil = 0
   private certainFrom = 0
+  private turn = 0
 
   constructor(key: string, lease: Lease, office: LeaseOffice) {
     this.key = key
@@ -109,12 +109,12 @@ export class LeaseDesk {
   askAhead(allowance: Allowance, slice: number): void {
     const { office, lease } = this
     if (this.busy || this.ahead || !office.open || lease.outgrown(allowance)) return
-    if (office.clock.monotonic() < Math.max(this.aheadFrom, this.closedUntil) || (this.leftOver ?? slice) < slice) return
+    if (office.clock.monotonic() < this.aheadFrom || (this.leftOver ?? slice) < slice) return
     const want = slice - lease.idle
     const pause = (): void => {
       this.aheadFrom = office.clock.monotonic() + AHEAD_PAUSE
     }
-    const asked = this.ask({ key: this.key, need: 0, want, limit: allowance.limit ?? 0, limitReset: allowance.limitReset ?? null })
+    const asked = this.ask({ need: 0, want, limit: allowance.limit ?? 0, limitReset: allowance.limitReset ?? null })
     this.ahead = asked
       .then(({ granted }) => {
         if (granted * 2 < want) pause()
@@ -141,12 +141,11 @@ export class LeaseDesk {
     const amount = lease.takeIdle(most)
     const all = whole && lease.doubtful && lease.held === 0 && lease.left <= 0 && this.asks === 0
     try {
-      await office.record.giveBack(office.node, this.key, all ? 'all' : amount)
+      await office.record.giveBack(office.node, this.key, all ? 'all' : amount, this.nextTurn())
       if (all) lease.doubtful = false
     } catch (thrown) {
-      // It may have gone through, or may yet: what it names is not spent here again.
+      // It may have gone through, or may yet: what it names is not spent here again. A later grant makes it void.
       lease.doubtful = true
-      if (all) this.closedUntil = office.clock.monotonic() + UNCERTAIN
       throw unreachable(thrown)
     }
   }
@@ -168,13 +167,12 @@ export class LeaseDesk {
     const { lease, office } = this
     const before = this.ahead ?? this.returning
     if (before) return within(office.clock, LONGEST_ASK, before.catch(ignore))
-    if (office.clock.monotonic() < this.closedUntil) throw new Error('it is not known what a return has done')
     const [first, ...rest] = this.waiters
     if (lease.outgrown(first.allowance)) return this.giveBack(false)
     const need = lease.missing(first.amount)
     const want = need + rest.reduce((sum, { amount }) => sum + amount, this.slice)
     const { limit, limitReset } = first.allowance
-    const ask: LeaseAsk = { key: this.key, need, want, limit: limit ?? Number.MAX_SAFE_INTEGER, limitReset: limitReset ?? null }
+    const ask = { need, want, limit: limit ?? Number.MAX_SAFE_INTEGER, limitReset: limitReset ?? null }
     const { granted, left, waitingFor } = await this.ask(ask)
     if (granted > 0 || this.waiters[0] !== first || lease.missing(first.amount) < need) return
     const patient = office.clock.monotonic() < first.until
@@ -187,10 +185,10 @@ export class LeaseDesk {
   }
 
   /** An answer that comes late is still taken in: what was granted is leased. */
-  private ask(ask: LeaseAsk): Promise<LeaseAnswer> {
-    const { lease, office } = this
+  private ask(ask: Omit<LeaseAsk, 'key' | 'turn'>): Promise<LeaseAnswer> {
+    const { lease, office, key } = this
     this.asks++
-    const asked = office.record.lease(office.node, ask).then(
+    const asked = office.record.lease(office.node, { ...ask, key, turn: this.nextTurn() }).then(
       (answer) => {
         this.asks--
         this.leftOver = answer.left
@@ -208,6 +206,12 @@ export class LeaseDesk {
       },
     )
     return within(office.clock, LONGEST_ASK, asked)
+  }
+
+  /** Beginning with the time, so that it is later than any of an earlier life. */
+  private nextTurn(): number {
+    this.turn = Math.max(this.turn + 1, Math.floor(this.office.clock.now()) * 1000)
+    return this.turn
   }
 
   private pause(): Promise<void> {

@@ -39,7 +39,7 @@ export interface OwnerOffer {
 
   take(node: string, rows: readonly SettledRows[]): null
   lease(node: string, ask: LeaseAsk): LeaseAnswer
-  giveBack(node: string, key: string, amount: number | 'all'): null
+  giveBack(node: string, key: string, amount: number | 'all', turn: number): null
   endLeases(node: string): null
   pulse(pulse: Pulse): PulseReply
   balances(keys: readonly string[]): Balance[]

@@ -113,8 +113,8 @@ export class OwnerDesk {
         if (answer.waitingFor > 0) this.urge(station())
         return answer
       },
-      giveBack: async (node, key, amount) => {
-        await of(node, () => this.record.giveBack(node, key, amount))
+      giveBack: async (node, key, amount, turn) => {
+        await of(node, () => this.record.giveBack(node, key, amount, turn))
         return null
       },
       endLeases: async (node) => {

@@ -42,8 +42,8 @@ export class RemoteRecord implements StoreOfRecord {
     return this.line.ask('lease', node, ask)
   }
 
-  async giveBack(node: string, key: string, amount: number | 'all'): Promise<void> {
-    await this.line.ask('giveBack', node, key, amount)
+  async giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void> {
+    await this.line.ask('giveBack', node, key, amount, turn)
   }
 
   async endLeases(node: string): Promise<void> {

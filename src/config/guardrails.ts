@@ -1,6 +1,6 @@
 /** Guardrails of the file: from what is written to plain data, and the rules that a schema cannot say. */
 import type { JsonObject } from '../core/json.ts'
-import { nanoFromUsd } from '../core/money.ts'
+import { nanoFromUsdNumber } from '../core/money.ts'
 import { checkEngine, engineOf } from './guardrail-engine.ts'
 import type { Path } from './problems.ts'
 import type { RawConfig } from './schema/root.ts'
@@ -44,18 +44,13 @@ export function resolveGuardrail(raw: RawGuardrail): GuardrailConfig {
       ...(raw.max_price === undefined ? {} : { maxPrice: raw.max_price as JsonObject }),
       requireParameters: raw.require_parameters === true,
     },
-    ...(budget === undefined ? {} : { budget: { limit: nano(budget) ?? 0, limitReset: raw.reset_interval ?? null } }),
+    ...(budget === undefined ? {} : { budget: { limit: nanoFromUsdNumber(budget) ?? 0, limitReset: raw.reset_interval ?? null } }),
   }
 }
 
 function fieldsOf({ name: _, scope: __, engine, ...fields }: RawGuardrail): JsonObject {
   const shown = engine === undefined ? fields : { ...fields, engine: { type: engine.type, on_error: engine.on_error ?? 'closed' } }
   return shown as JsonObject
-}
-
-/** Nano-dollars; undefined for more decimals than there are. */
-function nano(amount: number): number | undefined {
-  return nanoFromUsd(String(amount))
 }
 
 /** @param known true for a slug that some model answers to. */
@@ -104,7 +99,7 @@ function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
     main.report([...at, 'restore'], 'nothing of a request is redacted here, expected direction input or both', 'key')
   if (reset !== undefined && limit === undefined)
     main.report([...at, 'reset_interval'], 'a reset without a limit, expected limit_usd as well', 'key')
-  if (limit !== undefined && nano(limit) === undefined) main.report([...at, 'limit_usd'], 'expected at most 9 decimals')
+  if (limit !== undefined && nanoFromUsdNumber(limit) === undefined) main.report([...at, 'limit_usd'], 'expected at most 9 decimals')
   const builtins = guardrail.content_filter_builtins ?? []
   for (const [place, { slug, scan_scope: scope }] of builtins.entries()) {
     const here = [...at, 'content_filter_builtins', place]

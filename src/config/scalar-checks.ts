@@ -8,6 +8,8 @@ const LONGEST_DURATION = 24 * 3_600_000
 /** Ten years. */
 const LONGEST_SPAN = 3660 * 24 * 3_600_000
 const LARGEST_SIZE = 1024 ** 3
+/** What a unit may cost, in attodollars: more nano-dollars than that cannot be counted exactly. */
+const LARGEST_RATE = 9_000_000n * 10n ** 18n
 
 const CHECKS: Readonly<Record<ScalarKind, (text: string) => string | undefined>> = {
   duration: (text) => (milliseconds(text) <= LONGEST_DURATION ? undefined : 'expected at most 24h'),
@@ -17,7 +19,8 @@ const CHECKS: Readonly<Record<ScalarKind, (text: string) => string | undefined>>
   regex: checkRegex,
   usd: (text) => (nanoFromUsd(text) === undefined ? 'expected at most 9 decimals and at most 9000000 USD' : undefined),
   'usd-per-million': (text) => (rateFromUsdPerMillion(text) === undefined ? 'expected at most 12 decimals' : undefined),
-  'usd-per-unit': (text) => (rateFromUsd(text) === undefined ? 'expected at most 18 decimals' : undefined),
+  'usd-per-unit': (text) =>
+    (rateFromUsd(text) ?? LARGEST_RATE + 1n) > LARGEST_RATE ? 'expected at most 18 decimals and at most 9000000 USD' : undefined,
   timestamp: (text) => (isTime(text) ? undefined : 'expected a time such as 2027-01-31T00:00:00Z or a day such as 2027-01-31'),
 }
 

@@ -26,6 +26,12 @@ export function nanoFromUsd(text: string): number | undefined {
   return value === undefined || value > BigInt(EXACT) ? undefined : Number(value)
 }
 
+/** USD as JSON and YAML write numbers, `1e-7` too, as nano-dollars; undefined as for `nanoFromUsd`. */
+export function nanoFromUsdNumber(amount: number): number | undefined {
+  const text = String(amount)
+  return nanoFromUsd(text.includes('e') ? amount.toFixed(20) : text)
+}
+
 /** USD per million tokens as a rate; up to 12 decimals. */
 export function rateFromUsdPerMillion(text: string): Rate | undefined {
   return decimal(text, ATTO_DIGITS - 6)

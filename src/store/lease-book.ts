@@ -22,6 +22,8 @@ interface KeyLeases {
   /** Nano-dollars of all leases. */
   sum: number
   readonly holders: Map<string, number>
+  /** Of each one's last grant. */
+  readonly turns: Map<string, number>
   /** When a process last answered a call. */
   readonly answered: Map<string, number>
 }
@@ -43,15 +45,21 @@ export class LeaseBook {
     return node === undefined ? leases.sum : (leases.holders.get(node) ?? 0)
   }
 
-  grant(node: string, key: string, amount: number): void {
+  /** Turn of the last ask that was granted something of what is still leased; 0 for none. */
+  turn(node: string, key: string): number {
+    return this.keys.get(key)?.turns.get(node) ?? 0
+  }
+
+  grant(node: string, key: string, amount: number, turn: number): void {
     if (amount <= 0) return
     let leases = this.keys.get(key)
     if (!leases) {
-      leases = { sum: 0, holders: new Map(), answered: new Map() }
+      leases = { sum: 0, holders: new Map(), turns: new Map(), answered: new Map() }
       this.keys.set(key, leases)
     }
     leases.sum += amount
     leases.holders.set(node, (leases.holders.get(node) ?? 0) + amount)
+    leases.turns.set(node, Math.max(turn, leases.turns.get(node) ?? 0))
     leases.answered.delete(node)
     this.node(node).keys.add(key)
   }
@@ -132,6 +140,7 @@ export class LeaseBook {
 
   private drop(node: string, key: string, leases: KeyLeases): void {
     leases.holders.delete(node)
+    leases.turns.delete(node)
     leases.answered.delete(node)
     const known = this.nodes.get(node)
     known?.keys.delete(key)

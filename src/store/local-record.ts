@@ -79,11 +79,12 @@ export class LocalRecord implements StoreOfRecord {
     if (ask.need > left || !account.tryHold(0, ask)) return { granted: 0, left, waitingFor: this.leases.call(node, ask.key) }
     const granted = Math.max(ask.need, Math.min(ask.want, Math.floor(left / SHARE)))
     account.tryHold(granted, ask)
-    this.leases.grant(node, ask.key, granted)
+    this.leases.grant(node, ask.key, granted, ask.turn)
     return { granted, left: left - granted, waitingFor: 0 }
   }
 
-  async giveBack(node: string, key: string, amount: number | 'all'): Promise<void> {
+  async giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void> {
+    if (this.leases.turn(node, key) > turn) return
     this.free(node, key, amount)
     this.leases.answer(node, key)
   }

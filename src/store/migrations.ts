@@ -198,6 +198,14 @@ const STEPS: readonly Step[] = [
     script.table('guardrail_audit', AUDIT, ['at', 'id'])
     script.table('secret', SECRET, ['name'])
   },
+  // Leases learn the turn of their last grant. Functions of other arguments would stand beside the new ones.
+  (script) => {
+    if (script.database === 'sqlite') return
+    script.column('lease', 'turn', 'count', 0)
+    script.raw(sql`drop function if exists headgate_lease(text, text, bigint, bigint, bigint, text, bigint, bigint)`)
+    script.raw(sql`drop function if exists headgate_give_back(text, text, bigint, bigint)`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
 ]
 
 /** The version that this program works with. */

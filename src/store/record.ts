@@ -23,6 +23,8 @@ export interface LeaseAsk {
   /** The allowance as the asking process knows it: keys of a configuration file stand in no store. */
   readonly limit: number
   readonly limitReset: LimitReset | null
+  /** Rises with every ask and every return of this process for this key. */
+  readonly turn: number
 }
 
 export interface LeaseAnswer {
@@ -86,9 +88,11 @@ export interface StoreOfRecord {
   lease(node: string, ask: LeaseAsk): Promise<LeaseAnswer>
   /**
    * Gives part of a lease back, and answers a call for it; `amount` may be 0, `'all'` is what the record knows of.
-   * @throws Fault `unavailable`; the lease stays.
+   * @param turn its own: where an ask of a later one has been granted, this is a call that was given up and comes late,
+   * and it changes nothing.
+   * @throws Fault `unavailable`; the lease stays, or ends once the call comes through.
    */
-  giveBack(node: string, key: string, amount: number | 'all'): Promise<void>
+  giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void>
   /**
    * Gives all leases of a process back: said by one that starts under its old name, once the generations of its earlier
    * life are handed in. @throws Fault `unavailable`.

@@ -25,4 +25,5 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "guardrail_audit" ("at" integer not null, "id" text not null, "generation" text not null, "key" text not null, "guardrail" text not null, "name" text not null, "direction" text not null, "stage" text not null, "action" text not null, "detail" text not null, constraint "guardrail_audit_pkey" primary key ("at", "id")) strict, without rowid',
     'create table "secret" ("name" text not null, "value" text not null, constraint "secret_pkey" primary key ("name")) strict, without rowid',
   ],
+  [],
 ]

@@ -166,7 +166,7 @@ t.test('after a silence the leases are ended once, however many pulses are answe
 t.test('a silence before the start is over opens nothing', async (t) => {
   const clock = new FakeClock()
   const record = new SlowRecord(clock)
-  await record.lease('n', { key: 'k', need: 500, want: 500, limit: 1000, limitReset: null })
+  await record.lease('n', { key: 'k', need: 500, want: 500, limit: 1000, limitReset: null, turn: 1 })
   record.silent = true
   record.endsWait = true
   const joined = joinRecord({ record, journal: new MemoryJournal(), clock, node: 'n', label: 'n', lostGrace: GRACE, report: () => {} })

@@ -11,8 +11,11 @@ import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, St
 import type { FakeClock } from '../support/clock.ts'
 
 export type Call = 'take' | 'lease' | 'giveBack' | 'pulse' | 'balances' | 'spentByAll' | 'endLeases' | 'find' | 'close'
-/** `refuse`: nothing happens. `lose`: it happens, and the answer is lost. `hang`: nothing until the mode changes. */
-export type Mode = 'pass' | 'refuse' | 'lose' | 'hang'
+/**
+ * `refuse`: nothing happens. `lose`: it happens, and the answer is lost. `hang`: nothing until the mode changes.
+ * `delay`: the asker hears that it failed, and it happens when `deliver` is called.
+ */
+export type Mode = 'pass' | 'refuse' | 'lose' | 'hang' | 'delay'
 
 /** An empty record of a process that owns its store. */
 export function memoryRecord(clock: FakeClock): LocalRecord {
@@ -34,6 +37,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   private readonly modes = new Map<Call, Mode>()
   private watchers: (() => void)[] = []
+  private delayed: (() => Promise<unknown>)[] = []
   private isCut = false
 
   constructor(clock: FakeClock, inner: StoreOfRecord = memoryRecord(clock)) {
@@ -60,6 +64,11 @@ export class ScriptedRecord implements StoreOfRecord {
     this.isCut = true
   }
 
+  /** What the network has held back arrives. */
+  async deliver(): Promise<void> {
+    for (const work of this.delayed.splice(0)) await work()
+  }
+
   /** Arguments of the calls of one kind, without the process's name. */
   of(call: Call): unknown[][] {
     return this.calls.filter(([name]) => name === call).map(([, ...rest]) => rest)
@@ -77,8 +86,8 @@ export class ScriptedRecord implements StoreOfRecord {
     return this.run('lease', [ask], () => this.inner.lease(node, ask))
   }
 
-  async giveBack(node: string, key: string, amount: number | 'all'): Promise<void> {
-    return this.run('giveBack', [key, amount], () => this.inner.giveBack(node, key, amount))
+  async giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void> {
+    return this.run('giveBack', [key, amount], () => this.inner.giveBack(node, key, amount, turn))
   }
 
   async endLeases(node: string): Promise<void> {
@@ -113,6 +122,10 @@ export class ScriptedRecord implements StoreOfRecord {
     const mode = this.modes.get(call)
     if (this.isCut) return never
     if (mode === 'refuse') throw new Fault('unavailable', { message: 'refused by the test' })
+    if (mode === 'delay') {
+      this.delayed.push(work)
+      throw new Fault('unavailable', { message: 'held back by the test' })
+    }
     const result = await work()
     if (mode === 'lose') throw new Fault('unavailable', { message: 'lost by the test' })
     return this.isCut ? never : result

@@ -154,6 +154,12 @@ export const SHAPE: Broken[] = [
     '13:48: models["openai/gpt-5-mini"].endpoints[0].price: "completion" is missing, expected a price in USD per million tokens as a decimal in quotes, such as "0.25"',
   ),
   spoil(
+    'a price per request that cannot be counted exactly',
+    'completion: "2.00" }',
+    'completion: "2.00", request: "9000000.000001" }',
+    '13:102: models["openai/gpt-5-mini"].endpoints[0].price.request: expected at most 18 decimals and at most 9000000 USD',
+  ),
+  spoil(
     'a price in words',
     'price: { prompt: "0.25", completion: "2.00" }',
     'price: cheap',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Bill, nanoFromUsd, rateFromUsd, rateFromUsdPerMillion, rateText, usd, usdText } from '../../src/core/money.ts'
+import { Bill, nanoFromUsd, nanoFromUsdNumber, rateFromUsd, rateFromUsdPerMillion, rateText, usd, usdText } from '../../src/core/money.ts'
 import { property } from '../support/seed.ts'
 
 const NANO = 1_000_000_000n
@@ -73,6 +73,17 @@ t.test('decimal strings', async (t) => {
   t.equal(nanoFromUsd('9007199.254740991'), Number.MAX_SAFE_INTEGER)
   t.equal(nanoFromUsd('9007199.254740992'), undefined)
   for (const bad of ['', '-1', '+1', '1e3', '.5', '1.', ' 1', '1 ', '0x1', '1,5', 'NaN']) t.equal(nanoFromUsd(bad), undefined, bad)
+  t.equal(nanoFromUsdNumber(0.1 + 0.2), undefined, 'a sum of doubles has more decimals than there are')
+  for (const [amount, nano] of [
+    [10, 10_000_000_000],
+    [0.25, 250_000_000],
+    [1e-7, 100],
+    [1e-9, 1],
+    [1.5e-9, undefined],
+    [9e6, 9e15],
+    [1e21, undefined],
+  ] as const)
+    t.equal(nanoFromUsdNumber(amount), nano, String(amount))
   t.equal(rateFromUsdPerMillion('0.25'), 250_000_000_000n)
   t.equal(rateFromUsdPerMillion('0.000000000001'), 1n)
   t.equal(rateFromUsdPerMillion('0.0000000000001'), undefined)

@@ -419,6 +419,15 @@ t.test('C-164: every budget is asked, of each key by itself', async (t) => {
   t.equal((await one()).status, 403)
 })
 
+t.test('a budget below a millionth of a dollar is kept as it was said, in the store and in the file', async (t) => {
+  const { call, make, say } = await guardrailScene(t, '  - { name: written, scope: { keys: [ other ] }, limit_usd: 2.5e-7 }')
+  const id = await make({ name: 'tiny', limit_usd: 1e-7 }, HASHES.app)
+  t.match((await call('GET', `/guardrails/${id}`)).body, { data: { limit_usd: 1e-7 } })
+  const one = (secret?: string) => say('Hello', secret, { model: 'acme/one' })
+  t.match(await one(), { status: 403, body: { error: { message: /budget of \$0\.0000001 of the guardrail tiny/ } } })
+  t.match(await one(SECRETS.other), { status: 403, body: { error: { message: /budget of \$0\.00000025 of the guardrail written/ } } })
+})
+
 t.test('an assignment outlives a new secret, and holds for what the key gives to applications', async (t) => {
   const { call, make, say, gateway } = await guardrailScene(t, '  - { name: written, scope: { keys: [ other ] }, phrases: [ "no way" ] }')
   const made = await call('POST', '/keys', { name: 'stored' })

@@ -83,7 +83,7 @@ function sharing(server: TestPostgres): void {
       const node = `n${index % 4}`
       await record.take(node, shuffled(rows).slice(0, 150))
       for (const key of shuffled(keys).slice(0, 3)) await record.lease(node, ask(key, 2))
-      for (const key of shuffled(keys).slice(0, 3)) await record.giveBack(node, key, 1)
+      for (const key of shuffled(keys).slice(0, 3)) await record.giveBack(node, key, 1, 1)
     })
     await Promise.all(work.map((run) => run()))
     await record.take('n0', rows)
@@ -229,7 +229,7 @@ function keeping(server: TestPostgres): void {
 const OPERATIONS: Readonly<Record<string, (record: PostgresRecord) => Promise<unknown>>> = {
   take: (record) => record.take('n1', [generation(900, 'secret-key', 5, 0)]),
   lease: (record) => record.lease('n1', ask('secret-key', 5)),
-  giveBack: (record) => record.giveBack('n1', 'secret-key', 1),
+  giveBack: (record) => record.giveBack('n1', 'secret-key', 1, 1),
   pulse: (record) => record.pulse(pulseOf('n1')),
   balances: (record) => record.balances(['secret-key']),
   spentByAll: (record) => record.spentByAll(),

@@ -29,7 +29,7 @@ export function generation(seq: number, key: string, cost: number, at: number): 
 
 /** @param need is wanted, too, unless said otherwise; the limit is 1000 of all that was ever spent. */
 export function ask(key: string, need: number, more: Partial<LeaseAsk> = {}): LeaseAsk {
-  return { key, need, want: need, limit: 1000, limitReset: null, ...more }
+  return { key, need, want: need, limit: 1000, limitReset: null, turn: 1, ...more }
 }
 
 export function pulseOf(node: string, cursor?: string, expiry = 5000): Pulse {
@@ -227,7 +227,7 @@ function leasing(t: Test, { name, fresh }: Suite): void {
           const cost = Math.floor(granted / 2)
           charged += cost
           await record.take(node, [generation(index * 100 + round + 1, 'a', cost, now())])
-          await record.giveBack(node, 'a', round % 3 === 0 ? 'all' : granted - cost)
+          await record.giveBack(node, 'a', round % 3 === 0 ? 'all' : granted - cost, 1)
         }
         const { spent, leased } = await balance(record, 'a')
         samples++
@@ -271,7 +271,7 @@ function leasing(t: Test, { name, fresh }: Suite): void {
       t.match(await record.lease('n1', all), { granted: 100, left: 0 })
       await record.take('n1', [generation(1, 'a', 60, now())])
       t.match(await record.lease('n1', one), { granted: 0, left: 0 })
-      await record.giveBack('n1', 'a', 30)
+      await record.giveBack('n1', 'a', 30, 1)
       t.match(await record.lease('n1', one), { granted: 1, left: 29 })
       // 00:00 UTC of the day in which the window ends is twelve hours before noon.
       await clock.advance(days * DAY - DAY / 2 - 1)
@@ -305,16 +305,38 @@ function leasing(t: Test, { name, fresh }: Suite): void {
     for (const node of ['n1', 'n2']) await record.pulse(pulseOf(node))
     await record.lease('n1', ask('a', 600))
     await record.lease('n2', ask('a', 300))
-    await record.giveBack('n1', 'a', 100)
+    await record.giveBack('n1', 'a', 100, 1)
     t.match(await balance(record, 'a'), { leased: 800 })
-    await record.giveBack('n1', 'a', 9999)
+    await record.giveBack('n1', 'a', 9999, 1)
     t.match(await balance(record, 'a'), { leased: 300 }, 'no more than it has')
-    await record.giveBack('n1', 'a', 'all')
-    await record.giveBack('n3', 'a', 'all')
-    await record.giveBack('n1', 'never', 5)
+    await record.giveBack('n1', 'a', 'all', 1)
+    await record.giveBack('n3', 'a', 'all', 1)
+    await record.giveBack('n1', 'never', 5, 1)
     t.match(await balance(record, 'a'), { leased: 300 })
-    await record.giveBack('n2', 'a', 'all')
+    await record.giveBack('n2', 'a', 'all', 1)
     t.match(await balance(record, 'a'), { leased: 0, spent: 0 })
+  })
+
+  t.test(`${name}: a return that comes after a later grant changes nothing`, async (t) => {
+    const { record } = await fresh(t)
+    for (const node of ['n1', 'n2']) await record.pulse(pulseOf(node))
+    await record.lease('n1', ask('a', 600, { turn: 10 }))
+    await record.lease('n2', ask('a', 100, { turn: 1 }))
+    await record.giveBack('n1', 'a', 'all', 11)
+    await record.lease('n1', ask('a', 300, { turn: 12 }))
+    for (const amount of ['all', 5, 0] as const) await record.giveBack('n1', 'a', amount, 11)
+    t.match(await balance(record, 'a'), { leased: 400 }, 'given up, and late')
+    await record.lease('n1', ask('a', 50, { turn: 9 }))
+    await record.giveBack('n1', 'a', 'all', 11)
+    t.match(await balance(record, 'a'), { leased: 450 }, 'an ask that comes late takes nothing back')
+    await record.giveBack('n1', 'a', 20, 12)
+    await record.giveBack('n2', 'a', 'all', 2)
+    t.match(await balance(record, 'a'), { leased: 330 }, 'each process by itself')
+    await record.giveBack('n1', 'a', 'all', 13)
+    t.match(await balance(record, 'a'), { leased: 0 })
+    await record.lease('n1', ask('a', 10, { turn: 99 }))
+    await record.endLeases('n1')
+    t.match(await balance(record, 'a'), { leased: 0 }, 'the end of a life asks for no turn')
   })
 }
 
@@ -334,10 +356,10 @@ function recalling(t: Test, { name, fresh }: Suite): void {
     t.same(await wanted(record, 'n1'), ['a'], 'until it is answered')
     t.same(await wanted(record, 'n2'), ['a'])
     t.same(await wanted(record, 'n3'), [], 'not the one that asks')
-    await record.giveBack('n1', 'a', 0)
+    await record.giveBack('n1', 'a', 0, 1)
     t.same(await wanted(record, 'n1'), [], 'nothing idle is an answer')
     t.ok(refused(await record.lease('n3', ask('a', 500)), 1))
-    await record.giveBack('n2', 'a', 300)
+    await record.giveBack('n2', 'a', 300, 1)
     t.match(await record.lease('n3', ask('a', 500)), { granted: 500, left: 0, waitingFor: 0 })
     t.match(await balance(record, 'a'), { leased: 1000 })
 
@@ -346,8 +368,8 @@ function recalling(t: Test, { name, fresh }: Suite): void {
     for (const node of ['n1', 'n2', 'n3']) await record.pulse(pulseOf(node))
     t.ok(refused(await record.lease('n3', ask('a', 90)), 2), 'later it is')
     t.same(await wanted(record, 'n1'), ['a'])
-    await record.giveBack('n1', 'a', 'all')
-    await record.giveBack('n2', 'a', 'all')
+    await record.giveBack('n1', 'a', 'all', 1)
+    await record.giveBack('n2', 'a', 'all', 1)
     t.same(await wanted(record, 'n1'), [])
     t.match(await record.lease('n3', ask('a', 90)), { granted: 90, waitingFor: 0 })
   })
@@ -357,7 +379,7 @@ function recalling(t: Test, { name, fresh }: Suite): void {
     for (const node of ['n1', 'n2']) await record.pulse(pulseOf(node))
     await record.lease('n1', ask('a', 800))
     t.ok(refused(await record.lease('n2', ask('a', 300)), 1))
-    await record.giveBack('n1', 'a', 0)
+    await record.giveBack('n1', 'a', 0, 1)
     t.ok(refused(await record.lease('n2', ask('a', 300)), 0))
     t.equal((await record.lease('n1', ask('a', 100))).granted, 100)
     t.ok(refused(await record.lease('n2', ask('a', 300)), 1))
@@ -369,7 +391,7 @@ function recalling(t: Test, { name, fresh }: Suite): void {
     for (const node of ['n1', 'n2', 'n3']) await record.pulse(pulseOf(node))
     await record.lease('n1', ask('a', 500))
     await record.lease('n2', ask('a', 500))
-    await record.giveBack('n2', 'a', 'all')
+    await record.giveBack('n2', 'a', 'all', 1)
     await clock.advance(4000)
     for (const node of ['n2', 'n3']) await record.pulse(pulseOf(node))
     t.ok(refused(await record.lease('n3', ask('a', 600)), 1), 'n1 alone')

@@ -79,7 +79,7 @@ class Run {
     if (step.kind === 'give') {
       const held = model.leases[step.node]
       model.leases[step.node] = step.amount === 'all' ? 0 : Math.max(0, held - step.amount)
-      return record.giveBack(name, key, step.amount)
+      return record.giveBack(name, key, step.amount, 1)
     }
     const cost = Math.floor((model.leases[step.node] * step.share) / 1000)
     const at = clock.now() - step.daysAgo * 86_400_000
@@ -92,7 +92,7 @@ class Run {
   private async lease(name: string, { node, need, more }: Extract<Step, { kind: 'lease' }>): Promise<void> {
     const { record, clock, key, model, reset } = this
     const free = LIMIT - model.spent(reset, clock.now()) - model.leased
-    const answer = await record.lease(name, { key, need, want: need + more, limit: LIMIT, limitReset: reset })
+    const answer = await record.lease(name, { key, need, want: need + more, limit: LIMIT, limitReset: reset, turn: 1 })
     const { granted, left } = answer
     const fits = need === 0 ? free >= granted : granted > 0 === free >= need
     const bounded = granted === 0 || (granted >= need && granted <= need + more)

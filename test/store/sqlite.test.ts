@@ -80,7 +80,7 @@ t.test('files that are not ours, or broken, are refused with the reason and left
   const db = openDatabase(newer, 'process')
   db.exec('PRAGMA user_version = 99')
   db.close()
-  t.match(faultOf(() => openDatabase(newer, 'process')).message, /has schema version 99, this program knows 4/)
+  t.match(faultOf(() => openDatabase(newer, 'process')).message, /has schema version 99, this program knows 5/)
 
   mkdirSync(join(dirname(path), 'folder.db'))
   t.match(faultOf(() => openDatabase(join(dirname(path), 'folder.db'), 'process')).message, /folder\.db cannot be opened/)

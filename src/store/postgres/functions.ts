@@ -9,7 +9,7 @@ const DAY = 86_400_000
 
 /** Start of the UTC day, week (Monday) or month of a moment; milliseconds since the epoch, which was a Thursday. */
 const WINDOW = `
-CREATE FUNCTION headgate_window(kind text, at bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $body$
+CREATE OR REPLACE FUNCTION headgate_window(kind text, at bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $body$
   SELECT CASE kind
     WHEN 'daily' THEN at - at % ${DAY}
     WHEN 'weekly' THEN (at / ${DAY} - (at / ${DAY} + 3) % 7) * ${DAY}
@@ -23,8 +23,8 @@ $body$`
  * and that have not answered within the last \`quiet\` milliseconds.
  */
 const LEASE = `
-CREATE FUNCTION headgate_lease(the_node text, the_key text, need bigint, want bigint, allowance bigint, reset text,
-  moment bigint, quiet bigint, OUT granted bigint, OUT remaining bigint, OUT waiting bigint) LANGUAGE plpgsql AS $body$
+CREATE OR REPLACE FUNCTION headgate_lease(the_node text, the_key text, need bigint, want bigint, allowance bigint, reset text,
+  moment bigint, quiet bigint, the_turn bigint, OUT granted bigint, OUT remaining bigint, OUT waiting bigint) LANGUAGE plpgsql AS $body$
 DECLARE
   b balance%ROWTYPE;
   free bigint;
@@ -47,8 +47,9 @@ BEGIN
     remaining := free - granted;
     IF granted = 0 THEN RETURN; END IF;
     UPDATE balance SET leased = leased + granted WHERE key = the_key;
-    INSERT INTO lease (key, node, amount, wanted, answered_at) VALUES (the_key, the_node, granted, false, 0)
-      ON CONFLICT (key, node) DO UPDATE SET amount = lease.amount + excluded.amount, answered_at = 0;
+    INSERT INTO lease (key, node, amount, wanted, answered_at, turn) VALUES (the_key, the_node, granted, false, 0, the_turn)
+      ON CONFLICT (key, node) DO UPDATE SET amount = lease.amount + excluded.amount, answered_at = 0,
+        turn = greatest(lease.turn, excluded.turn);
     -- A process that leases before its first pulse counts as lost until then.
     INSERT INTO node (node, label, expires_at) VALUES (the_node, '', moment) ON CONFLICT DO NOTHING;
     RETURN;
@@ -69,7 +70,7 @@ $body$`
  * before the open windows, a clock that was ahead has opened them: what falls into the windows of `the_moment` counts in them.
  */
 const TAKE = `
-CREATE FUNCTION headgate_take(the_node text, seqs bigint[], tags text[], keys text[], models text[], endpoints text[],
+CREATE OR REPLACE FUNCTION headgate_take(the_node text, seqs bigint[], tags text[], keys text[], models text[], endpoints text[],
   holds bigint[], floors bigint[], states text[], costs bigint[], inputs bigint[], outputs bigint[], cacheds bigint[],
   cache_writes bigint[], reasonings bigint[], estimates boolean[], facts_texts text[], ats bigint[], the_moment bigint)
   RETURNS void LANGUAGE plpgsql AS $body$
@@ -111,16 +112,21 @@ BEGIN
 END
 $body$`
 
-/** Gives back part of a lease, or all of it where \`part\` is null; either is an answer to whoever asked. */
+/**
+ * Gives back part of a lease, or all of it where \`part\` is null; either is an answer to whoever asked. One that comes
+ * after a grant of a later turn was given up long ago: what it names may have been leased anew.
+ */
 const GIVE_BACK = `
-CREATE FUNCTION headgate_give_back(the_node text, the_key text, part bigint, moment bigint) RETURNS void LANGUAGE plpgsql AS $body$
+CREATE OR REPLACE FUNCTION headgate_give_back(the_node text, the_key text, part bigint, moment bigint, the_turn bigint)
+  RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
   held bigint;
+  latest bigint;
   moved bigint;
 BEGIN
   PERFORM 1 FROM balance WHERE key = the_key FOR UPDATE;
-  SELECT amount INTO held FROM lease WHERE key = the_key AND node = the_node;
-  IF NOT FOUND THEN RETURN; END IF;
+  SELECT amount, turn INTO held, latest FROM lease WHERE key = the_key AND node = the_node;
+  IF NOT FOUND OR latest > the_turn THEN RETURN; END IF;
   moved := least(held, coalesce(part, held));
   IF moved > 0 THEN UPDATE balance SET leased = leased - moved WHERE key = the_key; END IF;
   IF moved = held THEN DELETE FROM lease WHERE key = the_key AND node = the_node;
@@ -131,7 +137,7 @@ $body$`
 
 /** Ends the leases of processes whose time ended at \`latest\` or before, and forgets those processes. */
 const FORGET_LOST = `
-CREATE FUNCTION headgate_forget_lost(latest bigint) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
+CREATE OR REPLACE FUNCTION headgate_forget_lost(latest bigint) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
 DECLARE
   the_key text;
   ended record;
@@ -154,4 +160,5 @@ BEGIN
 END
 $body$`
 
+/** As they are now: they may be made before the tables that they name have all their columns. */
 export const POSTGRES_FUNCTIONS: readonly string[] = [WINDOW, LEASE, TAKE, GIVE_BACK, FORGET_LOST]

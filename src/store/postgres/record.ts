@@ -26,12 +26,12 @@ const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
 const CAP = Number.MAX_SAFE_INTEGER
 const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
-const LEASE = prepared('lease', `SELECT granted, remaining, waiting FROM headgate_lease(${numbered(8)})`)
-const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(4)})`)
+const LEASE = prepared('lease', `SELECT granted, remaining, waiting FROM headgate_lease(${numbered(9)})`)
+const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(5)})`)
 /** Key by key, in the order in which every statement that touches several of them locks them. */
 const END_LEASES = prepared(
   'end_leases',
-  `SELECT headgate_give_back($1, mine.key, NULL, $2) FROM (SELECT key FROM lease WHERE node = $1 ORDER BY key) AS mine`,
+  `SELECT headgate_give_back($1, mine.key, NULL, $2, ${CAP}) FROM (SELECT key FROM lease WHERE node = $1 ORDER BY key) AS mine`,
 )
 const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1)')
 const SPENT = prepared('spent', `SELECT least(coalesce(sum(spent), 0), ${CAP})::bigint AS spent FROM balance`)
@@ -88,14 +88,14 @@ export class PostgresRecord implements StoreOfRecord {
       await this.connection.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS)), this.now()])
   }
 
-  async lease(node: string, { key, need, want, limit, limitReset }: LeaseAsk): Promise<LeaseAnswer> {
-    const values = [node, key, need, want, limit, limitReset, this.now(), QUIET]
+  async lease(node: string, { key, need, want, limit, limitReset, turn }: LeaseAsk): Promise<LeaseAnswer> {
+    const values = [node, key, need, want, limit, limitReset, this.now(), QUIET, turn]
     const [row] = await this.connection.call<{ granted: number; remaining: number; waiting: number }>(LEASE, values)
     return { granted: row?.granted ?? 0, left: row?.remaining ?? 0, waitingFor: row?.waiting ?? 0 }
   }
 
-  async giveBack(node: string, key: string, amount: number | 'all'): Promise<void> {
-    await this.connection.call(GIVE_BACK, [node, key, amount === 'all' ? null : amount, this.now()])
+  async giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void> {
+    await this.connection.call(GIVE_BACK, [node, key, amount === 'all' ? null : amount, this.now(), turn])
   }
 
   async endLeases(node: string): Promise<void> {
