@@ -7,7 +7,10 @@ const MOST_STATES = 4_000
 const LEAST_USE = 20
 /** States that are learnt in one look: what is new is read properly instead, so that no look takes long. */
 const MOST_AT_ONCE = 200
+/** Odd, as what ends a shape is: both are rare, and one question finds either. */
 const UNKNOWN = -1
+/** Of characters below this no fold changes anything. */
+const PLAIN = 0x80
 
 export class Glance {
   private readonly places: Place[] = []
@@ -17,11 +20,13 @@ export class Glance {
   private readonly width: number
   private readonly names = new Map<string, number>()
   private readonly states: { places: readonly number[]; inWord: boolean }[] = []
-  /** By state and class: twice the number of the next state, and one more where a shape may end. */
+  /** By state and class: twice the place of the next state's row, and one more where a shape may end. */
   private table: Int32Array
   private spent = false
   /** Characters that have been looked at since the states were last forgotten. */
   private served = 0
+  /** Whether the text of the last look that went to its end was plain. */
+  plain = false
 
   /** @param shapes as detectors have them. */
   constructor(shapes: readonly string[]) {
@@ -40,14 +45,15 @@ export class Glance {
   /** False where surely nothing of what the shapes stand for is in the text. @param text as it is read: folded, if it is foldable. */
   mayHold(text: string): boolean {
     if (this.spent) return true
-    const { width } = this
     const { low } = this.classes
     let { table } = this
-    let state = 0
+    let row = 0
     let learnt = 0
+    let units = 0
     this.served += text.length
     for (let at = 0; at < text.length; at++) {
       const unit = text.charCodeAt(at)
+      units |= unit
       let kind = low[unit]
       let rune = unit
       if (unit >= 0xd800 && unit <= 0xdbff) {
@@ -57,22 +63,22 @@ export class Glance {
           at++
         }
       }
-      let next = table[state * width + kind]
-      if (next === UNKNOWN) {
-        if (++learnt > MOST_AT_ONCE) return true
-        next = this.learn(state, kind, rune)
-        if (next === UNKNOWN) return true
+      let next = table[row + kind]
+      if ((next & 1) === 1) {
+        if (next !== UNKNOWN || ++learnt > MOST_AT_ONCE) return true
+        next = this.learn(row, kind, rune)
+        if ((next & 1) === 1) return true
         table = this.table
       }
-      if ((next & 1) === 1) return true
-      state = next >> 1
+      row = next >> 1
     }
+    this.plain = units < PLAIN
     return false
   }
 
-  private learn(state: number, kind: number, rune: number): number {
-    const { places } = this
-    const from = this.states[state]
+  private learn(row: number, kind: number, rune: number): number {
+    const { places, width } = this
+    const from = this.states[row / width]
     const found = new Set<number>()
     let ends = 0
     const add = (number: number): void => {
@@ -93,8 +99,9 @@ export class Glance {
       this.forget()
       return UNKNOWN
     }
-    this.table[state * this.width + kind] = next * 2 + ends
-    return next * 2 + ends
+    const entry = next * width * 2 + ends
+    this.table[row + kind] = entry
+    return entry
   }
 
   private forget(): void {

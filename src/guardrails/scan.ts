@@ -70,7 +70,8 @@ export class Scan {
   }
 
   private *single(text: string, user: boolean): Generator<void, void> {
-    if (text === '' || this.replaced.has(text)) return
+    // Asking a map for a text reads all of it.
+    if (text === '' || (this.replaced.size > 0 && this.replaced.has(text))) return
     const spans = yield* this.spans(text, { groups: this.groups, user })
     if (spans.length > 0) this.replaced.set(text, redacted(text, spans))
   }
@@ -89,20 +90,25 @@ export class Scan {
 
   /** One look over all of them; only where it finds something are they read one by one. */
   private *apart(texts: readonly string[], user: boolean): Generator<void, void> {
-    if (texts.length > 2 && !this.mayHold(texts.join('\n'))) return
+    if (texts.length > 2 && !this.look(texts.join('\n'))) return
     for (const text of texts) {
       const spans = yield* this.spans(text, { groups: this.groups, user })
       if (spans.length > 0) this.replaced.set(text, redacted(text, spans))
     }
   }
 
-  private mayHold(text: string, fold = folded(text)): boolean {
-    return this.glance.mayHold(text) || (fold !== undefined && this.glance.mayHold(fold.text))
+  /** @returns undefined where surely nothing is in the text; else how it is folded, if it is. */
+  private look(text: string): { fold: Folded | undefined } | undefined {
+    const { glance } = this
+    const held = glance.mayHold(text)
+    if (!held && glance.plain) return undefined
+    const fold = folded(text)
+    return held || (fold !== undefined && glance.mayHold(fold.text)) ? { fold } : undefined
   }
 
   /** Arguments of tools: as they are, and without escapes. A text that is rewritten says nothing twice under one name. */
   private *json(source: string, user: boolean): Generator<void, void> {
-    if (this.replaced.has(source)) return
+    if (this.replaced.size > 0 && this.replaced.has(source)) return
     const asked = { groups: this.groups, user }
     let spans = yield* this.spans(source, asked)
     const bare = source.includes('\\') ? unescaped(source) : source
@@ -126,18 +132,19 @@ export class Scan {
     let spans: Span[] | undefined
     for (const { text: view, base, from, to } of windowsOf(text, WINDOW)) {
       const last = base + view.length === text.length
-      const fold = folded(view)
-      if (!this.mayHold(view, fold)) {
+      const seen = this.look(view)
+      if (!seen) {
         yield
         continue
       }
+      const { fold } = seen
       const digits = DIGIT.test(fold ? fold.text : view)
       for (const group of asked.groups) {
         const { detector } = group
         if ((group.userOnly && !asked.user) || (detector.digits && !digits)) continue
         const own = !fold || detector.verbatim ? yield* this.matches(detector, view, { from: from - base, last }) : NO_MATCHES
-        const seen = fold ? unfolded(yield* this.matches(detector, fold.text, { from: 0, last }), fold) : NO_MATCHES
-        for (const match of seen.length === 0 ? own : distinct([...own, ...seen])) {
+        const hidden = fold ? unfolded(yield* this.matches(detector, fold.text, { from: 0, last }), fold) : NO_MATCHES
+        for (const match of hidden.length === 0 ? own : distinct([...own, ...hidden])) {
           const start = match.start + base
           const end = match.end + base
           if (start < from || start >= to || asked.only?.(start, end) === false) continue
