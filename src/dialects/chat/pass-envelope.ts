@@ -97,7 +97,7 @@ export class Envelope {
     let out = ''
     let content = 0
     for (let at = 0; at < text.length; ) {
-      if (!text.startsWith(prefix, at)) return undefined
+      if (text.slice(at, at + prefix.length) !== prefix) return undefined
       const end = text.indexOf('\n', at + prefix.length)
       if (text.charCodeAt(end + 1) !== LF) return undefined
       const rest = text.slice(at + prefix.length, end + 2)
