@@ -52,9 +52,9 @@ export interface Running {
 }
 
 /** Nothing but `Running.reload` reads the file again. */
-const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchDirectory'> = {
+const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchFile'> = {
   signals: { on: () => {}, off: () => {} },
-  watchDirectory: () => () => {},
+  watchFile: () => () => {},
 }
 
 /** Starts the gateway. @throws ConfigError, Fault or a system error, with nothing left open. */

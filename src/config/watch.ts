@@ -1,13 +1,14 @@
 /** Reloads the configuration on SIGHUP and when its files change. */
 import { createHash } from 'node:crypto'
-import { readFileSync, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Clock, Timer } from '../core/clock.ts'
 import { restartReasons } from './restart.ts'
 import type { Config } from './types.ts'
 
 /** Editors write a file in several steps: changes within so many milliseconds count as one. */
 const SETTLE = 100
+/** Milliseconds between two looks at a file. */
+const LOOK = 500
 
 export type Reload =
   | { kind: 'applied'; config: Config }
@@ -23,8 +24,8 @@ export interface WatchOptions {
   clock: Clock
   /** Where SIGHUP comes from; the process by default. */
   signals?: SignalSource
-  /** Watches a directory; `fs.watch` by default. @returns a function that ends it. */
-  watchDirectory?: (directory: string, changed: (name: string | null) => void) => () => void
+  /** Watches a file; `fs.watchFile` by default. @returns a function that ends it. */
+  watchFile?: (file: string, changed: () => void) => () => void
 }
 
 export interface SignalSource {
@@ -119,16 +120,12 @@ class Watcher implements ConfigWatch {
     return { kind: 'applied', config: next }
   }
 
-  /** Directories, not files: an editor that renames a new file into place would leave a file's watch on the old one. */
   private watchFiles(): void {
     for (const stop of this.stops) stop()
-    const begin = this.options.watchDirectory ?? watchDirectory
-    const names = new Set(this.current.files.map((file) => basename(file)))
-    const changed = (name: string | null): void => {
-      // Mounted volumes swap a link such as `..data` instead of the file itself.
-      if (name === null || names.has(name) || name.startsWith('..')) this.settle()
-    }
-    this.stops = [...new Set(this.current.files.map((file) => dirname(file)))].map((directory) => begin(directory, changed))
+    const begin = this.options.watchFile ?? lookedAt
+    this.stops = this.current.files.map((file) => begin(file, () => this.settle()))
+    // What changes before the first look would be taken for how it was.
+    this.settle()
   }
 
   private settle(): void {
@@ -153,14 +150,11 @@ function digest(files: readonly string[]): string {
   return hash.digest('hex')
 }
 
-function watchDirectory(directory: string, changed: (name: string | null) => void): () => void {
-  try {
-    const watcher = watch(directory, { persistent: false }, (_, name) => changed(name))
-    // A directory that goes away ends the watch; SIGHUP still works.
-    watcher.on('error', () => watcher.close())
-    return () => watcher.close()
-  } catch {
-    // A machine that is out of watches is no reason not to serve: SIGHUP still works.
-    return () => {}
-  }
+/**
+ * Looked at from time to time, which sees renames, links that are swapped and network mounts alike. The events of the
+ * system are those of a whole directory, and where the journal or the log lies beside the file, each of their writes is one.
+ */
+function lookedAt(file: string, changed: () => void): () => void {
+  watchFile(file, { persistent: false, interval: LOOK }, changed)
+  return () => unwatchFile(file, changed)
 }

@@ -1,5 +1,5 @@
-import { EventEmitter } from 'node:events'
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { EventEmitter, once } from 'node:events'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -20,9 +20,10 @@ interface Scene {
   signals: EventEmitter
   outcomes: Reload[]
   watch: ConfigWatch
-  /** Tells the watcher that an entry of a directory changed. */
-  changed: (name: string | null) => void
-  directories: Set<string>
+  /** Tells the watcher that its files changed. */
+  changed: () => void
+  /** What is watched now. */
+  files: () => string[]
 }
 
 function scene(t: Test, first = text('echo')): Scene {
@@ -30,7 +31,7 @@ function scene(t: Test, first = text('echo')): Scene {
   t.teardown(() => rmSync(directory, { recursive: true }))
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, first)
-  const listeners = new Map<string, (name: string | null) => void>()
+  const listeners = new Map<string, () => void>()
   const clock = new FakeClock()
   const signals = new EventEmitter()
   const outcomes: Reload[] = []
@@ -40,16 +41,16 @@ function scene(t: Test, first = text('echo')): Scene {
     onReload: (reload) => outcomes.push(reload),
     clock,
     signals,
-    watchDirectory: (path, listener) => {
+    watchFile: (path, listener) => {
       listeners.set(path, listener)
       return () => listeners.delete(path)
     },
   })
   t.teardown(() => watch.close())
-  const changed = (name: string | null): void => {
-    for (const listener of listeners.values()) listener(name)
+  const changed = (): void => {
+    for (const listener of listeners.values()) listener()
   }
-  return { file, clock, signals, outcomes, watch, changed, directories: new Set(listeners.keys()) }
+  return { file, clock, signals, outcomes, watch, changed, files: () => [...listeners.keys()] }
 }
 
 const modelOf = (reload: Reload): string => (reload.kind === 'applied' ? reload.config.models['sim/echo'].endpoints[0].model : reload.kind)
@@ -65,26 +66,29 @@ t.test('SIGHUP reloads at once, also an unchanged file', async (t) => {
 t.test('changes are gathered for 100 ms', async (t) => {
   const { file, clock, changed, outcomes } = scene(t)
   writeFileSync(file, text('story'))
-  changed('gateway.yaml')
+  changed()
   await clock.advance(60)
-  changed('gateway.yaml')
+  changed()
   await clock.advance(99)
   t.equal(outcomes.length, 0)
   await clock.advance(1)
   t.same(outcomes.map(modelOf), ['story'])
 })
 
-t.test('an event without a change of content, or of another file, reloads nothing', async (t) => {
-  const { file, clock, changed, outcomes } = scene(t)
-  changed('gateway.yaml')
-  await clock.advance(100)
-  writeFileSync(file, text('story'))
-  changed('other.yaml')
+t.test('an event without a change of content reloads nothing', async (t) => {
+  const { file, clock, changed, outcomes, files } = scene(t)
+  t.same(files(), [file])
+  writeFileSync(file, text('echo'))
+  changed()
   await clock.advance(100)
   t.equal(outcomes.length, 0)
-  changed('..data')
+})
+
+t.test('what changes while the watch begins is seen', async (t) => {
+  const { file, clock, outcomes } = scene(t)
+  writeFileSync(file, text('story'))
   await clock.advance(100)
-  t.same(outcomes.map(modelOf), ['story'], 'a mounted volume that swaps its link')
+  t.same(outcomes.map(modelOf), ['story'])
 })
 
 t.test('an editor that renames a new file into place', async (t) => {
@@ -92,7 +96,7 @@ t.test('an editor that renames a new file into place', async (t) => {
   for (const model of ['story', 'think']) {
     writeFileSync(`${file}.tmp`, text(model))
     renameSync(`${file}.tmp`, file)
-    changed('gateway.yaml')
+    changed()
     await clock.advance(100)
   }
   t.same(outcomes.map(modelOf), ['story', 'think'])
@@ -102,10 +106,10 @@ t.test('a half-written file keeps the old one, and the rest of it arrives', asyn
   const { file, clock, changed, outcomes } = scene(t)
   const whole = text('story')
   writeFileSync(file, whole.slice(0, whole.indexOf('endpoints') + 3))
-  changed('gateway.yaml')
+  changed()
   await clock.advance(100)
   writeFileSync(file, whole)
-  changed('gateway.yaml')
+  changed()
   await clock.advance(100)
   t.same(outcomes.map(modelOf), ['failed', 'story'])
   const [failed] = outcomes
@@ -115,10 +119,10 @@ t.test('a half-written file keeps the old one, and the rest of it arrives', asyn
 t.test('a file that is gone for a moment', async (t) => {
   const { file, clock, changed, outcomes } = scene(t)
   rmSync(file)
-  changed('gateway.yaml')
+  changed()
   await clock.advance(100)
   writeFileSync(file, text('echo'))
-  changed('gateway.yaml')
+  changed()
   await clock.advance(100)
   t.same(outcomes.map(modelOf), ['failed', 'echo'])
 })
@@ -134,13 +138,15 @@ t.test('a change that needs a restart keeps the old file and says so', async (t)
 })
 
 t.test('catalogue files that a reload adds are watched', async (t) => {
-  const { file, clock, changed, signals, outcomes } = scene(t)
+  const { file, clock, changed, signals, outcomes, files } = scene(t)
   const catalog = join(file, '..', 'more.yaml')
   writeFileSync(catalog, 'models: { sim/a: { endpoints: [ { provider: sim, model: echo } ] } }\n')
   writeFileSync(file, text('echo', 'catalog: [ more.yaml ]\n'))
   signals.emit('SIGHUP')
+  t.same(files(), [file, catalog])
+  await clock.advance(100)
   writeFileSync(catalog, 'models: { sim/b: { endpoints: [ { provider: sim, model: echo } ] } }\n')
-  changed('more.yaml')
+  changed()
   await clock.advance(100)
   const last = outcomes.at(-1)
   t.equal(outcomes.length, 2)
@@ -150,7 +156,7 @@ t.test('catalogue files that a reload adds are watched', async (t) => {
 t.test('closing ends everything', async (t) => {
   const { file, clock, changed, signals, outcomes, watch } = scene(t)
   writeFileSync(file, text('story'))
-  changed('gateway.yaml')
+  changed()
   watch.close()
   await clock.advance(1000)
   signals.emit('SIGHUP')
@@ -158,22 +164,41 @@ t.test('closing ends everything', async (t) => {
   t.equal(signals.listenerCount('SIGHUP'), 0)
 })
 
-t.test('the real file system tells of a change', async (t) => {
+t.test('the real file system tells of every change: a rename, and a mounted volume that swaps its link', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-watch-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
+  const volume = (name: string, model: string): void => {
+    mkdirSync(join(directory, name))
+    writeFileSync(join(directory, name, 'gateway.yaml'), text(model))
+    symlinkSync(name, join(directory, '..new'))
+    renameSync(join(directory, '..new'), join(directory, '..data'))
+  }
+  volume('one', 'echo')
   const file = join(directory, 'gateway.yaml')
-  writeFileSync(file, text('echo'))
+  symlinkSync('..data/gateway.yaml', file)
   const load = () => loadConfig(file, {})
   // Nothing else keeps the process alive while it waits: the watcher and the clock's timers do not.
   const alive = setInterval(() => {}, 1000)
   t.teardown(() => clearInterval(alive))
-  const outcome = new Promise<Reload>((resolve) => {
-    const watch = watchConfig(load(), { load, onReload: resolve, clock: systemClock, signals: new EventEmitter() })
-    t.teardown(() => watch.close())
+  const told = new EventEmitter()
+  const watch = watchConfig(load(), {
+    load,
+    onReload: (reload) => told.emit('reload', reload),
+    clock: systemClock,
+    signals: new EventEmitter(),
   })
-  writeFileSync(`${file}.new`, text('story'))
+  t.teardown(() => watch.close())
+  const next = async (): Promise<string> => modelOf((await once(told, 'reload'))[0] as Reload)
+  const swapped = next()
+  volume('two', 'story')
+  t.equal(await swapped, 'story')
+  const renamed = next()
+  writeFileSync(`${file}.new`, text('think'))
   renameSync(`${file}.new`, file)
-  t.equal(modelOf(await outcome), 'story')
+  t.equal(await renamed, 'think')
+  const written = next()
+  writeFileSync(file, text('tools'))
+  t.equal(await written, 'tools')
 })
 
 t.test('what needs a restart', async (t) => {
