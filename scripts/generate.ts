@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { lossesMarkdown, parametersMarkdown, withSections } from './dialect-matrix.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
-import { serialiser } from './serializers.ts'
+import { serialiser } from './serialisers.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
 
 /** Each file is made from what it held before: of documents, only some sections are made. */

@@ -1,5 +1,5 @@
 // @ts-nocheck
-/** The facts of a settlement, see `ledger/facts.ts`. Written by `npm run generate` from `scripts/serializers.ts`. */
+/** The facts of a settlement, see `ledger/facts.ts`. Written by `npm run generate` from `scripts/serialisers.ts`. */
 import Serializer from 'fast-json-stringify/lib/serializer.js'
 
 export const factsText: (value: object) => string = (function anonymous(validator,serializer

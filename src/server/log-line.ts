@@ -1,5 +1,5 @@
 // @ts-nocheck
-/** The log's one line per exchange. Written by `npm run generate` from `scripts/serializers.ts`. */
+/** The log's one line per exchange. Written by `npm run generate` from `scripts/serialisers.ts`. */
 import Serializer from 'fast-json-stringify/lib/serializer.js'
 
 export const logLine: (value: object) => string = (function anonymous(validator,serializer

@@ -158,7 +158,7 @@ function nullness(column: ColumnDefinitionBuilder, kind: Kind): ColumnDefinition
 
 type Step = (script: Script) => void
 
-/** `STEPS[n]` brings a database of version n to version n + 1; an empty one has version 0. Steps that were shipped never change. */
+/** `STEPS[n]` brings a database of version n to version n + 1; an empty one has version 0. Steps that were shipped never change, but for the functions: these are made as they are now. */
 const STEPS: readonly Step[] = [
   (script) => {
     if (script.database === 'sqlite') {

@@ -90,7 +90,7 @@ export function serialiser(name: keyof typeof SERIALISERS): string {
     .replace(/\n\s*(?=\n)/g, '')
     .replace(/\{\n\s*(json \+= [^\n]+)\n\s*(?=\})/g, '{ $1 ')
   return `// @ts-nocheck
-/** ${about} Written by \`npm run generate\` from \`scripts/serializers.ts\`. */
+/** ${about} Written by \`npm run generate\` from \`scripts/serialisers.ts\`. */
 import Serializer from 'fast-json-stringify/lib/serializer.js'
 
 export const ${name}: (value: object) => string = (${body})(null, new Serializer())
