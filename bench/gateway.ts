@@ -55,6 +55,8 @@ function configText(port: number, adminPort: number, upstream: number, folder: s
     model('bench/responses', 'mock-responses', 'responses'),
     model('bench/anthropic', 'mock-anthropic', 'anthropic'),
     model('bench/gemini', 'mock-gemini', 'gemini'),
+    // Without a context, so that no body is too long for it.
+    `  bench/large:\n    max_output: 16384\n${endpoint('mock', 'chat')}`,
   ].join('')
 }
 

@@ -20,8 +20,8 @@ import {
 } from '../src/guardrails/index.ts'
 import { table } from './simulation/table.ts'
 
-/** Milliseconds for 100 KB of prose, for as much text full of triggers, and for one step. */
-const GOALS = { prose: 20, dense: 60, step: 20 }
+/** Milliseconds for 100 KB of prose, for as much text full of triggers, for a custom pattern over its worst text, and for one step. */
+const GOALS = { prose: 20, dense: 60, pattern: 50, step: 5 }
 const SIZE = 100 * 1024
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '15' }, json: { type: 'boolean', default: false } } })
@@ -63,6 +63,19 @@ const rulesOf = (slugs: readonly BuiltinSlug[], patterns: readonly string[] = []
     },
     'guardrails[0]',
   )
+
+/** Custom patterns with a text that makes each of them work hardest: many matches, or an end that never comes. */
+const CUSTOM: readonly [pattern: string, piece: string][] = [
+  ['([^,]*,)*x', 'xx,'],
+  ['([^,]*,)*x', 'x'],
+  ['(\\d+-)*\\d{4}', '1234567-'],
+  ['([a-z]+ )*id', 'id some words '],
+  ['(a+)+$', 'a'],
+  ['(.*a){12}e$', 'ab'],
+  ['a.{0,1000}b', 'ab'],
+  ['(.{1,30},){1,30}z', 'abc,'],
+  ['(\\w{1,20}\\.){1,10}com', 'abc.com.'],
+]
 
 interface Figures {
   readonly microsPerKb: number
@@ -132,6 +145,10 @@ const rows = cases.map(([name, rules]) => {
   const policy = new TextPolicy(rules)
   return { name, prose: measure(policy, TEXTS.prose), dense: measure(policy, TEXTS.dense) }
 })
+const custom = CUSTOM.map(([pattern, piece]) => {
+  const policy = new TextPolicy(rulesOf([], [pattern]))
+  return { name: `${pattern} on ${piece}…`, ...measure(policy, filled([piece])) }
+})
 const answers = cases.map(([name, rules]) => {
   const policy = new AnswerPolicy(rules)
   return { name, prose: measureAnswer(policy, TEXTS.prose), dense: measureAnswer(policy, TEXTS.dense) }
@@ -139,17 +156,27 @@ const answers = cases.map(([name, rules]) => {
 const all = rows.find(({ name }) => name === 'all')
 const hostile = rows.at(-1)
 const missed = [
+  ...custom.filter(({ whole }) => whole > GOALS.pattern).map(({ name, whole }) => `${name}: ${whole.toFixed(1)} ms, goal ${GOALS.pattern}`),
+  ...custom
+    .filter(({ longestStep }) => longestStep > GOALS.step)
+    .map(({ name, longestStep }) => `${name}: a step of ${longestStep.toFixed(1)} ms`),
   ...(all && all.prose.whole > GOALS.prose ? [`prose: ${all.prose.whole.toFixed(1)} ms, goal ${GOALS.prose}`] : []),
   ...(all && all.dense.whole > GOALS.dense ? [`dense: ${all.dense.whole.toFixed(1)} ms, goal ${GOALS.dense}`] : []),
   ...(hostile && Math.max(hostile.prose.longestStep, hostile.dense.longestStep) > GOALS.step ? ['a step takes longer than its goal'] : []),
 ]
-if (values.json) console.log(JSON.stringify({ size: SIZE, rows, answers, missed }))
+if (values.json) console.log(JSON.stringify({ size: SIZE, rows, custom, answers, missed }))
 else {
   const one = ({ microsPerKb, whole, longestStep }: Figures): string[] => [microsPerKb.toFixed(1), whole.toFixed(2), longestStep.toFixed(2)]
   console.log(
     table(
       ['recogniser', 'prose µs/KB', 'ms per 100 KB', 'longest step ms', 'dense µs/KB', 'ms per 100 KB', 'longest step ms'],
       rows.map(({ name, prose, dense }) => [name, ...one(prose), ...one(dense)]),
+    ),
+  )
+  console.log(
+    table(
+      ['custom pattern', 'µs/KB', 'ms per 100 KB', 'longest step ms'],
+      custom.map((each) => [each.name, ...one(each)]),
     ),
   )
   const streamed = ({ microsPerKb, held, most }: AnswerFigures): string[] => [microsPerKb.toFixed(1), held.toFixed(1), String(most)]

@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { openBookkeeping } from '../src/cluster/bookkeeping.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { GenerationIds } from '../src/core/ids.ts'
+import { holds, seeks } from '../test/support/holding.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 
 const KEY = 'team'
@@ -62,10 +63,10 @@ async function processOf({ url, journal, seconds, limit, rate }: Told, tell: (fo
   const one = async (): Promise<void> => {
     for (await due(); performance.now() < end; await due()) {
       const allowance = { limit, limitReset: null }
-      let held = account.tryHold(HOLD, allowance)
+      let held = holds(account, HOLD, allowance)
       if (!held) {
         found.waited++
-        held = (await account.seek?.(HOLD, allowance)) ?? false
+        held = (await seeks(account, HOLD, allowance)) ?? false
       }
       if (!held) {
         found.refused++

@@ -29,6 +29,14 @@ interface Node {
 /** How a round ends. */
 export type Manner = 'serving' | 'draining' | 'starting' | 'worker'
 
+/** Secret of a key that runs into its allowances, and what these allow in nano-dollars. */
+export const POOR_SECRET = 'sk-router-v1-poor0000000000000000'
+export const POOR_MAY_SPEND = 1_500_000_000
+const KEYS = `- { name: app, key: "${SECRET}", limit: "1000000.00" }
+    - { name: poor, key: "${POOR_SECRET}", limit: "2.00", limit_reset: monthly }`
+/** A budget in a window of its own, and one that never ends: the tightest one decides. */
+const GUARDRAILS = `[ { name: week, scope: { keys: [ poor ] }, limit_usd: 1.8, reset_interval: weekly }, { name: ever, scope: { keys: [ poor ] }, limit_usd: 1.5 } ]`
+
 /** Milliseconds within which a start is cut. */
 const START = 700
 
@@ -48,7 +56,7 @@ export class Fleet {
       const [port, admin] = await freePorts(2)
       const file = join(directory, `headgate-${index}.yaml`)
       const store = join(directory, record ? `journal-${index}.db` : 'ledger.db')
-      writeConfiguration(file, { port, admin, store, record, provider, limit: '1000000.00' })
+      writeConfiguration(file, { port, admin, store, record, provider, keys: KEYS, guardrails: GUARDRAILS })
       const workers = options.workers > 0 ? ['--workers', String(options.workers)] : []
       const args = ['serve', '--config', file, ...workers]
       fleet.nodes.push({ args, file, url: `http://127.0.0.1:${port}`, admin: `http://127.0.0.1:${admin}`, program: undefined })
@@ -86,9 +94,9 @@ export class Fleet {
     return 'starting'
   }
 
-  /** Balances as the API shows them, in nano-dollars. @throws where it does not answer. */
-  async balance(): Promise<{ usage: number; remaining: number; limit: number }> {
-    const reply = await fetch(`${this.nodes[0].url}/v1/key`, { headers: { authorization: `Bearer ${SECRET}` } })
+  /** Balances of a key as the API shows them, in nano-dollars. @throws where it does not answer. */
+  async balance(secret: string): Promise<{ usage: number; remaining: number; limit: number }> {
+    const reply = await fetch(`${this.nodes[0].url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
     const { data } = (await reply.json()) as { data: { usage: number; limit: number; limit_remaining: number } }
     const nano = (usd: number): number => Math.round(usd * 1e9)
     return { usage: nano(data.usage), remaining: nano(data.limit_remaining), limit: nano(data.limit) }

@@ -1,11 +1,12 @@
 /** Requests at a given rate, whether or not earlier ones have been answered. */
 import { Agent } from 'node:http'
-import { ask, type Received } from '../test/support/crash/load.ts'
+import { ask, type Conduct, Left, type Received } from '../test/support/crash/load.ts'
 
 export interface RateOptions {
   /** Where the next request goes. */
   address: () => string
-  key: string
+  /** Secrets of the keys; the first one asks most. */
+  keys: readonly [string, string]
   /** Per second. */
   rate: number
   random: () => number
@@ -26,7 +27,16 @@ const TICK = 5
 /** Milliseconds after which a silent connection is given up: far beyond every time-out of the gateway here. */
 const PATIENCE = 30_000
 
-export function loadAt({ rate, address, key, random }: RateOptions): Load {
+/** Share of requests that the second key makes. */
+const SECOND = 0.2
+
+function conductFor(chance: number): Conduct {
+  if (chance < 0.7) return 'reads'
+  if (chance < 0.84) return 'leaves'
+  return chance < 0.98 ? 'deadline' : 'stalls'
+}
+
+export function loadAt({ rate, address, keys, random }: RateOptions): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
   const received: Received[] = []
   const open = new Set<Promise<void>>()
@@ -35,9 +45,11 @@ export function loadAt({ rate, address, key, random }: RateOptions): Load {
   const one = async (): Promise<void> => {
     const asked = performance.now()
     try {
-      const reply = await ask({ url: address(), key, random, patience: PATIENCE }, agent)
+      const key = keys[random() < SECOND ? 1 : 0]
+      const reply = await ask({ url: address(), key, random, patience: PATIENCE, conduct: conductFor(random()) }, agent)
       if (reply) received.push(reply)
-    } catch {
+    } catch (error) {
+      if (error instanceof Left) return
       failed++
       if (performance.now() - asked >= PATIENCE) hung++
     }

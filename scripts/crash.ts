@@ -4,19 +4,21 @@
  *                         [--nodes 2] [--workers N]
  * PostgreSQL without a URL: one found on the machine is started and stopped again. --nodes: gateways on it, 2 by default.
  * Starts the real gateway in front of a provider in this process that keeps books of its own: what it was asked, and
- * what it answered to the end. After each round the gateway starts again, and its ledger is held against those books.
- * Prints the seed, the commit and a table; exit code 1 if anything was lost, doubled or negative.
+ * what it answered to the end. Of the callers some leave early, stop reading, or set a deadline; one key runs into its
+ * limit and budgets. After each round the gateway starts again, and its ledger is held against those books.
+ * Prints the seed, the commit and a table; exit code 1 if anything was lost, doubled, negative or over a limit.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { adminFetch } from '../test/support/admin.ts'
 import { FakeClock } from '../test/support/clock.ts'
 import { type Audit, audit, type Row, rowsOf } from '../test/support/crash/audit.ts'
 import { SECRET } from '../test/support/crash/configuration.ts'
 import { BookkeepingProvider } from '../test/support/crash/provider.ts'
 import { startPostgres } from '../test/support/postgres.ts'
-import { commit, Fleet, type Manner } from './crash-fleet.ts'
+import { commit, Fleet, type Manner, POOR_MAY_SPEND, POOR_SECRET } from './crash-fleet.ts'
 import { loadAt } from './crash-load.ts'
 
 interface Totals {
@@ -52,7 +54,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 async function round(scene: Scene, number: number): Promise<void> {
   const { fleet, random, rate, totals, read } = scene
-  const load = loadAt({ address: fleet.address, key: SECRET, rate, random })
+  const load = loadAt({ address: fleet.address, keys: [SECRET, POOR_SECRET], rate, random })
   await pause(LOAD.least + random() * LOAD.more)
   const manner = await fleet.kill(number)
   for (const { id, input } of await load.end()) read.set(id, input)
@@ -77,8 +79,8 @@ async function agreed(scene: Scene): Promise<string[]> {
 
 async function problemsOf(scene: Scene): Promise<string[]> {
   const { fleet, provider, totals, read } = scene
-  const verdict = (await (await fetch(`${fleet.admin}/ledger/verify`)).json()) as { ok: boolean; open: number; problems: string[] }
-  const rows = rowsOf(await (await fetch(`${fleet.admin}/ledger/export`)).text())
+  const verdict = (await (await adminFetch(`${fleet.admin}/ledger/verify`)).json()) as { ok: boolean; open: number; problems: string[] }
+  const rows = rowsOf(await (await adminFetch(`${fleet.admin}/ledger/export`)).text())
   const found = audit(rows, provider.calls)
   const byId = new Map(rows.map((row) => [row.id, row]))
   const problems = [...found.problems, ...verdict.problems]
@@ -93,8 +95,8 @@ async function problemsOf(scene: Scene): Promise<string[]> {
   const negative = rows.filter(belowZero).length
   if (negative > 0) problems.push(`${negative} rows below zero`)
   if (found.lost > 0 || found.double > 0) problems.push(`${found.lost} lost, ${found.double} doubled`)
-  if (found.settled + found.unknown !== found.completed)
-    problems.push(`${found.completed} answered, ${found.settled + found.unknown} settled`)
+  const settled = found.settled + found.unknown + found.left
+  if (settled !== found.completed) problems.push(`${found.completed} answered, ${settled} settled`)
   problems.push(...(await balanceProblems(fleet, rows)))
   Object.assign(totals, { found, negative, rows: rows.length, whole: read.size })
   if (problems.length === 0 && whole) {
@@ -109,11 +111,17 @@ function belowZero({ cost_nano, hold_nano, usage }: Row): boolean {
 }
 
 async function balanceProblems(fleet: Fleet, rows: readonly Row[]): Promise<string[]> {
-  const sum = rows.reduce((total, row) => total + row.cost_nano, 0)
-  const { usage, remaining, limit } = await fleet.balance()
   const problems: string[] = []
-  if (usage !== sum) problems.push(`the key has spent ${usage}, its rows say ${sum}`)
-  if (limit - remaining !== sum) problems.push(`${limit - remaining - sum} are held though nothing is open`)
+  for (const [name, secret] of [
+    ['app', SECRET],
+    ['poor', POOR_SECRET],
+  ]) {
+    const sum = rows.reduce((total, row) => total + (row.key === name ? row.cost_nano : 0), 0)
+    const { usage, remaining, limit } = await fleet.balance(secret)
+    if (usage !== sum) problems.push(`the key ${name} has spent ${usage}, its rows say ${sum}`)
+    if (limit - remaining !== sum) problems.push(`${name}: ${limit - remaining - sum} are held though nothing is open`)
+    if (name === 'poor' && sum > POOR_MAY_SPEND) problems.push(`the key poor has spent ${sum}, its budget is ${POOR_MAY_SPEND}`)
+  }
   return problems
 }
 
@@ -128,6 +136,7 @@ function report({ totals, provider }: Scene, last: { code: number | null; text: 
     ['answered to the end by the provider', found.completed],
     ['  settled as reported', found.settled],
     ['  cut before the settlement, charged at the floor', found.unknown],
+    ['  ended by their callers', found.left],
     ['replies that callers read whole', totals.whole],
     ['lost', found.lost],
     ['doubled', found.double],
@@ -183,7 +192,7 @@ async function main(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-crash-'))
   const database = store === 'postgres' ? await databaseAt(url) : undefined
   const fleet = await Fleet.open({ directory, provider: await provider.listen(), record: database?.url, nodes, workers, random })
-  const found: Audit = { completed: 0, settled: 0, unknown: 0, lost: 0, double: 0, problems: [] }
+  const found: Audit = { completed: 0, settled: 0, unknown: 0, left: 0, lost: 0, double: 0, problems: [] }
   const totals: Totals = { rounds: 0, sent: 0, whole: 0, rows: 0, found, negative: 0, verified: 0, manners: new Map(), problems: [] }
   const scene: Scene = { fleet, provider, random, rate, read: new Map(), rows: new Map(), totals }
   try {

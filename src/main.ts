@@ -10,9 +10,11 @@ import type { Lane } from './pipeline/reply.ts'
 import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
 import { type AdminRoute, startAdmin } from './server/admin.ts'
+import { adminAddresses } from './server/admin-token.ts'
 import { Drain } from './server/drain.ts'
 import { guardrailCommandRoute, keyCommandRoute } from './server/key-command-route.ts'
 import { listen } from './server/listener.ts'
+import type { LoopSource } from './server/overload.ts'
 import { connectShared } from './shared/index.ts'
 import { Trouble } from './trouble.ts'
 
@@ -27,6 +29,8 @@ export interface StartOptions {
   clock?: Clock
   /** Lane forced wherever the facts allow it, for contract tests. */
   lane?: Lane
+  /** What tells how late the event loop is, instead of Node's own measurement. */
+  loop?: LoopSource
   /** Takes log lines instead of standard output. */
   log?: (line: string) => void
   /** Where this process is one of several on this machine: then the admin listener is its owner's. */
@@ -77,10 +81,19 @@ export async function start(options: StartOptions): Promise<Running> {
       options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: trouble.shared }))
     closers.push(() => shared.close())
     await shared.ready
-    const runtime = new Runtime({ config, clock, logs, store, shared, worker: options.worker, forcedLane: options.lane })
+    const runtime = new Runtime({
+      config,
+      clock,
+      logs,
+      store,
+      shared,
+      worker: options.worker,
+      forcedLane: options.lane,
+      loop: options.loop,
+    })
     closers.push(() => runtime.close())
     const drain = new Drain(clock, config.server.drain)
-    const url = await listening(runtime, drain, closers)
+    const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...trouble.reasons()]
     const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady }, closers)
     const reload = reloading(config, { load, clock, runtime, watch: options.watch ?? false }, closers)
@@ -115,11 +128,11 @@ async function administered(
   closers: Closers,
 ): Promise<string> {
   const admin = await startAdmin({
-    ...runtime.config.admin,
+    ...adminAddresses(runtime.config, closers),
     metrics: runtime.metrics,
     notReady,
     routes: new Map<string, AdminRoute>([
-      ...ledgerRoutes(store.ledger, store.recovered),
+      ...ledgerRoutes({ ledger: store.ledger, scans: runtime.scans }, store.recovered),
       ...keyCommandRoute(() => runtime.management),
       ...guardrailCommandRoute(() => runtime.management),
     ]),
@@ -151,8 +164,11 @@ function reloading(config: Config, { load, clock, runtime, watch: watched }: Rel
   }
 }
 
-async function listening(runtime: Runtime, drain: Drain, closers: Closers): Promise<string> {
-  const { server, url } = await listen(runtime.config.server, runtime.gateway)
+async function listening({ runtime, clock }: { runtime: Runtime; clock: Clock }, drain: Drain, closers: Closers): Promise<string> {
+  const { config, addresses } = runtime
+  const { proxyProtocol, headerTimeout: limit } = config.server
+  const proxyHeaders = proxyProtocol ? { isTrusted: (address: string) => addresses.isTrusted(address), clock, limit } : undefined
+  const { server, url } = await listen({ ...config.server, proxyHeaders }, runtime.gateway)
   drain.follow(server)
   closers.push(
     () =>

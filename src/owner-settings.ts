@@ -30,11 +30,18 @@ export class OwnerSettings {
     return true
   }
 
-  /** With every key named, and one port for all. */
+  /** With every key named, one port for all, and without the admin token: workers have no admin listener. */
   get shared(): Config {
     const { config, port = config.server.port } = this
     const uploads = { ...config.uploads, path: config.uploads.path ?? this.uploads }
-    return { ...config, uploads, server: { ...config.server, port }, keysNamed: true, keys: [...this.keys] }
+    return {
+      ...config,
+      admin: { ...config.admin, token: undefined },
+      uploads,
+      server: { ...config.server, port },
+      keysNamed: true,
+      keys: [...this.keys],
+    }
   }
 
   get honoured(): readonly ApiKey[] {

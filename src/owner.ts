@@ -15,10 +15,12 @@ import { type Reload, watchConfig } from './config/watch.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { type Log, openLog, WHOLE_BYTES } from './core/log.ts'
 import { DiskFiles } from './files/index.ts'
+import { LedgerScans } from './ledger/scans.ts'
 import { OwnerBooks } from './owner-books.ts'
 import { OwnerSettings } from './owner-settings.ts'
 import { loadWhole } from './plugin-list.ts'
 import { type AdminRoute, startAdmin } from './server/admin.ts'
+import { adminAddresses } from './server/admin-token.ts'
 import type { Drain } from './server/drain.ts'
 import { guardrailCommandRoute, keyCommandRoute } from './server/key-command-route.ts'
 import { freeAddress } from './server/listener.ts'
@@ -105,11 +107,12 @@ class Owner {
     if (config.uploads.path === undefined) settings.uploads = temporaryFiles(closers)
     const books = await this.openBooks()
     closers.push(() => books.close())
-    const desk = new OwnerDesk({ record: books.record, counters: this.counters(books), oops: this.oops })
+    const scans = new LedgerScans(books.books.ledger, this.clock)
+    const desk = new OwnerDesk({ record: books.record, scans, counters: this.counters(books), oops: this.oops })
     const crew = this.crewOf(books, desk)
     closers.push(() => crew.kill())
     process.once('exit', () => void crew.kill())
-    const admin = await this.listen(books, desk, crew)
+    const admin = await this.listen({ books, desk, crew, scans })
     closers.push(() => admin.close())
     // Taken for a moment: another gateway on the port would otherwise share it without a word.
     settings.port = await freeAddress(config.server.host, config.server.port)
@@ -189,7 +192,7 @@ class Owner {
     })
   }
 
-  private listen(books: OwnerBooks, desk: OwnerDesk, crew: OwnerCrew) {
+  private listen({ books, desk, crew, scans }: { books: OwnerBooks; desk: OwnerDesk; crew: OwnerCrew; scans: LedgerScans }) {
     const { books: kept, recovered, record } = books
     const store = record ? desk.watchedKeys() : kept.keys
     const files = new DiskFiles(this.settings.shared.uploads, this.clock)
@@ -205,11 +208,11 @@ class Owner {
     })
     const { contentType } = this.merged
     return startAdmin({
-      ...this.settings.config.admin,
+      ...adminAddresses(this.settings.config, this.closers),
       metrics: { contentType, text: () => this.metricsOf(crew) },
       notReady: () => this.notReady(crew),
       routes: new Map<string, AdminRoute>([
-        ...ledgerRoutes(kept.ledger, recovered),
+        ...ledgerRoutes({ ledger: kept.ledger, scans }, recovered),
         ...keyCommandRoute(source),
         ...guardrailCommandRoute(source),
       ]),

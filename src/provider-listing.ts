@@ -1,10 +1,26 @@
 /** What a provider says that it serves, in the form that the catalogue reads. */
+import { lookup } from 'node:dns/promises'
+import type { Listing } from './catalog/discover.ts'
 import { describedList } from './catalog/server-facts.ts'
 import type { Provider } from './catalog/types.ts'
 import type { JsonObject } from './core/json.ts'
 import { upstreamDialects } from './dialects/registry.ts'
+import { isNeighbour } from './outbound/addresses.ts'
 import { providerAddress } from './pipeline/provider-address.ts'
 import { askServer, fetchListing } from './upstream/listing.ts'
+
+/** What a provider with `discover` serves, and whether it is a server of the operator's own. @throws where it does not answer with a list. */
+export async function discoveredListing(provider: Provider): Promise<Listing> {
+  const [list, local] = await Promise.all([providerListing(provider), isNearby(provider)])
+  return { list, local }
+}
+
+/** True where every address of the provider's host is loopback or private. A host without an address is not. */
+async function isNearby({ baseUrl = '' }: Provider): Promise<boolean> {
+  const host = (URL.parse(baseUrl)?.hostname ?? '').replace(/^\[(.*)\]$/, '$1')
+  const found = await lookup(host, { all: true }).catch(() => [])
+  return found.length > 0 && found.every(({ address }) => isNeighbour(address.replace(/^::ffff:(?=\d)/, '')))
+}
 
 /**
  * `{ data: [{ id, created?, context_length?, … }] }`. A server of one's own, which `discover` marks, is asked about its models as well.

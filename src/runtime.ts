@@ -1,7 +1,7 @@
 /** What runs: the parts that outlive a reload, and the serving that each configuration composes anew. */
 import type { ProviderPreferences } from './canon/gateway-fields.ts'
 import { buildCatalog, type Catalog } from './catalog/catalog.ts'
-import { discoverListings } from './catalog/discover.ts'
+import { Discovery } from './catalog/discovery.ts'
 import type { Bookkeeping, WorkerPlace } from './cluster/bookkeeping.ts'
 import { resolveKeys } from './config/keys.ts'
 import type { Config } from './config/types.ts'
@@ -9,15 +9,16 @@ import type { Reload } from './config/watch.ts'
 import type { Clock } from './core/clock.ts'
 import { FirstUse } from './core/first-use.ts'
 import { GenerationIds } from './core/ids.ts'
-import type { JsonObject } from './core/json.ts'
 import type { LogSink } from './core/log.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from './dialects/registry.ts'
 import { closeDocuments } from './documents/index.ts'
 import { DiskFiles } from './files/index.ts'
 import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
+import { LedgerScans } from './ledger/scans.ts'
 import { estimateTokens } from './ledger/usage-estimate.ts'
 import { closeRobots } from './pages/index.ts'
 import { Admission } from './pipeline/admission.ts'
+import { Attempts } from './pipeline/attempt-buckets.ts'
 import { composeChain, composeCounting, composeEmbedding, composePlanning } from './pipeline/chain.ts'
 import { DrainSlots } from './pipeline/drain-slots.ts'
 import type { ChainParts } from './pipeline/parts.ts'
@@ -25,14 +26,17 @@ import { PassageDesk } from './pipeline/passage-desk.ts'
 import type { Lane } from './pipeline/reply.ts'
 import { RetryBudget } from './pipeline/retry-budget.ts'
 import type { ApiKey } from './plugin-api/key.ts'
-import { providerListing } from './provider-listing.ts'
+import { discoveredListing } from './provider-listing.ts'
 import { HealthBook, StickySessions } from './routing/index.ts'
+import { BodyMemory, defaultBodyMemory } from './server/body-memory.ts'
+import { ClientAddresses } from './server/client-address.ts'
 import { consentPages } from './server/consent.ts'
-import type { ConsentSource } from './server/consent-routes.ts'
+import { type ConsentSource, consentBuckets } from './server/consent-routes.ts'
 import { referencePages } from './server/docs-page.ts'
 import { Gateway, type Serving } from './server/gateway.ts'
 import { Metrics } from './server/metrics.ts'
 import { operations } from './server/operations.ts'
+import { type LoopSource, Overload, systemLoop } from './server/overload.ts'
 import { planWitness, sourceOf, witnessWith } from './server/witness.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import type { Shared } from './shared/index.ts'
@@ -49,6 +53,8 @@ export interface RuntimeSource {
   /** Where this process is one of several on this machine. */
   worker?: WorkerPlace
   forcedLane: Lane | undefined
+  /** Instead of Node's own measurement. */
+  loop?: LoopSource
 }
 
 export class Runtime {
@@ -62,11 +68,18 @@ export class Runtime {
   readonly oops: (error: unknown) => void
   private readonly source: RuntimeSource
   readonly parts: ChainParts
+  private readonly overload: Overload
+  /** Outlives a reload, as what it has read stays true. */
+  readonly scans: LedgerScans
+  /** Of the request bodies of all callers. */
+  readonly bodies: BodyMemory
   private readonly passage: FirstUse<Passage>
   private readonly files: DiskFiles
   private readonly ids: GenerationIds
+  private readonly consentBuckets: ConsentSource['buckets']
+  readonly addresses: ClientAddresses
   private keys: readonly ApiKey[]
-  private listings = new Map<string, JsonObject>()
+  private readonly discovery: Discovery
   private readonly storedGuardrails = new StoredSettings()
 
   constructor(source: RuntimeSource) {
@@ -78,14 +91,43 @@ export class Runtime {
     this.keys = keys
     this.generated = generated
     this.files = new DiskFiles(config.uploads, clock)
-    this.parts = partsOf(source, this.metrics, this.files)
+    this.scans = new LedgerScans(store.ledger, clock)
+    this.overload = new Overload(source.loop ?? systemLoop, () => this.metrics.shed())
+    this.parts = partsOf(source, this.metrics, { files: this.files, overload: this.overload })
     this.metrics.alone = source.shared.alone
     this.metrics.auditDropped = () => store.audit.dropped
-    this.passage = new FirstUse(async () => new (await import('./upstream/passage.ts')).Passage(clock))
+    this.passage = new FirstUse(async () => new (await import('./upstream/passage.ts')).Passage(clock, this.parts.pools))
+    this.addresses = new ClientAddresses(config.server.trustedProxies, (proxy) =>
+      log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
+    )
+    this.consentBuckets = consentBuckets(clock)
     this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
-    this.catalog = buildCatalog(config, this.listings)
+    this.discovery = new Discovery({
+      clock,
+      fetch: discoveredListing,
+      changed: () => this.relist(),
+      failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
+    })
+    this.parts.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
+    this.catalog = buildCatalog(config, this.discovery.listings)
     this.oops = (error) => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
-    this.gateway = new Gateway({ serving: this.compose(), clock, ids: this.ids, clients: clientDialects, oops: this.oops })
+    this.bodies = new BodyMemory(clock, () => this.metrics.shed())
+    this.resizeBodies()
+    this.gateway = new Gateway({
+      serving: this.compose(),
+      clock,
+      ids: this.ids,
+      clients: clientDialects,
+      oops: this.oops,
+      doors: {
+        clock,
+        memory: this.bodies,
+        overload: this.overload,
+        slowAfter: config.server.bodyTimeout,
+        addresses: this.addresses,
+        streams: { opened: () => this.metrics.streamOpened(), closed: () => this.metrics.streamClosed() },
+      },
+    })
     store.guardrails.onChange(() => this.regard())
   }
 
@@ -98,11 +140,18 @@ export class Runtime {
     else {
       this.config = reload.config
       this.keys = this.keysAfter(reload.config)
-      this.catalog = buildCatalog(reload.config, this.listings)
+      this.catalog = buildCatalog(reload.config, this.discovery.listings)
       this.gateway.serving = this.compose()
+      this.resizeBodies()
       log.info({ file: reload.config.file }, 'configuration reloaded')
       void this.discover()
     }
+  }
+
+  /** Workers of one machine share its memory. */
+  private resizeBodies(): void {
+    const { bodyMemory = defaultBodyMemory(), maxBody } = this.config.server
+    this.bodies.resize(Math.floor(bodyMemory / (this.source.worker?.count ?? 1)), maxBody)
   }
 
   /** Puts other stored guardrails in force. Those of before stay where that fails: never none. */
@@ -116,20 +165,23 @@ export class Runtime {
     }
   }
 
-  /** Asks the providers with `discover: true` what they serve; one that does not answer serves nothing. */
-  async discover(): Promise<void> {
-    const { log } = this.source.logs
-    this.listings = await discoverListings(this.catalog.providers.values(), providerListing, (provider) =>
-      log.debug({ provider: provider.slug }, 'no list of models: the provider does not answer'),
-    )
-    if (this.listings.size === 0) return
-    this.catalog = buildCatalog(this.config, this.listings)
+  /** Asks the providers with `discover` what they serve, now and from now on. Resolves when each has answered or failed. */
+  discover(): Promise<void> {
+    return this.discovery.watch(this.catalog.providers.values())
+  }
+
+  /** Serves what the providers list now. */
+  private relist(): void {
+    this.catalog = buildCatalog(this.config, this.discovery.listings)
     this.gateway.serving = this.compose()
   }
 
   async close(): Promise<void> {
+    this.parts.drains.close()
+    this.discovery.close()
     await this.passage.ifMade((passage) => passage.close())
     this.metrics.close()
+    this.overload.close()
     await this.parts.pools.close()
     closeDocuments()
     closeRobots()
@@ -155,9 +207,11 @@ export class Runtime {
       there: namable(this.catalog),
       tryOut,
       configured: this.keys,
+      signIn: config.signIn,
+      buckets: this.consentBuckets,
       credit: this.parts.credit,
       files: this.files,
-      ledger: source.store.ledger,
+      scans: this.scans,
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,
@@ -188,6 +242,7 @@ export class Runtime {
       embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
       operations: operations({
         keys,
+        failures: parts.failures,
         catalog,
         preferences: config.provider as ProviderPreferences | undefined,
         presets: config.presets,
@@ -199,25 +254,31 @@ export class Runtime {
       }),
       pages: (asked) => reference(asked) ?? consent(asked),
       passages: new PassageDesk(
-        { keys, guardrails: settings.guardrails, providers: catalog.providers },
+        { keys, guardrails: settings.guardrails, providers: catalog.providers, addressOf: (request) => this.addresses.of(request) },
         { parts, passage: this.passage, ids: this.ids },
       ),
     }
   }
 }
 
-function partsOf({ clock, store, logs, shared, forcedLane }: RuntimeSource, metrics: Metrics, files: DiskFiles): ChainParts {
+function partsOf(
+  { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
+  metrics: Metrics,
+  { files, overload }: { files: DiskFiles; overload: Overload },
+): ChainParts {
   const health = new HealthBook(clock)
   const sessions = new StickySessions(clock)
   health.share(shared.news)
   sessions.share(shared.news)
   return {
     clock,
+    failures: new Attempts(clock, config.server.authFailures),
     journal: store.journal,
     credit: store.credit,
     health,
     sessions,
     admission: new Admission(clock, shared.counters, store.processes),
+    overload,
     retries: new RetryBudget(),
     drains: new DrainSlots(),
     files,
@@ -228,9 +289,13 @@ function partsOf({ clock, store, logs, shared, forcedLane }: RuntimeSource, metr
     toolDialect,
     witness: witnessWith(metrics, logs, store.audit),
     alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
-    overrun: (exchange, nano) => {
-      metrics.attempt({ provider: exchange.committedEndpoint?.provider.slug ?? '', outcome: 'overrun' })
-      logs.log.error({ gen: exchange.id, nano }, 'a provider used more than its request allowed')
+    overrun: (exchange, { excess, unrecovered }) => {
+      const provider = exchange.committedEndpoint?.provider.slug ?? ''
+      metrics.attempt({ provider, outcome: 'overrun' })
+      logs.log.error({ gen: exchange.id, provider, nano: excess }, 'a provider used more than its request allowed')
+      if (unrecovered === 0) return
+      metrics.unrecovered(unrecovered)
+      logs.log.error({ gen: exchange.id, provider, unrecovered_nano: unrecovered }, 'usage beyond what the limits of the key could pay')
     },
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     pluginTrouble: (exchange, { cause, ...trouble }) =>

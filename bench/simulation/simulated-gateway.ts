@@ -5,9 +5,10 @@ import { loadConfig } from '../../src/config/load.ts'
 import { GenerationIds } from '../../src/core/ids.ts'
 import { clientDialects, toolDialect } from '../../src/dialects/registry.ts'
 import { DiskFiles } from '../../src/files/index.ts'
-import { Credit } from '../../src/ledger/credit.ts'
+import { Credit } from '../../src/ledger/accounts.ts'
 import { estimateTokens } from '../../src/ledger/usage-estimate.ts'
 import { Admission } from '../../src/pipeline/admission.ts'
+import { Attempts } from '../../src/pipeline/attempt-buckets.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
 import { DrainSlots } from '../../src/pipeline/drain-slots.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
@@ -79,7 +80,7 @@ export class SimulatedGateway {
   /** @returns nano-dollars charged. */
   spent(): number {
     let sum = 0
-    for (const cost of this.journal.spent().values()) sum += cost
+    for (const cost of this.journal.spent().values()) sum += Number(cost)
     return sum
   }
 
@@ -94,8 +95,9 @@ export class SimulatedGateway {
     const files = new DiskFiles({ path: undefined, maxFile: 0, maxBytes: 0 }, clock)
     return {
       clock,
+      failures: new Attempts(clock, { burst: 1, perSecond: 1 }),
       journal: this.journal,
-      credit: new Credit(this.journal.spent(), clock),
+      credit: new Credit(clock, this.journal),
       health: new HealthBook(clock),
       sessions: new StickySessions(clock),
       admission: new Admission(clock),

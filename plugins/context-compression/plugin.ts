@@ -53,8 +53,13 @@ function withinContext(exchange: Resolved, items: Item[], host: Host): { items: 
   return fitted ? { items: fitted, context } : { items }
 }
 
+/** Output tokens for which room is kept where neither the caller nor the operator sets a cap. */
+const USUAL_OUTPUT = 4096
+
 /** Room for the answer where the caller named no cap: the model's usual output, but at most a quarter of the context. */
 function completionReserve(exchange: Resolved, context: number): number {
-  const usual = Math.max(...exchange.models.map((model) => model.defaultMaxOutput))
+  const usual = Math.max(
+    ...exchange.models.map(({ defaultMaxOutput, maxOutput }) => defaultMaxOutput ?? Math.min(USUAL_OUTPUT, maxOutput ?? USUAL_OUTPUT)),
+  )
   return Math.min(usual, Math.floor(context / 4))
 }

@@ -52,12 +52,12 @@ function parse(settings: JsonObject, path: string): FusionSettings {
 }
 
 /** The members of a panel are asked without it, whoever asks them. */
-function shape(exchange: Resolved, { enabled }: FusionSettings): void {
+function shape(exchange: Resolved, { enabled, path }: FusionSettings): void {
   if (!enabled || exchange.depth > 0 || withinPanel(exchange)) return
   if (exchange.request().tools.some((tool) => tool.kind === 'server' && tool.name === ID)) return
   const parameters = askedOf(exchange)
   exchange.edit(ID, (draft) => {
-    draft.tools = [...draft.tools, { kind: 'server', name: ID, parameters }]
+    draft.tools = [...draft.tools, { kind: 'server', name: ID, parameters, written: { object: path, type: `${path}.id` } }]
   })
 }
 

@@ -7,6 +7,7 @@ interface ImageSettings {
   enabled: boolean
   /** Slug of the image model; undefined: the first of the catalogue. */
   model: string | undefined
+  path: string
 }
 
 export const imageGeneration: Plugin<ImageSettings> = {
@@ -19,14 +20,15 @@ export const imageGeneration: Plugin<ImageSettings> = {
 function parse({ enabled = true, model }: JsonObject, path: string): ImageSettings {
   if (typeof enabled !== 'boolean') throw badField(`${path}.enabled`, 'expected true or false')
   if (model !== undefined && (typeof model !== 'string' || model === '')) throw badField(`${path}.model`, 'expected a model slug')
-  return { enabled, model }
+  return { enabled, model, path }
 }
 
 /** What another tool asks of a model is not to grow tools of its own accord. */
-function shape(exchange: Resolved, { enabled, model }: ImageSettings): void {
+function shape(exchange: Resolved, { enabled, model, path }: ImageSettings): void {
   if (!enabled || exchange.depth > 0) return
   if (exchange.request().tools.some((tool) => tool.kind === 'server' && tool.name === TOOL)) return
   exchange.edit(ID, (draft) => {
-    draft.tools = [...draft.tools, { kind: 'server', name: TOOL, parameters: model === undefined ? {} : { model } }]
+    const written = { object: path, type: `${path}.id` }
+    draft.tools = [...draft.tools, { kind: 'server', name: TOOL, parameters: model === undefined ? {} : { model }, written }]
   })
 }

@@ -82,7 +82,11 @@ function textOf(value: Json | undefined, path: string): string | undefined {
   return value
 }
 
+/** Texts of one category, as many as a list of the configuration may have: operators keep long lists of words. */
+const MOST_WORDS = 10_000
+
 function wordsOf(value: Json | undefined, path: string): string[] {
+  if (Array.isArray(value) && value.length > MOST_WORDS) throw badField(path, `expected at most ${MOST_WORDS} texts`)
   if (!Array.isArray(value) || !value.every((word) => typeof word === 'string' && word.trim() !== ''))
     throw badField(path, 'expected a list of texts')
   return value as string[]

@@ -8,6 +8,7 @@ export interface WebFetchConfig {
   enabled: boolean
   /** Of the tool. */
   parameters: JsonObject
+  path: string
 }
 
 /** @throws Fault 400 naming the path. */
@@ -19,5 +20,5 @@ export function parseConfig(settings: JsonObject, path: string): WebFetchConfig 
   pageAccount(fetchDesk(path.startsWith('plugins.defaults.') ? settings : operators, path), engine, `${path}.engine`)
   const parameters: JsonObject = {}
   for (const name of SHARED) if (settings[name] !== undefined) parameters[name] = settings[name]
-  return { enabled, parameters }
+  return { enabled, parameters, path }
 }

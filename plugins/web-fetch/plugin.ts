@@ -14,9 +14,9 @@ export const webFetch: Plugin<WebFetchConfig> = {
 }
 
 /** A tool that the caller names stands as it is. */
-function shape(exchange: Resolved, { enabled, parameters }: WebFetchConfig): void {
+function shape(exchange: Resolved, { enabled, parameters, path }: WebFetchConfig): void {
   if (!enabled || exchange.request().tools.some((tool) => tool.kind === 'server' && tool.name === TOOL)) return
   exchange.edit(ID, (draft) => {
-    draft.tools = [...draft.tools, { kind: 'server', name: TOOL, parameters }]
+    draft.tools = [...draft.tools, { kind: 'server', name: TOOL, parameters, written: { object: path, type: `${path}.id` } }]
   })
 }

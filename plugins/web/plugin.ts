@@ -3,9 +3,12 @@ import { parseConfig, type WebConfig } from './config.ts'
 import { resultsText } from './results-text.ts'
 
 const ID = 'web'
+/** Contract section 5.7. */
+const STAGE = 'web-search'
 
 export const web: Plugin<WebConfig> = {
   id: ID,
+  stage: STAGE,
   // An answer without a search is still an answer; the stage says that there was none.
   onError: 'skip',
   timeout: 15_000,
@@ -35,7 +38,7 @@ function bound(exchange: Resolved, config: WebConfig): number {
 /** Leaves the search to the provider where it is to have it. */
 function searchedByProvider(exchange: Resolved, config: WebConfig): boolean {
   if (!config.enabled || !isNative(exchange, config) || !exchange.searchNatively(config.native)) return false
-  exchange.stages.push({ type: 'web_search', name: ID, summary: 'The provider searches the web', data: { engine: 'native' } })
+  exchange.stages.push({ type: 'plugin', name: STAGE, summary: 'The provider searches the web', data: { engine: 'native' } })
   return true
 }
 
@@ -49,8 +52,8 @@ async function shape(exchange: Resolved, config: WebConfig, host: Host): Promise
   exchange.charge(account.price, 'search')
   citations.add(results)
   exchange.stages.push({
-    type: 'web_search',
-    name: ID,
+    type: 'plugin',
+    name: STAGE,
     summary: `Searched the web with ${account.engine.name}: ${results.length} results`,
     data: { engine: account.engine.name, results: results.length },
   })

@@ -2,77 +2,48 @@
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import { factsOf } from '../ledger/facts.ts'
-import type { GenerationRecord, LedgerReader, SettleRow } from '../ledger/types.ts'
+import type { LedgerScans } from '../ledger/scans.ts'
+import { addUse, DAY_MS, type UseRow } from '../ledger/use.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { choiceOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
 export interface ActivitySource extends KeySource {
-  readonly ledger: Pick<LedgerReader, 'export'>
+  readonly scans: Pick<LedgerScans, 'use'>
 }
 
-const DAY_MS = 86_400_000
 const DAYS = 30
-/** Records after which requests get their turn: the walk may be long. */
-const BREATH = 500
 
 /**
  * One row for each day (of the admission, UTC), model, endpoint and provider; the latest day first.
- * Requests that are still open are left out.
+ * Requests that are still open are left out. Figures of the last two days, and of single keys, may be five minutes old.
  * @param query with `date`, `api_key_hash`, `user_id` (who made the key), `group_by=workspace`, `workspace_id`.
  * @throws Fault 400 naming the query parameter.
  */
 export async function readActivity(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
   const { from, until } = daysOf(query, source.clock.now())
   const byWorkspace = choiceOf(query, 'group_by', ['workspace']) !== undefined
-  const counts = await keyFilter(query, source)
-  const rows = new Map<string, Row>()
-  let walked = 0
-  if ((query.get('workspace_id') || WORKSPACE) === WORKSPACE)
-    for await (const record of source.ledger.export(from)) {
-      if (record.at >= until) break
-      if (record.settled && counts(record.hold.key)) count(rows, record, record.settled)
-      if (++walked % BREATH === 0) await new Promise((resolve) => setImmediate(resolve))
-    }
-  const sorted = [...rows.entries()].sort(([a, one], [b, two]) => two.day - one.day || (a < b ? -1 : 1))
-  return ok({ data: sorted.map(([, row]) => ({ ...entryOf(row), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })) })
+  const keys = await keyFilter(query, source)
+  const here = (query.get('workspace_id') || WORKSPACE) === WORKSPACE
+  const rows = here ? merged(await source.scans.use({ from, until, ...(keys ? { keys } : {}) })) : []
+  rows.sort((a, b) => b.day - a.day || (nameOf(a) < nameOf(b) ? -1 : 1))
+  return ok({ data: rows.map((row) => ({ ...entryOf(row), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })) })
 }
 
-interface Row {
-  day: number
-  model: string
-  endpoint: string
-  provider: string
-  /** Nano-dollars. */
-  cost: number
-  requests: number
-  input: number
-  output: number
-  reasoning: number
-}
+const nameOf = ({ day, model, endpoint, provider }: UseRow): string => [day, model, endpoint, provider].join('\n')
 
-function count(rows: Map<string, Row>, { at, hold }: GenerationRecord, settled: SettleRow): void {
-  const facts = factsOf(settled)
-  const day = Math.floor(at / DAY_MS) * DAY_MS
-  const model = textOr(facts.model, hold.model)
-  const endpoint = textOr(facts.endpoint, hold.endpoint)
-  const provider = textOr(facts.provider, '')
-  const name = [day, model, endpoint, provider].join('\n')
-  let row = rows.get(name)
-  if (!row) {
-    row = { day, model, endpoint, provider, cost: 0, requests: 0, input: 0, output: 0, reasoning: 0 }
-    rows.set(name, row)
+/** Requests that failed count as well. */
+function merged(rows: readonly UseRow[]): UseRow[] {
+  const sums = new Map<string, UseRow>()
+  for (const row of rows) {
+    const sum = sums.get(nameOf(row))
+    sums.set(nameOf(row), sum ? addUse(sum, row) : row)
   }
-  row.requests++
-  row.cost = Math.min(row.cost + settled.cost, Number.MAX_SAFE_INTEGER)
-  row.input += settled.input
-  row.output += settled.output
-  row.reasoning += settled.reasoning
+  return [...sums.values()]
 }
 
-function entryOf(row: Row): JsonObject {
+function entryOf(row: UseRow): JsonObject {
   return {
     date: new Date(row.day).toISOString().slice(0, 10),
     model: row.model,
@@ -88,10 +59,6 @@ function entryOf(row: Row): JsonObject {
   }
 }
 
-function textOr(value: unknown, otherwise: string): string {
-  return typeof value === 'string' && value !== '' ? value : otherwise
-}
-
 /** Today is not over, so it is left out. */
 function daysOf(query: URLSearchParams, now: number): { from: number; until: number } {
   const today = Math.floor(now / DAY_MS) * DAY_MS
@@ -104,14 +71,16 @@ function daysOf(query: URLSearchParams, now: number): { from: number; until: num
   return { from, until: from + DAY_MS }
 }
 
-async function keyFilter(query: URLSearchParams, source: ActivitySource): Promise<(identity: string) => boolean> {
+/** @returns identities, or undefined for all keys. */
+async function keyFilter(query: URLSearchParams, source: ActivitySource): Promise<string[] | undefined> {
   const hash = query.get('api_key_hash')
   const user = query.get('user_id')
   if (hash && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
-  if (!hash && !user) return () => true
+  if (!hash && !user) return undefined
   const keys = await allKeys(source)
+  const made = user ? keys.filter((key) => 'creator' in key && key.creator === user).map((key) => key.identity) : undefined
+  if (!hash) return made
   // A key that is gone is known by the hash that it was made with.
-  const asked = hash ? (keys.find((key) => key.hash === hash)?.identity ?? hash) : undefined
-  const made = user ? new Set(keys.filter((key) => 'creator' in key && key.creator === user).map((key) => key.identity)) : undefined
-  return (identity) => (asked === undefined || identity === asked) && (made === undefined || made.has(identity))
+  const identity = keys.find((key) => key.hash === hash)?.identity ?? hash
+  return made && !made.includes(identity) ? [] : [identity]
 }

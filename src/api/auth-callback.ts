@@ -8,8 +8,18 @@ const SECURE = 'expected an address that begins with https://, or with http:// o
 /** A parser of addresses drops or turns some of these, so that people and programs would read different ones. */
 const UNCLEAR = /[\s\\\p{C}]/u
 
+/** What the operator allows of sign-in: `auth.sign_in` of the configuration. */
+export interface SignInPolicy {
+  /** Addresses of applications; one that ends in `/*` stands for every path below. */
+  readonly callbacks: readonly string[]
+  /** True: programs on the browser's own machine need not be named (RFC 8252 section 7.3). */
+  readonly loopback: boolean
+  /** `required`: only with a proof by S256 (RFC 9700 section 2.1.1). */
+  readonly pkce: 'required' | 'optional'
+}
+
 /** @throws Fault 400 for an address that a code must not be sent to. */
-export function callbackOf(text: string): URL {
+export function callbackOf(text: string, policy: SignInPolicy): URL {
   if (text.length > LONGEST_CALLBACK) throw badField('callback_url', `must be at most ${LONGEST_CALLBACK} characters`)
   const url = UNCLEAR.test(text) ? null : URL.parse(text)
   if (!url || !(url.protocol === 'https:' || (url.protocol === 'http:' && isOwnMachine(url.hostname))))
@@ -18,7 +28,21 @@ export function callbackOf(text: string): URL {
   if (text.includes('#')) throw badField('callback_url', 'must have no fragment')
   for (const name of ['code', 'error'])
     if (url.searchParams.has(name)) throw badField('callback_url', `must not hold the parameter ${name}, which the answer adds`)
+  if (!isAllowed(url, policy)) throw badField('callback_url', 'is not among the callbacks that auth.sign_in of the gateway allows')
   return url
+}
+
+function isAllowed(callback: URL, { callbacks, loopback }: SignInPolicy): boolean {
+  if (loopback && isOwnMachine(callback.hostname)) return true
+  return callbacks.some((entry) => matches(callback, entry))
+}
+
+/** Origin and path; the query is the application's own. A server may read an encoded slash as a way out of the folder. */
+function matches({ origin, pathname }: URL, entry: string): boolean {
+  const allowed = URL.parse(entry)
+  if (!allowed || allowed.origin !== origin) return false
+  if (!allowed.pathname.endsWith('/*')) return allowed.pathname === pathname
+  return pathname.startsWith(allowed.pathname.slice(0, -1)) && !/%2f|%5c/i.test(pathname)
 }
 
 /** Loopback: what is sent there leaves the machine of the browser in no way (RFC 8252 section 7.3). */

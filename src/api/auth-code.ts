@@ -12,7 +12,7 @@ import { usdText } from '../core/money.ts'
 import { hashOf } from '../core/secret.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import { codeName, isCode, type StoredKey } from '../store/keys.ts'
-import { callbackOf, LONGEST_CALLBACK } from './auth-callback.ts'
+import { callbackOf, LONGEST_CALLBACK, type SignInPolicy } from './auth-callback.ts'
 import { type Challenge, challengeOf, PROOF_METHODS } from './auth-proof.ts'
 import { MOST_USD, nanoOf, RESETS, refuseOtherWorkspace, resetOf, timeOf } from './key-body.ts'
 import type { KeySource } from './key-entry.ts'
@@ -59,16 +59,17 @@ export const checkWish = checker(
 )
 
 /** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
-export function wishOf(body: JsonObject, now: number): Wish {
+export function wishOf(body: JsonObject, now: number, policy: SignInPolicy): Wish {
   checkWish(body)
   const { code_challenge: challenge, code_challenge_method: method, limit, expires_at: expires, key_label: name } = body
   refuseOtherWorkspace(body)
-  const callback = callbackOf(String(body.callback_url))
+  const callback = callbackOf(String(body.callback_url), policy)
   return {
     callback,
     challenge: challengeOf(
       typeof challenge === 'string' ? challenge : undefined,
       PROOF_METHODS.find((one) => one === method),
+      policy.pkce === 'required',
     ),
     limit: typeof limit === 'number' ? nanoOf(limit) : undefined,
     reset: resetOf(body.usage_limit_type) ?? undefined,
@@ -78,14 +79,14 @@ export function wishOf(body: JsonObject, now: number): Wish {
 }
 
 /**
- * @param hash of the key that consents. The new key will have its models, providers and rates, and no more of anything.
+ * @param hash of the key that consents. The new key will draw on its limit, budgets and rates, and have its models and providers.
  * @throws Fault 400 naming what would be more; 401, 403 for a key that cannot consent; 409 where too much waits.
  */
 export async function makeCode(wish: Wish, hash: string, source: KeySource): Promise<{ code: string; createdAt: number }> {
   const now = Math.floor(source.clock.now())
   const consenter = await consenterOf(hash, source)
   if (!consenter) throw new Fault('invalid_key')
-  const terms = await termsOf(wish, consenter, source)
+  const terms = termsOf(wish, consenter)
   await makeRoom(consenter, now, source)
   const code = randomBytes(CODE_BYTES).toString('base64url')
   const name = codeName(hashOf(code))
@@ -103,14 +104,20 @@ export async function makeCode(wish: Wish, hash: string, source: KeySource): Pro
     passage: false,
     includeByokInLimit: false,
     creator: null,
-    consent: { by: consenter.identity, code: { until: now + CODE_LIFE, hash, ...wish.challenge } },
+    consent: { by: consenter.identity, hash: consenter.hash, code: { until: now + CODE_LIFE, hash, ...wish.challenge } },
   })
   return { code, createdAt: now }
 }
 
+/** @throws Fault 404 where the configuration does not switch sign-in on. */
+export function signInOf({ signIn }: Pick<KeySource, 'signIn'>): SignInPolicy {
+  if (!signIn) throw new Fault('not_found', { message: 'Sign-in is switched off: auth.sign_in of the configuration switches it on' })
+  return signIn
+}
+
 /** @param consenter hash of the key that was sent along. @throws Fault as `makeCode` and `wishOf`. */
 export async function authorize(body: JsonObject, consenter: string, source: KeySource): Promise<ApiReply> {
-  const wish = wishOf(body, source.clock.now())
+  const wish = wishOf(body, source.clock.now(), signInOf(source))
   const { code, createdAt } = await makeCode(wish, consenter, source)
   const application = Number.parseInt(hashOf(wish.callback.origin).slice(0, 8), 16)
   return ok({ data: { id: code, app_id: application, created_at: new Date(createdAt).toISOString() } })
@@ -131,38 +138,25 @@ export async function consenterOf(hash: string, source: KeySource): Promise<ApiK
 
 type Terms = Pick<ApiKey, 'limit' | 'limitReset' | 'expiresAt'>
 
-async function termsOf(wish: Wish, key: ApiKey | StoredKey, source: KeySource): Promise<Terms> {
-  const { expiresAt } = wish
+function termsOf({ limit, reset, expiresAt }: Wish, key: ApiKey | StoredKey): Terms {
   if (expiresAt !== undefined && key.expiresAt !== null && expiresAt > key.expiresAt)
     throw badField('expires_at', `must not be later than the end of the key that consents, ${new Date(key.expiresAt).toISOString()}`)
-  return { ...(await limitOf(wish, key, source)), expiresAt: expiresAt ?? key.expiresAt }
-}
-
-/** Credit is moved, never made: a key with a limit gives a part of what is left below it, in the same window. */
-async function limitOf(wish: Wish, key: ApiKey | StoredKey, { credit }: KeySource): Promise<Pick<Terms, 'limit' | 'limitReset'>> {
-  const { limit, reset } = wish
-  if (key.limit === null) return { limit: limit ?? null, limitReset: reset ?? null }
-  if (!('createdAt' in key)) {
-    const message = `The key ${key.name} stands in the configuration file and has a limit, of which no part can be moved to another key`
-    throw new Fault('conflict', { message })
-  }
-  if (limit === undefined) throw badField('limit', 'is required: the key that consents has a limit, and gives a part of it away')
-  if (reset !== undefined && reset !== key.limitReset)
-    throw badField('usage_limit_type', `expected ${key.limitReset ?? 'none'}, as the limit of the key that consents`)
-  await credit.refresh?.([key.identity])
-  const left = credit.account(key.identity).remaining(key) ?? 0
-  if (limit > left) throw badField('limit', `must be at most ${usdText(left)}, which is left to the key that consents`)
-  return { limit, limitReset: key.limitReset }
+  const limitReset = reset ?? null
+  // A cap below the issuer's limit, which holds as well. In another window either may be reached first.
+  if (limit !== undefined && key.limit !== null && limit > key.limit && limitReset === key.limitReset)
+    throw badField('limit', `must be at most ${usdText(key.limit)}, the limit of the key that consents`)
+  return { limit: limit ?? null, limitReset, expiresAt: expiresAt ?? key.expiresAt }
 }
 
 /** Codes that nobody came for are swept out on the way. */
-async function makeRoom({ identity }: ApiKey, now: number, { store }: KeySource): Promise<void> {
+async function makeRoom({ identity, hash }: ApiKey, now: number, { store }: KeySource): Promise<void> {
   let waiting = 0
   let given = 0
   for (const key of await store.list()) {
     if (isCode(key) && key.consent.code.until <= now) await store.remove(key.hash)
     else if (key.consent?.by !== identity) continue
     else if (isCode(key)) waiting++
+    else if (key.consent.hash !== undefined && key.consent.hash !== hash) continue
     else if (!key.disabled && (key.expiresAt === null || key.expiresAt > now)) given++
   }
   if (waiting >= MOST_WAITING) throw new Fault('conflict', { message: `${MOST_WAITING} codes of this key wait already: try again later` })

@@ -6,7 +6,7 @@ import type { JsonObject } from '../core/json.ts'
 import { hashOf, makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { type CodeKey, codeName, isCode, type StoredKey } from '../store/keys.ts'
-import { consenterOf } from './auth-code.ts'
+import { consenterOf, signInOf } from './auth-code.ts'
 import { PROOF_METHODS, type ProofMethod, proves } from './auth-proof.ts'
 import type { KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -25,11 +25,12 @@ export const checkExchange = checker(
 )
 
 /**
- * The new key can do what the key that consented can do at this moment; nobody can read its secret again.
+ * The new key does what the key that consented may do, as long as that one lives; its secret cannot be read again.
  * @throws Fault 400 naming the field, also where the method is not that of the code; 403 for a code that is unknown, used
  *   or late, whose consent is no longer good, or that the verifier does not fit.
  */
 export async function exchangeCode(body: JsonObject, source: KeySource): Promise<ApiReply> {
+  signInOf(source)
   checkExchange(body)
   const code = await waitingCode(String(body.code), source)
   const { code_verifier: verifier, code_challenge_method: method } = body
@@ -44,13 +45,7 @@ export async function exchangeCode(body: JsonObject, source: KeySource): Promise
   if (!(await source.store.remove(code.hash))) throw unknownCode()
   const { secret, ...made } = makeSecret(source.brand)
   const creator = ('creator' in consenter ? consenter.creator : null) ?? consenter.name
-  const giveBack = await moveCredit(code, consenter, source)
-  try {
-    await source.store.put({ ...given(code, consenter), ...made, identity: made.hash, creator })
-  } catch (thrown) {
-    await giveBack()
-    throw thrown
-  }
+  await source.store.put({ ...given(code, consenter), ...made, identity: made.hash, creator })
   return ok({ key: secret, user_id: creator })
 }
 
@@ -85,36 +80,8 @@ function given(code: CodeKey, consenter: ApiKey | StoredKey): Omit<StoredKey, 'h
     limits: consenter.limits,
     passage: consenter.passage,
     includeByokInLimit: 'includeByokInLimit' in consenter && consenter.includeByokInLimit,
-    consent: { by: consenter.identity },
+    consent: { by: consenter.identity, hash: consenter.hash },
   }
-}
-
-/**
- * What is given away is held meanwhile, so that no process can spend it as well.
- * @returns what undoes it. @throws Fault 403 where less is left than was consented to, or the limit is another one now.
- */
-async function moveCredit(code: CodeKey, consenter: ApiKey | StoredKey, { store, credit }: KeySource): Promise<() => Promise<void>> {
-  if (consenter.limit === null) return async () => {}
-  const { limit: amount } = code
-  const account = credit.account(consenter.identity)
-  if (amount === null || !(account.tryHold(amount, consenter) || (await account.seek?.(amount, consenter)))) throw cannotGive()
-  const changeLimit = (by: number) =>
-    store.change(consenter.hash, (key) => {
-      if (key.limit === null || key.limitReset !== code.limitReset || by > key.limit) throw cannotGive()
-      return { ...key, limit: key.limit - by }
-    })
-  try {
-    if (!(await changeLimit(amount))) throw cannotGive()
-  } finally {
-    account.release(amount)
-  }
-  return async () => {
-    await Promise.resolve(changeLimit(-amount)).catch(() => undefined)
-  }
-}
-
-function cannotGive(): Fault {
-  return new Fault('forbidden', { message: 'The key that consented can no longer give so much of its limit away' })
 }
 
 function unknownCode(): Fault {

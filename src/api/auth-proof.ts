@@ -19,9 +19,13 @@ const DIGEST = /^[A-Za-z0-9_-]{43}$/
 
 /**
  * @param method without one the challenge is plain (section 4.3).
+ * @param isRequired true: only S256 will do, since a plain challenge can be read where the code can (RFC 9700 section 2.1.1).
  * @returns undefined where the application proves nothing. @throws Fault 400 naming the field.
  */
-export function challengeOf(challenge: string | undefined, method: ProofMethod | undefined): Challenge | undefined {
+export function challengeOf(challenge: string | undefined, method: ProofMethod | undefined, isRequired: boolean): Challenge | undefined {
+  if (isRequired && challenge === undefined)
+    throw badField('code_challenge', 'is required: the SHA-256 of a secret of the application (RFC 7636)')
+  if (isRequired && method !== 'S256') throw badField('code_challenge_method', 'expected S256')
   if (challenge === undefined) {
     if (method !== undefined) throw badField('code_challenge', 'is required where code_challenge_method is given')
     return undefined

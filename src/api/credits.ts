@@ -12,10 +12,13 @@ export async function readCredits(source: KeySource): Promise<ApiReply> {
   const keys = await allKeys(source)
   await source.credit.refresh?.(keys.map((key) => key.identity))
   const usage = source.credit.settled
-  let left = 0
+  let left = 0n
   for (const key of keys) {
     if (key.limit === null || key.disabled || key.management || (key.expiresAt !== null && key.expiresAt <= now)) continue
-    left += Math.max(0, key.limit - source.credit.account(key.identity).counted(key.limitReset))
+    // An issued key draws on the limit of its issuer: its own one adds nothing.
+    if (key.issuer && key.issuer.limit !== null) continue
+    const unspent = BigInt(key.limit) - source.credit.account(key.identity).counted(key.limitReset)
+    if (unspent > 0n) left += unspent
   }
   return ok({ data: { total_credits: usd(usage + left), total_usage: usd(usage) } })
 }

@@ -9,7 +9,10 @@ import { noGuardrail, pageOf, refuseWritten } from './guardrails.ts'
 import { allKeys } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
-/** Members are kept and shown; nothing holds for them before there are any. */
+/**
+ * No request is made by a member here, so an assignment to one would hold for nothing: new ones are refused (issue 15
+ * section 4). Those of earlier versions are listed and can be removed.
+ */
 export type Assigned = Extract<AssignmentKind, 'key' | 'member'>
 
 /**
@@ -37,6 +40,10 @@ export async function listAssignments(
 export async function assign(kind: Assigned, id: string, body: JsonObject, source: GuardrailSource & { by: string }): Promise<ApiReply> {
   refuseWritten(id, source)
   const subjects = await subjectsOf(kind, body, source)
+  if (kind === 'member') {
+    await mustBeThere(id, source)
+    throw badField('member_user_ids[0]', 'no such member: requests are made by keys here, so assign the guardrail to keys')
+  }
   const unknown = subjects.indexOf(undefined)
   if (unknown >= 0) throw badField(`key_hashes[${unknown}]`, 'no such key')
   await mustBeThere(id, source)

@@ -53,7 +53,8 @@ const flag = () => nullable(Type.Boolean())
 const names = () => nullable(Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), { minItems: 1, maxItems: MOST_ENTRIES }))
 const phrases = (most: number) => nullable(Type.Array(Type.String({ pattern: '\\S', maxLength: 1000 }), { maxItems: most }))
 const action = () => Type.Enum([...ACTIONS])
-const amount = () => Type.Optional(Type.Union([Type.Number({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,12}(\\.[0-9]{1,24})?$' })]))
+const amount = () =>
+  Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 1e12 }), Type.String({ pattern: '^[0-9]{1,12}(\\.[0-9]{1,24})?$' })]))
 
 const filter = Type.Object(
   { pattern: Type.String({ minLength: 1, maxLength: 100_000 }), action: action(), label: nullable(Type.String({ maxLength: 100 })) },

@@ -3,9 +3,11 @@ import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import type { FileStore } from '../files/types.ts'
-import type { CreditBook } from '../ledger/credit.ts'
+import type { Allowance, CreditBook } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
+import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
 import { isCode, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
+import type { SignInPolicy } from './auth-callback.ts'
 import { WORKSPACE } from './workspace.ts'
 
 /** What the management of keys works on. */
@@ -17,6 +19,8 @@ export interface KeySource {
   /** Word of the white label: part of every new secret. */
   readonly brand: string
   readonly clock: Pick<Clock, 'now'>
+  /** Absent: applications cannot sign in. */
+  readonly signIn?: SignInPolicy
   /** Files that go with a key. */
   readonly files?: Pick<FileStore, 'forget'>
 }
@@ -25,19 +29,35 @@ export interface KeySource {
 const UNKNOWN_TIME = new Date(0).toISOString()
 
 /** Keys as they are shown, with what they have spent up to now. */
-export async function keyEntries(keys: readonly (ApiKey | StoredKey)[], source: Pick<KeySource, 'credit'>): Promise<JsonObject[]> {
-  await source.credit.refresh?.(keys.map((key) => key.identity))
-  return keys.map((key) => keyEntry(key, source))
+export async function keyEntries(
+  keys: readonly (ApiKey | StoredKey)[],
+  source: Pick<KeySource, 'credit' | 'configured' | 'store'>,
+): Promise<JsonObject[]> {
+  const { configured, store } = source
+  const complete = await Promise.all(keys.map((key) => withIssuer(key, configured, (hash) => store.find(hash))))
+  await source.credit.refresh?.(complete.flatMap(({ identity, issuer }) => (issuer ? [identity, issuer.identity] : [identity])))
+  return complete.map((key) => keyEntry(key, source))
+}
+
+/** An issued key as it may be used now: disabled where its issuer is, or is no more the one that issued it. */
+async function withIssuer<K extends ApiKey>(key: K, configured: readonly ApiKey[], find: KeyStore['find']): Promise<K> {
+  const { consent, issuer } = key
+  if (!consent || issuer) return key
+  const written = configured.find(({ identity }) => identity === consent.by)
+  const found = written ?? (await find(issuerHash(consent)))
+  return found && isIssuer(consent, found) ? underIssuer(key, found) : { ...key, disabled: true }
 }
 
 /** What a key may spend and has spent, in USD. `limit_remaining` is what may still be reserved: open requests count with their holds. */
 export function amountsOf(key: ApiKey | KeyRecord, credit: CreditBook): JsonObject {
-  const account = credit.account(key.identity)
-  const remaining = account.remaining(key)
+  const { issuer } = key
+  const account = credit.account(key.identity, issuer?.identity)
+  const ofIssuer: Allowance[] = issuer ? [{ limit: issuer.limit, limitReset: issuer.limitReset, of: 'payer' }] : []
+  const remaining = account.tightest([key, ...ofIssuer])?.left
   const windows = account.usage()
   return {
     limit: key.limit === null ? null : usd(key.limit),
-    limit_remaining: remaining === null ? null : usd(remaining),
+    limit_remaining: remaining === undefined ? null : usd(remaining),
     limit_reset: key.limitReset,
     include_byok_in_limit: 'includeByokInLimit' in key && key.includeByokInLimit,
     usage: usd(account.settled),
@@ -67,13 +87,16 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     workspace_id: WORKSPACE,
     is_management_key: key.management,
     source: stored ? 'store' : 'configuration',
+    parent_hash: key.issuer?.hash ?? key.consent?.hash ?? null,
   }
 }
 
-/** Those of the configuration first, in its order, then those of the store in the order of their making. */
+/** Those of the configuration first, in its order, then those of the store in the order of their making; issued ones as they may be used. */
 export async function allKeys(source: Pick<KeySource, 'configured' | 'store'>): Promise<(ApiKey | StoredKey)[]> {
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && !isCode(key))
-  return [...source.configured, ...stored]
+  const byHash = new Map(stored.map((key) => [key.hash, key]))
+  const complete = stored.map((key) => withIssuer(key, source.configured, (hash) => byHash.get(hash)))
+  return [...source.configured, ...(await Promise.all(complete))]
 }

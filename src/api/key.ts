@@ -8,7 +8,7 @@ import { WORKSPACE } from './workspace.ts'
 
 /** Amounts are USD. */
 export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Promise<ApiReply> {
-  await credit.refresh?.([key.identity])
+  await credit.refresh?.(key.issuer ? [key.identity, key.issuer.identity] : [key.identity])
   const record = 'creator' in key ? key : undefined
   return ok({
     data: {

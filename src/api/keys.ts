@@ -3,7 +3,7 @@ import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import type { KeyRecord, StoredKey } from '../store/keys.ts'
+import { isCode, type KeyRecord, type StoredKey } from '../store/keys.ts'
 import { changesOf, MOST_USD, makingOf, nanoOf } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { choiceOf, integerOf } from './query.ts'
@@ -57,17 +57,28 @@ export async function changeKey(hash: string, body: JsonObject, source: KeySourc
   return ok({ data: await shownKey(key, source) })
 }
 
-/** Its files go with it; what it has spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
+/** Its files and the keys that it issued go with it; what they have spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
 export async function removeKey(hash: string, source: KeySource): Promise<ApiReply> {
   refuseConfigured(hash, source)
   const key = await source.store.find(hash)
   if (!(await source.store.remove(hash))) throw noKey()
-  if (key) await source.files?.forget(key.identity)
+  if (key) await forgetAll(key, source)
   return ok({ deleted: true })
 }
 
+/** Issued keys are worth nothing by now: they are removed so that they do not gather. */
+async function forgetAll({ identity }: StoredKey, { store, files }: KeySource): Promise<void> {
+  await files?.forget(identity)
+  for (const key of await store.list()) {
+    if (key.consent?.by !== identity || isCode(key)) continue
+    await store.remove(key.hash)
+    await files?.forget(key.identity)
+  }
+}
+
 /**
- * A new secret for the same key: limit, spend and history stay, the hash changes, the old secret is refused from then on.
+ * A new secret for the same key: limit, spend and history stay, the hash changes, the old secret is refused from then on,
+ * and so are the keys that it issued through sign-in.
  * @throws Fault 404, 409 for a key of the configuration.
  */
 export async function rotateKey(hash: string, source: KeySource): Promise<ApiReply> {

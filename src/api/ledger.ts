@@ -1,15 +1,18 @@
 /** The ledger for its operator, over the admin port: the running process owns its file, so the command line asks it. */
 import { exportRow } from '../ledger/export.ts'
+import type { LedgerScans } from '../ledger/scans.ts'
 import type { LedgerReader, Reconciliation } from '../ledger/types.ts'
-import { type Verdict, verifyLedger } from '../ledger/verify.ts'
+import type { Verdict } from '../ledger/verify.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
 export async function* exportLines(ledger: LedgerReader): AsyncGenerator<string> {
   for await (const record of ledger.export()) yield `${JSON.stringify(exportRow(record))}\n`
 }
 
-/** The sum of the entries against the balances, and the rules that every row keeps. */
-export const verdict = (ledger: LedgerReader): Promise<Verdict> => verifyLedger(ledger)
+/** Sums beyond 2^53 nano-dollars are decimal texts: readers of JSON would round them. */
+function verdictText(found: Verdict): string {
+  return JSON.stringify(found, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+}
 
 interface LedgerReply {
   status: number
@@ -21,13 +24,13 @@ interface LedgerReply {
  * Routes of the admin listener. The export is as long as the ledger, so it leaves row by row.
  * @param recovered what the start settled because a crash had left it open.
  */
-export function ledgerRoutes(ledger: LedgerReader, recovered: Reconciliation): Map<string, () => LedgerReply | Promise<LedgerReply>> {
+export function ledgerRoutes(
+  { ledger, scans }: { ledger: LedgerReader; scans: Pick<LedgerScans, 'verify'> },
+  recovered: Reconciliation,
+): Map<string, () => LedgerReply | Promise<LedgerReply>> {
   return new Map<string, () => LedgerReply | Promise<LedgerReply>>([
     ['GET /ledger/export', () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } })],
     ['GET /ledger/recovery', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(recovered) } })],
-    [
-      'GET /ledger/verify',
-      async () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(await verdict(ledger)) } }),
-    ],
+    ['GET /ledger/verify', async () => ({ status: 200, text: { type: 'application/json', content: verdictText(await scans.verify()) } })],
   ])
 }

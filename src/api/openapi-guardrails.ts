@@ -225,7 +225,11 @@ function assignments(plural: 'keys' | 'members'): DescribedOperation[] {
     plural === 'keys'
       ? (['Key', checkKeyHashes.schema, keyAssignment, KEYS] as const)
       : (['Member', checkMembers.schema, memberAssignment, MEMBERS] as const)
-  const idle = plural === 'members' ? 'Members are kept and shown; there are none yet, so nothing holds for them.' : ''
+  const idle = plural === 'members' ? 'There are no members here; only assignments that an earlier version took are listed.' : ''
+  const assigning =
+    plural === 'members'
+      ? 'Always refused with 400: requests are made by keys, so a guardrail of a member would hold for nothing.'
+      : 'Each holds one guardrail at most: it takes the place of the one before.'
   const body = { schema, examples: { one: { summary: `One of the ${plural}`, value: example } } }
   const path = `/guardrails/{id}/assignments/${plural}`
   return [
@@ -257,13 +261,11 @@ function assignments(plural: 'keys' | 'members'): DescribedOperation[] {
       path,
       id: `assign${Kind}s`,
       summary: `Assign a guardrail to ${plural}`,
-      description: ['Each holds one guardrail at most: it takes the place of the one before.', idle]
-        .filter((line) => line !== '')
-        .join(' '),
+      description: assigning,
       parameters: [ID],
       body,
       reply: { description: 'How many.', schema: Type.Object({ assigned_count: Type.Integer() }) },
-      faults: ['not_found', 'conflict'],
+      faults: ['bad_request', 'not_found', 'conflict'],
     },
     {
       ...manages,

@@ -179,10 +179,20 @@ function consentOperations(): DescribedOperation[] {
       summary: 'Consent that an application gets a key of its own',
       body: {
         schema: withNotes(checkWish.schema, NOTES),
-        examples: { plain: { summary: 'Without a proof', value: { callback_url: 'https://app.example/back', key_label: 'app' } } },
+        examples: {
+          proof: {
+            summary: 'With a proof (RFC 7636)',
+            value: {
+              callback_url: 'https://app.example/back',
+              key_label: 'app',
+              code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+              code_challenge_method: 'S256',
+            },
+          },
+        },
       },
       reply: { description: 'A code, good once and for ten minutes.', schema: consentCode },
-      faults: ['conflict', 'rate_limited'],
+      faults: ['not_found', 'conflict', 'rate_limited'],
     },
     {
       method: 'post',
@@ -193,10 +203,15 @@ function consentOperations(): DescribedOperation[] {
       summary: 'Exchange a code for the key',
       body: {
         schema: withNotes(checkExchange.schema, NOTES),
-        examples: { plain: { summary: 'A code that was made without a proof', value: { code: 'the-code' } } },
+        examples: {
+          plain: {
+            summary: 'With the verifier of the proof',
+            value: { code: 'the-code', code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' },
+          },
+        },
       },
       reply: { description: 'The key.', schema: exchangedKey },
-      faults: ['forbidden', 'rate_limited'],
+      faults: ['not_found', 'forbidden', 'rate_limited'],
     },
   ]
 }

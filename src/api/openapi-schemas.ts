@@ -146,6 +146,7 @@ export const key = Type.Object(
     expires_at: maybe(Type.String()),
     creator_user_id: maybe(Type.String()),
     workspace_id: text(),
+    parent_hash: maybe(Type.String({ description: 'Of a key issued through sign-in: the hash of the key that issued it.' })),
   },
   { description: 'An API key, without its secret.' },
 )
@@ -180,7 +181,13 @@ export const generation = data(
     model: text(),
     provider_name: maybe(Type.String()),
     status: text('`open` until it is settled.'),
-    estimated: flag('True where the provider reported no usage.'),
+    estimated: flag('True where the provider reported no usage, or not all of it.'),
+    charge_reason: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'Why it cost what it did: who ended it (`model`, `provider`, `caller`, `operator`, `gateway`, `crash`), how far it had come ' +
+        '(`not_sent`, `sent`, `content`, `usage_known`) and what was charged (`nothing`, `reported`, `estimated`), such as ' +
+        '`caller/content/estimated`.',
+    }),
     usage: amount('USD charged.'),
     total_cost: amount('USD charged.'),
     tokens_prompt: maybe(Type.Integer()),
@@ -189,6 +196,17 @@ export const generation = data(
     cancelled: maybe(Type.Boolean()),
     finish_reason: maybe(Type.String()),
     latency: maybe(amount('Milliseconds.')),
+    provider_responses: maybe(
+      Type.Array(
+        Type.Object({
+          provider_name: text(),
+          status: maybe(Type.Integer({ description: 'Status that the provider sent; null where it sent none: no connection, a timeout.' })),
+          code: Type.Optional(Type.String({ description: 'Why the attempt failed, such as `upstream_auth`; absent where it served.' })),
+          latency: Type.Optional(amount('Milliseconds.')),
+        }),
+        { description: 'The calls of providers, in order.' },
+      ),
+    ),
   }),
 )
 
@@ -213,7 +231,22 @@ export const fault = Type.Object(
     error: Type.Object({
       code: whole('The HTTP status.'),
       message: text('What is wrong; a bad field comes first, by its name.'),
-      metadata: Type.Optional(Type.Object({ error_type: Type.Optional(Type.String()), field: Type.Optional(Type.String()) })),
+      metadata: Type.Optional(
+        Type.Object({
+          error_type: Type.Optional(Type.String()),
+          field: Type.Optional(Type.String()),
+          previous_errors: Type.Optional(
+            Type.Array(
+              Type.Object({
+                provider: text(),
+                code: text('Such as `upstream_limited`.'),
+                status: maybe(Type.Integer({ description: 'Status that the provider sent; null where it sent none.' })),
+              }),
+              { description: 'The failures of the providers that were called before the last one.' },
+            ),
+          ),
+        }),
+      ),
       availability: Type.Optional(
         Type.Object({ code: Type.String(), retryable: Type.Boolean() }, { description: 'Why nothing could serve the request.' }),
       ),

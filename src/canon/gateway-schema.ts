@@ -2,26 +2,25 @@
 import { Type } from 'typebox'
 import { badField } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { amountFrom0, MOST_ENTRIES, tokenCount } from './bounds.ts'
 
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const flag = () => nullable(Type.Boolean())
-const slugs = () => nullable(Type.Array(Type.String({ minLength: 1 })))
+const SHORT = { maxItems: MOST_ENTRIES }
+const slugs = () => nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), SHORT))
 const amount = () =>
   Type.Optional(
-    Type.Union([
-      Type.Number({ minimum: 0 }),
-      Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,24})?$', description: 'a decimal number such as "0.25"' }),
-    ]),
+    Type.Union([amountFrom0(), Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,24})?$', description: 'a decimal number such as "0.25"' })]),
   )
 
 const SORTS = ['price', 'throughput', 'latency', 'exacto']
 const QUANTIZATIONS = ['int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'mxfp8', 'fp16', 'bf16', 'fp32', 'unknown']
 
-const percentile = () => nullable(Type.Number({ minimum: 0 }))
+const percentile = () => nullable(amountFrom0())
 const cutoff = () =>
   nullable(
     Type.Union([
-      Type.Number({ minimum: 0 }),
+      amountFrom0(),
       Type.Object({ p50: percentile(), p75: percentile(), p90: percentile(), p99: percentile() }, { additionalProperties: false }),
     ]),
   )
@@ -39,7 +38,7 @@ export const providerPreferences = Type.Object(
         Type.Object({ by: nullable(Type.Enum(SORTS)), partition: nullable(Type.Enum(['model', 'none'])) }, { additionalProperties: false }),
       ]),
     ),
-    quantizations: nullable(Type.Array(Type.Enum(QUANTIZATIONS))),
+    quantizations: nullable(Type.Array(Type.Enum(QUANTIZATIONS), SHORT)),
     preferred_max_latency: cutoff(),
     preferred_min_throughput: cutoff(),
     max_price: Type.Optional(
@@ -57,35 +56,35 @@ export const providerPreferences = Type.Object(
 )
 
 const stopCondition = Type.Union([
-  Type.Object({ type: Type.Literal('step_count_is'), step_count: Type.Integer({ minimum: 1 }) }),
+  Type.Object({ type: Type.Literal('step_count_is'), step_count: tokenCount(1) }),
   Type.Object({ type: Type.Literal('has_tool_call'), tool_name: Type.String({ minLength: 1 }) }),
-  Type.Object({ type: Type.Literal('max_tokens_used'), max_tokens: Type.Integer({ minimum: 1 }) }),
-  Type.Object({ type: Type.Literal('max_cost'), max_cost_in_dollars: Type.Number({ minimum: 0 }) }),
+  Type.Object({ type: Type.Literal('max_tokens_used'), max_tokens: tokenCount(1) }),
+  Type.Object({ type: Type.Literal('max_cost'), max_cost_in_dollars: amountFrom0() }),
   Type.Object({ type: Type.Literal('finish_reason_is'), reason: Type.String({ minLength: 1 }) }),
 ])
 
 /** Sampling fields have their own names in each dialect; these have not. To be spread into a dialect's `Type.Object`. */
 export const gatewayProperties = {
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-  models: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }))),
+  models: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), SHORT)),
   preset: nullable(Type.String({ minLength: 1 })),
   provider: nullable(providerPreferences),
   route: nullable(Type.Enum(['fallback', 'sort'])),
-  plugins: Type.Optional(Type.Array(Type.Object({ id: Type.String({ minLength: 1 }), enabled: Type.Optional(Type.Boolean()) }))),
+  plugins: Type.Optional(Type.Array(Type.Object({ id: Type.String({ minLength: 1 }), enabled: Type.Optional(Type.Boolean()) }), SHORT)),
   session_id: Type.Optional(Type.String({ maxLength: 256 })),
   user: Type.Optional(Type.String({ maxLength: 256 })),
   metadata: nullable(Type.Object({}, { additionalProperties: Type.String({ maxLength: 512 }) })),
   trace: Type.Optional(Type.Object({})),
   debug: Type.Optional(Type.Object({ echo_upstream_body: Type.Optional(Type.Boolean()) })),
-  stop_server_tools_when: Type.Optional(Type.Array(stopCondition, { minItems: 1 })),
-  max_tool_calls: nullable(Type.Integer({ minimum: 0 })),
+  stop_server_tools_when: Type.Optional(Type.Array(stopCondition, { minItems: 1, ...SHORT })),
+  max_tool_calls: nullable(tokenCount(0)),
   service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'priority', 'scale', 'fast'])),
   cache_control: Type.Optional(Type.Object({ type: Type.Literal('ephemeral'), ttl: Type.Optional(Type.Enum(['5m', '1h'])) })),
   prompt_cache_key: nullable(Type.String()),
   prompt_cache_options: nullable(Type.Object({ mode: Type.Literal('explicit'), ttl: nullable(Type.String()) })),
   safety_identifier: nullable(Type.String()),
   image_config: Type.Optional(Type.Object({})),
-  modalities: Type.Optional(Type.Array(Type.Enum(['text', 'image', 'audio']))),
+  modalities: Type.Optional(Type.Array(Type.Enum(['text', 'image', 'audio']), SHORT)),
 }
 
 const MAX_PAIRS = 16
@@ -110,6 +109,16 @@ function checkSlug(value: unknown, path: string): void {
   if (typeof value === 'string' && !SLUG.test(value)) throw badField(path, 'expected a model slug of the form author/name')
 }
 
+/** Tools that a choice allows: each is held against each tool of the request. */
+const MOST_ALLOWED = 256
+
+function checkAllowedTools(choice: JsonObject): void {
+  const nested = isObject(choice.allowed_tools)
+  const tools = isObject(choice.allowed_tools) ? choice.allowed_tools.tools : choice.tools
+  if (Array.isArray(tools) && tools.length > MOST_ALLOWED)
+    throw badField(nested ? 'tool_choice.allowed_tools.tools' : 'tool_choice.tools', `must have at most ${MOST_ALLOWED} items`)
+}
+
 /** Some upstreams are gateways themselves and would call, with their own key, whatever address a body names. */
 const OPERATORS_OWN = ['api_base', 'base_url', 'api_key']
 
@@ -121,5 +130,6 @@ export function checkGatewayRules(body: JsonObject): void {
   checkSlug(body.model, 'model')
   if (Array.isArray(body.models)) for (const [index, slug] of body.models.entries()) checkSlug(slug, `models[${index}]`)
   if (isObject(body.metadata)) checkMetadata(body.metadata)
+  if (isObject(body.tool_choice)) checkAllowedTools(body.tool_choice)
   for (const name of OPERATORS_OWN) if (body[name] !== undefined) throw badField(name, 'only the configuration names addresses and keys')
 }

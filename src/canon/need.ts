@@ -5,8 +5,8 @@ export type Estimate = (text: string) => number
 
 /** Role marks and separators around an item. */
 const ITEM_TOKENS = 4
-/** A media part is never measured, only counted. */
-const MEDIA_TOKENS = 1000
+/** A media part is not measured here, only counted. */
+export const COUNTED_MEDIA_TOKENS = 1000
 
 export interface Need {
   /** Tokens of the items, tools and output schema. */
@@ -51,7 +51,7 @@ function partTokens(part: Part, estimate: Estimate): number {
     case 'refusal':
       return estimate(part.text)
     case 'media':
-      return MEDIA_TOKENS
+      return COUNTED_MEDIA_TOKENS
     case 'opaque':
       return estimate(JSON.stringify(part.of.data))
   }

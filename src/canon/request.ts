@@ -74,8 +74,20 @@ export type ToolSpec =
       parameters: JsonObject
       /** Type of the provider's tool in whose place it is run: the caller knows the items of that one. */
       standsFor?: string
+      /** Where the caller wrote what `parameters` holds, for errors; absent where it is `parameters` of the tool itself. */
+      written?: WrittenAt
     }
   | { kind: 'opaque'; of: Opaque }
+
+/** Paths in the caller's request, such as `plugins[0]` or `tools[1]`. */
+export interface WrittenAt {
+  /** Of the object that has the parameters as its fields. */
+  object: string
+  /** Of the field that asked for the tool. */
+  type: string
+  /** Parameters that have another name there, with it: `allowed_domains`, `filters.allowed_domains`. */
+  fields?: Readonly<Record<string, string>>
+}
 
 export type ToolChoice = { mode: 'auto' | 'none' | 'required' } | { mode: 'named'; name: string } | { mode: 'opaque'; of: Opaque }
 

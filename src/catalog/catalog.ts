@@ -1,9 +1,8 @@
 /** Builds the catalogue from the configuration and finds models by slug. */
 import { LRUCache } from 'lru-cache'
 import type { Config, ModelConfig, ProviderConfig } from '../config/types.ts'
-import type { JsonObject } from '../core/json.ts'
 import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../core/model-family.ts'
-import { discoveredModels } from './discover.ts'
+import { discoveredModels, type Listing } from './discover.ts'
 import { buildModel } from './endpoints.ts'
 import type { Model, Provider } from './types.ts'
 
@@ -14,6 +13,9 @@ export interface Found {
   /** `latest`: the slug stands for the newest model of a family. */
   strategy?: 'latest'
 }
+
+/** Kinds of model that a file can declare. */
+type DeclaredKind = NonNullable<ModelConfig['kind']>
 
 /** What a slug comes to once aliases and variant suffixes are taken off. */
 export interface Bare {
@@ -28,8 +30,11 @@ export interface Catalog {
   readonly models: readonly Model[]
   /** Other slugs, with the slugs that they stand for. */
   readonly aliases: ReadonlyMap<string, string>
-  /** Exact slug, then alias, then the newest of a family, then without variant suffixes, then a bare name, then a wildcard. */
-  find(slug: string): Found | undefined
+  /**
+   * Exact slug, then alias, then the newest of a family, then without variant suffixes, then a bare name, then a wildcard.
+   * @param kind of the operation: what a name behind a wildcard is that declares no kind.
+   */
+  find(slug: string, kind?: DeclaredKind): Found | undefined
   /** Where aliases and variant suffixes lead, whether or not a model is there. */
   bare(slug: string): Bare
 }
@@ -47,9 +52,9 @@ const LONGEST_SLUG = 256
 const MOST_STEPS = 32
 
 /**
- * @param listings replies of `GET /models` by provider slug, for providers with `discover: true`.
+ * @param listings what providers list, by slug, for providers with `discover: true`.
  */
-export function buildCatalog(config: Config, listings: ReadonlyMap<string, JsonObject> = new Map()): Catalog {
+export function buildCatalog(config: Config, listings: ReadonlyMap<string, Listing> = new Map()): Catalog {
   return new BuiltCatalog(config, listings)
 }
 
@@ -66,7 +71,7 @@ class BuiltCatalog implements Catalog {
   private readonly latest = new Map<string, Model>()
   private readonly made = new LRUCache<string, Model>({ max: MOST_MADE })
 
-  constructor(config: Config, listings: ReadonlyMap<string, JsonObject>) {
+  constructor(config: Config, listings: ReadonlyMap<string, Listing>) {
     this.providers = new Map(config.providers.map((provider) => [provider.slug, buildProvider(provider)]))
     this.aliases = new Map(Object.entries(config.aliases))
     for (const [slug, model] of Object.entries(config.models)) {
@@ -84,13 +89,13 @@ class BuiltCatalog implements Catalog {
     this.nameFamilies()
   }
 
-  find(slug: string): Found | undefined {
+  find(slug: string, kind: DeclaredKind = 'generate'): Found | undefined {
     const exact = this.bySlug.get(slug)
     if (exact) return { model: exact }
     const { slug: bare, variant } = this.bare(slug)
     const newest = isLatestSlug(bare) ? this.latest.get(bare) : undefined
     const model =
-      newest ?? this.bySlug.get(bare) ?? this.byName.get(bare) ?? this.byName.get(bare.replace(DATE, '')) ?? this.fromWildcard(bare)
+      newest ?? this.bySlug.get(bare) ?? this.byName.get(bare) ?? this.byName.get(bare.replace(DATE, '')) ?? this.fromWildcard(bare, kind)
     if (!model) return undefined
     const found: Found = { model }
     if (variant !== undefined) found.variant = variant
@@ -133,14 +138,15 @@ class BuiltCatalog implements Catalog {
     for (const model of this.models) for (const endpoint of model.endpoints) name(endpoint.upstreamModel, model)
   }
 
-  private fromWildcard(slug: string): Model | undefined {
+  private fromWildcard(slug: string, kind: DeclaredKind): Model | undefined {
     const slash = slug.indexOf('/')
     const config = slash < 1 || slug.length > LONGEST_SLUG || slug.includes('*') ? undefined : this.wildcards.get(slug.slice(0, slash))
     if (!config || slash === slug.length - 1) return undefined
-    let model = this.made.get(slug)
+    const name = `${kind} ${slug}`
+    let model = this.made.get(name)
     if (!model) {
-      model = buildModel(slug, config, this.providers, slug.slice(slash + 1))
-      this.made.set(slug, model)
+      model = buildModel(slug, { kind, ...config }, this.providers, slug.slice(slash + 1))
+      this.made.set(name, model)
     }
     return model
   }

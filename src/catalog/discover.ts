@@ -9,15 +9,24 @@ const MOST_MODELS = 2000
 /** What fits behind `provider/` in a slug. */
 const NAME = /^(?=.{1,180}$)[\w.+-]+(?:\/[\w.+-]+)*(?::[\w.+-]+)*$/
 
-/** Nothing is known of what it reads: better an image too many than one refused. */
+/** What lists show where a server does not tell what a model reads. */
 const UNKNOWN_INPUT = ['text', 'image']
 
+/** What a provider lists. */
+export interface Listing {
+  /** `{ data: [{ id, created?, context_length?, … }] }`, the OpenAI form. */
+  readonly list: JsonObject
+  /** True where the provider's address is loopback or private: a server of the operator's own. */
+  readonly local: boolean
+}
+
 /**
- * The models of a reply of `GET {base_url}/models`, each as `provider/name` and free. Entries that are no model are passed over.
- * @param listing `{ data: [{ id, created?, context_length?, … }] }`, the OpenAI form.
+ * The models of a reply of `GET {base_url}/models`, each as `provider/name`. They are free at a server of the operator's own,
+ * or where the configuration says so, else without a price. Entries that are no model are passed over.
  */
-export function discoveredModels(provider: Provider, listing: JsonObject): Model[] {
-  return [...listedModels(listing)].map(([id, entry]) => discovered(provider, id, entry))
+export function discoveredModels(provider: Provider, { list, local }: Listing): Model[] {
+  const price = local || provider.discovery?.price === 'free' ? 'free' : 'unpriced'
+  return [...listedModels(list)].map(([id, entry]) => discovered(provider, { id, entry, price }))
 }
 
 /** The entries of an OpenAI list by id, each once; what is no model is passed over. */
@@ -30,9 +39,15 @@ export function listedModels(listing: JsonObject): Map<string, JsonObject> {
   return models
 }
 
-function discovered(provider: Provider, id: string, entry: JsonObject): Model {
+interface Found {
+  readonly id: string
+  readonly entry: JsonObject
+  readonly price: 'free' | 'unpriced'
+}
+
+function discovered(provider: Provider, { id, entry, price }: Found): Model {
   const slug = `${provider.slug}/${id}`
-  const { context_length: context, input_modalities: input = UNKNOWN_INPUT, kind = 'generate', quantization } = factsOfEntry(entry)
+  const { context_length: context, input_modalities: input, kind = 'generate', quantization } = factsOfEntry(entry)
   const endpoints: Endpoint[] = []
   const model: Model = {
     slug,
@@ -42,8 +57,8 @@ function discovered(provider: Provider, id: string, entry: JsonObject): Model {
     kind,
     context,
     maxOutput: undefined,
-    defaultMaxOutput: Math.min(4096, context ?? 4096),
-    input,
+    input: input ?? UNKNOWN_INPUT,
+    ...(input === undefined ? { anyInput: true } : {}),
     output: kind === 'embedding' ? ['embeddings'] : ['text'],
     scores: {},
     distillable: false,
@@ -54,7 +69,7 @@ function discovered(provider: Provider, id: string, entry: JsonObject): Model {
     provider,
     model,
     upstreamModel: id,
-    price: 'free',
+    price,
     context,
     maxOutput: undefined,
     quantization: quantization ?? 'unknown',
@@ -64,28 +79,4 @@ function discovered(provider: Provider, id: string, entry: JsonObject): Model {
     scores: {},
   })
   return model
-}
-
-/** What a provider lists, in the OpenAI form; the caller owns time-outs and sizes. */
-export type FetchListing = (provider: Provider) => Promise<JsonObject>
-
-/**
- * Asks every provider with `discover: true` at once.
- * @returns what answered; a provider that fails is left out and told to `failed`.
- */
-export async function discoverListings(
-  providers: Iterable<Provider>,
-  fetchListing: FetchListing,
-  failed: (provider: Provider, error: unknown) => void,
-): Promise<Map<string, JsonObject>> {
-  const listings = new Map<string, JsonObject>()
-  const ask = async (provider: Provider): Promise<void> => {
-    try {
-      listings.set(provider.slug, await fetchListing(provider))
-    } catch (error) {
-      failed(provider, error)
-    }
-  }
-  await Promise.all([...providers].filter((provider) => provider.discover).map(ask))
-  return listings
 }

@@ -4,9 +4,6 @@ import { rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
 import type { DayWindow, PriceOverride, Rates } from '../core/price.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
-/** Output assumed for the hold where neither the request nor the model names a cap, in tokens. */
-const DEFAULT_MAX_OUTPUT = 4096
-
 const NO_SCORES: Model['scores'] = Object.freeze({})
 
 /** `endpoints` is filled in once the model exists: the two point at each other. */
@@ -16,8 +13,6 @@ type Draft = Omit<Model, 'endpoints'> & { endpoints: Endpoint[] }
  * @param tail what a wildcard's `*` stands for.
  */
 export function buildModel(slug: string, config: ModelConfig, providers: ReadonlyMap<string, Provider>, tail?: string): Model {
-  const outputs = [config.max_output, ...config.endpoints.map((endpoint) => endpoint.max_output)]
-  const largest = outputs.reduce<number>((most, each) => Math.max(most, each ?? 0), 0)
   const draft: Draft = {
     slug,
     name: config.name ?? slug,
@@ -26,8 +21,10 @@ export function buildModel(slug: string, config: ModelConfig, providers: Readonl
     kind: config.kind ?? 'generate',
     context: config.context,
     maxOutput: config.max_output,
-    defaultMaxOutput: config.default_max_output ?? (largest === 0 ? DEFAULT_MAX_OUTPUT : Math.min(DEFAULT_MAX_OUTPUT, largest)),
+    ...(config.default_max_output === undefined ? {} : { defaultMaxOutput: config.default_max_output }),
     input: config.input ?? ['text'],
+    // A declared model of embeddings reads text unless it says more; what a name behind a wildcard reads is not known.
+    ...(config.input === undefined && (config.kind !== 'embedding' || tail !== undefined) ? { anyInput: true } : {}),
     output: config.output ?? (config.kind === 'embedding' ? ['embeddings'] : ['text']),
     ...(config.long_input === undefined ? {} : { longInput: config.long_input }),
     scores: config.scores ?? NO_SCORES,

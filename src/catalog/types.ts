@@ -49,6 +49,8 @@ export interface Provider {
   readonly user: 'pass' | 'hash' | 'drop'
   readonly quirks: JsonObject
   readonly discover: boolean
+  /** Set where `discover` is: milliseconds between two questions, and what the models cost where that is stated. */
+  readonly discovery?: { readonly every: number; readonly price?: 'free' }
   /** `passage` of the provider's YAML: nano-dollars per request; absent where the passage is closed. */
   readonly passagePrice?: number
 }
@@ -86,9 +88,11 @@ export interface Model {
   readonly kind: ModelKind
   readonly context: number | undefined
   readonly maxOutput: number | undefined
-  /** Output cap assumed for the hold where the caller names none. */
-  readonly defaultMaxOutput: number
+  /** Output cap in tokens, set by hand, where the request sets none and a limit applies. */
+  readonly defaultMaxOutput?: number
   readonly input: readonly string[]
+  /** True where the configuration does not declare what it reads: lists show `input`, and requests with other media are sent too. */
+  readonly anyInput?: boolean
   /** Of embeddings: what becomes of an input that is longer than the context; undefined: what the provider makes of it. */
   readonly longInput?: 'truncate' | 'reject'
   readonly output: readonly string[]

@@ -17,6 +17,7 @@ export function keyReport({ verb }: KeyCommand, reply: JsonObject, now: number):
 const HEAD = ['name', 'hash', 'label', 'kind', 'state', 'limit', 'per', 'left', 'spent', 'expires', 'from']
 
 function keyTable(keys: readonly JsonObject[], now: number): string {
+  const names = new Map(keys.map(({ hash, name }) => [String(hash), String(name)]))
   return table(
     HEAD,
     keys.map((key) => [
@@ -31,9 +32,14 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       money(key.limit_remaining, ''),
       money(key.usage, ''),
       typeof key.expires_at === 'string' ? key.expires_at.slice(0, 16).replace('T', ' ') : 'never',
-      String(key.source),
+      originOf(key, names).replace(/\s+/g, ' '),
     ]),
   )
+}
+
+/** Where the key stands, or which key issued it through sign-in. */
+function originOf({ source, parent_hash: parent }: JsonObject, names: ReadonlyMap<string, string>): string {
+  return typeof parent === 'string' ? `issued by ${names.get(parent) ?? parent.slice(0, 12)}` : String(source)
 }
 
 const PER: Readonly<Record<string, string>> = { daily: 'day', weekly: 'week', monthly: 'month' }

@@ -1,13 +1,15 @@
 /** `headgate ledger export|verify|recovery`: asks the running gateway, and opens the file itself only when nobody answers. */
+import { json } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { exportLines, verdict } from '../api/ledger.ts'
+import { exportLines } from '../api/ledger.ts'
 import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Config } from '../config/types.ts'
 import { systemClock } from '../core/clock.ts'
 import { usdText } from '../core/money.ts'
 import type { Reconciliation } from '../ledger/types.ts'
-import type { Verdict } from '../ledger/verify.ts'
+import { type Verdict, verifyLedger } from '../ledger/verify.ts'
+import { requestAdmin } from './admin-request.ts'
 import { SHIPPED_CONFIG } from './serve.ts'
 
 /** @returns the exit code. */
@@ -18,20 +20,19 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
   }
   try {
     const config = loadConfig(configFile, process.env)
-    const host = config.admin.host.includes(':') ? `[${config.admin.host}]` : config.admin.host
-    const reply = await askOwner(`http://${host}:${config.admin.port}/ledger/${verb}`)
+    // A long ledger takes its time, so there is no limit to it.
+    const reply = await requestAdmin({ method: 'GET', path: `/ledger/${verb}` }, config)
     if (verb === 'export') {
-      if (reply?.body) await written(reply.body)
+      if (reply) await written(reply)
       else await fromStore(config, ({ ledger }) => written(exportLines(ledger)))
       return 0
     }
-    const text = await reply?.text()
     if (verb === 'recovery') {
-      if (text === undefined) tellRecovery(await fromStore(config, async ({ recovered }) => recovered), 'open: the next start will charge')
-      else tellRecovery(JSON.parse(text) as Reconciliation, 'settled as unknown at the start, charged')
+      if (!reply) tellRecovery(await fromStore(config, async ({ recovered }) => recovered), 'open: the next start will charge')
+      else tellRecovery((await json(reply)) as Reconciliation, 'settled as unknown at the start, charged')
       return 0
     }
-    const found = text === undefined ? await fromStore(config, ({ ledger }) => verdict(ledger)) : (JSON.parse(text) as Verdict)
+    const found = reply ? ((await json(reply)) as Verdict) : await fromStore(config, ({ ledger }) => verifyLedger(ledger))
     return report(found)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof Error ? error.message : error}\n`)
@@ -40,9 +41,11 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
 }
 
 function report(found: Verdict): number {
-  const carried = found.carried > 0 ? `, $${usdText(found.carried)} carried over` : ''
+  // Beyond 2^53 they arrive as texts.
+  const [charged, carriedOver] = [BigInt(found.charged), BigInt(found.carried)]
+  const carried = carriedOver > 0n ? `, $${usdText(carriedOver)} carried over` : ''
   process.stdout.write(
-    `${found.generations} generations, ${found.open} open, $${usdText(found.charged)} charged${carried}: ${found.ok ? 'ok' : 'wrong'}\n`,
+    `${found.generations} generations, ${found.open} open, $${usdText(charged)} charged${carried}: ${found.ok ? 'ok' : 'wrong'}\n`,
   )
   for (const problem of found.problems) process.stdout.write(`${problem}\n`)
   return found.ok ? 0 : 1
@@ -70,22 +73,4 @@ async function fromStore<T>(config: Config, read: (books: Bookkeeping) => Promis
 /** As fast as the reader reads: a ledger may be longer than memory. */
 function written(pieces: AsyncIterable<string | Uint8Array>): Promise<void> {
   return pipeline(pieces, process.stdout, { end: false })
-}
-
-/** @returns undefined where nobody listens. A long ledger takes its time, so there is no limit to it. */
-async function askOwner(url: string): Promise<Response | undefined> {
-  let response: Response
-  try {
-    response = await fetch(url)
-  } catch (thrown) {
-    if (isRefused(thrown)) return undefined
-    throw thrown
-  }
-  if (!response.ok) throw new Error(`the running gateway refused the ledger: status ${response.status}`)
-  return response
-}
-
-function isRefused(thrown: unknown): boolean {
-  const { cause } = thrown as { cause?: { code?: string } }
-  return cause?.code === 'ECONNREFUSED'
 }

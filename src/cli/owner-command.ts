@@ -1,31 +1,25 @@
 /** Commands of the command line: sent to the running gateway, and done on its store where none runs. */
+import { json } from 'node:stream/consumers'
 import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
 import type { Config } from '../config/types.ts'
 import { systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { requestAdmin } from './admin-request.ts'
+
+/** Milliseconds. */
+const LONGEST_COMMAND = 30_000
 
 /**
  * @param path of the admin listener's route.
  * @returns undefined where nobody listens. @throws Error with what the gateway said against it.
  */
-export async function askOwner(path: string, command: object, { admin }: Pick<Config, 'admin'>): Promise<JsonObject | undefined> {
-  const address = `http://${admin.host.includes(':') ? `[${admin.host}]` : admin.host}:${admin.port}`
-  let response: Response
-  try {
-    response = await fetch(`${address}${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(command),
-      signal: AbortSignal.timeout(30_000),
-    })
-  } catch {
-    return undefined
-  }
-  const body: unknown = await response.json().catch(() => undefined)
-  if (response.ok && isObject(body)) return body
-  const said = isObject(body) && isObject(body.error) ? body.error.message : `status ${response.status}, which is no answer of a gateway`
-  throw new Error(`${address} refused: ${said}`)
+export async function askOwner(path: string, command: object, config: Pick<Config, 'admin'>): Promise<JsonObject | undefined> {
+  const reply = await requestAdmin({ method: 'POST', path, body: { ...command }, limit: LONGEST_COMMAND }, config)
+  if (!reply) return undefined
+  const body: unknown = await json(reply)
+  if (!isObject(body)) throw new Error('the admin listener sent no answer of a gateway')
+  return body
 }
 
 /** Opens the store itself: where another process owns its file, that is said. @throws Fault `unavailable`. */

@@ -49,11 +49,13 @@ function excludedText(excluded: readonly JsonObject[]): string {
   return `Left out:\n${table(['endpoint', 'model', 'filter', 'reason'], rows)}`
 }
 
-function holdText({ hold, inputs, plugins, guardrails }: Plan): string {
+function holdText({ candidates, hold, inputs, plugins, guardrails }: Plan): string {
   const left = hold.left_usd === null ? 'the key has no limit' : `the key has $${hold.left_usd} left`
+  const output = inputs === undefined ? ` and ${hold.output_cap} output tokens` : ''
+  const lowered = candidates.some(({ output_cap: cap }) => cap?.lowered_by_credit) ? ' The credit that is left lowers the output cap.' : ''
   return [
     `Hold: $${hold.usd}, of which $${hold.floor_usd} for the input; ${left}.`,
-    `It counts at most ${hold.input_tokens_bound} input tokens${inputs === undefined ? ` and ${hold.output_cap} output tokens` : ''}.`,
+    `It counts at most ${hold.input_tokens_bound} input tokens${output}.${lowered}`,
     `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}.`,
   ].join('\n')
 }

@@ -68,7 +68,7 @@ export class Rehearsal {
     const { runtime } = this
     const { config, catalog, parts } = runtime
     const key = this.keyOf(request.key)
-    const settings = chainSettings(config, catalog, { find: () => key })
+    const settings = chainSettings(config, catalog, { atHand: () => key, find: () => key })
     const door = new TextDoor(request.text)
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),

@@ -1,8 +1,8 @@
 /** Where a process keeps its books: in a file of its own, or in a journal whose rows it hands in to a store of record. */
 import { hostname } from 'node:os'
 import type { Clock } from '../core/clock.ts'
-import { Credit, type CreditBook } from '../ledger/credit.ts'
-import { oldestCounted } from '../ledger/spend-windows.ts'
+import { Credit } from '../ledger/accounts.ts'
+import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, Reconciliation } from '../ledger/types.ts'
 import type { Shared } from '../shared/index.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
@@ -164,7 +164,7 @@ export function keepAlone(
 ): Bookkeeping & { credit: Credit } {
   const { journal, keys } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
-  const credit = new Credit(journal.spent(), clock, journal.spentByDay(oldestCounted(clock.now())))
+  const credit = new Credit(clock, journal)
   const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
   const audit = new AuditTrail({ store: store.guardrails, clock, report })
   const close = async (): Promise<void> => {
@@ -172,7 +172,16 @@ export function keepAlone(
     await audit.close()
     store.close()
   }
-  return { journal, keys, guardrails, audit, credit, ledger: journal, recovered, processes: () => 1, close }
+  const { usePage } = journal
+  const ledger: LedgerReader = {
+    find: (id) => journal.find(id),
+    export: (since) => journal.export(since),
+    spent: () => journal.spent(),
+    carried: () => journal.carried?.() ?? new Map(),
+    windows: () => credit.windows(),
+    ...(usePage ? { usePage: usePage.bind(journal) } : {}),
+  }
+  return { journal, keys, guardrails, audit, credit, ledger, recovered, processes: () => 1, close }
 }
 
 /** File of a process's own journal; undefined where it is kept in memory. */

@@ -1,8 +1,10 @@
 /** Keys of the store of record, kept at hand: found at once, and forgotten when the record says that they have changed. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import { unreachable, within } from './bounded.ts'
+import { KeyLookUps } from './key-look-ups.ts'
 
 interface Entry {
   readonly key: StoredKey
@@ -15,7 +17,9 @@ const MOST_UNKNOWN = 4_096
 /** Milliseconds: a key is looked up again after this much, or sooner where that failed; an unknown one counts as such. */
 const RENEW_AFTER = 60_000
 const RENEW_FAILED = 5_000
-const UNKNOWN_FOR = 1_000
+/** An unknown key that another process makes meanwhile must work within a second, so this counts while news of keys arrive. */
+const UNKNOWN_FOR = 10_000
+const LONGEST_SILENCE = 1_000
 /** Milliseconds after which a look-up counts as failed. */
 const LONGEST_LOOK = 2_000
 
@@ -29,16 +33,30 @@ export class CachedKeys implements KeyStore {
   /** Until when a hash counts as nobody's, monotonic milliseconds. The oldest go where there are too many. */
   private readonly unknown = new Map<string, number>()
   private readonly looking = new Map<string, Promise<StoredKey | undefined>>()
+  private readonly lookUps: KeyLookUps
+  /** Monotonic time at which the record last said which keys have changed. */
+  private heardAt: number
 
   constructor(remote: KeyStore, clock: Pick<Clock, 'monotonic' | 'after'>) {
     this.remote = remote
     this.clock = clock
+    this.lookUps = new KeyLookUps(remote)
+    this.heardAt = clock.monotonic()
   }
 
-  /** @throws Fault `unavailable` for a key that is not at hand while the record cannot be asked. */
-  find(hash: string): StoredKey | undefined | Promise<StoredKey | undefined> {
+  /**
+   * @param isSuspect true where the caller has sent many tokens of no key: such look-ups come after all others.
+   * @throws Fault `unavailable` for a key that is not at hand while the record cannot be asked, `rate_limited` for a
+   *   suspect's where too many of these wait.
+   */
+  find(hash: string, isSuspect = false): StoredKey | undefined | Promise<StoredKey | undefined> {
+    return this.atHand(hash) ?? (this.isUnknown(hash) ? undefined : this.look(hash, isSuspect))
+  }
+
+  /** The key if it is at hand; the record is not asked for one that is not. */
+  atHand(hash: string): StoredKey | undefined {
     const entry = this.found?.get(hash)
-    if (!entry) return this.isUnknown(hash) ? undefined : this.look(hash)
+    if (!entry) return undefined
     const now = this.clock.monotonic()
     if (now >= entry.renewAt) {
       entry.renewAt = now + RENEW_FAILED
@@ -69,6 +87,11 @@ export class CachedKeys implements KeyStore {
     return this.remote.list()
   }
 
+  /** The record has just said which keys have changed. */
+  heard(): void {
+    this.heardAt = this.clock.monotonic()
+  }
+
   /** They have changed, or may have. @param hashes undefined for all. */
   drop(hashes: readonly string[] | undefined): void {
     if (!hashes) {
@@ -87,14 +110,16 @@ export class CachedKeys implements KeyStore {
 
   private isUnknown(hash: string): boolean {
     const until = this.unknown.get(hash)
-    return until !== undefined && this.clock.monotonic() < until
+    if (until === undefined) return false
+    const now = this.clock.monotonic()
+    return now < until && now < this.heardAt + LONGEST_SILENCE
   }
 
   /** One look-up at a time for each hash. */
-  private look(hash: string): Promise<StoredKey | undefined> {
+  private look(hash: string, isSuspect = false): Promise<StoredKey | undefined> {
     const under = this.looking.get(hash)
     if (under) return under
-    const looked: Promise<StoredKey | undefined> = within(this.clock, LONGEST_LOOK, this.ask(hash)).then(
+    const looked: Promise<StoredKey | undefined> = within(this.clock, LONGEST_LOOK, this.lookUps.find(hash, isSuspect)).then(
       (key) => {
         if (this.looking.get(hash) === looked) {
           this.looking.delete(hash)
@@ -104,15 +129,11 @@ export class CachedKeys implements KeyStore {
       },
       (thrown: unknown) => {
         if (this.looking.get(hash) === looked) this.looking.delete(hash)
-        throw unreachable(thrown)
+        throw thrown instanceof Fault && thrown.code === 'rate_limited' ? thrown : unreachable(thrown)
       },
     )
     this.looking.set(hash, looked)
     return looked
-  }
-
-  private async ask(hash: string): Promise<StoredKey | undefined> {
-    return this.remote.find(hash)
   }
 
   private keep(hash: string, key: StoredKey | undefined): void {

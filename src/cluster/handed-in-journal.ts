@@ -1,7 +1,7 @@
 /** The journal of a process whose rows go on to the store of record: the same journal, looked at in passing. */
 import type { Clock, Timer } from '../core/clock.ts'
 import { generationId } from '../core/ids.ts'
-import type { DayCharge, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow } from '../ledger/types.ts'
+import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
 import type { SettledRows } from '../store/record.ts'
 
 export interface Onward {
@@ -79,7 +79,11 @@ export class HandedInJournal implements Journal {
     return this.inner.unsettled()
   }
 
-  spent(): Map<string, number> {
+  charges(): Iterable<KeyCharges> {
+    return this.inner.charges()
+  }
+
+  spent(): Map<string, bigint> {
     return this.inner.spent()
   }
 

@@ -173,11 +173,12 @@ export class HandingIn {
     }
   }
 
+  /** Reads one batch: the journal may have a long backlog, and reading all of it would stall the event loop. */
   private readAgain(): void {
     this.more = false
     for (const { hold, settled } of this.parts.journal.export()) {
       if (!settled || this.unforgotten.has(hold.seq) || this.uncommitted.has(hold.seq)) continue
-      if (this.waiting.length >= MOST_KEPT) {
+      if (this.waiting.length >= BATCH) {
         this.more = true
         return
       }

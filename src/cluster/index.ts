@@ -86,8 +86,9 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
       keys.drop(hashes)
       if (!hashes || hashes.includes(GUARDRAILS_CHANGED)) guardrails.changed()
     },
-    wanted: (wanted) => wanted.forEach((key) => void credit.giveBackIdle(key).catch(ignore)),
+    wanted: (wanted) => wanted.forEach((lease) => void credit.giveBackIdle(lease).catch(ignore)),
     answered: () => {
+      keys.heard()
       reopen().catch(ignore)
       credit.tidy()
     },
@@ -160,6 +161,25 @@ async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean
   }
 }
 
+/** The sums of the record, once all that this process has settled is in it. */
+function useOf(record: LedgerReader, flush: () => Promise<void>): Pick<LedgerReader, 'use' | 'usePage'> {
+  const { use, usePage } = record
+  if (use)
+    return {
+      use: async (query) => {
+        await flush()
+        return use.call(record, query)
+      },
+    }
+  if (!usePage) return {}
+  return {
+    usePage: async (query, after) => {
+      if (after === '') await flush()
+      return usePage.call(record, query, after)
+    },
+  }
+}
+
 function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<void>): LedgerReader {
   return {
     find: (id) => journal.find(id) ?? record.find(id),
@@ -167,10 +187,19 @@ function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<v
       await flush()
       yield* record.export(since)
     },
+    ...useOf(record, flush),
     spent: async () => {
       await flush()
       return record.spent()
     },
     carried: async () => (await record.carried?.()) ?? new Map(),
+    ...(record.windows
+      ? {
+          windows: async () => {
+            await flush()
+            return (await record.windows?.()) ?? { at: 0, of: new Map() }
+          },
+        }
+      : {}),
   }
 }

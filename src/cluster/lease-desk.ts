@@ -1,10 +1,10 @@
 /**
- * The dealings of one key's lease with the store of record: one ask at a time, who waits is served in order of coming,
- * and what lies idle goes back.
+ * The dealings of one key's lease with the store of record: one ask at a time, waiting requests are served in the order of
+ * their coming, and what lies idle goes back.
  */
 import type { Clock } from '../core/clock.ts'
-import type { Allowance } from '../ledger/credit.ts'
-import type { LeaseAnswer, LeaseAsk, StoreOfRecord } from '../store/record.ts'
+import { type Allowance, fixedAsk, type HoldAsk } from '../ledger/credit.ts'
+import type { LeaseAnswer, LeaseAsk, LeaseName, StoreOfRecord } from '../store/record.ts'
 import { unreachable, within } from './bounded.ts'
 import type { Lease } from './lease.ts'
 
@@ -18,16 +18,20 @@ export interface LeaseOffice {
 }
 
 interface Waiter {
-  readonly amount: number
-  readonly allowance: Allowance
-  /** Monotonic milliseconds after which it is refused, even where others might still give back. */
+  readonly ask: HoldAsk
+  readonly allowances: readonly Allowance[]
+  /** Monotonic milliseconds after which its hold is shortened, even where others might still give back. */
+  readonly wholeUntil: number
+  /** The same for its refusal. */
   readonly until: number
-  resolve(held: boolean): void
+  resolve(held: number | undefined): void
   reject(thrown: unknown): void
 }
 
-/** Milliseconds for which a request waits for others to give back what lies idle, and between two tries. */
+/** Milliseconds for which a request waits for others to give back what lies idle: before it is refused, and before its hold is shortened. */
 const PATIENCE = 2_000
+const WHOLE_PATIENCE = 250
+/** Milliseconds between two tries. */
 const RETRY = 100
 /** Milliseconds after which the record counts as not answering. */
 const LONGEST_ASK = 2_000
@@ -41,8 +45,8 @@ const ignore = (): void => {}
 
 export class LeaseDesk {
   /** What the last answer left over at the record; undefined once that says nothing any more. */
-  leftOver: number | undefined
-  private readonly key: string
+  leftOver: LeftOver | undefined
+  private readonly name: LeaseName
   private readonly lease: Lease
   private readonly office: LeaseOffice
   private readonly waiters: Waiter[] = []
@@ -56,8 +60,8 @@ export class LeaseDesk {
   private certainFrom = 0
   private turn = 0
 
-  constructor(key: string, lease: Lease, office: LeaseOffice) {
-    this.key = key
+  constructor(name: LeaseName, lease: Lease, office: LeaseOffice) {
+    this.name = name
     this.lease = lease
     this.office = office
   }
@@ -73,14 +77,15 @@ export class LeaseDesk {
   }
 
   /**
-   * Holds `amount` as soon as the lease covers it, asking for more of it.
+   * Holds what the lease covers in full, or what the record allows, asking for more of the lease.
    * @param slice nano-dollars that would be welcome beyond what is needed.
-   * @returns false where the record says that it does not fit. @throws Fault `unavailable`.
+   * @returns undefined where the record says that not even the floor fits. @throws Fault `unavailable`.
    */
-  seek(amount: number, allowance: Allowance, slice: number): Promise<boolean> {
+  seek(ask: HoldAsk, allowances: readonly Allowance[], slice: number): Promise<number | undefined> {
     this.slice = slice
+    const now = this.office.clock.monotonic()
     return new Promise((resolve, reject) => {
-      this.waiters.push({ amount, allowance, until: this.office.clock.monotonic() + PATIENCE, resolve, reject })
+      this.waiters.push({ ask, allowances, wholeUntil: now + WHOLE_PATIENCE, until: now + PATIENCE, resolve, reject })
       void this.run()
     })
   }
@@ -88,11 +93,7 @@ export class LeaseDesk {
   /** Holds for those who wait, as far as the lease goes. */
   serve(): void {
     const { lease, waiters } = this
-    for (let first = waiters[0]; first && lease.covers(first.amount, first.allowance); first = waiters[0]) {
-      lease.held += first.amount
-      waiters.shift()
-      first.resolve(true)
-    }
+    for (let first = waiters[0]; first && lease.covers(first.ask.full, first.allowances); first = waiters[0]) this.hold(first.ask.full)
   }
 
   /**
@@ -106,15 +107,15 @@ export class LeaseDesk {
   }
 
   /** Asks in the background for a slice, where the record seems to have one. Nobody waits for it. */
-  askAhead(allowance: Allowance, slice: number): void {
+  askAhead(allowances: readonly Allowance[], slice: number): void {
     const { office, lease } = this
-    if (this.busy || this.ahead || !office.open || lease.outgrown(allowance)) return
-    if (office.clock.monotonic() < this.aheadFrom || (this.leftOver ?? slice) < slice) return
+    if (this.busy || this.ahead || !office.open || lease.outgrown(allowances)) return
+    if (office.clock.monotonic() < this.aheadFrom || (this.leftOver?.least ?? slice) < slice) return
     const want = slice - lease.idle
     const pause = (): void => {
       this.aheadFrom = office.clock.monotonic() + AHEAD_PAUSE
     }
-    const asked = this.ask({ need: 0, want, limit: allowance.limit ?? 0, limitReset: allowance.limitReset ?? null })
+    const asked = this.ask({ ask: fixedAsk(0), allowances: limited(allowances), idle: lease.idle, more: want, patient: false })
     this.ahead = asked
       .then(({ granted }) => {
         if (granted * 2 < want) pause()
@@ -141,7 +142,7 @@ export class LeaseDesk {
     const amount = lease.takeIdle(most)
     const all = whole && lease.doubtful && lease.held === 0 && lease.left <= 0 && this.asks === 0
     try {
-      await office.record.giveBack(office.node, this.key, all ? 'all' : amount, this.nextTurn())
+      await office.record.giveBack(office.node, this.name, all ? 'all' : amount, this.nextTurn())
       if (all) lease.doubtful = false
     } catch (thrown) {
       // It may have gone through, or may yet: what it names is not spent here again. A later grant makes it void.
@@ -168,32 +169,43 @@ export class LeaseDesk {
     const before = this.ahead ?? this.returning
     if (before) return within(office.clock, LONGEST_ASK, before.catch(ignore))
     const [first, ...rest] = this.waiters
-    if (lease.outgrown(first.allowance)) return this.giveBack(false)
-    const need = lease.missing(first.amount)
-    const want = need + rest.reduce((sum, { amount }) => sum + amount, this.slice)
-    const { limit, limitReset } = first.allowance
-    const ask = { need, want, limit: limit ?? Number.MAX_SAFE_INTEGER, limitReset: limitReset ?? null }
-    const { granted, left, waitingFor } = await this.ask(ask)
-    if (granted > 0 || this.waiters[0] !== first || lease.missing(first.amount) < need) return
-    const patient = office.clock.monotonic() < first.until
-    if (waitingFor > 0 && patient) return this.pause()
-    if (!lease.doubtful || lease.held > 0) return this.refuse(first, left)
+    if (lease.outgrown(first.allowances)) return this.giveBack(false)
+    const { spare } = lease
+    const more = rest.reduce((sum, { ask }) => sum + ask.full, this.slice)
+    const patientTill = (until: number): boolean => office.clock.monotonic() < until
+    const asked = { ask: first.ask, allowances: limited(first.allowances), idle: spare, more, patient: patientTill(first.wholeUntil) }
+    const { hold, lefts, waitingFor } = await this.ask(asked, first)
+    if (hold !== null || this.waiters[0] !== first || lease.spare > spare) return
+    const left = Math.min(...lefts)
+    // Under an allowance that is overspent nothing may be held, whatever was once leased.
+    if (left < 0 && lease.idle > 0) return this.giveBack(false)
+    const patient = patientTill(first.until)
+    if (waitingFor > 0 && patient) return this.pause(first)
+    if (!lease.doubtful || lease.held > 0) return this.refuse(first, Math.max(0, left))
     // What is missing may have been granted to this very process by an ask whose answer was lost.
     if (this.asks > 0 || office.clock.monotonic() < this.certainFrom) throw new Error('it is not known what an ask has done')
     if (lease.untaken === 0) return this.giveBack(true)
-    return patient ? this.pause() : this.refuse(first, left)
+    return patient ? this.pause(first) : this.refuse(first, Math.max(0, left))
   }
 
-  /** An answer that comes late is still taken in: what was granted is leased. */
-  private ask(ask: Omit<LeaseAsk, 'key' | 'turn'>): Promise<LeaseAnswer> {
-    const { lease, office, key } = this
+  /**
+   * An answer that comes late is still taken in: what was granted is leased.
+   * @param first the request that the ask is for: it holds what the record allows, if the lease still covers that.
+   */
+  private ask(ask: Omit<LeaseAsk, 'key' | 'payer' | 'turn'>, first?: Waiter): Promise<LeaseAnswer> {
+    const { lease, office, name } = this
+    const { allowances } = ask
     this.asks++
-    const asked = office.record.lease(office.node, { ...ask, key, turn: this.nextTurn() }).then(
+    const asked = office.record.lease(office.node, { ...ask, ...name, turn: this.nextTurn() }).then(
       (answer) => {
+        const { granted, hold, lefts } = answer
         this.asks--
-        this.leftOver = answer.left
-        if (answer.granted > 0) lease.grant(answer.granted, ask)
+        this.leftOver = { allowances, lefts, least: Math.max(0, Math.min(...lefts)) }
+        // Within the limits of all allowances: so is then whatever this process has leased before.
+        if (hold !== null && Math.min(...lefts) >= 0) lease.grant(granted, allowances)
+        else lease.left += granted
         this.forgive()
+        if (first && hold !== null && this.waiters[0] === first && lease.spare >= hold) this.hold(hold)
         this.serve()
         return answer
       },
@@ -214,18 +226,38 @@ export class LeaseDesk {
     return this.turn
   }
 
-  private pause(): Promise<void> {
+  private pause({ wholeUntil }: Waiter): Promise<void> {
+    const { clock } = this.office
+    const whole = wholeUntil - clock.monotonic()
     return new Promise((resolve) => {
-      this.office.clock.after(RETRY, resolve)
+      clock.after(whole > 0 ? Math.min(RETRY, whole) : RETRY, resolve)
     })
   }
 
-  /** Those who ask for more than is left are told so; whoever asks for less goes on. */
+  /** Holds for the request that comes first. */
+  private hold(amount: number): void {
+    this.lease.held += amount
+    this.waiters.shift()?.resolve(amount)
+  }
+
+  /** Those whose floor is more than is left are refused; the others go on. */
   private refuse(first: Waiter, left: number): void {
     const { waiters, lease } = this
     for (const waiter of waiters.splice(0)) {
-      if (waiter === first || lease.missing(waiter.amount) > left) waiter.resolve(false)
+      if (waiter === first || lease.missing(waiter.ask.floor) > left) waiter.resolve(undefined)
       else waiters.push(waiter)
     }
   }
+}
+
+/** What the record said that each of these allowances leaves, in nano-dollars. */
+export interface LeftOver {
+  readonly allowances: readonly Allowance[]
+  readonly lefts: readonly number[]
+  /** The least of them, 0 where one is overspent. */
+  readonly least: number
+}
+
+function limited(allowances: readonly Allowance[]): Allowance[] {
+  return allowances.filter(({ limit }) => limit !== null).map(({ limit, limitReset, of }) => ({ limit, limitReset, of }))
 }

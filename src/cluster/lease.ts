@@ -1,4 +1,4 @@
-/** A lease as its process sees it: what of it is left, what open requests hold, and under which limit it was taken. */
+/** A lease as its process sees it: what of it is left, what open requests hold, and under which allowances it was granted. */
 import type { Allowance } from '../ledger/credit.ts'
 
 /**
@@ -14,24 +14,33 @@ export class Lease {
   untaken = 0
   /** True where the record may know of a larger lease than this process does. */
   doubtful = false
-  private under: Allowance | undefined
+  /** When the record last granted, all leases together stayed within these. */
+  private under: readonly Allowance[] = []
 
-  /** Nano-dollars that no open hold needs. */
+  /** Nano-dollars that no open hold needs; below 0 where holds and charges pass what is leased. */
+  get spare(): number {
+    return this.left - this.held
+  }
+
+  /** The same, never below 0: what may be given back. */
   get idle(): number {
-    return Math.max(0, this.left - this.held)
+    return Math.max(0, this.spare)
   }
 
-  /** True where `amount` more can be held. A lease of a looser limit serves nobody under a tighter one. */
-  covers(amount: number, allowance: Allowance): boolean {
-    return this.held + amount <= this.left && !this.outgrown(allowance)
+  /** True where `amount` more can be held under these allowances without another word of the record. */
+  covers(amount: number, allowances: readonly Allowance[]): boolean {
+    return this.held + amount <= this.left && (amount === 0 || !this.outgrown(allowances))
   }
 
-  /** True where idle parts were leased under a limit that allowed more than this one. */
-  outgrown(allowance: Allowance): boolean {
-    const { under } = this
-    if (!under || allowance.limit === null || this.left <= this.held) return false
-    if (under.limit === null || allowance.limit < under.limit) return true
-    return (allowance.limitReset ?? null) !== (under.limitReset ?? null)
+  /**
+   * True where the idle part was granted without a look at one of these allowances, or under another limit: then it has to
+   * go back before the request is served. A tighter limit does not do: under the looser one that may have followed, other
+   * processes may have spent more since.
+   */
+  outgrown(allowances: readonly Allowance[]): boolean {
+    if (this.left <= this.held) return false
+    for (const allowance of allowances) if (allowance.limit !== null && !this.grantedUnder(allowance, allowance.limit)) return true
+    return false
   }
 
   /** Nano-dollars that are missing for `amount` more. */
@@ -39,9 +48,10 @@ export class Lease {
     return Math.max(0, this.held + amount - this.left)
   }
 
-  grant(amount: number, { limit, limitReset }: Allowance): void {
+  /** @param allowances under all of which the record has granted it. */
+  grant(amount: number, allowances: readonly Allowance[]): void {
     this.left += amount
-    this.under = { limit, limitReset }
+    this.under = allowances
   }
 
   /** Takes the idle part out, to be given back. @param most nano-dollars. @returns how much that is. */
@@ -66,7 +76,7 @@ export class Lease {
   charge(cost: number): void {
     this.left = Math.max(this.left - cost, -Number.MAX_SAFE_INTEGER)
     // What is leased from here on may pay for it, or the record may have written it off before.
-    if (this.left < 0 && this.under) this.doubtful = true
+    if (this.left < 0 && this.under.length > 0) this.doubtful = true
   }
 
   /** True where charges that passed their lease count against it although they are handed in. */
@@ -77,5 +87,14 @@ export class Lease {
   /** Charges that passed their lease end to count against it once they are handed in. */
   forgive(): void {
     if (this.overdue) this.left = -this.untaken
+  }
+
+  /** True where the last grant kept to the same limit, in the same window of the same account. */
+  private grantedUnder({ limitReset, of }: Allowance, limit: number): boolean {
+    for (const granted of this.under) {
+      const same = (granted.limitReset ?? null) === (limitReset ?? null) && (granted.of ?? 'key') === (of ?? 'key')
+      if (same && granted.limit === limit) return true
+    }
+    return false
   }
 }

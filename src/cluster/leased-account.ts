@@ -1,23 +1,31 @@
 /** An account whose credit is leased from the store of record: holds are taken from the lease in hand. */
-import type { Allowance, CreditAccount } from '../ledger/credit.ts'
+import { type Allowance, type CreditAccount, fixedAsk, type HoldAsk, type Tightest } from '../ledger/credit.ts'
 import type { WindowUsage } from '../ledger/spend-windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
-import type { Balance } from '../store/record.ts'
+import type { LeaseName } from '../store/record.ts'
 import { Lease } from './lease.ts'
 import { LeaseDesk, type LeaseOffice } from './lease-desk.ts'
-import { OwnCharges } from './own-charges.ts'
+import type { OwnCharges } from './own-charges.ts'
 import { RecentSpending } from './recent-spending.ts'
 
 /** Milliseconds after which a lease that nobody uses goes back, and over which the part that nobody needed is found. */
 const IDLE_AFTER = 30_000
 /** Milliseconds after which an account without lease or charge is forgotten: no exchange that knows it is still open. */
 const FORGET_AFTER = 3_600_000
+/** Times that the record is asked for what is left, to pay for usage beyond a hold. */
+const MOST_COVERS = 3
+
+/** What is known of the spending of the accounts that a lease counts on. */
+export interface Spending {
+  readonly own: OwnCharges
+  readonly payer: OwnCharges | undefined
+}
 
 export class LeasedAccount implements CreditAccount {
+  readonly spending: Spending
   private readonly office: LeaseOffice
   private readonly lease = new Lease()
   private readonly desk: LeaseDesk
-  private readonly charges = new OwnCharges()
   private readonly recent = new RecentSpending()
   private slice = 0
   private limit = 0
@@ -26,16 +34,17 @@ export class LeasedAccount implements CreditAccount {
   private lowest = Number.POSITIVE_INFINITY
   private lookedAt: number
 
-  constructor(identity: string, office: LeaseOffice) {
+  constructor(name: LeaseName, spending: Spending, office: LeaseOffice) {
     this.office = office
-    this.desk = new LeaseDesk(identity, this.lease, office)
+    this.spending = spending
+    this.desk = new LeaseDesk(name, this.lease, office)
     this.usedAt = office.clock.monotonic()
     this.lookedAt = this.usedAt
   }
 
   /** As `refresh` last read it, and what was charged here since. */
-  get settled(): number {
-    return this.charges.settled
+  get settled(): bigint {
+    return this.spending.own.settled
   }
 
   /** Of this process. */
@@ -49,30 +58,46 @@ export class LeasedAccount implements CreditAccount {
   }
 
   usage(): WindowUsage {
-    return this.charges.usage(this.office.clock.now())
+    return this.spending.own.usage(this.office.clock.now())
   }
 
-  tryHold(amount: number, allowance: Allowance): boolean {
-    amountOrThrow(amount)
+  tryHold({ full, floor }: HoldAsk, allowances: readonly Allowance[]): number | undefined {
+    amountOrThrow(full)
+    amountOrThrow(floor)
     const { lease, desk, office } = this
     this.usedAt = office.clock.monotonic()
-    if (allowance.limit === null) {
-      lease.held += amount
-      return true
+    const limit = leastLimit(allowances)
+    if (limit === undefined) {
+      lease.held += full
+      return full
     }
-    this.limit = allowance.limit
-    if (desk.queued || !office.open || !lease.covers(amount, allowance)) return false
-    lease.held += amount
+    this.limit = limit
+    if (desk.queued || !office.open || !lease.covers(full, allowances)) return undefined
+    lease.held += full
     const { idle } = lease
     if (idle < this.lowest) this.lowest = idle
-    if (idle * 4 < this.slice) desk.askAhead(allowance, this.slice)
-    return true
+    if (idle * 4 < this.slice) desk.askAhead(allowances, this.slice)
+    return full
   }
 
-  async seek(amount: number, allowance: Allowance): Promise<boolean> {
-    if (this.tryHold(amount, allowance)) return true
+  async seek(ask: HoldAsk, allowances: readonly Allowance[]): Promise<number | undefined> {
+    const held = this.tryHold(ask, allowances)
+    if (held !== undefined) return held
     this.lowest = 0
-    return this.desk.seek(amount, allowance, this.slice)
+    return this.desk.seek(ask, allowances, this.slice)
+  }
+
+  /** Where the record does not answer, no more is covered than lies idle here: an allowance is never passed for it. */
+  cover(excess: number, allowances: readonly Allowance[]): number | Promise<number> {
+    amountOrThrow(excess)
+    const { lease } = this
+    if (leastLimit(allowances) === undefined) {
+      lease.held += excess
+      return excess
+    }
+    const idle = lease.outgrown(allowances) ? 0 : Math.min(excess, lease.idle)
+    lease.held += idle
+    return idle === excess ? idle : this.coverRest(idle, excess - idle, allowances)
   }
 
   /** The lease shrinks at once; what is shown follows when the row is written. */
@@ -94,15 +119,18 @@ export class LeasedAccount implements CreditAccount {
     this.desk.serve()
   }
 
-  remaining({ limit, limitReset }: Allowance): number | null {
-    if (limit === null) return null
-    // What the record said when it refused is nearer to the truth than what was once read.
-    if (this.desk.leftOver !== undefined) return Math.min(limit, this.lease.idle + this.desk.leftOver)
-    return Math.max(0, limit - this.counted(limitReset) - this.lease.held)
+  tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined {
+    let least: Tightest<A> | undefined
+    for (const allowance of allowances) {
+      if (allowance.limit === null) continue
+      const left = this.leftOf(allowance, allowance.limit)
+      if (left < (least?.left ?? Number.POSITIVE_INFINITY)) least = { left, allowance }
+    }
+    return least
   }
 
-  counted(reset: LimitReset | null | undefined): number {
-    return this.charges.counted(reset, this.office.clock.now())
+  counted(reset: LimitReset | null | undefined): bigint {
+    return this.spending.own.counted(reset, this.office.clock.now())
   }
 
   /** The lease is void; what open requests hold of it was spent without one. */
@@ -110,28 +138,25 @@ export class LeasedAccount implements CreditAccount {
     this.lease.void()
   }
 
-  /** A charge stands in the journal and waits to be handed in. @param at its moment, milliseconds since the epoch. */
-  noted(cost: number, at: number): void {
-    this.charges.note(cost, at)
-    this.lease.untaken = this.charges.untaken
+  /** A charge stands in the journal and waits to be handed in. */
+  noted(cost: number): void {
+    this.lease.untaken += cost
   }
 
   /** The record has taken it. */
-  taken(cost: number, at: number): void {
-    this.charges.taken(cost, at)
-    this.lease.untaken = this.charges.untaken
+  taken(cost: number): void {
+    this.lease.untaken = Math.max(0, this.lease.untaken - cost)
     this.desk.forgive()
   }
 
-  /** @param balance read while nothing was being handed in. */
-  learn(balance: Balance): void {
-    this.charges.learn(balance, this.office.clock.now())
+  /** What the record last said of a refusal is older than what was read now. */
+  learned(): void {
     this.desk.leftOver = undefined
   }
 
   /** Gives back what no open request needs. @throws Fault `unavailable`. */
   giveBackIdle(most?: number): Promise<void> {
-    return this.desk.giveBack(this.charges.untaken === 0, most)
+    return this.desk.giveBack(this.lease.untaken === 0, most)
   }
 
   /**
@@ -139,13 +164,13 @@ export class LeasedAccount implements CreditAccount {
    * @returns true where nothing of this account is worth remembering.
    */
   tidy(): boolean {
-    const { lease, desk, charges } = this
+    const { lease, desk } = this
     const now = this.office.clock.monotonic()
     desk.forgive()
     if (desk.busy) return false
     if (lease.held === 0 && now - this.usedAt >= IDLE_AFTER) {
-      if (lease.left > 0 || (lease.doubtful && charges.untaken === 0)) this.giveBackIdle().catch(ignore)
-      else return charges.untaken === 0 && !lease.doubtful && now - this.usedAt >= FORGET_AFTER
+      if (lease.left > 0 || (lease.doubtful && lease.untaken === 0)) this.giveBackIdle().catch(ignore)
+      else return lease.untaken === 0 && !lease.doubtful && now - this.usedAt >= FORGET_AFTER
     } else if (now - this.lookedAt >= IDLE_AFTER) {
       const surplus = Math.min(this.lowest, lease.idle) - this.slice
       this.lookedAt = now
@@ -154,10 +179,48 @@ export class LeasedAccount implements CreditAccount {
     }
     return false
   }
+
+  private async coverRest(covered: number, rest: number, allowances: readonly Allowance[]): Promise<number> {
+    let [held, missing] = [covered, rest]
+    try {
+      for (let round = 0; round < MOST_COVERS && missing > 0; round++) {
+        const more = (await this.desk.seek(fixedAsk(missing), allowances, 0)) ?? 0
+        held += more
+        // Refused: then as much as there was.
+        missing = more > 0 ? 0 : Math.min(missing - 1, this.tightest(allowances)?.left ?? 0)
+      }
+    } catch {
+      // What the record cannot be asked for is not covered.
+    }
+    return held
+  }
+
+  /** What the record said when it refused is nearer to the truth than what was once read. */
+  private leftOf({ limitReset, of }: Allowance, limit: number): number {
+    const { leftOver } = this.desk
+    const reset = limitReset ?? null
+    const index = leftOver?.allowances.findIndex(
+      (known) => (known.limitReset ?? null) === reset && known.of === of && known.limit === limit,
+    )
+    const left = index === undefined ? undefined : leftOver?.lefts[index]
+    if (left !== undefined) return Math.min(limit, Math.max(0, this.lease.idle + left))
+    const charges = of === 'payer' ? this.spending.payer : this.spending.own
+    return charges ? Math.max(0, limit - charges.cut(reset, this.office.clock.now()) - this.lease.held) : limit
+  }
 }
 
 /** It goes back the next time. */
 const ignore = (): void => {}
+
+/** Undefined where nothing is limited. */
+function leastLimit(allowances: readonly Allowance[]): number | undefined {
+  let least: number | undefined
+  for (let index = 0; index < allowances.length; index++) {
+    const { limit } = allowances[index]
+    if (limit !== null && (least === undefined || limit < least)) least = limit
+  }
+  return least
+}
 
 function amountOrThrow(amount: number): void {
   if (!(Number.isSafeInteger(amount) && amount >= 0)) throw new RangeError(`not an amount of nano-dollars: ${amount}`)

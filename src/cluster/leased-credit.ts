@@ -1,11 +1,14 @@
 /** All accounts of a process that leases its credit from the store of record. */
 import type { Clock } from '../core/clock.ts'
+import { Total } from '../core/money.ts'
 import type { CreditBook } from '../ledger/credit.ts'
-import type { SettledRows, StoreOfRecord } from '../store/record.ts'
+import { textOf } from '../store/lease-book.ts'
+import type { LeaseName, SettledRows, StoreOfRecord } from '../store/record.ts'
 import { chargedAt } from '../store/rows.ts'
 import { unreachable, within } from './bounded.ts'
 import type { LeaseOffice } from './lease-desk.ts'
 import { LeasedAccount } from './leased-account.ts'
+import { OwnCharges } from './own-charges.ts'
 
 export interface LeasedCreditParts {
   readonly node: string
@@ -23,12 +26,15 @@ const LONGEST_READ = 2_000
 export class LeasedCredit implements CreditBook {
   private readonly parts: LeasedCreditParts
   private readonly office: LeaseOffice & { open: boolean }
+  /** By the names of their leases. */
   private readonly accounts = new Map<string, LeasedAccount>()
+  /** What is known of each key's spending. */
+  private readonly charges = new Map<string, OwnCharges>()
   private lookedAt: number
   /** Nano-dollars of all keys: read from the record, charged here since, and not handed in. */
-  private readAll = 0
-  private sinceAll = 0
-  private untakenAll = 0
+  private readAll = 0n
+  private readonly sinceAll = new Total()
+  private readonly untakenAll = new Total()
 
   constructor(parts: LeasedCreditParts) {
     const { node, record, clock } = parts
@@ -37,18 +43,21 @@ export class LeasedCredit implements CreditBook {
     this.lookedAt = clock.monotonic()
   }
 
-  account(identity: string): LeasedAccount {
-    let account = this.accounts.get(identity)
+  account(identity: string, payer?: string): LeasedAccount {
+    const name = { key: identity, payer }
+    const text = textOf(name)
+    let account = this.accounts.get(text)
     if (!account) {
-      account = new LeasedAccount(identity, this.office)
-      this.accounts.set(identity, account)
+      const spending = { own: this.chargesOf(identity), payer: payer === undefined ? undefined : this.chargesOf(payer) }
+      account = new LeasedAccount(name, spending, this.office)
+      this.accounts.set(text, account)
     }
     return account
   }
 
   /** As `refresh` last read it, and what was charged here since. */
-  get settled(): number {
-    return Math.min(this.readAll + this.sinceAll, Number.MAX_SAFE_INTEGER)
+  get settled(): bigint {
+    return this.readAll + this.sinceAll.exact
   }
 
   /** Keys with a lease, a hold or a charge of late. */
@@ -73,9 +82,13 @@ export class LeasedCredit implements CreditBook {
     // The batch that is on its way is waited for as well.
     const read = between(async () => {
       const [balances, all] = await Promise.all([record.balances(identities), record.spentByAll()])
-      for (const balance of balances) this.account(balance.key).learn(balance)
+      for (const balance of balances) {
+        this.chargesOf(balance.key).learn(balance, clock.now())
+        this.accounts.get(textOf(balance))?.learned()
+      }
       this.readAll = all
-      this.sinceAll = this.untakenAll
+      this.sinceAll.clear()
+      this.sinceAll.add(this.untakenAll.exact)
     })
     await within(clock, LONGEST_READ, read).catch((thrown: unknown) => {
       throw unreachable(thrown)
@@ -84,23 +97,25 @@ export class LeasedCredit implements CreditBook {
 
   /** A generation's rows stand in the journal and wait to be handed in. */
   noted({ hold, settled }: SettledRows): void {
-    this.account(hold.key).noted(settled.cost, chargedAt(settled))
-    this.untakenAll += settled.cost
-    this.sinceAll += settled.cost
+    this.account(hold.key, hold.payer).noted(settled.cost)
+    for (const account of accountsOf(hold)) this.chargesOf(account).note(settled.cost, chargedAt(settled))
+    this.untakenAll.add(settled.cost)
+    this.sinceAll.add(settled.cost)
   }
 
   /** The record has taken rows that were noted here. */
   taken(rows: readonly SettledRows[]): void {
     for (const { hold, settled } of rows) {
-      this.account(hold.key).taken(settled.cost, chargedAt(settled))
-      this.untakenAll = Math.max(0, this.untakenAll - settled.cost)
+      for (const account of accountsOf(hold)) this.chargesOf(account).taken(settled.cost, chargedAt(settled))
+      this.account(hold.key, hold.payer).taken(settled.cost)
+      this.untakenAll.add(-settled.cost)
     }
   }
 
   /** What lies idle is wanted elsewhere. @throws Fault `unavailable`. */
-  async giveBackIdle(identity: string): Promise<void> {
+  async giveBackIdle({ key, payer }: LeaseName): Promise<void> {
     // What an earlier life had leased covers charges that are not handed in yet.
-    if (this.office.open) await this.account(identity).giveBackIdle()
+    if (this.office.open) await this.account(key, payer).giveBackIdle()
   }
 
   /** To be called often while the record answers: gives back what is not used, and forgets who has nothing. */
@@ -108,7 +123,12 @@ export class LeasedCredit implements CreditBook {
     const now = this.parts.clock.monotonic()
     if (now - this.lookedAt < LOOK_EVERY) return
     this.lookedAt = now
-    for (const [identity, account] of this.accounts) if (account.tidy()) this.accounts.delete(identity)
+    const used = new Set<OwnCharges | undefined>()
+    for (const [name, account] of this.accounts) {
+      if (account.tidy()) this.accounts.delete(name)
+      else used.add(account.spending.own).add(account.spending.payer)
+    }
+    for (const [identity, charges] of this.charges) if (!used.has(charges) && !charges.waits) this.charges.delete(identity)
   }
 
   /** Gives every idle lease back, as far as the record answers. */
@@ -116,4 +136,18 @@ export class LeasedCredit implements CreditBook {
     const leased = [...this.accounts.values()].filter((account) => account.leased)
     await Promise.allSettled(leased.map((account) => account.giveBackIdle()))
   }
+
+  private chargesOf(identity: string): OwnCharges {
+    let charges = this.charges.get(identity)
+    if (!charges) {
+      charges = new OwnCharges()
+      this.charges.set(identity, charges)
+    }
+    return charges
+  }
+}
+
+/** Identities of the accounts that a generation charges. */
+function accountsOf({ key, payer }: SettledRows['hold']): string[] {
+  return payer === undefined ? [key] : [key, payer]
 }

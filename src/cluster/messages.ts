@@ -2,11 +2,12 @@
 import { deserialize, serialize } from 'node:v8'
 import type { Config } from '../config/types.ts'
 import type { Json } from '../core/json.ts'
-import type { GenerationRecord } from '../ledger/types.ts'
+import type { GenerationRecord, Sums } from '../ledger/types.ts'
+import type { UseQuery, UseRow } from '../ledger/use.ts'
 import type { CounterAnswer, CounterAsk, Topic } from '../shared/types.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
-import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../store/record.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows } from '../store/record.ts'
 
 /** The environment's variable that makes a process a worker; its value is the worker's number. */
 export const WORKER_VARIABLE = 'HEADGATE_WORKER'
@@ -29,6 +30,32 @@ export interface Welcome {
 /** How a compare-and-set on a key went: `current` is what stands there now where it was not what the asker had seen. */
 export type Replaced = { done: StoredKey } | { current: StoredKey } | { missing: true }
 
+/** A balance as it crosses: JSON has no integers beyond 2^53. */
+export interface SentBalance {
+  key: string
+  leased: number
+  spent: string
+  daily: string
+  weekly: string
+  monthly: string
+}
+
+export function sentBalance({ key, leased, spent, daily, weekly, monthly }: Balance): SentBalance {
+  return { key, leased, spent: String(spent), daily: String(daily), weekly: String(weekly), monthly: String(monthly) }
+}
+
+export function balanceFrom({ key, leased, spent, daily, weekly, monthly }: SentBalance): Balance {
+  return { key, leased, spent: BigInt(spent), daily: BigInt(daily), weekly: BigInt(weekly), monthly: BigInt(monthly) }
+}
+
+export function sentSums(sums: Sums): [key: string, nano: string][] {
+  return Array.from(sums, ([key, nano]) => [key, String(nano)])
+}
+
+export function sumsFrom(sent: readonly (readonly [key: string, nano: string])[]): Sums {
+  return new Map(sent.map(([key, nano]) => [key, BigInt(nano)]))
+}
+
 /** Asked by workers, answered by the owner: the store of record, and what processes share. */
 export interface OwnerOffer {
   welcome(): Welcome
@@ -39,14 +66,15 @@ export interface OwnerOffer {
 
   take(node: string, rows: readonly SettledRows[]): null
   lease(node: string, ask: LeaseAsk): LeaseAnswer
-  giveBack(node: string, key: string, amount: number | 'all', turn: number): null
+  giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): null
   endLeases(node: string): null
   pulse(pulse: Pulse): PulseReply
-  balances(keys: readonly string[]): Balance[]
-  spentByAll(): number
+  balances(keys: readonly string[]): SentBalance[]
+  spentByAll(): string
   forgetLost(grace: number): [node: string, nano: number][]
 
   keyFind(hash: string): StoredKey | undefined
+  keysFind(hashes: readonly string[]): StoredKey[]
   keyPut(key: KeyRecord): StoredKey
   /** Puts `key` there if what stands under `hash` is still as it was `seen`. */
   keyReplace(hash: string, seen: StoredKey, key: KeyRecord): Replaced
@@ -69,8 +97,9 @@ export interface OwnerOffer {
   /** Some more; none at the end. */
   ledgerNext(reading: number): GenerationRecord[]
   ledgerEnd(reading: number): null
-  ledgerSpent(): [key: string, nano: number][]
-  ledgerCarried(): [key: string, nano: number][]
+  ledgerUse(query: UseQuery): readonly UseRow[]
+  ledgerSpent(): [key: string, nano: string][]
+  ledgerCarried(): [key: string, nano: string][]
 
   counter(ask: CounterAsk): CounterAnswer
   news(topic: Topic, message: Json): null

@@ -1,6 +1,7 @@
 /** The owner's side of the channel: answers what workers ask of the store of record, and passes news on. */
 import { Fault } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
+import type { LedgerScans } from '../ledger/scans.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from '../shared/types.ts'
 import { WatchedGuardrails } from '../store/guardrails.ts'
@@ -8,7 +9,7 @@ import { WatchedKeys } from '../store/key-news.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
-import type { OwnerOffer, Replaced, WorkerOffer } from './messages.ts'
+import { type OwnerOffer, type Replaced, sentBalance, sentSums, type WorkerOffer } from './messages.ts'
 import { guardrailAnswers } from './remote-guardrails.ts'
 
 export type WorkerLine = Line<WorkerOffer, OwnerOffer>
@@ -19,6 +20,8 @@ export type Reception = Pick<Answers<OwnerOffer>, 'welcome' | 'serving' | 'faile
 export interface DeskOptions {
   /** Absent where workers join a store of record by themselves. */
   record?: StoreOfRecord
+  /** Scans for all workers, one at a time. */
+  scans: Pick<LedgerScans, 'use'>
   counters: Counters
   /** Told of errors that are no faults. */
   oops: (error: unknown) => void
@@ -57,7 +60,7 @@ export class OwnerDesk {
     const readings = new Readings(() => this.record.ledger.export.bind(this.record.ledger))
     const answers: Answers<OwnerOffer> = {
       ...reception,
-      ...this.moneyAnswers(account, () => station),
+      ...this.moneyAnswers(account),
       ...this.keyAnswers(),
       ...guardrailAnswers(() => new WatchedGuardrails(this.record.guardrails, () => this.urge())),
       ...this.ledgerAnswers(readings),
@@ -81,7 +84,7 @@ export class OwnerDesk {
   }
 
   /** The keys of the record; a change here reaches every worker at once. */
-  watchedKeys(): KeyStore {
+  watchedKeys(): WatchedKeys {
     return new WatchedKeys(this.record.keys, () => this.urge())
   }
 
@@ -91,11 +94,11 @@ export class OwnerDesk {
     return record
   }
 
-  private urge(except?: Station): void {
-    for (const station of this.stations) if (station !== except) station.line.tell('urge')
+  private urge(): void {
+    for (const station of this.stations) station.line.tell('urge')
   }
 
-  private moneyAnswers({ nodes, doing }: Account, station: () => Station) {
+  private moneyAnswers({ nodes, doing }: Account) {
     const of = <T>(node: string, does: () => Promise<T>): Promise<T> => {
       nodes.add(node)
       const done = does()
@@ -109,12 +112,12 @@ export class OwnerDesk {
       },
       lease: async (node, ask) => {
         const answer = await of(node, () => this.record.lease(node, ask))
-        // The others are asked to give back: they hear of it now and not with their next pulse.
-        if (answer.waitingFor > 0) this.urge(station())
+        // Leases are called back, perhaps others of the asker: all hear of it now and not with their next pulse.
+        if (answer.waitingFor > 0) this.urge()
         return answer
       },
-      giveBack: async (node, key, amount, turn) => {
-        await of(node, () => this.record.giveBack(node, key, amount, turn))
+      giveBack: async (node, lease, amount, turn) => {
+        await of(node, () => this.record.giveBack(node, lease, amount, turn))
         return null
       },
       endLeases: async (node) => {
@@ -122,16 +125,17 @@ export class OwnerDesk {
         return null
       },
       pulse: (pulse) => of(pulse.node, () => this.record.pulse(pulse)),
-      balances: (keys) => this.record.balances(keys),
-      spentByAll: () => this.record.spentByAll(),
+      balances: async (keys) => (await this.record.balances(keys)).map(sentBalance),
+      spentByAll: async () => String(await this.record.spentByAll()),
       forgetLost: async (grace) => [...(await this.record.forgetLost(grace))],
     } satisfies Partial<Answers<OwnerOffer>>
   }
 
   private keyAnswers() {
-    const keys = (): KeyStore => this.watchedKeys()
+    const keys = () => this.watchedKeys()
     return {
       keyFind: async (hash) => keys().find(hash),
+      keysFind: (hashes) => keys().findMany(hashes),
       keyPut: async (key) => keys().put(key),
       keyReplace: (hash, seen, key) => replace(keys(), { hash, seen, key }),
       keyRemove: async (hash) => keys().remove(hash),
@@ -145,8 +149,9 @@ export class OwnerDesk {
       ledgerOpen: (since) => readings.begin(since),
       ledgerNext: (reading) => readings.next(reading),
       ledgerEnd: (reading) => readings.end(reading),
-      ledgerSpent: async () => [...(await this.record.ledger.spent())],
-      ledgerCarried: async () => [...((await this.record.ledger.carried?.()) ?? [])],
+      ledgerUse: (query) => this.options.scans.use(query),
+      ledgerSpent: async () => sentSums(await this.record.ledger.spent()),
+      ledgerCarried: async () => sentSums((await this.record.ledger.carried?.()) ?? new Map()),
     } satisfies Partial<Answers<OwnerOffer>>
   }
 }

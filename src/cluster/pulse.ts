@@ -1,6 +1,6 @@
 /** The pulse of a process: says to the store of record that it lives, and hears what is new to it. */
 import type { Clock, Timer } from '../core/clock.ts'
-import type { PulseReply, StoreOfRecord } from '../store/record.ts'
+import type { LeaseName, PulseReply, StoreOfRecord } from '../store/record.ts'
 import { within } from './bounded.ts'
 import { type ClusterNews, OutageReport } from './news.ts'
 
@@ -12,8 +12,8 @@ export interface PulsesParts {
   readonly clock: Clock
   /** Hashes of changed keys; undefined: whatever was cached may have changed. */
   readonly changed: (hashes: readonly string[] | undefined) => void
-  /** Keys of which others want what lies idle here. */
-  readonly wanted: (keys: readonly string[]) => void
+  /** Leases of which others want what lies idle here. */
+  readonly wanted: (leases: readonly LeaseName[]) => void
   /** Called after every pulse that was answered. */
   readonly answered: () => void
   /** Called after every pulse, before anything else: milliseconds since the answer before it. */

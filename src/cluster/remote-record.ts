@@ -1,11 +1,12 @@
 /** The store of record as a worker has it: every call is a question to the owner. */
 import { Fault } from '../core/faults.ts'
-import type { GenerationRecord, LedgerReader } from '../ledger/types.ts'
+import type { GenerationRecord, LedgerReader, Sums } from '../ledger/types.ts'
+import type { UseQuery, UseRow } from '../ledger/use.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
-import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { Line } from './ipc-line.ts'
-import type { OwnerOffer, WorkerOffer } from './messages.ts'
+import { balanceFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
 import { RemoteGuardrails } from './remote-guardrails.ts'
 
 export type OwnerLine = Line<OwnerOffer, WorkerOffer>
@@ -42,8 +43,8 @@ export class RemoteRecord implements StoreOfRecord {
     return this.line.ask('lease', node, ask)
   }
 
-  async giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void> {
-    await this.line.ask('giveBack', node, key, amount, turn)
+  async giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): Promise<void> {
+    await this.line.ask('giveBack', node, lease, amount, turn)
   }
 
   async endLeases(node: string): Promise<void> {
@@ -54,12 +55,12 @@ export class RemoteRecord implements StoreOfRecord {
     return this.line.ask('pulse', pulse)
   }
 
-  balances(keys: readonly string[]): Promise<Balance[]> {
-    return this.line.ask('balances', keys)
+  async balances(keys: readonly string[]): Promise<Balance[]> {
+    return (await this.line.ask('balances', keys)).map(balanceFrom)
   }
 
-  spentByAll(): Promise<number> {
-    return this.line.ask('spentByAll')
+  async spentByAll(): Promise<bigint> {
+    return BigInt(await this.line.ask('spentByAll'))
   }
 
   async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
@@ -82,6 +83,10 @@ class RemoteKeys implements KeyStore {
 
   find(hash: string): Promise<StoredKey | undefined> {
     return this.line.ask('keyFind', hash)
+  }
+
+  findMany(hashes: readonly string[]): Promise<StoredKey[]> {
+    return this.line.ask('keysFind', hashes)
   }
 
   put(key: KeyRecord): Promise<StoredKey> {
@@ -133,11 +138,16 @@ class RemoteLedger implements LedgerReader {
     }
   }
 
-  async spent(): Promise<ReadonlyMap<string, number>> {
-    return new Map(await this.line.ask('ledgerSpent'))
+  /** The owner scans for all its workers, one scan at a time. */
+  use(query: UseQuery): Promise<readonly UseRow[]> {
+    return this.line.ask('ledgerUse', query)
   }
 
-  async carried(): Promise<ReadonlyMap<string, number>> {
-    return new Map(await this.line.ask('ledgerCarried'))
+  async spent(): Promise<Sums> {
+    return sumsFrom(await this.line.ask('ledgerSpent'))
+  }
+
+  async carried(): Promise<Sums> {
+    return sumsFrom(await this.line.ask('ledgerCarried'))
   }
 }

@@ -57,15 +57,15 @@ function fieldsOf({ name: _, scope: __, engine, ...fields }: RawGuardrail): Json
 export function checkGuardrails(raw: RawConfig, main: Source, known: (slug: string) => boolean): void {
   const keys = raw.auth?.keys?.map((key) => key.name) ?? ['dev']
   const names = new Set<string>()
-  for (const [index, guardrail] of (raw.guardrails ?? []).entries()) {
+  for (const [index, guardrail] of main.isWrong(['guardrails']) ? [] : (raw.guardrails ?? []).entries()) {
     const at: Path = ['guardrails', index]
     if (names.has(guardrail.name)) main.report([...at, 'name'], 'a second guardrail of this name, expected another')
     names.add(guardrail.name)
     for (const [place, key] of (guardrail.scope?.keys ?? []).entries()) {
       if (!keys.includes(key)) main.report([...at, 'scope', 'keys', place], `no such key${hint(key, keys)}`)
     }
-    checkLists(guardrail, at, { raw, main, known })
-    checkFields(guardrail, at, main)
+    main.check(() => checkLists(guardrail, at, { raw, main, known }))
+    main.check(() => checkFields(guardrail, at, main))
   }
 }
 

@@ -74,6 +74,7 @@ function apiKey(key: KeyConfig, config: Config): ApiKey {
     // The schema of the file admits no preference that the wire's object does not have.
     provider: key.provider as ProviderPreferences | undefined,
     limits: { ...config.limits, ...key.limits },
+    ...(key.defaultMaxOutput === undefined ? {} : { defaultMaxOutput: key.defaultMaxOutput }),
     passage: key.passage,
   }
 }

@@ -13,13 +13,17 @@ export function checkKind(model: RawModels[string], slug: string, raw: RawConfig
   const formats: readonly string[] = embeds ? EMBEDDING : GENERATING
   if (!embeds && model.long_input !== undefined)
     source.report([...at, 'long_input'], 'this is a setting of embeddings, expected `kind: embedding`', 'key')
+  const writes = model.output?.includes('embeddings')
+  if (!embeds && writes) source.report([...at, 'output'], 'this is the output of embeddings, expected `kind: embedding`')
+  if (embeds && writes === false) source.report([...at, 'output'], 'the kind embedding writes embeddings, expected [ embeddings ]')
   for (const name of ['max_output', 'default_max_output'] as const) {
     if (embeds && model[name] !== undefined) source.report([...at, name], 'embeddings have no output tokens, expected no such key', 'key')
   }
   for (const [index, endpoint] of endpoints.entries()) {
     const place = [...at, 'endpoints', index]
-    const dialect = Object.hasOwn(raw.providers, endpoint.provider) ? raw.providers[endpoint.provider].dialect : undefined
-    if (dialect !== undefined && !formats.includes(dialect))
+    const dialect = Object.hasOwn(raw.providers, endpoint.provider) ? raw.providers[endpoint.provider]?.dialect : undefined
+    const known = [...EMBEDDING, ...GENERATING].some((name) => name === dialect)
+    if (known && !formats.includes(dialect ?? ''))
       source.report(
         [...place, 'provider'],
         `the dialect ${dialect} ${embeds ? 'gives no embeddings' : 'gives embeddings only'}, expected one of ${formats.join(', ')}`,

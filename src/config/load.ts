@@ -22,25 +22,29 @@ export interface LoadOptions {
 /**
  * @param path of the YAML file.
  * @param env for `${NAME}`; and `HEADGATE_DEV_KEY`.
- * @throws ConfigError with up to 20 problems.
+ * @throws ConfigError with all problems, at most 100 of them.
  */
 export function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Config {
   const main = new Source(path, options.text ?? readText(path), env)
-  stopAt(main.problems)
+  if (main.unreadable) stopAt(main.problems)
   const raw = validate(configSchema, main) as unknown as RawConfig
-  stopAt(main.problems)
+  // From here on the sections have their types, but for those that have a problem: these are not looked into.
+  if (main.hasWrongSection) stopAt(main.problems)
   leaveOutEngines(raw, main)
   const files: ModelFile[] = [{ source: main, models: raw.models ?? {} }]
   const paths = [path]
-  for (const [index, name] of (raw.catalog ?? []).entries()) {
+  for (const [index, name] of main.isWrong(['catalog']) ? [] : (raw.catalog ?? []).entries()) {
     const file = resolvePath(dirname(path), name)
     paths.push(file)
     const catalog = readCatalog(file, env, (why) => main.report(['catalog', index], why))
     if (catalog) files.push(catalog)
   }
-  stopAt(files.flatMap(({ source }) => source.problems))
-  checkRules(raw, main, files)
-  stopAt(files.flatMap(({ source }) => source.problems))
+  // Names of models that cannot be read are not known, so that no reference can be checked.
+  if (!files.some(({ source }) => source.hasWrongSection)) {
+    for (const { source } of files) source.beginRules()
+    checkRules(raw, main, files)
+  }
+  stopAt(files.flatMap(({ source }) => inOrder(source.problems)))
   const config = resolve({
     file: path,
     files: paths,
@@ -59,6 +63,8 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   stopAt(main.problems)
   return config
 }
+
+const inOrder = (problems: readonly Problem[]): Problem[] => [...problems].sort((a, b) => a.line - b.line || a.column - b.column)
 
 /** An engine of a plugin whose key is not in the environment is not there; nor is its service for scans. */
 function leaveOutEngines(raw: RawConfig, main: Source): void {
@@ -110,7 +116,7 @@ function readCatalog(file: string, env: Environment, report: (why: string) => vo
     return undefined
   }
   const source = new Source(file, text, env)
-  const data = source.problems.length > 0 ? { models: {} } : validate(catalogSchema, source)
+  const data = source.unreadable ? { models: {} } : validate(catalogSchema, source)
   return { source, models: (data as unknown as { models?: RawModels }).models ?? {} }
 }
 

@@ -11,8 +11,8 @@ export interface Problem {
   message: string
 }
 
-/** Longest list of problems that one load reports. */
-export const MOST_PROBLEMS = 20
+/** Longest list of problems that one load reports: all of any file that somebody writes. */
+export const MOST_PROBLEMS = 100
 
 /** `file:line:column: what, and what was expected`. */
 export function problemText(problem: Problem): string {

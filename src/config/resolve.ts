@@ -8,8 +8,8 @@ import type { Environment } from './expand.ts'
 import { resolveGuardrail } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, plainKey } from './keys.ts'
 import { resolvePlugins } from './plugins.ts'
-import type { RawConfig, RawKey, RawModels, RawProvider } from './schema/root.ts'
-import type { Config, FilesConfig, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig, StoreConfig } from './types.ts'
+import type { RawConfig, RawKey, RawModels, RawProvider, RawSignIn } from './schema/root.ts'
+import type { AdminConfig, Config, FilesConfig, KeyConfig, LimitsConfig, ProviderConfig, ServerConfig, StoreConfig } from './types.ts'
 import { bytes, milliseconds } from './units.ts'
 
 export interface Checked {
@@ -42,11 +42,12 @@ export function resolve(checked: Checked): Config {
     file: checked.file,
     files: [...checked.files, ...plugins.load.flatMap(({ path }) => path ?? [])],
     server: { ...resolveServer(raw), ...definedOf(checked.overrides) },
-    admin: { host: raw.admin?.host ?? '127.0.0.1', port: raw.admin?.port ?? 8081 },
+    admin: resolveAdmin(raw),
     brand: { word: raw.brand?.word ?? 'router' },
     store: resolveStore(raw),
     uploads: resolveFiles(raw),
     shared: { ...raw.shared },
+    ...(raw.auth?.sign_in === undefined ? {} : { signIn: resolveSignIn(raw.auth.sign_in) }),
     keysNamed,
     keys,
     fallbackKey,
@@ -56,6 +57,7 @@ export function resolve(checked: Checked): Config {
     models: remaining(checked),
     aliases: { ...raw.aliases },
     ...(raw.default_model === undefined ? {} : { defaultModel: raw.default_model }),
+    ...(raw.default_max_output === undefined ? {} : { defaultMaxOutput: raw.default_max_output }),
     ...(raw.provider === undefined ? {} : { provider: raw.provider as JsonObject }),
     limits: resolveLimits(raw.limits),
     plugins,
@@ -89,6 +91,7 @@ function resolveServer({ server }: RawConfig): ServerConfig {
     host: server?.host ?? '127.0.0.1',
     port: server?.port ?? 8080,
     maxBody: bytes(server?.max_body ?? '32MB'),
+    ...(server?.body_memory === undefined ? {} : { bodyMemory: bytes(server.body_memory) }),
     maxHeaders: bytes(server?.max_headers ?? '16KB'),
     jsonDepth: server?.json_depth ?? 128,
     drain: milliseconds(server?.drain ?? '30s'),
@@ -96,6 +99,9 @@ function resolveServer({ server }: RawConfig): ServerConfig {
     keepAlive: milliseconds(server?.keep_alive ?? '75s'),
     headerTimeout: milliseconds(server?.header_timeout ?? '10s'),
     bodyTimeout: milliseconds(server?.body_timeout ?? '60s'),
+    trustedProxies: [...(server?.trusted_proxies ?? [])],
+    proxyProtocol: server?.proxy_protocol ?? false,
+    authFailures: { burst: server?.auth_failures?.burst ?? 100, perSecond: (server?.auth_failures?.per_minute ?? 60) / 60 },
     silence: milliseconds(server?.silence ?? '10s'),
   }
 }
@@ -110,13 +116,30 @@ function resolveStore({ store }: RawConfig): StoreConfig {
   }
 }
 
+/** The file that the process keeps on disk: the store, or the journal of a store elsewhere; undefined in memory. */
+function fileOfProcess(raw: RawConfig): string | undefined {
+  const { url, journal } = resolveStore(raw)
+  if (url === 'memory:') return undefined
+  return url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : journal
+}
+
+function resolveAdmin(raw: RawConfig): AdminConfig {
+  const { host = '127.0.0.1', port = 8081, token, socket, health_port: healthPort } = raw.admin ?? {}
+  const neighbour = fileOfProcess(raw)
+  const tokenFile = neighbour === undefined ? undefined : `${neighbour}.admin-token`
+  return { host, port, ...definedOf({ token, tokenFile, socket, healthPort }) }
+}
+
 /** Beside what else the process keeps on disk. */
 function resolveFiles(raw: RawConfig): FilesConfig {
-  const { url, journal } = resolveStore(raw)
   const { path, max_file: maxFile = '100MB', max_bytes: maxBytes = '1GB' } = raw.store?.files ?? {}
-  const neighbour = url === 'memory:' ? undefined : url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : journal
+  const neighbour = fileOfProcess(raw)
   const directory = path ?? (neighbour === undefined ? undefined : join(dirname(neighbour), 'files'))
   return { ...(directory === undefined ? {} : { path: directory }), maxFile: bytes(maxFile), maxBytes: bytes(maxBytes) }
+}
+
+function resolveSignIn({ callbacks = [], loopback = true, pkce = 'required' }: RawSignIn): NonNullable<Config['signIn']> {
+  return { callbacks: [...callbacks], loopback, pkce }
 }
 
 function resolveLimits(limits: RawConfig['limits']): LimitsConfig {
@@ -139,6 +162,7 @@ function resolveKey(key: RawKey): KeyConfig {
     ...(key.allowed_models === undefined ? {} : { allowedModels: key.allowed_models }),
     ...(key.provider === undefined ? {} : { provider: key.provider as JsonObject }),
     limits: resolveLimits(key.limits),
+    ...(key.default_max_output === undefined ? {} : { defaultMaxOutput: key.default_max_output }),
     passage: key.passage ?? false,
   }
 }
@@ -173,10 +197,18 @@ function resolveProvider(slug: string, provider: RawProvider, passage: boolean):
     about: aboutOf(provider),
     user: provider.user ?? 'pass',
     quirks,
-    discover: provider.discover ?? false,
+    ...discoveryOf(provider.discover),
     // Rounded up: a passage is never cheaper than declared.
     ...(price === undefined ? {} : { passagePrice: Number((price + ATTO_PER_NANO - 1n) / ATTO_PER_NANO) }),
   }
+}
+
+const DISCOVER_EVERY = '5m'
+
+function discoveryOf(discover: RawProvider['discover']): Pick<ProviderConfig, 'discover' | 'discovery'> {
+  if (discover === undefined || discover === false) return { discover: false }
+  const { every = DISCOVER_EVERY, price } = discover === true ? {} : discover
+  return { discover: true, discovery: { every: milliseconds(every), ...(price === undefined ? {} : { price }) } }
 }
 
 function aboutOf({ about }: RawProvider): ProviderConfig['about'] {

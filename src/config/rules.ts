@@ -1,5 +1,6 @@
 /** What a schema cannot say: references between parts of the file. */
 import { isLatestSlug, latestSlug } from '../core/model-family.ts'
+import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { checkGuardrails } from './guardrails.ts'
 import { checkKind, checkOffer } from './kind-rules.ts'
 import { checkPlugins } from './plugins.ts'
@@ -18,36 +19,53 @@ export interface ModelFile {
 /** Reports every broken reference. `files` begins with the file itself; catalogue files follow. */
 export function checkRules(raw: RawConfig, main: Source, files: readonly ModelFile[]): void {
   const slugs = checkModels(raw, files)
-  checkProviders(raw, main, files)
-  checkKeys(raw, main)
-  checkStore(raw, main)
-  checkGuardrails(raw, main, (slug) => isKnown(slug, slugs, raw))
-  checkPlugins(raw, main)
+  main.check(() => checkProviders(raw, main, files))
+  main.check(() => checkKeys(raw, main))
+  main.check(() => checkServer(raw, main))
+  main.check(() => checkStore(raw, main))
+  main.check(() => checkGuardrails(raw, main, (slug) => isKnown(slug, slugs, raw)))
+  main.check(() => checkPlugins(raw, main))
   const brand = raw.brand?.word ?? 'router'
   const families = new Set([...slugs].map(latestSlug))
   const resolvable = (slug: string): boolean => isKnown(slug, slugs, raw) || isStandIn(slug, { brand, families, raw })
-  checkAliases(raw, main, resolvable)
-  if (raw.default_model !== undefined && !resolvable(raw.default_model)) {
-    main.report(['default_model'], `no such model${hint(raw.default_model, [...slugs, ...Object.keys(raw.aliases ?? {})])}`)
-  }
-  checkPreferences(raw.provider, ['provider'], raw, main)
-  checkPresets(raw, main, resolvable)
-  const { keys } = raw.auth ?? {}
-  for (const [index, key] of (keys ?? []).entries()) {
+  main.check(() => checkAliases(raw, main, resolvable))
+  main.check(() => {
+    if (raw.default_model !== undefined && !resolvable(raw.default_model))
+      main.report(['default_model'], `no such model${hint(raw.default_model, [...slugs, ...Object.keys(raw.aliases ?? {})])}`)
+  })
+  main.check(() => checkPreferences(raw.provider, ['provider'], raw, main))
+  main.check(() => checkPresets(raw, main, resolvable))
+  main.check(() => checkKeyReferences(raw, main, slugs))
+}
+
+function checkKeyReferences(raw: RawConfig, main: Source, slugs: ReadonlySet<string>): void {
+  for (const [index, key] of (raw.auth?.keys ?? []).entries()) {
     const at = ['auth', 'keys', index]
     if (main.isSkipped(at)) continue
-    checkPreferences(key.provider, [...at, 'provider'], raw, main)
-    for (const [place, slug] of (key.allowed_models ?? []).entries()) {
-      if (!slug.includes('*') && !isKnown(slug, slugs, raw))
-        main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...slugs])}`)
-    }
+    main.check(() => {
+      checkPreferences(key.provider, [...at, 'provider'], raw, main)
+      for (const [place, slug] of (key.allowed_models ?? []).entries()) {
+        if (!slug.includes('*') && !isKnown(slug, slugs, raw))
+          main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...slugs])}`)
+      }
+    })
   }
+}
+
+/** A PROXY header is believed from trusted proxies only: any other caller could name any address in it. */
+function checkServer({ server }: RawConfig, main: Source): void {
+  if (server?.proxy_protocol === true && (server.trusted_proxies ?? []).length === 0)
+    main.report(['server', 'proxy_protocol'], 'expected server.trusted_proxies as well, whose connections begin with the header')
 }
 
 /** Windows of a month and the activity of 30 days are read from rows that are still there. */
 const SHORTEST_RETENTION = 32 * 24 * 3_600_000
 
-function checkStore({ store }: RawConfig, main: Source): void {
+function checkStore({ store, shared }: RawConfig, main: Source): void {
+  const transport = store?.url?.startsWith('postgres') ? postgresTransport(store.url) : undefined
+  if (typeof transport === 'string') main.report(['store', 'url'], transport)
+  const problem = shared?.url === undefined ? undefined : redisProblem(shared.url, shared.tls === 'off')
+  if (problem !== undefined) main.report(['shared', 'url'], problem)
   if (store?.retention !== undefined && milliseconds(store.retention) < SHORTEST_RETENTION)
     main.report(['store', 'retention'], 'expected at least 32d')
 }
@@ -64,8 +82,8 @@ function checkModels(raw: RawConfig, files: readonly ModelFile[]): Set<string> {
       if (slug.includes('*') && !/^[^*]+\/\*$/.test(slug))
         source.report(at, 'a wildcard stands for the whole name, expected author/*', 'key')
       if (slug.startsWith('~')) source.report(at, 'expected author/name; a slug with ~ can only be an alias', 'key')
-      checkEndpoints(model, slug, raw, source)
-      checkKind(model, slug, raw, source)
+      source.check(() => checkEndpoints(model, slug, raw, source))
+      source.check(() => checkKind(model, slug, raw, source))
     }
   }
   return slugs
@@ -116,30 +134,35 @@ function checkOverrides({ price }: RawModels[string]['endpoints'][number], at: P
 }
 
 function checkProviders(raw: RawConfig, main: Source, files: readonly ModelFile[]): void {
-  const used = new Set(
-    files.flatMap(({ models }) => Object.values(models).flatMap((model) => model.endpoints.map((endpoint) => endpoint.provider))),
-  )
+  // An endpoint that cannot be read may be the one that uses a provider.
+  const used = files.some(({ source }) => source.isWrong(['models']))
+    ? undefined
+    : new Set(files.flatMap(({ models }) => Object.values(models).flatMap((model) => model.endpoints.map((endpoint) => endpoint.provider))))
   for (const [slug, provider] of Object.entries(raw.providers)) {
     const at = ['providers', slug]
-    if (!used.has(slug) && !provider.discover && !provider.passage) {
-      main.report(at, 'this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`', 'key')
-    }
-    if (main.isSkipped(at)) continue
-    const local = provider.dialect === 'sim'
-    if (!local && provider.base_url === undefined) main.report(at, `"base_url" is missing, expected the address of the provider`, 'key')
-    if (!local && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
-    for (const key of ['base_url', 'key', 'discover', 'passage', 'headers'] as const) {
-      if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim calls nobody, expected no such key', 'key')
-    }
-    checkOffer(provider, at, main)
-    for (const name of Object.keys(provider.headers ?? {})) {
-      if (HOP_BY_HOP.has(name.toLowerCase()))
-        main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')
-    }
-    const { first_byte: first, total } = provider.timeouts ?? {}
-    if (first !== undefined && total !== undefined && milliseconds(first) > milliseconds(total)) {
-      main.report([...at, 'timeouts', 'first_byte'], `expected at most the total of ${total}`)
-    }
+    main.check(() => {
+      if (used && !used.has(slug) && !provider.discover && !provider.passage)
+        main.report(at, 'this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`', 'key')
+      if (!main.isSkipped(at)) checkProvider(provider, at, main)
+    })
+  }
+}
+
+function checkProvider(provider: RawConfig['providers'][string], at: Path, main: Source): void {
+  const local = provider.dialect === 'sim'
+  if (!local && provider.base_url === undefined) main.report(at, `"base_url" is missing, expected the address of the provider`, 'key')
+  if (!local && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
+  for (const key of ['base_url', 'key', 'discover', 'passage', 'headers'] as const) {
+    if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim calls nobody, expected no such key', 'key')
+  }
+  checkOffer(provider, at, main)
+  for (const name of Object.keys(provider.headers ?? {})) {
+    if (HOP_BY_HOP.has(name.toLowerCase()))
+      main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')
+  }
+  const { first_byte: first, total } = provider.timeouts ?? {}
+  if (first !== undefined && total !== undefined && milliseconds(first) > milliseconds(total)) {
+    main.report([...at, 'timeouts', 'first_byte'], `expected at most the total of ${total}`)
   }
 }
 
@@ -183,18 +206,21 @@ function checkAliases(raw: RawConfig, main: Source, resolvable: (slug: string) =
 
 function checkPresets(raw: RawConfig, main: Source, resolvable: (slug: string) => boolean): void {
   const slugs = [...Object.keys(raw.models ?? {}), ...Object.keys(raw.aliases ?? {})]
-  for (const [name, { model, models, provider, parameters }] of Object.entries(raw.presets ?? {})) {
+  for (const [name, preset] of Object.entries(raw.presets ?? {})) {
     const at: Path = ['presets', name]
     const checkModel = (slug: string, path: Path): void => {
       if (slug.includes('*')) main.report(path, 'expected a slug without *')
       else if (!resolvable(slug)) main.report(path, `no such model${hint(slug, slugs)}`)
     }
-    if (model !== undefined) checkModel(model, [...at, 'model'])
-    for (const [index, slug] of (models ?? []).entries()) checkModel(slug, [...at, 'models', index])
-    checkPreferences(provider, [...at, 'provider'], raw, main)
-    const { effort, enabled } = parameters?.reasoning ?? {}
-    if (enabled === false && effort !== undefined && effort !== 'none')
-      main.report([...at, 'parameters', 'reasoning', 'enabled'], 'contradicts the effort, expected true or nothing')
+    main.check(() => {
+      const { model, models, provider, parameters } = preset
+      if (model !== undefined) checkModel(model, [...at, 'model'])
+      for (const [index, slug] of (models ?? []).entries()) checkModel(slug, [...at, 'models', index])
+      checkPreferences(provider, [...at, 'provider'], raw, main)
+      const { effort, enabled } = parameters?.reasoning ?? {}
+      if (enabled === false && effort !== undefined && effort !== 'none')
+        main.report([...at, 'parameters', 'reasoning', 'enabled'], 'contradicts the effort, expected true or nothing')
+    })
   }
 }
 
@@ -213,7 +239,7 @@ function isKnown(slug: string, slugs: ReadonlySet<string>, raw: RawConfig): bool
   const author = slug.slice(0, slug.indexOf('/'))
   const aliases = raw.aliases ?? {}
   const known = (each: string): boolean => slugs.has(each) || Object.hasOwn(aliases, each)
-  const discovered = Object.hasOwn(raw.providers, author) && raw.providers[author].discover === true
+  const discovered = Object.hasOwn(raw.providers, author) && Boolean(raw.providers[author].discover)
   return known(slug) || known(bare) || slugs.has(`${author}/*`) || discovered
 }
 
@@ -230,7 +256,7 @@ function isStandIn(slug: string, { brand, families, raw }: StandIns): boolean {
   if (bare.startsWith(`${brand}/`)) return true
   if (!isLatestSlug(bare)) return false
   const author = bare.slice(1, bare.indexOf('/'))
-  return families.has(bare) || (Object.hasOwn(raw.providers, author) && raw.providers[author].discover === true)
+  return families.has(bare) || (Object.hasOwn(raw.providers, author) && Boolean(raw.providers[author].discover))
 }
 
 function checkPreferences(preferences: RawConfig['provider'], path: Path, raw: RawConfig, main: Source): void {

@@ -1,4 +1,5 @@
 /** What a string must be beyond its pattern. */
+import { isIP } from 'node:net'
 import { linearRegex } from '../core/linear-regex.ts'
 import { nanoFromUsd, rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
 import type { ScalarKind } from './schema/scalars.ts'
@@ -11,16 +12,22 @@ const LARGEST_SIZE = 1024 ** 3
 /** What a unit may cost, in attodollars: more nano-dollars than that cannot be counted exactly. */
 const LARGEST_RATE = 9_000_000n * 10n ** 18n
 
+const SMALLEST_MEMORY = 1024 ** 2
+const LARGEST_MEMORY = 1024 ** 4
+
 const CHECKS: Readonly<Record<ScalarKind, (text: string) => string | undefined>> = {
   duration: (text) => (milliseconds(text) <= LONGEST_DURATION ? undefined : 'expected at most 24h'),
   span: (text) => (milliseconds(text) <= LONGEST_SPAN ? undefined : 'expected at most 3660d'),
   size: (text) => (bytes(text) > 0 && bytes(text) <= LARGEST_SIZE ? undefined : 'expected between 1B and 1GB'),
+  memory: (text) => (bytes(text) >= SMALLEST_MEMORY && bytes(text) <= LARGEST_MEMORY ? undefined : 'expected between 1MB and 1024GB'),
   url: checkUrl,
   regex: checkRegex,
   usd: (text) => (nanoFromUsd(text) === undefined ? 'expected at most 9 decimals and at most 9000000 USD' : undefined),
   'usd-per-million': (text) => (rateFromUsdPerMillion(text) === undefined ? 'expected at most 12 decimals' : undefined),
   'usd-per-unit': (text) =>
     (rateFromUsd(text) ?? LARGEST_RATE + 1n) > LARGEST_RATE ? 'expected at most 18 decimals and at most 9000000 USD' : undefined,
+  callback: (text) => checkUrl(text) ?? (/^https:/i.test(text) ? undefined : 'expected an https address'),
+  network: (text) => (isNetwork(text) ? undefined : 'expected an IP address, or a network such as 10.0.0.0/8'),
   timestamp: (text) => (isTime(text) ? undefined : 'expected a time such as 2027-01-31T00:00:00Z or a day such as 2027-01-31'),
 }
 
@@ -59,6 +66,13 @@ function regexProblem(text: string): string | undefined {
   } catch (error) {
     return error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : 'not a pattern'
   }
+}
+
+function isNetwork(text: string): boolean {
+  const [address, prefix, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || address.includes('%') || rest.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128))
 }
 
 function isTime(text: string): boolean {

@@ -26,6 +26,13 @@ export class Source {
   readonly expanded = new Set<string>()
   /** Paths of strings whose `${NAME?}` is not set, with that name. */
   readonly unset = new Map<string, string>()
+  /** True where the text is no YAML: then there is no data to check. */
+  unreadable = false
+  /** Paths of strings with a variable that cannot be expanded: their problem is reported, and their value is unknown. */
+  private readonly unknown = new Set<string>()
+  private rules = false
+  /** Paths that have a problem by themselves, whatever the rest of the file says. */
+  private readonly wrong = new Set<string>()
   private readonly lines = new LineCounter()
   private readonly places = new Map<string, Place>()
   private readonly env: Environment
@@ -43,13 +50,29 @@ export class Source {
     this.data = quick === undefined ? this.parse(text) : quick
   }
 
+  /** From here on problems are those of rules between parts: what has a problem of its own, or holds one, has no other. */
+  beginRules(): void {
+    this.rules = true
+  }
+
+  /** Runs one check of the rules. A part with a problem of its own may have any shape, so that the check can fail. */
+  check(rule: () => void): void {
+    try {
+      rule()
+    } catch (thrown) {
+      if (this.wrong.size === 0) throw thrown
+    }
+  }
+
   /** Records a problem at the value of a path, or at its key; at the nearest parent where the path does not exist. */
   report(path: Path, message: string, at: 'value' | 'key' = 'value'): void {
+    if (this.rules && this.isWrong(path)) return
     const unlocated = this.unlocated
     this.unlocated = undefined
     if (unlocated !== undefined) this.parse(unlocated)
     let place = this.places.get(placeKey(path))
     for (let up = path.length - 1; place === undefined && up >= 0; up--) place = this.places.get(placeKey(path.slice(0, up)))
+    if (!this.rules) this.wrong.add(placeKey(path))
     this.reportAt(place?.[at] ?? 0, path, message)
   }
 
@@ -58,15 +81,28 @@ export class Source {
     return this.expanded.has(placeKey(path))
   }
 
+  /** True where the value of a string is not known, since a variable of it is not set. */
   isUnset(path: Path): boolean {
-    return this.unset.has(placeKey(path))
+    const key = placeKey(path)
+    return this.unset.has(key) || this.unknown.has(key)
+  }
+
+  /** True where the path, something above it or something below it has a problem already. */
+  isWrong(path: Path): boolean {
+    const key = placeKey(path)
+    for (const wrong of this.wrong) if (isWithin(wrong, key) || isWithin(key, wrong)) return true
+    return false
+  }
+
+  /** True where a problem concerns the file as a whole or one of its sections as a whole. */
+  get hasWrongSection(): boolean {
+    return this.unreadable || [...this.wrong].some((key) => key.lastIndexOf('\0') <= 0)
   }
 
   /** True if a string under the path has an unset `${NAME?}`. */
   isSkipped(path: Path): boolean {
     const prefix = placeKey(path)
-    for (const key of this.unset.keys())
-      if (key.startsWith(prefix) && (key.length === prefix.length || key[prefix.length] === '\0')) return true
+    for (const key of this.unset.keys()) if (isWithin(key, prefix)) return true
     return false
   }
 
@@ -86,17 +122,23 @@ export class Source {
     this.problems.push(problem)
   }
 
+  /** A problem of the text itself. */
+  private cannotRead(offset: number, path: Path, message: string): void {
+    this.unreadable = true
+    this.reportAt(offset, path, message)
+  }
+
   private parse(text: string): Json {
     // Without aliases there are never more values than characters.
     if (!text.includes('*')) this.mostNodes = Math.max(MOST_NODES, text.length)
     if (text.length > LONGEST) {
-      this.reportAt(0, [], `the file has ${text.length} characters, expected at most ${LONGEST}`)
+      this.cannotRead(0, [], `the file has ${text.length} characters, expected at most ${LONGEST}`)
       return null
     }
     const deep = unclosedAt(text)
     if (deep >= 0) {
       for (let at = text.indexOf('\n'); at >= 0 && at < deep; at = text.indexOf('\n', at + 1)) this.lines.addNewLine(at + 1)
-      this.reportAt(deep, [], `more than ${MOST_OPEN_BRACKETS} open brackets, expected a flatter file`)
+      this.cannotRead(deep, [], `more than ${MOST_OPEN_BRACKETS} open brackets, expected a flatter file`)
       return null
     }
     try {
@@ -107,16 +149,16 @@ export class Source {
         uniqueKeys: true,
         logLevel: 'error',
       })
-      for (const error of [...document.errors, ...document.warnings]) this.reportAt(error.pos[0], [], syntaxMessage(error))
+      for (const error of [...document.errors, ...document.warnings]) this.cannotRead(error.pos[0], [], syntaxMessage(error))
       if (this.problems.length > 0) return null
       if (document.contents === null) {
-        this.reportAt(0, [], 'the file is empty, expected a configuration')
+        this.cannotRead(0, [], 'the file is empty, expected a configuration')
         return null
       }
       return this.read(document.contents, [], [])
     } catch (error) {
       // A stack overflow of the parser on absurd nesting is the one thing that it throws.
-      this.reportAt(0, [], error instanceof RangeError ? 'the file is nested too deeply' : 'the file cannot be read as YAML')
+      this.cannotRead(0, [], error instanceof RangeError ? 'the file is nested too deeply' : 'the file cannot be read as YAML')
       return null
     }
   }
@@ -128,7 +170,7 @@ export class Source {
     if (++this.nodes > this.mostNodes || within.length > DEEPEST) {
       const what =
         within.length > DEEPEST ? `nested more than ${DEEPEST} levels deep` : `more than ${this.mostNodes} values once aliases are expanded`
-      if (this.nodes !== Number.POSITIVE_INFINITY) this.reportAt(offset, path, `${what}, expected a smaller file`)
+      if (this.nodes !== Number.POSITIVE_INFINITY) this.cannotRead(offset, path, `${what}, expected a smaller file`)
       this.nodes = Number.POSITIVE_INFINITY
       return null
     }
@@ -148,7 +190,7 @@ export class Source {
   private readAlias(node: { source: string; range?: readonly number[] | null }, path: Path, within: readonly unknown[]): Json {
     const target = this.anchors.get(node.source)
     if (target === undefined || within.includes(target)) {
-      this.reportAt(node.range?.[0] ?? 0, path, target ? 'an alias that contains itself' : 'an alias without an anchor before it')
+      this.cannotRead(node.range?.[0] ?? 0, path, target ? 'an alias that contains itself' : 'an alias without an anchor before it')
       return null
     }
     return this.read(target, path, [...within, node])
@@ -159,7 +201,7 @@ export class Source {
     for (const pair of pairs) {
       const keyOffset = (pair.key as Node | null)?.range?.[0] ?? 0
       if (!isScalar(pair.key) || pair.key.value === null || typeof pair.key.value === 'object') {
-        this.reportAt(keyOffset, path, 'expected a key that is plain text')
+        this.cannotRead(keyOffset, path, 'expected a key that is plain text')
         continue
       }
       const key = String(pair.key.value)
@@ -177,7 +219,10 @@ export class Source {
       return null
     }
     const result = expand(value, this.env)
-    if (result.problem !== undefined) this.report(path, result.problem)
+    if (result.problem !== undefined) {
+      this.unknown.add(placeKey(path))
+      this.report(path, result.problem)
+    }
     if (result.expanded || result.problem !== undefined) this.expanded.add(placeKey(path))
     if (result.unset !== undefined) {
       this.unset.set(placeKey(path), result.unset)
@@ -217,6 +262,11 @@ function unclosedAt(text: string): number {
     if (open > MOST_OPEN_BRACKETS) return at
   }
   return -1
+}
+
+/** True where the first path is the second one, or lies under it. */
+function isWithin(key: string, above: string): boolean {
+  return key.startsWith(above) && (key.length === above.length || key[above.length] === '\0')
 }
 
 /** NUL never occurs in YAML text, so it can part the steps. */

@@ -36,7 +36,7 @@ export function nearest(word: string, names: Iterable<string>): string | undefin
 }
 
 /** A longer list helps nobody. */
-const MOST_NAMES = 12
+const MOST_NAMES = 20
 
 /** `, did you mean "x"?` or `, expected one of: …`. */
 export function hint(word: string, names: readonly string[]): string {

@@ -10,6 +10,8 @@ export interface ServerConfig {
   host: string
   port: number
   maxBody: number
+  /** Bytes of memory for the request bodies of this machine; absent: a share of what the process may use. */
+  bodyMemory?: number
   maxHeaders: number
   jsonDepth: number
   drain: number
@@ -17,8 +19,27 @@ export interface ServerConfig {
   keepAlive: number
   headerTimeout: number
   bodyTimeout: number
+  /** Addresses and networks in CIDR form. */
+  trustedProxies: string[]
+  /** True: connections of trusted proxies begin with a PROXY header. */
+  proxyProtocol: boolean
+  /** Failed authentications of one address: at once, and per second later on. */
+  authFailures: { burst: number; perSecond: number }
   /** Silence before headers go out early, and between keep-alive comments. */
   silence: number
+}
+
+export interface AdminConfig {
+  host: string
+  port: number
+  /** Bearer token of the operator's routes. */
+  token?: string
+  /** Where a start writes a token of its own; absent where the store is in memory. */
+  tokenFile?: string
+  /** Path of a unix socket. */
+  socket?: string
+  /** Port of a listener for health alone, on `server.host`. */
+  healthPort?: number
 }
 
 export interface LimitsConfig {
@@ -66,6 +87,8 @@ export interface KeyConfig {
   allowedModels?: string[]
   provider?: JsonObject
   limits: LimitsConfig
+  /** Output cap in tokens where the request sets none and a limit applies. */
+  defaultMaxOutput?: number
   passage: boolean
 }
 
@@ -89,6 +112,8 @@ export interface ProviderConfig {
   /** With `faults` of a simulated provider, durations in milliseconds. */
   quirks: JsonObject
   discover: boolean
+  /** Set where `discover` is; `every` in milliseconds. */
+  discovery?: { every: number; price?: 'free' }
   /** Nano-dollars per request; absent where the passage is closed. */
   passagePrice?: number
 }
@@ -150,11 +175,13 @@ export interface Config {
   /** The file, its catalogue files and its plugins: what a watcher watches. */
   files: string[]
   server: ServerConfig
-  admin: { host: string; port: number }
+  admin: AdminConfig
   brand: { word: string }
   store: StoreConfig
   uploads: FilesConfig
   shared: { url?: string }
+  /** Absent: applications cannot sign in. */
+  signIn?: { callbacks: string[]; loopback: boolean; pkce: 'required' | 'optional' }
   /** True where the file has `auth.keys`, even if empty. */
   keysNamed: boolean
   keys: KeyConfig[]
@@ -168,6 +195,8 @@ export interface Config {
   models: Record<string, ModelConfig>
   aliases: Record<string, string>
   defaultModel?: string
+  /** Output cap in tokens where the request sets none and a limit applies. */
+  defaultMaxOutput?: number
   /** Account-wide preferences, of the form of `ProviderPreferences`. */
   provider?: JsonObject
   /** For every key that sets none of its own. */

@@ -22,6 +22,7 @@ interface Keywords {
   maxLength?: number
   minItems?: number
   maxItems?: number
+  maxProperties?: number
   pattern?: string
   description?: string
 }
@@ -106,7 +107,9 @@ function explainTag(members: TSchema[], path: string): Fault {
 }
 
 function explainObject(schema: TSchema, value: JsonObject, path: string): Fault {
-  const { properties = {}, required = [], additionalProperties, patternProperties } = words(schema)
+  const { properties = {}, required = [], additionalProperties, patternProperties, maxProperties } = words(schema)
+  if (maxProperties !== undefined && Object.keys(value).length > maxProperties)
+    return badField(path, `must have at most ${maxProperties} members`)
   for (const key of required) if (value[key] === undefined) return badField(join(path, key), 'is required')
   const rest = Object.values(patternProperties ?? {})[0] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
   for (const [key, field] of Object.entries(value)) {
@@ -128,6 +131,9 @@ function explainArray(schema: TSchema, value: unknown[], path: string): Fault {
   return items === undefined || at === -1 ? badField(path, 'has an unknown form') : explain(items, value[at], join(path, at))
 }
 
+/** From here on a maximum is no rule of the field. */
+const LARGE = 2 ** 31 - 1
+
 function explainScalar(schema: TSchema, value: unknown, path: string): Fault {
   const { type, minLength, maxLength, minimum, maximum, exclusiveMinimum, pattern, description } = words(schema)
   if (jsonType(value) !== type && !(type === 'integer' && Number.isInteger(value))) return badField(path, expectation(schema))
@@ -138,6 +144,9 @@ function explainScalar(schema: TSchema, value: unknown, path: string): Fault {
     if (pattern !== undefined) return badField(path, description ? `expected ${description}` : `must match ${pattern}`)
   }
   if (exclusiveMinimum !== undefined) return badField(path, `must be more than ${exclusiveMinimum}`)
+  // A bound that is only there for safety would tell nothing of what was expected.
+  if (minimum !== undefined && maximum !== undefined && maximum >= LARGE && minimum > -LARGE && (value as number) < minimum)
+    return badField(path, `must be at least ${minimum}`)
   if (minimum !== undefined && maximum !== undefined) return badField(path, `must be from ${minimum} to ${maximum}`)
   if (minimum !== undefined) return badField(path, `must be at least ${minimum}`)
   if (maximum !== undefined) return badField(path, `must be at most ${maximum}`)

@@ -50,6 +50,7 @@ export const FAULTS = {
   // ourselves
   internal: row(500, 'server', 'Internal Server Error', 'gateway', 'never'),
   unavailable: row(503, 'provider_overloaded', 'Service temporarily unavailable', 'gateway', 'never'),
+  shutdown: row(503, 'provider_overloaded', 'The gateway is shutting down', 'gateway', 'never'),
   client_gone: row(499, 'unmapped', 'The client closed the connection', 'client', 'never'),
   // a provider; the text never quotes what the provider said unless a dialect decoded it as safe
   upstream_rejected: row(400, 'invalid_request', 'Provider rejected the request', 'upstream', 'never'),
@@ -65,6 +66,9 @@ export const FAULTS = {
   upstream_garbled: row(502, 'provider_unavailable', 'Provider returned an unreadable answer', 'upstream', 'next'),
   upstream_empty: row(502, 'provider_unavailable', 'Provider returned an empty answer', 'upstream', 'next'),
   upstream_silent: row(524, 'timeout', 'Request timed out: the provider did not answer in time', 'upstream', 'next'),
+  // limits of the operator's on a reply that still arrives: the provider is not in trouble
+  upstream_overlong: row(524, 'timeout', 'Request timed out: the answer took longer than is allowed', 'upstream', 'next'),
+  upstream_oversized: row(502, 'provider_unavailable', 'Provider returned an answer larger than is allowed', 'upstream', 'next'),
   upstream_overloaded: row(529, 'provider_overloaded', 'Provider returned error', 'upstream', 'next'),
 } as const satisfies Record<string, FaultRow>
 
@@ -103,6 +107,8 @@ export interface FaultOptions {
   availability?: JsonObject
   /** Seconds the caller should wait. */
   retryAfter?: number
+  /** HTTP status that the provider's error body states, where that is not the status of its reply. */
+  providerStatus?: number
   headers?: Record<string, string>
   cause?: unknown
 }
@@ -116,6 +122,7 @@ export class Fault extends Error {
   metadata: JsonObject | undefined
   readonly availability: JsonObject | undefined
   readonly retryAfter: number | undefined
+  readonly providerStatus: number | undefined
   readonly headers: Record<string, string> | undefined
 
   constructor(code: FaultCode, options: FaultOptions = {}) {
@@ -128,6 +135,7 @@ export class Fault extends Error {
     this.metadata = options.metadata
     this.availability = options.availability
     this.retryAfter = options.retryAfter
+    this.providerStatus = options.providerStatus
     this.headers = options.headers
   }
 }
@@ -140,6 +148,15 @@ export function badField(path: string, expected: string): Fault {
 /** Anything thrown, as a fault; what is not one becomes a generic 500 that keeps its cause for the log. */
 export function asFault(thrown: unknown): Fault {
   return thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown })
+}
+
+/**
+ * A provider's reply that cannot be read. A RangeError says that it passes a limit on size or depth: ours on the length of an
+ * event, V8's on the length of a string and, where a deeply nested value is written again, on the stack.
+ */
+export function unreadable(cause: unknown): Fault {
+  if (cause instanceof Fault) return cause
+  return new Fault(cause instanceof RangeError ? 'upstream_oversized' : 'upstream_garbled', { cause })
 }
 
 /** The standard error body (contract section 8); `code` is always the integer status. */

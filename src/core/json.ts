@@ -8,28 +8,55 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** What every escape of an ASCII character begins with. */
+const ASCII_ESCAPE = '\\u00'
+const DIGIT_4 = 0x34
+const DIGIT_7 = 0x37
+
+/**
+ * Whether a letter or an underscore is written as an escape (RFC 8259 section 7), so that a search for a word in the raw
+ * text may miss it. No serialiser in use writes them so; a backslash that is itself escaped may cause a needless true.
+ * @param raw JSON text, as bytes or with one character per byte.
+ */
+export function escapesLetters(raw: Buffer | string): boolean {
+  for (let at = raw.indexOf(ASCII_ESCAPE); at !== -1; at = raw.indexOf(ASCII_ESCAPE, at + ASCII_ESCAPE.length)) {
+    const digit = typeof raw === 'string' ? raw.charCodeAt(at + ASCII_ESCAPE.length) : raw[at + ASCII_ESCAPE.length]
+    if (digit >= DIGIT_4 && digit <= DIGIT_7) return true
+  }
+  return false
+}
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /** Strings that end within so many characters are cheaper to walk than to search. */
 const NEAR = 24
 
+const TOO_DEEP = -1
+
+/** Whether a JSON text nests deeper than `cap`; stops there. A text that is no JSON may get any answer. */
+export function depthExceeds(text: string, cap: number): boolean {
+  return countContainers(text, cap) === TOO_DEEP
+}
+
 /**
- * Whether a JSON text nests deeper than `cap`; stops there. A text that is no JSON may get any answer.
+ * How many objects and arrays a JSON text has, -1 where it nests deeper than `cap`. A text that is no JSON may get any answer.
  * V8 parses any depth but cannot stringify it again, so the depth is checked before parsing.
  */
-export function depthExceeds(text: string, cap: number): boolean {
+export function countContainers(text: string, cap: number): number {
   let depth = 0
+  let containers = 0
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
     if (unit === QUOTE) {
       i = closingQuote(text, i + 1)
-      if (i === -1) return false
+      if (i === -1) return containers
     } else if (unit === 0x7b || unit === 0x5b) {
-      if (++depth > cap) return true
+      containers++
+      if (++depth > cap) return TOO_DEEP
     } else if (unit === 0x7d || unit === 0x5d) depth--
   }
-  return false
+  return containers
 }
 
 /** Index of the quote that ends the string whose inside begins at `from`; -1 where there is none. */

@@ -98,15 +98,82 @@ function cut(nano: bigint): number {
   return nano > BigInt(EXACT) ? EXACT : Number(nano)
 }
 
-/** Nano-dollars as the USD number that replies carry. */
-export function usd(nano: number): number {
-  return nano / 1e9
+/**
+ * An exact running sum of nano-dollars: a double as long as that is exact, and a bigint beyond, so that no balance ever
+ * sticks at 2^53 nano-dollars (issue 15, section 2). May fall below 0.
+ */
+export class Total {
+  private small = 0
+  private large = 0n
+
+  constructor(nano: number | bigint = 0) {
+    this.add(nano)
+  }
+
+  /** @param nano an integer; below 0 it is taken away. */
+  add(nano: number | bigint): void {
+    const sum = this.small + Number(nano)
+    if (typeof nano === 'number' && Math.abs(nano) <= EXACT && Math.abs(sum) <= EXACT) this.small = sum
+    else {
+      const exact = this.exact + BigInt(nano)
+      this.large = exact - (exact % CARRY)
+      this.small = Number(exact % CARRY)
+    }
+  }
+
+  clear(): void {
+    this.small = 0
+    this.large = 0n
+  }
+
+  /** Nano-dollars. */
+  get exact(): bigint {
+    return this.large + BigInt(this.small)
+  }
+
+  /** Nano-dollars between -2^53 and 2^53: exact wherever a limit, which is never above 2^53, can tell the difference. */
+  get cut(): number {
+    return this.large === 0n ? this.small : cutNano(this.exact)
+  }
+}
+
+/** Sums beyond 2^53 are kept as a multiple of this and a small rest. */
+const CARRY = 2n ** 52n
+
+/** An exact sum of nano-dollars as a number for comparisons, cut to ±2^53. */
+export function cutNano(nano: bigint): number {
+  return nano > BigInt(EXACT) ? EXACT : nano < -BigInt(EXACT) ? -EXACT : Number(nano)
+}
+
+/** Nano-dollars that a request asks to hold: `full` where the credit easily pays for it, never less than `floor`. */
+export interface HoldAsk {
+  readonly full: number
+  /** At most `full`; the same where the amount cannot shrink. */
+  readonly floor: number
+}
+
+/**
+ * How much a request may hold (issue 15, section 2): a hold never takes more than half of what is left, except where its
+ * floor needs more. So many parallel requests share the last dollars.
+ * @param left nano-dollars, the least under all allowances; Infinity where there is no limit.
+ * @returns undefined where not even the floor fits.
+ */
+export function holdWithin(left: number, { full, floor }: HoldAsk): number | undefined {
+  if (full <= left / 2) return full
+  return floor <= left ? Math.min(left, Math.max(Math.floor(left / 2), floor)) : undefined
+}
+
+/** Nano-dollars as the USD number that replies carry: the nearest double to the exact amount. */
+export function usd(nano: number | bigint): number {
+  return typeof nano === 'number' ? nano / 1e9 : Number(usdText(nano))
 }
 
 /** Nano-dollars as an exact decimal string, for people and files. */
-export function usdText(nano: number): string {
+export function usdText(nano: number | bigint): string {
   const sign = nano < 0 ? '-' : ''
-  const digits = String(Math.abs(nano)).padStart(NANO_DIGITS + 1, '0')
+  const digits = String(nano)
+    .replace('-', '')
+    .padStart(NANO_DIGITS + 1, '0')
   const fraction = digits.slice(-NANO_DIGITS).replace(/0+$/, '')
   return `${sign}${digits.slice(0, -NANO_DIGITS)}.${fraction.padEnd(2, '0')}`
 }

@@ -7,6 +7,7 @@ import type { ParameterTable } from '../canon/parameters.ts'
 import type { Preset } from '../canon/presets.ts'
 import type { StoredPrompts } from '../canon/prompts.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from '../canon/request.ts'
+import type { ServiceTier } from '../canon/service-tier.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
@@ -61,6 +62,8 @@ export interface StreamEncoder {
 
 export interface ClientDialect {
   readonly id: DialectId
+  /** Fields of the body that cap the output tokens, the one that counts first; absent where there is no output. */
+  readonly capFields?: readonly string[]
   /** Writes out a stored prompt that the body names. @throws Fault 400. */
   expand?(body: JsonObject, prompts: StoredPrompts): JsonObject
   /**
@@ -96,6 +99,8 @@ export interface Target {
   /** The provider's own name of the model. */
   readonly model: string
   readonly stream: boolean
+  /** Tier of service of the endpoint; undefined: the provider's usual one, and no other is sent. */
+  readonly tier?: ServiceTier
   /** Set where the key has a limit: the output cap that the hold was computed for. */
   readonly outputCap?: number
   /** Canonical names of the parameters that the endpoint takes; undefined where it takes whatever the dialect knows. */

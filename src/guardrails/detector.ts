@@ -16,8 +16,8 @@ export interface Detector {
   readonly may?: (text: string) => boolean
   /** Nothing without a decimal digit matches. */
   readonly digits?: true
-  /** `find` may take milliseconds per kilobyte: it is given short pieces. */
-  readonly slow?: true
+  /** As `find`, in slices of a few milliseconds: for what takes longer than the rest. */
+  readonly sliced?: (text: string, from: number) => Generator<void, readonly Match[]>
   /** It may ask for the end of the text: what ends where a piece of the text does is no match. */
   readonly ends?: true
   /** What it looks for may hold characters that folding replaces: it reads the text as it is, too. */

@@ -5,8 +5,9 @@ import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts
 const MOST_STATES = 4_000
 /** Characters that a state has to serve: shapes that need new ones all the time are read without a glance. */
 const LEAST_USE = 20
-/** States that are learnt in one look: what is new is read properly instead, so that no look takes long. */
+/** States that are learnt in one look, large ones counted several times: what is new is read properly instead, so that no look takes long. */
 const MOST_AT_ONCE = 200
+const PLACES_OF_ONE = 32
 /** Odd, as what ends a shape is: both are rare, and one question finds either. */
 const UNKNOWN = -1
 /** Of characters below this no fold changes anything. */
@@ -65,7 +66,9 @@ export class Glance {
       }
       let next = table[row + kind]
       if ((next & 1) === 1) {
-        if (next !== UNKNOWN || ++learnt > MOST_AT_ONCE) return true
+        if (next !== UNKNOWN) return true
+        learnt += 1 + this.states[row / this.width].places.length / PLACES_OF_ONE
+        if (learnt > MOST_AT_ONCE) return true
         next = this.learn(row, kind, rune)
         if ((next & 1) === 1) return true
         table = this.table

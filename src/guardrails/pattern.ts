@@ -1,8 +1,9 @@
 /** Custom patterns, compiled once per configuration and matched in linear time. */
-import type { RE2JS } from 're2js'
 import { badField } from '../core/faults.ts'
 import { linearRegex } from '../core/linear-regex.ts'
-import { type Detector, Matches } from './detector.ts'
+import type { Detector, Match } from './detector.ts'
+import { PatternAutomaton, PatternTooCostly } from './pattern-automaton.ts'
+import { scanPattern } from './pattern-scan.ts'
 import { prefilterOf } from './prefilter.ts'
 import { NEXT } from './shape.ts'
 
@@ -16,20 +17,35 @@ const PLAIN_ESCAPES = 'dDwWsSbBnrtfvpPAza'
 const END = /\$|\\z/
 const SHOWN = 500
 
-function compile(pattern: string): RE2JS | string {
+interface Compiled {
+  /** Of RE2's own syntax. */
+  readonly source: string
+  readonly automaton: PatternAutomaton
+}
+
+/** @returns what is wrong with the pattern where it cannot be compiled. */
+function compile(pattern: string): Compiled | string {
   if (pattern.length === 0) return 'expected a pattern, found an empty text'
   if (pattern.length > PATTERN_LENGTH) return `expected at most ${PATTERN_LENGTH} characters`
   const unknown = unknownEscape(pattern)
   if (unknown !== undefined) return `expected an RE2 pattern, \\${unknown} is no escape of it`
-  let expression: RE2JS
+  const regex = linearRegex()
+  let source: string
+  let matchesNothing: boolean
   try {
-    const regex = linearRegex()
-    expression = regex.compile(regex.translateRegExp(pattern))
+    source = regex.translateRegExp(pattern)
+    matchesNothing = regex.compile(source).test('')
   } catch (problem) {
     const why = problem instanceof Error ? problem.message.replace(/^error parsing regexp: /, '') : 'unreadable'
     return `expected an RE2 pattern (no look-around, no back-references): ${shorten(why)}`
   }
-  return expression.test('') ? 'expected a pattern that needs at least one character, this one matches every text' : expression
+  if (matchesNothing) return 'expected a pattern that needs at least one character, this one matches every text'
+  try {
+    return { source, automaton: new PatternAutomaton(source) }
+  } catch (problem) {
+    if (!(problem instanceof PatternTooCostly)) throw problem
+    return 'takes too long for each character; expected fewer or shorter repeats and choices (lists of words belong into phrases)'
+  }
 }
 
 /** Translation reads an unknown letter as itself, so that `\\k<name>` or `\\h` would silently match something else. */
@@ -50,23 +66,23 @@ export function patternProblem(pattern: string): string | undefined {
  * @throws Fault 400 naming the path, the pattern and what RE2 cannot take in it.
  */
 export function patternDetector(pattern: string, path: string): Detector {
-  const expression = compile(pattern)
-  if (typeof expression === 'string') throw badField(path, `'${shorten(pattern)}': ${expression}`)
-  const prefilter = prefilterOf(expression.pattern())
+  const compiled = compile(pattern)
+  if (typeof compiled === 'string') throw badField(path, `'${shorten(pattern)}': ${compiled}`)
+  const { source, automaton } = compiled
+  const prefilter = prefilterOf(source)
+  const sliced = (text: string, from: number): Generator<void, Match[]> => scanPattern(automaton, text, from)
   return {
-    slow: true,
-    ...(END.test(expression.pattern()) ? { ends: true } : {}),
+    sliced,
+    ...(END.test(source) ? { ends: true } : {}),
     verbatim: true,
     shapes: [`(?:${pattern})${NEXT}`],
-    // A boolean test runs on the fast automaton; positions are asked for only where there is something to tell.
-    may: prefilter ? (text) => prefilter(text) && expression.test(text) : (text) => expression.test(text),
+    ...(prefilter ? { may: prefilter } : {}),
     find(text, from) {
-      const matches = new Matches()
-      const matcher = expression.matcher(text)
-      for (let more = matcher.find(from); more; more = matcher.find()) {
-        if (matcher.end() > matcher.start()) matches.add(matcher.start(), matcher.end())
+      const slices = sliced(text, from)
+      for (;;) {
+        const { done, value } = slices.next()
+        if (done) return value
       }
-      return matches.list
     },
   }
 }

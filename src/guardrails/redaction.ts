@@ -8,9 +8,14 @@ export interface Span {
   readonly keep?: (value: string) => string
 }
 
+/** Spans that are written in one step. */
+const AT_ONCE = 1_024
+
+const inOrder = (a: Span, b: Span): number => a.start - b.start || b.end - a.end
+
 /** Spans in order; of those that overlap the rest of the second goes with the first. */
 export function merged(spans: readonly Span[]): Span[] {
-  const sorted = [...spans].sort((a, b) => a.start - b.start || b.end - a.end)
+  const sorted = spans.every((span, i) => i === 0 || inOrder(spans[i - 1], span) <= 0) ? spans : [...spans].sort(inOrder)
   const result: Span[] = []
   for (const span of sorted) {
     const before = result.at(-1)
@@ -34,6 +39,24 @@ export function redacted(text: string, spans: readonly Span[], quote = ''): stri
     at = span.end
   }
   return result + text.slice(at)
+}
+
+/** As `redacted`, in steps of less than a millisecond. */
+export function* redactedInSteps(text: string, spans: readonly Span[]): Generator<void, string> {
+  if (spans.length <= AT_ONCE) return redacted(text, spans)
+  const all = merged(spans)
+  yield
+  const pieces: string[] = []
+  let at = 0
+  for (let i = 0; i < all.length; i += AT_ONCE) {
+    const some = all.slice(i, i + AT_ONCE)
+    const end = some[some.length - 1].end
+    const own = some.map((span) => ({ ...span, start: span.start - at, end: span.end - at }))
+    pieces.push(redacted(text.slice(at, end), own))
+    at = end
+    yield
+  }
+  return pieces.join('') + text.slice(at)
 }
 
 /** A match over the border of texts that belong together: the placeholder stands in the first, the rest is taken out of the others. */

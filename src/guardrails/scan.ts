@@ -6,14 +6,14 @@ import { type Folded, folded } from './fold.ts'
 import { Glance } from './glance.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
 import type { Passage } from './passages.ts'
-import { redacted, type Span, spread } from './redaction.ts'
+import { redacted, redactedInSteps, type Span, spread } from './redaction.ts'
 import type { Rule } from './rule.ts'
 import type { Vault } from './vault.ts'
 import { type WindowSize, windowsOf } from './windows.ts'
 
 const WINDOW: WindowSize = { size: 16_384, ahead: 4_096 }
-/** For detectors that take milliseconds per kilobyte. */
-const PIECE: WindowSize = { size: 2_048, ahead: 2_048 }
+/** Matches that are noted in one step. */
+const MATCHES_AT_ONCE = 1_024
 const NO_SPANS: readonly Span[] = []
 const DIGIT = /[0-9]/
 
@@ -73,7 +73,7 @@ export class Scan {
     // Asking a map for a text reads all of it.
     if (text === '' || (this.replaced.size > 0 && this.replaced.has(text))) return
     const spans = yield* this.spans(text, { groups: this.groups, user })
-    if (spans.length > 0) this.replaced.set(text, redacted(text, spans))
+    if (spans.length > 0) this.replaced.set(text, yield* redactedInSteps(text, spans))
   }
 
   /** Parts by themselves, and what lies across their borders. */
@@ -144,7 +144,10 @@ export class Scan {
         if ((group.userOnly && !asked.user) || (detector.digits && !digits)) continue
         const own = !fold || detector.verbatim ? yield* this.matches(detector, view, { from: from - base, last }) : NO_MATCHES
         const hidden = fold ? unfolded(yield* this.matches(detector, fold.text, { from: 0, last }), fold) : NO_MATCHES
-        for (const match of hidden.length === 0 ? own : distinct([...own, ...hidden])) {
+        const found = hidden.length === 0 ? own : distinct([...own, ...hidden])
+        for (let i = 0; i < found.length; i++) {
+          if (i % MATCHES_AT_ONCE === MATCHES_AT_ONCE - 1) yield
+          const match = found[i]
           const start = match.start + base
           const end = match.end + base
           if (start < from || start >= to || asked.only?.(start, end) === false) continue
@@ -153,6 +156,7 @@ export class Scan {
           spans ??= []
           spans.push({ start, end, ...hiding })
         }
+        if (found.length > 0) yield
       }
       yield
     }
@@ -162,24 +166,10 @@ export class Scan {
   /** @param from nothing is looked for before it. @param last true where the text ends as the whole one does. */
   private *matches(detector: Detector, text: string, { from, last }: { from: number; last: boolean }): Generator<void, readonly Match[]> {
     if (detector.may && !detector.may(text)) return NO_MATCHES
-    if (!detector.slow) return distinct(detector.find(text, from))
-    const found: { start: number; end: number }[] = []
-    for (const piece of windowsOf(text, PIECE)) {
-      if (detector.may && !detector.may(piece.text)) continue
-      for (const match of detector.find(piece.text, piece.from - piece.base)) {
-        const start = match.start + piece.base
-        const end = match.end + piece.base
-        if (detector.ends && match.end === piece.text.length && !(last && end === text.length)) continue
-        const before = found.at(-1)
-        // A match that was cut at the end of its piece goes on in the next.
-        if (before && before.end > start) before.end = Math.max(before.end, end)
-        else if (start >= from && start < piece.to) found.push({ start, end })
-      }
-      yield
-    }
-    // Too long for any piece.
-    if (found.length > 0) return found
-    return detector.find(text, from).filter(({ end }) => !detector.ends || last || end < text.length)
+    if (!detector.sliced) return distinct(detector.find(text, from))
+    const found = yield* detector.sliced(text, from)
+    yield
+    return detector.ends && !last ? found.filter(({ end }) => end < text.length) : found
   }
 }
 

@@ -2,7 +2,7 @@
 import { linearRegex } from '../core/linear-regex.ts'
 
 /** Instructions of a compiled RE2 program, as far as they matter here. */
-interface Instruction {
+export interface Instruction {
   readonly op: number
   readonly out: number
   readonly arg: number
@@ -11,13 +11,16 @@ interface Instruction {
 }
 
 /** Kinds of instructions (RE2's own numbers). */
-const ALT = 1
-const ALT_MATCH = 2
-const FAIL = 5
-const MATCH = 6
-const RUNE = 8
-const RUNE_ANY = 10
-const RUNE_ANY_NOT_NL = 11
+export const OP = {
+  ALT: 1,
+  ALT_MATCH: 2,
+  EMPTY_WIDTH: 4,
+  FAIL: 5,
+  MATCH: 6,
+  RUNE: 8,
+  RUNE_ANY: 10,
+  RUNE_ANY_NOT_NL: 11,
+} as const
 const FOLD_CASE = 1
 
 /** What a shape begins with that stands free. */
@@ -48,8 +51,9 @@ interface Compiled {
   readonly free: boolean
 }
 
-function isReader({ op }: Instruction): boolean {
-  return op >= RUNE && op <= RUNE_ANY_NOT_NL
+/** True for an instruction that reads a character. */
+export function isReader({ op }: Instruction): boolean {
+  return op >= OP.RUNE && op <= OP.RUNE_ANY_NOT_NL
 }
 
 export function isAlphanumeric(unit: number): boolean {
@@ -116,8 +120,8 @@ function kindOf(instruction: Instruction): Kind {
 
 function newKind(instruction: Instruction): Kind {
   const { op, arg, runes } = instruction
-  if (op === RUNE_ANY) return { takes: () => true, borders: [] }
-  if (op === RUNE_ANY_NOT_NL) return { takes: (rune) => rune !== 10, borders: [10, 11] }
+  if (op === OP.RUNE_ANY) return { takes: () => true, borders: [] }
+  if (op === OP.RUNE_ANY_NOT_NL) return { takes: (rune) => rune !== 10, borders: [10, 11] }
   const borders: number[] = []
   if (runes.length === 1) {
     for (const rune of (arg & FOLD_CASE) === 0 ? [runes[0]] : variants(runes[0])) borders.push(rune, rune + 1)
@@ -157,12 +161,12 @@ function reached(inst: readonly Instruction[], from: number): { readers: number[
     if (seen.has(pc)) continue
     seen.add(pc)
     const { op, out, arg } = inst[pc]
-    if (op === MATCH) ends = true
-    if (op === FAIL || op === MATCH) continue
+    if (op === OP.MATCH) ends = true
+    if (op === OP.FAIL || op === OP.MATCH) continue
     if (isReader(inst[pc])) readers.push(pc)
     else {
       rest.push(out)
-      if (op === ALT || op === ALT_MATCH) rest.push(arg)
+      if (op === OP.ALT || op === OP.ALT_MATCH) rest.push(arg)
     }
   }
   return { readers, ends }

@@ -1,157 +1,107 @@
-/** Balances in memory: every reservation is one synchronous step, so no two requests can spend the same credit. */
-import type { Clock } from '../core/clock.ts'
+/** What credit means: allowances, holds under all of them at once, and the rule by which a hold shrinks. */
+import type { HoldAsk } from '../core/money.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
-import { SpendWindows, type WindowUsage } from './spend-windows.ts'
-import type { DayCharge } from './types.ts'
+import type { WindowUsage } from './spend-windows.ts'
 
-/** What a key may spend. */
+/** A bound on spending: the limit of a key, or the budget of a guardrail. */
 export interface Allowance {
   /** Nano-dollars; null for no limit. */
   readonly limit: number | null
-  /** The window whose spend the limit counts; null or absent for all that was ever spent. */
+  /** The window whose spending counts; null or absent for all that was ever spent. */
   readonly limitReset?: LimitReset | null
+  /** Whose spending counts: that of the key itself (absent), or that of the key that issued it through sign-in. */
+  readonly of?: 'key' | 'payer'
 }
 
-/** Nano-dollars of one key: what it has spent, and what its open requests may still spend. */
+export { type HoldAsk, holdWithin } from '../core/money.ts'
+
+/** The ask for an amount that cannot shrink. */
+export function fixedAsk(amount: number): HoldAsk {
+  return { full: amount, floor: amount }
+}
+
+/** The allowance that leaves the least, and what it leaves in nano-dollars. */
+export interface Tightest<A extends Allowance = Allowance> {
+  readonly left: number
+  readonly allowance: A
+}
+
+/** What a hold became: nano-dollars charged, and those that no allowance could pay. */
+export interface Charged {
+  readonly charged: number
+  readonly unrecovered: number
+}
+
+/**
+ * What a key has spent, and what its open requests may still spend. The account of a key that was issued through sign-in
+ * passes every hold and charge on to the account of its payer, the key that issued it.
+ */
 export interface CreditAccount {
-  /** All that was ever charged. */
-  readonly settled: number
+  /** Nano-dollars ever charged. */
+  readonly settled: bigint
+  /** Nano-dollars of open holds. */
   readonly held: number
   /** Charges of the current UTC day, week and month. */
   usage(): WindowUsage
   /**
-   * Reserves `amount` if what the limit counts + held + amount stays within the limit. Every open hold counts, whenever
-   * it was taken: it settles into the window in which it ends.
-   * The allowance comes with every call, so that a changed one holds at once. What a running exchange adds (another turn of
+   * Reserves as much as `holdWithin` grants under all allowances at once. Every open hold counts against each of them,
+   * whenever it was taken: it settles into the window in which it ends.
+   * The allowances come with every call, so that a changed one holds at once. What a running exchange adds (another turn of
    * a tool loop) settles with the sum.
-   * @returns false, with nothing changed, where it does not fit.
+   * @returns nano-dollars held; undefined, with nothing changed, where not even the floor fits.
    */
-  tryHold(amount: number, allowance: Allowance): boolean
+  tryHold(ask: HoldAsk, allowances: readonly Allowance[]): number | undefined
   /**
-   * Where credit is leased: asks for more of it, and reserves `amount` if that was enough. Absent where all is at hand.
+   * Where credit is leased: leases more of it, and holds as `tryHold` does. Absent where all credit is at hand.
    * @throws Fault `unavailable` where the store of record does not answer.
    */
-  seek?(amount: number, allowance: Allowance): Promise<boolean>
+  seek?(ask: HoldAsk, allowances: readonly Allowance[]): Promise<number | undefined>
   /**
-   * Turns a hold into a charge. Call it once per hold, with all that was reserved.
+   * Holds as much of an excess over a hold as the allowances still pay for: for usage beyond the agreed bounds.
+   * @returns nano-dollars, to be settled with the hold; a promise only where credit has to be leased.
+   */
+  cover(excess: number, allowances: readonly Allowance[]): number | Promise<number>
+  /**
+   * Turns a hold into a charge. Call it once per hold, with all that was reserved. It charges whatever `cost` is: where
+   * that may pass the hold of a limited key, `chargeWithin` is the function to call.
    * @param at the moment whose windows are charged, milliseconds since the epoch; the journal's row says the same.
-   * @returns nano-dollars by which the charge passes the hold: a provider went past the agreed bounds.
+   * @returns nano-dollars by which the charge passes the hold.
    */
   settle(held: number, cost: number, at?: number): number
   /** Gives a hold back without a charge. */
   release(held: number): void
-  /** What may still be reserved; null where there is no limit. */
-  remaining(allowance: Allowance): number | null
+  /** Undefined where none of the allowances has a limit. What is left is never below 0. */
+  tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined
   /** Nano-dollars that a limit of this kind counts. */
-  counted(reset: LimitReset | null | undefined): number
+  counted(reset: LimitReset | null | undefined): bigint
+}
+
+/**
+ * Settles a hold: up to the hold the whole cost is charged, beyond it as much as the allowances pay for. So the balance
+ * of a limited key never passes its limit.
+ * @param at as for `settle`.
+ */
+export function chargeWithin(
+  account: CreditAccount,
+  { held, cost, at }: { held: number; cost: number; at?: number },
+  allowances: readonly Allowance[],
+): Charged | Promise<Charged> {
+  const settle = (covered: number): Charged => {
+    const charged = Math.min(cost, held + covered)
+    account.settle(held + covered, charged, at)
+    return { charged, unrecovered: cost - charged }
+  }
+  if (cost <= held) return settle(0)
+  const covered = account.cover(cost - held, allowances)
+  return typeof covered === 'number' ? settle(covered) : covered.then(settle)
 }
 
 /** All accounts by key identity. */
 export interface CreditBook {
-  account(identity: string): CreditAccount
+  /** @param payer identity of the key that issued this one through sign-in: its account is charged as well. */
+  account(identity: string, payer?: string): CreditAccount
   /** Nano-dollars that all keys together have been charged, deleted ones too. */
-  readonly settled: number
+  readonly settled: bigint
   /** Where processes share a store of record: learns from it what the others spent, for what is shown next. */
   refresh?(identities: readonly string[]): Promise<void>
-}
-
-/** An account whose whole credit is at hand. */
-export class Account implements CreditAccount {
-  private readonly clock: Pick<Clock, 'now'>
-  private readonly windows = new SpendWindows()
-  private spent: number
-  private reserved = 0
-
-  constructor(spent: number, clock: Pick<Clock, 'now'>) {
-    this.spent = spent
-    this.clock = clock
-  }
-
-  get settled(): number {
-    return this.spent
-  }
-
-  get held(): number {
-    return this.reserved
-  }
-
-  usage(): WindowUsage {
-    return this.windows.usage(this.clock.now())
-  }
-
-  tryHold(amount: number, { limit, limitReset }: Allowance): boolean {
-    amountOrThrow(amount)
-    if (this.counted(limitReset) + this.reserved + amount > (limit ?? Number.MAX_SAFE_INTEGER)) return false
-    this.reserved += amount
-    return true
-  }
-
-  settle(held: number, cost: number, at: number = this.clock.now()): number {
-    amountOrThrow(cost)
-    this.release(held)
-    this.spent = Math.min(this.spent + cost, Number.MAX_SAFE_INTEGER)
-    if (cost > 0) this.windows.charge(cost, at)
-    return Math.max(0, cost - held)
-  }
-
-  release(held: number): void {
-    amountOrThrow(held)
-    if (held > this.reserved) throw new RangeError('more is given back than was held')
-    this.reserved -= held
-  }
-
-  remaining({ limit, limitReset }: Allowance): number | null {
-    return limit === null ? null : Math.max(0, limit - this.counted(limitReset) - this.reserved)
-  }
-
-  counted(reset: LimitReset | null | undefined): number {
-    return reset ? this.windows.spent(reset, this.clock.now()) : this.spent
-  }
-
-  /** A charge that was handed in, perhaps late: it counts in the windows that it fell into, however long ago. */
-  charge(cost: number, at: number): void {
-    amountOrThrow(cost)
-    this.spent = Math.min(this.spent + cost, Number.MAX_SAFE_INTEGER)
-    this.windows.add(cost, at, this.clock.now())
-  }
-
-  /** Takes in what the journal says of a day; it is part of `settled` already. */
-  recall(nano: number, day: number): void {
-    this.windows.add(nano, day)
-  }
-}
-
-function amountOrThrow(amount: number): void {
-  if (!(Number.isSafeInteger(amount) && amount >= 0)) throw new RangeError(`not an amount of nano-dollars: ${amount}`)
-}
-
-/** All accounts by key identity; one small entry per key that ever spent or asked, so bounded by the keys. */
-export class Credit implements CreditBook {
-  private readonly accounts = new Map<string, Account>()
-  private readonly clock: Pick<Clock, 'now'>
-
-  /**
-   * @param spent settled nano-dollars per key identity, as the journal sums them.
-   * @param days the same by UTC day of the charge, from `oldestCounted` on.
-   */
-  constructor(spent: ReadonlyMap<string, number>, clock: Pick<Clock, 'now'>, days: Iterable<DayCharge> = []) {
-    this.clock = clock
-    for (const [identity, amount] of spent) this.accounts.set(identity, new Account(amount, clock))
-    for (const { key, day, cost } of days) this.account(key).recall(cost, day)
-  }
-
-  account(identity: string): Account {
-    let account = this.accounts.get(identity)
-    if (!account) {
-      account = new Account(0, this.clock)
-      this.accounts.set(identity, account)
-    }
-    return account
-  }
-
-  get settled(): number {
-    let sum = 0
-    for (const account of this.accounts.values()) sum = Math.min(sum + account.settled, Number.MAX_SAFE_INTEGER)
-    return sum
-  }
 }

@@ -1,7 +1,7 @@
 /** Rows of the ledger export: one flat object per generation, for NDJSON files and reconciliation. */
 import type { JsonObject } from '../core/json.ts'
 import { type Entry, entriesOf } from './entries.ts'
-import { factsOf } from './facts.ts'
+import { chargeReason, factsOf } from './facts.ts'
 import type { GenerationRecord } from './types.ts'
 
 /** Columns of every row; the other facts follow under their own names and never replace one of these. */
@@ -9,6 +9,8 @@ export interface ExportRow extends JsonObject {
   id: string
   /** Identity of the key. */
   key: string
+  /** Identity of the key that issued it through sign-in, and was charged as well. */
+  payer: string | null
   model: string
   provider: string | null
   user: string | null
@@ -24,8 +26,12 @@ export interface ExportRow extends JsonObject {
   }
   /** Nano-dollars. */
   cost_nano: number
+  /** Usage that no allowance could pay; not part of `cost_nano`. */
+  unrecovered_nano: number
   hold_nano: number
   estimated: boolean
+  /** `<ended by>/<progress>/<basis>`: why it cost what it did; null while it is open. */
+  charge_reason: string | null
   /** Both sides of the charge: they sum to zero. Empty while it is open. */
   entries: Entry[]
   /** ISO 8601. */
@@ -40,6 +46,7 @@ export function exportRow(record: GenerationRecord): ExportRow {
     ...facts,
     id: record.id,
     key: hold.key,
+    payer: hold.payer ?? null,
     model: textOr(facts.model, hold.model),
     provider: textOr(facts.provider, null),
     endpoint: textOr(facts.endpoint, hold.endpoint),
@@ -54,8 +61,10 @@ export function exportRow(record: GenerationRecord): ExportRow {
       reasoning_tokens: settled?.reasoning ?? 0,
     },
     cost_nano: settled?.cost ?? 0,
+    unrecovered_nano: typeof facts.unrecovered_nano === 'number' ? facts.unrecovered_nano : 0,
     hold_nano: hold.hold,
     estimated: settled?.estimated ?? false,
+    charge_reason: chargeReason(settled, facts),
     entries: entriesOf(record),
     created_at: new Date(record.at).toISOString(),
   }

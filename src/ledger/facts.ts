@@ -5,8 +5,8 @@ import type { SettleRow } from './types.ts'
 /** One upstream call of an exchange, in order. */
 export interface ProviderResponse extends JsonObject {
   provider_name: string
-  /** HTTP status; 0 where none came. */
-  status: number
+  /** The provider's own HTTP status; null where none came. */
+  status: number | null
   /** Milliseconds. */
   latency: number
 }
@@ -29,6 +29,8 @@ export interface Facts extends JsonObject {
   generation_time?: number
   moderation_latency?: number
   streamed?: boolean
+  /** `<ended by>/<progress>/<basis>` of the charge, see `ledger/settlement.ts`; absent for a complete reply that reported its usage. */
+  charge_reason?: string
   cancelled?: boolean
   service_tier?: string
   /** Token counts as the provider named them, where they differ from the normalised ones. */
@@ -39,8 +41,12 @@ export interface Facts extends JsonObject {
   native_tokens_completion_images?: number
   /** `chat`, `responses`, `passage`: what was asked of the gateway. */
   operation?: string
+  /** Output cap in tokens that ended the answer, where the credit that was left had lowered it. */
+  credit_output_cap?: number
   /** Nano-dollars of the tools that ran; the rest of the charge is the providers'. */
   tools_cost?: number
+  /** Nano-dollars of usage that passed the hold and that no allowance could pay; not part of the charge. */
+  unrecovered_nano?: number
   provider_responses?: ProviderResponse[]
   /** Application attribution of the caller. */
   app_title?: string
@@ -59,4 +65,16 @@ export function factsOf(settled: SettleRow | undefined): JsonObject {
   if (!settled || settled.facts === '') return {}
   const parsed = JSON.parse(settled.facts) as Json
   return isObject(parsed) ? parsed : {}
+}
+
+/** Reason of a charge whose facts name none: the reply was complete and reported its usage. */
+export const USUAL_REASON = 'model/usage_known/reported'
+
+/** `<ended by>/<progress>/<basis>`; null while it is open, and where none was recorded. @param facts of the same settlement. */
+export function chargeReason(settled: SettleRow | undefined, { charge_reason, operation }: JsonObject): string | null {
+  if (!settled) return null
+  if (typeof charge_reason === 'string') return charge_reason
+  if (settled.status === 'unknown') return 'crash/sent/estimated'
+  const usual = (settled.status === 'completed' || settled.status === 'incomplete') && !settled.estimated && operation !== 'passage'
+  return usual ? USUAL_REASON : null
 }

@@ -1,7 +1,7 @@
 /** A recorded generation as `GET /v1/generation` shows it (contract section 4). */
 import type { Json, JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import { factsOf } from './facts.ts'
+import { chargeReason, factsOf } from './facts.ts'
 import type { GenerationRecord } from './types.ts'
 
 /** Facts that go out under their own name, null where the exchange recorded none: the wire requires the fields. */
@@ -28,6 +28,7 @@ const PLAIN = [
   'num_media_prompt',
   'num_media_completion',
   'num_input_audio_prompt',
+  'credit_output_cap',
   'num_search_results',
   'num_fetches',
   'web_search_engine',
@@ -50,8 +51,10 @@ export function generationView(record: GenerationRecord): JsonObject {
     endpoint: facts.endpoint || hold.endpoint,
     status: settled?.status ?? 'open',
     estimated: settled?.estimated ?? false,
+    charge_reason: chargeReason(settled, facts),
     usage: cost,
     total_cost: cost,
+    unrecovered_nano: numberOr(facts.unrecovered_nano, 0),
     upstream_inference_cost: usd((settled?.cost ?? 0) - numberOr(facts.tools_cost, 0)),
     tokens_prompt: settled?.input ?? null,
     tokens_completion: settled?.output ?? null,

@@ -1,9 +1,35 @@
-/** What an exchange is charged, by how it ended: a pure function over the money table. */
+/**
+ * What a request is charged: the one table, by who ended it and how far it had come, as a pure function.
+ * Shown to operators and callers in docs/keys.md, "Who pays".
+ */
 import { addUsage, noUsage, type Usage } from '../canon/usage.ts'
+import type { Fault } from '../core/faults.ts'
 import { charge, type Extras, type Tariff } from './pricing.ts'
 import type { SettleStatus } from './types.ts'
 
-export type OutcomeKind = 'completed' | 'incomplete' | 'failed-before-content' | 'failed-after-content' | 'aborted'
+/**
+ * model: an end of its own (completed, length, tools, filter), or a stop that we cut ourselves.
+ * provider: error, cut, silence, an end that says nothing.
+ * caller: it left, a deadline of the request passed, it read too slowly, its own limit or request stopped it.
+ * operator: a guardrail, a shutdown, `total` while data still arrived, limits on a reply's size or depth.
+ * gateway: a fault of our own.
+ */
+export type EndedBy = 'model' | 'provider' | 'caller' | 'operator' | 'gateway'
+
+/** How far the last turn had come: not sent, sent, content begun, usage reported for all of it. */
+export type Progress = 'not_sent' | 'sent' | 'content' | 'usage_known'
+
+/** counted: the provider's last report and an estimate of what that does not cover; all of it is estimated without a report. */
+type Basis = 'nothing' | 'counted'
+
+/** What the last turn is charged. Reports are believed as they are: an explicit zero is zero. */
+const TABLE: Readonly<Record<EndedBy, Readonly<Record<Progress, Basis>>>> = {
+  model: { not_sent: 'nothing', sent: 'counted', content: 'counted', usage_known: 'counted' },
+  provider: { not_sent: 'nothing', sent: 'nothing', content: 'nothing', usage_known: 'nothing' },
+  caller: { not_sent: 'nothing', sent: 'counted', content: 'counted', usage_known: 'counted' },
+  operator: { not_sent: 'nothing', sent: 'counted', content: 'counted', usage_known: 'counted' },
+  gateway: { not_sent: 'nothing', sent: 'nothing', content: 'nothing', usage_known: 'nothing' },
+}
 
 /** Turns of the same exchange that ended well before the last one, each priced by the endpoint that served it. */
 export interface EarlierTurns {
@@ -13,23 +39,30 @@ export interface EarlierTurns {
   output: number
 }
 
-export interface Outcome {
-  kind: OutcomeKind
+/** What is known of the tokens of one turn. */
+export interface Count {
   /** The provider's last cumulative report; undefined where it sent none. An explicit zero is a report. */
   reported: Usage | undefined
-  /** Estimate of the output tokens that reached the client. */
-  relayed: number
-  /** Estimate of the input tokens that reached a provider; 0 where no call went out. */
+  /** Estimate of the output tokens that the report does not cover: what came since, and reasoning that nobody reported. */
+  unreported: number
+  /** Estimate of the input tokens that were sent. */
   input: number
+}
+
+export interface Outcome extends Count {
+  endedBy: EndedBy
+  progress: Progress
+  status: SettleStatus
   /** The unified end reason; null, undefined or '' where none came. */
   finish: string | null | undefined
-  streamed: boolean
   /** Nano-dollars of tools already run: charged whatever else happened. */
   tools: number
   /** Of the endpoint that served, as it was at admission. */
   price: Tariff
   extras?: Extras
   earlier?: EarlierTurns
+  /** Nano-dollars that all turns and tools together may cost as far as they are estimated; undefined for no bound. */
+  held: number | undefined
 }
 
 export interface Settlement {
@@ -42,58 +75,105 @@ export interface Settlement {
   tools: number
   /** True where a charged count is our estimate. */
   estimated: boolean
-}
-
-const STATUS: Record<OutcomeKind, SettleStatus> = {
-  completed: 'completed',
-  incomplete: 'incomplete',
-  'failed-before-content': 'failed',
-  'failed-after-content': 'failed',
-  aborted: 'aborted',
+  /** Tokens that count towards the key's tokens per minute. */
+  used: number
+  /** `<ended by>/<progress>/<basis>`, such as `caller/content/estimated`. */
+  reason: string
 }
 
 /**
- * The settlement of one exchange.
- * - completed, incomplete: as reported, else input plus what was relayed, flagged.
- * - failed, or ended with reason `error`: nothing but the tools (insurance), earlier turns included.
- * - zero completion tokens without a reason: nothing for that turn but the tools.
- * - aborted: as reported so far; else, streamed, input plus what was relayed (nothing where nothing was relayed);
- *   not streamed, the input.
+ * The settlement of one exchange. Insurance covers the whole of it: where the provider failed only tools are charged.
+ * Whoever else ended it, earlier turns that ended well stay charged.
  */
 export function settlementOf(outcome: Outcome): Settlement {
-  const failed = outcome.kind === 'failed-before-content' || outcome.kind === 'failed-after-content'
   const tools = Math.max(0, outcome.tools)
-  if (failed || (outcome.kind !== 'aborted' && outcome.finish === 'error')) {
-    const usage = withEarlier(outcome.reported ?? noUsage(), outcome.earlier)
-    return { status: 'failed', usage, cost: tools, input: 0, output: 0, tools, estimated: false }
+  const failed = outcome.endedBy === 'provider' || (outcome.endedBy === 'model' && outcome.finish === 'error')
+  const usage = outcome.progress === 'not_sent' ? noUsage() : countedUsage(outcome)
+  if (failed) {
+    const seen = withEarlier(outcome.reported ?? noUsage(), outcome.earlier)
+    const reason = `provider/${outcome.progress}/nothing`
+    return { status: 'failed', usage: seen, cost: tools, input: 0, output: 0, tools, estimated: false, used: 0, reason }
   }
-  const usage = outcome.reported ?? estimateOf(outcome)
-  const part = insured(outcome, usage) ? FREE : charge(usage, outcome.price, outcome.extras)
-  const whole = withEarlier(usage, outcome.earlier)
-  const input = part.input + (outcome.earlier?.input ?? 0)
-  const output = part.output + (outcome.earlier?.output ?? 0)
-  const estimated = usage.estimated === true || outcome.earlier?.usage.estimated === true
-  return { status: STATUS[outcome.kind], usage: whole, cost: input + output + tools, input, output, tools, estimated }
+  // Nothing came out and no reason was given: the provider's failure, though the request has been answered.
+  const blank = outcome.endedBy === 'model' && isBlank(outcome.finish) && usage.output <= 0
+  const free = blank || TABLE[outcome.endedBy][outcome.progress] === 'nothing'
+  const { earlier } = outcome
+  const counted = free ? usage : withinHold(usage, outcome, tools)
+  const part = free ? FREE : charge(counted, outcome.price, outcome.extras)
+  const shown = withEarlier(outcome.endedBy === 'gateway' ? (outcome.reported ?? noUsage()) : counted, earlier)
+  const input = part.input + (earlier?.input ?? 0)
+  const output = part.output + (earlier?.output ?? 0)
+  const basis = free ? 'nothing' : counted.estimated === true ? 'estimated' : 'reported'
+  return {
+    status: outcome.status,
+    usage: shown,
+    cost: input + output + tools,
+    input,
+    output,
+    tools,
+    estimated: shown.estimated === true,
+    used: (free ? 0 : tokensOf(counted)) + (earlier ? tokensOf(earlier.usage) : 0),
+    reason: `${blank ? 'provider' : outcome.endedBy}/${outcome.progress}/${basis}`,
+  }
 }
 
 const FREE = { input: 0, output: 0 }
 
-/** Nothing came out and nobody says why: the caller does not pay for it. */
-function insured(outcome: Outcome, usage: Usage): boolean {
-  if (outcome.kind === 'aborted') return false
-  const blank = outcome.finish === undefined || outcome.finish === null || outcome.finish.trim() === ''
-  return blank && usage.output <= 0
+/** Who caused a fault that ended an exchange. @param content whether content had begun. */
+export function enderOf(fault: Fault, content: boolean): EndedBy {
+  switch (fault.code) {
+    case 'deadline':
+    case 'client_gone':
+      return 'caller'
+    case 'guardrail_blocked':
+    case 'shutdown':
+    case 'upstream_overlong':
+    case 'upstream_oversized':
+      return 'operator'
+  }
+  if (fault.origin === 'client') return 'caller'
+  if (fault.origin === 'gateway') return 'gateway'
+  // A provider that refuses the request as wrong has not failed: what earlier turns brought is paid for.
+  return fault.retry === 'never' && !content ? 'caller' : 'provider'
 }
 
-function estimateOf({ kind, streamed, input, relayed }: Outcome): Usage {
-  const aborted = kind === 'aborted'
-  if (aborted && streamed && relayed <= 0) return estimatedUsage(0, 0)
-  return estimatedUsage(input, aborted && !streamed ? 0 : relayed)
+/** What a turn used: as reported, completed by an estimate of what the report does not cover. */
+export function countedUsage({ reported, unreported, input }: Count): Usage {
+  if (!reported) return { ...noUsage(), input: Math.max(0, Math.ceil(input)), output: Math.max(0, Math.ceil(unreported)), estimated: true }
+  return unreported > 0 ? { ...reported, output: reported.output + Math.ceil(unreported), estimated: true } : reported
 }
 
-/** What an answer used whose provider did not say. @param input estimate of its tokens. @param relayed the same of the output. */
-export function estimatedUsage(input: number, relayed: number): Usage {
-  return { ...noUsage(), input: Math.max(0, Math.ceil(input)), output: Math.max(0, Math.ceil(relayed)), estimated: true }
+/** An estimate never costs more than was held for it; a report is charged as it is, also where an estimate is added to it. */
+function withinHold(usage: Usage, { price, extras, earlier, held, reported }: Outcome, tools: number): Usage {
+  if (held === undefined || usage.estimated !== true) return usage
+  const room = held - tools - (earlier ? earlier.input + earlier.output : 0)
+  const cost = (share: Usage): number => charge(share, price, extras).total
+  if (cost(usage) <= room) return usage
+  const stated = reported && reported.estimated !== true ? reported : undefined
+  const least = stated?.output ?? 0
+  const output = least + most(usage.output - least, (more) => cost({ ...usage, output: least + more }) <= room)
+  const input = stated || output > 0 ? usage.input : most(usage.input, (tokens) => cost({ ...usage, input: tokens, output: 0 }) <= room)
+  return { ...usage, input, output }
+}
+
+/** The largest count up to `limit` that fits; 0 where none does. */
+function most(limit: number, fits: (tokens: number) => boolean): number {
+  let low = 0
+  let high = limit
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (fits(middle)) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+function isBlank(finish: string | null | undefined): boolean {
+  return finish === undefined || finish === null || finish.trim() === ''
+}
+
+function tokensOf({ input, output }: Usage): number {
+  return Math.ceil(input + output)
 }
 
 function withEarlier(usage: Usage, earlier: EarlierTurns | undefined): Usage {

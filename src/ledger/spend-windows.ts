@@ -1,11 +1,13 @@
 /** What one key has spent in the current UTC day, week and month: kept as charges come, so that no read walks the ledger. */
+import { Total } from '../core/money.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
+import type { OpenWindows } from './types.ts'
 
-/** Nano-dollars. */
+/** Nano-dollars, exact. */
 export interface WindowUsage {
-  readonly daily: number
-  readonly weekly: number
-  readonly monthly: number
+  readonly daily: bigint
+  readonly weekly: bigint
+  readonly monthly: bigint
 }
 
 const DAY_MS = 86_400_000
@@ -42,21 +44,21 @@ export class SpendWindows {
   private day = -1
   private week = -1
   private month = -1
-  private daily = 0
-  private weekly = 0
-  private monthly = 0
+  private readonly daily = new Total()
+  private readonly weekly = new Total()
+  private readonly monthly = new Total()
 
   /**
    * Takes in a charge of the past, in no particular order.
    * @param at when, milliseconds since the epoch. @param now where it is before the open windows, a clock that was ahead
    *   has opened them too early: a charge in the window of `now` counts in them, or it would count in none.
    */
-  add(nano: number, at: number, now: number = Number.POSITIVE_INFINITY): void {
+  add(nano: number | bigint, at: number, now: number = Number.POSITIVE_INFINITY): void {
     this.advance(at)
     const early = now < this.day ? windowStarts(now) : undefined
-    if (at >= (early?.daily ?? this.day)) this.daily = sum(this.daily, nano)
-    if (at >= (early?.weekly ?? this.week)) this.weekly = sum(this.weekly, nano)
-    if (at >= (early?.monthly ?? this.month)) this.monthly = sum(this.monthly, nano)
+    if (at >= (early?.daily ?? this.day)) this.daily.add(nano)
+    if (at >= (early?.weekly ?? this.week)) this.weekly.add(nano)
+    if (at >= (early?.monthly ?? this.month)) this.monthly.add(nano)
   }
 
   /** Takes in a charge of this moment: where the clock went back it counts in the windows that are open, never in none. */
@@ -65,15 +67,29 @@ export class SpendWindows {
   }
 
   /** @param now milliseconds since the epoch. A clock that goes back opens no window again. */
-  spent(window: LimitReset, now: number): number {
+  spent(window: LimitReset, now: number): bigint {
     this.advance(now)
-    return this[window]
+    return this[window].exact
+  }
+
+  /** The same for a comparison with a limit: see `Total.cut`. */
+  cut(window: LimitReset, now: number): number {
+    this.advance(now)
+    return this[window].cut
+  }
+
+  /** What is open, whether it has ended by now or not. */
+  recorded(): OpenWindows {
+    const { day, week, month, daily, weekly, monthly } = this
+    return {
+      starts: { daily: day, weekly: week, monthly: month },
+      sums: { daily: daily.exact, weekly: weekly.exact, monthly: monthly.exact },
+    }
   }
 
   usage(now: number): WindowUsage {
     this.advance(now)
-    const { daily, weekly, monthly } = this
-    return { daily, weekly, monthly }
+    return { daily: this.daily.exact, weekly: this.weekly.exact, monthly: this.monthly.exact }
   }
 
   /** Windows that have ended by then begin anew. */
@@ -82,20 +98,15 @@ export class SpendWindows {
     const starts = windowStarts(at)
     if (starts.daily > this.day) {
       this.day = starts.daily
-      this.daily = 0
+      this.daily.clear()
     }
     if (starts.weekly > this.week) {
       this.week = starts.weekly
-      this.weekly = 0
+      this.weekly.clear()
     }
     if (starts.monthly > this.month) {
       this.month = starts.monthly
-      this.monthly = 0
+      this.monthly.clear()
     }
   }
-}
-
-/** Cut instead of inexact: absurd charges must not stop the books. */
-function sum(a: number, b: number): number {
-  return Math.min(a + b, Number.MAX_SAFE_INTEGER)
 }

@@ -1,4 +1,6 @@
 /** Rows of the journal: one when money is reserved, one when it is settled. */
+import type { LimitReset } from '../plugin-api/key.ts'
+import type { UsePage, UseQuery, UseRow } from './use.ts'
 
 /** Written before the upstream is called. */
 export interface HoldRow {
@@ -7,6 +9,8 @@ export interface HoldRow {
   tag: string
   /** Identity of the key (its name in YAML, its hash in the store): survives reload and a new secret. */
   key: string
+  /** Identity of the key that issued this one through sign-in: it is charged as well. Absent where there is none. */
+  payer?: string | undefined
   model: string
   endpoint: string
   /** Nano-dollars reserved: the maximum over all candidates. */
@@ -44,13 +48,38 @@ export interface GenerationRecord {
   settled: SettleRow | undefined
 }
 
-/** What one key was charged on one UTC day. */
+/** What one key was charged on one UTC day, the charges of keys that it issued through sign-in among them. */
 export interface DayCharge {
   key: string
   /** Start of the day, milliseconds since the epoch. */
   day: number
   /** Nano-dollars. */
-  cost: number
+  cost: bigint
+}
+
+/** What was charged to one key, and with it to the key that issued it through sign-in. */
+export interface KeyCharges {
+  key: string
+  payer: string | undefined
+  /** Nano-dollars. */
+  cost: bigint
+}
+
+/** Nano-dollars by key identity. */
+export type Sums = ReadonlyMap<string, bigint>
+
+/** The sums that the windows of limits count, as they are recorded beside the generations. */
+export interface RecordedWindows {
+  /** Milliseconds since the epoch, by the clock that decides on the windows. */
+  readonly at: number
+  readonly of: ReadonlyMap<string, OpenWindows>
+}
+
+export interface OpenWindows {
+  /** Milliseconds since the epoch. */
+  readonly starts: Readonly<Record<LimitReset, number>>
+  /** Nano-dollars, without what has been carried over. */
+  readonly sums: Readonly<Record<LimitReset, bigint>>
 }
 
 /** What the ledger shows: the journal of a process alone, or the store of record behind several. */
@@ -58,10 +87,19 @@ export interface LedgerReader {
   find(id: string): GenerationRecord | undefined | Promise<GenerationRecord | undefined>
   /** Generations in order of their sequence: all, or those admitted at `since` (milliseconds since the epoch) or later. */
   export(since?: number): Iterable<GenerationRecord> | AsyncIterable<GenerationRecord>
-  /** Settled nano-dollars per key. */
-  spent(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>
+  /** Settled nano-dollars per key; what a key charged counts also at the key that issued it through sign-in. */
+  spent(): Sums | Promise<Sums>
   /** The part of it whose generations have been pruned. */
-  carried?(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>
+  carried?(): Sums | Promise<Sums>
+  /** Absent where windows are computed from the generations at every start. */
+  windows?(): RecordedWindows | Promise<RecordedWindows>
+  /**
+   * Sums of some generations behind `after`, in the order of admission; '' begins. Absent where only single generations can
+   * be read. A page of a store in this process takes a few milliseconds.
+   */
+  usePage?(query: UseQuery, after: string): UsePage | Promise<UsePage>
+  /** The sums themselves, where another process keeps them. */
+  use?(query: UseQuery): Promise<readonly UseRow[]>
 }
 
 /** What was settled because a crash had left it open. */
@@ -90,8 +128,9 @@ export interface Journal extends LedgerReader {
   reconcile(): Reconciliation
   /** The same report, with nothing written: on what is open at this moment. */
   unsettled(): Reconciliation
-  /** Settled nano-dollars per key. */
-  spent(): Map<string, number>
+  spent(): Map<string, bigint>
+  /** The same by key and payer, each generation once. */
+  charges(): Iterable<KeyCharges>
   /** The same per UTC day of the charge, for the days from `since` (milliseconds since the epoch) on; in no particular order. */
   spentByDay(since: number): Iterable<DayCharge>
   /** Reads rows still queued as well. */

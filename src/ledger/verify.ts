@@ -1,7 +1,10 @@
 /** Checks the books against themselves: what the `ledger verify` command runs. */
 import { Fault } from '../core/faults.ts'
+import { Total } from '../core/money.ts'
 import { type Entry, entriesOf } from './entries.ts'
-import type { GenerationRecord, LedgerReader } from './types.ts'
+import { Pace } from './pace.ts'
+import type { GenerationRecord, LedgerReader, Sums } from './types.ts'
+import { WindowCheck } from './verify-windows.ts'
 
 export interface Verdict {
   ok: boolean
@@ -9,29 +12,28 @@ export interface Verdict {
   /** Still without a settlement. */
   open: number
   /** Nano-dollars of all settlements: what left the keys. */
-  charged: number
+  charged: Nano
   /** Where it went: `providers + fees = charged`. */
-  providers: number
-  fees: number
+  providers: Nano
+  fees: Nano
   /** Nano-dollars of generations that retention has removed; not in `charged`. */
-  carried: number
+  carried: Nano
   /** One line each, at most `MOST_PROBLEMS` of them. */
   problems: string[]
 }
 
-type Sums = ReadonlyMap<string, number>
+/** Nano-dollars, exact: a number as far as these are, 2^53. */
+export type Nano = number | bigint
 
 const MOST_PROBLEMS = 100
-/** Records after which requests get their turn. */
-const BREATH = 500
 /** Walks until one was not overtaken by retention. */
 const MOST_WALKS = 5
 const NONE: Sums = new Map()
 
 /**
  * The order of the sequence kept, every generation once, at most one settlement per hold and of the same sequence,
- * entries that sum to zero, no negative or broken amount, and the entries of each key together with what was carried
- * over summing to its balance.
+ * entries that sum to zero, no negative or broken amount, and the entries of each key and of those that it issued, together
+ * with what was carried over, summing to its balance.
  * @param spent the balances: nano-dollars per key. @param carried the part of them whose generations have been removed.
  */
 export function verify(records: Iterable<GenerationRecord>, spent: Sums, carried: Sums = NONE): Verdict {
@@ -41,36 +43,51 @@ export function verify(records: Iterable<GenerationRecord>, spent: Sums, carried
 }
 
 /**
- * The same for a ledger that is being written to, and where rows may be damaged: the sum of each key lies between its balances before and after the walk.
+ * The same for a ledger that is being written to, and where rows may be damaged: the sum of each key lies between its
+ * balances before and after the walk; and so do its sums of the current day, week and month.
  * @throws Fault `unavailable` where the ledger cannot be read.
  */
 export async function verifyLedger(ledger: LedgerReader): Promise<Verdict> {
   for (let walks = 1; ; walks++) {
     const carriedBefore = (await ledger.carried?.()) ?? NONE
     const before = await ledger.spent()
-    const books = new Books()
-    let walked = 0
+    const windows = await ledger.windows?.()
+    const books = new Books(windows && new WindowCheck(windows))
     try {
-      for await (const record of ledger.export()) {
+      const records = ledger.export()
+      const pace = new Pace(Symbol.asyncIterator in records)
+      for await (const record of records) {
         books.add(record)
-        if (++walked % BREATH === 0) await new Promise((resolve) => setImmediate(resolve))
+        if (pace.over) await pace.rest()
       }
     } catch (error) {
       if (error instanceof Fault) throw error
       books.breaksOff(error)
     }
     const after = await ledger.spent()
+    const windowsAfter = await ledger.windows?.()
     const carried = (await ledger.carried?.()) ?? NONE
+    if (windowsAfter) books.checkWindows(windowsAfter)
     if (walks === MOST_WALKS || same(carriedBefore, carried)) return books.close(before, after, carried)
   }
 }
 
 class Books {
   private readonly verdict: Verdict = { ok: true, generations: 0, open: 0, charged: 0, providers: 0, fees: 0, carried: 0, problems: [] }
-  private readonly sums = new Map<string, number>()
+  private readonly charged = new Total()
+  private readonly providers = new Total()
+  private readonly fees = new Total()
+  private readonly sums = new Map<string, Total>()
+  /** Charges that keys which others issued made: these count at their payers as well. */
+  private readonly issued = new Map<string, Total>()
+  private readonly windows: WindowCheck | undefined
   private seq = -1
   /** Tags that the present sequence came with: processes without a common store may draw the same one. */
   private readonly tags = new Set<string>()
+
+  constructor(windows?: WindowCheck) {
+    this.windows = windows
+  }
 
   add(record: GenerationRecord): void {
     const { id, hold, settled } = record
@@ -85,7 +102,9 @@ class Books {
     if (!amount(settled.cost)) this.note(`${id}: cost of ${settled.cost}`)
     const counts = [settled.input, settled.output, settled.cached, settled.cacheWrite, settled.reasoning]
     if (!counts.every(amount)) this.note(`${id}: token counts ${counts.join(', ')}`)
+    this.windows?.add(hold, settled)
     try {
+      if (hold.payer !== undefined) addTo(this.issued, hold.payer, settled.cost)
       this.post(id, entriesOf(record))
     } catch {
       this.note(`${id}: the facts of its settlement are no JSON`)
@@ -97,17 +116,27 @@ class Books {
     this.note(`after ${this.verdict.generations} generations: a row cannot be read: ${error instanceof Error ? error.message : error}`)
   }
 
+  /** @param after windows as they were after the walk. */
+  checkWindows(after: Parameters<WindowCheck['problems']>[0]): void {
+    for (const problem of this.windows?.problems(after) ?? []) this.note(problem)
+  }
+
   close(before: Sums, after: Sums, carried: Sums): Verdict {
-    const { sums, verdict } = this
-    for (const sum of carried.values()) verdict.carried = capped(verdict.carried + sum)
-    for (const key of new Set([...sums.keys(), ...after.keys(), ...carried.keys()])) {
-      const here = capped((sums.get(key) ?? 0) + (carried.get(key) ?? 0))
-      const least = before.get(key) ?? 0
-      const most = after.get(key) ?? 0
+    const { sums, issued, verdict } = this
+    const carriedSum = new Total()
+    for (const sum of carried.values()) carriedSum.add(sum)
+    for (const key of new Set([...sums.keys(), ...issued.keys(), ...after.keys(), ...carried.keys()])) {
+      const here = (sums.get(key)?.exact ?? 0n) + (issued.get(key)?.exact ?? 0n) + (carried.get(key) ?? 0n)
+      const least = before.get(key) ?? 0n
+      const most = after.get(key) ?? 0n
       const balance = least === most ? `${most} are` : `${least} to ${most} were`
       if (here < least || here > most) this.note(`key ${key}: settlements sum to ${here}, ${balance} recorded as spent`)
-      else if (!amount(least) || !amount(most)) this.note(`key ${key}: ${balance} recorded as spent`)
+      else if (least < 0n || most < 0n) this.note(`key ${key}: ${balance} recorded as spent`)
     }
+    verdict.charged = nanoOf(this.charged)
+    verdict.providers = nanoOf(this.providers)
+    verdict.fees = nanoOf(this.fees)
+    verdict.carried = nanoOf(carriedSum)
     return verdict
   }
 
@@ -120,17 +149,18 @@ class Books {
   }
 
   private post(id: string, entries: readonly Entry[]): void {
-    const { sums, verdict } = this
     let sum = 0
     for (const { account, of, nano } of entries) {
       sum += nano
       if (account === 'key') {
-        sums.set(of, (sums.get(of) ?? 0) - nano)
-        verdict.charged -= nano
+        addTo(this.sums, of, -nano)
+        this.charged.add(-nano)
         continue
       }
       if (!amount(nano)) this.note(`${id}: an entry of ${nano} for ${account} ${of}`)
-      verdict[account === 'fee' ? 'fees' : 'providers'] += nano
+      if (!Number.isInteger(nano)) continue
+      if (account === 'fee') this.fees.add(nano)
+      else this.providers.add(nano)
     }
     if (sum !== 0) this.note(`${id}: entries that sum to ${sum}`)
   }
@@ -145,9 +175,14 @@ function amount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0
 }
 
-/** As the stores cut their sums. */
-function capped(value: number): number {
-  return Math.min(value, Number.MAX_SAFE_INTEGER)
+function addTo(sums: Map<string, Total>, key: string, nano: number): void {
+  const sum = sums.get(key)
+  if (sum) sum.add(nano)
+  else sums.set(key, new Total(nano))
+}
+
+function nanoOf({ exact, cut }: Total): Nano {
+  return BigInt(cut) === exact ? cut : exact
 }
 
 function same(a: Sums, b: Sums): boolean {

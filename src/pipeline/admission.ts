@@ -36,7 +36,7 @@ export class Admission {
   request(key: ApiKey): Promise<void> | undefined {
     const { requests } = key.limits
     if (requests === undefined) return undefined
-    const answered = this.counters.take({ name: `requests:${key.identity}`, perMinute: requests, take: 1 })
+    const answered = this.counters.take({ name: `requests:${bucketOf(key)}`, perMinute: requests, take: 1 })
     return this.judged(answered, `${requests} requests per minute`, requests)
   }
 
@@ -49,7 +49,7 @@ export class Admission {
     const { tokens } = key.limits
     if (tokens === undefined) return undefined
     if (count > tokens && !always) throw this.oversized(`${tokens} tokens per minute`, `up to ${count} tokens`, tokens)
-    const answered = this.counters.take({ name: `tokens:${key.identity}`, perMinute: tokens, take: count, always })
+    const answered = this.counters.take({ name: `tokens:${bucketOf(key)}`, perMinute: tokens, take: count, always })
     return this.judged(answered, `${tokens} tokens per minute`, tokens)
   }
 
@@ -57,7 +57,7 @@ export class Admission {
   correctTokens(key: ApiKey, difference: number): void {
     const { tokens } = key.limits
     if (tokens === undefined || difference === 0) return
-    const answered = this.counters.take({ name: `tokens:${key.identity}`, perMinute: tokens, take: difference, always: true })
+    const answered = this.counters.take({ name: `tokens:${bucketOf(key)}`, perMinute: tokens, take: difference, always: true })
     if (answered instanceof Promise) answered.catch(() => {})
   }
 
@@ -66,7 +66,7 @@ export class Admission {
     const { streams } = key.limits
     if (streams === undefined) return
     const limit = shareOf(streams, this.processes())
-    if ((this.uses.get(key.identity)?.streams ?? 0) >= limit) {
+    if ((this.uses.get(bucketOf(key))?.streams ?? 0) >= limit) {
       throw this.limited(`${streams} concurrent streams${partOf(limit, streams)}`, { limit, left: 0, wait: SECOND })
     }
     this.use(key).streams++
@@ -89,7 +89,7 @@ export class Admission {
     const name = `${limit} request bytes in flight`
     if (bytes > limit) throw this.oversized(name, `${bytes} bytes`, limit)
     const share = shareOf(limit, this.processes())
-    const inFlight = this.uses.get(key.identity)?.bytes ?? 0
+    const inFlight = this.uses.get(bucketOf(key))?.bytes ?? 0
     if (inFlight > 0 && inFlight + bytes > share) {
       throw this.limited(`${name}${partOf(share, limit)}`, { limit: share, left: Math.max(0, share - inFlight), wait: SECOND })
     }
@@ -104,16 +104,16 @@ export class Admission {
   }
 
   private use(key: ApiKey): Use {
-    let use = this.uses.get(key.identity)
+    let use = this.uses.get(bucketOf(key))
     if (!use) {
       use = { streams: 0, bytes: 0 }
-      this.uses.set(key.identity, use)
+      this.uses.set(bucketOf(key), use)
     }
     return use
   }
 
   private forget(key: ApiKey, use: Use): void {
-    if (use.streams === 0 && use.bytes === 0) this.uses.delete(key.identity)
+    if (use.streams === 0 && use.bytes === 0) this.uses.delete(bucketOf(key))
   }
 
   private judged(answered: CounterAnswer | Promise<CounterAnswer>, name: string, limit: number): Promise<void> | undefined {
@@ -145,6 +145,11 @@ export class Admission {
 }
 
 const SECOND = 1_000
+
+/** Keys issued through sign-in count in the buckets of the key that issued them. */
+function bucketOf({ identity, issuer }: ApiKey): string {
+  return issuer?.identity ?? identity
+}
 
 /** @param resetAt milliseconds since the epoch. */
 function limitHeaders(limit: number, left: number, resetAt: number): Record<string, string> {

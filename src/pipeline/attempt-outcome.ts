@@ -21,8 +21,9 @@ export function beginTrial(exchange: Exchange, endpoint: Endpoint, parts: ChainP
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
     endpoint: endpoint.id,
-    status: 200,
+    status: null,
     latency: 0,
+    turn: exchange.turns,
   }
   exchange.attempts.push(record)
   exchange.toolWatch?.begin()
@@ -34,12 +35,15 @@ export function beginTrial(exchange: Exchange, endpoint: Endpoint, parts: ChainP
 export function trialAnswered(exchange: Exchange, turn: Turn, { endpoint, record, started }: Trial, parts: ChainParts): void {
   exchange.books.turns.push(turn)
   exchange.lastTurn = turn
+  exchange.unfinished = undefined
   exchange.ownTurns?.push(turn)
   record.latency = Math.round(Math.max(0, exchange.contentAt - started))
+  // A provider inside this process sends no head.
+  record.status ??= 200
   if (turn.fault) {
-    turn.fault = keyless(turn.fault, endpoint.provider)
-    record.status = turn.fault.status
+    record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
+    turn.fault = keyless(turn.fault, endpoint.provider)
     failed(turn.fault, endpoint, parts)
   } else if (turn.aborted) parts.health.abandoned(endpoint)
   // An end in error after some content: the caller has the answer, the endpoint has not done well.
@@ -49,8 +53,9 @@ export function trialAnswered(exchange: Exchange, turn: Turn, { endpoint, record
 
 /** Nothing has reached the caller. @returns the fault as it may be told. */
 export function trialBroken(exchange: Exchange, thrown: unknown, { endpoint, record, started }: Trial, parts: ChainParts): Fault {
-  const fault = keyless(asFault(thrown), endpoint.provider)
-  record.status = fault.status
+  const raw = asFault(thrown)
+  const fault = keyless(raw, endpoint.provider)
+  record.status = raw.providerStatus ?? record.status
   record.code = fault.code
   record.latency = Math.round(exchange.clock.monotonic() - started)
   if (fault.origin === 'upstream') failed(fault, endpoint, parts, started)
@@ -84,7 +89,7 @@ function stick(exchange: Exchange, endpoint: Endpoint, usage: Usage | undefined,
   if (!conversation) return
   const { name, named, pinned } = conversation
   const stays = pinned === endpoint.id
-  if (pinned !== undefined && !stays && attempts.some((attempt) => attempt.endpoint === pinned && attempt.status !== 200)) return
+  if (pinned !== undefined && !stays && attempts.some((attempt) => attempt.endpoint === pinned && attempt.code !== undefined)) return
   const pays = (usage?.cached ?? 0) > 0 && cachesCheaper(endpoint)
   if (named || stays || pays) sessions.set({ key: key.identity, model: models[0].slug, session: name, endpoint: endpoint.id })
 }

@@ -2,20 +2,13 @@
 
 import { noUsage, type Usage } from '../canon/usage.ts'
 import type { Endpoint } from '../catalog/types.ts'
-import type { CreditAccount } from '../ledger/credit.ts'
+import { Hold } from './hold.ts'
 import type { Turn } from './reply.ts'
 
 export class Books {
-  account: CreditAccount | undefined
-  /** Nano-dollars reserved in memory, and the part of it that an unknown outcome would be charged. */
-  held = 0
-  floor = 0
-  /** Nano-dollars that a plan tells of and does not hold: what plugins may charge. */
-  unheld = 0
+  readonly hold = new Hold()
   /** The endpoint that the hold's row names: that of the first who held. */
   heldAt: Endpoint | undefined
-  /** True once the hold's row is in the journal: a settlement must follow. */
-  open = false
   /** Upper bound of the input's tokens that the hold was computed for. */
   inputTokens = 0
   /** What was taken of the key's limits, and has to be corrected or given back: tokens of the minute, bytes in flight. */

@@ -16,6 +16,7 @@ import { callPath, providerAddress } from './provider-address.ts'
 import { finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from './relays.ts'
 import type { Lane, Reply } from './reply.ts'
 import { ReplyStream } from './reply-stream.ts'
+import { upstreamCap } from './reservation.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { contentBytes, translated, WholeAttempt, type WholeResult } from './whole-attempt.ts'
 
@@ -56,7 +57,8 @@ export function targetOf(exchange: Exchange, endpoint: Endpoint): Target {
   return {
     model: endpoint.upstreamModel,
     stream: exchange.stream,
-    outputCap: exchange.outputCap,
+    outputCap: upstreamCap(exchange, endpoint),
+    tier: endpoint.tier,
     supported: endpoint.supported,
     quirks: endpoint.quirks ?? endpoint.provider.quirks,
     user: endpoint.provider.user,
@@ -105,6 +107,7 @@ function streamed(call: EndpointCall, encoded: Encoded, parts: ChainParts): Prom
     lane,
     relay: relayFor(call),
     drains: parts.drains,
+    health: parts.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
   })
   send(attempt, call, encoded, parts)
@@ -125,6 +128,7 @@ function whole(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise
     endpoint,
     lane,
     drains: parts.drains,
+    health: parts.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
     read: (body) => readWhole(call, body),
   })

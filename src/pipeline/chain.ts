@@ -52,8 +52,8 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const resolved = resolve(settings, parts)(guarded)
   const accounted = account(parts)(resolved)
   const readBody = read(settings, parts)(accounted)
-  const admitted = admit(parts.admission)(readBody)
-  const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
+  const admitted = admit(parts.admission, parts.overload)(readBody)
+  const authenticated: Service<At<Head>> = authenticate(settings, parts)(admitted)
   return receive(settings, parts)(authenticated)
 }
 
@@ -64,16 +64,16 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
 export function composeEmbedding(settings: ChainSettings, parts: EmbeddingParts): Front {
   const suits = suit(settings.guardrails.filter(readsTexts), parts)(plan(settings, parts)(attempt(parts, embedAt)))
   const accounts = account(parts)(resolve(settings, parts)(guard(settings.guardrails)(suits)))
-  const admits = admit(parts.admission)(read(settings, parts)(accounts))
-  return receive(settings, parts)(authenticate(settings.keys, parts.clock)(admits))
+  const admits = admit(parts.admission, parts.overload)(read(settings, parts)(accounts))
+  return receive(settings, parts)(authenticate(settings, parts)(admits))
 }
 
 /** The chain of operations that count tokens: the same layers up to the guard, and nothing is held or charged. */
 export function composeCounting(settings: ChainSettings, parts: ChainParts): Front {
   const guarded = guard(settings.guardrails)(countTokens(parts))
   const resolved = resolve(settings, parts)(guarded)
-  const admitted = admit(parts.admission)(read(settings, parts)(resolved))
-  const authenticated: Service<At<Head>> = authenticate(settings.keys, parts.clock)(admitted)
+  const admitted = admit(parts.admission, parts.overload)(read(settings, parts)(resolved))
+  const authenticated: Service<At<Head>> = authenticate(settings, parts)(admitted)
   return receive(settings, parts)(authenticated)
 }
 
@@ -84,13 +84,13 @@ export function composeCounting(settings: ChainSettings, parts: ChainParts): Fro
 export function composePlanning(settings: ChainSettings, parts: EmbeddingParts): Front {
   const readAgain = guardAdditions(settings.guardrails)
   const converses = converseForPlan(settings, parts, { readAgain, inner: (exchange) => resolves(exchange) })(
-    foretell(settings.guardrails, parts, foreseeAnswer(parts)),
+    foretell(settings, parts, foreseeAnswer(parts)),
   )
   const shapes = shapeForPlan(settings.plugins, parts)(converses)
-  const vectors = foretell(settings.guardrails, parts, (exchange, endpoint) => foreseeVectors(exchange, endpoint, parts))
+  const vectors = foretell(settings, parts, (exchange, endpoint) => foreseeVectors(exchange, endpoint, parts))
   const suits = suit(settings.guardrails.filter(readsTexts), parts)(vectors)
   const either: Service<At<Resolved>> = (exchange) => (exchange.client.embedding ? suits(exchange) : shapes(exchange))
   const resolves = resolve(settings, parts)(guard(settings.guardrails)(either))
-  const admits = admit(parts.admission)(read(settings, parts)(explain()(resolves)))
-  return receive(settings, parts)(authenticate(settings.keys, parts.clock)(admits))
+  const admits = admit(parts.admission, parts.overload)(read(settings, parts)(explain()(resolves)))
+  return receive(settings, parts)(authenticate(settings, parts)(admits))
 }

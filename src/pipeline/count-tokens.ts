@@ -42,7 +42,16 @@ function replyOf(exchange: Exchange, endpoint: Endpoint, count: { tokens: number
     completedAt: Math.floor(exchange.clock.now() / 1000),
   }
   const text = JSON.stringify(exchange.client.countBody?.(count) ?? {})
-  const turn = { endpoint, lane: 'translate' as const, usage: undefined, end: undefined, fault: undefined, aborted: false, relayed: 0 }
+  const turn = {
+    endpoint,
+    lane: 'translate' as const,
+    usage: undefined,
+    end: undefined,
+    fault: undefined,
+    aborted: false,
+    begun: true,
+    relayed: 0,
+  }
   return { turn, finish: () => text }
 }
 

@@ -1,11 +1,23 @@
 /** What the pipeline needs of the connection to the caller; the server implements it over HTTP. */
 import type { OutgoingHttpHeaders } from 'node:http'
+import type { Cancel } from '../plugin-api/exchange.ts'
 
 export interface Door {
   /** Declared length of the body, undefined where it comes in chunks. */
   readonly contentLength: number | undefined
-  /** @throws Fault `too_large`, `client_timeout` or `client_gone`. */
-  readBody(limit: number): Promise<Buffer>
+  /** What failed authentications of the caller count by; absent where no connection is behind the door. */
+  address?(): string
+  /**
+   * @param limit bytes.
+   * @throws Fault `too_large`, `client_timeout`, `client_gone`, `unavailable` without memory for it, or the reason of the cancel.
+   */
+  readBody(limit: number, cancel?: Cancel): Promise<Buffer>
+  /**
+   * Counts further bytes of memory towards the request, until it has ended.
+   * A door without it has no budget of memory.
+   * @returns a promise where there is no room now. @throws Fault `unavailable`.
+   */
+  reserve?(bytes: number): Promise<void> | undefined
   /** The whole reply at once; a long one in pieces, which are not joined but written as the caller takes them. */
   whole(status: number, headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void
   /** Head of an event stream. */

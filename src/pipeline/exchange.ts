@@ -16,10 +16,12 @@ import { CancelSource } from './cancel.ts'
 import type { Conversation } from './conversation.ts'
 import type { Door } from './door.ts'
 import type { EventPath } from './event-path.ts'
+import { type HoldPart, NO_PART } from './hold.ts'
 import type { GuardrailBudget, GuardrailSetting } from './parts.ts'
 import type { PluginRun } from './plugins/run.ts'
 import type { Turn } from './reply.ts'
 import type { ReplyStream } from './reply-stream.ts'
+import type { OutputCap } from './reservation.ts'
 import type { ToolWatch } from './tool-watch.ts'
 
 export interface ExchangeStart {
@@ -122,14 +124,18 @@ export class Exchange implements Planned {
   conversation: Conversation | undefined
   /** Set where tools are offered and there is a choice of endpoints: it is among the taps. */
   toolWatch: ToolWatch | undefined
-  /** Output cap that the hold was computed for; sent upstream only where the key has a limit. */
-  outputCap: number | undefined
+  /** What the running turn holds. */
+  turnHold: HoldPart = NO_PART
+  /** Output caps that the hold pays for; undefined where no limit applies, without entry where output costs nothing. */
+  outputCaps: ReadonlyMap<Endpoint, OutputCap> | undefined
   // attempt
   readonly ctx: ReplyContext
   reply: ReplyStream | undefined
   /** Milliseconds of silence before a stream's head goes out early, and between keep-alive comments. */
   silence = 10_000
   committedEndpoint: Endpoint | undefined
+  /** Turns begun so far; more than one in a tool loop. */
+  turns = 0
   /** Monotonic time of the first content that reached us, and of the first of the running attempt. */
   firstContentAt = 0
   contentAt = 0
@@ -137,6 +143,8 @@ export class Exchange implements Planned {
   whenCommitted: (() => void) | undefined
   /** Milliseconds spent waiting for providers, over all attempts. */
   upstreamMs = 0
+  /** The attempt that ended the exchange with a fault before anything of it had reached the caller: it may be charged. */
+  unfinished: Turn | undefined
   /** Of its own turns the last; and all of them, where it adds to the books of another exchange. */
   lastTurn: Turn | undefined
   ownTurns: Turn[] | undefined
@@ -167,6 +175,11 @@ export class Exchange implements Planned {
       sequence: 0,
       opened: false,
     }
+  }
+
+  /** What failed authentications of its caller count by. */
+  address(): string {
+    return this.door.address?.() ?? ''
   }
 
   /** Sets what the `read` phase adds. */
@@ -214,6 +227,12 @@ export class Exchange implements Planned {
     if (this.firstContentAt === 0) this.firstContentAt = this.contentAt
     this.committedEndpoint = endpoint
     this.whenCommitted?.()
+  }
+
+  /** The provider of the running attempt has sent the head of its reply; of several calls of one attempt an error counts. */
+  noteStatus(status: number): void {
+    const record = this.attempts.at(-1)
+    if (record && (record.status === null || record.status < 300)) record.status = status
   }
 
   get edited(): boolean {

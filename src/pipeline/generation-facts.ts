@@ -1,20 +1,25 @@
 /** The part of a generation's record that no query needs as a column, as JSON text: only what the columns do not tell. */
-import type { Facts } from '../ledger/facts.ts'
+import { type Facts, USUAL_REASON } from '../ledger/facts.ts'
 import type { Settlement } from '../ledger/settlement.ts'
 import { brandHeaders } from './brand-headers.ts'
 import type { Exchange } from './exchange.ts'
 import { factsText } from './facts-text.ts'
 import { NATIVE_SEARCH } from './native-search.ts'
+import type { Turn } from './reply.ts'
+import { creditCap } from './reservation.ts'
 
-/** What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in. */
-export function generationFacts(exchange: Exchange, settlement: Settlement): string {
+/**
+ * What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
+ * @param charged the last turn, finished or not.
+ */
+export function generationFacts(exchange: Exchange, settlement: Settlement, charged: Turn | undefined): string {
   const { clock, headers, gateway, attempts, candidates } = exchange
-  const last = exchange.lastTurn
+  const last = charged ?? exchange.lastTurn
   const endpoint = last?.endpoint
   const held = exchange.books.heldAt ?? candidates[0]
   const elapsed = clock.monotonic() - exchange.started
   const finish = last?.end
-  const plain = attempts.length === 1 && attempts[0].status === 200 && !attempts[0].dropped
+  const plain = attempts.length === 1 && attempts[0].status === 200 && attempts[0].code === undefined && !attempts[0].dropped
   const web = webFacts(exchange)
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
@@ -30,6 +35,9 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
     latency: Math.round(exchange.firstContentAt === 0 ? elapsed : exchange.firstContentAt - exchange.started),
     generation_time: Math.round(elapsed),
     streamed: exchange.stream || undefined,
+    credit_output_cap: creditCap(exchange),
+    service_tier: tierOf(last),
+    charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
     num_search_results: web?.num_search_results,
     num_fetches: web?.num_fetches,
@@ -51,6 +59,12 @@ export function generationFacts(exchange: Exchange, settlement: Settlement): str
   return factsText(facts)
 }
 
+/** The tier that served, where it is not the usual one. */
+function tierOf(turn: Turn | undefined): string | undefined {
+  const tier = turn?.end?.tier ?? turn?.endpoint.tier
+  return tier === 'default' ? undefined : tier
+}
+
 /** Milliseconds that the moderation of the request has taken. */
 function moderationTime({ stages }: Exchange): number | undefined {
   const took = stages.length > 0 ? stages.find(({ name }) => name === 'moderation')?.data?.duration_ms : undefined
@@ -60,7 +74,7 @@ function moderationTime({ stages }: Exchange): number | undefined {
 /** Who searched the web, how many results the model was shown (a provider that searches itself does not tell), how many pages were fetched. */
 function webFacts(exchange: Exchange): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
   const { books, stages, edits } = exchange
-  const before = stages.length > 0 ? stages.find(({ type }) => type === 'web_search')?.data : undefined
+  const before = stages.length > 0 ? stages.find(({ type, name }) => type === 'plugin' && name === 'web-search')?.data : undefined
   const engine = books.found?.engine ?? before?.engine ?? (edits.includes(NATIVE_SEARCH) ? 'native' : undefined)
   if (engine === undefined && books.toolFetches === 0) return undefined
   const results = (books.found?.results ?? 0) + (typeof before?.results === 'number' ? before.results : 0)

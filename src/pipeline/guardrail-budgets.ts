@@ -1,34 +1,38 @@
-/** Budgets of guardrails: every key that one holds for has the whole of it, and the tightest bound decides. */
+/**
+ * What bounds the spending of a request: the limit of its key, that of the key's issuer, and budgets of guardrails. Each key
+ * that a guardrail applies to has the whole budget; keys issued through sign-in share that of their issuer.
+ */
 import { Fault } from '../core/faults.ts'
 import { usdText } from '../core/money.ts'
-import type { Allowance, CreditAccount } from '../ledger/credit.ts'
+import type { Allowance, CreditAccount, CreditBook } from '../ledger/credit.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
 import type { GuardrailBudget } from './parts.ts'
 
-/**
- * The bound with the least left. What fits it fits the others as well, so one hold is enough for all of them:
- * nothing can be spent between two looks at one account.
- */
-export function tightest(key: Allowance, budgets: readonly GuardrailBudget[], account: CreditAccount): Allowance | GuardrailBudget {
-  let least: Allowance | GuardrailBudget = key
-  let left = budgets.length > 0 ? (account.remaining(key) ?? Number.POSITIVE_INFINITY) : 0
-  for (const budget of budgets) {
-    const own = account.remaining(budget) ?? Number.POSITIVE_INFINITY
-    if (own >= left) continue
-    least = budget
-    left = own
-  }
-  return least
+/** All allowances of a request of `key`: a hold is taken under every one of them at once. */
+export function allowancesOf(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {
+  const { issuer } = key
+  if (!issuer) return [key, ...budgets]
+  return [key, { limit: issuer.limit, limitReset: issuer.limitReset, of: 'payer' }, ...budgets]
 }
 
-export function isBudget(bound: Allowance | GuardrailBudget): bound is GuardrailBudget {
-  return 'guardrail' in bound
+/** The account that a request of `key` holds and charges: with that of its issuer, where it has one. */
+export function accountOf({ identity, issuer }: ApiKey, credit: CreditBook): CreditAccount {
+  return credit.account(identity, issuer?.identity)
+}
+
+/** True where some allowance has a limit. */
+export function isLimited({ limit, issuer }: ApiKey, budgets: readonly GuardrailBudget[]): boolean {
+  return limit !== null || (issuer !== undefined && issuer.limit !== null) || budgets.length > 0
+}
+
+export function isBudget(bound: Allowance | GuardrailBudget | undefined): bound is GuardrailBudget {
+  return bound !== undefined && 'guardrail' in bound
 }
 
 const WORDS = { daily: 'daily', weekly: 'weekly', monthly: 'monthly' } as const
 
-/** 403: which budget it is and what of it is left. @param hold nano-dollars. */
-export function overBudget({ guardrail, limit, limitReset }: GuardrailBudget, hold: number, account: CreditAccount): Fault {
-  const left = account.remaining({ limit, limitReset }) ?? 0
+/** 403: which budget it is and what of it is left. @param hold nano-dollars. @param left nano-dollars. */
+export function overBudget({ guardrail, limit, limitReset }: GuardrailBudget, hold: number, left: number): Fault {
   const name = `${limitReset === null ? '' : `${WORDS[limitReset]} `}budget of $${usdText(limit)}`
   const state = left === 0 ? 'is spent' : `has $${usdText(left)} left, this request may cost up to $${usdText(hold)}`
   return new Fault('guardrail_blocked', { message: `The ${name} of the guardrail ${guardrail} ${state}`, metadata: { guardrail } })

@@ -2,7 +2,7 @@
 import type { Endpoint } from '../catalog/types.ts'
 import type { PriceMoment } from '../core/price.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { allowsModel, type Ceiling, excludesEndpoint, namesEndpoint, namesModel, overCeiling, parseCeiling } from '../routing/index.ts'
+import { allowsModel, type Ceiling, listExcludes, listNames, namesModel, overCeiling, parseCeiling } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 import type { GuardrailBudget, GuardrailSetting, GuardrailTerms } from './parts.ts'
 
@@ -22,15 +22,23 @@ interface Bound {
 
 const bounds = new WeakMap<readonly GuardrailSetting[], WeakMap<ApiKey, Bound>>()
 
-/** A key that another one has given to an application is held by what holds the giver, too. */
-export function holdsFor(
-  { keys, identities }: Pick<GuardrailSetting, 'keys' | 'identities'>,
-  { name, identity, consent }: ApiKey,
-): boolean {
+/** Keys issued through sign-in inherit the guardrails of the key that issued them. */
+export function holdsFor(guardrail: Pick<GuardrailSetting, 'keys' | 'identities'>, { name, identity, consent, issuer }: ApiKey): boolean {
+  const { keys, identities } = guardrail
   if (keys === undefined && identities === undefined) return true
   if (keys?.has(name) || identities?.has(identity)) return true
+  if (issuer) return holdsFor(guardrail, issuer)
   // Of a key of the file the identity is its name.
   return consent !== undefined && (keys?.has(consent.by) || identities?.has(consent.by)) === true
+}
+
+/** Budgets for a key. A guardrail that holds for the issuer of a key has one budget for both, kept at the issuer. */
+export function budgetsFor(guardrails: readonly GuardrailSetting[], { issuer }: Pick<ApiKey, 'issuer'>): readonly GuardrailBudget[] {
+  return guardrails.flatMap((guardrail) => {
+    const { budget } = guardrail
+    if (!budget) return []
+    return issuer && holdsFor(guardrail, issuer) ? [{ ...budget, of: 'payer' as const }] : [budget]
+  })
 }
 
 /** Sets the budgets of the exchange and what its preferences must not loosen. @returns what is asked of endpoints. */
@@ -54,13 +62,16 @@ function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
   }
   let bound = byKey.get(key)
   if (!bound) {
-    bound = boundOf(guardrails.filter((guardrail) => holdsFor(guardrail, key)))
+    bound = boundOf(
+      guardrails.filter((guardrail) => holdsFor(guardrail, key)),
+      key,
+    )
     byKey.set(key, bound)
   }
   return bound
 }
 
-function boundOf(guardrails: readonly GuardrailSetting[]): Bound {
+function boundOf(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
   const compiled = guardrails.flatMap(({ name, terms }) => (terms ? [compile(name, terms)] : []))
   const terms: BoundTerms | undefined =
     compiled.length === 0
@@ -77,7 +88,7 @@ function boundOf(guardrails: readonly GuardrailSetting[]): Bound {
         }
   return {
     terms,
-    budgets: guardrails.flatMap(({ budget }) => (budget ? [budget] : [])),
+    budgets: budgetsFor(guardrails, key),
     requireParameters: guardrails.some(({ requireParameters }) => requireParameters),
   }
 }
@@ -106,9 +117,8 @@ function objection(endpoint: Endpoint, terms: CompiledTerms, moment: PriceMoment
   const { slug } = endpoint.model
   if (!allowsModel(terms.allowedModels, slug)) return 'not among the allowed models'
   if (terms.ignoredModels.some((entry) => namesModel(entry, slug))) return 'among the ignored models'
-  if (terms.allowedProviders && !terms.allowedProviders.some((entry) => namesEndpoint(entry, endpoint, TIERS)))
-    return 'not among the allowed providers'
-  if (terms.ignoredProviders.some((entry) => excludesEndpoint(entry, endpoint))) return 'among the ignored providers'
+  if (terms.allowedProviders && !listNames(terms.allowedProviders, endpoint, TIERS)) return 'not among the allowed providers'
+  if (listExcludes(terms.ignoredProviders, endpoint)) return 'among the ignored providers'
   if (!provider.zdr && terms.zdr.has(ZDR_GROUPS.get(slug.slice(0, slug.indexOf('/'))) ?? 'other')) return 'without the zero retention'
   if (provider.dataCollection !== 'deny' && !(price === 'free' ? terms.freeTraining : terms.paidTraining)) return 'against the data policy'
   const over = overCeiling(endpoint, terms.ceiling, moment)

@@ -1,5 +1,5 @@
 /** Search tools of providers, turned into the gateway's own where no provider in question has them (contract section 1.4). */
-import type { Opaque, ToolSpec } from '../canon/request.ts'
+import type { Opaque, ToolSpec, WrittenAt } from '../canon/request.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { hasEngines } from '../plugin-api/index.ts'
@@ -63,8 +63,8 @@ export function hoistSearch(exchange: Exchange, plugins: readonly PluginSetting[
   const named = tools.some((tool) => isSearch(tool) && typeof tool.of.data.engine === 'string')
   if (!engines && !named && !endpoints.some(searchesItself)) return false
   exchange.edit(HOISTED, (draft) => {
-    draft.tools = draft.tools.map((tool) =>
-      isSearch(tool) ? { kind: 'server', name: TOOL, parameters: parametersOf(tool.of.data) } : tool,
+    draft.tools = draft.tools.map((tool, place) =>
+      isSearch(tool) ? { kind: 'server', name: TOOL, ...parametersOf(tool.of.data, `tools[${place}]`) } : tool,
     )
     const { toolChoice } = draft
     if (toolChoice?.mode === 'opaque' && NATIVE.test(toolChoice.of.type)) draft.toolChoice = { mode: 'named', name: TOOL }
@@ -76,13 +76,23 @@ function isSearch(tool: ToolSpec): tool is { kind: 'opaque'; of: Opaque } {
   return tool.kind === 'opaque' && NATIVE.test(tool.of.type)
 }
 
-function parametersOf(data: JsonObject): JsonObject {
-  const parameters: JsonObject = isObject(data.parameters) ? { ...data.parameters } : {}
-  for (const name of SAME) if ((data[name] ?? null) !== null) parameters[name] = data[name]
+/** The parameters of the gateway's tool, and where the caller wrote each of them. */
+function parametersOf(data: JsonObject, at: string): { parameters: JsonObject; written: WrittenAt } {
+  const parameters: JsonObject = {}
+  const fields: Record<string, string> = {}
+  const take = (name: string, from: JsonObject, path: string): void => {
+    const [last] = path.split('.').slice(-1)
+    if ((from[last] ?? null) === null) return
+    parameters[name] = from[last]
+    fields[name] = path
+  }
+  const nested = isObject(data.parameters) ? data.parameters : {}
+  for (const name of Object.keys(nested)) take(name, nested, `parameters.${name}`)
+  for (const name of SAME) take(name, data, name)
+  take('excluded_domains', data, 'blocked_domains')
   const filters = isObject(data.filters) ? data.filters : {}
-  const allowed = filters.allowed_domains ?? null
-  const excluded = filters.excluded_domains ?? filters.blocked_domains ?? data.blocked_domains ?? null
-  if (allowed !== null) parameters.allowed_domains = allowed
-  if (excluded !== null) parameters.excluded_domains = excluded
-  return parameters
+  take('allowed_domains', filters, 'filters.allowed_domains')
+  take('excluded_domains', filters, 'filters.blocked_domains')
+  take('excluded_domains', filters, 'filters.excluded_domains')
+  return { parameters, written: { object: at, type: `${at}.type`, fields } }
 }

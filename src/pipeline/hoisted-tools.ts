@@ -7,6 +7,7 @@ import type { Endpoint } from '../catalog/types.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChainParts } from './parts.ts'
+import { noteServerTools } from './server-tools-stage.ts'
 
 type ServerSpec = Extract<ToolSpec, { kind: 'server' }>
 
@@ -82,6 +83,7 @@ export function leaveToProviders(exchange: Exchange, upstreams: ChainParts['upst
     const able = exchange.endpoints.filter((endpoint) => hasNative(endpoint, tool.name, upstreams))
     if (able.length === 0 || (engine !== 'native' && able.length < exchange.endpoints.length)) continue
     exchange.endpoints = able
+    noteServerTools(exchange, 'native', [tool.name])
     const data: JsonObject = { type: tool.name, ...(tool.name === 'shell' ? { environment: environmentOf(tool.parameters) } : {}) }
     exchange.edit('native-tools', (draft) => {
       draft.tools = draft.tools.with(place, { kind: 'opaque', of: { dialect: WIRE, type: tool.name, data } })

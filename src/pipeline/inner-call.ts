@@ -2,19 +2,21 @@
 import type { StreamEvent } from '../canon/events.ts'
 import { Fold, type Folded } from '../canon/fold.ts'
 import { addUsage, noUsage, type Usage } from '../canon/usage.ts'
-import { Fault } from '../core/faults.ts'
+import { asFault, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { ClientDialect, Final, StreamEncoder } from '../dialects/types.ts'
 import { charge, type Extras, tariffAt } from '../ledger/pricing.ts'
-import { estimatedUsage } from '../ledger/settlement.ts'
-import { estimateFromBytes } from '../ledger/usage-estimate.ts'
+import { countedUsage, enderOf } from '../ledger/settlement.ts'
 import type { ModelAnswer, ModelCall, Read } from '../plugin-api/index.ts'
 import type { Door } from './door.ts'
 import { Exchange } from './exchange.ts'
 import { endedEarly } from './last-word.ts'
 import { acceptBody } from './layers/read.ts'
-import { imageCount, inputEstimate } from './needs.ts'
+import { imageCount } from './needs.ts'
 import { type At, advance, type Reply, type Service, type Turn } from './reply.ts'
+import { concludeTurn } from './reservation.ts'
+import { pricedEndpoint } from './served-tier.ts'
+import { countOf, turnEndedBy } from './turn-count.ts'
 
 /** Calls within calls within calls: deeper than this something goes round in circles. */
 const DEEPEST = 4
@@ -53,10 +55,11 @@ export async function askModel(outer: Exchange, call: ModelCall, { inner, dialec
     count(exchange, turns)
     return answerOf(reply.turn, turns, { folded: answer.folded, at: outer.at })
   } catch (thrown) {
-    // An answer that broke off is not charged, and its earlier turns are a part of it; one that was given up is.
-    if (!exchange.cancel.aborted && !turns.some(({ refused }) => refused)) for (const turn of turns) turn.usage = undefined
+    chargeBroken(exchange, turns, asFault(thrown))
     throw thrown
   } finally {
+    const concluding = concludeTurn(exchange)
+    if (concluding) await concluding
     release()
     exchange.reply?.stop()
     outer.upstreamMs += exchange.upstreamMs
@@ -86,7 +89,7 @@ function childOf(outer: Exchange, client: ClientDialect): Exchange {
     id: { id, seq, tag },
     client,
     headers,
-    door: nowhere,
+    door: { ...nowhere, reserve: (bytes) => outer.door.reserve?.(bytes) },
     clock,
     brand,
     wantsMetadata: false,
@@ -111,22 +114,38 @@ function tie(exchange: Exchange, outer: Exchange, signals: readonly AbortSignal[
   }
 }
 
+/** Whoever ended it, the table of `ledger/settlement.ts` holds as for a caller's own request. */
+function chargeBroken(exchange: Exchange, turns: Turn[], fault: Fault): void {
+  const { unfinished, books } = exchange
+  const endedBy = enderOf(fault, (unfinished ?? turns.at(-1))?.begun === true)
+  if (endedBy === 'provider') {
+    // Insurance covers the whole answer, earlier turns included.
+    for (const turn of turns) turn.usage = undefined
+  } else if (unfinished && unfinished.sent !== false && endedBy !== 'gateway' && !(endedBy === 'caller' && fault.origin === 'upstream')) {
+    unfinished.usage = countedUsage(countOf(exchange, unfinished, endedBy))
+    turns.push(unfinished)
+    books.turns.push(unfinished)
+    // What it costs stays held.
+    exchange.lastTurn = unfinished
+  }
+}
+
 /**
- * As for a caller's own: what broke off is not charged, nor is an answer of nothing; what was given up is, as far as it came.
+ * As for a caller's own: what broke off at the provider is not charged, nor is an answer of nothing; what was given up is,
+ * as far as it came.
  * @throws Fault.
  */
 function closeBooks(exchange: Exchange, turn: Turn): void {
+  const { aborted, end } = turn
+  const endedBy = turnEndedBy(exchange, turn)
+  const free = endedBy === 'gateway' || turn.sent === false
+  turn.usage = free ? undefined : countedUsage(countOf(exchange, turn, endedBy))
   if (turn.fault) throw turn.fault
-  const { aborted, relayed, end } = turn
-  turn.usage ??=
-    aborted && exchange.stream && relayed <= 0
-      ? noUsage()
-      : estimatedUsage(inputEstimate(exchange), aborted && !exchange.stream ? 0 : estimateFromBytes(relayed))
   if (aborted) throw endedEarly(exchange, [])
   // What the provider did is paid for.
   if (turn.refused) throw turn.refused
   if (end?.reason === 'error') throw new Fault('upstream_error')
-  if (turn.usage.output <= 0 && !end?.raw?.trim()) throw new Fault('upstream_empty')
+  if ((turn.usage?.output ?? 0) <= 0 && !end?.raw?.trim()) throw new Fault('upstream_empty')
 }
 
 function finalOf(exchange: Exchange, { turn }: Reply): Final {
@@ -148,7 +167,7 @@ function answerOf(last: Turn, turns: readonly Turn[], { folded, at }: { folded: 
   for (const turn of turns) {
     if (!turn.usage) continue
     usage = usage ? addUsage(usage, turn.usage) : turn.usage
-    cost += charge(turn.usage, tariffAt(turn.endpoint, at), turn.extras).total
+    cost += charge(turn.usage, tariffAt(pricedEndpoint(turn), at), turn.extras).total
   }
   return {
     model: last.endpoint.model.slug,

@@ -7,6 +7,8 @@ import type { Exchange } from './exchange.ts'
 export interface Failure {
   readonly endpoint: Endpoint
   readonly fault: Fault
+  /** The provider's own status; null where it sent none. */
+  readonly status: number | null
 }
 
 const DOCS_URL = 'docs/routing.md#trying'
@@ -43,7 +45,7 @@ export function endedEarly(exchange: Exchange, failures: readonly Failure[]): Fa
 function previousErrors(failures: readonly Failure[]): JsonObject {
   if (failures.length === 0) return {}
   return {
-    previous_errors: failures.map(({ endpoint, fault }) => ({ provider: endpoint.provider.name, code: fault.code, status: fault.status })),
+    previous_errors: failures.map(({ endpoint, fault, status }) => ({ provider: endpoint.provider.name, code: fault.code, status })),
   }
 }
 

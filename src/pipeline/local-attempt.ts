@@ -34,6 +34,7 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
       endpoint,
       lane: 'translate',
       drains: parts.drains,
+      health: parts.health,
       decodeFault,
       read: () => translated([], path),
     })
@@ -55,7 +56,14 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
     return attempt.done
   }
   const relay = new EventRelay(path)
-  const attempt = new StreamAttempt(exchange, { endpoint, lane: 'translate', relay, drains: parts.drains, decodeFault })
+  const attempt = new StreamAttempt(exchange, {
+    endpoint,
+    lane: 'translate',
+    relay,
+    drains: parts.drains,
+    health: parts.health,
+    decodeFault,
+  })
   const take = guarded(attempt)
   start(attempt, {
     events: (batch) =>

@@ -2,8 +2,10 @@
 
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { AttemptRecord } from '../plugin-api/index.ts'
 import type { Exchange } from './exchange.ts'
 import { tierOf } from './needs.ts'
+import { creditCap } from './reservation.ts'
 
 /** @param failed no endpoint is shown as selected, whoever began to answer. */
 export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
@@ -20,20 +22,37 @@ export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
     strategy: exchange.strategy,
     region: null,
     summary,
-    attempt: exchange.attempts.length,
+    attempt: attemptsOfTurn(exchange),
     is_byok: false,
     endpoints: { total: available.length, available },
   }
   if (exchange.attempts.length > 0) {
-    metadata.attempts = exchange.attempts.map(({ provider, model, status, dropped }) => {
-      return dropped ? { provider, model, status, dropped: [...dropped] } : { provider, model, status }
-    })
+    metadata.attempts = exchange.attempts.map((attempt) => attemptEntry(attempt, exchange.turns > 1))
   }
+  const cap = creditCap(exchange)
+  // The answer ended because the credit that was left paid for no more.
+  if (cap !== undefined) metadata.output_cap = { tokens: cap, reason: 'credit' }
   const params = paramsOf(exchange)
   if (params) metadata.params = params
   for (const run of exchange.pluginRuns ?? []) run.tell()
   if (exchange.stages.length > 0) metadata.pipeline = exchange.stages.map((stage) => ({ ...stage }) as JsonObject)
   return metadata
+}
+
+/** Number of the attempt that served, or attempts made, within the last turn (contract section 5.7). */
+function attemptsOfTurn({ attempts, turns }: Exchange): number {
+  let count = 0
+  for (const { turn } of attempts) if (turn === turns) count++
+  return count
+}
+
+/** `status` is the provider's own; `code` says why an attempt failed, since a reply of 200 may break off as well. */
+function attemptEntry({ provider, model, status, code, dropped, turn }: AttemptRecord, severalTurns: boolean): JsonObject {
+  const entry: JsonObject = { provider, model, status }
+  if (code !== undefined) entry.code = code
+  if (severalTurns) entry.turn = turn
+  if (dropped) entry.dropped = [...dropped]
+  return entry
 }
 
 /**

@@ -26,7 +26,7 @@ export function findModels(exchange: Exchange, settings: Settings): ModelChoice 
   const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
   exchange.requested = gateway.asked ?? first
-  const found = settings.catalog.find(first)
+  const found = settings.catalog.find(first, wanted.kind)
   const router = found ? undefined : routerNamed(first, exchange.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
   if (router) return routed(exchange, router, settings)
@@ -59,7 +59,7 @@ function withFallbacks(models: Model[], exchange: Exchange, settings: Settings):
   for (let i = gateway.model === undefined ? 1 : 0; i < gateway.models.length; i++) {
     const slug = gateway.models[i]
     if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
-    const found = settings.catalog.find(slug)
+    const found = settings.catalog.find(slug, wanted.kind)
     if (!found && routerNamed(slug, brand, settings)) throw routerInList(i)
     const { model } = ofKind(wanted, slug, found)
     if (!models.includes(model)) models.push(model)
@@ -75,7 +75,7 @@ type Found = NonNullable<ReturnType<ChainSettings['catalog']['find']>>
 
 /** Kinds of model that an operation may call, with the faults of any other: an embedding has no malformed slugs (contract section 0, row 12). */
 interface Wanted {
-  readonly kind: ModelKind
+  readonly kind: 'generate' | 'embedding'
   readonly wrong: FaultCode
   readonly bareIsUnknown: boolean
 }

@@ -1,12 +1,15 @@
 /** Searches of the web that the provider of the model runs itself, in place of the gateway (contract section 6). */
 import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from '../canon/native-search.ts'
+import type { ToolSpec } from '../canon/request.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { hasEngines, searchParameters, wayOf } from '../plugin-api/index.ts'
+import { asWritten } from './begin-tools.ts'
 import type { Exchange } from './exchange.ts'
 import { HOISTED, searchesItself } from './hoisted-search.ts'
 import type { ChainParts, PluginSetting } from './parts.ts'
+import { noteServerTools } from './server-tools-stage.ts'
 
 /** Name of the edit. */
 export const NATIVE_SEARCH = 'native-search'
@@ -79,11 +82,24 @@ export function settleSearch(exchange: Exchange, plugins: readonly PluginSetting
     if (tool.kind !== 'server' || tool.name !== WEB_SEARCH) continue
     const way = wayOf(tool.parameters.engine, settings)
     if (way !== 'native' && way !== 'auto') continue
-    const at = `tools[${i}].parameters`
-    const search = searchParameters(tool.parameters, at).native
+    const search = searchFields(tool, i)
     const { able, all, why } = searchersOf(exchange, search, upstreams, true)
-    if (way === 'native' && able.length === 0) throw badField(`${at}.engine`, `native: ${why}`)
+    if (way === 'native' && able.length === 0)
+      throw asWritten(badField(`tools[${i}].parameters.engine`, `native: ${why}`), `tools[${i}]`, tool.written)
     // An endpoint to fall back on is worth more than who searches, as long as somebody can.
-    if (able.length > 0 && (way === 'native' || all || !hasEngines(settings))) searchNatively(exchange, search, able, i)
+    if (able.length > 0 && (way === 'native' || all || !hasEngines(settings))) {
+      searchNatively(exchange, search, able, i)
+      if (tool.written === undefined) noteServerTools(exchange, 'native', [tool.name])
+    }
+  }
+}
+
+/** @throws Fault 400 naming the path that the caller wrote. */
+function searchFields({ parameters, written }: Extract<ToolSpec, { kind: 'server' }>, place: number): NativeSearch {
+  const at = `tools[${place}]`
+  try {
+    return searchParameters(parameters, `${at}.parameters`).native
+  } catch (thrown) {
+    throw asWritten(thrown, at, written)
   }
 }

@@ -1,6 +1,6 @@
 /** What a request asks of an endpoint, read from the body as cheaply as it can be. */
 import { nativeSearchIn } from '../canon/native-search.ts'
-import { estimatedNeed } from '../canon/need.ts'
+import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../canon/need.ts'
 import type { Item, Part } from '../canon/request.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { isObject, type Json } from '../core/json.ts'
@@ -10,7 +10,7 @@ import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger
 import type { Tier } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Upper bound of what one image, sound or file may count as input tokens; stated in the operations manual. */
+/** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
 export const MEDIA_TOKENS = 20_000
 
 /** Kinds of input beside text; undefined where there are none. */
@@ -19,13 +19,6 @@ export function inputModalities(exchange: Exchange): Set<string> | undefined {
   const found = new Set<string>()
   for (const part of mediaParts(exchange)) found.add(part.media)
   return found.size > 0 ? found : undefined
-}
-
-function mediaCount(exchange: Exchange): number {
-  if (!exchange.mayHoldMedia) return 0
-  let count = 0
-  for (const _part of mediaParts(exchange)) count++
-  return count
 }
 
 export function imageCount(exchange: Exchange): number {
@@ -80,6 +73,40 @@ export function inputEstimate(exchange: Exchange): number {
   return estimatedNeed(exchange.request(), estimateTokens).prompt
 }
 
+/**
+ * Tokens of the input that a provider was sent and did not report: what a caller that leaves is charged. Other than for the
+ * context, media count by their size, since a document of hundreds of pages or an hour of video may be nearly all of it.
+ */
+export function sentEstimate(exchange: Exchange, endpoint: Endpoint): number {
+  let tokens = inputEstimate(exchange)
+  if (exchange.mayHoldMedia) for (const part of mediaParts(exchange)) tokens += Math.max(0, mediaEstimate(part) - COUNTED_MEDIA_TOKENS)
+  return Math.min(tokens, contextOf(endpoint))
+}
+
+type Media = Extract<Part, { kind: 'media' }>
+
+/** Tokens of an image at the usual resolution, and the least of any other medium. */
+const IMAGE_TOKENS = 1_500
+/**
+ * Bytes per token. A page of a document is some 50 KB and 2,500 tokens, text and picture together; sound is 32 tokens and about
+ * 4 KB a second, video 263 tokens and ten times as many bytes (Anthropic: PDF support; Gemini API: audio, video understanding).
+ */
+const BYTES_PER_MEDIA_TOKEN = { file: 20, audio: 128, video: 150 } as const
+
+/** What the hold counts: of all but images, whose size models limit, four times the estimate. */
+function mediaBound(part: Media): number {
+  return part.media === 'image' ? MEDIA_TOKENS : Math.max(MEDIA_TOKENS, 4 * mediaEstimate(part))
+}
+
+function mediaEstimate({ media, url, data, format }: Media): number {
+  if (media === 'image') return IMAGE_TOKENS
+  if (media === 'file' && format === 'text' && data !== undefined) return estimateTokens(data)
+  const encoded = data ?? (url?.startsWith('data:') ? url : undefined)
+  // The size of what stands elsewhere is not known.
+  if (encoded === undefined) return MEDIA_TOKENS
+  return Math.max(IMAGE_TOKENS, Math.ceil((encoded.length * 3) / 4 / BYTES_PER_MEDIA_TOKEN[media]))
+}
+
 /** What decides between the prices of these endpoints; undefined, and nothing is counted, where each has but one. */
 export function priceMoment(exchange: Exchange, endpoints: readonly Endpoint[]): PriceMoment | undefined {
   for (const { price } of endpoints) {
@@ -94,17 +121,23 @@ export function inputBound(exchange: Exchange): number {
   const { tools, format } = exchange.request()
   let bytes = TOOL_PROMPT_TOKENS + Buffer.byteLength(JSON.stringify([tools, format ?? null]))
   for (const text of ownTexts(exchange.request())) bytes += Buffer.byteLength(text) + ITEM_BYTES
-  return bytes + mediaCount(exchange) * MEDIA_TOKENS
+  if (exchange.mayHoldMedia) for (const part of mediaParts(exchange)) bytes += mediaBound(part)
+  return bytes
 }
 
 /** Room for the role and the separators around a text. */
 const ITEM_BYTES = 16
 
-/** The caller's own cap on output tokens, under whichever of its names. */
-export function callerCap(exchange: Exchange): number | undefined {
-  const { body } = exchange
-  const cap = body.max_output_tokens ?? body.max_completion_tokens ?? body.max_tokens
-  return typeof cap === 'number' ? cap : undefined
+/**
+ * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
+ * or charged.
+ */
+export function callerCap({ body, client }: Exchange): number | undefined {
+  for (const field of client.capFields ?? []) {
+    const cap = body[field]
+    if (typeof cap === 'number') return cap
+  }
+  return undefined
 }
 
 /** True where the model may call something. */
@@ -114,7 +147,7 @@ export function offersTools(exchange: Exchange): boolean {
   return Array.isArray(tools) && tools.length > 0
 }
 
-function* mediaParts(exchange: Exchange): Generator<Extract<Part, { kind: 'media' }>> {
+function* mediaParts(exchange: Exchange): Generator<Media> {
   for (const item of exchange.request().items) {
     for (const part of partsOf(item)) if (part.kind === 'media') yield part
   }

@@ -12,6 +12,7 @@ import {
 } from '../routing/index.ts'
 import { type Conversation, conversationName } from './conversation.ts'
 import type { Exchange } from './exchange.ts'
+import { isLimited } from './guardrail-budgets.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from './needs.ts'
 import type { ChainParts } from './parts.ts'
 import { watchTools } from './tool-watch.ts'
@@ -42,8 +43,7 @@ const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority']
 
 /** A key with a limit is never let near a price that nobody knows. */
 function affordable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  if ((exchange.key.limit === null && exchange.budgets.length === 0) || !endpoints.some((endpoint) => endpoint.price === 'unpriced'))
-    return endpoints
+  if (!isLimited(exchange.key, exchange.budgets) || !endpoints.some((endpoint) => endpoint.price === 'unpriced')) return endpoints
   const priced = endpoints.filter((endpoint) => endpoint.price !== 'unpriced')
   if (priced.length === 0) {
     throw new Fault('forbidden', { message: `${exchange.requested} has no price: a key with a limit cannot use it` })

@@ -16,20 +16,27 @@ import type { ApiKey, Host, LimitReset, Plugin, ServerTool, SessionTool } from '
 import type { HealthBook, StickySessions } from '../routing/index.ts'
 import type { Pools } from '../upstream/pools.ts'
 import type { Admission } from './admission.ts'
+import type { Attempts } from './attempt-buckets.ts'
 import type { DrainSlots } from './drain-slots.ts'
 import type { Exchange } from './exchange.ts'
 import type { Lane } from './reply.ts'
 import type { RetryBudget } from './retry-budget.ts'
 
 export interface KeyLookup {
-  /** @param hash SHA-256 of the secret, hex. */
-  find(hash: string): ApiKey | undefined | Promise<ApiKey | undefined>
+  /** The key if no other process need be asked for it. @param hash SHA-256 of the secret, hex. */
+  atHand(hash: string): ApiKey | undefined
+  /**
+   * @param hash SHA-256 of the secret, hex.
+   * @param isSuspect true: of a caller who has sent many tokens of no key. Where look-ups wait, this one comes last.
+   */
+  find(hash: string, isSuspect?: boolean): ApiKey | undefined | Promise<ApiKey | undefined>
 }
 
 export interface ModelLookup {
   /** All that the configuration declares, in its order. */
   readonly models: readonly Model[]
-  find(slug: string): { model: Model; variant?: string; strategy?: string } | undefined
+  /** @param kind of the operation: what a name behind a wildcard is that declares no kind. */
+  find(slug: string, kind?: 'generate' | 'embedding'): { model: Model; variant?: string; strategy?: string } | undefined
   /** Where aliases and variant suffixes lead, whether or not a model is there. */
   bare(slug: string): { slug: string; variant?: string }
 }
@@ -75,6 +82,8 @@ export interface GuardrailTerms {
 /** What each key that a guardrail holds for may spend. */
 export interface GuardrailBudget {
   guardrail: string
+  /** Whose spending counts: `payer` where the key was issued by one that the guardrail holds for. */
+  of?: 'key' | 'payer'
   /** Nano-dollars. */
   limit: number
   limitReset: LimitReset | null
@@ -112,6 +121,8 @@ export interface ChainSettings {
   prompts: StoredPrompts
   presets: Presets
   defaultModel: string | undefined
+  /** Output cap in tokens where the request sets none and a limit applies; undefined: the credit decides. */
+  defaultMaxOutput: number | undefined
   /** Account-wide provider preferences. */
   provider: ProviderPreferences | undefined
   maxBody: number
@@ -121,14 +132,23 @@ export interface ChainSettings {
   silence: number
 }
 
+export interface OverloadGuard {
+  /** @param bytes of the body as announced. @throws Fault 503 where the process cannot serve a further request in time. */
+  admit(bytes: number | undefined): void
+}
+
 /** What outlives a reload. */
 export interface ChainParts {
   clock: Clock
+  /** Tokens that opened nothing, by the address of their caller. */
+  failures: Attempts
   journal: Journal
   credit: CreditBook
   health: HealthBook
   sessions: StickySessions
   admission: Admission
+  /** Absent where nothing is refused under overload. */
+  overload?: OverloadGuard
   files: FileStore
   retries: RetryBudget
   drains: DrainSlots
@@ -141,8 +161,8 @@ export interface ChainParts {
   witness: Witness
   /** A provider refused our own key. */
   alarm: (provider: Provider, fault: Fault) => void
-  /** A provider went past the agreed bounds: nano-dollars charged beyond the hold. */
-  overrun: (exchange: Exchange, nano: number) => void
+  /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
+  overrun: (exchange: Exchange, nano: { excess: number; unrecovered: number }) => void
   attempted: (provider: string, code: string) => void
   pluginTrouble: (exchange: Exchange, trouble: PluginTrouble) => void
   /** Lane that contract tests ask for, where the facts allow it. */

@@ -7,11 +7,13 @@ import { asFault, Fault } from '../core/faults.ts'
 import type { FirstUse } from '../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../core/ids.ts'
 import { usdText } from '../core/money.ts'
+import { fixedAsk } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Passage, PassageCall, PassageEnd } from '../upstream/passage.ts'
-import { isBudget, overBudget, tightest } from './guardrail-budgets.ts'
-import { holdsFor } from './guardrail-terms.ts'
-import { findKey, usableKey } from './layers/authenticate.ts'
+import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
+import { budgetsFor, holdsFor } from './guardrail-terms.ts'
+import { Hold } from './hold.ts'
+import { authenticateCaller } from './layers/authenticate.ts'
 import type { ChainParts, GuardrailBudget, GuardrailSetting, KeyLookup } from './parts.ts'
 import { keyHeader } from './provider-address.ts'
 
@@ -19,6 +21,8 @@ const PASSAGE_PREFIX = '/v1/passage/'
 
 export interface PassageSettings {
   keys: KeyLookup
+  /** What failed authentications of a caller count by. */
+  addressOf: (request: IncomingMessage) => string
   guardrails: readonly GuardrailSetting[]
   providers: ReadonlyMap<string, Provider>
 }
@@ -28,12 +32,13 @@ interface Booking {
   key: ApiKey
   provider: Provider
   price: number
+  hold: Hold
   startedAt: number
 }
 
 export class PassageDesk {
   private readonly settings: PassageSettings
-  private readonly parts: Pick<ChainParts, 'clock' | 'journal' | 'credit' | 'admission' | 'upstreams'>
+  private readonly parts: Pick<ChainParts, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams'>
   private readonly passage: FirstUse<Passage>
   private readonly ids: GenerationIds
 
@@ -76,7 +81,10 @@ export class PassageDesk {
   /** Checks the key, takes the price and writes the hold's row before anything goes out. */
   private async book(request: IncomingMessage): Promise<Booking> {
     const { parts, settings } = this
-    const key = usableKey(await findKey(request.headers, settings.keys), parts.clock)
+    const key = await authenticateCaller(
+      { headers: request.headers, address: () => settings.addressOf(request) },
+      { keys: settings.keys, clock: parts.clock, failures: parts.failures },
+    )
     const slug = (request.url ?? '').slice(PASSAGE_PREFIX.length).split(/[/?]/, 1)[0]
     const provider = settings.providers.get(slug)
     if (key.management || !key.passage) throw new Fault('forbidden', { message: 'This key may not use the passage' })
@@ -84,18 +92,27 @@ export class PassageDesk {
     const budgets = this.budgetsOf(key)
     await parts.admission.request(key)
     const price = provider.passagePrice
-    const account = parts.credit.account(key.identity)
-    const allowance = tightest(key, budgets, account)
-    if (!account.tryHold(price, allowance) && !(await account.seek?.(price, allowance))) {
-      if (isBudget(allowance)) throw overBudget(allowance, price, account)
+    const account = accountOf(key, parts.credit)
+    const allowances = allowancesOf(key, budgets)
+    const hold = new Hold()
+    if ((await hold.take(account, fixedAsk(price), allowances)) === undefined) {
+      const tightest = account.tightest(allowances)
+      if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, price, tightest.left)
       throw new Fault('no_credit', { message: `Insufficient credits: a passage to ${slug} costs $${usdText(price)}` })
     }
+    hold.raiseFloor(price)
     const id = this.ids.next(parts.clock.now())
-    const booking = { id, key, provider, price, startedAt: parts.clock.monotonic() }
+    const booking = { id, key, provider, price, hold, startedAt: parts.clock.monotonic() }
     const endpoint = `passage@${provider.slug}`
-    parts.journal.hold({ seq: id.seq, tag: id.tag, key: key.identity, model: 'passage', endpoint, hold: price, floor: price })
     try {
-      await parts.journal.committed()
+      await hold.write(parts.journal, {
+        seq: id.seq,
+        tag: id.tag,
+        key: key.identity,
+        payer: key.issuer?.identity,
+        model: 'passage',
+        endpoint,
+      })
     } catch (thrown) {
       const fault = asFault(thrown)
       // The row may be there all the same; the refusal is told by the fault.
@@ -106,7 +123,7 @@ export class PassageDesk {
   }
 
   /** What guardrails let the key spend. @throws Fault 403 where one asks for more than can be kept of what nobody reads. */
-  private budgetsOf(key: ApiKey): GuardrailBudget[] {
+  private budgetsOf(key: ApiKey): readonly GuardrailBudget[] {
     const own = this.settings.guardrails.filter((guardrail) => holdsFor(guardrail, key))
     const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.terms !== undefined)
     if (reading) {
@@ -114,21 +131,18 @@ export class PassageDesk {
       const message = `The guardrail ${name} cannot read what goes through the passage, so this key may not use it`
       throw new Fault('guardrail_blocked', { message, metadata: { guardrail: name } })
     }
-    return own.flatMap(({ budget }) => budget ?? [])
+    return budgetsFor(own, key)
   }
 
-  /** A request that the provider never answered costs nothing. */
-  private settle(booking: Booking, end: PassageEnd): Promise<void> {
+  /** A request that the provider never got, or never answered, costs nothing. */
+  private async settle(booking: Booking, end: PassageEnd): Promise<void> {
     const { parts } = this
-    const { id, key, provider, price } = booking
-    const cost = end.outcome === 'failed' ? 0 : price
-    const at = Math.floor(parts.clock.now())
-    parts.credit.account(key.identity).settle(price, cost, at)
-    parts.journal.settle({
+    const { id, provider, price, hold } = booking
+    const { committed } = await hold.settle(parts.journal, {
       seq: id.seq,
       status: end.outcome,
-      cost,
-      at,
+      cost: end.outcome === 'failed' || end.sent === false ? 0 : price,
+      at: Math.floor(parts.clock.now()),
       input: 0,
       output: 0,
       cached: 0,
@@ -145,6 +159,6 @@ export class PassageDesk {
         provider_responses: [{ provider_name: provider.name, status: end.status }],
       }),
     })
-    return parts.journal.committed()
+    await committed
   }
 }

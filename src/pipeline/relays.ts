@@ -1,6 +1,6 @@
 /** How a stream's bytes become the caller's bytes: one relay per lane, behind one interface. */
-import { endOf, isContent, type StreamEvent } from '../canon/events.ts'
-import { Fault } from '../core/faults.ts'
+import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../canon/events.ts'
+import { type Fault, unreadable } from '../core/faults.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../dialects/types.ts'
 import type { Tap } from '../plugin-api/index.ts'
 import { EventReader } from '../sse/reader.ts'
@@ -12,8 +12,6 @@ export interface Relay extends PassFacts {
   /** True once content has been returned: the commit point. */
   readonly committed: boolean
   readonly relayed: number
-  /** True where the chunk just fed held a data event; comments do not count as life. */
-  readonly lively: boolean
   feed(chunk: Buffer): string
   close(): string
   /** The upstream broke off: what taps hold is handed on. */
@@ -33,7 +31,6 @@ export interface Relay extends PassFacts {
 /** Same wire on both sides: frames travel with a short list of patches. */
 export class PassRelay implements Relay {
   readonly raw = true
-  lively = false
   private readonly stream: PassStream
   constructor(stream: PassStream) {
     this.stream = stream
@@ -54,9 +51,7 @@ export class PassRelay implements Relay {
     return this.stream.fault
   }
   feed(chunk: Buffer): string {
-    const text = this.stream.feed(chunk)
-    this.lively = text !== '' || this.stream.end !== undefined
-    return text
+    return this.stream.feed(chunk)
   }
   close(): string {
     return this.stream.close()
@@ -118,7 +113,6 @@ export class EventRelay implements Relay {
   readonly raw = false
   begun = false
   relayed = 0
-  lively = false
   usage: PassFacts['usage']
   end: PassFacts['end']
   fault: Fault | undefined
@@ -148,13 +142,13 @@ export class EventRelay implements Relay {
 
   /** Takes decoded events. @returns text for the client. */
   take(events: readonly StreamEvent[]): string {
-    this.lively = events.length > 0
     let content = false
     for (const event of events) {
       if (event.type === 'usage') this.usage = event.usage
       else if (event.type === 'end') this.end = endOf(event)
       else if (event.type === 'fault') this.fault ??= event.fault
       else if (event.type === 'block-delta') this.relayed += Buffer.byteLength(event.text)
+      else if (event.type === 'block-start' && event.kind === 'media') this.relayed += MEDIA_BYTES
       content ||= isContent(event)
     }
     if (this.begun) return this.path.push(events)
@@ -208,7 +202,7 @@ export class TranslateRelay extends EventRelay {
     try {
       this.reader.push(chunk)
     } catch (cause) {
-      this.events.push({ type: 'fault', fault: new Fault('upstream_garbled', { cause }) })
+      this.events.push({ type: 'fault', fault: unreadable(cause) })
     }
     return this.drain()
   }

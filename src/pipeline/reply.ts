@@ -19,10 +19,16 @@ export interface Turn {
   fault: Fault | undefined
   /** Set where a guardrail refuses the answer: nothing more of it goes out, and what it used is charged. */
   refused?: Fault
-  /** The caller left, or the deadline passed, while it ran. */
+  /** The caller left while it ran. */
   aborted: boolean
-  /** Bytes of content relayed, for the estimate where no usage was reported. */
+  /** False where nothing of the request had left for the provider. */
+  sent?: false
+  /** Content had begun. */
+  begun: boolean
+  /** Bytes of content that came since the last report of usage; all of them where there was none. */
   relayed: number
+  /** Estimated tokens of reasoning that the provider neither showed nor reported. */
+  hidden?: number
   /** Of a turn that a tool asked for: what is counted beside tokens, instead of what the caller's own request holds. */
   extras?: Extras
 }

@@ -1,98 +1,215 @@
-/** How much money a request may cost at most, over all endpoints that may serve it. */
+/** What a turn may cost at most, over all endpoints that may serve it, and the output caps that follow from what was held. */
+import type { Usage } from '../canon/usage.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import { usdText } from '../core/money.ts'
-import type { CreditAccount, CreditBook } from '../ledger/credit.ts'
-import { affordableOutput, holdFor, tariffAt } from '../ledger/pricing.ts'
+import type { Allowance, CreditAccount, CreditBook } from '../ledger/credit.ts'
+import {
+  cappedNeed,
+  holdNeedOf,
+  type InputNeed,
+  type OutputNeed,
+  openNeed,
+  outputWithin,
+  UNKNOWN_MAX_OUTPUT,
+} from '../ledger/output-cap.ts'
+import { affordableOutput, charge, holdFor, tariffAt } from '../ledger/pricing.ts'
 import { windowEnd } from '../ledger/spend-windows.ts'
-import type { ApiKey } from '../plugin-api/key.ts'
+import type { Journal } from '../ledger/types.ts'
+import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import type { Exchange } from './exchange.ts'
-import { isBudget, overBudget, tightest } from './guardrail-budgets.ts'
+import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
+import { type HoldPart, NO_PART } from './hold.ts'
 import { callerCap, contextNeed, contextOf, imageCount, inputBound, searchBound } from './needs.ts'
+import type { Turn } from './reply.ts'
+import { pricedEndpoint } from './served-tier.ts'
+
+/** The output cap of one endpoint for one turn, in tokens. */
+export interface OutputCap {
+  readonly tokens: number
+  /** True where the credit that is left lowered it. */
+  readonly lowered: boolean
+}
+
+export interface Payer {
+  /** As it is now. */
+  readonly key: ApiKey
+  readonly credit: CreditBook
+  /** Output cap of the configuration where the request, the key and the model set none; tokens. */
+  readonly defaultMaxOutput: number | undefined
+}
 
 export interface Reservation {
-  /** Nano-dollars: the most that any candidate may charge. */
-  hold: number
-  /** Nano-dollars charged where the outcome stays unknown. */
-  floor: number
+  readonly account: CreditAccount
+  readonly part: HoldPart
   /** Upper bound of the input's tokens. */
-  input: number
-  /** Output cap that the dearest candidate's share was computed for. */
-  outputCap: number
-}
-
-/** Computes the hold; takes nothing. */
-export function reservationOf(exchange: Exchange, candidates: readonly Endpoint[]): Reservation {
-  const input = inputBound(exchange)
-  const webSearches = searchBound(exchange)
-  const extras = exchange.mayHoldMedia || webSearches > 0 ? { images: imageCount(exchange), webSearches } : undefined
-  const cap = callerCap(exchange)
-  let hold = 0
-  let floor = 0
-  let outputCap = 0
-  for (const endpoint of candidates) {
-    const output = outputCapOf(exchange, endpoint, cap)
-    const reserve = holdFor(tariffAt(endpoint, exchange.at), input, output, extras)
-    if (reserve.hold >= hold) outputCap = output
-    hold = Math.max(hold, reserve.hold)
-    floor = Math.max(floor, reserve.floor)
-  }
-  const { unheld } = exchange.books
-  return { hold: hold + unheld, floor: floor + unheld, input, outputCap }
-}
-
-export interface TakenHold {
-  account: CreditAccount
-  reservation: Reservation
+  readonly input: number
+  /** The most output tokens that any endpoint may write for it. */
+  readonly outputCap: number
 }
 
 /**
- * Computes the hold over the candidates and takes it from the key's account.
- * @param key as it is now.
+ * Takes the hold of a turn and sets the output caps of its endpoints; endpoints that the credit cannot pay leave the candidates.
  * @returns a promise only where credit is leased and the lease in hand is too small.
- * @throws Fault 402 where the key has less left than the request may cost, 403 where a guardrail's budget has; 503 where the store of record cannot be asked.
+ * @throws Fault 402 where the key has less left than the cheapest endpoint needs, 403 where a guardrail's budget has; 503
+ *   where the store of record cannot be asked.
  */
-export function takeHold(exchange: Exchange, key: ApiKey, credit: CreditBook): TakenHold | Promise<TakenHold> {
-  const { candidates, books } = exchange
-  const reservation = reservationOf(exchange, candidates)
-  const account = books.account ?? credit.account(key.identity)
-  const allowance = tightest(key, exchange.budgets, account)
-  const done = (held: boolean): TakenHold => {
-    if (!held && isBudget(allowance)) throw overBudget(allowance, reservation.hold, account)
-    if (!held) throw noCredit(exchange, key, { reservation, left: account.remaining(key) ?? 0 })
-    exchange.outputCap = allowance.limit === null ? undefined : reservation.outputCap
-    return { account, reservation }
+export function takeHold(exchange: Exchange, payer: Payer): Reservation | Promise<Reservation> {
+  const { hold } = exchange.books
+  const account = accountOf(payer.key, payer.credit)
+  const allowances = allowancesOf(payer.key, exchange.budgets)
+  const input = inputNeed(exchange)
+  const needs = exchange.candidates.map((endpoint) => outputNeed(exchange, endpoint, payer))
+  const { ask, inputCost } = holdNeedOf(needs, input)
+  const done = (held: number | undefined): Reservation | Promise<Reservation> => {
+    if (held === undefined) return takeCheaper(exchange, payer, { needs, input, needed: ask.floor, account, allowances })
+    const limited = allowances.some(({ limit }) => limit !== null)
+    const outputCap = limited ? setCaps(exchange, { needs, input, held }) : withoutCaps(exchange, needs)
+    const floor = exchange.candidates.length === needs.length ? inputCost : mostInputCost(exchange, input)
+    const part = { amount: held, floor: Math.min(floor, held) }
+    hold.raiseFloor(part.floor)
+    exchange.turnHold = part
+    return { account, part, input: input.tokens, outputCap }
   }
-  const held = account.tryHold(reservation.hold, allowance)
-  return held || !account.seek ? done(held) : account.seek(reservation.hold, allowance).then(done)
+  const taken = hold.take(account, ask, allowances)
+  return taken instanceof Promise ? taken.then(done) : done(taken)
 }
 
-/** The caller's own cap, else the model's default as far as the context has room for it; never more than the endpoint writes. */
-function outputCapOf(exchange: Exchange, endpoint: Endpoint, callers: number | undefined): number {
-  const most = endpoint.maxOutput ?? endpoint.model.maxOutput ?? Number.POSITIVE_INFINITY
-  if (callers !== undefined) return Math.min(callers, most)
-  const room = contextOf(endpoint) - contextNeed(exchange, contextOf(endpoint) - endpoint.model.defaultMaxOutput)
-  return Math.max(1, Math.min(endpoint.model.defaultMaxOutput, most, room))
+/** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
+export function writeHold({ seq, tag, key, books }: Exchange, endpoint: Endpoint, journal: Journal): Promise<void> {
+  books.heldAt ??= endpoint
+  const { identity, issuer } = key
+  const row = { seq, tag, key: identity, payer: issuer?.identity, model: books.heldAt.model.slug, endpoint: books.heldAt.id }
+  return books.hold.write(journal, row)
+}
+
+/**
+ * A turn is over: what it cost stays held, the rest is free for the next one (issue 15, section 2).
+ * @returns a promise only where the turn cost more than was held for it and credit has to be leased.
+ */
+export function concludeTurn(exchange: Exchange): Promise<void> | undefined {
+  const { lastTurn, turnHold, books } = exchange
+  if (turnHold === NO_PART) return undefined
+  exchange.turnHold = NO_PART
+  return books.hold.conclude(turnHold, lastTurn?.usage ? costOf(exchange, lastTurn, lastTurn.usage) : 0)
+}
+
+function costOf(exchange: Exchange, turn: Turn, usage: Usage): number {
+  const extras = turn.extras ?? (exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined)
+  return charge(usage, tariffAt(pricedEndpoint(turn), exchange.at), extras).total
+}
+
+/** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */
+export function upstreamCap({ outputCaps }: Exchange, endpoint: Endpoint): number | undefined {
+  const cap = outputCaps?.get(endpoint)
+  if (cap === undefined) return undefined
+  const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
+  return declared !== undefined && cap.tokens >= declared ? undefined : cap.tokens
+}
+
+/** The cap that ended the answer, where the credit had lowered it; undefined where the answer ended for another reason. */
+export function creditCap({ lastTurn, outputCaps }: Exchange): number | undefined {
+  const cap = lastTurn && lastTurn.end?.reason === 'length' ? outputCaps?.get(lastTurn.endpoint) : undefined
+  return cap?.lowered ? cap.tokens : undefined
+}
+
+function inputNeed(exchange: Exchange): InputNeed {
+  const webSearches = searchBound(exchange)
+  const extras = exchange.mayHoldMedia || webSearches > 0 ? { images: imageCount(exchange), webSearches } : undefined
+  return { tokens: inputBound(exchange), extras }
+}
+
+/** The caller's own cap holds as it is, then one that the operator set by hand; without either the credit decides. */
+function outputNeed(exchange: Exchange, endpoint: Endpoint, { key, defaultMaxOutput }: Payer): OutputNeed {
+  const tariff = tariffAt(endpoint, exchange.at)
+  if (exchange.client.embedding) return cappedNeed(tariff, 0)
+  const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
+  const own = callerCap(exchange)
+  if (own !== undefined) return cappedNeed(tariff, Math.max(0, Math.min(own, declared ?? own)))
+  const byHand = key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? defaultMaxOutput
+  const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
+  const context = contextOf(endpoint)
+  const room = context === Number.POSITIVE_INFINITY ? most : context - contextNeed(exchange, context - most)
+  const fitting = Math.max(1, Math.min(most, room))
+  return byHand === undefined ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
+}
+
+function withoutCaps(exchange: Exchange, needs: readonly OutputNeed[]): number {
+  exchange.outputCaps = undefined
+  return needs.reduce((largest, { most }) => Math.max(largest, most), 0)
+}
+
+interface Caps {
+  needs: readonly OutputNeed[]
+  input: InputNeed
+  /** Nano-dollars. */
+  held: number
+}
+
+/** @returns the largest cap in tokens. */
+function setCaps(exchange: Exchange, { needs, input, held }: Caps): number {
+  const caps = new Map<Endpoint, OutputCap>()
+  let largest = 0
+  const kept = exchange.candidates.filter((endpoint, at) => {
+    const need = needs[at]
+    const affordable = outputWithin(need, input, held)
+    if (affordable === undefined) return false
+    const tokens = Math.min(need.most, affordable)
+    largest = Math.max(largest, tokens)
+    // Output that costs nothing needs no cap.
+    if (affordable !== Number.POSITIVE_INFINITY) caps.set(endpoint, { tokens, lowered: tokens < need.most })
+    return true
+  })
+  if (kept.length < exchange.candidates.length) exchange.candidates = kept
+  exchange.outputCaps = caps
+  return largest
+}
+
+/** Nano-dollars of the input at the dearest candidate. */
+function mostInputCost({ candidates, at }: Exchange, { tokens, extras }: InputNeed): number {
+  return candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffAt(endpoint, at), tokens, 0, extras).floor), 0)
+}
+
+interface Refusal {
+  needs: readonly OutputNeed[]
+  input: InputNeed
+  /** Nano-dollars that did not fit. */
+  needed: number
+  account: CreditAccount
+  allowances: readonly Allowance[]
+}
+
+/** Endpoints that cost more than what is left are given up, and the hold is tried once more for those that do not. */
+function takeCheaper(exchange: Exchange, payer: Payer, { needs, input, ...refusal }: Refusal): Reservation | Promise<Reservation> {
+  const tightest = refusal.account.tightest(refusal.allowances)
+  const left = tightest?.left ?? 0
+  const within = exchange.candidates.filter((_, at) => outputWithin(needs[at], input, left) !== undefined)
+  if (within.length > 0 && within.length < exchange.candidates.length) {
+    exchange.candidates = within
+    return takeHold(exchange, payer)
+  }
+  if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, refusal.needed, left)
+  throw noCredit(exchange, tightest?.allowance.limitReset ?? null, { needed: refusal.needed, left, input })
 }
 
 /** The 402: what was needed, what is left and what would be affordable, and when the limit begins anew where it does. */
 function noCredit(
   exchange: Exchange,
-  { limitReset }: ApiKey,
-  { reservation: { hold, input }, left }: { reservation: Reservation; left: number },
+  limitReset: LimitReset | null,
+  { needed, left, input }: { needed: number; left: number; input: InputNeed },
 ): Fault {
   const tokens = exchange.candidates.reduce(
-    (best, endpoint) => Math.max(best, affordableOutput(tariffAt(endpoint, exchange.at), input, left)),
+    (best, endpoint) => Math.max(best, affordableOutput(tariffAt(endpoint, exchange.at), input.tokens, left, input.extras)),
     0,
   )
   const affordable = Math.max(0, Math.floor(tokens))
   const anew = limitReset === null ? undefined : new Date(windowEnd(limitReset, exchange.clock.now())).toISOString()
   return new Fault('no_credit', {
     message:
-      `Insufficient credits: this request may cost up to $${usdText(hold)}, $${usdText(left)} is left. ` +
+      `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left. ` +
       `With an output cap of ${affordable} tokens it would fit${anew === undefined ? '' : `. The limit begins anew at ${anew}`}`,
     metadata: {
-      needed: usdText(hold),
+      needed: usdText(needed),
       left: usdText(left),
       affordable_output_tokens: affordable,
       ...(anew === undefined ? {} : { limit_resets_at: anew }),

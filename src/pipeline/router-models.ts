@@ -4,7 +4,7 @@ import { type PriceMoment, ratesAt } from '../core/price.ts'
 import type { ModelRouter, RouterView } from '../plugin-api/index.ts'
 import { allowsModel } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
-import { priceMoment } from './needs.ts'
+import { inputModalities, priceMoment } from './needs.ts'
 import type { ChainParts, ChainSettings, PluginSetting } from './parts.ts'
 import { configOf } from './plugins/request-entries.ts'
 import { strayPromise } from './plugins/thenable.ts'
@@ -62,7 +62,10 @@ export function routeModels(
 ): RouterMemory | undefined {
   const { setting, router, name } = named
   const served = byModel(offer.endpoints)
-  const models = offer.models.filter((model) => served.has(model))
+  const models = readers(
+    exchange,
+    offer.models.filter((model) => served.has(model)),
+  )
   const memory = routerMemory(exchange, name, offer.endpoints, parts.sessions)
   const sticky = stickyModel(exchange, memory, models, parts.sessions)
   const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, parts)
@@ -79,6 +82,14 @@ export function routeModels(
     ...(choice.data === undefined ? {} : { data: choice.data }),
   })
   return memory
+}
+
+/** A choice is made among models that declare to read what the request holds; among undeclared ones only where there is none. */
+function readers(exchange: Exchange, models: readonly Model[]): readonly Model[] {
+  const media = inputModalities(exchange)
+  if (!media) return models
+  const declared = models.filter(({ anyInput, input }) => !anyInput && [...media].every((each) => input.includes(each)))
+  return declared.length > 0 ? declared : models
 }
 
 function byModel(endpoints: readonly Endpoint[]): Map<Model, Endpoint[]> {

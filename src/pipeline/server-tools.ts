@@ -1,21 +1,12 @@
 /** The gateway's own tools as the model sees them: functions, under names that no tool of the caller has. */
 import { allowFunctions } from '../canon/allowed-tools.ts'
 import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from '../canon/request.ts'
-import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type {
-  Recalled,
-  ServerTool,
-  SessionTool,
-  Tap,
-  ToolContext,
-  ToolFunction,
-  ToolHost,
-  ToolOutcome,
-  ToolSession,
-} from '../plugin-api/index.ts'
+import type { Recalled, ServerTool, SessionTool, Tap, ToolFunction, ToolHost, ToolOutcome, ToolSession } from '../plugin-api/index.ts'
+import { ToolStarter } from './begin-tools.ts'
 import type { FoundCall } from './event-path.ts'
 import type { Exchange } from './exchange.ts'
+import { noteServerTools } from './server-tools-stage.ts'
 import type { RequestContext } from './tool-host.ts'
 
 export interface OfferedTool {
@@ -66,11 +57,7 @@ interface Begun {
  */
 export function offerTools(exchange: Exchange, parts: OfferParts): Offer | Promise<Offer> {
   const { tools } = exchange.request()
-  const byName = new Map(parts.tools.map((tool) => [tool.name, tool]))
-  const runs = (name: string): boolean => {
-    const tool = byName.get(name)
-    return tool !== undefined && !('begin' in tool && tool.ready?.(parts.settings(tool.plugin)) === false)
-  }
+  const starter = new ToolStarter(parts)
   const begun: (Begun | Promise<Begun>)[] = []
   const offer = (ready: readonly Begun[]): Offer => {
     try {
@@ -81,14 +68,10 @@ export function offerTools(exchange: Exchange, parts: OfferParts): Offer | Promi
     }
   }
   try {
-    for (const [place, spec] of tools.entries()) {
-      if (spec.kind !== 'server') continue
-      const tool = byName.get(spec.name)
-      if (!tool) {
-        const known = parts.tools.map((one) => `${exchange.brand}:${one.name}`).join(', ')
-        throw badField(`tools[${place}].type`, `no server tool ${spec.name}; expected one of: ${known}`)
-      }
-      const session = begin(tool, spec.parameters, { ...parts.context, runs, tools, place }, parts.settings)
+    for (const place of tools.keys()) {
+      const started = starter.begin(tools, place)
+      if (!started) continue
+      const { tool, session } = started
       begun.push(session instanceof Promise ? session.then((ready) => ({ place, tool, session: ready })) : { place, tool, session })
     }
   } catch (thrown) {
@@ -97,18 +80,6 @@ export function offerTools(exchange: Exchange, parts: OfferParts): Offer | Promi
   }
   if (begun.some((each) => each instanceof Promise)) return settleAll(begun).then(offer)
   return offer(begun as Begun[])
-}
-
-function begin(
-  tool: ServerTool | SessionTool,
-  parameters: JsonObject,
-  context: ToolContext,
-  settings: OfferParts['settings'],
-): ToolSession | Promise<ToolSession> {
-  const at = `tools[${context.place}]`
-  if ('begin' in tool) return tool.begin(parameters, at, settings(tool.plugin), context)
-  const own = tool.parse(parameters, `${at}.parameters`)
-  return { bound: 0, run: (args, host, signal) => tool.run(args, own, host, signal) }
 }
 
 /** @throws what the first of them has thrown, once all have ended; the others are closed. */
@@ -154,6 +125,12 @@ function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
     if (sessions.some(({ recalls }) => recalls)) draft.items = recalledItems(draft.items, begun, functions)
   })
   exchange.toolNames = new Set(functions.keys())
+  if (begun.length > 0)
+    noteServerTools(
+      exchange,
+      'sdk',
+      begun.map(({ tool }) => tool.name),
+    )
   const opening = sessions.flatMap((session) => session.opening ?? [])
   if (opening.length > 0) exchange.opening = opening
   return {

@@ -3,6 +3,7 @@ import type { StopCondition } from '../canon/gateway-fields.ts'
 import { charge, tariffAt } from '../ledger/pricing.ts'
 import type { Exchange } from './exchange.ts'
 import type { Reply, Turn } from './reply.ts'
+import { pricedEndpoint } from './served-tier.ts'
 import type { CallOutput } from './tool-turn.ts'
 
 export interface LoopState {
@@ -27,8 +28,8 @@ function fires(condition: StopCondition, { exchange, steps, calls, reply }: Loop
     case 'max_tokens_used':
       return books.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {
-      const costOf = ({ usage, endpoint, extras }: Turn): number =>
-        usage ? charge(usage, tariffAt(endpoint, exchange.at), extras).total : 0
+      const costOf = (turn: Turn): number =>
+        turn.usage ? charge(turn.usage, tariffAt(pricedEndpoint(turn), exchange.at), turn.extras).total : 0
       const nano = books.turns.reduce((sum, turn) => sum + costOf(turn), books.toolCost)
       return nano >= condition.max_cost_in_dollars * 1e9
     }

@@ -34,6 +34,9 @@ function namedFiles(items: readonly Item[], files: FileStore): Map<string, numbe
   return ids
 }
 
+/** Memory per byte of a file: the bytes themselves, their base64 in the request, and that again in the body for the provider. */
+const FILE_WEIGHT = 4
+
 interface Found {
   file: StoredFile
   url: string
@@ -48,6 +51,7 @@ async function urlsOf(ids: ReadonlyMap<string, number>, exchange: Exchange, file
     const file = await own.find(id)
     size += (file?.bytes ?? 0) * times
     if (size > most) throw tooMuch(fieldNaming(exchange.body, 'file_id', id), most)
+    if (file) await exchange.door.reserve?.(file.bytes * FILE_WEIGHT)
     const bytes = file && (await own.read(id))
     if (!file || !bytes)
       throw badField(fieldNaming(exchange.body, 'file_id', id), 'no such file; expected the id of a file that was uploaded with this key')

@@ -1,11 +1,14 @@
 /** One streamed upstream answer: holds everything until the first content, then relays with back-pressure. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { Fault } from '../core/faults.ts'
+import type { Usage } from '../canon/usage.ts'
+import { Fault, unreadable } from '../core/faults.ts'
+import type { Final } from '../dialects/types.ts'
+import { StreamLife } from '../sse/life.ts'
 import type { Receiver } from '../upstream/call.ts'
 import { ErrorBody } from './error-body.ts'
 import type { Exchange } from './exchange.ts'
 import type { Relay } from './relays.ts'
-import { type AttemptPlan, refusedTurn, UpstreamAttempt } from './upstream-attempt.ts'
+import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 
 export interface StreamPlan extends AttemptPlan {
   relay: Relay
@@ -17,6 +20,13 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   private breaking = false
   /** The upstream is paused until an engine has answered. */
   private crowded = false
+  private readonly life = new StreamLife()
+  /** The last report of usage, and the bytes of content that had come before it. */
+  private report: Usage | undefined
+  private covered = 0
+  private before = 0
+  /** Monotonic milliseconds of the first content. */
+  private contentAt: number | undefined
 
   constructor(exchange: Exchange, plan: StreamPlan) {
     super(exchange, plan)
@@ -34,6 +44,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
+    this.exchange.noteStatus(status)
     const type = headers['content-type']?.toLowerCase() ?? ''
     if (status < 200 || status > 299 || !type.startsWith('text/event-stream')) {
       this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.plan.decodeFault })
@@ -44,14 +55,14 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     if (this.over) return
     if (this.tookError(chunk)) return
     const { relay } = this.plan
+    if (this.life.push(chunk)) this.flow?.alive?.()
     let text: string
     try {
       text = relay.feed(chunk)
     } catch (cause) {
-      this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause }))
+      this.fail(unreadable(cause))
       return
     }
-    if (relay.lively) this.flow?.alive?.()
     this.relay(text)
     if (relay.fault) this.fail(relay.fault)
     else if (relay.end && relay.usage) this.flow?.answered?.()
@@ -64,6 +75,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   /** Hands on what a relay returned; a provider inside this process calls it straight. */
   relay(text: string): void {
     const { relay } = this.plan
+    this.note()
     if (!this.committed) {
       this.pending += text
       if (!relay.committed) return
@@ -88,7 +100,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     try {
       this.relay(relay.close())
     } catch (cause) {
-      this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause }))
+      this.fail(unreadable(cause))
       return
     }
     if (relay.pending) relay.pending.then(() => this.ended())
@@ -114,20 +126,22 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
       this.commit()
       this.exchange.reply?.write(this.pending, relay.raw)
     }
-    this.finished(undefined, false)
+    this.finished(undefined)
   }
 
   fail(fault: Fault): void {
     if (this.over) return
     const { relay } = this.plan
     // Some providers keep the connection open after their last event: an answer that has ended is whole.
-    if (fault.code === 'upstream_silent' && relay.end && !relay.fault) {
+    if ((fault.code === 'upstream_silent' || fault.code === 'upstream_overlong') && relay.end && !relay.fault) {
       this.end()
       return
     }
     if (relay.refusal) this.refused(relay.refusal)
+    // The caller has ended it already, whatever becomes of the rest.
+    else if (this.discarding) this.gone()
     else if (relay.begun && (fault.origin === 'upstream' || fault.code === 'deadline')) this.brokeOff(fault)
-    else if (this.committed) this.finished(fault, false)
+    else if (this.committed) this.finished(fault)
     else this.refuse(fault)
   }
 
@@ -144,7 +158,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     const last = (): void => {
       if (this.over) return
       if (relay.refusal) this.refused(relay.refusal)
-      else if (this.committed) this.finished(fault, false)
+      else if (this.committed) this.finished(fault)
       else {
         // Nothing has left the path, so the next attempt may have a new one.
         this.exchange.path = undefined
@@ -159,8 +173,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   private refused(refused: Fault): void {
     const { exchange, plan } = this
     if (!this.committed) exchange.commit(plan.endpoint)
-    const { usage, relayed } = plan.relay
-    this.settle(refusedTurn(refused, { usage, relayed, aborted: this.discarding }), (final) => plan.relay.finish(final))
+    this.settle({ refused, end: REFUSED, fault: undefined, aborted: this.discarding })
   }
 
   private commit(): void {
@@ -170,13 +183,33 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     if (!this.discarding) exchange.reply?.open()
   }
 
-  protected override gone(): void {
-    this.finished(undefined, true)
+  private finished(fault: Fault | undefined): void {
+    this.settle({ fault, aborted: this.discarding })
   }
 
-  private finished(fault: Fault | undefined, aborted: boolean): void {
+  /** Notes which content a report of usage covers, and when content began. */
+  private note(): void {
     const { relay } = this.plan
-    const { usage, end, relayed } = relay
-    this.settle({ usage, end, fault, aborted: aborted || this.discarding, relayed }, (final) => relay.finish(final))
+    if (relay.usage !== this.report) {
+      this.report = relay.usage
+      // What came in the same chunk may have come after it.
+      this.covered = this.before
+    }
+    this.before = relay.relayed
+    if (this.contentAt === undefined && (relay.begun ?? relay.committed)) this.contentAt = this.exchange.clock.monotonic()
+  }
+
+  protected override facts() {
+    this.note()
+    const { usage, end, relayed } = this.plan.relay
+    const begun = this.contentAt !== undefined
+    // The report with which an answer ends covers all of it.
+    if (usage && end) return { usage, end, begun, relayed: 0 }
+    const hidden = usage && this.covered > 0 ? 0 : this.hiddenTokens(this.contentAt)
+    return { usage, end, begun, relayed: usage ? relayed - this.covered : relayed, hidden }
+  }
+
+  protected override finish(final: Final): string {
+    return this.plan.relay.finish(final)
   }
 }

@@ -22,8 +22,7 @@ export function takeTokens(exchange: Exchange, admission: Admission): Promise<vo
 }
 
 /** Call once, when the exchange is settled. What is not charged does not count; nor does what is read from a cache count less. */
-export function settleTokens({ key, books }: Exchange, { status, usage }: Settlement, admission: Admission): void {
+export function settleTokens({ key, books }: Exchange, { used }: Settlement, admission: Admission): void {
   if (key.limits.tokens === undefined) return
-  const used = status === 'failed' ? 0 : Math.ceil(usage.input + usage.output)
   admission.correctTokens(key, used - books.rateTokens)
 }

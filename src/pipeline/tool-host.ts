@@ -8,7 +8,7 @@ import { askModel, type InnerParts } from './inner-call.ts'
 import type { ChainSettings } from './parts.ts'
 
 /** What every tool of a request is told of it. */
-export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs'>
+export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs' | 'checkTools'>
 
 /** What a tool is told of the request that offers it. */
 export function toolContext(exchange: Exchange, { models }: ChainSettings['catalog'], plan: boolean): RequestContext {

@@ -1,9 +1,8 @@
 /** What every attempt at an upstream answer shares: its promise, the caller's leaving, an answer that is an error. */
-import type { Usage } from '../canon/usage.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { Final } from '../dialects/types.ts'
-import { estimateFromBytes } from '../ledger/usage-estimate.ts'
+import type { HealthBook } from '../routing/index.ts'
 import type { DrainSlots } from './drain-slots.ts'
 import type { ErrorBody, FaultSource } from './error-body.ts'
 import type { Exchange } from './exchange.ts'
@@ -17,14 +16,25 @@ export interface Flow {
   alive?(): void
   /** The answer is whole: whatever may still come is worth a short wait only. */
   answered?(): void
+  /** False where the provider cannot have seen anything of the request. */
+  readonly sent?: boolean
+  /** Monotonic milliseconds of the reply's head. */
+  readonly headAt?: number
 }
 
 export interface AttemptPlan {
   endpoint: Endpoint
   lane: Lane
   drains: DrainSlots
+  health: Pick<HealthBook, 'throughput'>
   decodeFault: FaultSource['decode']
 }
+
+/** How a turn ends that a guardrail refuses. */
+export const REFUSED = { reason: 'content_filter', raw: 'content_filter' } as const
+
+/** What a turn leaves for the settlement: its usage so far, and what that does not cover. */
+type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'hidden'>
 
 export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   /** Rejects with a fault where nothing has reached the caller: another endpoint may be tried. */
@@ -33,12 +43,14 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   protected readonly exchange: Exchange
   protected readonly plan: Plan
   protected over = false
-  /** The caller has gone and the provider is read to its end for the usage it reports. */
+  /** The caller has gone and the provider is read on for the usage it reports. */
   protected discarding = false
   protected error: ErrorBody | undefined
   private resolve: (reply: Reply) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
   private leaveSlot: (() => void) | undefined
+  /** Monotonic milliseconds at which the caller left; reading on is not its doing. */
+  private leftAt: number | undefined
   private readonly takeBack: () => void
 
   constructor(exchange: Exchange, plan: Plan) {
@@ -52,8 +64,10 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   }
 
   abstract fail(fault: Fault): void
-  /** The caller has gone for good: settles with what is known. */
-  protected abstract gone(): void
+  /** What is known of the turn now. */
+  protected abstract facts(): Facts
+  /** Says what is left to say of a turn that has ended. */
+  protected abstract finish(final: Final): string
 
   /** Takes a piece of an answer that is an error. @returns false where the answer is none. */
   protected tookError(chunk: Buffer): boolean {
@@ -63,14 +77,29 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   }
 
   protected refuse(fault: Fault): void {
+    const { exchange } = this
+    const told = this.error?.instead(fault) ?? fault
+    exchange.unfinished = this.turn({ fault: told, aborted: false })
     this.close()
-    this.reject(this.error?.instead(fault) ?? fault)
+    this.reject(told)
   }
 
-  protected settle(facts: Omit<Turn, 'endpoint' | 'lane'>, finish: (final: Final) => string): void {
+  protected settle(facts: Partial<Turn> & Pick<Turn, 'fault' | 'aborted'>, finish = (final: Final) => this.finish(final)): void {
+    const turn = this.turn(facts)
     this.close()
+    this.resolve({ turn, finish })
+  }
+
+  /** The caller has gone for good: settles with what is known. */
+  protected gone(): void {
+    this.settle({ fault: undefined, aborted: true })
+  }
+
+  private turn(facts: Partial<Turn> & Pick<Turn, 'fault' | 'aborted'>): Turn {
     const { endpoint, lane } = this.plan
-    this.resolve({ turn: { endpoint, lane, ...facts }, finish })
+    const turn: Turn = { endpoint, lane, ...this.facts(), ...facts }
+    if (!this.flow || this.flow.sent === false) turn.sent = false
+    return turn
   }
 
   private close(): void {
@@ -84,6 +113,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     if (this.over) return
     const { exchange, plan } = this
     const { reason } = exchange.cancel
+    // A caller that still waits for its reply does not wait for the usage as well.
     if (reason instanceof Fault && reason.code === 'deadline') {
       this.fail(reason)
       return
@@ -91,22 +121,37 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     const late = (): void => {
       if (!this.over) this.gone()
     }
-    if (plan.endpoint.provider.onAbort === 'drain') this.leaveSlot = plan.drains.take(exchange.clock, late)
+    const ending = reason instanceof Fault && reason.code === 'shutdown'
+    if (!ending && this.flow && this.flow.sent !== false) {
+      this.leaveSlot = plan.drains.take(exchange.clock, plan.endpoint.provider.onAbort, late)
+    }
     if (!this.leaveSlot) {
       this.gone()
       return
     }
     this.discarding = true
+    // Nobody is there for its comments.
+    exchange.reply?.stop()
+    this.leftAt = exchange.clock.monotonic()
     this.flow?.resume()
+  }
+
+  /**
+   * Tokens of reasoning that nobody has reported: the time from the head of the reply to its first content at the pace of the
+   * endpoint. @param contentAt monotonic milliseconds; undefined where no content has come yet.
+   */
+  protected hiddenTokens(contentAt: number | undefined): number {
+    const { exchange, flow, plan } = this
+    const { endpoint, health } = plan
+    if (flow?.headAt === undefined || !mayReason(endpoint)) return 0
+    const seconds = ((contentAt ?? this.leftAt ?? exchange.clock.monotonic()) - flow.headAt) / 1000
+    return seconds > 0 ? seconds * (health.throughput(endpoint, 'p50') ?? SLOW_PACE) : 0
   }
 }
 
-/** An answer that a guardrail refuses. Its provider is not read to the end: where that has told less than came, what came counts. */
-export function refusedTurn(
-  refused: Fault,
-  { usage, relayed, aborted }: { usage: Usage | undefined; relayed: number; aborted: boolean },
-): Omit<Turn, 'endpoint' | 'lane'> {
-  const came = estimateFromBytes(relayed)
-  const least = usage && usage.output < came ? { ...usage, output: came, estimated: true } : usage
-  return { usage: least, end: { reason: 'content_filter', raw: 'content_filter' }, fault: undefined, refused, aborted, relayed }
+function mayReason({ supported }: Endpoint): boolean {
+  return supported === undefined || supported.has('reasoning') || supported.has('reasoning_effort') || supported.has('include_reasoning')
 }
+
+/** Tokens per second of an endpoint that has served nothing of late: slower than most. */
+const SLOW_PACE = 20

@@ -1,13 +1,13 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { endOf, type StreamEvent } from '../canon/events.ts'
-import { asFault, Fault } from '../core/faults.ts'
+import { endOf, MEDIA_BYTES, type StreamEvent } from '../canon/events.ts'
+import { asFault, Fault, unreadable } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { Final, PassFacts } from '../dialects/types.ts'
 import type { Receiver } from '../upstream/call.ts'
 import { ErrorBody } from './error-body.ts'
 import type { EventPath } from './event-path.ts'
-import { type AttemptPlan, refusedTurn, UpstreamAttempt } from './upstream-attempt.ts'
+import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 
 /** A reply longer than this is cut off. */
 const CAP = 16 * 1024 * 1024
@@ -32,19 +32,27 @@ export interface WholePlan extends AttemptPlan {
 export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver {
   private chunks: Buffer[] = []
   private size = 0
+  /** Monotonic milliseconds of the first byte that is no blank. */
+  private begunAt: number | undefined
+  private result: WholeResult | undefined
 
   head(status: number, headers: IncomingHttpHeaders): void {
+    this.exchange.noteStatus(status)
     if (status !== 200 && status !== 201) {
       this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.plan.decodeFault })
     }
   }
 
   data(chunk: Buffer): void {
-    if (this.over) return
+    if (this.over || this.tookError(chunk)) return
+    // Some providers send blanks while they work: the reply has not begun with them.
+    if (this.begunAt === undefined) {
+      if (isBlank(chunk)) return
+      this.begunAt = this.exchange.clock.monotonic()
+    }
     this.flow?.alive?.()
-    if (this.tookError(chunk)) return
     this.size += chunk.length
-    if (this.size > CAP) this.fail(new Fault('upstream_garbled'))
+    if (this.size > CAP) this.fail(new Fault('upstream_oversized'))
     else this.chunks.push(chunk)
   }
 
@@ -57,17 +65,21 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
     try {
       this.complete(this.plan.read(this.parse()))
     } catch (thrown) {
-      this.fail(thrown instanceof Fault ? thrown : new Fault('upstream_garbled', { cause: thrown }))
+      this.fail(unreadable(thrown))
     }
   }
 
   fail(fault: Fault): void {
-    if (!this.over) this.refuse(fault)
+    if (this.over) return
+    // The caller has ended it already, whatever becomes of the rest.
+    if (this.discarding) this.gone()
+    else this.refuse(fault)
   }
 
   /** Takes the finished answer; a provider inside this process calls it straight. */
   complete(result: WholeResult): void {
     if (this.over) return
+    this.result = result
     if (result.reading) {
       const { reading, ...rest } = result
       reading.then(
@@ -108,14 +120,11 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
   private completed(result: WholeResult): void {
     const { exchange, plan } = this
     exchange.commit(plan.endpoint)
-    const { usage, end, content = 0, refused } = result
-    if (refused) {
-      this.settle({ ...refusedTurn(refused, { usage, relayed: content, aborted: this.discarding }), usage }, (final) =>
-        result.finish(final),
-      )
-      return
-    }
-    this.settle({ usage, end, fault: undefined, aborted: this.discarding, relayed: content }, (final) => result.finish(final))
+    const { refused } = result
+    const aborted = this.discarding
+    this.settle(refused ? { refused, end: REFUSED, fault: undefined, aborted } : { fault: undefined, aborted }, (final) =>
+      result.finish(final),
+    )
   }
 
   private parse(): JsonObject {
@@ -134,9 +143,23 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
     return body
   }
 
-  protected override gone(): void {
-    this.settle({ usage: undefined, end: undefined, fault: undefined, aborted: true, relayed: 0 }, () => '')
+  protected override facts() {
+    const { result, begunAt } = this
+    if (result) {
+      const { usage, end, content = 0 } = result
+      return { usage, end, begun: true, relayed: usage ? 0 : content }
+    }
+    return { usage: undefined, end: undefined, begun: begunAt !== undefined, relayed: this.size, hidden: this.hiddenTokens(begunAt) }
   }
+
+  protected override finish(): string {
+    return ''
+  }
+}
+
+function isBlank(chunk: Buffer): boolean {
+  for (const byte of chunk) if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return false
+  return true
 }
 
 /** Characters of an answer that guardrails read in one go, and of a slice of a longer one: a few milliseconds. */
@@ -203,6 +226,9 @@ export function translated(
 /** What the model said, in bytes: the base of an estimate where the provider reports no usage. */
 export function contentBytes(events: readonly StreamEvent[]): number {
   let bytes = 0
-  for (const event of events) if (event.type === 'block-delta') bytes += Buffer.byteLength(event.text)
+  for (const event of events) {
+    if (event.type === 'block-delta') bytes += Buffer.byteLength(event.text)
+    else if (event.type === 'block-start' && event.kind === 'media') bytes += MEDIA_BYTES
+  }
   return bytes
 }

@@ -23,10 +23,14 @@ export interface AttemptRecord {
   provider: string
   model: string
   endpoint: string
-  status: number
+  /** The provider's own status; null where it sent none, such as without a connection. */
+  status: number | null
   /** Milliseconds from dispatch to the commit point, or to the failure. */
   latency: number
+  /** Fault of a failed attempt; absent where it served. */
   code?: string
+  /** Number of the turn in a tool loop, from 1. */
+  turn: number
   /** What the caller sent and this provider cannot take. */
   dropped?: readonly string[]
 }

@@ -139,6 +139,8 @@ export interface ModelRouter<Config = unknown> {
 
 export interface Plugin<Config = unknown> {
   readonly id: string
+  /** Name of its stage in the routing metadata; its id where absent. */
+  readonly stage?: string
   /** Settings that are the operator's alone, such as keys and prices: a request that sets one is refused. */
   readonly reserved?: readonly string[]
   /** Operator's settings with the request's own entry on top. @throws Fault 400 naming the path. */
@@ -310,6 +312,11 @@ export interface ToolContext {
   readonly headers: IncomingHttpHeaders
   /** True for a tool, named without the brand word, that could be offered as things are configured. */
   runs(tool: string): boolean
+  /**
+   * Checks server tools that this one hands on to a model of its own, each with its parameters, as if the request had
+   * them itself; none of them is started. @param path of the list. @throws Fault 400 naming the path.
+   */
+  checkTools(list: readonly JsonObject[], path: string): void
   /** The request as it is before the first turn; not to be changed. */
   request(): CanonicalRequest
   /** True where nobody outside the gateway is to be asked: the request is only planned. */

@@ -34,10 +34,16 @@ export interface ApiKey {
   readonly allowedModels: readonly string[] | undefined
   readonly provider: ProviderPreferences | undefined
   readonly limits: RateLimits
+  /** Output cap in tokens where the request sets none and a limit applies. */
+  readonly defaultMaxOutput?: number
   readonly passage: boolean
-  /** Of a key that another one gave to an application. */
+  /** Of a key that was issued to an application through sign-in. */
   readonly consent?: {
-    /** Identity of the giver. */
+    /** Identity of the key that issued it. */
     readonly by: string
+    /** SHA-256 of the issuer's secret at that time, hex; absent in stores of earlier versions. */
+    readonly hash?: string
   }
+  /** Of such a key: the key that issued it, as it was when this one was looked up. Its limit, budgets and rates hold as well. */
+  readonly issuer?: ApiKey
 }

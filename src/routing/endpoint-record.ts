@@ -26,6 +26,8 @@ const MINUTE = 60_000
 /** Spans of half a minute that five minutes hold. */
 const FIVE_MINUTES = 10
 const NEVER = Number.NEGATIVE_INFINITY
+/** So many failed attempts in a row within the outage window make an endpoint a failing one (issue 15 section 4). */
+const FAILING_STREAK = 5
 
 /** Times are monotonic milliseconds. */
 export class EndpointRecord {
@@ -44,6 +46,21 @@ export class EndpointRecord {
   /** Absent until the first reply with tool calls. */
   private toolCalls: OutcomeWindow | undefined
 
+  /** When the last attempts failed, in a ring; one that served empties it. */
+  private readonly failedAt = new Float64Array(FAILING_STREAK)
+  private failed = 0
+
+  /** An attempt has failed, rate limits included; those that say nothing of the endpoint are left out. */
+  attemptFailed(now: number): void {
+    this.failedAt[this.failed++ % FAILING_STREAK] = now
+  }
+
+  /** True where the last five attempts were within 30 s and all of them failed. */
+  failing(now: number): boolean {
+    // The next place of the ring holds the oldest of the five.
+    return this.failed >= FAILING_STREAK && now - this.failedAt[this.failed % FAILING_STREAK] <= OUTAGE_MS
+  }
+
   dispatched(now: number): void {
     this.ejection.dispatched(now)
   }
@@ -54,6 +71,7 @@ export class EndpointRecord {
 
   served(now: number, { firstTokenMs, tokensPerSecond, tools }: ServedSample): void {
     this.outageUntil = NEVER
+    this.failed = 0
     const failures = this.ejection.succeeded(now)
     if (failures > 0) this.steady.add(now, false, failures)
     this.steady.add(now, true)

@@ -6,7 +6,7 @@ import type { Ceiling } from './ceiling.ts'
 import { overCeiling, parseCeiling } from './ceiling.ts'
 import type { MergedPreferences, SidedSlugs } from './merge.ts'
 import type { Tier } from './slugs.ts'
-import { excludesEndpoint, namesEndpoint, namesTag } from './slugs.ts'
+import { listExcludes, listNames, listTags } from './slugs.ts'
 
 /** Names of the filters, in the order in which they are asked. Who is removed by a late one passed all before it. */
 export const FILTERS = [
@@ -132,7 +132,8 @@ function byAbility(endpoint: Endpoint, { needs, admitted }: Compiled): Reason | 
   if (endpoint.tier !== undefined && !tierOpen(endpoint, endpoint.tier, needs, admitted)) {
     return { filter: 'tier', detail: `serves the ${endpoint.tier} tier only` }
   }
-  const input = needs.input && firstMissing(needs.input, endpoint.model.input)
+  // Of a model that does not declare what it reads the provider decides.
+  const input = needs.input && !endpoint.model.anyInput ? firstMissing(needs.input, endpoint.model.input) : undefined
   if (input) return { filter: 'input_modality', detail: `takes no ${input} input` }
   const output = needs.output && firstMissing(needs.output, endpoint.model.output)
   if (output) return { filter: 'output_modality', detail: `gives no ${output} output` }
@@ -150,8 +151,7 @@ function byAbility(endpoint: Endpoint, { needs, admitted }: Compiled): Reason | 
 function tierOpen(endpoint: Endpoint, tier: Tier, needs: RouteNeeds, admitted: ReadonlySet<Tier>): boolean {
   if (admitted.has(tier)) return true
   const { order, only } = needs.provider
-  const tagged = (entry: string) => namesTag(entry, endpoint)
-  return order?.some(tagged) === true || only.some((list) => list.slugs.some(tagged))
+  return (order && listTags(order, endpoint)) || only.some((list) => listTags(list.slugs, endpoint))
 }
 
 function byLists(endpoint: Endpoint, { needs, admitted, listReasons }: Compiled): Reason | undefined {
@@ -161,7 +161,7 @@ function byLists(endpoint: Endpoint, { needs, admitted, listReasons }: Compiled)
     if (against.length > 0) return listReason(against, listReasons)
   }
   // Without fallbacks the order list is all that there is.
-  if (fallbacks === false && order?.length && !order.some((entry) => namesEndpoint(entry, endpoint, admitted))) {
+  if (fallbacks === false && order?.length && !listNames(order, endpoint, admitted)) {
     return { filter: 'order', detail: `order without fallbacks: [${shown(order)}]` }
   }
   return undefined
@@ -177,10 +177,10 @@ function excludingLists(endpoint: Endpoint, { only, ignore }: MergedPreferences)
   const against: ExcludingList[] = []
   for (const list of only) {
     // A tier endpoint that came so far was asked for: a side that names its provider has nothing against it.
-    if (!list.slugs.some((entry) => namesEndpoint(entry, endpoint, ALL_TIERS))) against.push({ filter: 'only', list })
+    if (!listNames(list.slugs, endpoint, ALL_TIERS)) against.push({ filter: 'only', list })
   }
   for (const list of ignore) {
-    if (list.slugs.some((entry) => excludesEndpoint(entry, endpoint))) against.push({ filter: 'ignore', list })
+    if (listExcludes(list.slugs, endpoint)) against.push({ filter: 'ignore', list })
   }
   return against
 }

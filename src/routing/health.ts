@@ -21,9 +21,11 @@ const PLACE = /country|region|territor|location|geo/i
 
 /**
  * True where a fault says that the endpoint is in trouble. What the caller got wrong does not (400, 413), nor does
- * a rate limit, which has its own cool-down, nor a refusal for the place (contract section 5.2, rule 6).
+ * a rate limit, which has its own cool-down, nor a refusal for the place (contract section 5.2, rule 6), nor an answer that
+ * passes the operator's limits while it arrives.
  */
 export function isOutage(fault: Fault): boolean {
+  if (fault.code === 'upstream_overlong' || fault.code === 'upstream_oversized') return false
   if (fault.origin !== 'upstream' || fault.status === 400 || fault.status === 413 || fault.status === 429) return false
   return fault.code !== 'upstream_auth' || !PLACE.test(String(fault.metadata?.provider_code ?? ''))
 }
@@ -33,6 +35,8 @@ export class HealthBook implements Health {
   private readonly records = new Map<string, EndpointRecord>()
   private readonly moment = new Moment(this.records)
   private news: NewsWire | undefined
+  /** Called when an endpoint that was ejected serves again. */
+  onReturn: ((endpoint: Endpoint) => void) | undefined
 
   constructor(clock: Clock) {
     this.clock = clock
@@ -46,9 +50,11 @@ export class HealthBook implements Health {
   /** The endpoint has served: its outage and its ejection are over. A rest stands, since its provider asked for it. */
   success(endpoint: Endpoint, sample: ServedSample): void {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
-    const over = this.news !== undefined && record.ejection.standing
+    const over = record.ejection.standing
     record.served(this.clock.monotonic(), sample)
-    if (over) this.news?.publish('outage', [endpoint.id, 0, 0])
+    if (!over) return
+    this.news?.publish('outage', [endpoint.id, 0, 0])
+    this.onReturn?.(endpoint)
   }
 
   /**
@@ -59,12 +65,14 @@ export class HealthBook implements Health {
   failure(endpoint: Endpoint, fault: Fault, since = Number.POSITIVE_INFINITY): void {
     const outage = isOutage(fault)
     const rest = fault.origin === 'upstream' ? restMs(fault.retryAfter) : 0
-    if (!outage && rest === 0) {
+    const failed = outage || (fault.origin === 'upstream' && fault.retry !== 'never')
+    if (!failed && rest === 0) {
       this.abandoned(endpoint)
       return
     }
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
+    if (failed) record.attemptFailed(now)
     if (!outage) record.abandoned()
     else if (record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())) {
       const { ms, rounds } = record.ejection.told(now)
@@ -106,6 +114,11 @@ export class HealthBook implements Health {
 
   ejected(endpoint: Endpoint): boolean {
     return this.atOnce().ejected(endpoint)
+  }
+
+  /** True where the last five attempts were within 30 s and all of them failed. */
+  failing(endpoint: Endpoint): boolean {
+    return this.records.get(endpoint.id)?.failing(this.clock.monotonic()) === true
   }
 
   dueIn(endpoint: Endpoint): number {

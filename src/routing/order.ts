@@ -5,7 +5,7 @@ import type { PriceMoment } from '../core/price.ts'
 import { drawFirst, toFront } from './draw.ts'
 import { onAPar, rateQuality } from './quality.ts'
 import type { Tier } from './slugs.ts'
-import { namesEndpoint, namesTag } from './slugs.ts'
+import { fullNames } from './slugs.ts'
 import type { Health, Standing } from './standing.ts'
 import { byRankThenPrice, byRankThenValue, EJECTED, standingsOf } from './standing.ts'
 
@@ -46,8 +46,6 @@ export function stickinessApplies(prefs: Pick<OrderPreferences, 'order'>): boole
   return !prefs.order?.length
 }
 
-const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
-
 /** By model, in the order in which the models come; all in one where the partition is none. */
 function groupsOf(endpoints: readonly Endpoint[], prefs: OrderPreferences): Iterable<readonly Endpoint[]> {
   const first = endpoints[0]?.model
@@ -84,26 +82,29 @@ function orderGroup(endpoints: readonly Endpoint[], prefs: OrderPreferences, cha
 
 /** The caller's list in turn, skipping who does not serve; then the rest as the default has it, but without a draw (contract section 5.1). */
 function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, health: Health): Standing[] {
-  const rest = standingsOf(endpoints, prefs, 'default', health).sort(byRankThenPrice)
-  const ordered: Standing[] = []
-  const entries = new Set(prefs.order ?? [])
-  // A tier endpoint that passed the filters was asked for; a base slug names it unless the list has it by its tag.
-  const admitted = rest.map(({ endpoint }) => (tagged(entries, endpoint) ? undefined : ALL_TIERS))
-  for (const entry of entries) {
-    for (let i = 0; i < rest.length; ) {
-      if (namesEndpoint(entry, rest[i].endpoint, admitted[i])) {
-        ordered.push(rest.splice(i, 1)[0])
-        admitted.splice(i, 1)
-      } else i++
-    }
+  const standings = standingsOf(endpoints, prefs, 'default', health).sort(byRankThenPrice)
+  const places = new Map<string, number>()
+  for (const [place, entry] of (prefs.order ?? []).entries()) if (!places.has(entry)) places.set(entry, place)
+  const placed: { standing: Standing; place: number }[] = []
+  const rest: Standing[] = []
+  for (const standing of standings) {
+    const place = placeOf(standing.endpoint, places)
+    if (place === undefined) rest.push(standing)
+    else placed.push({ standing, place })
   }
+  const ordered = placed.sort((one, other) => one.place - other.place).map(({ standing }) => standing)
   return prefs.allow_fallbacks === false ? ordered : [...ordered, ...rest]
 }
 
-function tagged(entries: ReadonlySet<string>, endpoint: Endpoint): boolean {
-  if (endpoint.tier === undefined) return false
-  for (const entry of entries) if (namesTag(entry, endpoint)) return true
-  return false
+/**
+ * Where the first entry that names the endpoint stands.
+ * A tier endpoint that passed the filters was asked for; a base slug names it unless the list has it by its tag.
+ */
+function placeOf(endpoint: Endpoint, places: ReadonlyMap<string, number>): number | undefined {
+  const named = fullNames(endpoint).flatMap((name) => places.get(name) ?? [])
+  const base = endpoint.tier !== undefined && named.length > 0 ? undefined : places.get(endpoint.provider.slug)
+  if (named.length === 0) return base
+  return Math.min(...named, base ?? Number.POSITIVE_INFINITY)
 }
 
 /** By the key alone, without a draw; ties by price. */

@@ -3,39 +3,52 @@ import type { Endpoint } from '../catalog/types.ts'
 
 export type Tier = 'flex' | 'priority'
 
-/**
- * True where a provider entry names the endpoint.
- * `acme` names every endpoint of acme but its tier endpoints; `acme/turbo` names that variant or tier alone.
- * @param admitted tiers that the request asked for by other means: a base slug then names them too.
- */
-export function namesEndpoint(entry: string, endpoint: Endpoint, admitted: ReadonlySet<Tier> = NO_TIERS): boolean {
-  const slug = endpoint.provider.slug
-  if (entry === slug) return endpoint.tier === undefined || admitted.has(endpoint.tier)
-  if (entry.length <= slug.length || entry.charCodeAt(slug.length) !== SLASH || !entry.startsWith(slug)) return false
-  return suffixNames(entry.slice(slug.length + 1), endpoint)
-}
-
-/** True where the entry names the endpoint by its full tag. */
-export function namesTag(entry: string, endpoint: Endpoint): boolean {
-  return entry !== endpoint.provider.slug && namesEndpoint(entry, endpoint)
-}
-
-/** As `namesEndpoint`, for exclusion: who leaves out a provider leaves out its tiers as well. */
-export function excludesEndpoint(entry: string, endpoint: Endpoint): boolean {
-  return entry === endpoint.provider.slug || namesEndpoint(entry, endpoint)
-}
-
 /** `provider`, `provider/variant` or `provider/tier`: the tag of endpoint lists. */
 export function endpointTag(endpoint: Endpoint): string {
   const suffix = [endpoint.variant, endpoint.tier].filter((part) => part !== undefined)
   return [endpoint.provider.slug, ...suffix].join('/')
 }
 
-const SLASH = 0x2f
-const NO_TIERS: ReadonlySet<Tier> = new Set()
+/** Lists of the configuration are the same arrays for every request; one of a request is dropped with it. */
+const compiled = new WeakMap<readonly string[], ReadonlySet<string>>()
 
-function suffixNames(suffix: string, endpoint: Endpoint): boolean {
-  const { variant, tier } = endpoint
-  if (tier === undefined) return suffix === variant
-  return suffix === tier || (variant !== undefined && suffix === `${variant}/${tier}`)
+function setOf(entries: readonly string[]): ReadonlySet<string> {
+  let set = compiled.get(entries)
+  if (!set) {
+    set = new Set(entries)
+    compiled.set(entries, set)
+  }
+  return set
 }
+
+/**
+ * True where an entry of the list names the endpoint; the length of the list costs nothing.
+ * `acme` names every endpoint of acme but its tier endpoints; `acme/turbo` names that variant or tier alone.
+ * @param admitted tiers that the request asked for by other means: a base slug then names them too.
+ */
+export function listNames(entries: readonly string[], endpoint: Endpoint, admitted: ReadonlySet<Tier> = NO_TIERS): boolean {
+  const set = setOf(entries)
+  const { tier, provider } = endpoint
+  if (set.has(provider.slug) && (tier === undefined || admitted.has(tier))) return true
+  return fullNames(endpoint).some((name) => set.has(name))
+}
+
+/** As `listNames`, for exclusion: a provider that is left out is left out with its tiers. */
+export function listExcludes(entries: readonly string[], endpoint: Endpoint): boolean {
+  return setOf(entries).has(endpoint.provider.slug) || listNames(entries, endpoint)
+}
+
+/** True where an entry of the list names the endpoint by a full tag. */
+export function listTags(entries: readonly string[], endpoint: Endpoint): boolean {
+  const set = setOf(entries)
+  return fullNames(endpoint).some((name) => set.has(name))
+}
+
+/** Everything but the bare provider that names the endpoint. */
+export function fullNames({ provider: { slug }, variant, tier }: Endpoint): readonly string[] {
+  if (tier === undefined) return variant === undefined ? NO_NAMES : [`${slug}/${variant}`]
+  return variant === undefined ? [`${slug}/${tier}`] : [`${slug}/${tier}`, `${slug}/${variant}/${tier}`]
+}
+
+const NO_NAMES: readonly string[] = []
+const NO_TIERS: ReadonlySet<Tier> = new Set()

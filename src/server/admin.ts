@@ -1,13 +1,16 @@
-/** The operator's listener: health, readiness, metrics, and whatever routes later parts add. Loopback unless configured otherwise. */
+/** The operator's listeners: health, readiness and metrics for everybody who reaches them, all else with the admin token. */
+import { lstatSync, rmSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { asFault, Fault, faultBody } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import { createServer } from '../core/node-http.ts'
+import { tokenCheck } from './admin-token.ts'
 
 export interface AdminReply {
   status: number
+  headers?: Readonly<Record<string, string>>
   /** Sent as JSON, unless one of the others is there. */
   body?: Json
   text?: { type: string; content: string }
@@ -24,52 +27,81 @@ export interface AdminOptions {
   metrics: { text(): Promise<string>; readonly contentType: string }
   /** Why the process should get no traffic; empty when it should. */
   notReady: () => readonly string[] | Promise<readonly string[]>
-  /**
-   * Further routes by method and path, such as `GET /keys`. They win over the built-in ones, and answer only where they are
-   * asked for by an address, by `localhost` or by `host`.
-   */
+  /** Further routes by method and path, such as `GET /keys`; a caller needs the token, or the socket. */
   routes?: ReadonlyMap<string, AdminRoute>
+  /** Opens `routes` over TCP; undefined: nothing does. */
+  token?: string
+  /** Path of a unix socket of mode 0600 that serves every route without a token. */
+  socket?: string
+  /** A listener for health and readiness alone. */
+  health?: { readonly host: string; readonly port: number }
   /** Told what went wrong behind a 500. */
   onError?: (error: unknown) => void
 }
 
 export interface Admin {
   readonly url: string
+  /** Address of the listener for health alone, where there is one. */
+  readonly healthUrl: string | undefined
   /** Stops listening and closes every connection. */
   close(): Promise<void>
 }
 
-/** Starts the listener. @throws the system's error where the address cannot be taken. */
+/** Starts the listeners. @throws the system's error where an address cannot be taken, with nothing left open. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const host = options.host ?? '127.0.0.1'
-  const further = [...(options.routes ?? [])].map(([name, route]): [string, AdminRoute] => [name, onlyByOwnName(route, host)])
-  const routes = new Map<string, AdminRoute>([...builtIn(options), ...further])
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
-    void answer(routes, request, options.onError).then((reply) => send(response, reply))
-  })
-  await listen(server, host, options.port)
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+  const { host = '127.0.0.1', port, token, socket, health, onError } = options
+  const open = new Map<string, AdminRoute>(builtIn(options))
+  const all = new Map<string, AdminRoute>([...open, ...(options.routes ?? [])])
+  const isOperator = tokenCheck(token)
+  const servers: Server[] = []
+  const serve = (handle: (request: IncomingMessage) => Promise<AdminReply>): Server => {
+    const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
+      void handle(request).then((reply) => send(response, reply))
+    })
+    servers.push(server)
+    return server
+  }
+  const close = async (): Promise<void> => {
+    await Promise.all(servers.map(closed))
+  }
+  try {
+    const url = await listen(
+      serve((request) => answer({ open, all, isOperator: isOperator(request.headers.authorization) }, request, onError)),
+      host,
+      port,
+    )
+    if (socket !== undefined)
+      await listenPrivately(
+        serve((request) => answer({ open, all, isOperator: true }, request, onError)),
+        socket,
+      )
+    const probed = new Map([...open].filter(([name]) => HEALTH.has(name)))
+    const healthUrl =
+      health &&
+      (await listen(
+        serve((request) => answer({ open: probed, all: probed, isOperator: true }, request, onError)),
+        health.host,
+        health.port,
+      ))
+    return { url, healthUrl, close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
-/** `localhost`, or an address: names that nobody elsewhere can lead to this machine. */
-const PLAIN_HOST = /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/i
+/** What the listener for health alone serves. */
+const HEALTH: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz'])
 
-/** A web page can lead a name of its own to this machine, and then read what its own name answers (DNS rebinding). */
-function onlyByOwnName(route: AdminRoute, host: string): AdminRoute {
-  return (request, url) => {
-    const asked = request.headers.host ?? ''
-    if (!PLAIN_HOST.test(asked) && asked.replace(/:\d+$/, '').toLowerCase() !== host.toLowerCase())
-      throw new Fault('forbidden', { message: 'host: expected the address of this listener, or localhost' })
-    return route(request, url)
-  }
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    if (!server.listening) {
+      resolve()
+      return
+    }
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
 }
 
 function builtIn(options: AdminOptions): [string, AdminRoute][] {
@@ -86,26 +118,34 @@ function builtIn(options: AdminOptions): [string, AdminRoute][] {
   ]
 }
 
-async function answer(
-  routes: ReadonlyMap<string, AdminRoute>,
-  request: IncomingMessage,
-  onError: AdminOptions['onError'],
-): Promise<AdminReply> {
+interface Access {
+  /** Routes for everybody who reaches the listener. */
+  readonly open: ReadonlyMap<string, AdminRoute>
+  readonly all: ReadonlyMap<string, AdminRoute>
+  readonly isOperator: boolean
+}
+
+async function answer({ open, all, isOperator }: Access, request: IncomingMessage, onError: AdminOptions['onError']): Promise<AdminReply> {
   try {
     // A fixed base: the Host header is the caller's and names nothing here.
     const url = URL.parse(request.url ?? '/', 'http://admin.invalid')
     if (!url) throw new Fault('bad_request', { message: 'The request target is not a path' })
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
-    const route = routes.get(`${method} ${url.pathname}`)
+    const name = `${method} ${url.pathname}`
+    // Without the token a caller does not learn which other paths there are.
+    if (!isOperator && !open.has(name)) throw new Fault('invalid_key', { message: TOKEN_NEEDED, headers: { 'WWW-Authenticate': 'Bearer' } })
+    const route = all.get(name)
     if (route) return await route(request, url)
-    const known = [...routes.keys()].some((name) => name.endsWith(` ${url.pathname}`))
+    const known = [...all.keys()].some((each) => each.endsWith(` ${url.pathname}`))
     throw new Fault(known ? 'method_not_allowed' : 'not_found')
   } catch (error) {
     const fault = asFault(error)
     if (fault.status >= 500) onError?.(error)
-    return { status: fault.status, body: faultBody(fault) as Json }
+    return { status: fault.status, headers: fault.headers, body: faultBody(fault) as Json }
   }
 }
+
+const TOKEN_NEEDED = 'Expected the admin token as a bearer token: admin.token of the configuration, or the file beside the store'
 
 function send(response: ServerResponse, reply: AdminReply): void {
   if (reply.chunks) {
@@ -115,16 +155,59 @@ function send(response: ServerResponse, reply: AdminReply): void {
   }
   const type = reply.text?.type ?? 'application/json'
   const content = reply.text?.content ?? JSON.stringify(reply.body ?? null)
-  response.writeHead(reply.status, { 'content-type': type, 'content-length': Buffer.byteLength(content), 'cache-control': 'no-store' })
+  response.writeHead(reply.status, {
+    ...reply.headers,
+    'content-type': type,
+    'content-length': Buffer.byteLength(content),
+    'cache-control': 'no-store',
+  })
   response.end(content)
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+/** @returns the address. */
+async function listen(server: Server, host: string, port: number): Promise<string> {
+  await listening(server, () => server.listen(port, host))
+  const { port: taken } = server.address() as AddressInfo
+  return `http://${host.includes(':') ? `[${host}]` : host}:${taken}`
+}
+
+/**
+ * The socket is this account's alone from the first moment: `listen` binds it before it returns, under this umask.
+ * @throws Error where a program answers on the path already, or something else than a socket has it.
+ */
+async function listenPrivately(server: Server, path: string): Promise<void> {
+  await removeStale(path)
+  await listening(server, () => {
+    const umask = process.umask(0o177)
+    try {
+      server.listen(path)
+    } finally {
+      process.umask(umask)
+    }
+  })
+}
+
+/** A process that was killed leaves its socket behind, on which nobody listens. */
+async function removeStale(path: string): Promise<void> {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (!found) return
+  if (!found.isSocket()) throw new Error(`admin.socket: ${path} exists and is no socket`)
+  const answers = await new Promise<boolean>((resolve) => {
+    const probe = connect(path)
+    probe.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    probe.once('connect', () => probe.destroy())
+  })
+  if (answers) throw new Error(`admin.socket: another program listens on ${path}`)
+  rmSync(path, { force: true })
+}
+
+function listening(server: Server, begin: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, () => {
+    server.once('listening', () => {
       server.off('error', reject)
       resolve()
     })
+    begin()
   })
 }

@@ -51,13 +51,13 @@ export function askPage({ wish, carried, limit, state, problem }: Ask, brand: st
   const hidden = [...carried].map(([field, value]) => `<input type="hidden" name="${escaped(field)}" value="${escaped(value)}">`)
   const cancel = answerTo(callback, { error: 'access_denied', ...(state === undefined ? {} : { state }) })
   const body = `<h1>${host} asks for a key</h1>
-<p>If you agree, it gets an API key of its own for ${escaped(brand)}: with the models that your key may use, and no more rights than yours. The key can be disabled at any time by whoever manages the keys.</p>
+<p>If you agree, it gets an API key of its own for ${escaped(brand)}: with the models that your key may use, and no more rights than yours. It spends from the limit of your key, ends with your key, and can be disabled at any time by whoever manages the keys.</p>
 ${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}<dl>
 ${facts.map(([term, value]) => `<dt>${term}</dt><dd>${value}</dd>`).join('\n')}
 </dl>
 <form method="post" action="/auth">
 ${hidden.join('\n')}
-<label>Limit in USD${reset ? ` per ${PER[reset]}` : ''}<small>Where your own key has a limit, this much of it is moved to the new key. Empty: no limit.</small>
+<label>Limit in USD${reset ? ` per ${PER[reset]}` : ''}<small>What the new key spends counts for your own key as well. Empty: no limit of its own.</small>
 <input name="limit" inputmode="decimal" autocomplete="off" maxlength="20" value="${escaped(limit)}"></label>
 <label>Your API key<small>It stays here: the site never sees it.</small>
 <input name="key" type="password" required autocomplete="off" maxlength="512"></label>

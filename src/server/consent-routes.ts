@@ -1,14 +1,33 @@
 /** /v1/auth/…: a key consents to a further one for an application, and the application fetches it with the code. */
-import { type ApiReply, authorize, exchangeCode } from '../api/index.ts'
+import { type ApiReply, authorize, exchangeCode, signInOf } from '../api/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { asFault, Fault } from '../core/faults.ts'
+import { Attempts } from '../pipeline/attempt-buckets.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { Attempts } from './consent-attempts.ts'
 import type { OperationRequest, Operations } from './gateway.ts'
 import { bodyOf, type ManagementSource } from './management.ts'
 
 export interface ConsentSource extends ManagementSource {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly buckets: ConsentBuckets
+}
+
+/** How often sign-in may be tried. They outlive a reload, which other events than the operator's cause as well. */
+export interface ConsentBuckets {
+  /** Codes that one key makes. */
+  readonly codes: Attempts
+  /** Wrong codes, and keys on the page that cannot be used, of one address. */
+  readonly wrongCodes: Attempts
+  readonly wrongKeys: Attempts
+}
+
+/** At once, and per second later on. */
+const CODES = { burst: 60, perSecond: 1 }
+const WRONG_CODES = { burst: 100, perSecond: 1 }
+const WRONG_KEYS = { burst: 20, perSecond: 0.2 }
+
+export function consentBuckets(clock: Pick<Clock, 'now' | 'monotonic'>): ConsentBuckets {
+  return { codes: new Attempts(clock, CODES), wrongCodes: new Attempts(clock, WRONG_CODES), wrongKeys: new Attempts(clock, WRONG_KEYS) }
 }
 
 const EXCHANGE = '/v1/auth/keys'
@@ -16,14 +35,10 @@ const CODE = '/v1/auth/keys/code'
 
 /** Bytes: every field is short. */
 const MOST_BYTES = 16 * 1024
-/** Codes that one key may make, and wrong codes that one address may send: at once, and per second later on. */
-const CODES = { burst: 60, perSecond: 1 }
-const WRONG = { burst: 100, perSecond: 1 }
 
 /** @param callerOf finds the key of a request, and throws where there is none that can be used. */
 export function consentOperations(source: ConsentSource, callerOf: (asked: OperationRequest) => Promise<ApiKey>): Operations {
-  const made = new Attempts(source.clock, CODES)
-  const wrong = new Attempts(source.clock, WRONG)
+  const { codes: made, wrongCodes: wrong } = source.buckets
   const limits = { ...source, maxBody: Math.min(MOST_BYTES, source.maxBody) }
 
   async function code(asked: OperationRequest): Promise<ApiReply> {
@@ -34,7 +49,7 @@ export function consentOperations(source: ConsentSource, callerOf: (asked: Opera
   }
 
   async function exchange(asked: OperationRequest): Promise<ApiReply> {
-    const address = asked.request.socket.remoteAddress ?? ''
+    const address = asked.address()
     wrong.check(address)
     try {
       return await exchangeCode(await bodyOf(asked, limits), source)
@@ -47,6 +62,7 @@ export function consentOperations(source: ConsentSource, callerOf: (asked: Opera
   return (asked) => {
     const run = asked.path === EXCHANGE ? exchange : asked.path === CODE ? code : undefined
     if (!run) return undefined
+    signInOf(source)
     if (asked.method !== 'POST') throw new Fault('method_not_allowed', { headers: { Allow: 'POST' } })
     return run(asked)
   }

@@ -2,11 +2,10 @@
  * /auth: the page on which a person pastes a key and lets an application have one of its own.
  * There is no session and no cookie: whoever sends the form must know a key, so that nobody's browser can be made to.
  */
-import { answerTo, makeCode, type Wish, wishOf } from '../api/index.ts'
+import { answerTo, makeCode, signInOf, type Wish, wishOf } from '../api/index.ts'
 import { asFault, badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { hashOf } from '../core/secret.ts'
-import { Attempts } from './consent-attempts.ts'
 import { askPage, type Page, refusalPage, returnPage } from './consent-page.ts'
 import type { ConsentSource } from './consent-routes.ts'
 import type { OperationRequest, Pages } from './gateway.ts'
@@ -15,29 +14,27 @@ const PATH = '/auth'
 /** Bytes of a form: the longest address and what goes with it. */
 const MOST_BYTES = 16 * 1024
 const LONGEST_KEY = 512
-/** Keys that cannot be used, by address: at once, and per second later on. */
-const WRONG_KEYS = { burst: 20, perSecond: 0.2 }
 
 /** What an application says in its link, and the form says again; others are not read. */
 const CARRIED = ['callback_url', 'code_challenge', 'code_challenge_method', 'usage_limit_type', 'expires_at', 'key_label', 'workspace_id']
 
 export function consentPages(source: ConsentSource): Pages {
-  const wrong = new Attempts(source.clock, WRONG_KEYS)
+  const { wrongKeys: wrong } = source.buckets
   const { brand } = source
 
   function ask({ query }: OperationRequest): Page {
-    const asking = askingOf(query, source.clock.now())
-    return askPage({ ...asking, wish: wishWith(asking, source.clock.now()) }, brand)
+    const asking = askingOf(query, source)
+    return askPage({ ...asking, wish: wishWith(asking, source) }, brand)
   }
 
   async function give(asked: OperationRequest): Promise<Page> {
     const form = await formOf(asked)
-    const asking = askingOf(form, source.clock.now())
-    const address = asked.request.socket.remoteAddress ?? ''
+    const asking = askingOf(form, source)
+    const address = asked.address()
     const key = (form.get('key') ?? '').trim()
     try {
       wrong.check(address)
-      const wish = wishWith(asking, source.clock.now())
+      const wish = wishWith(asking, source)
       if (key === '' || key.length > LONGEST_KEY) throw new Fault('invalid_key')
       const { code } = await makeCode(wish, hashOf(key), source)
       return returnPage(answerTo(wish.callback, { code, ...stateOf(asking) }))
@@ -54,6 +51,7 @@ export function consentPages(source: ConsentSource): Pages {
 
   async function answer(asked: OperationRequest): Promise<Page> {
     try {
+      signInOf(source)
       if (asked.method === 'GET' || asked.method === 'HEAD') return ask(asked)
       if (asked.method === 'POST') return await give(asked)
       throw new Fault('method_not_allowed')
@@ -79,7 +77,7 @@ interface Asking {
 }
 
 /** @throws Fault 400 naming the parameter. */
-function askingOf(parameters: URLSearchParams, now: number): Asking {
+function askingOf(parameters: URLSearchParams, source: ConsentSource): Asking {
   const given = new Map<string, string>()
   for (const name of [...CARRIED, 'limit', 'state']) {
     const [value, ...more] = parameters.getAll(name)
@@ -92,7 +90,7 @@ function askingOf(parameters: URLSearchParams, now: number): Asking {
   // RFC 6749 appendix A.5.
   if (state !== undefined && !/^[ -~]{1,1024}$/.test(state)) throw badField('state', 'expected up to 1024 printable ASCII characters')
   const body = Object.fromEntries([...given].filter(([name]) => name !== 'state'))
-  const wish = wishOf(body, now)
+  const wish = wishOf(body, source.clock.now(), signInOf(source))
   // Whatever the answer will be, it must find its place in the address.
   answerTo(wish.callback, stateOf({ state }))
   return { wish, body, carried: given, limit, state }
@@ -103,11 +101,11 @@ function stateOf({ state }: Pick<Asking, 'state'>): { state?: string } {
 }
 
 /** @throws Fault 400. */
-function wishWith({ wish, body, limit }: Asking, now: number): Wish {
+function wishWith({ wish, body, limit }: Asking, source: ConsentSource): Wish {
   const text = limit.trim()
   if (text === '') return wish
   if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw badField('limit', 'expected an amount of USD such as 10.00')
-  return wishOf({ ...body, limit: Number(text) }, now)
+  return wishOf({ ...body, limit: Number(text) }, source.clock.now(), signInOf(source))
 }
 
 /** @throws Fault 403 for a form that another site sent, 413, 415. */

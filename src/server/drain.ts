@@ -126,7 +126,12 @@ export class Drain {
     const open = [...this.exchanges]
     this.exchanges.clear()
     for (const exchange of open) exchange.cut()
-    for (const { socket, open: replies } of this.connections) if (replies > 0) socket.destroy()
+    for (const { socket, open: replies } of this.connections) {
+      if (replies === 0) continue
+      const followed: Followed = socket
+      followed[CUT] = true
+      socket.destroy()
+    }
     for (const server of this.servers) server.closeAllConnections()
     if (this.listening === 0) this.finish()
   }
@@ -165,7 +170,13 @@ interface Connection {
 }
 
 const CONNECTION = Symbol('connection')
-type Followed = Socket & { [CONNECTION]?: Connection }
+const CUT = Symbol('cut')
+type Followed = Socket & { [CONNECTION]?: Connection; [CUT]?: true }
+
+/** True where the shutdown has closed the connection, not its caller. */
+export function wasCut(socket: Socket): boolean {
+  return (socket as Followed)[CUT] === true
+}
 
 function announceLast(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')

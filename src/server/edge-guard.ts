@@ -1,11 +1,14 @@
 /** What Node's parser lets through and a gateway must not: checked on the request line and the raw headers. */
 import type { IncomingMessage } from 'node:http'
+import { isIPv6 } from 'node:net'
 import { Fault } from '../core/faults.ts'
+import { asksUpgrade, HANDSHAKE, isHandshake } from '../core/websocket-handshake.ts'
 
 /** Headers that may stand once: two of them mean that somebody between us and the caller reads another one than we do. */
 const SINGLE = new Set(['host', 'authorization', 'content-type', 'content-length', 'transfer-encoding', 'x-session-id', 'x-api-key'])
+const CHECKED = new Set([...SINGLE, 'connection'])
 /** One bit per length that such a name may have; all are below 31. */
-const SINGLE_LENGTHS = [...SINGLE].reduce((bits, name) => bits | (1 << name.length), 0)
+const CHECKED_LENGTHS = [...CHECKED].reduce((bits, name) => bits | (1 << name.length), 0)
 
 const LONGEST_TARGET = 8192
 
@@ -14,7 +17,7 @@ function bad(field: string, message: string): Fault {
 }
 
 /**
- * RFC 9112 sections 3.2, 6.1 and 6.3, read strictly.
+ * RFC 9112 sections 3.2, 6.1 and 6.3 and RFC 9110 section 7.6.1, read strictly.
  * @returns the fault to answer with before the connection is closed, undefined for a request that is clean.
  */
 export function edgeFault(request: IncomingMessage): Fault | undefined {
@@ -25,24 +28,77 @@ export function edgeFault(request: IncomingMessage): Fault | undefined {
   if (method === 'TRACE' || method === 'CONNECT') return new Fault('method_not_allowed')
   if (url.length > LONGEST_TARGET) return new Fault('uri_too_long')
   if (!url.startsWith('/') || url.startsWith('//')) return bad('request target', 'a path is expected')
-  return headerFault(rawHeaders, httpVersion === '1.1')
+  return headersFault(rawHeaders, httpVersion === '1.1') ?? upgradeFault(request)
+}
+
+/** An upgrade that was not handed over: it is no handshake, or it was sent behind a request that is still answered. */
+function upgradeFault(request: IncomingMessage & { upgrade?: boolean | null }): Fault | undefined {
+  // Node's own mark of a connection that it hands over (lib/_http_server.js, parserOnIncoming).
+  if (request.upgrade || request.headers.upgrade === undefined || !asksUpgrade(request)) return undefined
+  return bad('upgrade', isHandshake(request) ? 'must not be sent before the replies to earlier requests have come' : HANDSHAKE)
 }
 
 /** @param needsHost HTTP/1.1 demands the header (RFC 9112 section 3.2). */
-function headerFault(rawHeaders: readonly string[], needsHost: boolean): Fault | undefined {
+function headersFault(rawHeaders: readonly string[], needsHost: boolean): Fault | undefined {
   let seen = 0
   const names: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
     // Most names are told apart by their length alone.
     const { length } = rawHeaders[i]
-    if (length > 30 || (SINGLE_LENGTHS & (1 << length)) === 0) continue
+    if (length > 30 || (CHECKED_LENGTHS & (1 << length)) === 0) continue
     const name = rawHeaders[i].toLowerCase()
-    if (!SINGLE.has(name)) continue
-    if (names.includes(name)) return bad(name, 'must be sent once')
-    names[seen++] = name
-    if (name === 'transfer-encoding' && rawHeaders[i + 1].toLowerCase() !== 'chunked') {
-      return bad(name, 'only chunked is understood')
+    if (!CHECKED.has(name)) continue
+    if (SINGLE.has(name)) {
+      if (names.includes(name)) return bad(name, 'must be sent once')
+      names[seen++] = name
     }
+    const fault = valueFault(name, rawHeaders[i + 1])
+    if (fault) return fault
   }
   return needsHost && !names.includes('host') ? bad('host', 'is required') : undefined
+}
+
+function valueFault(name: string, value: string): Fault | undefined {
+  if (name === 'host') return isHost(value) ? undefined : bad(name, 'a host name or address is expected, with an optional port')
+  if (name === 'connection') return connectionFault(value)
+  if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked') return bad(name, 'only chunked is understood')
+  return undefined
+}
+
+/** `uri-host [ ":" port ]` (RFC 9110 section 7.2); unlike RFC 3986 it takes no empty name. */
+const HOST = /^(?:\[([^\]]+)\]|(?:[\w\-.~!$&'()*+,;=]|%[\dA-Fa-f]{2})+)(?::\d{0,5})?$/
+
+function isHost(value: string): boolean {
+  const match = HOST.exec(value)
+  return match !== null && (match[1] === undefined || isIPv6(match[1]))
+}
+
+const TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/
+
+/** Names of end-to-end fields, beside those of the patterns: registered ones of HTTP, and those that a gateway reads. */
+const END_TO_END: ReadonlySet<string> = new Set([
+  ...['host', 'transfer-encoding', 'authorization', 'authentication-info', 'www-authenticate', 'cookie', 'set-cookie'],
+  ...['age', 'allow', 'alt-svc', 'cache-control', 'date', 'etag', 'expect', 'expires', 'forwarded', 'from', 'last-modified'],
+  ...['link', 'location', 'max-forwards', 'origin', 'pragma', 'priority', 'range', 'referer', 'retry-after', 'server', 'vary'],
+  ...['user-agent', 'via', 'warning', 'idempotency-key', 'prefer', 'traceparent', 'tracestate', 'baggage'],
+  ...['x-api-key', 'x-session-id', 'x-request-id', 'x-real-ip'],
+])
+const END_TO_END_FAMILY = /^(?:accept|access-control|content|if|sec|x-forwarded)-|^accept$/
+
+/**
+ * Options of `Connection` name fields of this hop, which every intermediary removes. An option that names the framing or
+ * an end-to-end field asks for a message that others read differently (RFC 9110 section 7.6.1 forbids to send one).
+ */
+function connectionFault(value: string): Fault | undefined {
+  // Nearly all of them.
+  if (value === 'keep-alive' || value === 'close') return undefined
+  for (const part of value.split(',')) {
+    const option = part.trim().toLowerCase()
+    // Recipients ignore empty elements of a list (RFC 9110 section 5.6.1).
+    if (option === '') continue
+    if (!TOKEN.test(option)) return bad('connection', 'a list of options is expected')
+    if (END_TO_END.has(option) || END_TO_END_FAMILY.test(option))
+      return bad('connection', `the option ${option.slice(0, 64)} names a field that is not of this connection`)
+  }
+  return undefined
 }

@@ -11,9 +11,12 @@ import { brandHeaders } from '../pipeline/brand-headers.ts'
 import type { Front } from '../pipeline/chain.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { type PlanDialects, planDialects, recogniseFormat } from '../pipeline/plan/format.ts'
+import { noBodyMemory } from './body-memory.ts'
 import type { Page } from './consent-page.ts'
+import { wasCut } from './drain.ts'
 import { edgeFault } from './edge-guard.ts'
-import { HttpDoor } from './http-door.ts'
+import { type DoorSource, HttpDoor } from './http-door.ts'
+import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
 
 export interface OperationRequest {
@@ -21,6 +24,8 @@ export interface OperationRequest {
   path: string
   query: URLSearchParams
   request: IncomingMessage
+  /** What failed authentications of the caller count by. */
+  address(): string
   /** The whole body. @throws Fault 413 where it is longer than `limit` bytes. */
   readBody(limit: number): Promise<Buffer>
   /** The body as it comes, as fast as the pieces are taken. Throws a fault where the caller leaves. */
@@ -69,9 +74,17 @@ const PROBES = [40, 60]
 /** Takes a body of any client format and says what would become of it. */
 const PLAN_PATH = '/v1/plan'
 
+/** Bytes: four stream buffers of 64 KB, two for each direction. */
+const PASS_BUFFERS = 256 * 1024
+
 /** The exchange that a connection waits for. */
 const EXCHANGE = Symbol('exchange')
 type Speaking = Socket & { [EXCHANGE]?: Exchange }
+
+interface Opened {
+  exchange: Exchange
+  door: HttpDoor
+}
 
 export class Gateway implements RequestHandler {
   serving: Serving
@@ -80,6 +93,7 @@ export class Gateway implements RequestHandler {
   private readonly clients: ReadonlyMap<string, ClientDialect>
   private readonly formats: PlanDialects
   private readonly oops: (error: unknown) => void
+  private readonly doors: DoorSource
 
   /** @param clients client dialects by path. */
   constructor(source: {
@@ -88,6 +102,7 @@ export class Gateway implements RequestHandler {
     ids: GenerationIds
     clients: ReadonlyMap<string, ClientDialect>
     oops: (error: unknown) => void
+    doors: DoorSource
   }) {
     this.serving = source.serving
     this.clock = source.clock
@@ -95,14 +110,16 @@ export class Gateway implements RequestHandler {
     this.clients = source.clients
     this.formats = planDialects(source.clients)
     this.oops = source.oops
+    this.doors = source.doors
   }
 
   request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    if (lingers(request.socket)) return
+    takeBodies(request.socket)
     const fault = edgeFault(request)
     if (fault) {
-      response.setHeader('Connection', 'close')
-      writeFault(response, fault, this.clients.get(pathOf(request)))
-      response.once('finish', () => request.socket.destroySoon())
+      closeAfterReply(request, response, this.clock)
+      this.writeFault(response, fault, this.clients.get(pathOf(request)))
       return
     }
     const path = pathOf(request)
@@ -114,13 +131,13 @@ export class Gateway implements RequestHandler {
       const serves = client.countBody ? counting : client.embedding ? embedding : front
       this.complete(this.open(client, request, response, expectsContinue), serves, response)
     } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
-    else if (client) writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
-    else if (this.serving.passages.matches(path))
-      this.serving.passages.request(request, response).catch((thrown) => writeFault(response, this.faultOf(thrown)))
+    else if (client) this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
+    else if (this.serving.passages.matches(path)) this.pass(request, response)
     else void this.operate(request, response, expectsContinue)
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    takeBodies(request.socket)
     const fault = edgeFault(request)
     if (fault) refuse(socket, fault)
     else if (this.serving.passages.matches(request.url ?? '')) {
@@ -135,25 +152,44 @@ export class Gateway implements RequestHandler {
     for (const ms of PROBES) this.clock.after(ms, () => exchange.door.probe())
   }
 
+  /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */
+  private pass(request: IncomingMessage, response: ServerResponse): void {
+    try {
+      this.doors.overload.admit(undefined)
+    } catch (thrown) {
+      this.writeFault(response, this.faultOf(thrown))
+      return
+    }
+    const share = this.doors.memory.open()
+    response.once('close', () => share.release())
+    const relay = (granted: boolean): void => {
+      if (!granted) this.writeFault(response, noBodyMemory())
+      else this.serving.passages.request(request, response).catch((thrown) => this.writeFault(response, this.faultOf(thrown)))
+    }
+    if (share.take(PASS_BUFFERS, relay)) relay(true)
+  }
+
   private plan(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     if (request.method !== 'POST') {
-      writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
+      this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
       return
     }
     const { url = '' } = request
-    const exchange = this.open(this.formats.chat, request, response, expectsContinue)
+    const opened = this.open(this.formats.chat, request, response, expectsContinue)
+    const { exchange } = opened
     const asked = new URLSearchParams(url.slice(PLAN_PATH.length)).get('format')
     recogniseFormat(exchange, this.formats, asked, this.serving.embeds)
-    this.complete(exchange, this.serving.planning, response)
+    this.complete(opened, this.serving.planning, response)
   }
 
-  private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Exchange {
+  private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Opened {
     const { brand } = this.serving
+    const door = new HttpDoor(request, response, this.doors, expectsContinue)
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
       client,
       headers: request.headers,
-      door: new HttpDoor(request, response, { clock: this.clock, expectsContinue }),
+      door,
       clock: this.clock,
       brand,
       wantsMetadata: wantsMetadata(request, brand),
@@ -163,23 +199,27 @@ export class Gateway implements RequestHandler {
     response.on('close', () => {
       // A connection that idles must not hold on to what it last asked.
       if (socket[EXCHANGE] === exchange) socket[EXCHANGE] = undefined
-      if (!response.writableFinished) exchange.cancel.abort(new Fault('client_gone'))
+      if (!response.writableFinished) exchange.cancel.abort(new Fault(wasCut(socket) ? 'shutdown' : 'client_gone'))
     })
-    return exchange
+    return { exchange, door }
   }
 
-  private complete(exchange: Exchange, front: Front, response: ServerResponse): void {
-    front(exchange).catch((error) => {
-      this.oops(error)
-      response.destroy()
-    })
+  private complete({ exchange, door }: Opened, front: Front, response: ServerResponse): void {
+    front(exchange).then(
+      () => door.release(),
+      (error) => {
+        door.release()
+        this.oops(error)
+        response.destroy()
+      },
+    )
   }
 
   private async operate(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Promise<void> {
     const path = pathOf(request)
     let door: HttpDoor | undefined
     const opened = (): HttpDoor => {
-      door = new HttpDoor(request, response, { clock: this.clock, expectsContinue })
+      door ??= new HttpDoor(request, response, this.doors, expectsContinue)
       return door
     }
     const operation: OperationRequest = {
@@ -187,6 +227,7 @@ export class Gateway implements RequestHandler {
       path,
       query: new URLSearchParams((request.url ?? '').slice(path.length)),
       request,
+      address: () => this.doors.addresses.of(request),
       readBody: (limit) => opened().readBody(limit),
       readPieces: () => opened().readPieces(),
     }
@@ -210,14 +251,21 @@ export class Gateway implements RequestHandler {
       response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) })
       response.end(operation.method === 'HEAD' ? undefined : text)
     } catch (thrown) {
-      const fault = this.faultOf(thrown)
-      if (!door) writeFault(response, fault)
-      else {
-        // The door knows whether a body was left half read.
-        const { status, headers, json } = faultReply(fault)
-        door.whole(status, headers, json)
-      }
+      this.writeFault(response, this.faultOf(thrown))
+    } finally {
+      door?.release()
     }
+  }
+
+  private writeFault(response: ServerResponse, fault: Fault, client?: ClientDialect): void {
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    const { status, headers, json } = faultReply(fault, { body: client?.faultBody })
+    giveUpBody(response.req, response, status, this.clock)
+    response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers })
+    response.end(json)
   }
 
   /** What nobody foresaw is logged; the caller is told nothing of it. */
@@ -232,16 +280,6 @@ export class Gateway implements RequestHandler {
 function pathOf({ url = '/' }: IncomingMessage): string {
   const mark = url.indexOf('?')
   return mark === -1 ? url : url.slice(0, mark)
-}
-
-function writeFault(response: ServerResponse, fault: Fault, client?: ClientDialect): void {
-  if (response.headersSent) {
-    response.destroy()
-    return
-  }
-  const { status, headers, json } = faultReply(fault, { body: client?.faultBody })
-  response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers })
-  response.end(json)
 }
 
 function writePage(response: ServerResponse, { status, headers, html }: Page, method: string): void {

@@ -3,64 +3,79 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
-import { Fault } from '../core/faults.ts'
 import type { Door } from '../pipeline/door.ts'
+import type { OverloadGuard } from '../pipeline/parts.ts'
+import type { Cancel } from '../plugin-api/exchange.ts'
 import { EventWriter } from '../sse/writer.ts'
+import { type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
+import type { ClientAddresses } from './client-address.ts'
+import { giveUpBody } from './lingering-close.ts'
 import { writePieces } from './piece-writer.ts'
+import { type BodySource, readPieces, readWhole } from './request-body.ts'
 
 /** A caller that reads nothing for so long is cut off. */
 const WRITE_STALL = 60_000
+
+/** What the doors of one listener share. */
+export interface DoorSource {
+  clock: Clock
+  memory: BodyMemory
+  overload: OverloadGuard
+  /** Milliseconds after which a body has to have come at a certain rate on average. */
+  slowAfter: number
+  /** What failed authentications of a caller count by. */
+  addresses: Pick<ClientAddresses, 'of'>
+  /** Counts event streams. */
+  streams: { opened(): void; closed(): void }
+}
 
 export class HttpDoor implements Door {
   readonly contentLength: number | undefined
   private readonly request: IncomingMessage
   private readonly response: ServerResponse
+  private readonly source: DoorSource
   private readonly clock: Clock
   private readonly expectsContinue: boolean
+  private readonly share: BodyShare
   private writer: EventWriter | undefined
   private stall: Timer | undefined
   private drained: (() => void) | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, source: { clock: Clock; expectsContinue: boolean }) {
+  constructor(request: IncomingMessage, response: ServerResponse, source: DoorSource, expectsContinue: boolean) {
     this.request = request
     this.response = response
+    this.source = source
     this.clock = source.clock
-    this.expectsContinue = source.expectsContinue
+    this.expectsContinue = expectsContinue
+    this.share = source.memory.open()
     const length = request.headers['content-length']
     this.contentLength = length === undefined ? undefined : Number(length)
   }
 
-  readBody(limit: number): Promise<Buffer> {
-    const { request } = this
-    if (this.expectsContinue) this.response.writeContinue()
+  address(): string {
+    return this.source.addresses.of(this.request)
+  }
+
+  readBody(limit: number, cancel?: Cancel): Promise<Buffer> {
+    return readWhole(this.request, limit, this.bodySource(cancel))
+  }
+
+  /** The body as it comes; it waits while a piece is worked on. @throws Fault 408, 499, 503. */
+  readPieces(): AsyncGenerator<Buffer> {
+    return readPieces(this.request, this.bodySource())
+  }
+
+  reserve(bytes: number): Promise<void> | undefined {
+    let settle: ((granted: boolean) => void) | undefined
+    if (this.share.take(bytes, (granted) => settle?.(granted))) return undefined
     return new Promise((resolve, reject) => {
-      let first: Buffer | undefined
-      let chunks: Buffer[] | undefined
-      let size = 0
-      request.on('data', (chunk: Buffer) => {
-        size += chunk.length
-        if (size > limit) {
-          request.removeAllListeners('data')
-          request.pause()
-          reject(new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` }))
-        } else if (!first) first = chunk
-        else if (chunks) chunks.push(chunk)
-        else chunks = [first, chunk]
-      })
-      request.on('end', () => resolve(chunks ? Buffer.concat(chunks) : (first ?? EMPTY)))
-      request.on('error', () => reject(new Fault('client_gone')))
+      settle = (granted) => (granted ? resolve() : reject(noBodyMemory()))
     })
   }
 
-  /** The body as it comes; it waits while a piece is worked on. @throws Fault 499 where the caller leaves. */
-  async *readPieces(): AsyncGenerator<Buffer> {
-    if (this.expectsContinue) this.response.writeContinue()
-    try {
-      // What is refused in the middle is still to be answered.
-      for await (const piece of this.request.iterator({ destroyOnReturn: false })) yield piece as Buffer
-    } catch (cause) {
-      throw new Fault('client_gone', { cause })
-    }
+  /** The exchange holds its body no longer. */
+  release(): void {
+    this.share.release()
   }
 
   /** Bytes whose length the headers tell, as fast as the caller takes them. @param bytes undefined for a head alone. */
@@ -84,10 +99,8 @@ export class HttpDoor implements Door {
   whole(status: number, headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void {
     const { response, request } = this
     if (response.headersSent || response.destroyed) return
-    // What is left of a body that was refused is not read: the connection cannot serve another request.
-    const unread = !request.complete && (this.contentLength !== 0 || request.headers['transfer-encoding'] !== undefined)
+    giveUpBody(request, response, status, this.clock)
     const length = lengthOf(json)
-    if (unread) response.setHeader('Connection', 'close')
     const head: OutgoingHttpHeader[] = ['Content-Type', 'application/json', 'Content-Length', length]
     for (const name in headers) {
       const value = headers[name]
@@ -102,7 +115,6 @@ export class HttpDoor implements Door {
     // Head and body leave in one write; as latin1, where that is the same, without a look at every character.
     response.end(json, length === json.length ? 'latin1' : 'utf8')
     if (length > LARGE && this.unsent() > 0) this.endWatched()
-    if (unread) this.discard()
   }
 
   /** The reply has been said, but not all of it taken. */
@@ -114,6 +126,9 @@ export class HttpDoor implements Door {
   openStream(headers: OutgoingHttpHeaders): void {
     this.writer = new EventWriter(this.response)
     this.writer.open(headers)
+    const { streams } = this.source
+    streams.opened()
+    this.response.once('close', () => streams.closed())
   }
 
   bytes(text: string): boolean {
@@ -177,11 +192,10 @@ export class HttpDoor implements Door {
     return (socket?._handle?.writeQueueSize ?? 0) + (socket?.writableLength ?? 0)
   }
 
-  /** Lets a refused body run out for a moment, so that the caller gets to read the refusal before a reset. */
-  private discard(): void {
-    const { request } = this
-    request.resume()
-    this.clock.after(500, () => request.destroy())
+  private bodySource(cancel?: Cancel): BodySource {
+    const { share, clock } = this
+    if (this.expectsContinue) this.response.writeContinue()
+    return { share, clock, slowAfter: this.source.slowAfter, cancel }
   }
 }
 
@@ -191,5 +205,3 @@ function lengthOf(json: string | readonly Buffer[]): number {
 
 /** Smaller replies fit what the system takes at once. */
 const LARGE = 64 * 1024
-
-const EMPTY = Buffer.alloc(0)

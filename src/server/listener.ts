@@ -3,19 +3,26 @@ import cluster from 'node:cluster'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { systemClock } from '../core/clock.ts'
 import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
 import { createServer, STATUS_CODES } from '../core/node-http.ts'
+import { isHandshake } from '../core/websocket-handshake.ts'
+import { closeLingering, lingers, takeBodies } from './lingering-close.ts'
+import { acceptProxyHeaders, type ProxyProtocolOptions } from './proxy-protocol.ts'
+import { followQueued } from './queued-replies.ts'
 
 export interface ListenerOptions {
   host: string
   /** 0 takes a free port. */
   port: number
-  /** Milliseconds: idle keep-alive, whole head, whole request. */
+  /** Milliseconds: idle keep-alive, whole head, whole exchange. */
   keepAlive: number
   headerTimeout: number
-  bodyTimeout: number
+  deadline: number
   /** Bytes of all headers together. */
   maxHeaders: number
+  /** Set where balancers name their callers before the first request. */
+  proxyHeaders?: ProxyProtocolOptions
 }
 
 export interface RequestHandler {
@@ -37,21 +44,31 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
   const server = createServer({
     keepAliveTimeout: options.keepAlive,
     headersTimeout: options.headerTimeout,
-    requestTimeout: options.bodyTimeout,
+    // A body that comes too slowly is refused earlier (body-arrival.ts); this bounds what no exchange reads.
+    requestTimeout: Math.max(options.headerTimeout, options.deadline),
     connectionsCheckingInterval: 5000,
     maxHeaderSize: options.maxHeaders,
     // The edge guard asks for it, and answers as everywhere else.
     requireHostHeader: false,
     noDelay: true,
+    shouldUpgradeCallback: (request) => isHandshake(request) && !replying(request.socket),
   })
+  if (options.proxyHeaders) acceptProxyHeaders(server, options.proxyHeaders)
   // A caller may close its sending side after the request and still wait for the reply.
   Object.assign(server, { httpAllowHalfOpen: true })
   server.maxHeadersCount = MOST_HEADERS
-  server.on('request', (request, response) => handler.request(request, response, false))
-  server.on('checkContinue', (request, response) => handler.request(request, response, true))
-  server.on('checkExpectation', (request, response) => handler.request(request, response, false))
+  const take = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+    followQueued(response)
+    handler.request(request, response, expectsContinue)
+  }
+  server.on('request', (request, response) => take(request, response, false))
+  server.on('checkContinue', (request, response) => take(request, response, true))
+  server.on('checkExpectation', (request, response) => take(request, response, false))
   server.on('upgrade', (request: IncomingMessage, socket, head) => handler.upgrade(request, released(socket), head))
-  server.on('connect', (_request, socket) => refuse(released(socket), new Fault('method_not_allowed')))
+  server.on('connect', (request, socket) => {
+    takeBodies(request.socket)
+    refuse(released(socket), new Fault('method_not_allowed'))
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(socket, parserFault(error)))
   server.on('connection', (socket) => socket.on('end', () => handler.halfClosed(socket)))
   await new Promise<void>((resolve, reject) => {
@@ -101,9 +118,26 @@ function parserFault(error: NodeJS.ErrnoException): Fault {
   return code ? new Fault(code) : new Fault('bad_request', { message: 'Not a valid HTTP/1.1 request' })
 }
 
-/** Answers on the bare socket and closes it: what follows on it can no longer be trusted. */
+/** The reply that Node has assigned to the socket, until it has been written (lib/_http_server.js, assignSocket). */
+function replying(socket: Duplex): ServerResponse | undefined {
+  return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+}
+
+/** Replies after which their connection is refused. */
+const waiting = new WeakSet<ServerResponse>()
+
+/** Answers on the bare socket and closes it: what follows on it can no longer be trusted. Earlier requests get their replies first. */
 export function refuse(socket: Duplex, fault: Fault): void {
-  const busy = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  if (lingers(socket as Socket)) return
+  const busy = replying(socket)
+  // A whole request is not the one that is at fault.
+  if (busy?.req.complete && !socket.destroyed) {
+    // Every further piece is an error of the parser again: one wait is enough.
+    if (waiting.has(busy)) return
+    waiting.add(busy)
+    busy.once('close', () => refuse(socket, fault))
+    return
+  }
   if (socket.destroyed || !socket.writable || busy?.headersSent) {
     socket.destroy()
     return
@@ -117,5 +151,5 @@ export function refuse(socket: Duplex, fault: Fault): void {
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.end(`${lines.join('\r\n')}\r\n\r\n${json}`)
-  socket.once('finish', () => socket.destroy())
+  closeLingering(socket as Socket, systemClock)
 }

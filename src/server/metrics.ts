@@ -67,6 +67,7 @@ export class Metrics {
   /** Findings that were not written down. */
   auditDropped: () => number = () => 0
   private shedCount = 0
+  private unrecoveredNano = 0
   private reloadsDone = 0
   private reloadsFailed = 0
   private lastRoute: Route
@@ -138,6 +139,11 @@ export class Metrics {
   /** A request refused because we had too much to do. */
   shed(): void {
     this.shedCount++
+  }
+
+  /** Usage that no allowance of its key could pay. @param nano nano-dollars. */
+  unrecovered(nano: number): void {
+    this.unrecoveredNano += nano
   }
 
   reload(ok: boolean): void {
@@ -300,6 +306,7 @@ export class Metrics {
       })
     }
     plain('guardrail_audit_dropped_total', 'Findings that the audit trail had no room for.', () => this.auditDropped())
+    plain('unrecovered_usd_total', 'Usage in USD that no limit or budget of its key could pay.', () => this.unrecoveredNano / 1e9)
     plain('shed_total', 'Requests refused because the gateway was overloaded.', () => this.shedCount)
     plain('reloads_total', 'Configuration reloads that were taken.', () => this.reloadsDone)
     plain('reload_failures_total', 'Configuration reloads that were refused.', () => this.reloadsFailed)

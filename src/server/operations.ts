@@ -18,7 +18,7 @@ import {
   readGeneration,
   readKey,
   sortsByUse,
-  WeekOfUse,
+  weekOfUse,
 } from '../api/index.ts'
 import type { ProviderPreferences } from '../canon/gateway-fields.ts'
 import type { Presets } from '../canon/presets.ts'
@@ -26,8 +26,9 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { LedgerReader } from '../ledger/types.ts'
+import type { Attempts } from '../pipeline/attempt-buckets.ts'
 import { termsFor } from '../pipeline/guardrail-terms.ts'
-import { findKey, usableKey } from '../pipeline/layers/authenticate.ts'
+import { authenticateCaller } from '../pipeline/layers/authenticate.ts'
 import type { GuardrailSetting, KeyLookup } from '../pipeline/parts.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Health } from '../routing/index.ts'
@@ -38,6 +39,7 @@ import { managementOperation } from './management.ts'
 
 export interface OperationSource {
   keys: KeyLookup
+  failures: Attempts
   catalog: ModelSource['catalog'] & Pick<Catalog, 'providers'>
   /** Account-wide: of every request. */
   preferences?: ProviderPreferences
@@ -66,13 +68,12 @@ export function operations(source: OperationSource): Operations {
     return catalogFor(source.catalog, key, source.preferences, barred)
   }
   const models = (key: ApiKey): ModelSource => ({ catalog: listed(key), now: clock.now(), health: source.health })
-  const week = new WeekOfUse(source.ledger, clock)
   const table = new Map<string, Operation>([
     [
       '/v1/models',
       (query, key) => {
         if (!sortsByUse(query)) return listModels(query, models(key))
-        return week.figures().then((use) => listModels(query, { ...models(key), use }))
+        return weekOfUse(source.management.scans, clock).then((use) => listModels(query, { ...models(key), use }))
       },
     ],
     ['/v1/models/count', (query, key) => countModels(query, models(key))],
@@ -90,7 +91,9 @@ export function operations(source: OperationSource): Operations {
     const slug = ENDPOINTS_PATH.exec(path)?.[1]
     return slug === undefined ? table.get(path) : (_query, key) => listEndpoints(decoded(slug), { ...source, catalog: listed(key) })
   }
-  const callerOf = async ({ request }: OperationRequest): Promise<ApiKey> => usableKey(await findKey(request.headers, source.keys), clock)
+  const authentication = { keys: source.keys, clock, failures: source.failures }
+  const callerOf = async ({ request: { headers }, address }: OperationRequest): Promise<ApiKey> =>
+    authenticateCaller({ headers, address }, authentication)
   const consent = consentOperations(source.management, callerOf)
   const files = fileOperations(source.files, callerOf)
   return (asked: OperationRequest) => {

@@ -9,10 +9,16 @@ export class EventReader {
   private readonly decoder = new TextDecoder('utf-8')
 
   constructor(onEvent: OnEvent) {
-    this.parser = createParser({ onEvent: (message) => onEvent(message.data, message.event), maxBufferSize: MAX_FRAME })
+    this.parser = createParser({
+      onEvent: (message) => onEvent(message.data, message.event),
+      onError: ({ type }) => {
+        if (type === 'max-buffer-size-exceeded') throw new RangeError('an event of the stream is too long')
+      },
+      maxBufferSize: MAX_FRAME,
+    })
   }
 
-  /** @throws when one event passes the size cap. */
+  /** @throws RangeError when one event passes the size cap. */
   push(chunk: Buffer): void {
     this.parser.feed(this.decoder.decode(chunk, { stream: true }))
   }

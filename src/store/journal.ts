@@ -2,12 +2,15 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import type { DayCharge, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow, SettleStatus } from '../ledger/types.ts'
+import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow, SettleStatus } from '../ledger/types.ts'
+import type { UsePage, UseQuery } from '../ledger/use.ts'
 import { BatchQueue } from './batch.ts'
-import { carriedSums, pruneGenerations } from './carried.ts'
+import { pruneGenerations } from './carried.ts'
+import { atOnce, ChargedSums, chargesOf, NANO, takeOff } from './charged.ts'
 import { recoveryOf } from './recovery.ts'
-import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, TICKS } from './rows.ts'
-import { type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TICKS } from './rows.ts'
+import { bigInteger, type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should hear about; no row's content is in it. */
 export type JournalNews =
@@ -31,27 +34,26 @@ const CHECKPOINT_LOOK = 250
 const CHECKPOINT_LATEST = 5_000
 /** Milliseconds until settlements that were refused are tried again. */
 const RETRY_AFTER = 1000
-const EXPORT_PAGE = 500
+/** Generations of one page of the export, which takes less than a millisecond: a scan works in slices of 5 ms at most. */
+const EXPORT_PAGE = 100
 
-const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, model, endpoint, hold, floor) VALUES (?, ?, ?, ?, ?, ?, ?)
+const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, payer, model, endpoint, hold, floor) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
 const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
-const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
-  SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE seq NOT IN (SELECT seq FROM settlement)`
-
-/** A sum that is cut to 2^53 instead of failing: absurd charges must not keep the gateway from starting. */
-const cappedSum = (column: 'cost' | 'floor') => `CAST(min(total(${column}), ${Number.MAX_SAFE_INTEGER}) AS INTEGER)`
-
-const SPENT = `SELECT key, ${cappedSum('cost')} AS cost
-  FROM (SELECT key, cost FROM hold JOIN settlement USING (seq) UNION ALL SELECT key, cost FROM carried) GROUP BY key`
-const SPENT_BY_DAY = `SELECT key, day, ${cappedSum('cost')} AS cost
-  FROM (SELECT key, iif(at > 0, at, seq / ${TICKS}) / ${DAY_MS} AS day, cost FROM hold JOIN settlement USING (seq)
-    UNION ALL SELECT key, day, cost FROM carried) GROUP BY key, day HAVING day >= ?`
+const SPENT_BY_DAY = `WITH charge AS MATERIALIZED (
+    SELECT key, payer, day, sum(dollars) AS dollars, sum(nano) AS nano
+    FROM (SELECT key, payer, day, dollars, nano FROM charged WHERE day >= ?1
+      UNION ALL SELECT key, payer, day, dollars, nano FROM carried WHERE day >= ?1)
+    GROUP BY key, payer, day)
+  SELECT account, day, sum(dollars) AS dollars, sum(nano) AS nano
+  FROM (SELECT key AS account, day, dollars, nano FROM charge
+    UNION ALL SELECT payer, day, dollars, nano FROM charge WHERE payer <> '') GROUP BY account, day`
 const OPEN = 'SELECT seq, tag, key, floor FROM hold WHERE seq NOT IN (SELECT seq FROM settlement) ORDER BY seq'
 
-const FORGET_HOLDS = 'DELETE FROM hold WHERE seq IN (SELECT value FROM json_each(?)) AND seq IN (SELECT seq FROM settlement)'
-const FORGET_SETTLEMENTS = 'DELETE FROM settlement WHERE seq IN (SELECT value FROM json_each(?))'
+const NAMED = 'seq IN (SELECT value FROM json_each(?))'
+const FORGET_HOLDS = `DELETE FROM hold WHERE ${NAMED} AND seq IN (SELECT seq FROM settlement)`
+const FORGET_SETTLEMENTS = `DELETE FROM settlement WHERE ${NAMED}`
 const SETTLED_AMONG = 'SELECT seq, tag FROM hold JOIN settlement USING (seq) WHERE seq IN (SELECT value FROM json_each(?))'
 
 type Row = ReturnType<StatementSync['get']>
@@ -75,6 +77,8 @@ export class SqliteJournal implements Journal {
   private rowsInLog = 0
   private logSince = 0
   private retryTimer: Timer | undefined
+  private readonly charged: ChargedSums
+  private sums: SqliteUse | undefined
 
   constructor(db: DatabaseSync, options: Omit<JournalOptions, 'durability'>) {
     this.db = db
@@ -88,6 +92,7 @@ export class SqliteJournal implements Journal {
     this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
     this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
     this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
+    this.charged = new ChargedSums(db)
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
       knows: (seq) => this.knows(seq),
@@ -122,7 +127,7 @@ export class SqliteJournal implements Journal {
   reconcile(): Reconciliation {
     const found = this.unsettled()
     try {
-      if (found.count > 0) this.db.exec(RECONCILE)
+      if (found.count > 0) this.charged.settleOpen()
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : cause
       throw new Fault('unavailable', { message: `store ${this.db.location()}: what was left open cannot be settled: ${why}`, cause })
@@ -130,14 +135,16 @@ export class SqliteJournal implements Journal {
     return found
   }
 
-  spent(): Map<string, number> {
-    const sums = new Map<string, number>()
-    for (const row of this.db.prepare(SPENT).all()) sums.set(text(row.key), integer(row.cost))
-    return sums
+  spent(): Map<string, bigint> {
+    return sumByAccount(this.charges())
   }
 
-  carried(): Map<string, number> {
-    return carriedSums(this.db)
+  charges(): Iterable<KeyCharges> {
+    return chargesOf(this.db, 'all')
+  }
+
+  carried(): Map<string, bigint> {
+    return sumByAccount(chargesOf(this.db, 'removed'))
   }
 
   /** Removes the oldest settled generations admitted before a moment; their sums stay. @throws what SQLite throws. */
@@ -149,8 +156,12 @@ export class SqliteJournal implements Journal {
 
   *spentByDay(since: number): Iterable<DayCharge> {
     const first = Math.floor(since / DAY_MS)
-    for (const row of this.db.prepare(SPENT_BY_DAY).all(first))
-      yield { key: text(row.key), day: integer(row.day) * DAY_MS, cost: integer(row.cost) }
+    const statement = this.db.prepare(SPENT_BY_DAY)
+    statement.setReadBigInts(true)
+    for (const row of statement.all(first)) {
+      const cost = bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano)
+      yield { key: text(row.account), day: Number(row.day) * DAY_MS, cost }
+    }
   }
 
   find(id: string): GenerationRecord | undefined {
@@ -167,7 +178,7 @@ export class SqliteJournal implements Journal {
       `SELECT hold.*, settlement.seq AS settled, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at
        FROM hold LEFT JOIN settlement USING (seq) WHERE hold.seq > ? ORDER BY hold.seq LIMIT ${EXPORT_PAGE}`,
     )
-    let after = Math.max(0, since * TICKS - 1)
+    let after = Math.max(0, Math.ceil(since * TICKS)) - 1
     for (;;) {
       const rows = page.all(after)
       for (const row of rows) {
@@ -180,19 +191,21 @@ export class SqliteJournal implements Journal {
     }
   }
 
+  usePage(query: UseQuery, after: string): UsePage {
+    if (after === '') this.queue.flush()
+    this.sums ??= new SqliteUse(this.db)
+    return this.sums.read(query, after)
+  }
+
   /** In one transaction; of those named only the settled ones go. @throws what SQLite throws; then all are still there. */
   forget(seqs: readonly number[]): void {
     if (seqs.length === 0) return
     const named = JSON.stringify(seqs)
-    try {
-      this.begin.run()
+    atOnce(this.db, () => {
+      takeOff(this.db, { where: NAMED, value: named }, false)
       this.db.prepare(FORGET_HOLDS).run(named)
       this.db.prepare(FORGET_SETTLEMENTS).run(named)
-      this.commit.run()
-    } catch (cause) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
-      throw cause
-    }
+    })
     this.logged(seqs.length)
   }
 
@@ -211,13 +224,14 @@ export class SqliteJournal implements Journal {
   }
 
   private write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void {
-    const { insertHold, insertSettlement } = this
+    const { charged, insertHold, insertSettlement } = this
     const duplicates: number[] = []
     try {
       this.begin.run()
       for (const row of holds) {
-        const done = insertHold.run(row.seq, row.tag, row.key, row.model, row.endpoint, row.hold, row.floor)
+        const done = insertHold.run(row.seq, row.tag, row.key, row.payer ?? '', row.model, row.endpoint, row.hold, row.floor)
         if (done.changes === 0) duplicates.push(row.seq)
+        else charged.hold(row)
       }
       for (const row of settles) {
         const done = insertSettlement.run(
@@ -234,12 +248,16 @@ export class SqliteJournal implements Journal {
           row.at,
         )
         if (done.changes === 0) duplicates.push(row.seq)
+        else charged.settle(row, () => holdFrom(this.selectHold.get(row.seq)))
       }
+      charged.write()
       this.commit.run()
     } catch (cause) {
+      charged.refused(holds)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
+    charged.committed(settles)
     this.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
   }
@@ -298,10 +316,12 @@ function* openHolds(statement: StatementSync): Iterable<Pick<HoldRow, 'seq' | 't
 
 function holdFrom(row: Row): HoldRow | undefined {
   if (!row) return undefined
+  const payer = text(row.payer)
   return {
     seq: integer(row.seq),
     tag: text(row.tag),
     key: text(row.key),
+    ...(payer === '' ? {} : { payer }),
     model: text(row.model),
     endpoint: text(row.endpoint),
     hold: integer(row.hold),

@@ -45,6 +45,12 @@ export class WatchedKeys implements KeyStore {
     return this.keys.find(hash)
   }
 
+  async findMany(hashes: readonly string[]): Promise<StoredKey[]> {
+    if (this.keys.findMany) return this.keys.findMany(hashes)
+    const found = await Promise.all(hashes.map((hash) => this.keys.find(hash)))
+    return found.filter((key) => key !== undefined)
+  }
+
   list(): StoredKey[] | Promise<StoredKey[]> {
     return this.keys.list()
   }

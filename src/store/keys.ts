@@ -19,6 +19,8 @@ export interface KeyRecord extends ApiKey {
 export interface Consent {
   /** Identity of the key that consented. */
   readonly by: string
+  /** SHA-256 of its secret at that time, hex; absent for keys of earlier versions. */
+  readonly hash?: string
   /** Of a code: what its exchange asks for. */
   readonly code?: {
     /** Milliseconds since the epoch. */
@@ -52,8 +54,15 @@ export interface StoredKey extends KeyRecord {
 }
 
 export interface KeyStore {
-  /** @param hash SHA-256 of the secret, hex. */
-  find(hash: string): StoredKey | undefined | Promise<StoredKey | undefined>
+  /**
+   * @param hash SHA-256 of the secret, hex.
+   * @param isSuspect true: of a caller who has sent many tokens of no key. Where look-ups wait, this one comes last.
+   */
+  find(hash: string, isSuspect?: boolean): StoredKey | undefined | Promise<StoredKey | undefined>
+  /** The key if it is at hand without a query. Absent where no key is kept at hand. */
+  atHand?(hash: string): StoredKey | undefined
+  /** Keys of these hashes in one round trip, in any order, without those that are not there. Absent where `find` asks nobody else. */
+  findMany?(hashes: readonly string[]): Promise<StoredKey[]>
   /**
    * Adds or replaces; durable when it returns. A new key's identity is its hash, and stays when the key is replaced.
    * @throws Fault `unavailable`.
@@ -111,6 +120,10 @@ export class SqliteKeys implements KeyStore {
     this.upsert = db.prepare(PUT)
     this.update = db.prepare(CHANGE)
     this.erase = db.prepare('DELETE FROM api_key WHERE hash = ?')
+  }
+
+  atHand(hash: string): StoredKey | undefined {
+    return this.known.get(hash)
   }
 
   find(hash: string): StoredKey | undefined {

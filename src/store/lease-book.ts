@@ -1,4 +1,5 @@
 /** Who holds which leases, who is alive, and who has been asked to give back what lies idle. */
+import type { LeaseName } from './record.ts'
 
 /** Of a process that leases before it ever pulses. */
 const FIRST_EXPIRY = 10_000
@@ -12,25 +13,37 @@ const ANSWER_COUNTS = 300
 interface Node {
   seenAt: number
   expiry: number
-  /** Keys on which it holds a lease. */
-  readonly keys: Set<string>
-  /** Keys whose idle part it should give back. */
-  readonly wanted: Set<string>
+  /** Leases that it holds, by their names. */
+  readonly leases: Map<string, Lease>
 }
 
-interface KeyLeases {
-  /** Nano-dollars of all leases. */
-  sum: number
-  readonly holders: Map<string, number>
-  /** Of each one's last grant. */
-  readonly turns: Map<string, number>
-  /** When a process last answered a call. */
-  readonly answered: Map<string, number>
+/** What one process holds for one key. */
+interface Lease {
+  readonly name: LeaseName
+  readonly node: string
+  /** Nano-dollars. */
+  amount: number
+  /** Of its last grant. */
+  turn: number
+  /** Milliseconds since the epoch, of its last grant. */
+  grantedAt: number
+  /** True where the process should give back what lies idle; and when it last did. */
+  wanted: boolean
+  answeredAt: number
+}
+
+/** What a grant says beside its amount. */
+export interface Grant {
+  readonly amount: number
+  readonly turn: number
+  /** Milliseconds since the epoch. */
+  readonly at: number
 }
 
 export class LeaseBook {
   private readonly nodes = new Map<string, Node>()
-  private readonly keys = new Map<string, KeyLeases>()
+  /** Leases that count on an account, whether of its own key or of keys that it issued. */
+  private readonly accounts = new Map<string, Set<Lease>>()
   private readonly now: () => number
 
   /** @param now monotonic milliseconds. */
@@ -38,77 +51,82 @@ export class LeaseBook {
     this.now = now
   }
 
-  /** Nano-dollars that one process holds, or all together. */
-  leased(key: string, node?: string): number {
-    const leases = this.keys.get(key)
-    if (!leases) return 0
-    return node === undefined ? leases.sum : (leases.holders.get(node) ?? 0)
+  /** Nano-dollars that all processes together hold on an account. */
+  leased(account: string): number {
+    let sum = 0
+    for (const { amount } of this.accounts.get(account) ?? []) sum += amount
+    return sum
   }
 
   /** Turn of the last ask that was granted something of what is still leased; 0 for none. */
-  turn(node: string, key: string): number {
-    return this.keys.get(key)?.turns.get(node) ?? 0
+  turn(node: string, name: LeaseName): number {
+    return this.find(node, name)?.turn ?? 0
   }
 
-  grant(node: string, key: string, amount: number, turn: number): void {
+  /** When the lease was last granted, milliseconds since the epoch; 0 where there is none. */
+  grantedAt(node: string, name: LeaseName): number {
+    return this.find(node, name)?.grantedAt ?? 0
+  }
+
+  grant(node: string, name: LeaseName, { amount, turn, at }: Grant): void {
     if (amount <= 0) return
-    let leases = this.keys.get(key)
-    if (!leases) {
-      leases = { sum: 0, holders: new Map(), turns: new Map(), answered: new Map() }
-      this.keys.set(key, leases)
+    let lease = this.find(node, name)
+    if (!lease) {
+      lease = { name: { key: name.key, payer: name.payer }, node, amount: 0, turn: 0, grantedAt: 0, wanted: false, answeredAt: NEVER }
+      this.node(node).leases.set(textOf(name), lease)
+      for (const account of accountsOf(name)) this.on(account).add(lease)
     }
-    leases.sum += amount
-    leases.holders.set(node, (leases.holders.get(node) ?? 0) + amount)
-    leases.turns.set(node, Math.max(turn, leases.turns.get(node) ?? 0))
-    leases.answered.delete(node)
-    this.node(node).keys.add(key)
+    lease.amount += amount
+    lease.turn = Math.max(turn, lease.turn)
+    lease.grantedAt = at
+    lease.answeredAt = NEVER
   }
 
   /** Takes from a lease, never more than it has. @returns what was taken. */
-  reduce(node: string, key: string, amount: number): number {
-    const leases = this.keys.get(key)
-    const held = leases?.holders.get(node)
-    if (!leases || held === undefined) return 0
-    const taken = Math.min(amount, held)
-    leases.sum -= taken
-    leases.holders.set(node, held - taken)
-    if (taken === held) this.drop(node, key, leases)
+  reduce(node: string, name: LeaseName, amount: number): number {
+    const lease = this.find(node, name)
+    if (!lease) return 0
+    const taken = Math.min(amount, lease.amount)
+    lease.amount -= taken
+    if (lease.amount === 0) this.drop(lease)
     return taken
   }
 
-  /** Asks every other holder for what lies idle. @returns how many have yet to answer; the lost are not waited for. */
-  call(asker: string, key: string): number {
-    const leases = this.keys.get(key)
-    if (!leases) return 0
+  /**
+   * Asks every other holder of a lease on one of these accounts for what lies idle, the asker for its other leases as well.
+   * @returns how many have yet to answer; lost processes are not waited for.
+   */
+  call(asker: string, name: LeaseName, accounts: Iterable<string>): number {
+    const own = this.find(asker, name)
     const now = this.now()
-    let waiting = 0
-    for (const holder of leases.holders.keys()) {
-      if (holder === asker) continue
-      const node = this.node(holder)
-      if (now - (leases.answered.get(holder) ?? Number.NEGATIVE_INFINITY) < ANSWER_COUNTS) continue
-      node.wanted.add(key)
-      if (!lost(node, now)) waiting++
-    }
-    return waiting
+    const waiting = new Set<Lease>()
+    for (const account of accounts)
+      for (const lease of this.accounts.get(account) ?? []) {
+        if (lease === own || now - lease.answeredAt < ANSWER_COUNTS) continue
+        lease.wanted = true
+        if (!lost(this.node(lease.node), now)) waiting.add(lease)
+      }
+    return waiting.size
   }
 
-  answer(node: string, key: string): void {
-    this.nodes.get(node)?.wanted.delete(key)
-    const leases = this.keys.get(key)
-    if (leases?.holders.has(node)) leases.answered.set(node, this.now())
+  answer(node: string, name: LeaseName): void {
+    const lease = this.find(node, name)
+    if (!lease) return
+    lease.wanted = false
+    lease.answeredAt = this.now()
   }
 
-  /** The process lives. @returns the keys of which it should give back what lies idle. */
-  pulse(name: string, expiry: number): string[] {
+  /** The process lives. @returns the leases of which it should give back what lies idle. */
+  pulse(name: string, expiry: number): LeaseName[] {
     const node = this.node(name)
     node.seenAt = this.now()
     node.expiry = expiry
-    return [...node.wanted]
+    return [...node.leases.values()].filter(({ wanted }) => wanted).map((lease) => lease.name)
   }
 
-  /** Keys on which a process holds a lease. */
-  keysOf(node: string): string[] {
-    return [...(this.nodes.get(node)?.keys ?? [])]
+  /** Leases of a process. */
+  leasesOf(node: string): LeaseName[] {
+    return [...(this.nodes.get(node)?.leases.values() ?? [])].map(({ name }) => name)
   }
 
   alive(): number {
@@ -126,27 +144,50 @@ export class LeaseBook {
 
   /** Forgets a process that holds nothing any more. */
   forget(node: string): void {
-    if (this.keysOf(node).length === 0) this.nodes.delete(node)
+    if (this.nodes.get(node)?.leases.size === 0) this.nodes.delete(node)
+  }
+
+  private find(node: string, name: LeaseName): Lease | undefined {
+    return this.nodes.get(node)?.leases.get(textOf(name))
   }
 
   private node(name: string): Node {
     let node = this.nodes.get(name)
     if (!node) {
-      node = { seenAt: this.now(), expiry: FIRST_EXPIRY, keys: new Set(), wanted: new Set() }
+      node = { seenAt: this.now(), expiry: FIRST_EXPIRY, leases: new Map() }
       this.nodes.set(name, node)
     }
     return node
   }
 
-  private drop(node: string, key: string, leases: KeyLeases): void {
-    leases.holders.delete(node)
-    leases.turns.delete(node)
-    leases.answered.delete(node)
-    const known = this.nodes.get(node)
-    known?.keys.delete(key)
-    known?.wanted.delete(key)
-    if (leases.holders.size === 0) this.keys.delete(key)
+  private on(account: string): Set<Lease> {
+    let leases = this.accounts.get(account)
+    if (!leases) {
+      leases = new Set()
+      this.accounts.set(account, leases)
+    }
+    return leases
   }
+
+  private drop(lease: Lease): void {
+    this.nodes.get(lease.node)?.leases.delete(textOf(lease.name))
+    for (const account of accountsOf(lease.name)) {
+      const leases = this.on(account)
+      leases.delete(lease)
+      if (leases.size === 0) this.accounts.delete(account)
+    }
+  }
+}
+
+const NEVER = Number.NEGATIVE_INFINITY
+
+function accountsOf({ key, payer }: LeaseName): string[] {
+  return payer === undefined ? [key] : [key, payer]
+}
+
+/** A text that only this name has. */
+export function textOf({ key, payer }: LeaseName): string {
+  return payer === undefined ? key : `${key}\0${payer}`
 }
 
 function lost({ seenAt, expiry }: Node, now: number): boolean {

@@ -4,13 +4,14 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { generationId } from '../core/ids.ts'
-import type { Credit } from '../ledger/credit.ts'
-import type { Journal, LedgerReader } from '../ledger/types.ts'
+import { holdWithin } from '../core/money.ts'
+import type { Credit } from '../ledger/accounts.ts'
+import type { Journal, LedgerReader, SettleRow } from '../ledger/types.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'
 import { KeyNews, WatchedKeys } from './key-news.ts'
 import type { KeyStore } from './keys.ts'
 import { LeaseBook } from './lease-book.ts'
-import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from './record.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from './record.ts'
 import { chargedAt, checkHold, checkSettle } from './rows.ts'
 
 /** The journals of this program can say of many generations at once which of them are there. */
@@ -38,6 +39,7 @@ export class LocalRecord implements StoreOfRecord {
   private readonly credit: Credit
   private readonly leases: LeaseBook
   private readonly news: KeyNews
+  private readonly clock: Clock
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
@@ -45,6 +47,7 @@ export class LocalRecord implements StoreOfRecord {
     this.journal = journal
     this.ledger = journal
     this.credit = credit
+    this.clock = clock
     this.news = new KeyNews(`${Math.floor(clock.now()).toString(36)}${Math.floor(clock.random() * 2 ** 40).toString(36)}`)
     this.keys = new WatchedKeys(keys, (hash) => this.news.note(hash))
     this.guardrails = new WatchedGuardrails(guardrails, () => this.news.note(GUARDRAILS_CHANGED))
@@ -65,28 +68,36 @@ export class LocalRecord implements StoreOfRecord {
       const arriving = this.arriving.get(seq)
       if (arriving) waits.add(arriving)
       if (arriving || there(row) || fresh.has(seq)) continue
-      fresh.set(seq, row)
-      this.journal.hold(row.hold)
-      this.journal.settle(row.settled)
+      const dated = { hold: row.hold, settled: this.dated(node, row) }
+      fresh.set(seq, dated)
+      this.journal.hold(dated.hold)
+      this.journal.settle(dated.settled)
     }
     if (fresh.size > 0) waits.add(this.arrive(node, fresh))
     await Promise.all(waits)
   }
 
-  async lease(node: string, ask: LeaseAsk): Promise<LeaseAnswer> {
-    const account = this.credit.account(ask.key)
-    const left = account.remaining(ask) ?? 0
-    if (ask.need > left || !account.tryHold(0, ask)) return { granted: 0, left, waitingFor: this.leases.call(node, ask.key) }
-    const granted = Math.max(ask.need, Math.min(ask.want, Math.floor(left / SHARE)))
-    account.tryHold(granted, ask)
-    this.leases.grant(node, ask.key, granted, ask.turn)
-    return { granted, left: left - granted, waitingFor: 0 }
+  async lease(node: string, asked: LeaseAsk): Promise<LeaseAnswer> {
+    const { key, payer, ask, allowances, idle, more, patient, turn } = asked
+    const account = this.credit.account(key, payer)
+    const frees = allowances.map((allowance) => account.leftOf(allowance))
+    const free = Math.min(...frees)
+    const hold = holdWithin(free + idle, ask)
+    if (hold === undefined || (patient && hold < ask.full)) {
+      const waitingFor = this.leases.call(node, asked, new Set(allowances.map(({ of }) => (of === 'payer' && payer) || key)))
+      if (hold === undefined || waitingFor > 0) return { granted: 0, hold: null, lefts: frees, waitingFor }
+    }
+    const need = Math.max(0, hold - idle)
+    const granted = Math.max(need, Math.min(need + more, Math.floor(free / SHARE)))
+    account.reserve(granted)
+    this.leases.grant(node, asked, { amount: granted, turn, at: this.now() })
+    return { granted, hold, lefts: frees.map((left) => left - granted), waitingFor: 0 }
   }
 
-  async giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void> {
-    if (this.leases.turn(node, key) > turn) return
-    this.free(node, key, amount)
-    this.leases.answer(node, key)
+  async giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): Promise<void> {
+    if (this.leases.turn(node, lease) > turn) return
+    this.free(node, lease, amount)
+    this.leases.answer(node, lease)
   }
 
   async pulse({ node, expiry, cursor }: Pulse): Promise<PulseReply> {
@@ -101,7 +112,7 @@ export class LocalRecord implements StoreOfRecord {
     })
   }
 
-  async spentByAll(): Promise<number> {
+  async spentByAll(): Promise<bigint> {
     return this.credit.settled
   }
 
@@ -110,7 +121,7 @@ export class LocalRecord implements StoreOfRecord {
   }
 
   async endLeases(node: string): Promise<void> {
-    for (const key of this.leases.keysOf(node)) this.free(node, key, 'all')
+    for (const lease of this.leases.leasesOf(node)) this.free(node, lease, 'all')
   }
 
   /**
@@ -119,7 +130,7 @@ export class LocalRecord implements StoreOfRecord {
    */
   nodeGone(node: string): number {
     let freed = 0
-    for (const key of this.leases.keysOf(node)) freed += this.free(node, key, 'all')
+    for (const lease of this.leases.leasesOf(node)) freed += this.free(node, lease, 'all')
     this.leases.forget(node)
     return freed
   }
@@ -133,8 +144,8 @@ export class LocalRecord implements StoreOfRecord {
   private arrive(node: string, rows: ReadonlyMap<number, SettledRows>): Promise<void> {
     const written = this.journal.committed().then(() => {
       for (const { hold, settled } of rows.values()) {
-        const account = this.credit.account(hold.key)
-        account.release(this.leases.reduce(node, hold.key, settled.cost))
+        const account = this.credit.account(hold.key, hold.payer)
+        account.release(this.leases.reduce(node, hold, settled.cost))
         account.charge(settled.cost, chargedAt(settled))
       }
     })
@@ -145,10 +156,26 @@ export class LocalRecord implements StoreOfRecord {
     return arrived
   }
 
-  private free(node: string, key: string, amount: number | 'all'): number {
-    const freed = this.leases.reduce(node, key, amount === 'all' ? Number.MAX_SAFE_INTEGER : amount)
-    this.credit.account(key).release(freed)
+  private free(node: string, lease: LeaseName, amount: number | 'all'): number {
+    const freed = this.leases.reduce(node, lease, amount === 'all' ? Number.MAX_SAFE_INTEGER : amount)
+    this.credit.account(lease.key, lease.payer).release(freed)
     return freed
+  }
+
+  /**
+   * The settlement with a moment that this process's clock allows: not after now, and not before the lease that paid for
+   * it was last granted. So a process whose clock is wrong opens no window early, and charges none that has ended.
+   */
+  private dated(node: string, { hold, settled }: SettledRows): SettleRow {
+    const now = this.now()
+    const said = chargedAt(settled)
+    const at = Math.min(now, Math.max(said, this.leases.grantedAt(node, hold)))
+    return at === said ? settled : { ...settled, at }
+  }
+
+  /** Milliseconds since the epoch. */
+  private now(): number {
+    return Math.floor(this.clock.now())
   }
 
   private settledAmong(rows: readonly SettledRows[]): (row: SettledRows) => boolean {

@@ -1,17 +1,17 @@
 /** The store's contracts in memory: for tests, and for a gateway that may forget. */
 import type { Clock } from '../core/clock.ts'
-import type { DayCharge, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow } from '../ledger/types.ts'
+import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
 import { BatchQueue } from './batch.ts'
 import type { JournalNews } from './journal.ts'
 import type { KeyRecord, KeyStore, StoredKey } from './keys.ts'
 import { recoveryOf } from './recovery.ts'
-import { chargedAt, checkHold, checkSettle, DAY_MS, findRecord, recordOf, TICKS, unknownSettlement } from './rows.ts'
+import { chargedAt, checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TICKS, unknownSettlement } from './rows.ts'
 
 export class MemoryJournal implements Journal {
   private readonly holds = new Map<number, HoldRow>()
   private readonly settlements = new Map<number, SettleRow>()
-  /** Sums of generations that have been removed, by `<day> <key>`. */
-  private readonly removed = new Map<string, DayCharge>()
+  /** Sums of generations that have been removed, by key, payer and day. */
+  private readonly removed = new Map<string, Charge>()
   private readonly queue: BatchQueue
   private last = 0
 
@@ -64,27 +64,34 @@ export class MemoryJournal implements Journal {
     return found
   }
 
-  spent(): Map<string, number> {
-    return sumByKey([...this.removed.values(), ...this.charges(this.settlements.values())])
+  spent(): Map<string, bigint> {
+    return sumByAccount(this.charges())
   }
 
-  carried(): Map<string, number> {
-    return sumByKey(this.removed.values())
+  *charges(): Iterable<KeyCharges> {
+    yield* this.removed.values()
+    yield* this.chargesOf(this.settlements.values())
+  }
+
+  carried(): Map<string, bigint> {
+    return sumByAccount(this.removed.values())
   }
 
   spentByDay(since: number): Iterable<DayCharge> {
     const first = Math.floor(since / DAY_MS) * DAY_MS
-    const sums = new Map<string, DayCharge>()
-    for (const charge of this.removed.values()) addTo(sums, charge)
-    for (const charge of this.charges(this.settlements.values())) addTo(sums, charge)
-    return [...sums.values()].filter(({ day }) => day >= first)
+    const sums = new Map<string, Charge>()
+    for (const { key, payer, day, cost } of [...this.removed.values(), ...this.chargesOf(this.settlements.values())]) {
+      addTo(sums, { key, payer: undefined, day, cost })
+      if (payer !== undefined) addTo(sums, { key: payer, payer: undefined, day, cost })
+    }
+    return [...sums.values()].filter(({ day }) => day >= first).map(({ key, day, cost }) => ({ key, day, cost }))
   }
 
   /** Removes the oldest settled generations admitted before a moment; their sums stay. */
   prune(before: number, most: number): number {
     const old = [...this.settlements.values()].filter(({ seq }) => seq < before * TICKS).sort((a, b) => a.seq - b.seq)
     const batch = old.slice(0, most)
-    for (const charge of this.charges(batch)) addTo(this.removed, charge)
+    for (const charge of this.chargesOf(batch)) addTo(this.removed, charge)
     for (const { seq } of batch) {
       this.holds.delete(seq)
       this.settlements.delete(seq)
@@ -92,10 +99,11 @@ export class MemoryJournal implements Journal {
     return batch.length
   }
 
-  private *charges(settlements: Iterable<SettleRow>): Iterable<DayCharge> {
+  private *chargesOf(settlements: Iterable<SettleRow>): Iterable<Charge> {
     for (const row of settlements) {
-      const key = this.holds.get(row.seq)?.key
-      if (key !== undefined) yield { key, day: Math.floor(chargedAt(row) / DAY_MS) * DAY_MS, cost: row.cost }
+      const hold = this.holds.get(row.seq)
+      const day = Math.floor(chargedAt(row) / DAY_MS) * DAY_MS
+      if (hold) yield { key: hold.key, payer: hold.payer, day, cost: BigInt(row.cost) }
     }
   }
 
@@ -136,15 +144,12 @@ export class MemoryJournal implements Journal {
   }
 }
 
-function addTo(sums: Map<string, DayCharge>, { key, day, cost }: DayCharge): void {
-  const name = `${day} ${key}`
-  sums.set(name, { key, day, cost: Math.min((sums.get(name)?.cost ?? 0) + cost, Number.MAX_SAFE_INTEGER) })
-}
+/** Charges of one key on one day. */
+type Charge = KeyCharges & DayCharge
 
-function sumByKey(charges: Iterable<DayCharge>): Map<string, number> {
-  const sums = new Map<string, number>()
-  for (const { key, cost } of charges) sums.set(key, Math.min((sums.get(key) ?? 0) + cost, Number.MAX_SAFE_INTEGER))
-  return sums
+function addTo(sums: Map<string, Charge>, charge: Charge): void {
+  const name = JSON.stringify([charge.day, charge.key, charge.payer])
+  sums.set(name, { ...charge, cost: (sums.get(name)?.cost ?? 0n) + charge.cost })
 }
 
 export class MemoryKeys implements KeyStore {
@@ -153,6 +158,10 @@ export class MemoryKeys implements KeyStore {
 
   constructor(clock: Clock) {
     this.clock = clock
+  }
+
+  atHand(hash: string): StoredKey | undefined {
+    return this.keys.get(hash)
   }
 
   find(hash: string): StoredKey | undefined {

@@ -91,6 +91,8 @@ const AUDIT = {
   action: 'text',
   detail: 'text',
 } as const
+/** Sums of removed generations since they name a payer; in SQLite in whole dollars and a rest below a billion or a little more. */
+const CARRIED_BY_PAYER = { key: 'text', payer: 'text', day: 'count', count: 'count', dollars: 'count', nano: 'count' } as const
 /** Random texts that every process of one gateway knows and that leave the store for nobody. */
 const SECRET = { name: 'text', value: 'text' } as const
 
@@ -205,6 +207,43 @@ const STEPS: readonly Step[] = [
     script.raw(sql`drop function if exists headgate_lease(text, text, bigint, bigint, bigint, text, bigint, bigint)`)
     script.raw(sql`drop function if exists headgate_give_back(text, text, bigint, bigint)`)
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Rows name the key that issued theirs and pays with it, sums are exact beyond 2^63 nano-dollars, and the database's own
+  // clock decides on windows and on the end of leases.
+  (script) => {
+    script.column(script.database === 'sqlite' ? 'hold' : 'generation', 'payer', 'text', '')
+    if (script.database === 'sqlite') {
+      script.table('carried_by_payer', CARRIED_BY_PAYER, ['key', 'payer', 'day'])
+      script.raw(sql`insert into "carried_by_payer" select key, '', day, count, cost / 1000000000, cost % 1000000000 from carried`)
+      script.raw(sql`drop table carried`)
+      script.raw(sql`alter table carried_by_payer rename to carried`)
+      return
+    }
+    script.column('carried', 'payer', 'text', '')
+    script.raw(sql`alter table carried alter column cost type numeric,
+      drop constraint carried_pkey, add constraint carried_pkey primary key (key, payer, day)`)
+    script.raw(sql`alter table balance alter column spent type numeric, alter column leased type numeric,
+      alter column daily type numeric, alter column weekly type numeric, alter column monthly type numeric,
+      add column issued numeric not null default 0`)
+    script.column('lease', 'payer', 'text', '')
+    script.column('lease', 'granted_at', 'count', 0)
+    script.raw(sql`alter table lease drop constraint lease_pkey, add constraint lease_pkey primary key (key, payer, node)`)
+    script.raw(sql`create index lease_payer on lease (payer) where payer <> ''`)
+    script.raw(sql`drop function if exists headgate_lease(text, text, bigint, bigint, bigint, text, bigint, bigint, bigint)`)
+    script.raw(sql`drop function if exists headgate_give_back(text, text, bigint, bigint, bigint)`)
+    script.raw(sql`drop function if exists headgate_take(text, bigint[], text[], text[], text[], text[], bigint[], bigint[],
+      text[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], boolean[], text[], bigint[], bigint)`)
+    script.raw(sql`drop function if exists headgate_forget_lost(bigint)`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // The embedded store keeps the sums of the generations that it has, as PostgreSQL has kept balances: nothing reads all rows.
+  (script) => {
+    if (script.database !== 'sqlite') return
+    script.table('charged', CARRIED_BY_PAYER, ['key', 'payer', 'day'])
+    const day = 'iif(at > 0, at, seq / 4096) / 86400000 as day'
+    const sums = 'sum(cost / 1000000000) + sum(cost % 1000000000) / 1000000000, sum(cost % 1000000000) % 1000000000'
+    const rows = 'hold join settlement using (seq) group by key, payer, day'
+    script.raw(sql.raw(`insert into "charged" select key, payer, ${day}, count(*), ${sums} from ${rows}`))
   },
 ]
 

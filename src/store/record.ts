@@ -2,8 +2,8 @@
  * The store of record: where every process of one gateway hands in what its own journal has committed, and leases the
  * credit that it spends meanwhile. One process alone needs none: its journal is the record.
  */
+import type { Allowance, HoldAsk } from '../ledger/credit.ts'
 import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
-import type { LimitReset } from '../plugin-api/key.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import type { KeyStore } from './keys.ts'
 
@@ -13,28 +13,45 @@ export interface SettledRows {
   readonly settled: SettleRow
 }
 
-export interface LeaseAsk {
+/** Which lease of a process is meant: each key has one, and one for each key that it may have been issued by. */
+export interface LeaseName {
   /** Identity of the key. */
   readonly key: string
-  /** Nano-dollars without which nothing that waits can go on: less than this is not granted at all. */
-  readonly need: number
-  /** Nano-dollars that would be welcome; at least `need`. Near the limit no more than `need` is granted. */
-  readonly want: number
-  /** The allowance as the asking process knows it: keys of a configuration file stand in no store. */
-  readonly limit: number
-  readonly limitReset: LimitReset | null
-  /** Rises with every ask and every return of this process for this key. */
+  /** Identity of the key that issued it through sign-in: its account counts every lease and charge as well. */
+  readonly payer?: string | undefined
+}
+
+export interface LeaseAsk extends LeaseName {
+  /** What the request that comes first wants to hold. The record decides how much of it, by the rule of `holdWithin`. */
+  readonly ask: HoldAsk
+  /** Those of the request that have a limit; at least one. The record knows no limits: keys of a file stand in no store. */
+  readonly allowances: readonly Allowance[]
+  /**
+   * Nano-dollars of the process's lease that no request holds, granted under these allowances: they count as left. Below 0
+   * where open holds and charges pass the lease: so much is needed on top.
+   */
+  readonly idle: number
+  /** Nano-dollars that would be welcome beyond what is needed; near the limit none of them are granted. */
+  readonly more: number
+  /** True: rather than shorten the hold, the record calls leases that lie idle elsewhere back first. */
+  readonly patient: boolean
+  /** Rises with every ask and every return of this process for this lease. */
   readonly turn: number
 }
 
 export interface LeaseAnswer {
-  /** Nano-dollars added to the process's lease; 0 where `need` does not fit. */
+  /** Nano-dollars added to the process's lease; with `idle` they cover `hold`. */
   readonly granted: number
-  /** Nano-dollars that are neither spent (in the window of the limit) nor leased to anybody, after the grant. */
-  readonly left: number
+  /** Nano-dollars that the request may hold; null where not even its floor fits, or where leases are called back first. */
+  readonly hold: number | null
   /**
-   * Processes that hold a lease on the key and have not yet said whether part of it lies idle. They have been asked to
-   * give it back; while this is not 0, asking again a little later may be answered differently.
+   * For each allowance, nano-dollars that are neither spent (in its window) nor leased to anybody, after the grant. Below
+   * 0 where it is overspent: it may have been lowered.
+   */
+  readonly lefts: readonly number[]
+  /**
+   * Processes that hold a lease on one of the accounts and have not yet said whether part of it lies idle. They have been
+   * asked to give it back; while this is not 0, asking again a little later may be answered differently.
    */
   readonly waitingFor: number
 }
@@ -42,11 +59,11 @@ export interface LeaseAnswer {
 /** What a key has spent, as the record knows it: rows that no process has handed in yet are not in it. */
 export interface Balance {
   readonly key: string
-  /** Nano-dollars ever charged, and those of the current UTC day, week and month. */
-  readonly spent: number
-  readonly daily: number
-  readonly weekly: number
-  readonly monthly: number
+  /** Nano-dollars ever charged, and those of the current UTC day, week and month, those of keys that it issued among them. */
+  readonly spent: bigint
+  readonly daily: bigint
+  readonly weekly: bigint
+  readonly monthly: bigint
   /** Nano-dollars that all processes together hold as leases. */
   readonly leased: number
 }
@@ -68,8 +85,8 @@ export interface PulseReply {
    * undefined: forget all that was cached.
    */
   readonly changed: readonly string[] | undefined
-  /** Identities of keys of which this process should give back what lies idle, and say so by `giveBack`. */
-  readonly wanted: readonly string[]
+  /** Leases of which this process should give back what lies idle, and say so by `giveBack`. */
+  readonly wanted: readonly LeaseName[]
   /** Processes that are alive, this one among them. */
   readonly nodes: number
 }
@@ -79,12 +96,17 @@ export interface StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   /**
-   * Hands generations in. Each charge leaves the process's lease on its key (never below 0) and is added to what the
-   * key has spent, in the same step as the row is written. A row that is there already changes nothing.
+   * Hands generations in. Each charge leaves the process's lease (never below 0) and is added to what the key and its
+   * payer have spent, in the same step as the row is written. A row that is there already changes nothing. The record's
+   * own clock bounds the moment of a charge: it is never later than now, nor earlier than the last grant of the lease that
+   * paid for it.
    * @throws Fault `unavailable`; then nothing, or a prefix of it, has been taken, and handing all in again is right.
    */
   take(node: string, rows: readonly SettledRows[]): Promise<void>
-  /** One atomic step: spent (in the limit's window) + leased to anybody + granted never passes the limit. @throws Fault `unavailable`. */
+  /**
+   * One atomic step: under each allowance, spent (in its window) + leased to anybody + granted never passes the limit.
+   * @throws Fault `unavailable`.
+   */
   lease(node: string, ask: LeaseAsk): Promise<LeaseAnswer>
   /**
    * Gives part of a lease back, and answers a call for it; `amount` may be 0, `'all'` is what the record knows of.
@@ -92,7 +114,7 @@ export interface StoreOfRecord {
    * and it changes nothing.
    * @throws Fault `unavailable`; the lease stays, or ends once the call comes through.
    */
-  giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void>
+  giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): Promise<void>
   /**
    * Gives all leases of a process back: said by one that starts under its old name, once the generations of its earlier
    * life are handed in. @throws Fault `unavailable`.
@@ -103,7 +125,7 @@ export interface StoreOfRecord {
   /** Of the keys named; a key that never spent has zeros. @throws Fault `unavailable`. */
   balances(keys: readonly string[]): Promise<Balance[]>
   /** Nano-dollars that all keys together have been charged. */
-  spentByAll(): Promise<number>
+  spentByAll(): Promise<bigint>
   /**
    * Ends the leases of processes lost for longer than `grace` milliseconds: what they spent is unknown, so up to then
    * their leases count as spent. @returns the nano-dollars set free, by process.

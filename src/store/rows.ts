@@ -1,6 +1,6 @@
 /** What the journals of every medium share: row checks, record building, reconciliation rows. */
 import { generationId, parseGenerationId } from '../core/ids.ts'
-import type { GenerationRecord, HoldRow, SettleRow } from '../ledger/types.ts'
+import type { GenerationRecord, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
 
 export const DAY_MS = 86_400_000
 
@@ -10,9 +10,8 @@ export const TICKS = 4096
 /** A refused row must not take its whole batch with it, so rows are checked before they are queued. */
 export function checkHold(row: HoldRow): void {
   if (!(safe(row.seq) && safe(row.hold) && safe(row.floor))) throw new RangeError('hold row: counts must be non-negative integers')
-  const { tag, key, model, endpoint } = row
-  if (!(typeof tag === 'string' && typeof key === 'string' && typeof model === 'string' && typeof endpoint === 'string'))
-    throw new TypeError('hold row: names must be text')
+  const { tag, key, payer = '', model, endpoint } = row
+  for (const name of [tag, key, payer, model, endpoint]) if (typeof name !== 'string') throw new TypeError('hold row: names must be text')
 }
 
 export function checkSettle(row: SettleRow): void {
@@ -47,6 +46,17 @@ export function findRecord(
   if (!parsed || !Number.isSafeInteger(parsed.seq)) return undefined
   const hold = holdOf(parsed.seq)
   return hold && hold.tag === parsed.tag ? recordOf(hold, settleOf(parsed.seq)) : undefined
+}
+
+/** Nano-dollars per key, those of the keys that it issued among them. */
+export function sumByAccount(charges: Iterable<KeyCharges>): Map<string, bigint> {
+  const sums = new Map<string, bigint>()
+  const add = (account: string, cost: bigint): unknown => sums.set(account, (sums.get(account) ?? 0n) + cost)
+  for (const { key, payer, cost } of charges) {
+    add(key, cost)
+    if (payer !== undefined) add(payer, cost)
+  }
+  return sums
 }
 
 /** The moment whose day a charge belongs to: that of the settlement, else that of the admission. */

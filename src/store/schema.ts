@@ -6,3 +6,8 @@ export const APPLICATION_ID = 0x48474154
 
 /** The version of the file that this program works with. */
 export const SCHEMA_VERSION = SQLITE_MIGRATIONS.length
+
+/** The reason for which both stores refuse a schema that they cannot know. */
+export function newerSchema(found: number): string {
+  return `was written by a newer headgate: it has schema version ${found}, and this program knows versions up to ${SCHEMA_VERSION}`
+}

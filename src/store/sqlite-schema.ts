@@ -26,4 +26,15 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "secret" ("name" text not null, "value" text not null, constraint "secret_pkey" primary key ("name")) strict, without rowid',
   ],
   [],
+  [
+    'alter table "hold" add column "payer" text default \'\' not null',
+    'create table "carried_by_payer" ("key" text not null, "payer" text not null, "day" integer not null, "count" integer not null, "dollars" integer not null, "nano" integer not null, constraint "carried_by_payer_pkey" primary key ("key", "payer", "day")) strict, without rowid',
+    'insert into "carried_by_payer" select key, \'\', day, count, cost / 1000000000, cost % 1000000000 from carried',
+    'drop table carried',
+    'alter table carried_by_payer rename to carried',
+  ],
+  [
+    'create table "charged" ("key" text not null, "payer" text not null, "day" integer not null, "count" integer not null, "dollars" integer not null, "nano" integer not null, constraint "charged_pkey" primary key ("key", "payer", "day")) strict, without rowid',
+    'insert into "charged" select key, payer, iif(at > 0, at, seq / 4096) / 86400000 as day, count(*), sum(cost / 1000000000) + sum(cost % 1000000000) / 1000000000, sum(cost % 1000000000) % 1000000000 from hold join settlement using (seq) group by key, payer, day',
+  ],
 ]

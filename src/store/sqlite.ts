@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
 import { ensureFile } from './new-file.ts'
-import { APPLICATION_ID, SCHEMA_VERSION } from './schema.ts'
+import { APPLICATION_ID, newerSchema, SCHEMA_VERSION } from './schema.ts'
 import { SQLITE_MIGRATIONS } from './sqlite-schema.ts'
 
 /** `process`: survives the death of the process. `power`: survives that of the machine, at the price of an fsync per commit. */
@@ -66,7 +66,8 @@ function prepare(db: DatabaseSync, durability: Durability, file: string): void {
 /** Brings a file of an older version up to this one, in place and all at once. */
 function migrate(db: DatabaseSync, file: string): void {
   const found = pragma(db, 'user_version')
-  if (found < 1 || found > SCHEMA_VERSION) throw refused(file, `has schema version ${found}, this program knows ${SCHEMA_VERSION}`)
+  if (found > SCHEMA_VERSION) throw refused(file, newerSchema(found))
+  if (found < 1) throw refused(file, `has schema version ${found}, expected 1 to ${SCHEMA_VERSION}`)
   if (found === SCHEMA_VERSION) return
   try {
     db.exec(`BEGIN IMMEDIATE; ${stepsFrom(found)} COMMIT`)
@@ -108,6 +109,12 @@ function refusal(file: string, thrown: unknown): Fault {
 /** A column that the schema declares INTEGER NOT NULL. */
 export function integer(value: SQLOutputValue | undefined): number {
   if (typeof value !== 'number') throw new TypeError('expected an integer column')
+  return value
+}
+
+/** The same, of a statement that reads integers of 64 bits. */
+export function bigInteger(value: SQLOutputValue | undefined): bigint {
+  if (typeof value !== 'bigint') throw new TypeError('expected an integer column')
   return value
 }
 

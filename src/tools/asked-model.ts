@@ -59,8 +59,12 @@ function reasoningOf(reasoning: Json | undefined, path: string): JsonObject {
   return found
 }
 
+/** As for the caller's own cap. */
+const MOST_TOKENS = 2 ** 31 - 1
+
 function wholeFrom1(value: Json | undefined, path: string): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1) throw badField(path, 'expected a whole number from 1')
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MOST_TOKENS)
+    throw badField(path, `expected a whole number from 1 to ${MOST_TOKENS}`)
   return value
 }
 

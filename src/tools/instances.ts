@@ -13,13 +13,12 @@ export interface Instance {
 }
 
 /**
- * @param tool without the brand word.
+ * @param tool without the brand word. @param path of its parameter `name`.
  * @throws Fault 400 for a name that is none, one that is there twice, and a second one without.
  */
-export function instanceOf(tool: string, { tools, place }: Pick<ToolContext, 'tools' | 'place'>): Instance {
+export function instanceOf(tool: string, path: string, { tools, place }: Pick<ToolContext, 'tools' | 'place'>): Instance {
   const all = tools.flatMap((spec, i) => (spec.kind === 'server' && spec.name === tool ? [{ i, given: spec.parameters.name }] : []))
   const at = all.findIndex(({ i }) => i === place)
-  const path = `tools[${place}].parameters.name`
   const name = nameOf(all[at]?.given, path)
   const twice = all.slice(0, at).some(({ given }) => plain(given) === name)
   if (twice && name === undefined) throw badField(path, `is required: only one ${tool} of a request may be without a name`)

@@ -6,6 +6,7 @@ import { Fault } from '../core/faults.ts'
 import { type Inflater, inflaterFor } from './inflate.ts'
 import { networkFault } from './network-fault.ts'
 import { connectionsMade } from './pools.ts'
+import { framingProblem } from './reply-framing.ts'
 
 export interface CallRequest {
   path: string
@@ -14,14 +15,18 @@ export interface CallRequest {
   body: string
 }
 
-/** Milliseconds. */
+/** Milliseconds; each state of a call has one of the first three, and all of them together have `total`. */
 export interface CallTimeouts {
+  /** Until a connection is there and the request goes out. */
+  connect: number
+  /** From then until the reply begins: its first sign of life, not merely its head. */
   firstByte: number
+  /** Between two signs of life of the reply. */
   idle: number
   total: number
 }
 
-/** Who takes the reply. After `end` or `fail` nothing more comes. */
+/** Takes the reply. After `end` or `fail` nothing more comes. */
 export interface Receiver {
   head(status: number, headers: IncomingHttpHeaders): void
   data(chunk: Buffer): void
@@ -29,116 +34,147 @@ export interface Receiver {
   fail(fault: Fault): void
 }
 
+/**
+ * connecting: waits for a connection. head: the request has gone out; the reply has not begun.
+ * body: the reply has begun. ended: nothing more is reported.
+ */
+type State = 'connecting' | 'head' | 'body' | 'ended'
+
 /** Milliseconds for the end of a reply whose last event has come: some providers keep the connection open. */
 const AFTERWARDS = 1_000
 
 export class UpstreamCall implements Dispatcher.DispatchHandler {
+  /** Monotonic milliseconds at which the head of the reply came; undefined before. */
+  headAt: number | undefined
   private readonly receiver: Receiver
   private readonly clock: Clock
   private readonly timeouts: CallTimeouts
   private controller: Dispatcher.DispatchController | undefined
   private inflater: Inflater | undefined
   private timer: Timer | undefined
-  private readonly started: number
-  /** Last time that something counted as life: the head, then every data event. */
-  private lastAlive: number
-  private headed = false
-  private paused = false
-  private idle: number
+  private state: State = 'connecting'
+  /** Limit of the state, in milliseconds. */
+  private limit: number
+  /** Monotonic milliseconds; both move on by the time that the reply is paused. */
+  private started: number
+  /** When the state began or, of a body, its last sign of life. */
+  private since: number
+  private pausedAt: number | undefined
+  /** The decompressor has enough to do. */
+  private full = false
+  private stopped = false
   private pool: Dispatcher | undefined
   private connections: number | undefined
-  private over = false
 
   constructor(receiver: Receiver, clock: Clock, timeouts: CallTimeouts) {
     this.receiver = receiver
     this.clock = clock
     this.timeouts = timeouts
-    this.idle = timeouts.idle
+    this.limit = timeouts.connect
     this.started = clock.monotonic()
-    this.lastAlive = this.started
-    this.arm(Math.min(timeouts.firstByte, timeouts.total))
+    this.since = this.started
   }
 
   send(pool: Dispatcher, request: CallRequest): void {
     this.pool = pool
     this.connections = connectionsMade(pool)
     pool.dispatch({ method: 'POST', path: request.path, headers: request.headers, body: request.body }, this)
+    // A connection of the pool takes the request at once.
+    if (this.state === 'connecting') this.arm()
   }
 
-  /** A data event came: comments and empty lines do not count, so the owner says when one did. */
+  /** False where the provider cannot have seen anything of the request. */
+  get sent(): boolean {
+    return this.controller !== undefined
+  }
+
+  /** A sign of life: comments and keep-alives are none, so the receiver reports it. */
   alive(): void {
-    this.lastAlive = this.clock.monotonic()
+    if (this.state === 'body') this.since = this.clock.monotonic()
+    else if (this.state === 'head') this.enter('body', this.timeouts.idle)
   }
 
+  /** The reply is complete; only its end is missing. */
   answered(): void {
-    if (this.idle <= AFTERWARDS || this.over) return
-    this.idle = AFTERWARDS
-    this.timer?.cancel()
-    this.arm(AFTERWARDS)
+    if (this.state === 'body' && this.limit > AFTERWARDS) this.enter('body', AFTERWARDS)
   }
 
+  /** Stops the reply and the clocks of `idle` and `total`: the provider is not late while we hold it back. */
   pause(): void {
-    if (this.paused) return
-    this.paused = true
-    this.controller?.pause()
+    if (this.pausedAt !== undefined) return
+    this.pausedAt = this.clock.monotonic()
+    this.inflater?.pause()
+    this.flow()
   }
 
   resume(): void {
-    if (!this.paused) return
-    this.paused = false
-    this.alive()
-    this.controller?.resume()
+    if (this.pausedAt === undefined) return
+    const paused = this.clock.monotonic() - this.pausedAt
+    this.pausedAt = undefined
+    this.started += paused
+    this.since += paused
+    if (!this.timer) this.arm()
+    this.inflater?.resume()
+    this.flow()
   }
 
-  /** Ends the call without telling the receiver. */
+  /** Ends the call without a report to the receiver. */
   abort(): void {
     if (this.finish()) this.controller?.abort(new Error('aborted by the gateway'))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Called before the request is written: one that has ended never leaves.
+    if (this.state === 'ended') {
+      controller.abort(new Error('aborted by the gateway'))
+      return
+    }
     this.controller = controller
-    if (this.over) controller.abort(new Error('aborted by the gateway'))
+    this.enter('head', this.timeouts.firstByte)
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (this.over || status < 200) return
-    this.headed = true
-    this.alive()
+    if (this.state === 'ended' || status < 200) return
+    this.headAt = this.clock.monotonic()
+    const problem = framingProblem(headers)
+    if (problem !== undefined) {
+      this.fail(new Fault('upstream_garbled', { cause: new Error(problem) }))
+      return
+    }
     this.receiver.head(status, headers)
     const encoding = headers['content-encoding']
     if (encoding !== undefined && encoding !== 'identity') {
       this.inflater = inflaterFor(encoding, {
         data: (chunk) => this.deliver(chunk),
         end: () => this.complete(),
-        fail: (cause) => this.fail(new Fault('upstream_garbled', { cause })),
+        fail: (cause) => this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause })),
+        drained: () => {
+          this.full = false
+          this.flow()
+        },
       })
       if (!this.inflater) this.fail(new Fault('upstream_garbled', { cause: new Error('unknown content-encoding') }))
     }
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.over) return
-    if (this.inflater) this.inflater.push(chunk)
-    else this.receiver.data(chunk)
+    if (this.state === 'ended') return
+    if (!this.inflater) this.receiver.data(chunk)
+    else if (!this.inflater.push(chunk)) {
+      this.full = true
+      this.flow()
+    }
   }
 
   onResponseEnd(): void {
-    if (this.over) return
+    if (this.state === 'ended') return
     if (this.inflater) this.inflater.close()
     else this.complete()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     const reused = this.connections !== undefined && this.pool !== undefined && connectionsMade(this.pool) === this.connections
-    this.fail(networkFault(error, this.headed, reused))
-  }
-
-  private deliver(chunk: Buffer): void {
-    if (!this.over) this.receiver.data(chunk)
-  }
-
-  private complete(): void {
-    if (this.finish()) this.receiver.end()
+    this.fail(networkFault(error, this.headAt !== undefined, reused))
   }
 
   /** Ends the call with a fault of ours. */
@@ -148,25 +184,58 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.receiver.fail(fault)
   }
 
+  private deliver(chunk: Buffer): void {
+    if (this.state !== 'ended') this.receiver.data(chunk)
+  }
+
+  private complete(): void {
+    if (this.finish()) this.receiver.end()
+  }
+
   private finish(): boolean {
-    if (this.over) return false
-    this.over = true
+    if (this.state === 'ended') return false
+    this.state = 'ended'
     this.timer?.cancel()
+    this.inflater?.destroy()
     return true
   }
 
-  private arm(ms: number): void {
-    this.timer = this.clock.after(ms, () => this.check())
+  /** Stops and starts the connection as the caller and the decompressor need it. */
+  private flow(): void {
+    const stop = this.pausedAt !== undefined || this.full
+    if (stop === this.stopped || this.state === 'ended') return
+    this.stopped = stop
+    if (stop) this.controller?.pause()
+    else this.controller?.resume()
   }
 
-  /** One timer for all three limits: it looks at what is due and sleeps again until the next. */
+  private enter(state: State, limit: number): void {
+    this.state = state
+    this.limit = limit
+    this.since = this.clock.monotonic()
+    this.arm()
+  }
+
+  /** One timer, for whichever of the state's limit and `total` comes first. A sign of life leaves it: it then sleeps again. */
+  private arm(): void {
+    this.timer?.cancel()
+    this.timer = this.clock.after(this.left(this.clock.monotonic()), () => this.check())
+  }
+
+  private left(now: number): number {
+    return Math.min(this.since + this.limit, this.started + this.timeouts.total) - now
+  }
+
   private check(): void {
+    this.timer = undefined
+    if (this.pausedAt !== undefined) return
     const now = this.clock.monotonic()
-    const totalLeft = this.started + this.timeouts.total - now
-    const waiting = this.headed ? this.idle : this.timeouts.firstByte
-    const stepLeft = this.paused ? waiting : this.lastAlive + waiting - now
-    const left = Math.min(totalLeft, stepLeft)
-    if (left > 0.5) this.arm(left)
-    else this.fail(new Fault('upstream_silent'))
+    if (this.left(now) > 0.5) this.arm()
+    else this.fail(new Fault(this.state === 'body' && this.totalComesFirst() ? 'upstream_overlong' : 'upstream_silent'))
+  }
+
+  /** Which limit has passed follows from the limits alone: timers may fire a fraction of a millisecond early. */
+  private totalComesFirst(): boolean {
+    return this.started + this.timeouts.total < this.since + this.limit
   }
 }

@@ -1,7 +1,8 @@
-/** Undoes a content encoding that a provider applied although none was asked for; bounded output. */
+/** Undoes a content encoding that a provider applied although none was asked for; bounded output, paused with the reply. */
 
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { Fault } from '../core/faults.ts'
 
 /** A reply never inflates past this many bytes. */
 const MAX_INFLATED = 64 * 1024 * 1024
@@ -9,7 +10,10 @@ const MAX_INFLATED = 64 * 1024 * 1024
 export interface InflateSink {
   data(chunk: Buffer): void
   end(): void
+  /** A fault where the reply is too large; else the decompressor's own error. */
   fail(cause: Error): void
+  /** After a `push` that returned false: more may come. */
+  drained(): void
 }
 
 export class Inflater {
@@ -26,22 +30,39 @@ export class Inflater {
     this.magic = magic
     stream.on('data', (chunk: Buffer) => {
       this.total += chunk.length
-      if (this.total > MAX_INFLATED) stream.destroy(new Error('the inflated reply is too large'))
+      if (this.total > MAX_INFLATED) stream.destroy(new Fault('upstream_oversized'))
       else sink.data(chunk)
     })
+    stream.on('drain', () => sink.drained())
     stream.on('end', () => sink.end())
     stream.on('error', (cause) => sink.fail(cause))
   }
 
-  push(chunk: Buffer): void {
+  /** @returns false where nothing more should come until `drained`. */
+  push(chunk: Buffer): boolean {
     this.plain ??= this.magic !== undefined && chunk[0] !== this.magic
-    if (this.plain) this.sink.data(chunk)
-    else this.stream.write(chunk)
+    if (!this.plain) return this.stream.write(chunk)
+    this.sink.data(chunk)
+    return true
+  }
+
+  /** Nothing is inflated meanwhile, but for what the stream's own small buffers hold. */
+  pause(): void {
+    this.stream.pause()
+  }
+
+  resume(): void {
+    this.stream.resume()
   }
 
   close(): void {
     if (this.plain) this.sink.end()
     else this.stream.end()
+  }
+
+  /** Frees the decompressor; nothing more comes. */
+  destroy(): void {
+    this.stream.destroy()
   }
 }
 

@@ -1,14 +1,17 @@
-/** Which headers cross the passage: end-to-end ones, without the credentials and the origin's state of either side. */
+/** Which headers the pass-through relays: end-to-end ones, without credentials, framing, and state of either origin. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../core/faults.ts'
 
-/** Meant for the next hop only (RFC 9110 section 7.6.1); every `proxy-…` header is as well. */
+/** Hop-by-hop fields (RFC 9110 section 7.6.1); every `proxy-…` field is one as well. */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings']
 
 /**
- * The caller's credentials with us, cookies of our origin, and who stands before us.
- * `expect` has been answered by our own server.
+ * Fields that end here: the caller's credentials, cookies of our origin, proxies in front of us, and what our own HTTP
+ * client declares for the new hop (`host`, `content-length`). `expect` has been answered by our server.
  */
 const CALLERS_OWN = [
+  'host',
+  'content-length',
   'authorization',
   'x-api-key',
   'cookie',
@@ -22,7 +25,7 @@ const CALLERS_OWN = [
   'x-real-ip',
 ]
 
-/** Speaks of the provider's origin, not of ours. */
+/** Fields about the provider's origin, which is not ours. */
 const PROVIDERS_OWN = ['set-cookie', 'alt-svc', 'strict-transport-security', 'www-authenticate', 'authentication-info']
 
 const NOT_UPSTREAM: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...CALLERS_OWN])
@@ -31,36 +34,54 @@ const NOT_TO_CLIENT: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...PROVIDERS_
 export interface UpstreamExtras {
   /** The provider's configured headers; they replace the caller's. */
   readonly headers: Readonly<Record<string, string>>
-  /** Header that carries the provider's key; it replaces whatever the caller sent under that name. */
+  /** Header that carries the provider's key; it replaces the caller's field of that name. */
   readonly auth: readonly [name: string, value: string] | undefined
-  readonly upgrade: boolean
 }
 
-/** What the provider gets. Names are lower case. */
+/** How the body of a request is framed towards the provider (RFC 9112 section 6). */
+export type Framing = { kind: 'none' } | { kind: 'length'; bytes: number } | { kind: 'chunked' }
+
+/**
+ * The framing that the caller's server connection was parsed with. `Connection` options have no say in it: a field that
+ * they name is removed from the relayed headers, but the body that it announced has been read.
+ * @throws Fault 413 for a length that is no exact integer.
+ */
+export function framingOf(headers: IncomingHttpHeaders): Framing {
+  if (headers['transfer-encoding'] !== undefined) return { kind: 'chunked' }
+  const bytes = Number(headers['content-length'] ?? 0)
+  if (!Number.isSafeInteger(bytes)) throw new Fault('too_large')
+  return bytes > 0 ? { kind: 'length', bytes } : { kind: 'none' }
+}
+
+/** Headers of the provider's request, without framing. Names are lower case. */
 export function upstreamHeaders(headers: IncomingHttpHeaders, extras: UpstreamExtras): IncomingHttpHeaders {
   const kept = endToEnd(headers, NOT_UPSTREAM)
-  // The framing of a body without a length is said anew: without it node writes some methods' bodies unframed.
-  if (headers['transfer-encoding'] !== undefined) kept['transfer-encoding'] = 'chunked'
-  if (extras.upgrade) Object.assign(kept, UPGRADE)
   for (const [name, value] of Object.entries(extras.headers)) kept[name.toLowerCase()] = value
   if (extras.auth) kept[extras.auth[0].toLowerCase()] = extras.auth[1]
   return kept
 }
 
-/** What the caller gets. */
-export function clientHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  return endToEnd(headers, NOT_TO_CLIENT)
+/** Headers of the provider's request for a WebSocket. */
+export function upgradeRequestHeaders(headers: IncomingHttpHeaders, extras: UpstreamExtras): IncomingHttpHeaders {
+  return { ...upstreamHeaders(headers, extras), ...UPGRADE }
 }
 
-/** What the caller gets with a 101: the upgrade is a matter of this hop, so it is said anew. */
+/** Headers of the caller's reply. A 204 has no length (RFC 9110 section 8.6). */
+export function clientHeaders(status: number, headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const kept = endToEnd(headers, NOT_TO_CLIENT)
+  if (status === 204) delete kept['content-length']
+  return kept
+}
+
+/** Headers of the caller's 101: the upgrade concerns one hop, so it is declared again. */
 export function upgradedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  return { ...clientHeaders(headers), ...UPGRADE }
+  return { ...clientHeaders(101, headers), ...UPGRADE }
 }
 
 const UPGRADE = { connection: 'Upgrade', upgrade: 'websocket' }
 
 function endToEnd(headers: IncomingHttpHeaders, dropped: ReadonlySet<string>): IncomingHttpHeaders {
-  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()))
+  const named = new Set(`${headers.connection ?? ''}`.split(',').map((name) => name.trim().toLowerCase()))
   const kept: IncomingHttpHeaders = {}
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || dropped.has(name) || named.has(name) || name.startsWith('proxy-')) continue

@@ -1,17 +1,19 @@
-/** One exchange through the passage: its time limits, its one end, and its errors in our own words. */
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+/** The caller's side of one pass-through exchange: its one end, its time limits, and its errors as our own error bodies. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Provider, Timeouts } from '../catalog/types.ts'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault, type FaultCode, faultBody } from '../core/faults.ts'
-import { networkFault } from './network-fault.ts'
 import { clientHeaders } from './passage-headers.ts'
+import { framingProblem } from './reply-framing.ts'
 
 export interface PassageEnd {
-  /** What the caller was told; 101 for an opened WebSocket, 499 where the caller left before it was told anything. */
+  /** Status that the caller received; 101 for an opened WebSocket, 499 where the caller left before any. */
   readonly status: number
   readonly outcome: 'completed' | 'failed' | 'aborted'
   readonly fault?: Fault
+  /** False where the provider was not called. */
+  readonly sent?: false
 }
 
 export interface PassageCall {
@@ -24,80 +26,135 @@ export interface PassageCall {
   readonly onEnd: (end: PassageEnd) => Promise<void> | undefined
 }
 
+/** The provider's side, as far as the caller's side controls it. */
+export interface UpstreamSide {
+  /** Gives the exchange with the provider up; called at every end, also after the provider has finished. */
+  abort(): void
+}
+
 /** Statuses by which a provider refuses our own key: the text may quote it, so it is never shown. */
 const REFUSES_US: ReadonlySet<number> = new Set([401, 402, 403])
 
+/** Milliseconds for which the rest of a body is read that nobody takes any more. */
+const LONGEST_DISCARD = 30_000
+
 export class PassageRun {
+  readonly limits: Timeouts
   private readonly clock: Clock
   private readonly call: PassageCall
-  private readonly limits: Timeouts
+  private readonly request: IncomingMessage
   private readonly response: ServerResponse
   private readonly timers = new Set<Timer>()
-  private upstream: ClientRequest | undefined
+  private upstream: UpstreamSide | undefined
   /** The caller's end of an open WebSocket. */
   private tunnel: Socket | undefined
-  private ended = false
+  private isOver = false
+  /** Clock time of the provider's last byte. */
+  private heard = 0
 
-  constructor(clock: Clock, call: PassageCall, response: ServerResponse) {
+  constructor(clock: Clock, call: PassageCall, caller: { request: IncomingMessage; response: ServerResponse }) {
     this.clock = clock
     this.call = call
     this.limits = call.provider.timeouts
-    this.response = response
-    response.once('close', () => this.end({ status: response.headersSent ? response.statusCode : 499, outcome: 'aborted' }))
+    this.request = caller.request
+    this.response = caller.response
+    this.response.once('close', () => this.abandoned())
   }
 
-  /** True, and the exchange is over, where the caller has gone before it began: no event will tell of it any more. */
+  get over(): boolean {
+    return this.isOver
+  }
+
+  get headSent(): boolean {
+    return this.response.headersSent
+  }
+
+  /** True, and the exchange is over, where the caller had gone before it began: no event will report that any more. */
   leftAlready(socket: Socket): boolean {
     if (!this.response.destroyed && !socket.destroyed) return false
-    this.end({ status: 499, outcome: 'aborted' })
+    this.abandoned()
     return true
   }
 
-  /** The upstream request has a socket; the time limits begin. `body` is the caller's request where it may carry one. */
-  started(upstream: ClientRequest, socket: Socket, body?: IncomingMessage): void {
+  /** The provider's side begins: the limit on the whole exchange starts. */
+  begin(upstream: UpstreamSide): void {
     this.upstream = upstream
-    if (this.ended) {
-      upstream.destroy()
-      return
-    }
-    this.limit(this.limits.total, 'upstream_silent')
-    if (socket.connecting) {
-      const connect = this.limit(this.limits.connect, 'upstream_connect')
-      socket.once('connect', () => connect.cancel())
-    }
-    // A slow upload is the caller's: the provider is expected to answer from its end on. Whether it will stream is unknown.
-    const wait = () => {
-      const firstByte = this.limit(this.limits.firstByteWhole, 'upstream_silent')
-      upstream.once('response', () => firstByte.cancel())
-      upstream.once('upgrade', () => firstByte.cancel())
-    }
-    if (!body || body.readableEnded) wait()
-    else body.once('end', wait)
+    this.after(this.limits.total, () => this.totalPassed())
   }
 
-  /** Relays the provider's reply; its death in the middle closes the caller at once. */
-  relay(reply: IncomingMessage): void {
-    const { response } = this
-    const status = reply.statusCode ?? 502
-    if (this.ended || REFUSES_US.has(status)) {
-      this.fail(new Fault('upstream_auth', { metadata: { provider_code: status } }))
-      return
-    }
-    reply.on('error', (error) => this.fail(networkFault(error, true)))
-    reply.once('close', () => {
-      if (!reply.complete) this.fail(new Fault('upstream_cut'))
+  /** Ends the exchange with this fault after so many milliseconds, unless the timer is cancelled. */
+  limit(ms: number, code: FaultCode): Timer {
+    return this.after(ms, () => this.fail(new Fault(code)))
+  }
+
+  /** Milliseconds of the clock that all limits run on. */
+  now(): number {
+    return this.clock.monotonic()
+  }
+
+  /** Calls back after so many milliseconds, unless the exchange is over by then. */
+  after(ms: number, fn: () => void): Timer {
+    const timer = this.clock.after(ms, () => {
+      this.timers.delete(timer)
+      fn()
     })
-    reply.once('end', () => this.complete())
-    this.watchIdle(reply)
+    this.timers.add(timer)
+    return timer
+  }
+
+  /** The caller's body comes too slowly: 408, and the connection ends (RFC 9110 section 15.5.9). The provider has been called, so it is charged. */
+  late(why: string): void {
+    if (this.isOver || this.response.headersSent) return
+    this.response.setHeader('connection', 'close')
+    this.finish('aborted', new Fault('client_timeout', { message: `The request was not received in time: ${why}` }))
+  }
+
+  /** Sends the head of the provider's reply to the caller. @returns false where the exchange ended instead. */
+  head(status: number, headers: IncomingHttpHeaders): boolean {
+    if (this.isOver) return false
+    const { response } = this
+    if (REFUSES_US.has(status)) {
+      this.fail(new Fault('upstream_auth', { metadata: { provider_code: status } }))
+      return false
+    }
+    const problem = framingProblem(headers)
     try {
-      response.writeHead(status, clientHeaders(reply.headers))
+      if (problem !== undefined) throw new Error(problem)
+      response.writeHead(status, clientHeaders(status, headers))
     } catch (cause) {
       this.fail(new Fault('upstream_garbled', { cause }))
-      return
+      return false
     }
     // The head goes out now: an event stream may stay silent for long.
     response.flushHeaders()
-    reply.pipe(response, { end: false })
+    this.watchIdle()
+    return true
+  }
+
+  /** Relays bytes of the reply's body. @returns false where the provider must pause until `onDrain`. */
+  data(chunk: Buffer): boolean {
+    this.heard = this.clock.monotonic()
+    return this.isOver || this.response.write(chunk)
+  }
+
+  onDrain(resume: () => void): void {
+    this.response.once('drain', () => {
+      // Up to now we have held the provider back (issue 15, section 1).
+      this.heard = this.clock.monotonic()
+      resume()
+    })
+  }
+
+  /** The provider's reply is whole. */
+  complete(): void {
+    const settled = this.end({ status: this.response.statusCode, outcome: 'completed' })
+    this.discardBody()
+    if (settled === undefined) this.response.end()
+    else
+      settled.then(
+        () => this.response.end(),
+        () => this.response.destroy(),
+      )
   }
 
   /** The WebSocket stands: from now on only its two ends decide how long. */
@@ -114,79 +171,86 @@ export class PassageRun {
     })
   }
 
-  /** Ends in failure: as our own error body where nothing has been said yet, else by closing the caller's connection. */
+  /** Ends in failure: our own error body where no head has been sent, else the caller's connection is closed at once. */
   fail(fault: Fault): void {
-    if (this.ended) {
-      this.upstream?.destroy()
-      return
-    }
-    const { response, tunnel } = this
+    if (this.isOver) return
+    const { tunnel } = this
     if (tunnel) {
       this.end({ status: 101, outcome: 'failed', fault })
       tunnel.destroySoon()
       return
     }
-    const told = response.headersSent
-    this.end({ status: told ? response.statusCode : fault.status, outcome: 'failed', fault })
-    if (told) response.destroy()
-    else {
-      const body = JSON.stringify(faultBody(fault))
-      response.writeHead(fault.status, {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        connection: 'close',
-      })
-      response.end(body)
-    }
-    this.upstream?.destroy()
+    this.finish('failed', fault)
   }
 
-  private complete(): void {
-    const settled = this.end({ status: this.response.statusCode, outcome: 'completed' })
-    if (settled === undefined) this.response.end()
-    else
-      settled.then(
-        () => this.response.end(),
-        () => this.response.destroy(),
-      )
+  private finish(outcome: 'failed' | 'aborted', fault: Fault): void {
+    const { response } = this
+    const told = response.headersSent
+    this.end({ status: told ? response.statusCode : fault.status, outcome, fault })
+    if (told) this.cut()
+    else {
+      const body = JSON.stringify(faultBody(fault))
+      response.writeHead(fault.status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+      response.end(body)
+      this.discardBody()
+    }
+    this.upstream?.abort()
+  }
+
+  private abandoned(): void {
+    const status = this.response.headersSent ? this.response.statusCode : 499
+    this.end({ status, outcome: 'aborted', ...(this.upstream ? {} : { sent: false }) })
+    this.upstream?.abort()
+  }
+
+  /** A reply that still arrives has been delivered in part: it is charged, unlike a provider that never answered. */
+  private totalPassed(): void {
+    if (!this.isOver) this.finish(this.response.headersSent ? 'aborted' : 'failed', new Fault('upstream_silent'))
+  }
+
+  /** Node flushes a chunk one tick after it was written: what came before is delivered, and no proper end is feigned. */
+  private cut(): void {
+    process.nextTick(() => this.response.destroy())
+  }
+
+  /** Reads what the caller still sends, so that the reply is not lost to a reset and the next request can be parsed. */
+  private discardBody(): void {
+    const { request } = this
+    if (request.complete) return
+    const { socket } = request
+    request.unpipe()
+    request.resume()
+    const impatience = this.clock.after(LONGEST_DISCARD, () => socket.destroy())
+    const done = (): void => {
+      impatience.cancel()
+      request.off('close', done)
+      socket.off('close', done)
+    }
+    // Node ends the request with its connection only until its reply has been written (lib/_http_server.js, resOnFinish).
+    request.once('close', done)
+    socket.once('close', done)
   }
 
   private end(end: PassageEnd): Promise<void> | undefined {
-    if (this.ended) return undefined
-    this.ended = true
+    if (this.isOver) return undefined
+    this.isOver = true
     this.stopTimers()
     const settled = this.call.onEnd(end)
-    // Only a completed reply waits for it; a failure behind any other end is the callee's to tell.
+    // Only a completed reply waits for it; after any other end the failure is the callee's to report.
     settled?.catch(() => {})
     return settled
   }
 
   /** Silence is the provider's only while the caller takes what comes. */
-  private watchIdle(reply: IncomingMessage): void {
-    let heard = this.clock.monotonic()
-    reply.on('data', () => {
-      heard = this.clock.monotonic()
-    })
+  private watchIdle(): void {
+    this.heard = this.clock.monotonic()
     const check = () => {
-      const silence = this.clock.monotonic() - heard
-      if (this.response.writableNeedDrain) this.arm(this.limits.idle, check)
+      const silence = this.clock.monotonic() - this.heard
+      if (this.response.writableNeedDrain) this.after(this.limits.idle, check)
       else if (silence >= this.limits.idle) this.fail(new Fault('upstream_silent'))
-      else this.arm(this.limits.idle - silence, check)
+      else this.after(this.limits.idle - silence, check)
     }
-    this.arm(this.limits.idle, check)
-  }
-
-  private limit(ms: number, code: FaultCode): Timer {
-    return this.arm(ms, () => this.fail(new Fault(code)))
-  }
-
-  private arm(ms: number, fn: () => void): Timer {
-    const timer = this.clock.after(ms, () => {
-      this.timers.delete(timer)
-      fn()
-    })
-    this.timers.add(timer)
-    return timer
+    this.after(this.limits.idle, check)
   }
 
   private stopTimers(): void {

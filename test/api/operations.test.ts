@@ -1,17 +1,19 @@
 import t from 'tap'
 import { readGeneration, readKey } from '../../src/api/index.ts'
 import { catalogFor, type KeyRestrictions } from '../../src/api/key-catalog.ts'
-import { WeekOfUse } from '../../src/api/model-use.ts'
+import { weekOfUse } from '../../src/api/model-use.ts'
 import { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel } from '../../src/api/models.ts'
 import type { ApiReply } from '../../src/api/reply.ts'
 import type { ProviderPreferences } from '../../src/canon/gateway-fields.ts'
 import type { Model } from '../../src/catalog/types.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { Credit } from '../../src/ledger/credit.ts'
+import { Credit } from '../../src/ledger/accounts.ts'
+import { LedgerScans } from '../../src/ledger/scans.ts'
 import type { GenerationRecord, SettleRow } from '../../src/ledger/types.ts'
 import type { ApiKey } from '../../src/plugin-api/key.ts'
 import { health, model, provider, usdPerMillion } from '../routing/catalogue.ts'
 import { FakeClock } from '../support/clock.ts'
+import { holds, recorded } from '../support/holding.ts'
 
 const DAY = 86_400
 const NOW = Date.UTC(2026, 10, 21, 12)
@@ -245,12 +247,14 @@ const KEY: ApiKey = {
 }
 
 t.test('GET /v1/key: amounts in USD, holds counted, no secret', async (t) => {
-  const credit = new Credit(new Map([[KEY.identity, 1_500_000_000]]), { now: () => NOW })
+  const days = [
+    { key: KEY.identity, cost: 1_000_000_000, day: Date.UTC(2026, 10, 1) },
+    { key: KEY.identity, cost: 500_000_000, day: Date.UTC(2026, 10, 20) },
+  ]
+  const credit = new Credit({ now: () => NOW }, recorded({ [KEY.identity]: 1_500_000_000 }, days))
   const account = credit.account(KEY.identity)
-  account.recall(1_000_000_000, Date.UTC(2026, 10, 1))
-  account.recall(500_000_000, Date.UTC(2026, 10, 20))
   account.settle(0, 1_000_000_000)
-  account.tryHold(500_000_000, KEY)
+  holds(account, 500_000_000, KEY)
   const reply = await readKey(KEY, credit)
   t.match(reply.body.data, {
     label: KEY.label,
@@ -285,15 +289,16 @@ t.test('the use of a week: what was answered, by model, each day read once', asy
     })
     records.sort((a, b) => a.at - b.at)
   }
-  const week = new WeekOfUse(
-    {
-      export: (since = 0) => {
-        walked.push(since)
-        return records.filter(({ at }) => at >= since)
-      },
+  const ledger = {
+    export: (since = 0) => {
+      walked.push(since)
+      return records.filter(({ at }) => at >= since)
     },
-    clock,
-  )
+    find: () => undefined,
+    spent: () => new Map(),
+  }
+  const scans = new LedgerScans(ledger, clock)
+  const figures = () => weekOfUse(scans, clock)
   happened(8, settled())
   happened(6, settled())
   happened(1, settled({ status: 'aborted' }))
@@ -303,7 +308,7 @@ t.test('the use of a week: what was answered, by model, each day read once', asy
   happened(0, settled({ facts: JSON.stringify({ model: 'acme/large' }) }))
   const both = { requests: 2, tokens: 2 * (SETTLED.input + SETTLED.output) }
   const one = { requests: 1, tokens: SETTLED.input + SETTLED.output }
-  const [first, second] = await Promise.all([week.figures(), week.figures()])
+  const [first, second] = await Promise.all([figures(), figures()])
   t.same([...first].sort(), [
     ['acme/large', one],
     ['acme/small', both],
@@ -311,23 +316,18 @@ t.test('the use of a week: what was answered, by model, each day read once', asy
   t.same(first, second)
   t.equal(walked.length, 1, 'two who ask at once share one walk')
   happened(0, settled())
-  await week.figures()
+  await figures()
   t.equal(walked.length, 1, 'what is fresh is not read again')
   await clock.advance(300_000)
   walked = []
-  t.same((await week.figures()).get('acme/small'), { requests: 3, tokens: 3 * one.tokens })
-  t.same(walked, [Date.UTC(2026, 10, 21)], 'only the running day')
+  t.same((await figures()).get('acme/small'), { requests: 3, tokens: 3 * one.tokens })
+  t.same(walked, [Date.UTC(2026, 10, 19)], 'the running day, and two before it that late rows may change')
   await clock.advance(86_400_000)
   walked = []
-  t.same((await week.figures()).get('acme/small'), both, 'the oldest day is gone')
-  t.same(walked, [Date.UTC(2026, 10, 21)], 'the day that has ended meanwhile, and the new one')
-  const broken = new WeekOfUse(
-    {
-      export: () => {
-        throw new Fault('unavailable')
-      },
-    },
-    clock,
-  )
-  await t.rejects(broken.figures(), { code: 'unavailable' })
+  t.same((await figures()).get('acme/small'), both, 'the oldest day is gone')
+  t.same(walked, [Date.UTC(2026, 10, 19)], 'the day that was recent when it was read, and those behind it')
+  const refusing = () => {
+    throw new Fault('unavailable')
+  }
+  await t.rejects(weekOfUse(new LedgerScans({ ...ledger, export: refusing }, clock), clock), { code: 'unavailable' })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { buildCatalog, type Catalog } from '../../src/catalog/catalog.ts'
-import { discoveredModels, discoverListings } from '../../src/catalog/discover.ts'
+import { discoveredModels } from '../../src/catalog/discover.ts'
 import { aliasEntry, modelEntry } from '../../src/catalog/entry.ts'
 import type { Endpoint } from '../../src/catalog/types.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -39,7 +39,7 @@ const LISTING: JsonObject = {
   object: 'list',
   data: [{ id: 'llama3:8b', created: 1_700_000_000, context_length: 8192 }, { id: 'org/model' }, { id: 'llama3:8b' }],
 }
-const catalog = buildCatalog(config, new Map([['local', LISTING]]))
+const catalog = buildCatalog(config, new Map([['local', { list: LISTING, local: true }]]))
 
 const endpointOf = (from: Catalog, slug: string): Endpoint => {
   const endpoint = from.find(slug)?.model.endpoints[0]
@@ -81,10 +81,8 @@ t.test('prices', async (t) => {
 })
 
 t.test('the output assumed for a hold', async (t) => {
-  t.equal(catalog.find('acme/big')?.model.defaultMaxOutput, 4096)
-  t.equal(catalog.find('acme/small')?.model.defaultMaxOutput, 1000, 'never more than the model gives')
+  t.equal(catalog.find('acme/big')?.model.defaultMaxOutput, undefined, 'the credit decides')
   t.equal(catalog.find('acme/gift')?.model.defaultMaxOutput, 77)
-  t.equal(catalog.find('sim/echo')?.model.defaultMaxOutput, 4096)
 })
 
 t.test('lookups', async (t) => {
@@ -157,7 +155,7 @@ t.test('the list holds declared models, then discovered ones', async (t) => {
     buildCatalog(config).models.filter((model) => model.slug.startsWith('local/')),
     [],
   )
-  const acme = new Map([['acme', LISTING]])
+  const acme = new Map([['acme', { list: LISTING, local: true }]])
   t.notOk(
     buildCatalog(config, acme).models.some((model) => model.slug.includes('llama')),
     'only providers with discover are asked',
@@ -169,32 +167,18 @@ t.test('a declared model wins over a discovered one', async (t) => {
     'sim/echo:',
     'local/llama3:8b: { name: Mine, endpoints: [ { provider: local, model: "llama3:8b", price: free } ] }\n  sim/echo:',
   )
-  const own = buildCatalog(loadConfig('f.yaml', {}, { text }), new Map([['local', LISTING]]))
+  const own = buildCatalog(loadConfig('f.yaml', {}, { text }), new Map([['local', { list: LISTING, local: true }]]))
   t.equal(own.find('local/llama3:8b')?.model.name, 'Mine')
 })
 
 t.test('discovery', async (t) => {
   const provider = catalog.providers.get('local')
   if (!provider) throw new Error('no provider')
-  const [llama, org, ...more] = discoveredModels(provider, LISTING)
+  const [llama, org, ...more] = discoveredModels(provider, { list: LISTING, local: true })
   t.same(more, [], 'each once')
-  t.match(llama, { slug: 'local/llama3:8b', name: 'Local: llama3:8b', created: 1_700_000_000, context: 8192, defaultMaxOutput: 4096 })
+  t.match(llama, { slug: 'local/llama3:8b', name: 'Local: llama3:8b', created: 1_700_000_000, context: 8192 })
   t.match(llama.endpoints, [{ id: 'local/llama3:8b@local', upstreamModel: 'llama3:8b', price: 'free', context: 8192 }])
   t.match(org, { slug: 'local/org/model', created: 0, context: undefined })
-
-  const asked: string[] = []
-  const failed: string[] = []
-  const fetchListing = async (each: { slug: string }): Promise<JsonObject> => {
-    asked.push(each.slug)
-    return LISTING
-  }
-  const listings = await discoverListings(catalog.providers.values(), fetchListing, (each) => failed.push(each.slug))
-  t.same([asked, [...listings.keys()], failed], [['local'], ['local'], []])
-  const refuse = async (): Promise<JsonObject> => {
-    throw new Error('refused')
-  }
-  t.equal((await discoverListings(catalog.providers.values(), refuse, (each) => failed.push(each.slug))).size, 0)
-  t.same(failed, ['local'])
 })
 
 t.test('a listing of any shape is read without harm', async (t) => {
@@ -208,7 +192,7 @@ t.test('a listing of any shape is read without harm', async (t) => {
   )
   fc.assert(
     fc.property(wild, (listing) => {
-      for (const model of discoveredModels(provider, listing as JsonObject)) {
+      for (const model of discoveredModels(provider, { list: listing as JsonObject, local: true })) {
         if (!/^local\/[\w.+/:-]+$/.test(model.slug)) return false
         if (!Number.isSafeInteger(model.created) || model.created < 0) return false
         if (model.context !== undefined && !(model.context > 0)) return false
@@ -217,8 +201,12 @@ t.test('a listing of any shape is read without harm', async (t) => {
     }),
     property(500, 20_000),
   )
-  t.equal(discoveredModels(provider, { data: Array.from({ length: 5000 }, (_, id) => ({ id: `m${id}` })) }).length, 2000, 'bounded')
-  t.same(discoveredModels(provider, {}), [])
+  t.equal(
+    discoveredModels(provider, { list: { data: Array.from({ length: 5000 }, (_, id) => ({ id: `m${id}` })) }, local: true }).length,
+    2000,
+    'bounded',
+  )
+  t.same(discoveredModels(provider, { list: {}, local: true }), [])
 })
 
 t.test('entries of the model list', async (t) => {

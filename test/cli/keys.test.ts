@@ -1,9 +1,9 @@
 /** `headgate keys` and `headgate credits`: on the running gateway, on a file that nobody has open, and what is refused. */
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { keyReport } from '../../src/cli/key-table.ts'
 import { credits, type KeyFlags, keys } from '../../src/cli/keys.ts'
@@ -66,14 +66,14 @@ const status = async (url: string, secret: string): Promise<number> => {
   return response.status
 }
 
-const secretIn = ({ out }: Said): string => /sk-router-v1-[0-9a-f]{64}/.exec(out)?.[0] ?? ''
+const secretIn = ({ out }: Said): string => /sk-router-v2-[0-9a-f]{64}/.exec(out)?.[0] ?? ''
 
 t.test('on a stopped gateway, then on the running one, then stopped again', async (t) => {
   const config = await configFile(t)
   const created = await say(keys, 'create boss', { config, management: true })
   t.equal(created.code, 0)
   const boss = secretIn(created)
-  t.match(created.out, /boss +[0-9a-f]{12} +sk-router-v1-[0-9a-f]{3}\.\.\.[0-9a-f]{4} +management +active +none/)
+  t.match(created.out, /boss +[0-9a-f]{12} +sk-router-v2-[0-9a-f]{3}\.\.\.[0-9a-f]{4} +management +active +none/)
   t.match(created.out, /shown this once/)
 
   const program = await serveProgram(['--config', config])
@@ -103,7 +103,7 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
 
   program.child.kill('SIGTERM')
   t.match(await program.exited, { code: 0 })
-  t.notMatch(program.out() + program.err(), /sk-router-v1-[0-9a-f]{64}/, 'the gateway wrote no secret down')
+  t.notMatch(program.out() + program.err(), /sk-router-v2-[0-9a-f]{64}/, 'the gateway wrote no secret down')
 
   const json = JSON.parse((await say(keys, 'list', { config, json: true })).out) as { data: JsonObject[] }
   t.match(json.data, [{ name: 'app' }, { name: 'boss' }, { name: 'worker', usage: 1.5, usage_monthly: 1.5, limit_remaining: 0.25 }])
@@ -149,7 +149,7 @@ t.test('through the launcher', async (t) => {
   const config = await configFile(t)
   const made = runProgram(['keys', 'create', 'mine', '--limit', '3', '--reset', 'daily', '--json', '-c', config])
   t.match(await made.exited, { code: 0 }, made.err())
-  t.match(JSON.parse(made.out()), { data: { name: 'mine', limit: 3, limit_reset: 'daily' }, key: /^sk-router-v1-[0-9a-f]{64}$/ })
+  t.match(JSON.parse(made.out()), { data: { name: 'mine', limit: 3, limit_reset: 'daily' }, key: /^sk-router-v2-[0-9a-f]{64}$/ })
   const credit = runProgram(['credits', '-c', config])
   t.match(await credit.exited, { code: 0 })
   t.equal(credit.out(), '$0.00 spent by all keys, $5.00 left to those with a limit\n')
@@ -171,6 +171,10 @@ t.test('names cannot paint on the terminal', async (t) => {
   t.match(report, /^ {2}two lines +f/m, 'one row for one key')
   t.notOk(report.includes('\u001b') || report.includes('\u202e'))
   t.equal(keyReport({ verb: 'list' }, { data: [] }, 0), 'There are no keys.')
+  const issued = { ...key, name: 'tool', hash: 'e'.repeat(64), parent_hash: 'd'.repeat(64) }
+  const parent = { ...key, name: 'ada', hash: 'd'.repeat(64) }
+  t.match(keyReport({ verb: 'list' }, { data: [parent, issued] }, 0), /tool .* issued by ada$/m)
+  t.match(keyReport({ verb: 'list' }, { data: [issued] }, 0), /tool .* issued by dddddddddddd$/m)
 })
 
 t.test('columns stay even whatever a name is written in', async (t) => {
@@ -202,7 +206,7 @@ t.test('with --json every command answers as the API does', async (t) => {
     t.equal(said.code, 0, words)
     return JSON.parse(said.out) as JsonObject
   }
-  const secret = /^sk-router-v1-[0-9a-f]{64}$/
+  const secret = /^sk-router-v2-[0-9a-f]{64}$/
   const made = await json(keys, 'create one', { limit: '1', expires: '2099-01-31T00:00:00Z', management: true })
   t.match(made, {
     data: { name: 'one', limit: 1, expires_at: '2099-01-31T00:00:00.000Z', is_management_key: true, source: 'store' },
@@ -241,19 +245,20 @@ function post(url: string, headers: Record<string, string>, body: string): Promi
   })
 }
 
-t.test('the route of the admin listener takes commands of this machine only', async (t) => {
+t.test('the route of the admin listener takes commands that carry the token', async (t) => {
   const config = await configFile(t)
   const program = await serveProgram(['--config', config])
   t.teardown(() => program.child.kill('SIGKILL'))
   const url = `${program.admin}/keys/command`
-  const json = { 'content-type': 'application/json' }
+  const token = readFileSync(join(dirname(config), 'ledger.db.admin-token'), 'utf8').trim()
+  const json = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
   const create = JSON.stringify({ verb: 'create', fields: { name: 'x' } })
   const cases: [headers: Record<string, string>, body: string, status: number, said: RegExp][] = [
-    [{ ...json, origin: 'http://evil.example' }, create, 403, /command line of this machine/],
-    [{ ...json, 'sec-fetch-site': 'cross-site' }, create, 403, /command line/],
-    [{ ...json, 'x-forwarded-for': '10.0.0.1' }, create, 403, /command line/],
-    [{ ...json, host: 'evil.example' }, create, 403, /host: expected the address/],
-    [{ 'content-type': 'text/plain' }, create, 415, /application\/json/],
+    [{ 'content-type': 'application/json' }, create, 401, /admin token/],
+    [{ ...json, authorization: `Bearer ${SECRET}` }, create, 401, /admin token/],
+    [{ ...json, authorization: `Bearer ${token}x` }, create, 401, /admin token/],
+    [{ ...json, authorization: token }, create, 401, /admin token/],
+    [{ ...json, 'content-type': 'text/plain' }, create, 415, /application\/json/],
     [json, '{"verb":"dance"}', 400, /verb: expected one of: list/],
     [json, '{"verb":"list","all":true}', 400, /all: unknown field/],
     [json, '{}', 400, /verb: is required/],
@@ -271,5 +276,6 @@ t.test('the route of the admin listener takes commands of this machine only', as
     { status: 200, text: /^\{"data":\[\{[^[\]]*"name":"app"[^[\]]*\}\]\}$/ },
     'nothing was made',
   )
-  t.equal((await fetch(url)).status, 405)
+  t.equal((await fetch(url, { headers: json })).status, 405)
+  t.equal((await fetch(url)).status, 401, 'a caller without the token does not learn which paths there are')
 })

@@ -60,8 +60,8 @@ chat format, for the key app
   1  aye       acme/one  $1      $2          128000   pass       by price
   2  bee       acme/one  $2      $4          128000   translate  by price, drops seed
 
-Hold: $0.01864, of which $0.002256 for the input; the key has $2.00 left.
-It counts at most 1128 input tokens and 4096 output tokens.
+Hold: $0.133328, of which $0.002256 for the input; the key has $2.00 left.
+It counts at most 1128 input tokens and 32768 output tokens.
 Plugins: none. Guardrails: no-names.`,
   )
   const zdr = await run({ ...QUESTION, provider: { zdr: true } })

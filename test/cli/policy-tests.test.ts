@@ -66,7 +66,7 @@ tests:
   - { name: ejected, health: { aye: ejected, bee: ejected }, ${ASK}, expect: { first: cee/fast } }
   - name: excluded
     request: { model: acme/one, input: Hello, provider: { zdr: true, ignore: [cee] } }
-    expect: { order: [aye], excluded: { bee: zdr, cee/fast: ignore }, hold_at_most_usd: "0.01" }
+    expect: { order: [aye], excluded: { bee: zdr, cee/fast: ignore }, hold_at_most_usd: "0.10" }
   - name: models
     requests:
       - { model: acme/one, models: [acme/two], provider: { only: [aye] }, input: Hello }
@@ -144,7 +144,7 @@ tests:
           excluded: expected bee by ignore, found zdr
           excluded: expected aye by zdr, but it is not left out
   FAIL  hold
-          hold: expected at most $0.001, found $0.020624
+          hold: expected at most $0.001, found $0.135312
   FAIL  refused
           refused with 404: No such model: acme/none
   FAIL  not refused

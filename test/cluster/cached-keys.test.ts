@@ -2,12 +2,15 @@
 import t from 'tap'
 import { CachedKeys } from '../../src/cluster/cached-keys.ts'
 import { type ClusterNews, joinRecord } from '../../src/cluster/index.ts'
+import { KeyLookUps } from '../../src/cluster/key-look-ups.ts'
 import { Pulses } from '../../src/cluster/pulse.ts'
 import type { StoredKey } from '../../src/store/keys.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import type { StoreOfRecord } from '../../src/store/record.ts'
+import { ask as leaseAsk } from '../store/record-contract.ts'
 import { apiKey } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { seeks } from '../support/holding.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
 const hash = (letter: string) => letter.repeat(64)
@@ -42,9 +45,81 @@ t.test('a key that nobody knows is asked for again after a second', async (t) =>
   await clock.advance(1)
   t.match(await keys.find(hash('a')), { name: 'key a' })
   t.equal(record.count('find'), 2)
+  keys.heard()
   for (let index = 0; index < 5000; index++) await keys.find(String(index))
   t.ok(keys.find('0') instanceof Promise, 'few of them are remembered')
   t.equal(keys.find('4999'), undefined)
+})
+
+t.test('while news of keys arrive, an unknown key is remembered for ten seconds, and news end that at once', async (t) => {
+  const { clock, record, keys } = rig()
+  t.equal(await keys.find(hash('a')), undefined)
+  for (let second = 0; second < 9; second++) {
+    await clock.advance(1000)
+    keys.heard()
+    t.equal(keys.find(hash('a')), undefined)
+  }
+  t.equal(record.count('find'), 1)
+  await record.keys.put(apiKey('a'))
+  keys.drop([hash('a')])
+  t.match(await keys.find(hash('a')), { name: 'key a' })
+  t.equal(await keys.find(hash('b')), undefined)
+  await clock.advance(999)
+  t.equal(keys.find(hash('b')), undefined)
+  await clock.advance(1)
+  t.ok(keys.find(hash('b')) instanceof Promise, 'without news for a second nothing unknown is remembered')
+})
+
+/** A store whose look-ups wait until they are let through. */
+function gated() {
+  const batches: { hashes: readonly string[]; pass: () => void }[] = []
+  const { keys } = rig().record
+  const findMany = (hashes: readonly string[]): Promise<StoredKey[]> =>
+    new Promise((resolve) => batches.push({ hashes, pass: () => resolve([]) }))
+  return { batches, lookUps: new KeyLookUps({ ...keys, findMany }) }
+}
+
+t.test('look-ups go in batches, those of suspects last, and both kinds are bounded', async (t) => {
+  const { batches, lookUps } = gated()
+  const names = (kind: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${kind}${index}`)
+  const find = (name: string, isSuspect = false): Promise<unknown> => lookUps.find(name, isSuspect)
+  const first = [find('one'), find('two')]
+  t.same(
+    batches.map(({ hashes }) => hashes),
+    [['one'], ['two']],
+    'two round trips at once',
+  )
+  const suspects = names('suspect', 1024).map((name) => find(name, true))
+  const good = names('good', 100).map((name) => find(name))
+  t.equal(batches.length, 2)
+  await t.rejects(find('one more', true), { code: 'rate_limited', retryAfter: 1 })
+  batches[0].pass()
+  await first[0]
+  await turn()
+  t.same(batches[2].hashes, [...names('good', 100), ...names('suspect', 156)], 'good ones first, however late they came')
+  const others = names('other', 4096).map((name) => find(name))
+  await t.rejects(find('too many'), { code: 'unavailable', retryAfter: 1 })
+  for (let index = 1; index < batches.length; index++) {
+    batches[index].pass()
+    await turn()
+  }
+  await Promise.all([...first, ...suspects, ...good, ...others])
+  t.ok(batches.length < 30, `${batches.length} round trips for 5,222 look-ups`)
+})
+
+t.test('a batch that fails fails for all that are in it, and the next one goes on', async (t) => {
+  const { keys } = rig().record
+  let isBroken = true
+  const lookUps = new KeyLookUps({
+    ...keys,
+    findMany: async () => {
+      if (isBroken) throw new Error('lost')
+      return []
+    },
+  })
+  await t.rejects(lookUps.find('a', false), { message: 'lost' })
+  isBroken = false
+  t.equal(await lookUps.find('a', false), undefined)
 })
 
 t.test('what has changed is asked for again, also where an old answer was on its way', async (t) => {
@@ -103,6 +178,7 @@ t.test('while the record is gone: known keys go on, unknown ones are a 503 and n
   t.match(keys.find(hash('a')), { limit: 2 }, 'old entries are renewed')
   await record.keys.remove(hash('a'))
   await clock.advance(60_000)
+  keys.heard()
   keys.find(hash('a'))
   await turn()
   t.equal(keys.find(hash('a')), undefined)
@@ -154,11 +230,11 @@ t.test('a pulse every 250 ms; its answers are told, an outage once', async (t) =
   t.same(told.splice(0), [['changed', undefined], 'answered'])
   t.equal(pulses.nodes, 1)
   await record.inner.pulse({ node: 'n2', label: 'there', expiry: 10_000, cursor: undefined })
-  await record.inner.lease('n1', { key: 'k', need: 10, want: 10, limit: 10, limitReset: null, turn: 1 })
-  await record.inner.lease('n2', { key: 'k', need: 10, want: 10, limit: 10, limitReset: null, turn: 1 })
+  await record.inner.lease('n1', leaseAsk('k', 10, { limit: 10 }))
+  await record.inner.lease('n2', leaseAsk('k', 10, { limit: 10 }))
   await record.keys.put(apiKey('a'))
   await clock.advance(250)
-  t.same(told.splice(0), [['changed', [hash('a')]], ['wanted', ['k']], 'answered'])
+  t.same(told.splice(0), [['changed', [hash('a')]], ['wanted', [{ key: 'k', payer: undefined }]], 'answered'])
   t.equal(pulses.nodes, 2)
   record.mode('refuse', 'pulse')
   await record.keys.put(apiKey('b'))
@@ -217,9 +293,9 @@ t.test('a changed key is known to every process within a second; an owner that u
   urge()
   await turn()
   t.equal(await two.keys.find(hash('a')), undefined)
-  t.equal(await one.credit.account('k').seek?.(100, { limit: 100 }), true)
+  t.equal(await seeks(one.credit.account('k'), 100, { limit: 100 }), true)
   one.credit.account('k').release(100)
-  const wants = two.credit.account('k').seek?.(60, { limit: 100 })
+  const wants = seeks(two.credit.account('k'), 60, { limit: 100 })
   await clock.advance(400)
   t.equal(await wants, true, 'the first gave back what lay idle when its pulse told it')
   await Promise.all([one.close(), two.close()])

@@ -11,6 +11,7 @@ import type { SettledRows } from '../../src/store/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { holdRow, idOf, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { holds, seeks } from '../support/holding.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
 function generation(seq: number, cost = seq): SettledRows {
@@ -50,7 +51,7 @@ async function rig() {
   return { clock, record, journal, life, joined: life.joined }
 }
 
-const spent = async (record: ScriptedRecord): Promise<number> => record.inner.spentByAll()
+const spent = async (record: ScriptedRecord): Promise<number> => Number(await record.inner.spentByAll())
 
 t.test('what is settled is gathered, handed in once, and then deleted here', async (t) => {
   const { clock, record, journal, joined } = await rig()
@@ -138,7 +139,7 @@ t.test('what an earlier life left is handed in before credit is leased, and then
   const journal = new MemoryJournal()
   const before = new Life(record, journal, clock)
   await before.joined.ready
-  t.equal(await before.joined.credit.account('k').seek?.(800, { limit: 1000 }), true)
+  t.equal(await seeks(before.joined.credit.account('k'), 800, { limit: 1000 }), true)
   record.mode('refuse', 'take')
   await write(before.joined.journal, generation(1, 300))
   before.joined.journal.hold(holdRow(2, { key: 'k', hold: 500, floor: 120 }))
@@ -154,12 +155,12 @@ t.test('what an earlier life left is handed in before credit is leased, and then
   })
   const other = new Life(record, new MemoryJournal(), clock, 'n2')
   await other.joined.ready
-  const wants = other.joined.credit.account('k').seek?.(500, { limit: 1000 })
+  const wants = seeks(other.joined.credit.account('k'), 500, { limit: 1000 })
   await clock.advance(4000)
   t.equal(ready, false)
   t.equal(await wants, false, 'until then the lease counts as spent, and nobody gets it')
   t.equal(record.count('giveBack'), 0, 'not even when it is called for')
-  await t.rejects(Promise.resolve(next.joined.credit.account('k').seek?.(1, { limit: 1000 })), { code: 'unavailable' })
+  await t.rejects(Promise.resolve(seeks(next.joined.credit.account('k'), 1, { limit: 1000 })), { code: 'unavailable' })
   record.mode('refuse', 'endLeases')
   record.mode('pass', 'take')
   await clock.advance(6000)
@@ -170,10 +171,10 @@ t.test('what an earlier life left is handed in before credit is leased, and then
   await clock.advance(6000)
   t.equal(ready, true)
   t.match(await record.inner.balances(['k']), [{ spent: 420, leased: 0 }])
-  t.equal(await next.joined.credit.account('k').seek?.(580, { limit: 1000 }), true)
-  t.equal(next.joined.credit.settled, 0, 'what an earlier life charged is not counted twice')
+  t.equal(await seeks(next.joined.credit.account('k'), 580, { limit: 1000 }), true)
+  t.equal(next.joined.credit.settled, 0n, 'what an earlier life charged is not counted twice')
   await next.joined.credit.refresh?.(['k'])
-  t.equal(next.joined.credit.account('k').settled, 420)
+  t.equal(next.joined.credit.account('k').settled, 420n)
 })
 
 t.test('only rows of this life are told as taken', async (t) => {
@@ -195,7 +196,7 @@ t.test('only rows of this life are told as taken', async (t) => {
 
 t.test('the end: what waits is handed in, leases go back, and a dead record is not waited for', async (t) => {
   const { clock, record, journal, joined } = await rig()
-  t.equal(await joined.credit.account('k').seek?.(100, { limit: 1000 }), true)
+  t.equal(await seeks(joined.credit.account('k'), 100, { limit: 1000 }), true)
   joined.credit.account('k').settle(100, 30)
   await write(joined.journal, generation(1, 30))
   await joined.close()
@@ -224,7 +225,7 @@ t.test('shown numbers are read between batches, with none in doubt', async (t) =
   const { clock, record, joined } = await rig()
   const account = joined.credit.account('k')
   const charge = async (seq: number, cost: number) => {
-    account.tryHold(cost, { limit: null })
+    holds(account, cost, { limit: null })
     account.settle(cost, cost)
     await write(joined.journal, generation(seq, cost))
   }
@@ -242,22 +243,22 @@ t.test('shown numbers are read between batches, with none in doubt', async (t) =
   await charge(3, 1)
   record.mode('pass', 'balances')
   await reading
-  t.equal(account.settled, 16)
+  t.equal(account.settled, 16n)
   await clock.advance(100)
   t.equal(await spent(record), 16)
-  t.equal(account.settled, 16)
+  t.equal(account.settled, 16n)
   await joined.credit.refresh?.(['k'])
-  t.match([account.settled, joined.credit.settled], [16, 16])
+  t.match([account.settled, joined.credit.settled], [16n, 16n])
 
   record.mode('lose', 'take')
   await charge(4, 4)
   await clock.advance(40)
   t.equal(await spent(record), 20)
   await t.rejects(Promise.resolve(joined.credit.refresh?.(['k'])), { code: 'unavailable' }, 'whether it was taken is not known')
-  t.equal(account.settled, 20)
+  t.equal(account.settled, 20n)
   record.mode('pass', 'take')
   await joined.credit.refresh?.(['k'])
-  t.equal(account.settled, 20)
+  t.equal(account.settled, 20n)
 })
 
 t.test('the export has all that this process settled before', async (t) => {
@@ -267,7 +268,7 @@ t.test('the export has all that this process settled before', async (t) => {
   const seqs: number[] = []
   for await (const { hold } of joined.ledger.export()) seqs.push(hold.seq)
   t.same(seqs, [5, 6, 7])
-  t.same(await joined.ledger.spent(), new Map([['k', 12]]))
+  t.same(await joined.ledger.spent(), new Map([['k', 12n]]))
   t.same(await joined.ledger.carried?.(), new Map())
   record.mode('refuse', 'take')
   await write(joined.journal, generation(8))
@@ -332,7 +333,7 @@ t.test('a journal that refuses: what was never sent is not handed in, what happe
   journal.hold(holdRow(4, { key: 'k' }))
   journal.settle(settleRow(2, 20))
   await t.rejects(journal.committed(), { code: 'unavailable' })
-  t.match(joined.credit.account('k').settled, 23)
+  t.match(joined.credit.account('k').settled, 23n)
   // The new one was never sent; the other ends in its own time.
   journal.settle(settleRow(4, 0))
   journal.settle(settleRow(1, 100))
@@ -358,7 +359,7 @@ t.test('a journal that refuses: what was never sent is not handed in, what happe
   await clock.advance(5000)
   t.equal(record.of('take').flat(2).includes(5), false, 'also where nothing else waits to be written')
   await joined.credit.refresh?.(['k'])
-  t.equal(joined.credit.account('k').settled, 123)
+  t.equal(joined.credit.account('k').settled, 123n)
   await joined.close()
 })
 
@@ -407,7 +408,7 @@ t.test('a journal lets go of what was handed in, and of nothing else', async (t)
     journal.forget([1, 3, 4, 9])
     journal.forget([3])
     t.same(seqsOf(journal), [2, 4], 'an open one stays')
-    t.same(journal.spent(), new Map([['k', 2]]))
+    t.same(journal.spent(), new Map([['k', 2n]]))
     t.equal(journal.find(idOf(1)), undefined)
     t.equal(journal.lastSeq(), 4)
     journal.settle(settleRow(4, 7))

@@ -3,6 +3,7 @@ import t from 'tap'
 import { joinRecord } from '../../src/cluster/index.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import { FakeClock } from '../support/clock.ts'
+import { holds, seeks } from '../support/holding.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
 const GRACE = 60_000
@@ -14,10 +15,10 @@ t.test('a lease lapses in silence and is taken anew afterwards', async (t) => {
   const joined = joinRecord({ record, journal: new MemoryJournal(), clock, node: 'n', label: 'n', lostGrace: GRACE, report: () => {} })
   await joined.ready
   const account = joined.credit.account('k')
-  t.equal(await account.seek?.(100, LIMIT), true)
+  t.equal(await seeks(account, 100, LIMIT), true)
   account.release(100)
   const leased = record.count('lease')
-  t.ok(account.tryHold(100, LIMIT), 'the lease is in hand')
+  t.ok(holds(account, 100, LIMIT), 'the lease is in hand')
   account.release(100)
 
   record.mode('refuse', 'pulse')
@@ -25,13 +26,13 @@ t.test('a lease lapses in silence and is taken anew afterwards', async (t) => {
     for (let passed = 0; passed < ms; passed += 250) await clock.advance(250)
   }
   await silent(GRACE / 2)
-  t.ok(account.tryHold(100, LIMIT), 'a shorter silence changes nothing')
+  t.ok(holds(account, 100, LIMIT), 'a shorter silence changes nothing')
   account.release(100)
   await silent(GRACE / 2)
-  t.notOk(account.tryHold(1, LIMIT), 'others may have it by now')
+  t.notOk(holds(account, 1, LIMIT), 'others may have it by now')
   await t.rejects(
     async () => {
-      await account.seek?.(1, LIMIT)
+      await seeks(account, 1, LIMIT)
     },
     { code: 'unavailable' },
   )
@@ -40,7 +41,7 @@ t.test('a lease lapses in silence and is taken anew afterwards', async (t) => {
   record.mode('pass', 'pulse')
   await silent(1000)
   t.ok(record.count('endLeases') >= 2, 'what the record still knew of is given back')
-  t.equal(await account.seek?.(1000, LIMIT), true, 'the whole limit can be leased again')
+  t.equal(await seeks(account, 1000, LIMIT), true, 'the whole limit can be leased again')
   account.release(1000)
   await joined.close()
 })

@@ -3,13 +3,15 @@ import t, { type Test } from 'tap'
 import { joinRecord } from '../../src/cluster/index.ts'
 import { LeasedCredit } from '../../src/cluster/leased-credit.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { Credit } from '../../src/ledger/credit.ts'
+import { Credit } from '../../src/ledger/accounts.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import type { LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../../src/store/record.ts'
+import { ask as leaseAsk } from '../store/record-contract.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { holds, seeks } from '../support/holding.ts'
 
 const UNLIMITED = { limit: null }
 const GRACE = 60_000
@@ -28,7 +30,7 @@ class SlowRecord extends LocalRecord {
       journal: new MemoryJournal(),
       keys: new MemoryKeys(clock),
       guardrails: new MemoryGuardrails(),
-      credit: new Credit(new Map(), clock),
+      credit: new Credit(clock),
       clock,
     })
   }
@@ -88,7 +90,7 @@ function spender(t: Test) {
     await record.take('n', [row])
     credit.taken([row])
   }
-  account.tryHold(900, UNLIMITED)
+  holds(account, 900, UNLIMITED)
   const row = charge(1, 900)
   return { clock, record, credit, account, charge, row, handIn }
 }
@@ -96,24 +98,24 @@ function spender(t: Test) {
 t.test('a grant that pays for earlier charges is not spent again where its answer comes after theirs', async (t) => {
   const { record, account, charge, row, handIn } = spender(t)
   record.slow = 'after'
-  const held = account.seek(10, { limit: 1000 })
+  const held = seeks(account, 10, { limit: 1000 })
   await settled()
   t.equal(await record.leased(), 910)
   await handIn(row)
   t.equal(await record.leased(), 10, 'the charge has used up what was granted for it')
   await record.go()
   t.equal(await held, true)
-  t.notOk(account.tryHold(1, { limit: 1000 }), 'nothing else is leased')
+  t.notOk(holds(account, 1, { limit: 1000 }), 'nothing else is leased')
   await handIn(charge(2, 10))
-  t.equal(await account.seek(91, { limit: 1000 }), false)
-  t.equal(await account.seek(90, { limit: 1000 }), true, 'and the rest of the limit can be had')
+  t.equal(await seeks(account, 91, { limit: 1000 }), false)
+  t.equal(await seeks(account, 90, { limit: 1000 }), true, 'and the rest of the limit can be had')
   account.release(90)
 })
 
 t.test('whoever asked for more than is missing by now asks again', async (t) => {
   const { record, account, row, handIn } = spender(t)
   record.slow = 'before'
-  const held = account.seek(100, { limit: 1000 })
+  const held = seeks(account, 100, { limit: 1000 })
   await settled()
   await handIn(row)
   await record.go()
@@ -125,7 +127,7 @@ t.test('whoever asked for more than is missing by now asks again', async (t) => 
 t.test('what was granted for charges that came in before goes back in the end', async (t) => {
   const { clock, record, credit, account, row, handIn } = spender(t)
   record.slow = 'before'
-  const held = account.seek(10, { limit: 5000 })
+  const held = seeks(account, 10, { limit: 5000 })
   await settled()
   await handIn(row)
   await record.go()
@@ -154,7 +156,7 @@ t.test('after a silence the leases are ended once, however many pulses are answe
   await silent(2000)
   record.ends.shift()?.()
   await settled()
-  t.equal(await account.seek?.(600, { limit: 1000 }), true)
+  t.equal(await seeks(account, 600, { limit: 1000 }), true)
   for (const end of record.ends.splice(0)) end()
   await settled()
   t.equal(await record.leased(), 600, 'what is held here is leased there')
@@ -166,7 +168,7 @@ t.test('after a silence the leases are ended once, however many pulses are answe
 t.test('a silence before the start is over opens nothing', async (t) => {
   const clock = new FakeClock()
   const record = new SlowRecord(clock)
-  await record.lease('n', { key: 'k', need: 500, want: 500, limit: 1000, limitReset: null, turn: 1 })
+  await record.lease('n', leaseAsk('k', 500))
   record.silent = true
   record.endsWait = true
   const joined = joinRecord({ record, journal: new MemoryJournal(), clock, node: 'n', label: 'n', lostGrace: GRACE, report: () => {} })
@@ -176,7 +178,7 @@ t.test('a silence before the start is over opens nothing', async (t) => {
   t.equal(record.ends.length, 1, 'the start alone ends the leases of an earlier life')
   for (const end of record.ends.splice(0)) end()
   await joined.ready
-  t.equal(await joined.credit.account('k').seek?.(1000, { limit: 1000 }), true)
+  t.equal(await seeks(joined.credit.account('k'), 1000, { limit: 1000 }), true)
   joined.credit.account('k').release(1000)
   record.endsWait = false
   await joined.close()

@@ -5,6 +5,7 @@ import { Fault } from '../../src/core/faults.ts'
 import type { LeaseAsk, SettledRows } from '../../src/store/record.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { holds, left, seeks } from '../support/holding.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
 const LIMIT = { limit: 1000 }
@@ -80,62 +81,62 @@ function fates(promises: readonly Promise<boolean>[]): (boolean | string)[] {
 
 async function leased(record: ScriptedRecord, key = 'k'): Promise<{ spent: number; leased: number }> {
   const [found] = await record.inner.balances([key])
-  return { spent: found.spent, leased: found.leased }
+  return { spent: Number(found.spent), leased: found.leased }
 }
 
 t.test('holds are taken from the lease in hand; the record is asked where it is too small', async (t) => {
   const { record, one } = rig()
   const account = one.account()
-  t.equal(account.tryHold(100, LIMIT), false, 'nothing in hand')
+  t.equal(holds(account, 100, LIMIT), false, 'nothing in hand')
   t.equal(record.count('lease'), 0, 'and nobody asked')
-  t.equal(await account.seek(100, LIMIT), true)
-  t.match(record.of('lease'), [[{ key: 'k', need: 100, want: 100, limit: 1000, limitReset: null }]])
+  t.equal(await seeks(account, 100, LIMIT), true)
+  t.match(record.of('lease'), [[{ key: 'k', ask: { full: 100, floor: 100 }, allowances: [{ limit: 1000 }], idle: 0, more: 0 }]])
   t.equal(account.held, 100)
-  t.equal(account.tryHold(1, LIMIT), false, 'all of it is held')
+  t.equal(holds(account, 1, LIMIT), false, 'all of it is held')
   t.equal(one.settle(100, 30), 0)
-  t.equal(account.tryHold(70, LIMIT), true, 'what was not spent is free again')
-  t.equal(account.tryHold(1, LIMIT), false)
+  t.equal(holds(account, 70, LIMIT), true, 'what was not spent is free again')
+  t.equal(holds(account, 1, LIMIT), false)
   account.release(70)
-  t.equal(account.tryHold(40, LIMIT), true)
-  t.equal(account.tryHold(30, LIMIT), true)
-  t.equal(account.tryHold(0, LIMIT), true, 'nothing fits into nothing')
-  const needed = record.of('lease').filter(([ask]) => (ask as LeaseAsk).need > 0)
+  t.equal(holds(account, 40, LIMIT), true)
+  t.equal(holds(account, 30, LIMIT), true)
+  t.equal(holds(account, 0, LIMIT), true, 'nothing fits into nothing')
+  const needed = record.of('lease').filter(([ask]) => (ask as LeaseAsk).ask.full > 0)
   t.equal(needed.length, 1, 'all from one lease')
   account.release(70)
   await turn()
-  await one.credit.giveBackIdle('k')
+  await one.credit.giveBackIdle({ key: 'k' })
   await one.handIn()
   t.same(await leased(record), { spent: 30, leased: 0 })
-  t.equal(await account.seek(971, LIMIT), false, 'more than there is')
-  t.equal(account.remaining(LIMIT), 970, 'what the record says is left')
-  t.equal(await account.seek(970, LIMIT), true, 'exactly what is left')
-  t.equal(await account.seek(1, LIMIT), false)
+  t.equal(await seeks(account, 971, LIMIT), false, 'more than there is')
+  t.equal(left(account, LIMIT), 970, 'what the record says is left')
+  t.equal(await seeks(account, 970, LIMIT), true, 'exactly what is left')
+  t.equal(await seeks(account, 1, LIMIT), false)
 })
 
 t.test('keys without a limit need no lease', async (t) => {
   const { record, one } = rig()
   const account = one.account()
-  t.equal(account.tryHold(5000, { limit: null }), true)
-  t.equal(await account.seek(5000, { limit: null }), true)
+  t.equal(holds(account, 5000, { limit: null }), true)
+  t.equal(await seeks(account, 5000, { limit: null }), true)
   t.equal(one.settle(5000, 4000), 0)
   t.equal(record.calls.length, 0)
-  t.equal(account.remaining({ limit: null }), null)
+  t.equal(left(account, { limit: null }), null)
   // The limit comes while one request is open and one is not handed in.
-  t.equal(await account.seek(1, { limit: 9000 }), false)
-  t.equal(await account.seek(1, { limit: 9001 }), true)
+  t.equal(await seeks(account, 1, { limit: 9000 }), false)
+  t.equal(await seeks(account, 1, { limit: 9001 }), true)
   const [, [ask]] = record.of('lease')
-  t.match(ask, { need: 9001 }, 'the open hold of 5000 and the 4000 that the record has not seen count as well')
+  t.match(ask, { ask: { full: 1 }, idle: -9000 }, 'the open hold of 5000 and the 4000 that the record has not seen count as well')
   await one.handIn()
   t.same(await leased(record), { spent: 4000, leased: 5001 })
 
   // Of two charges under no limit only one is handed in when a limit comes.
   const other = one.account('other')
-  t.equal(other.tryHold(50, { limit: null }), true)
+  t.equal(holds(other, 50, { limit: null }), true)
   one.settle(20, 20, 'other')
   one.settle(30, 30, 'other')
   await one.handIn(1)
-  t.equal(await other.seek(51, { limit: 100 }), false, '20 are spent, 30 will be')
-  t.equal(await other.seek(50, { limit: 100 }), true)
+  t.equal(await seeks(other, 51, { limit: 100 }), false, '20 are spent, 30 will be')
+  t.equal(await seeks(other, 50, { limit: 100 }), true)
   await one.handIn()
   t.same(await leased(record, 'other'), { spent: 50, leased: 50 })
 })
@@ -143,12 +144,12 @@ t.test('keys without a limit need no lease', async (t) => {
 t.test('broken amounts are refused and change nothing', async (t) => {
   const { one } = rig()
   const account = one.account()
-  t.equal(await account.seek(10, LIMIT), true)
+  t.equal(await seeks(account, 10, LIMIT), true)
   for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    t.throws(() => account.tryHold(bad, LIMIT), RangeError)
+    t.throws(() => holds(account, bad, LIMIT), RangeError)
     t.throws(() => account.settle(5, bad), RangeError)
     t.throws(() => account.release(bad), RangeError)
-    await t.rejects(account.seek(bad, LIMIT), RangeError)
+    await t.rejects(seeks(account, bad, LIMIT), RangeError)
   }
   t.throws(() => account.settle(11, 1), RangeError, 'more than was held')
   t.equal(account.held, 10)
@@ -158,17 +159,17 @@ t.test('who waits is served in the order of coming, with one ask for all', async
   const { record, one } = rig()
   const account = one.account()
   record.mode('hang', 'lease')
-  const found = fates([account.seek(100, LIMIT), account.seek(50, LIMIT), account.seek(20, LIMIT)])
+  const found = fates([seeks(account, 100, LIMIT), seeks(account, 50, LIMIT), seeks(account, 20, LIMIT)])
   await turn()
   t.equal(record.count('lease'), 1)
   t.same(found, ['waits', 'waits', 'waits'])
-  t.equal(account.tryHold(1, LIMIT), false, 'nobody passes those who wait')
+  t.equal(holds(account, 1, LIMIT), false, 'nobody passes those who wait')
   record.mode('pass', 'lease')
   await turn()
   t.same(found, [true, true, true])
   const asks = record.of('lease').map(([ask]) => ask)
-  t.match(asks[0], { need: 100, want: 100 }, 'the others came after it had left')
-  t.match(asks[1], { need: 50, want: 70 }, 'for both')
+  t.match(asks[0], { ask: { full: 100 }, more: 0 }, 'the others came after it had left')
+  t.match(asks[1], { ask: { full: 50 }, idle: 0, more: 20 }, 'for both')
   t.equal(asks.length, 2)
   t.equal(account.held, 170)
 })
@@ -176,9 +177,9 @@ t.test('who waits is served in the order of coming, with one ask for all', async
 t.test('what a request gives back serves those who wait at once', async (t) => {
   const { record, one } = rig()
   const account = one.account()
-  t.equal(await account.seek(60, LIMIT), true)
+  t.equal(await seeks(account, 60, LIMIT), true)
   record.mode('hang', 'lease')
-  const found = fates([account.seek(50, LIMIT), account.seek(10, LIMIT), account.seek(5, LIMIT)])
+  const found = fates([seeks(account, 50, LIMIT), seeks(account, 10, LIMIT), seeks(account, 5, LIMIT)])
   await turn()
   account.release(60)
   await turn()
@@ -192,26 +193,26 @@ t.test('what a request gives back serves those who wait at once', async (t) => {
 t.test('a refusal refuses those who cannot fit, and goes on with those who can', async (t) => {
   const { record, one } = rig()
   const account = one.account()
-  t.equal(await account.seek(900, LIMIT), true)
+  t.equal(await seeks(account, 900, LIMIT), true)
   const found = fates([
-    account.seek(101, LIMIT),
-    account.seek(60, LIMIT),
-    account.seek(500, LIMIT),
-    account.seek(40, LIMIT),
-    account.seek(1, LIMIT),
+    seeks(account, 101, LIMIT),
+    seeks(account, 60, LIMIT),
+    seeks(account, 500, LIMIT),
+    seeks(account, 40, LIMIT),
+    seeks(account, 1, LIMIT),
   ])
   await turn()
   t.same(found, [false, true, false, true, false])
   t.same(await leased(record), { spent: 0, leased: 1000 })
   t.equal(account.held, 1000)
-  t.equal(account.remaining(LIMIT), 0)
+  t.equal(left(account, LIMIT), 0)
 })
 
 t.test('a record that does not answer is a fault for all who wait, and never a free pass', async (t) => {
   const { clock, record, one } = rig()
   const account = one.account()
   record.mode('refuse', 'lease')
-  const refused = [account.seek(10, LIMIT), account.seek(20, LIMIT)]
+  const refused = [seeks(account, 10, LIMIT), seeks(account, 20, LIMIT)]
   const faults = await Promise.allSettled(refused)
   t.match(faults, [
     { status: 'rejected', reason: { code: 'unavailable', status: 503, retryAfter: 1 } },
@@ -221,30 +222,30 @@ t.test('a record that does not answer is a fault for all who wait, and never a f
   t.equal(account.held, 0)
 
   record.mode('pass', 'lease')
-  t.equal(await account.seek(30, LIMIT), true)
+  t.equal(await seeks(account, 30, LIMIT), true)
   record.mode('refuse', 'lease')
   account.release(30)
-  t.equal(account.tryHold(30, LIMIT), true, 'what is leased may still be spent')
-  await t.rejects(account.seek(1, LIMIT), { code: 'unavailable' })
+  t.equal(holds(account, 30, LIMIT), true, 'what is leased may still be spent')
+  await t.rejects(seeks(account, 1, LIMIT), { code: 'unavailable' })
 
   record.mode('hang', 'lease')
-  const found = fates([account.seek(50, LIMIT)])
+  const found = fates([seeks(account, 50, LIMIT)])
   await clock.advance(1999)
   t.same(found, ['waits'])
   await clock.advance(1)
   t.same(found, ['503 unavailable'], 'nobody waits for ever')
   record.mode('pass', 'lease')
   await turn()
-  t.equal(account.tryHold(50, LIMIT), true, 'an answer that came late is leased all the same')
+  t.equal(holds(account, 50, LIMIT), true, 'an answer that came late is leased all the same')
   t.same(await leased(record), { spent: 0, leased: 80 })
 })
 
 t.test('others give back what lies idle, and who waits gets it', async (t) => {
   const { clock, record, one, two } = rig()
   for (const each of [one, two]) await each.pulse()
-  t.equal(await one.account().seek(900, LIMIT), true)
+  t.equal(await seeks(one.account(), 900, LIMIT), true)
   t.equal(one.settle(900, 100), 0)
-  const found = fates([two.account().seek(400, LIMIT)])
+  const found = fates([seeks(two.account(), 400, LIMIT)])
   await turn()
   await clock.advance(99)
   t.same(found, ['waits'])
@@ -257,7 +258,7 @@ t.test('others give back what lies idle, and who waits gets it', async (t) => {
   await clock.advance(100)
   t.same(found, [true])
   t.same(await leased(record), { spent: 0, leased: 500 })
-  t.equal(one.account().tryHold(1, LIMIT), false, 'the first one has it no more')
+  t.equal(holds(one.account(), 1, LIMIT), false, 'the first one has it no more')
   await one.handIn()
   t.same(await leased(record), { spent: 100, leased: 400 })
 })
@@ -265,13 +266,13 @@ t.test('others give back what lies idle, and who waits gets it', async (t) => {
 t.test('waiting for others has an end', async (t) => {
   const { clock, record, one, two } = rig()
   for (const each of [one, two]) await each.pulse()
-  t.equal(await one.account().seek(1000, LIMIT), true)
-  const never = fates([two.account().seek(1, LIMIT)])
+  t.equal(await seeks(one.account(), 1000, LIMIT), true)
+  const never = fates([seeks(two.account(), 1, LIMIT)])
   await clock.advance(1900)
   t.same(never, ['waits'], 'the other process does not answer')
   await clock.advance(200)
   t.same(never, [false])
-  const told = fates([two.account().seek(1, LIMIT)])
+  const told = fates([seeks(two.account(), 1, LIMIT)])
   await clock.advance(100)
   t.same(told, ['waits'])
   await one.pulse()
@@ -283,25 +284,25 @@ t.test('waiting for others has an end', async (t) => {
 t.test('a lowered limit holds at once, whatever was leased under the old one', async (t) => {
   const { record, one } = rig()
   const account = one.account()
-  t.equal(await account.seek(500, LIMIT), true)
+  t.equal(await seeks(account, 500, LIMIT), true)
   t.equal(one.settle(500, 100), 0)
   await one.handIn()
-  t.equal(account.tryHold(50, { limit: 140 }), false, 'though 400 lie idle')
-  t.equal(await account.seek(50, { limit: 140 }), false)
+  t.equal(holds(account, 50, { limit: 140 }), false, 'though 400 lie idle')
+  t.equal(await seeks(account, 50, { limit: 140 }), false)
   t.same(record.of('giveBack'), [['k', 400]], 'they go back first')
-  t.equal(await account.seek(40, { limit: 140 }), true)
-  t.equal(await account.seek(1, { limit: 140 }), false)
+  t.equal(await seeks(account, 40, { limit: 140 }), true)
+  t.equal(await seeks(account, 1, { limit: 140 }), false)
   t.same(await leased(record), { spent: 100, leased: 40 })
-  t.equal(account.tryHold(1, LIMIT), false)
-  t.equal(await account.seek(60, LIMIT), true, 'a raised one as well')
+  t.equal(holds(account, 1, LIMIT), false)
+  t.equal(await seeks(account, 60, LIMIT), true, 'a raised one as well')
   account.release(60)
-  t.equal(account.tryHold(10, { limit: 1000, limitReset: 'daily' }), false, 'another window is another limit')
-  t.equal(await account.seek(10, { limit: 1000, limitReset: 'daily' }), true)
+  t.equal(holds(account, 10, { limit: 1000, limitReset: 'daily' }), false, 'another window is another limit')
+  t.equal(await seeks(account, 10, { limit: 1000, limitReset: 'daily' }), true)
 
   record.mode('refuse', 'giveBack')
   account.release(10)
-  await t.rejects(account.seek(5, { limit: 145 }), { code: 'unavailable' }, 'without the record there is no telling')
-  t.equal(account.tryHold(5, { limit: 145 }), false)
+  await t.rejects(seeks(account, 5, { limit: 145 }), { code: 'unavailable' }, 'without the record there is no telling')
+  t.equal(holds(account, 5, { limit: 145 }), false)
 })
 
 t.test('slices grow with spending and shrink towards the limit; a small rest is filled up beforehand', async (t) => {
@@ -309,7 +310,7 @@ t.test('slices grow with spending and shrink towards the limit; a small rest is 
   const account = one.account()
   const allowance = { limit: 1_000_000 }
   for (let index = 0; index < 50; index++) {
-    t.equal(await account.seek(100, allowance), true)
+    t.equal(await seeks(account, 100, allowance), true)
     one.settle(100, 100)
     await clock.advance(100)
   }
@@ -318,8 +319,8 @@ t.test('slices grow with spending and shrink towards the limit; a small rest is 
   t.ok(asks < 15, `${asks} asks for 50 requests`)
   let faster = 0
   for (let index = 0; index < 50; index++) {
-    if (account.tryHold(100, allowance)) faster++
-    else t.equal(await account.seek(100, allowance), true)
+    if (holds(account, 100, allowance)) faster++
+    else t.equal(await seeks(account, 100, allowance), true)
     one.settle(100, 100)
     await clock.advance(100)
   }
@@ -327,12 +328,12 @@ t.test('slices grow with spending and shrink towards the limit; a small rest is 
   t.ok(record.count('lease') - asks < 15)
   const { leased: most } = await leased(record)
   t.ok(most <= 125_000 + 5000, 'never more than an eighth of the limit')
-  t.ok(record.of('lease').some(([ask]) => (ask as LeaseAsk).need === 0))
+  t.ok(record.of('lease').some(([ask]) => (ask as LeaseAsk).ask.full === 0))
 
   record.mode('refuse', 'lease')
   const before = record.count('lease')
   for (let index = 0; index < 30; index++) {
-    if (!account.tryHold(100, allowance)) break
+    if (!holds(account, 100, allowance)) break
     one.settle(100, 100)
     await turn()
   }
@@ -343,8 +344,8 @@ t.test('slices grow with spending and shrink towards the limit; a small rest is 
 t.test('leases that nobody uses go back by themselves', async (t) => {
   const { clock, record, one } = rig()
   const account = one.account()
-  t.equal(await account.seek(300, LIMIT), true)
-  t.equal(await account.seek(100, LIMIT), true)
+  t.equal(await seeks(account, 300, LIMIT), true)
+  t.equal(await seeks(account, 100, LIMIT), true)
   account.release(300)
   t.equal(one.credit.size, 1)
   await clock.advance(29_000)
@@ -352,10 +353,10 @@ t.test('leases that nobody uses go back by themselves', async (t) => {
   await clock.advance(11_000)
   one.credit.tidy()
   t.equal(record.count('giveBack'), 0, 'at one time all of it was needed')
-  t.equal(account.tryHold(20, LIMIT), true)
+  t.equal(holds(account, 20, LIMIT), true)
   account.release(20)
   await clock.advance(31_000)
-  t.equal(account.tryHold(10, LIMIT), true)
+  t.equal(holds(account, 10, LIMIT), true)
   account.release(10)
   one.credit.tidy()
   t.same(record.of('giveBack'), [['k', 280]], 'of 300 that lay idle no more than 20 were needed at any time')
@@ -377,11 +378,11 @@ t.test('an answer that was lost leaves credit leased; it comes back when the key
   const { clock, record, one } = rig()
   const account = one.account()
   record.mode('lose', 'lease')
-  await t.rejects(account.seek(300, LIMIT), { code: 'unavailable' })
-  t.equal(account.tryHold(1, LIMIT), false, 'not spent: it might not have been granted')
+  await t.rejects(seeks(account, 300, LIMIT), { code: 'unavailable' })
+  t.equal(holds(account, 1, LIMIT), false, 'not spent: it might not have been granted')
   t.same(await leased(record), { spent: 0, leased: 300 })
   record.mode('pass', 'lease')
-  t.equal(await account.seek(700, LIMIT), true)
+  t.equal(await seeks(account, 700, LIMIT), true)
   one.settle(700, 200)
   await clock.advance(40_000)
   one.credit.tidy()
@@ -397,16 +398,16 @@ t.test('an answer that was lost leaves credit leased; it comes back when the key
 
   // An ask that hangs may yet bring a lease: then no more goes back than is known of.
   record.mode('lose', 'lease')
-  await t.rejects(account.seek(10, LIMIT), { code: 'unavailable' })
+  await t.rejects(seeks(account, 10, LIMIT), { code: 'unavailable' })
   record.mode('hang', 'lease')
-  const hanging = t.rejects(account.seek(10, LIMIT), { code: 'unavailable' })
+  const hanging = t.rejects(seeks(account, 10, LIMIT), { code: 'unavailable' })
   await clock.advance(2000)
   await hanging
-  await one.credit.giveBackIdle('k')
+  await one.credit.giveBackIdle({ key: 'k' })
   t.same(record.of('giveBack').at(-1), ['k', 0])
   record.mode('pass', 'lease')
   await turn()
-  await one.credit.giveBackIdle('k')
+  await one.credit.giveBackIdle({ key: 'k' })
   t.same(record.of('giveBack').at(-1), ['k', 'all'])
   t.same(await leased(record), { spent: 200, leased: 0 })
 
@@ -414,12 +415,12 @@ t.test('an answer that was lost leaves credit leased; it comes back when the key
   for (const mode of ['lose', 'delay'] as const) {
     record.mode('lose', 'lease')
     record.mode(mode, 'giveBack')
-    await t.rejects(account.seek(10, LIMIT), { code: 'unavailable' })
+    await t.rejects(seeks(account, 10, LIMIT), { code: 'unavailable' })
     await clock.advance(40_000)
     one.credit.tidy()
     await turn()
     record.mode('pass', 'lease', 'giveBack')
-    t.equal(await account.seek(10, LIMIT), true, mode)
+    t.equal(await seeks(account, 10, LIMIT), true, mode)
     const before = await leased(record)
     await record.deliver()
     t.same(await leased(record), before, 'what is held is leased')
@@ -434,18 +435,18 @@ t.test('an answer that was lost leaves credit leased; it comes back when the key
 t.test('a provider that went past its hold', async (t) => {
   const { clock, record, one } = rig()
   const account = one.account()
-  t.equal(await account.seek(100, LIMIT), true)
+  t.equal(await seeks(account, 100, LIMIT), true)
   t.equal(one.settle(100, 250), 150, 'is told')
-  t.equal(account.tryHold(1, LIMIT), false)
-  t.equal(await account.seek(300, LIMIT), true)
-  t.match(record.of('lease').at(-1), [{ need: 450 }], 'what it took too much is asked for as well')
+  t.equal(holds(account, 1, LIMIT), false)
+  t.equal(await seeks(account, 300, LIMIT), true)
+  t.match(record.of('lease').at(-1), [{ ask: { full: 300 }, idle: -150 }], 'what it took too much is asked for as well')
   await one.handIn()
   t.same(await leased(record), { spent: 250, leased: 300 })
   t.equal(one.settle(300, 900), 600)
   await one.handIn()
   t.same(await leased(record), { spent: 1150, leased: 0 })
-  t.equal(await account.seek(1, LIMIT), false)
-  t.equal(account.remaining(LIMIT), 0)
+  t.equal(await seeks(account, 1, LIMIT), false)
+  t.equal(left(account, LIMIT), 0)
   await clock.advance(31_000)
   one.credit.tidy()
   await turn()
@@ -455,32 +456,32 @@ t.test('a provider that went past its hold', async (t) => {
 t.test('what is shown: the record as it was last read, and what was charged here since', async (t) => {
   const { clock, record, one, two } = rig()
   const account = one.account()
-  t.equal(await account.seek(500, LIMIT), true)
+  t.equal(await seeks(account, 500, LIMIT), true)
   one.settle(500, 120)
   t.match([account.settled, account.usage()], [120, { daily: 120, weekly: 120, monthly: 120 }], 'before anything was read')
   await one.credit.refresh(['k', 'other'])
-  t.equal(account.settled, 120, 'not in the record yet')
+  t.equal(account.settled, 120n, 'not in the record yet')
   await one.handIn()
-  t.equal(account.settled, 120, 'in the record, but not read')
+  t.equal(account.settled, 120n, 'in the record, but not read')
   await one.credit.refresh(['k'])
-  t.equal(account.settled, 120, 'read, and no longer one of those since')
-  t.equal(account.remaining(LIMIT), 880)
+  t.equal(account.settled, 120n, 'read, and no longer one of those since')
+  t.equal(left(account, LIMIT), 880)
 
-  t.equal(await two.account().seek(300, LIMIT), true)
+  t.equal(await seeks(two.account(), 300, LIMIT), true)
   two.settle(300, 50)
   await two.handIn()
-  t.equal(account.settled, 120)
+  t.equal(account.settled, 120n)
   await one.credit.refresh(['k'])
-  t.match([account.settled, account.counted(null), account.counted('daily'), one.credit.settled], [170, 170, 170, 170])
-  two.credit.account('other').tryHold(1, { limit: null })
+  t.match([account.settled, account.counted(null), account.counted('daily'), one.credit.settled], [170n, 170n, 170n, 170n])
+  holds(two.credit.account('other'), 1, { limit: null })
   two.settle(1, 7, 'other')
-  t.equal(two.credit.settled, 57, 'never read: only its own')
+  t.equal(two.credit.settled, 57n, 'never read: only its own')
   await two.credit.refresh([])
-  t.equal(two.credit.settled, 177)
+  t.equal(two.credit.settled, 177n)
   await two.handIn()
-  t.equal(two.credit.settled, 177)
+  t.equal(two.credit.settled, 177n)
 
-  t.equal(account.tryHold(100, { limit: null }), true)
+  t.equal(holds(account, 100, { limit: null }), true)
   await clock.advance(MIDNIGHT - clock.now())
   t.match([account.settled, account.usage()], [170, { daily: 0, weekly: 170, monthly: 170 }], 'a new day')
   one.settle(100, 9)
@@ -497,7 +498,7 @@ t.test('what is shown: the record as it was last read, and what was charged here
   const hanging = t.rejects(one.credit.refresh(['k']), { code: 'unavailable' })
   await clock.advance(2000)
   await hanging
-  t.equal(account.settled, 179, 'stays as it was')
+  t.equal(account.settled, 179n, 'stays as it was')
 })
 
 t.test('1,000 requests of one price on credit for exactly 100, over several processes', async (t: Test) => {
@@ -507,7 +508,7 @@ t.test('1,000 requests of one price on credit for exactly 100, over several proc
     let [served, past] = [0, 0]
     const request = async (each: Process): Promise<boolean> => {
       const account = each.account()
-      if (!account.tryHold(10, LIMIT) && !(await account.seek(10, LIMIT))) return false
+      if (!holds(account, 10, LIMIT) && !(await seeks(account, 10, LIMIT))) return false
       served++
       await turn()
       each.settle(10, 10)

@@ -1,13 +1,13 @@
 /** A record in memory, or the way of one process to it, whose calls a test counts, delays, refuses, or leaves unanswered. */
 import { Fault } from '../../src/core/faults.ts'
-import { Credit } from '../../src/ledger/credit.ts'
+import { Credit } from '../../src/ledger/accounts.ts'
 import type { LedgerReader } from '../../src/ledger/types.ts'
 import type { GuardrailStore } from '../../src/store/guardrails.ts'
 import type { KeyStore } from '../../src/store/keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
-import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import type { FakeClock } from '../support/clock.ts'
 
 export type Call = 'take' | 'lease' | 'giveBack' | 'pulse' | 'balances' | 'spentByAll' | 'endLeases' | 'find' | 'close'
@@ -24,7 +24,7 @@ export function memoryRecord(clock: FakeClock): LocalRecord {
     journal,
     keys: new MemoryKeys(clock),
     guardrails: new MemoryGuardrails(),
-    credit: new Credit(new Map(), clock),
+    credit: new Credit(clock),
     clock,
   })
 }
@@ -86,8 +86,8 @@ export class ScriptedRecord implements StoreOfRecord {
     return this.run('lease', [ask], () => this.inner.lease(node, ask))
   }
 
-  async giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void> {
-    return this.run('giveBack', [key, amount], () => this.inner.giveBack(node, key, amount, turn))
+  async giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): Promise<void> {
+    return this.run('giveBack', [lease.key, amount], () => this.inner.giveBack(node, lease, amount, turn))
   }
 
   async endLeases(node: string): Promise<void> {
@@ -102,7 +102,7 @@ export class ScriptedRecord implements StoreOfRecord {
     return this.run('balances', [keys], () => this.inner.balances(keys))
   }
 
-  async spentByAll(): Promise<number> {
+  async spentByAll(): Promise<bigint> {
     return this.run('spentByAll', [], () => this.inner.spentByAll())
   }
 

@@ -4,6 +4,7 @@ import { joinRecord } from '../../src/cluster/index.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { holds, seeks } from '../support/holding.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
 const LIMIT = { limit: 1000 }
@@ -17,7 +18,7 @@ async function rig() {
   const leased = async (): Promise<number> => (await record.inner.balances(['k']))[0].leased
   /** A request that fits, or does not; time goes on for whoever waits. */
   const seek = async (amount: number): Promise<boolean | string> => {
-    const sought = Promise.resolve(account.seek?.(amount, LIMIT)).catch((thrown: { code: string }) => thrown.code)
+    const sought = Promise.resolve(seeks(account, amount, LIMIT)).catch((thrown: { code: string }) => thrown.code)
     for (let step = 0; step < 30; step++) await clock.advance(100)
     return (await sought) ?? false
   }
@@ -71,7 +72,7 @@ t.test('a charge that is not handed in yet keeps its part of the lease', async (
 t.test('whoever reads figures waits two seconds at most, also while rows are being handed in', async (t) => {
   const { clock, record, joined, account } = await rig()
   record.mode('hang', 'take')
-  t.equal(account.tryHold(0, { limit: null }), true)
+  t.equal(holds(account, 0, { limit: null }), true)
   joined.journal.hold(holdRow(1, { key: 'k' }))
   account.settle(0, 30, clock.now())
   joined.journal.settle(settleRow(1, 30, { at: clock.now() }))
@@ -90,6 +91,6 @@ t.test('whoever reads figures waits two seconds at most, also while rows are bei
   await turn()
   await clock.advance(1000)
   await joined.credit.refresh?.(['k'])
-  t.equal(account.settled, 30)
+  t.equal(account.settled, 30n)
   await joined.close()
 })

@@ -1,14 +1,11 @@
 /** What a worker asks its owner over the channel: the store of record, rate counters, news. */
 import t, { type Test } from 'tap'
-import { type Answers, Line } from '../../src/cluster/ipc-line.ts'
-import type { OwnerOffer, WorkerOffer } from '../../src/cluster/messages.ts'
-import { OwnerDesk, type Reception } from '../../src/cluster/owner-desk.ts'
-import { RemoteRecord } from '../../src/cluster/remote-record.ts'
-import { RemoteCounters, RemoteNews } from '../../src/cluster/remote-shared.ts'
+import { OwnerDesk } from '../../src/cluster/owner-desk.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { Json } from '../../src/core/json.ts'
-import { Credit } from '../../src/ledger/credit.ts'
+import { Credit } from '../../src/ledger/accounts.ts'
+import { LedgerScans } from '../../src/ledger/scans.ts'
 import { FallbackCounters, MemoryCounters } from '../../src/shared/index.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
@@ -16,17 +13,7 @@ import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { ask, generation, recordContract } from '../store/record-contract.ts'
 import { apiKey } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
-import { type Cable, cable } from './channel.ts'
-
-const RECEPTION: Reception = {
-  welcome: () => ({ slot: 1, count: 1, config: '', record: true, last: 0, secret: 's' }),
-  serving: () => null,
-  failed: () => null,
-}
-
-const neverTold = (): never => {
-  throw new Error('nobody asks this')
-}
+import { type Employee, employ } from './employ.ts'
 
 interface Office {
   desk: OwnerDesk
@@ -40,45 +27,19 @@ function office(clock: Clock): Office {
     journal: new MemoryJournal(),
     keys: new MemoryKeys(clock),
     guardrails: new MemoryGuardrails(),
-    credit: new Credit(new Map(), clock),
+    credit: new Credit(clock),
     clock,
   })
-  return { desk: new OwnerDesk({ record, counters: new MemoryCounters(clock), oops: (error) => errors.push(error) }), record, errors }
-}
-
-/** A worker's side. */
-interface Employee {
-  record: RemoteRecord
-  counters: RemoteCounters
-  news: RemoteNews
-  line: Line<OwnerOffer, WorkerOffer>
-  cable: Cable
-  nodes: ReadonlySet<string>
-  idle: () => Promise<void>
-}
-
-function employ(desk: OwnerDesk, clock: Clock = new FakeClock()): Employee {
-  const joined = cable()
-  const answers: Answers<WorkerOffer> = {
-    urge: () => {
-      record.urge()
-      return null
-    },
-    news: (topic, message) => {
-      news.arrived(topic, message)
-      return null
-    },
-    metrics: neverTold,
-    notReady: neverTold,
-    reload: neverTold,
-    drain: neverTold,
-    hurry: neverTold,
+  return {
+    desk: new OwnerDesk({
+      record,
+      scans: new LedgerScans(record.ledger, clock),
+      counters: new MemoryCounters(clock),
+      oops: (error) => errors.push(error),
+    }),
+    record,
+    errors,
   }
-  const line = new Line<OwnerOffer, WorkerOffer>(joined.worker, answers, neverTold)
-  const record = new RemoteRecord(line)
-  const news = new RemoteNews(line)
-  const station = desk.open(joined.owner, RECEPTION)
-  return { record, news, counters: new RemoteCounters(line, clock), line, cable: joined, nodes: station.nodes, idle: station.idle }
 }
 
 recordContract(t, 'asked over the channel', async (clock) => {
@@ -138,14 +99,14 @@ t.test('who should pulse hears of it at once', async (t) => {
   t.same(urged, [], 'nobody is asked while there is enough')
   t.match(await two.record.lease('two', ask('k', 600)), { granted: 0, waitingFor: 1 })
   await one.record.spentByAll()
-  t.same(urged, ['one'], 'the holder, not the asker')
+  t.same(urged, ['one', 'two'], 'the asker as well: it may hold other leases on the same account')
   await two.record.keys.put(apiKey('a'))
   await one.record.spentByAll()
-  t.same(urged, ['one', 'one', 'two'], 'a changed key is for all')
+  t.same(urged, ['one', 'two', 'one', 'two'], 'a changed key is for all')
   await desk.watchedKeys().remove(apiKey('a').hash)
   await one.record.spentByAll()
   await two.record.spentByAll()
-  t.equal(urged.length, 5, "the owner's own changes as well")
+  t.equal(urged.length, 6, "the owner's own changes as well")
 })
 
 t.test('two workers change one key at once: both changes stand', async (t) => {
@@ -178,7 +139,7 @@ t.test('a ledger longer than a page is read whole, and may be left in the middle
   )
   // More than may be open at once, were any left open.
   for (let times = 0; times < 100; times++) for await (const record of worker.record.ledger.export()) if (record) break
-  t.same([...(await worker.record.ledger.spent())], [['k', 450]])
+  t.same([...(await worker.record.ledger.spent())], [['k', 450n]])
 })
 
 t.test('news reach the other workers, counters count for all', async (t) => {

@@ -43,7 +43,7 @@ function scene(count = 2) {
   const clock = new FakeClock()
   const processes: FakeProcess[] = []
   const inherited: number[] = []
-  const desk = new OwnerDesk({ counters: new MemoryCounters(clock), oops: () => {} })
+  const desk = new OwnerDesk({ scans: { use: async () => [] }, counters: new MemoryCounters(clock), oops: () => {} })
   const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, last: 0, secret: 's' })
   const logged: string[] = []
   const note = (_fields: object, text: string): void => void logged.push(text)

@@ -98,7 +98,7 @@ export const SHAPE: Broken[] = [
     'an unknown key without a near name',
     'max_body: 32MB',
     'wibble: 1',
-    '1:40: server.wibble: unknown key, expected one of: host, port, max_body, max_headers, json_depth, drain, deadline, keep_alive, header_timeout, body_timeout, silence',
+    '1:40: server.wibble: unknown key, expected one of: host, port, max_body, body_memory, max_headers, json_depth, drain, deadline, keep_alive, header_timeout, body_timeout, trusted_proxies, proxy_protocol, auth_failures, silence',
   ),
   spoil('text for a number', 'port: 8080', 'port: "8080"', '1:34: server.port: found text, expected a whole number from 0 to 65535'),
   spoil('a number out of range', 'port: 8080', 'port: 70000', '1:34: server.port: found 70000, expected a whole number from 0 to 65535'),
@@ -198,6 +198,7 @@ export const SHAPE: Broken[] = [
     'sim: { dialect',
     '"si m": { dialect',
     '7:3: providers["si m"]: expected a name of up to 64 letters, digits, dots, dashes and underscores',
+    '15:30: models["sim/echo"].endpoints[0].provider: no such provider, expected one of: openai',
   ),
   spoil(
     'a short secret, not shown',
@@ -410,6 +411,18 @@ export const PRESETS: Broken[] = [
 
 export const RULES: Broken[] = [
   spoil(
+    'the output of embeddings without their kind',
+    'sim/echo:',
+    'sim/echo:\n    output: [ embeddings ]',
+    '15:13: models["sim/echo"].output: this is the output of embeddings, expected `kind: embedding`',
+  ),
+  spoil(
+    'another output of embeddings',
+    'sim/echo:',
+    'sim/echo:\n    kind: embedding\n    output: [ text ]',
+    '16:13: models["sim/echo"].output: the kind embedding writes embeddings, expected [ embeddings ]',
+  ),
+  spoil(
     'an override without a condition',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { prompt: "1.00" } ] }',
@@ -450,7 +463,7 @@ export const RULES: Broken[] = [
     'an override with a price of another unit',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { min_prompt_tokens: 5, request: "1.00" } ] }',
-    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key',
+    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key, expected one of: min_prompt_tokens, utc_start, utc_end, prompt, completion, cached, cache_write, cache_write_1h, reasoning, image_output, audio_output, audio, image_token',
   ),
   spoil(
     'an override with a price that is no decimal',

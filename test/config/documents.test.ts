@@ -130,7 +130,7 @@ function uncommented(file: string): string {
 }
 
 t.test('what shipped files show in comments loads, too', async (t) => {
-  const shared = { HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'redis://cache' }
+  const shared = { HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'rediss://cache' }
   const keys = ['TEAM', 'CI', 'OPS', 'OPENAI', 'OPENAI_API', 'MISTRAL_API'].map((name): [string, string] => [
     `${name}_KEY`,
     `value-of-${name}`,

@@ -89,7 +89,7 @@ function outcome(text: string): 'loaded' | 'refused' | Error {
     const lines = text.split(/\r\n|\r|\n/).length
     const wild = error.problems.find(({ line, column, message }) => line < 1 || line > lines + 1 || column < 1 || message === '')
     if (wild) return new Error(`a wild position: ${JSON.stringify(wild)}`)
-    if (error.problems.length < 1 || error.problems.length > 20) return new Error(`${error.problems.length} problems`)
+    if (error.problems.length < 1 || error.problems.length > 100) return new Error(`${error.problems.length} problems`)
     // Every control character that reached a message would reach a terminal.
     const control = [...error.message].some((char) => char !== '\n' && char < ' ')
     return control ? new Error(`a control character in ${JSON.stringify(error.message)}`) : 'refused'

@@ -124,7 +124,7 @@ t.test('masks show little', async (t) => {
   t.equal(maskOf('abcdefghijklmnopqrstuvwxyz'), 'abcd...wxyz')
   t.equal(maskOf('sk-router-v1-0123456789abcdef'), 'sk-r...cdef')
   const { secret, hash, label } = makeSecret('acme')
-  t.match(secret, /^sk-acme-v1-[0-9a-f]{64}$/)
+  t.match(secret, /^sk-acme-v2-[0-9a-f]{64}$/)
   t.equal(hash, sha256(secret))
   t.equal(label, `${secret.slice(0, 14)}...${secret.slice(-4)}`)
   t.not(makeSecret('acme').secret, secret)

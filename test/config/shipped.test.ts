@@ -21,7 +21,7 @@ const HOSTS = { GROQ_API_KEY: 'k', TOGETHER_API_KEY: 'k', FIREWORKS_API_KEY: 'k'
 const SIDECAR = { APP_KEY: 'sk-app-0123456789', OPENAI_API_KEY: 'k', BACKUP_API_KEY: 'k' }
 const EDGE = { ...UPSTREAM, TEAM_KEY: 'sk-team-0123456789', CI_KEY: 'sk-ci-0123456789', OPS_KEY: 'sk-ops-0123456789' }
 
-const CLUSTER = { ...EDGE, HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'redis://cache' }
+const CLUSTER = { ...EDGE, HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'rediss://cache' }
 
 async function run(file: string, env: Record<string, string>): Promise<{ code: number; out: string[]; error: string[] }> {
   const out: string[] = []

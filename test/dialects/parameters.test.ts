@@ -50,7 +50,7 @@ const SAMPLES: Readonly<Record<ParameterName, Sample>> = {
   ),
   reasoning: chat({ reasoning: { effort: 'low' } }, { beside: { max_tokens: 20000 } }),
   verbosity: chat({ verbosity: 'low' }, { mark: 'low' }),
-  service_tier: chat({ service_tier: 'priority' }),
+  service_tier: chat({ service_tier: 'default' }),
   modalities: chat({ modalities: ['text', 'image'] }),
   audio: chat({ audio: { voice: 'mk-voice', format: 'wav' } }, { mark: 'mk-voice' }),
   image_config: chat({ image_config: { aspect_ratio: '21:9' } }, { mark: '21:9' }),

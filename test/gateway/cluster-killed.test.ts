@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
+import { adminFetch } from '../support/admin.ts'
 import {
   ask,
   booksAgree,
@@ -90,7 +91,11 @@ function kills(t: Test, servers: Servers, workers: number): void {
     t.equal((await ask(again, key)).status, 402)
     await booksAgree(t, cluster, [again, other])
     t.equal(await spentOn(cluster, key), LIMIT * 1e9, 'to the last cent')
-    t.match(await (await fetch(`${again.admin}/ledger/recovery`)).json(), { count: OPEN, charged: OPEN * PRICE }, 'the start told of them')
+    t.match(
+      await (await adminFetch(`${again.admin}/ledger/recovery`)).json(),
+      { count: OPEN, charged: OPEN * PRICE },
+      'the start told of them',
+    )
   })
 }
 
@@ -113,7 +118,7 @@ function neverBack(t: Test, servers: Servers): void {
     t.same([...(await record.forgetLost(3_600_000)).values()], [lost])
     const after = await exhaust(t, other, key)
     t.equal(before + after, LIMIT * 100 - 12, `${before}, then ${after} more: all that the process had not spent`)
-    t.match(await (await fetch(`${other.admin}/ledger/verify`)).json(), { ok: true })
+    t.match(await (await adminFetch(`${other.admin}/ledger/verify`)).json(), { ok: true })
   })
 }
 

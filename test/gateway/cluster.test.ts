@@ -1,6 +1,7 @@
 /** Two programs, one of them with workers, on one PostgreSQL and one Redis: keys, figures, the ledger and rate limits are one. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { adminFetch } from '../support/admin.ts'
 import {
   APP,
   type Asking,
@@ -77,7 +78,7 @@ function keysAreOne(t: Test, [one, other]: Pair): void {
 
 /** As the command line does: there is no other way. */
 async function rotate(member: Member, { hash }: Made): Promise<Made> {
-  const reply = await fetch(`${member.admin}/keys/command`, {
+  const reply = await adminFetch(`${member.admin}/keys/command`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ verb: 'rotate', key: hash }),

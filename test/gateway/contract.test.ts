@@ -152,7 +152,7 @@ t.test('C-146 to C-153: metadata', async (t) => {
     {
       attempt: 2,
       attempts: [
-        { provider: 'First', status: 502 },
+        { provider: 'First', status: 500 },
         { provider: 'Second', status: 200 },
       ],
     },

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Reconciliation } from '../../src/ledger/types.ts'
+import { adminFetch } from '../support/admin.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { type Audit, audit, type Row, rowsOf } from '../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
@@ -66,7 +67,7 @@ async function checkRecovery(t: Test, admin: string, before: readonly Row[], aft
   const open = new Set(before.filter(({ status }) => status === 'open').map(({ id }) => id))
   const settled = after.filter(({ id }) => open.has(id))
   const charged = settled.reduce((sum, { cost_nano }) => sum + cost_nano, 0)
-  const report = (await (await fetch(`${admin}/ledger/recovery`)).json()) as Reconciliation
+  const report = (await (await adminFetch(`${admin}/ledger/recovery`)).json()) as Reconciliation
   t.match(report, { count: open.size, charged, keys: open.size > 0 ? [{ key: 'app', count: open.size, charged }] : [] })
   t.same(new Set(report.generations), open)
   t.equal(typeof report.oldest, open.size > 0 ? 'string' : 'object')

@@ -132,11 +132,11 @@ t.test('in a stream it is the one terminal error of the dialect', async (t) => {
       t.equal(events.filter((event) => /^(error|message_stop)$/.test(String(event.type))).length, 1)
     }
     const metadata = object(last.router_metadata ?? object(last.response).router_metadata)
-    t.match(metadata, { attempt: 1, attempts: [{ provider: 'aye', status: 408 }] }, `${client}: and says so`)
+    t.match(metadata, { attempt: 1, attempts: [{ provider: 'aye', status: 200, code: 'deadline' }] }, `${client}: and says so`)
     t.notOk(list(object(metadata.endpoints).available).some((endpoint) => endpoint.selected))
   }
   const key = (await (await scene.gateway.get('/v1/key')).json()) as { data: { usage: number } }
-  t.equal(key.data.usage, 0, 'nothing is charged')
+  t.ok(key.data.usage > 0, "what came is charged: the deadline is the caller's")
 })
 
 t.test('every attempt spends from the same deadline', async (t) => {
@@ -151,9 +151,33 @@ t.test('every attempt spends from the same deadline', async (t) => {
     await scene.clock.advance(2000)
     const body = await timedOut(t, client, await asked, client)
     const told = client === 'messages' ? object(body.metadata ?? object(body.error).metadata) : object(object(body.error).metadata)
-    t.match(told.previous_errors, [{ provider: 'aye', code: 'upstream_silent', status: 524 }], `${client}: what had failed before`)
-    t.match(body.router_metadata, { attempt: 2, attempts: [{ status: 524 }, { status: 408 }] })
+    t.match(told.previous_errors, [{ provider: 'aye', code: 'upstream_silent', status: null }], `${client}: what had failed before`)
+    t.match(body.router_metadata, { attempt: 2, attempts: [{ status: null }, { status: null, code: 'deadline' }] })
     t.equal((await second.closed).aborted, true, 'the upstream is closed')
+  }
+})
+
+t.test('only the attempt that it ends is charged', async (t) => {
+  const price = (name: string): string => `price: { prompt: "${name === 'aye' ? '9.00' : '1.00'}", completion: "1.00" }`
+  const scene = await silentScene(t, {
+    providers: ['aye', 'bee'],
+    endpoint: price,
+    provider: (name) => (name === 'aye' ? 'timeouts: { first_byte: 3s }' : PATIENT),
+  })
+  for (const stream of [false, true]) {
+    const asked = scene.ask('chat', { provider: { order: ['aye', 'bee'] }, stream }, { [HEADER]: '5' })
+    const calls = scene.upstreams.bee.requests.length
+    await scene.upstreams.aye.request(calls)
+    await scene.clock.advance(3000)
+    await scene.upstreams.bee.request(calls)
+    await scene.clock.advance(2000)
+    t.equal((await asked).status, 408)
+    const row = [...scene.gateway.running.store.journal.export()].at(-1)
+    const { input = 0, cost } = row?.settled ?? {}
+    t.ok(input > 0, 'the input that the second provider was sent')
+    t.equal(cost, input * 1000, 'at its price')
+    const { data } = (await (await scene.gateway.get(`/v1/generation?id=${row?.id}`)).json()) as { data: JsonObject }
+    t.match(data, { provider_name: 'bee', charge_reason: 'caller/sent/estimated' })
   }
 })
 

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { audit, type Row, rowsOf } from '../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
@@ -102,7 +103,7 @@ async function keyNames(place: Place): Promise<string[]> {
   return data.map(({ name }) => name)
 }
 
-const exported = async ({ admin }: Place): Promise<Row[]> => rowsOf(await (await fetch(`${admin}/ledger/export`)).text())
+const exported = async ({ admin }: Place): Promise<Row[]> => rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
 
 /** Asks until the answer is yes. */
 async function until(yes: () => Promise<boolean>, what: string): Promise<void> {
@@ -123,7 +124,7 @@ async function checkBooks(t: Test, place: Place, heard: readonly Heard[], keys: 
   t.equal(found.settled + found.unknown, found.completed, 'every answer that the provider gave is charged')
   const unrecorded = heard.filter(({ good, id }) => good && byId.get(id)?.status !== 'completed')
   t.same(unrecorded, [], 'nothing successful goes unrecorded')
-  const verdict = await (await fetch(`${place.admin}/ledger/verify`)).json()
+  const verdict = await (await adminFetch(`${place.admin}/ledger/verify`)).json()
   t.match(verdict, { ok: true, open: 0, generations: rows.length })
   let spent = 0
   for (const key of keys) {
@@ -162,7 +163,7 @@ async function whileFull(t: Test, place: Place, keys: string[]): Promise<Heard[]
   t.ok(made.status === 201 || made.status === 503, `a new key: ${made.status}`)
   t.same(await keyNames(place), made.status === 201 ? [...before, 'late'] : before, 'and it is there only if it was said to be')
   t.equal((await fetch(`${place.url}/v1/key`, { headers: { authorization: `Bearer ${fresh}` } })).status, 200)
-  t.equal((await fetch(`${place.admin}/ledger/export`)).status, 200)
+  t.equal((await adminFetch(`${place.admin}/ledger/export`)).status, 200)
   return heard
 }
 

@@ -93,6 +93,48 @@ t.test('P01: malformed heads', async (t) => {
   await refused(t, 'noise', '\x16\x03\x01\x02\x00\x01\x00\x01', 400)
 })
 
+t.test('RFC 9112 section 3.2: a Host that is no host', async (t) => {
+  const hosts = [
+    'a b',
+    '',
+    'x@y',
+    'user:secret@host',
+    'a/b',
+    'a?b',
+    'a#b',
+    'host:port',
+    'host:1:2',
+    ':80',
+    '[::1',
+    '[1:2]',
+    '[]',
+    '%zz',
+    'a\tb',
+    'h\u00f6st',
+    '"a"',
+    '<a>',
+  ]
+  for (const host of hosts) {
+    await refused(t, `Host: ${JSON.stringify(host)}`, `${join(CHAT, `Host: ${host}`, AUTH, JSON_LINE, LENGTH)}${BODY}${SMUGGLED}`, 400)
+    await refused(t, `GET, Host: ${JSON.stringify(host)}`, join('GET /v1/models HTTP/1.1', `Host: ${host}`, AUTH) + SMUGGLED, 400)
+  }
+  await refused(t, 'HTTP/1.0', join('GET /v1/models HTTP/1.0', 'Host: a b', AUTH), 400)
+  for (const host of [
+    'a',
+    'a.example:8080',
+    'a_b.example.',
+    '127.0.0.1:80',
+    '[::1]:8080',
+    '[2001:db8::1]',
+    'a:',
+    'xn--hst-sna.example',
+    'a%2Eb',
+  ]) {
+    const reply = parseReply(await rawExchange(gateway.url, join('GET /v1/models HTTP/1.1', `Host: ${host}`, AUTH, 'Connection: close')))
+    t.equal(reply.status, 200, host)
+  }
+})
+
 t.test('P04: headers that may stand once', async (t) => {
   const twice = (...lines: string[]): string => `${join(CHAT, ...lines)}${BODY}${SMUGGLED}`
   await refused(t, 'Host', twice(HOST, HOST, AUTH, JSON_LINE, LENGTH), 400)

@@ -5,6 +5,7 @@ import type { GenerationRecord } from '../../src/ledger/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { base64Of, errorOf, marks, numbersIn, numbersOf, openaiVectors, type Vectors, vectorsOf } from '../support/embedder.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
+import { READ_ON } from '../support/leaving.ts'
 import { type Answer, Gate, jsonAnswer, type Script, startUpstream } from '../support/upstream.ts'
 
 const PATH = '/v1/embeddings'
@@ -140,7 +141,7 @@ t.test('an endpoint that goes on failing is left, with all that it has brought',
   t.equal(reply.usage.cost, 0.000014, 'what the first had brought is not charged')
   t.match(reply.router_metadata, {
     attempts: [
-      { provider: 'First', status: 502 },
+      { provider: 'First', status: 500 },
       { provider: 'Second', status: 200 },
     ],
   })
@@ -359,13 +360,34 @@ async function leaving(
   for (let i = 0; i < 20; i++) await turn()
   await clock.advance(60)
   for (let i = 0; i < 20; i++) await turn()
-  after?.()
+  if (after) after()
+  else await clock.advance(READ_ON)
   for (;;) {
     const row = rowsOf().at(-1)
     if (row?.settled && rowsOf().length === rows + 1) return row
     await turn()
   }
 }
+
+t.test('a deadline is charged as if the caller had left', async (t) => {
+  first.script = async (seen, index) => (inputOf(seen.json)[0] === 'text 3' ? { before: 'stall' } : openaiVectors()(seen, index))
+  const from = first.requests.length
+  const cost = await costOf(async () => {
+    const asked = ask({ model: 'acme/one', input: inputs(12) }, { 'X-Router-Deadline': '5' })
+    for (let i = 0; i < 4; i++) await first.request(from + i)
+    // What has been answered is taken in before the time is over.
+    for (let i = 0; i < 20; i++) await turn()
+    await clock.advance(5_000)
+    t.equal((await asked).status, 408)
+  })
+  const { settled, id } = rowsOf().at(-1) as GenerationRecord
+  const input = settled?.input ?? 0
+  t.match(settled, { status: 'failed', estimated: true, cost: input * 1000 })
+  t.ok(input > 21 && input < 21 + 20, `${input}: three reports of 7, and an estimate of the fourth`)
+  t.equal(cost, settled?.cost)
+  const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
+  t.equal(data.charge_reason, 'caller/content/estimated')
+})
 
 t.test('a caller that leaves is charged once, for what was under way', async (t) => {
   const gate = new Gate()

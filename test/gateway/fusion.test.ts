@@ -1,6 +1,7 @@
 /** Panels of models over HTTP: the tool `router:fusion`, the plugin `fusion`, and the slugs `router/fusion` and `router/fusion-flash`. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { adminFetch } from '../support/admin.ts'
 import {
   eventsOf,
   type Name,
@@ -322,7 +323,7 @@ t.test('a caller who leaves ends all members at once, and one row is settled', a
     t.equal([...one.gateway.running.store.journal.export()].length, 1)
     t.equal(one.held(), 0)
     t.equal(one.upstream.requests.length, 5, 'nobody is asked any more')
-    t.match(await (await fetch(`${one.gateway.admin}/ledger/verify`)).json(), { ok: true, open: 0 })
+    t.match(await (await adminFetch(`${one.gateway.admin}/ledger/verify`)).json(), { ok: true, open: 0 })
   }
 })
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type GuardrailFlags, guardrails, momentOf } from '../../src/cli/guardrails.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { ADMIN_TOKEN, adminFetch } from '../support/admin.ts'
 import { freePorts } from '../support/crash/configuration.ts'
 import { list, object } from '../support/fold.ts'
 import { type GuardrailScene, guardrailScene, HASHES, rowsOf, SECRETS } from '../support/guardrail-scene.ts'
@@ -161,10 +162,10 @@ t.test('findings by key, guardrail and time; bad questions and strangers', async
     t.match(await scene.command(body), { error: { code: 400, metadata: { field } } })
   t.match(await scene.command({ verb: 'show', guardrail: 'nothing' }), { error: { code: 404 } })
   const ask = (headers: Record<string, string>) =>
-    fetch(`${scene.gateway.admin}/guardrails/command`, { method: 'POST', headers, body: '{"verb":"list"}' })
-  t.equal((await ask({ 'content-type': 'application/json', origin: 'https://evil.example' })).status, 403)
+    adminFetch(`${scene.gateway.admin}/guardrails/command`, { method: 'POST', headers, body: '{"verb":"list"}' })
+  t.equal((await fetch(`${scene.gateway.admin}/guardrails/command`, { method: 'POST', body: '{"verb":"list"}' })).status, 401, 'no token')
   t.equal((await ask({ 'content-type': 'text/plain' })).status, 415)
-  t.equal((await fetch(`${scene.gateway.url}/guardrails/command`, { method: 'POST' })).status, 404, 'not on the public port')
+  t.equal((await adminFetch(`${scene.gateway.url}/guardrails/command`, { method: 'POST' })).status, 404, 'not on the public port')
 })
 
 async function say(t: Test, words: string, flags: GuardrailFlags): Promise<{ code: number; out: string[]; error: string }> {
@@ -190,7 +191,8 @@ t.test('the command line shows guardrails and findings, of a running gateway and
   const [admin] = await freePorts(1)
   const file = join(directory, 'headgate.yaml')
   const text = readFileSync(file, 'utf8')
-  const at = (port: number): void => writeFileSync(file, text.replace(/^admin:.*$/m, `admin: { host: 127.0.0.1, port: ${port} }`))
+  const at = (port: number): void =>
+    writeFileSync(file, text.replace(/^admin:.*$/m, `admin: { host: 127.0.0.1, port: ${port}, token: ${ADMIN_TOKEN} }`))
   const look = async (t: Test): Promise<void> => {
     const config = file
     const all = await say(t, 'list', { config })

@@ -6,6 +6,7 @@ import { WORKSPACE as API_WORKSPACE } from '../../src/api/workspace.ts'
 import { BUILTIN_SLUGS as FILE_SLUGS, WORKSPACE as FILE_WORKSPACE } from '../../src/config/schema/guardrail-filters.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { BUILTINS, INJECTION_SLUG } from '../../src/guardrails/index.ts'
+import { adminFetch } from '../support/admin.ts'
 import { list, object } from '../support/fold.ts'
 import { dataOf, guardrailScene, HASHES, rowsOf, SECRETS, stagesOf } from '../support/guardrail-scene.ts'
 import { Gate, sseAnswer } from '../support/upstream.ts'
@@ -325,22 +326,26 @@ t.test('assignments: one for each key, listed, paged, bad ones named', async (t)
   t.equal((await call('GET', keysOf(NOBODY))).status, 404)
 })
 
-t.test('members: kept and shown, and without effect before there are any', async (t) => {
-  const { call, make, say } = await guardrailScene(t)
+t.test('a pattern that would take too long for each character is refused where it is saved', async (t) => {
+  const { call } = await guardrailScene(t)
+  t.match(await call('POST', '/guardrails', { name: 'slow', content_filters: [{ pattern: '(a|b|ab){1,200}', action: 'block' }] }), {
+    status: 400,
+    body: { error: { message: /takes too long for each character/, metadata: { field: 'content_filters[0].pattern' } } },
+  })
+})
+
+t.test('members: an assignment that would hold for nothing is refused', async (t) => {
+  const { call, make } = await guardrailScene(t)
   const id = await make({ name: 'of members', ...BLOCK })
   const path = `/guardrails/${id}/assignments/members`
-  t.same((await call('POST', path, { member_user_ids: ['user_a', 'app'] })).body, { assigned_count: 2 })
-  t.match((await call('GET', path)).body, {
-    data: [
-      { id: UUID, guardrail_id: id, user_id: String, organization_id: WORKSPACE, assigned_by: 'boss', created_at: String },
-      { user_id: String },
-    ],
-    total_count: 2,
+  t.match(await call('POST', path, { member_user_ids: ['user_a', 'app'] }), {
+    status: 400,
+    body: { error: { message: /^member_user_ids\[0\]: no such member.*keys/, metadata: { field: 'member_user_ids[0]' } } },
   })
-  t.match((await call('GET', '/guardrails/assignments/members')).body, { total_count: 2 })
-  t.match((await call('GET', '/guardrails/assignments/keys')).body, { total_count: 0 })
-  t.equal((await say('forbidden-1')).status, 200)
-  t.same((await call('POST', `${path}/remove`, { member_user_ids: ['user_a', 'nobody'] })).body, { unassigned_count: 1 })
+  t.equal((await call('POST', `/guardrails/${NOBODY}/assignments/members`, { member_user_ids: ['user_a'] })).status, 404)
+  for (const listing of [path, '/guardrails/assignments/members', '/guardrails/assignments/keys'])
+    t.match((await call('GET', listing)).body, { data: [], total_count: 0 }, listing)
+  t.same((await call('POST', `${path}/remove`, { member_user_ids: ['user_a', 'nobody'] })).body, { unassigned_count: 0 })
   t.match(await call('POST', path, { member_user_ids: [] }), { status: 400, body: { error: { metadata: { field: 'member_user_ids' } } } })
 })
 
@@ -433,7 +438,7 @@ t.test('an assignment outlives a new secret, and holds for what the key gives to
   const made = await call('POST', '/keys', { name: 'stored' })
   const hash = String(dataOf(made).hash)
   const id = await make({ name: 'block', ...BLOCK }, hash)
-  const rotated = await fetch(`${gateway.admin}/keys/command`, {
+  const rotated = await adminFetch(`${gateway.admin}/keys/command`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ verb: 'rotate', key: hash }),

@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { hashOf } from '../../src/core/secret.ts'
+import { adminFetch } from '../support/admin.ts'
 import { SECRET } from '../support/crash/configuration.ts'
 import { object } from '../support/fold.ts'
 import { runProgram } from '../support/program.ts'
@@ -37,7 +38,7 @@ async function soonAll(t: Test, crew: Crew, status: number): Promise<void> {
 
 async function findings(crew: Crew, least: number): Promise<JsonObject[]> {
   return until(`${least} findings`, async () => {
-    const response = await fetch(`${crew.admin}/guardrails/command`, {
+    const response = await adminFetch(`${crew.admin}/guardrails/command`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: '{"verb":"audit"}',

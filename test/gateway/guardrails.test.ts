@@ -335,3 +335,19 @@ models: { acme/e: { kind: embedding, endpoints: [ { provider: p, model: e, price
   }
   t.equal((await gateway.post('/v1/embeddings', { model: 'acme/e', input: [1, 2, 3] })).status, 400)
 })
+
+t.test('patterns that ask for the rest of the text at every match redact 100 KB all the same', async (t) => {
+  const patterns = ['([^,]*,)*x', '(\\d+-)*\\d{4}', '([a-z]+ )*id']
+  const filters = patterns.map((pattern, i) => `{ pattern: '${pattern}', action: redact, label: "[P${i}]" }`).join(', ')
+  const { ask, seen } = await openScene(t, `  - { name: greedy, content_filters: [ ${filters} ] }`)
+  for (const client of CLIENTS)
+    for (const [piece, place] of [
+      ['x', '[P0]'],
+      ['1234 ', '[P1] '],
+      ['id', '[P2]'],
+    ] as const) {
+      const times = 100_000 / piece.length
+      t.equal((await ask(client, piece.repeat(times))).status, 200)
+      t.ok(seen().includes(place.repeat(times)), `${client}: ${piece}`)
+    }
+})

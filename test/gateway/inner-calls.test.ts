@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { adminFetch } from '../support/admin.ts'
 import {
   eventsOf,
   type Name,
@@ -18,6 +19,7 @@ import {
 import { FakeClock } from '../support/clock.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
+import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { serveProgram } from '../support/program.ts'
 import { type Answer, Gate, jsonAnswer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said } from '../support/wire.ts'
@@ -49,7 +51,7 @@ const asking =
 
 async function sound(t: Test, { gateway, held, last }: Scene, name: string): Promise<void> {
   t.equal(held(), 0, `${name}: nothing is held any more`)
-  const verdict = await (await fetch(`${gateway.admin}/ledger/verify`)).json()
+  const verdict = await (await adminFetch(`${gateway.admin}/ledger/verify`)).json()
   t.match(verdict, { ok: true, open: 0 }, name)
   const { settled, hold } = last()
   t.ok(Number(settled?.cost) <= hold.hold, `${name}: never above the hold`)
@@ -96,10 +98,10 @@ t.test('the hold is raised, and written down, before the inner call is made', as
     ['one', 'two', 'one'],
   )
   for (const { held, hold, of } of moments) t.equal(hold, held, `${of}: what is held stands in the journal`)
-  // At least the output that the model may write, and the input at its floor.
-  t.ok(moments[1].hold >= moments[0].hold + 4096 * 4000, 'the inner call at its own price')
+  // What the first turn cost, and the output that the model may write.
+  t.ok(moments[1].hold >= 4096 * 4000, 'the inner call at its own price')
   t.ok(moments[1].floor > moments[0].floor, 'and what is charged if the process dies now')
-  t.ok(moments[2].hold > moments[1].hold)
+  t.ok(moments[2].floor > moments[1].floor, 'what the inner call cost stays reserved')
   await sound(t, scene, 'held')
 })
 
@@ -240,14 +242,18 @@ t.test('the deadline is one for all', async (t) => {
   const [inner] = scene.seen('two')
   await inner.closed
   t.equal(inner.aborted, true)
-  t.match(scene.last().settled, { cost: 0, status: 'failed' })
+  const { settled } = scene.last()
+  t.match(settled, { status: 'failed', estimated: true })
+  t.ok(Number(settled?.cost) > nano('one', TURN_1), 'the first turn, and what the inner call was sent')
   await sound(t, scene, 'deadline')
 })
 
 t.test('what an inner call had said when the caller left is paid', async (t) => {
   const gate = new Gate()
+  const clock = new FakeClock()
   const scene = await startScene(t, {
     script: asking(ASKS, (_, seen) => sseAnswer([...framesFor(seen.path, ADVICE).slice(0, 2), gate.step])),
+    clock,
   })
   t.teardown(() => gate.open())
   const leave = new AbortController()
@@ -261,6 +267,8 @@ t.test('what an inner call had said when the caller left is paid', async (t) => 
   let text = ''
   while (!text.includes('"delta":"Do "')) text += new TextDecoder().decode((await reader.read()).value)
   leave.abort()
+  await heardLeave(clock)
+  await clock.advance(READ_ON)
   await until(() => scene.last().settled !== undefined)
   const { settled } = scene.last()
   t.equal(settled?.estimated, true)
@@ -346,7 +354,7 @@ t.test('a process that is killed during an inner call leaves a row that is charg
   const [plain, killed, ...others] = [...again.running.store.journal.export()]
   t.same(others, [])
   t.match(killed, { settled: { status: 'unknown', cost: killed.hold.floor } })
-  // The floor is the input of every call that was begun: of the first turn, and of the inner one.
-  t.ok(killed.hold.floor > plain.hold.floor * 1.5, `${killed.hold.floor} against ${plain.hold.floor} of a request without one`)
-  t.match(await (await fetch(`${again.admin}/ledger/verify`)).json(), { ok: true, open: 0 })
+  // The floor is what the first turn cost, and the input of the inner call.
+  t.ok(killed.hold.floor > plain.hold.floor, `${killed.hold.floor} against ${plain.hold.floor} of a request without one`)
+  t.match(await (await adminFetch(`${again.admin}/ledger/verify`)).json(), { ok: true, open: 0 })
 })

@@ -68,3 +68,23 @@ t.test('images are sent with every turn, and paid with every turn', async (t) =>
   for (const stream of [false, true])
     t.match(await loop(gateway, stream, [{ type: 'text', text: 'What is it?' }, PICTURE]), { input: 300, output: 30, cost: 2_000_360_000 })
 })
+
+t.test('what a turn cost beyond its hold is spent before the next turn', async (t) => {
+  const upstream = await startUpstream((seen) => answerFor(seen, { ...CALLS, usage: { input: 100, output: 5000 } }))
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(`
+auth: { keys: [ { name: small, key: "sk-router-v1-0123456789abcdef", limit: "0.01" } ] }
+providers:
+  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret" }
+models:
+  acme/one: { endpoints: [ { provider: first, model: upstream-model, price: { prompt: "1.00", completion: "2.00" } } ] }
+`)
+  t.teardown(() => gateway.close())
+  const body = { model: 'acme/one', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }], tools: [{ type: 'router:datetime' }] }
+  const reply = await gateway.post('/v1/chat/completions', body)
+  t.equal(reply.status, 402)
+  t.equal(upstream.requests.length, 1, 'the second turn is not begun')
+  const row = [...gateway.running.store.journal.export()].at(-1)
+  t.match(row?.settled, { cost: 10_000_000 }, 'the whole limit')
+  t.match(JSON.parse(row?.settled?.facts ?? '{}'), { unrecovered_nano: 100_000 })
+})

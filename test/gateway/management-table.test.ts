@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
+import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { parseReply, type RawReply, rawExchange } from '../support/raw.ts'
@@ -17,7 +18,9 @@ const NO_GUARDRAIL = '0df9e665-d932-5740-b2c7-b52af166bc11'
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 const CONFIGURATION = `
+server: { host: 127.0.0.1, port: 0, auth_failures: { burst: 100000 } }
 auth:
+  sign_in: { callbacks: [ "https://app.example/*" ], pkce: optional }
   keys:
     - { name: app, key: "${FILE.app}" }
     - { name: boss, key: "${FILE.boss}", management: true }
@@ -69,13 +72,15 @@ async function made(body: JsonObject = {}): Promise<{ hash: string; key: string 
 }
 
 const command = (body: JsonObject): Promise<JsonObject> =>
-  fetch(`${gateway.admin}/keys/command`, {
+  adminFetch(`${gateway.admin}/keys/command`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   }).then((response) => response.json() as Promise<JsonObject>)
 
 async function codeOf(secret: string): Promise<string> {
+  // A key makes one code a second.
+  await clock.advance(1000)
   const { body } = await raw('POST', '/v1/auth/keys/code', { headers: bearer(secret), body: '{"callback_url":"https://app.example/"}' })
   return String(((JSON.parse(body) as JsonObject).data as JsonObject).id)
 }
@@ -126,12 +131,11 @@ const ONE_KEY = ['GET', 'PATCH', 'DELETE']
 const fresh = async (): Promise<string> => `/v1/keys/${(await made()).hash}`
 
 let guardrails = 0
-/** A guardrail of its own, with one key and one member. */
+/** A guardrail of its own, with one key. */
 async function guarded(secret = FILE.app): Promise<string> {
   const { data } = await asBoss('POST', '/v1/guardrails', { name: `made ${guardrails++}` })
   const path = `/v1/guardrails/${String((data as JsonObject).id)}`
   await asBoss('POST', `${path}/assignments/keys`, { key_hashes: [hashOf(secret)] })
-  await asBoss('POST', `${path}/assignments/members`, { member_user_ids: [secret === FILE.app ? 'user_a' : 'user_b'] })
   return path
 }
 
@@ -165,9 +169,14 @@ const GUARDRAILS: readonly Operation[] = [
   ofGuardrail('GET', '/assignments/keys', { answer: { data: [{ key_name: 'boss' }], total_count: Number }, methods: SUBJECTS }),
   ofGuardrail('POST', '/assignments/keys', { body: assignedKeys, answer: { assigned_count: 1 }, methods: SUBJECTS }),
   ofNewGuardrail('POST', '/assignments/keys/remove', { body: assignedKeys, answer: { unassigned_count: 1 }, methods: ['POST'] }),
-  ofGuardrail('GET', '/assignments/members', { answer: { data: [{ user_id: 'user_b' }], total_count: Number }, methods: SUBJECTS }),
-  ofGuardrail('POST', '/assignments/members', { body: assignedMembers, answer: { assigned_count: 1 }, methods: SUBJECTS }),
-  ofNewGuardrail('POST', '/assignments/members/remove', { body: assignedMembers, answer: { unassigned_count: 1 }, methods: ['POST'] }),
+  ofGuardrail('GET', '/assignments/members', { answer: { data: [], total_count: 0 }, methods: SUBJECTS }),
+  ofGuardrail('POST', '/assignments/members', {
+    body: assignedMembers,
+    status: 400,
+    answer: { error: { metadata: { field: 'member_user_ids[0]' } } },
+    methods: SUBJECTS,
+  }),
+  ofNewGuardrail('POST', '/assignments/members/remove', { body: assignedMembers, answer: { unassigned_count: 0 }, methods: ['POST'] }),
 ]
 
 const OPERATIONS: readonly Operation[] = [
@@ -179,7 +188,7 @@ const OPERATIONS: readonly Operation[] = [
     door: 'management',
     body: () => ({ name: 'new' }),
     status: 201,
-    answer: { data: { name: 'new' }, key: /^sk-router-v1-[0-9a-f]{64}$/ },
+    answer: { data: { name: 'new' }, key: /^sk-router-v2-[0-9a-f]{64}$/ },
     methods: KEYS,
   },
   { method: 'GET', path: fresh, door: 'management', status: 200, answer: { data: { name: 'made' } }, methods: ONE_KEY },
@@ -228,7 +237,7 @@ const OPERATIONS: readonly Operation[] = [
     door: 'open',
     body: async () => ({ code: await codeOf(FILE.app) }),
     status: 200,
-    answer: { key: /^sk-router-v1-[0-9a-f]{64}$/, user_id: 'app' },
+    answer: { key: /^sk-router-v2-[0-9a-f]{64}$/, user_id: 'app' },
     methods: ['POST'],
   },
 ]
@@ -294,14 +303,14 @@ const KINDS: Readonly<Record<string, Kind>> = {
 }
 
 /** What one cell of the table must say; undefined where the operation is carried out. */
-function refusal(door: Door, standing: Standing, name: string): readonly [number, RegExp] | undefined {
+function refusal(door: Door, standing: Standing): readonly [number, RegExp] | undefined {
   if (door === 'open') return undefined
   if (typeof standing !== 'string') return standing
   if (door === 'management' && standing !== 'management') return [403, /^Only management keys can perform this operation$/]
   if (door !== 'ordinary') return undefined
   if (standing === 'management') return [403, /^Management keys cannot sign in to applications: use an ordinary key$/]
   if (standing === 'derived') return [403, /^A key that was given to an application cannot sign in to further ones$/]
-  return name === 'without credit' ? [400, /^limit: is required/] : undefined
+  return undefined
 }
 
 const SECRETS = [
@@ -343,7 +352,7 @@ for (const operation of OPERATIONS) {
       const path = await operation.path()
       const body = JSON.stringify(await operation.body?.())
       const sent = { headers: await headers(), body }
-      const refused = refusal(door, standing, name)
+      const refused = refusal(door, standing)
       const before = await stored()
       const reply = await raw(method, path, sent)
       if (refused) {

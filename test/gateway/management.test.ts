@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { rawExchange } from '../support/raw.ts'
@@ -271,7 +272,7 @@ t.test('a key from its making to its end', async (t) => {
   const reply = await call(gateway, ['POST', '/v1/keys', wish])
   t.equal(reply.status, 201)
   const { data = {}, key = '' } = reply.body
-  t.match(key, /^sk-router-v1-[0-9a-f]{64}$/)
+  t.match(key, /^sk-router-v2-[0-9a-f]{64}$/)
   t.equal(data.hash, hashOf(key))
   const expected = {
     name: 'Wörker',
@@ -497,7 +498,7 @@ t.test('secrets are in no log, no metric and no error', async (t) => {
     JSON.stringify((await call(gateway, ['POST', '/v1/keys', `{"name": "${key}`])).body),
     JSON.stringify(await list(gateway)),
     await (await fetch(`${gateway.admin}/metrics`)).text(),
-    await (await fetch(`${gateway.admin}/ledger/export`)).text(),
+    await (await adminFetch(`${gateway.admin}/ledger/export`)).text(),
     ...gateway.logs,
   ].join('\n')
   t.ok(said.includes('quiet') && said.includes(hash), 'something was said')

@@ -3,12 +3,13 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { usdText } from '../../src/core/money.ts'
+import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Row, rowsOf } from '../support/crash/audit.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { seed } from '../support/seed.ts'
 import { type Answer, Gate, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor, upstreamError } from '../support/wire.ts'
+import { answerFor, overReporting, upstreamError } from '../support/wire.ts'
 
 const SEED = seed() ?? Date.now() % 2_147_483_647
 /** Nano-dollars per token of `oneModel`. */
@@ -69,7 +70,7 @@ async function ask({ gateway, agent }: Scene, stream: boolean): Promise<Reply> {
 }
 
 async function rows({ gateway }: Scene): Promise<Row[]> {
-  return rowsOf(await (await fetch(`${gateway.admin}/ledger/export`)).text())
+  return rowsOf(await (await adminFetch(`${gateway.admin}/ledger/export`)).text())
 }
 
 /** Nano-dollars: spent, and what may still be reserved. */
@@ -79,7 +80,12 @@ async function balance({ gateway }: Scene): Promise<{ spent: number; left: numbe
 }
 
 async function verified({ gateway }: Scene): Promise<{ ok: boolean; open: number; charged: number }> {
-  return (await (await fetch(`${gateway.admin}/ledger/verify`)).json()) as { ok: boolean; open: number; charged: number }
+  return (await (await adminFetch(`${gateway.admin}/ledger/verify`)).json()) as { ok: boolean; open: number; charged: number }
+}
+
+/** What `GET /v1/generation` shows. */
+async function generation({ gateway }: Scene, id: string): Promise<{ unrecovered_nano: number }> {
+  return ((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: { unrecovered_nano: number } }).data
 }
 
 /** So many at once, of which only `expected` fit while none has ended. @returns the served ones once the gate is open. */
@@ -195,14 +201,22 @@ t.test('M03: a provider that reports more than its request allowed', async (t) =
   await ask(place, false)
   const [{ hold_nano: hold, cost_nano: before }] = await rows(place)
   await place.limit(before + 3 * hold)
-  place.upstream.script = (seen) => answerFor(seen, { text: ['ok'], usage: { input: 10, output: 100 * CAP } })
+  const used = 10 * INPUT_NANO + 100 * CAP * OUTPUT_NANO
+  place.upstream.script = overReporting({ input: 10, times: 100 })
   const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(place, i % 2 === 0)))
   const served = replies.filter(({ status }) => status === 200).length
   t.ok(served >= 1 && served <= 3, `${served} were under way`)
   const { spent, left } = await balance(place)
-  t.equal(spent, before + served * (10 * INPUT_NANO + 100 * CAP * OUTPUT_NANO), 'what was reported is charged')
+  const all = await rows(place)
+  const unrecovered = all.reduce((sum, { unrecovered_nano: nano }) => sum + nano, 0)
+  t.equal(spent, before + 3 * hold, 'charged as far as the limit reaches, never beyond')
   t.equal(left, 0)
+  t.equal(spent + unrecovered, before + served * used, 'the rest is recorded')
+  const shown = await generation(place, all.find(({ unrecovered_nano: nano }) => nano > 0)?.id ?? '')
+  t.ok(shown.unrecovered_nano > 0)
+  t.match(await verified(place), { ok: true, charged: spent })
   t.equal((await ask(place, false)).status, 402)
   const metrics = await (await fetch(`${place.gateway.admin}/metrics`)).text()
   t.match(metrics, new RegExp(`outcome="overrun"[^\\n]* ${served}$`, 'm'), 'and the operator is told')
+  t.match(metrics, new RegExp(`^headgate_unrecovered_usd_total ${unrecovered / 1e9}$`, 'm'))
 })

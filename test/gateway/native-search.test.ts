@@ -283,7 +283,7 @@ t.test('who searches where nobody says: the operator, else the provider where al
   const always = await scene(t, 'anthropic', { web: 'engine: native, enabled: true', quirks: '', script: plain })
   const { status, body } = await always.ask({ format: 'chat', stream: false }, {})
   t.equal(status, 200, 'what nobody asked for ends no request')
-  t.match((body.router_metadata as JsonObject).pipeline, [{ name: 'web', summary: /^skipped/ }])
+  t.match((body.router_metadata as JsonObject).pipeline, [{ type: 'plugin', name: 'web-search', summary: /^skipped/ }])
 })
 
 t.test('other tools beside the search, and a choice of it', async (t) => {

@@ -1,5 +1,6 @@
 /** A running gateway from the operator's side: reload, health, metrics, drain. */
 import t from 'tap'
+import { adminFetch } from '../support/admin.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { framesFor, says } from '../support/wire.ts'
@@ -70,7 +71,7 @@ t.test('health, readiness and metrics', async (t) => {
   t.match(metrics, /lane="pass"/)
   t.notMatch(metrics, /secret|someone|sk-router/, 'no key and no user’s words')
   t.notMatch(gateway.logs.join('\n'), /secret words|sk-router|someone/, 'nor in the log')
-  t.equal((await fetch(`${gateway.admin}/nothing`)).status, 404)
+  t.equal((await adminFetch(`${gateway.admin}/nothing`)).status, 404)
   t.equal((await fetch(`${gateway.url}/metrics`)).status, 404, 'not on the public port')
 })
 

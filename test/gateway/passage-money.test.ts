@@ -1,7 +1,11 @@
 /** What a passage costs, and what becomes of its hold where it does not come about. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Fault } from '../../src/core/faults.ts'
+import { turn } from '../support/clock.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
+import { RawClient } from '../support/raw.ts'
 import { jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 
 interface Scene {
@@ -63,6 +67,32 @@ t.test('what a guardrail would have to read, or to choose, does not pass unread'
   }
   const { gateway } = await scene(t, 'guardrails: [ { name: answers, direction: output, phrases: ["secret"] } ]\n')
   t.equal((await gateway.get('/v1/passage/first/files')).status, 403, 'answers are not read there either')
+})
+
+t.test('a caller that leaves before the provider is called pays nothing', async (t) => {
+  const place = await scene(t)
+  const { gateway, upstream } = place
+  const { journal } = gateway.running.store
+  const { committed } = journal
+  const client = await RawClient.open(gateway.url)
+  const callers: Socket[] = []
+  const hear = (message: unknown): void => void callers.push((message as { socket: Socket }).socket)
+  subscribe('http.server.request.start', hear)
+  t.teardown(() => unsubscribe('http.server.request.start', hear))
+  const ended = Promise.withResolvers<void>()
+  journal.committed = async () => {
+    journal.committed = committed
+    client.reset()
+    await new Promise((resolve) => callers[0]?.once('close', resolve))
+    await journal.committed()
+    ended.resolve()
+  }
+  client.send(`GET /v1/passage/first/files HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer ${KEY}\r\n\r\n`)
+  await ended.promise
+  while (![...journal.export()].every(({ settled }) => settled)) await turn()
+  t.equal(upstream.requests.length, 0)
+  t.match([...journal.export()], [{ settled: { status: 'aborted', cost: 0 } }])
+  t.same(await balance(place), [0, 10])
 })
 
 t.test('the budget of a guardrail holds in the passage', async (t) => {

@@ -257,7 +257,7 @@ class Bench {
   /** What a plan must leave alone. */
   trace(): string {
     const accounts = KEYS.map(({ name }) => this.runtime.parts.credit.account(String(name)))
-    return JSON.stringify([[...this.store.journal.export()].length, accounts.map(({ settled, held }) => [settled, held])])
+    return JSON.stringify([[...this.store.journal.export()].length, accounts.map(({ settled, held }) => [String(settled), String(held)])])
   }
 }
 
@@ -304,7 +304,7 @@ async function compare(bench: Bench, asked: Question): Promise<void> {
     candidates.map(({ id }) => id),
   )
   same(asked, 'first', order[0], attempts[0]?.endpoint)
-  same(asked, 'hold', plan.hold.usd, usdText(books.held))
+  same(asked, 'hold', plan.hold.usd, usdText(books.hold.amount))
   same(
     asked,
     'models',

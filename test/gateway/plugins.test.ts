@@ -391,7 +391,7 @@ t.test('what a plugin charges is held before, shown in cost, stage and ledger, a
   t.equal(spent.status, 402, 'the rest does not pay for the answer')
   t.equal(rows(one).at(-1)?.settled?.cost, 900_000_000, 'what the plugin spent stays charged')
   t.equal(account(one).held, 0)
-  t.equal(account(one).settled, COST + 905_000_000)
+  t.equal(account(one).settled, BigInt(COST + 905_000_000))
   const failed = await one.ask({ bound: 1000, charges: [700], shape: 'throw' })
   t.equal(failed.status, 500)
   t.equal(rows(one).at(-1)?.settled?.cost, 700)
@@ -437,13 +437,13 @@ t.test('property: settled once, never above the hold, whatever is charged and ho
       const cost = settled?.cost ?? 0
       if (fresh.length > 1 || held !== 0 || allowed > asked.bound) return false
       if (cost < allowed || cost > allowed + COST || cost > (hold?.hold ?? 0)) return false
-      if (total - before !== cost) return false
-      before = total
+      if (Number(total) - before !== cost) return false
+      before = Number(total)
       return true
     }),
     { numRuns: 60 },
   )
-  t.equal((await one.gateway.running.store.ledger.spent()).get(rows(one)[0].hold.key), before)
+  t.equal((await one.gateway.running.store.ledger.spent()).get(rows(one)[0].hold.key), BigInt(before))
 })
 
 t.test('requests that use no plugin are handed on as they are', async (t) => {

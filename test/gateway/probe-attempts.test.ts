@@ -197,7 +197,9 @@ t.test('the deadline, before the head, after it, and in the middle', async (t) =
           t.equal((await seen.closed).aborted, true, 'the upstream is closed')
           t.equal(bench.second.requests.length, 0, 'nobody else is asked')
           const rows = [...bench.gateway.running.store.journal.export()]
-          t.match(rows, [{ settled: { status: 'failed', cost: 0 } }], 'one row, nothing charged')
+          t.match(rows, [{ settled: { status: 'failed', estimated: true, output: 0 } }], 'one row')
+          const { input = 0, cost } = rows[0].settled ?? {}
+          t.ok(input > 0 && cost === input * 1000, "the input is charged: the deadline is the caller's")
         },
       )
     await withBench(

@@ -253,7 +253,7 @@ ${oneModel(upstream.url, 'openai-chat')}`,
     t.equal(found, status, name)
     t.notOk('router_metadata' in body, name)
   }
-  await told('502', 502, { attempt: 1, attempts: [{ status: 502 }] })
+  await told('502', 502, { attempt: 1, attempts: [{ status: 500 }] })
   upstream.script = () => upstreamError(529)
   await told('529', 529, { attempt: 1, attempts: [{ status: 529 }] })
   upstream.script = () => upstreamError(429)

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { start } from '../../src/main.ts'
+import { adminFetch } from '../support/admin.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
@@ -13,7 +14,7 @@ t.test('an error behind the admin port is logged', async (t) => {
   )
   t.teardown(() => gateway.close())
   gateway.running.store.close()
-  const response = await fetch(`${gateway.admin}/ledger/verify`)
+  const response = await adminFetch(`${gateway.admin}/ledger/verify`)
   t.equal(response.status, 500)
   t.match(await response.json(), { error: { code: 500, message: 'Internal Server Error' } })
   t.match(gateway.logs.join('\n'), /"unexpected"/)
@@ -27,7 +28,7 @@ t.test('the export leaves row by row', async (t) => {
     await upstream.close()
   })
   for (let i = 0; i < 3; i++) await (await gateway.post('/v1/responses', { model: 'acme/one', input: 'x' })).text()
-  const response = await fetch(`${gateway.admin}/ledger/export`)
+  const response = await adminFetch(`${gateway.admin}/ledger/export`)
   t.equal(response.headers.get('content-type'), 'application/x-ndjson')
   t.equal(response.headers.get('content-length'), null, 'its length is not known before')
   const lines = (await response.text()).trimEnd().split('\n')

@@ -273,18 +273,26 @@ t.test('S05: a reader that stalls for a minute is cut off, and paid for', async 
   client.close()
 })
 
-t.test('U16: of many that fail at once only a few ask the next provider', async (t) => {
+t.test('U16: of many that fail at once only a few ask a third provider', async (t) => {
   const gate = new Gate()
   const first = await startUpstream(async () => {
     await gate.opened
     return upstreamError(500)
   })
-  const second = await startUpstream(() => ({ before: 'stall' }))
+  // The first fallback of a turn is free; a second one draws on the budget of the model.
+  const second = await startUpstream(() => upstreamError(500))
+  const third = await startUpstream(() => ({ before: 'stall' }))
   const gateway = await startGateway(`
 providers:
   first: { dialect: openai-chat, base_url: "${first.url}/v1" }
   second: { dialect: openai-chat, base_url: "${second.url}/v1" }
-models: { acme/one: { endpoints: [ { provider: first, model: m, price: free }, { provider: second, model: m, price: free } ] } }
+  third: { dialect: openai-chat, base_url: "${third.url}/v1" }
+models:
+  acme/one:
+    endpoints:
+      - { provider: first, model: m, price: free }
+      - { provider: second, model: m, price: free }
+      - { provider: third, model: m, price: free }
 `)
   const aborter = new AbortController()
   const statuses: (number | string)[] = []
@@ -292,7 +300,7 @@ models: { acme/one: { endpoints: [ { provider: first, model: m, price: free }, {
     fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...QUESTION, provider: { order: ['first', 'second'] } }),
+      body: JSON.stringify({ ...QUESTION, provider: { order: ['first', 'second', 'third'] } }),
       signal: aborter.signal,
     }).then(
       (response) => statuses.push(response.status),
@@ -303,11 +311,12 @@ models: { acme/one: { endpoints: [ { provider: first, model: m, price: free }, {
   gate.open()
   await settled(() => statuses.length >= 24)
   t.same([...new Set(statuses)], [502])
-  t.ok(second.requests.length <= 6, `a fifth of thirty at most (${second.requests.length})`)
+  t.ok(third.requests.length <= 6, `a fifth of thirty at most (${third.requests.length})`)
   aborter.abort()
   await Promise.all(asked)
   t.equal(statuses.length, 30)
   await gateway.close()
   await first.close()
   await second.close()
+  await third.close()
 })

@@ -2,6 +2,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { adminFetch } from '../support/admin.ts'
 import { rowsOf } from '../support/crash/audit.ts'
 import { type FileParts, fileText, freePorts, SECRET } from '../support/crash/configuration.ts'
 import { foldChatStream } from '../support/fold.ts'
@@ -66,7 +67,7 @@ async function spend({ url }: Scene, secret = SECRET): Promise<number> {
 }
 
 async function costOf({ admin }: Scene, id: string): Promise<number | undefined> {
-  const rows = rowsOf(await (await fetch(`${admin}/ledger/export`)).text())
+  const rows = rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
   return rows.find((row) => row.id === id)?.cost_nano
 }
 

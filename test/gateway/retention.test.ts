@@ -1,6 +1,7 @@
 /** Old generations leave the books of a running gateway, and no sum that anybody sees changes. */
 import { join } from 'node:path'
 import t from 'tap'
+import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -26,7 +27,7 @@ t.test('what is older than the retention is a 404, and is still paid', async (t)
   }
   const found = async (id: string): Promise<number> => (await gateway.get(`/v1/generation?id=${id}`)).status
   const key = async () => ((await (await gateway.get('/v1/key')).json()) as { data: Record<string, number> }).data
-  const admin = async (path: string): Promise<string> => (await fetch(`${gateway.admin}/ledger/${path}`)).text()
+  const admin = async (path: string): Promise<string> => (await adminFetch(`${gateway.admin}/ledger/${path}`)).text()
 
   const old = [await ask(), await ask(), await ask()]
   await clock.advance(20 * DAY)

@@ -42,8 +42,12 @@ function wellFormed(t: Test, metadata: JsonObject, name: string): void {
   t.equal(total, list(available).length, `C-147 ${name}: total`)
   for (const endpoint of list(available)) t.match(endpoint, { provider: String, model: String, selected: Boolean })
   const attempts = list(metadata.attempts)
-  t.equal(metadata.attempt, attempts.length, `${name}: attempts are counted`)
-  for (const attempt of attempts) t.match(attempt, { provider: String, model: String, status: Number })
+  const lastTurn = attempts.filter(({ turn }) => turn === attempts.at(-1)?.turn)
+  t.equal(metadata.attempt, lastTurn.length, `${name}: attempts of the turn are counted`)
+  for (const attempt of attempts) {
+    t.match(attempt, { provider: String, model: String })
+    t.ok(attempt.status === null || Number.isInteger(attempt.status), `${name}: the provider's own status, or null`)
+  }
 }
 
 const selected = (metadata: JsonObject): JsonObject[] => list(object(metadata.endpoints).available).filter((endpoint) => endpoint.selected)
@@ -114,8 +118,8 @@ t.test('C-148: failed attempts and the final 200, each with its status', async (
         attempt: 3,
         summary: 'available=3, selected=sea',
         attempts: [
-          { provider: 'aye', status: 502 },
-          { provider: 'bee', status: 429 },
+          { provider: 'aye', status: 500, code: 'upstream_error' },
+          { provider: 'bee', status: 429, code: 'upstream_limited' },
           { provider: 'sea', status: 200 },
         ],
       })
@@ -156,7 +160,7 @@ t.test('C-151: a stream that breaks off tells it in its one terminal event', asy
   for (const client of CLIENTS) {
     const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, stream: true }, ON), client)
     wellFormed(t, metadata, client)
-    t.match(metadata, { attempt: 1, attempts: [{ provider: 'aye', status: 502 }], summary: 'available=3' })
+    t.match(metadata, { attempt: 1, attempts: [{ provider: 'aye', status: 200, code: 'upstream_cut' }], summary: 'available=3' })
     t.same(selected(metadata), [], 'none is selected')
   }
 })
@@ -194,16 +198,21 @@ t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => 
     await ask(client, {}, { ...ON, ...SLOW })
     await absent(ask(client, {}, { ...ON, ...SLOW }), 429, 'a limit of the platform')
 
-    for (const [status, answer] of [
-      [502, upstreamError(500)],
-      [529, upstreamError(529)],
-      [429, upstreamError(429)],
-      [400, jsonAnswer({ error: { message: 'no', code: 'invalid_value' } }, 400)],
+    for (const [status, own, answer] of [
+      [502, 500, upstreamError(500)],
+      [502, 401, upstreamError(401)],
+      [502, 403, upstreamError(403)],
+      [502, 404, upstreamError(404)],
+      [502, 503, upstreamError(503)],
+      [502, 429, jsonAnswer({ error: { message: 'no credit', code: 429, type: 'insufficient_quota' } })],
+      [529, 529, upstreamError(529)],
+      [429, 429, upstreamError(429)],
+      [400, 400, jsonAnswer({ error: { message: 'no', code: 'invalid_value' } }, 400)],
     ] as const) {
       script(() => answer)
       const metadata = await told(client, ask(client, ORDER, ON), status)
       const made = status === 400 ? 1 : 3
-      t.match(metadata, { attempt: made, attempts: Array.from({ length: made }, () => ({ status })), summary: 'available=3' })
+      t.match(metadata, { attempt: made, attempts: Array.from({ length: made }, () => ({ status: own })), summary: 'available=3' })
       await clock.advance(120_000)
     }
     script(() => ({ before: 'stall' }))
@@ -211,11 +220,11 @@ t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => 
     const silent = ask(client, { provider: { only: ['aye'] } }, ON)
     await upstreams.aye.request(before)
     await clock.advance(3000)
-    t.match(await told(client, silent, 524), { attempt: 1, attempts: [{ status: 524 }] })
+    t.match(await told(client, silent, 524), { attempt: 1, attempts: [{ status: null, code: 'upstream_silent' }] })
     const late = ask(client, { provider: { only: ['aye'] } }, { ...ON, 'X-Router-Deadline': '1' })
     await upstreams.aye.request(before + 1)
     await clock.advance(1000)
-    t.match(await told(client, late, 408), { attempt: 1, attempts: [{ status: 408 }] })
+    t.match(await told(client, late, 408), { attempt: 1, attempts: [{ status: null, code: 'deadline' }] })
     heal()
     await clock.advance(120_000)
 
@@ -334,7 +343,7 @@ t.test('the tier that served is told, by the endpoint where the provider is sile
     }
 })
 
-t.test('the turns of a tool loop are attempts too; the last one is selected', async (t) => {
+t.test('the turns of a tool loop are listed as attempts, each with its turn; `attempt` counts those of the last turn', async (t) => {
   const { ask, script } = await scene(t)
   const call = { id: 'call_1', name: 'router_datetime', args: ['{}'] }
   for (const client of CLIENTS) {
@@ -342,12 +351,25 @@ t.test('the turns of a tool loop are attempts too; the last one is selected', as
     script((seen, index) => says(turns++ === 0 ? { calls: [call] } : { text: ['done'] })(seen, index), 'aye')
     const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, tools: [{ type: 'router:datetime' }] }, ON), client)
     wellFormed(t, metadata, client)
-    t.match(metadata, { attempt: 2, attempts: [{ status: 200 }, { status: 200 }] })
+    t.match(metadata, {
+      attempt: 1,
+      attempts: [
+        { status: 200, turn: 1 },
+        { status: 200, turn: 2 },
+      ],
+    })
     t.match(selected(metadata), [{ provider: 'aye' }])
     turns = 0
     script((seen, index) => (turns++ === 0 ? says({ calls: [call] })(seen, index) : upstreamError(500)), 'aye')
     const moved = await ofSuccess(t, client, await ask(client, { ...ORDER, tools: [{ type: 'router:datetime' }] }, ON), client)
-    t.match(moved, { attempt: 3, attempts: [{ status: 200 }, { status: 502 }, { provider: 'bee', status: 200 }] })
+    t.match(moved, {
+      attempt: 2,
+      attempts: [
+        { status: 200, turn: 1 },
+        { status: 500, turn: 2 },
+        { provider: 'bee', status: 200, turn: 2 },
+      ],
+    })
     t.match(selected(moved), [{ provider: 'bee' }])
     t.equal(selected(moved).length, 1)
   }

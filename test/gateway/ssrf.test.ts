@@ -92,7 +92,7 @@ async function scene(t: Test, settings: { robots?: boolean; more?: string; mcp?:
   t.teardown(() => model.close())
   const allowed = `allow_private: ["${OPEN}:${here.port}", "${OPEN}/32", "*.lab.example:${here.port}"]`
   const gateway = await startGateway(`
-auth: { keys: [ { name: test, key: "${KEY}" } ] }
+auth: { sign_in: { pkce: optional }, keys: [ { name: test, key: "${KEY}" } ] }
 plugins:
   defaults:
     web-fetch: { ${allowed}, robots: ${settings.robots ?? false} }

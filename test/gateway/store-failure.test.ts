@@ -2,6 +2,7 @@
 import { appendFileSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { adminFetch } from '../support/admin.ts'
 import { type Row, rowsOf } from '../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
 import { type Disk, disks } from '../support/crash/disks.ts'
@@ -54,7 +55,7 @@ const ask = ({ url }: Scene, stream = false): Promise<Response> =>
 const generation = (response: Response): string => String(response.headers.get('x-generation-id'))
 
 async function rows({ admin }: Scene): Promise<Map<string, Row>> {
-  return new Map(rowsOf(await (await fetch(`${admin}/ledger/export`)).text()).map((row) => [row.id, row]))
+  return new Map(rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text()).map((row) => [row.id, row]))
 }
 
 /** The verb's exit code and output. */

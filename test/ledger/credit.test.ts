@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { type Account, Credit } from '../../src/ledger/credit.ts'
+import { type Account, Credit } from '../../src/ledger/accounts.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import { FakeClock } from '../support/clock.ts'
+import { holds, left, recorded } from '../support/holding.ts'
 import { property, runs } from '../support/seed.ts'
 
 const clock = new FakeClock()
@@ -51,11 +52,11 @@ const row = (seq: number, cost: number) => ({
 })
 
 function check(model: Model, real: Real): void {
-  assert.equal(real.account.settled, model.spent)
+  assert.equal(real.account.settled, BigInt(model.spent))
   assert.equal(real.account.held, model.held)
   if (real.limit === null) return
-  assert.ok(real.account.settled + real.account.held <= real.limit + real.excess, 'never overspends')
-  assert.equal(real.account.remaining({ limit: real.limit }), Math.max(0, real.limit - model.spent - model.held))
+  assert.ok(Number(real.account.settled) + real.account.held <= real.limit + real.excess, 'never overspends')
+  assert.equal(left(real.account, { limit: real.limit }), Math.max(0, real.limit - model.spent - model.held))
 }
 
 class Hold implements Command {
@@ -65,7 +66,7 @@ class Hold implements Command {
   }
   check = () => true
   run(model: Model, real: Real): void {
-    const admitted = real.account.tryHold(this.amount, { limit: real.limit })
+    const admitted = holds(real.account, this.amount, { limit: real.limit })
     assert.equal(admitted, model.admits(this.amount, real.limit))
     if (admitted) {
       const seq = ++real.seq
@@ -87,7 +88,7 @@ class Extend implements Command {
   check = (model: Readonly<Model>) => model.open.size > 0
   run(model: Model, real: Real): void {
     const seq = pick(model, this.index)
-    const admitted = real.account.tryHold(this.amount, { limit: real.limit })
+    const admitted = holds(real.account, this.amount, { limit: real.limit })
     assert.equal(admitted, model.admits(this.amount, real.limit))
     if (admitted) model.open.set(seq, (model.open.get(seq) ?? 0) + this.amount)
     check(model, real)
@@ -159,7 +160,7 @@ class Crash implements Command {
     for (const seq of [...model.open.keys()]) real.journal.settle(row(seq, 1_000_000))
     model.open.clear()
     model.spent += done.charged
-    real.account = new Credit(real.journal.spent(), clock).account('k')
+    real.account = new Credit(clock, real.journal).account('k')
     check(model, real)
   }
   toString = () => 'crash'
@@ -187,7 +188,7 @@ t.test('random lives of an account match the model', async (t) => {
     fc.property(commands, fc.option(fc.nat(5000)), (sequence, limit) => {
       const fresh = () => ({
         model: new Model(),
-        real: { journal: new MemoryJournal(), account: new Credit(new Map(), clock).account('k'), limit, excess: 0, seq: 0 },
+        real: { journal: new MemoryJournal(), account: new Credit(clock).account('k'), limit, excess: 0, seq: 0 },
       })
       fc.modelRun(fresh, sequence)
     }),
@@ -197,29 +198,29 @@ t.test('random lives of an account match the model', async (t) => {
 })
 
 t.test('the edge of a limit', async (t) => {
-  const account = new Credit(new Map([['k', 40]]), clock).account('k')
-  t.equal(account.tryHold(60, { limit: 100 }), true, 'exactly what is left')
-  t.equal(account.tryHold(1, { limit: 100 }), false, 'one nano-dollar more')
-  t.equal(account.remaining({ limit: 100 }), 0)
-  t.equal(account.remaining({ limit: null }), null)
-  t.equal(account.tryHold(1_000_000, { limit: null }), true, 'no limit')
-  t.equal(account.tryHold(0, { limit: 10 }), false, 'a limit cut below what is spent stops the next call')
+  const account = new Credit(clock, recorded({ k: 40 })).account('k')
+  t.equal(holds(account, 60, { limit: 100 }), true, 'exactly what is left')
+  t.equal(holds(account, 1, { limit: 100 }), false, 'one nano-dollar more')
+  t.equal(left(account, { limit: 100 }), 0)
+  t.equal(left(account, { limit: null }), null)
+  t.equal(holds(account, 1_000_000, { limit: null }), true, 'no limit')
+  t.equal(holds(account, 0, { limit: 10 }), false, 'a limit cut below what is spent stops the next call')
   t.equal(account.settle(60, 100), 40, 'a provider that went past its cap')
-  t.equal(account.settled, 140)
-  const other = new Credit(new Map(), clock)
-  t.equal(other.account('a').tryHold(1, { limit: 0 }), false, 'a limit of zero')
+  t.equal(account.settled, 140n)
+  const other = new Credit(clock)
+  t.equal(holds(other.account('a'), 1, { limit: 0 }), false, 'a limit of zero')
   t.equal(other.account('a'), other.account('a'))
   t.not(other.account('a'), other.account('b'))
 })
 
 t.test('broken amounts are refused loudly and change nothing', async (t) => {
-  const account = new Credit(new Map(), clock).account('k')
-  account.tryHold(10, { limit: null })
+  const account = new Credit(clock).account('k')
+  holds(account, 10, { limit: null })
   for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    t.throws(() => account.tryHold(bad, { limit: 100 }), RangeError)
+    t.throws(() => holds(account, bad, { limit: 100 }), RangeError)
     t.throws(() => account.settle(5, bad), RangeError)
     t.throws(() => account.release(bad), RangeError)
   }
   t.throws(() => account.settle(11, 1), RangeError, 'more than was held')
-  t.same([account.settled, account.held], [0, 10])
+  t.same([account.settled, account.held], [0n, 10])
 })

@@ -8,6 +8,7 @@ import type { SettledRows } from '../../src/store/record.ts'
 import { type Call, type Mode, memoryRecord, ScriptedRecord } from '../cluster/scripted-record.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { holds, seeks } from '../support/holding.ts'
 import { property, runs } from '../support/seed.ts'
 
 const LIMITS: Readonly<Record<string, number | null>> = { limited: 1000, free: null }
@@ -128,14 +129,14 @@ class World {
       life.joined.journal.hold(holdRow(seq, { key, hold: amount, floor: amount >> 1 }))
       this.model.open.set(seq, { key, hold: amount, process })
     }
-    if (account.tryHold(amount, allowance)) held(true)
+    if (holds(account, amount, allowance)) held(true)
     else {
       life.seeking++
       const over = (fits: boolean): void => {
         life.seeking--
         held(fits)
       }
-      account.seek?.(amount, allowance).then(over, () => over(false))
+      seeks(account, amount, allowance).then(over, () => over(false))
     }
   }
 
@@ -180,7 +181,8 @@ class World {
   private async check(): Promise<void> {
     const { model } = this
     const most = 1000 + model.excess
-    const [{ spent, leased }] = await this.record.balances(['limited'])
+    const [{ spent: recorded, leased }] = await this.record.balances(['limited'])
+    const spent = Number(recorded)
     assert.ok(spent + leased <= most, `the record: ${spent} spent, ${leased} leased, at most ${most}`)
     const truth = model.spent('limited') + model.held('limited')
     assert.ok(truth <= most, `${truth} spent or held, at most ${most}`)
@@ -209,7 +211,7 @@ class World {
     }
     assert.deepEqual([...rows].sort(), [...this.model.charged].map(([seq, { cost }]) => [seq, cost]).sort())
     for (const [key, balance] of (await this.record.balances(['limited', 'free'])).map((each) => [each.key, each] as const)) {
-      assert.equal(balance.spent, this.model.spent(key))
+      assert.equal(Number(balance.spent), this.model.spent(key))
       assert.equal(balance.leased, 0, `of ${key} nothing is leased any more`)
     }
     for (const { journal } of this.processes) assert.deepEqual([...journal.export()], [])

@@ -4,9 +4,10 @@ import t from 'tap'
 import { noUsage, type Usage } from '../../src/canon/usage.ts'
 import { Bill, rateFromUsdPerMillion } from '../../src/core/money.ts'
 import { type Price, type PriceOverride, priceAt, type Rates } from '../../src/core/price.ts'
-import { Credit } from '../../src/ledger/credit.ts'
+import { Credit } from '../../src/ledger/accounts.ts'
 import { charge, holdFor } from '../../src/ledger/pricing.ts'
 import { FakeClock } from '../support/clock.ts'
+import { holds } from '../support/holding.ts'
 import { runs, seed } from '../support/seed.ts'
 
 const ROWS = runs(20_000, 1_000_000)
@@ -152,7 +153,7 @@ function exactCost(usage: Usage, rate: Exact): { total: bigint; output: bigint }
 const NANO = 1_000_000_000n
 
 t.test('every row is within half a nano-dollar of the exact rational, and sums are exact', async (t) => {
-  let account = new Credit(new Map(), chance).account('k')
+  let account = new Credit(chance).account('k')
   let before = 0n
   let sum = 0n
   let exactSum = 0n
@@ -177,10 +178,10 @@ t.test('every row is within half a nano-dollar of the exact rational, and sums a
     sum += BigInt(total)
     exactSum += exact.total
     // An account holds 9 million dollars; the rows are worth more, so a full one makes room for the next.
-    if (!account.tryHold(hold, { limit: null })) {
-      account = new Credit(new Map(), chance).account('k')
+    if (!holds(account, hold, { limit: Number.MAX_SAFE_INTEGER })) {
+      account = new Credit(chance).account('k')
       before = sum - BigInt(total)
-      account.tryHold(hold, { limit: null })
+      holds(account, hold, { limit: Number.MAX_SAFE_INTEGER })
     }
     account.settle(hold, total)
     assert.equal(BigInt(account.settled), sum - before)

@@ -158,37 +158,37 @@ const GOOD = { ok: true, providers: 35, fees: 0, carried: 0, problems: [] }
 t.test('verify finds what is wrong with the books', async (t) => {
   const books = [record(1, 'a', settled(1, 10)), record(2, 'b', settled(2, 20)), record(3, 'a', settled(3, 5)), record(4, 'b')]
   const spent = new Map([
-    ['a', 15],
-    ['b', 20],
+    ['a', 15n],
+    ['b', 20n],
   ])
   t.same(verify(books, spent), { ...GOOD, generations: 4, open: 1, charged: 35 })
   t.same(verify([], new Map()), { ...GOOD, generations: 0, open: 0, charged: 0, providers: 0 })
-  t.match(verify([record(1, 'a', settled(1, 10, { tools_cost: 4 }))], new Map([['a', 10]])), {
+  t.match(verify([record(1, 'a', settled(1, 10, { tools_cost: 4 }))], new Map([['a', 10n]])), {
     ok: true,
     charged: 10,
     providers: 6,
     fees: 4,
   })
 
-  const wrong = (records: GenerationRecord[], sums: Map<string, number>, pattern: RegExp, carried?: Map<string, number>) => {
+  const wrong = (records: GenerationRecord[], sums: Map<string, bigint>, pattern: RegExp, carried?: Map<string, bigint>) => {
     const verdict = verify(records, sums, carried)
     t.equal(verdict.ok, false, String(pattern))
     t.equal(verdict.problems.length > 0 && verdict.problems.every((problem) => pattern.test(problem)), true, verdict.problems.join('; '))
   }
-  const short = new Map([...spent, ['a', 14]])
+  const short = new Map([...spent, ['a', 14n]])
   wrong(books, short, /key a: settlements sum to 15, 14/)
-  wrong(books, new Map([...spent, ['c', 1]]), /key c/)
+  wrong(books, new Map([...spent, ['c', 1n]]), /key c/)
   wrong([...books, record(4, 'b')], spent, /recorded twice/)
   wrong([...books, record(2, 'b')], spent, /out of order/)
-  wrong([record(1, 'a', settled(1, -1))], new Map([['a', -1]]), /cost of -1|an entry of -1|key a: -1/)
-  wrong([record(1, 'a', settled(2, 1))], new Map([['a', 1]]), /another sequence/)
-  wrong([record(1, 'a', { ...settled(1, 1), output: -3 })], new Map([['a', 1]]), /token counts/)
-  wrong([record(1, 'a', settled(1, 5, { tools_cost: 6 }))], new Map([['a', 5]]), /an entry of -1 for provider/)
-  wrong([record(1, 'a', settled(1, 5, { tools_cost: -2 }))], new Map([['a', 5]]), /an entry of -2 for fee/)
-  wrong([record(1, 'a', settled(1, 5, { tools_cost: 0.5 }))], new Map([['a', 5]]), /an entry of/)
-  wrong([record(1, 'a', { ...settled(1, 5), facts: '{"tools' })], new Map([['a', 5]]), /no JSON|key a: settlements sum to 0/)
-  wrong(books, spent, /key a: settlements sum to 16/, new Map([['a', 1]]))
-  wrong(books, spent, /key gone/, new Map([['gone', 1]]))
+  wrong([record(1, 'a', settled(1, -1))], new Map([['a', -1n]]), /cost of -1|an entry of -1|key a: -1/)
+  wrong([record(1, 'a', settled(2, 1))], new Map([['a', 1n]]), /another sequence/)
+  wrong([record(1, 'a', { ...settled(1, 1), output: -3 })], new Map([['a', 1n]]), /token counts/)
+  wrong([record(1, 'a', settled(1, 5, { tools_cost: 6 }))], new Map([['a', 5n]]), /an entry of -1 for provider/)
+  wrong([record(1, 'a', settled(1, 5, { tools_cost: -2 }))], new Map([['a', 5n]]), /an entry of -2 for fee/)
+  wrong([record(1, 'a', settled(1, 5, { tools_cost: 0.5 }))], new Map([['a', 5n]]), /an entry of/)
+  wrong([record(1, 'a', { ...settled(1, 5), facts: '{"tools' })], new Map([['a', 5n]]), /no JSON|key a: settlements sum to 0/)
+  wrong(books, spent, /key a: settlements sum to 16/, new Map([['a', 1n]]))
+  wrong(books, spent, /key gone/, new Map([['gone', 1n]]))
   t.equal(
     verify(
       Array.from({ length: 500 }, () => record(4, 'b')),
@@ -202,12 +202,12 @@ t.test('verify finds what is wrong with the books', async (t) => {
 t.test('what retention has removed counts by its sum', async (t) => {
   const left = [record(8, 'a', settled(8, 5))]
   const carried = new Map([
-    ['a', 10],
-    ['b', 20],
+    ['a', 10n],
+    ['b', 20n],
   ])
   const spent = new Map([
-    ['a', 15],
-    ['b', 20],
+    ['a', 15n],
+    ['b', 20n],
   ])
   t.match(verify(left, spent, carried), { ok: true, generations: 1, charged: 5, carried: 30 })
 })
@@ -217,18 +217,18 @@ t.test('one sequence may name generations of several processes', async (t) => {
     const { hold, ...rest } = record(5, 'a', settled(5, 1))
     return { ...rest, id: `gen-5-${tag}`, hold: { ...hold, tag } }
   }
-  t.match(verify([twin('a'), twin('b'), record(6, 'a')], new Map([['a', 2]])), { ok: true, generations: 3 })
-  t.match(verify([twin('a'), twin('b'), twin('a')], new Map([['a', 3]])), { ok: false, problems: [/recorded twice/] })
+  t.match(verify([twin('a'), twin('b'), record(6, 'a')], new Map([['a', 2n]])), { ok: true, generations: 3 })
+  t.match(verify([twin('a'), twin('b'), twin('a')], new Map([['a', 3n]])), { ok: false, problems: [/recorded twice/] })
 })
 
 /** A ledger on which something happens while it is read: `between` is called after every record. */
 function livingLedger(
   records: GenerationRecord[],
-  between: (spent: Map<string, number>, carried: Map<string, number>) => void,
+  between: (spent: Map<string, bigint>, carried: Map<string, bigint>) => void,
 ): LedgerReader {
-  const spent = new Map<string, number>()
-  const carried = new Map<string, number>()
-  for (const { hold, settled } of records) if (settled) spent.set(hold.key, (spent.get(hold.key) ?? 0) + settled.cost)
+  const spent = new Map<string, bigint>()
+  const carried = new Map<string, bigint>()
+  for (const { hold, settled } of records) if (settled) spent.set(hold.key, (spent.get(hold.key) ?? 0n) + BigInt(settled.cost))
   return {
     find: () => undefined,
     async *export() {
@@ -247,12 +247,12 @@ t.test('a ledger is verified while it is written to', async (t) => {
   const quiet = livingLedger(books, () => {})
   const still = await verifyLedger(quiet)
   t.same(still, { ...GOOD, generations: 1200, open: 0, charged: 1200, providers: 1200 })
-  const busy = await verifyLedger(livingLedger(books, (spent) => spent.set('a', (spent.get('a') ?? 0) + 3)))
+  const busy = await verifyLedger(livingLedger(books, (spent) => spent.set('a', (spent.get('a') ?? 0n) + 3n)))
   t.match(busy, { ok: true, charged: 1200 }, 'charges that came meanwhile are neither missing nor too many')
   const lost = livingLedger(books, () => {})
   const missing = await verifyLedger({ ...lost, export: () => books.slice(1) })
   t.match(missing, { ok: false, problems: ['key a: settlements sum to 1199, 1200 are recorded as spent'] })
-  const shrinking = await verifyLedger(livingLedger(books, (spent) => spent.set('a', 1100)))
+  const shrinking = await verifyLedger(livingLedger(books, (spent) => spent.set('a', 1100n)))
   t.match(shrinking, { ok: false })
 
   const broken = await verifyLedger({
@@ -274,7 +274,7 @@ t.test('a ledger is verified while it is written to', async (t) => {
   const overtaken = livingLedger([...books], (_, carried) => {
     if (pruned) return
     pruned = true
-    carried.set('a', 1)
+    carried.set('a', 1n)
   })
   const walk = overtaken.export
   const again = await verifyLedger({ ...overtaken, export: () => (pruned ? books.slice(1) : walk()) })

@@ -1,135 +1,138 @@
+/** The table of charges, cell by cell: who ended it, how far it had come, what the provider reported. */
 import t from 'tap'
 import { noUsage } from '../../src/canon/usage.ts'
-import { type Outcome, type OutcomeKind, settlementOf } from '../../src/ledger/settlement.ts'
+import { Fault } from '../../src/core/faults.ts'
+import { countedUsage, type EndedBy, enderOf, type Outcome, type Progress, settlementOf } from '../../src/ledger/settlement.ts'
 
-/** 1 nano-dollar per input token, 10 per output token: a cost of 1,250 reads as 250 in, 100 out. */
+/** 1 nano-dollar per input token, 10 per output token. */
 const PRICE = { prompt: 1_000_000_000n, completion: 10_000_000_000n }
 const REPORT = { ...noUsage(), input: 200, output: 40 }
 const ZERO = { ...noUsage(), input: 200, output: 0 }
+const EARLIER = { usage: { ...noUsage(), input: 7, output: 3 }, input: 1000, output: 2000 }
+const TOOLS = 5000
 
 interface Cell {
-  kind: OutcomeKind
-  reported: 'usage' | 'zero output' | 'none'
-  finish: string | null | undefined
-  streamed: boolean
-  status: string
-  input: number
-  output: number
-  estimated?: boolean
-  /** Tokens that the row shows, where they are not what is charged. */
-  tokens?: [number, number]
-  relayed?: number
+  by: EndedBy
+  progress: Progress
+  reported?: Outcome['reported']
+  unreported?: number
+  finish?: string | null
+  /** Tokens charged; undefined where the turn costs nothing. */
+  charged?: [input: number, output: number]
+  basis: 'nothing' | 'reported' | 'estimated'
+  /** Where the reason does not name `by`. */
+  shownBy?: EndedBy
+  /** Earlier turns stay charged. */
+  keeps: boolean
 }
 
-const OUR_INPUT = 300
-const RELAYED = 70
-
-const both = (cell: Omit<Cell, 'streamed'>): Cell[] => [
-  { ...cell, streamed: true },
-  { ...cell, streamed: false },
-]
-const blank = [null, undefined, '', ' ']
+const every = (by: EndedBy, basis: 'nothing', keeps: boolean): Cell[] =>
+  (['not_sent', 'sent', 'content', 'usage_known'] as const).map((progress) => ({
+    by,
+    progress,
+    reported: progress === 'usage_known' ? REPORT : undefined,
+    unreported: 70,
+    basis,
+    keeps,
+  }))
 
 const TABLE: Cell[] = [
-  // completed and incomplete
-  ...both({ kind: 'completed', reported: 'usage', finish: 'stop', status: 'completed', input: 200, output: 400 }),
-  ...both({ kind: 'completed', reported: 'usage', finish: 'tool_calls', status: 'completed', input: 200, output: 400 }),
-  ...both({ kind: 'incomplete', reported: 'usage', finish: 'length', status: 'incomplete', input: 200, output: 400 }),
-  ...both({ kind: 'completed', reported: 'none', finish: 'stop', status: 'completed', input: 300, output: 700, estimated: true }),
-  ...both({ kind: 'incomplete', reported: 'none', finish: 'length', status: 'incomplete', input: 300, output: 700, estimated: true }),
-  // explicit zero is zero, and with a reason it is an answer that is paid for
-  ...both({ kind: 'completed', reported: 'zero output', finish: 'stop', status: 'completed', input: 200, output: 0 }),
-  ...both({ kind: 'incomplete', reported: 'zero output', finish: 'content_filter', status: 'incomplete', input: 200, output: 0 }),
-  // insurance: no completion tokens and no reason
-  ...blank.flatMap((finish) =>
-    both({ kind: 'completed', reported: 'zero output', finish, status: 'completed', input: 0, output: 0, tokens: [200, 0] }),
-  ),
-  ...blank.flatMap((finish) =>
-    both({
-      kind: 'completed',
-      reported: 'none',
+  { by: 'model', progress: 'usage_known', reported: REPORT, finish: 'stop', charged: [200, 40], basis: 'reported', keeps: true },
+  { by: 'model', progress: 'usage_known', reported: REPORT, finish: null, charged: [200, 40], basis: 'reported', keeps: true },
+  { by: 'model', progress: 'usage_known', reported: ZERO, finish: 'stop', charged: [200, 0], basis: 'reported', keeps: true },
+  { by: 'model', progress: 'content', unreported: 70, finish: 'length', charged: [300, 70], basis: 'estimated', keeps: true },
+  // No tokens and no reason: nothing for this turn, though the request was answered.
+  ...[null, undefined, '', ' '].map(
+    (finish): Cell => ({
+      by: 'model',
+      progress: 'usage_known',
+      reported: ZERO,
       finish,
-      status: 'completed',
-      input: 0,
-      output: 0,
-      relayed: 0,
-      tokens: [300, 0],
-      estimated: true,
+      basis: 'nothing',
+      shownBy: 'provider',
+      keeps: true,
     }),
   ),
-  ...both({ kind: 'completed', reported: 'usage', finish: null, status: 'completed', input: 200, output: 400 }),
-  ...both({ kind: 'completed', reported: 'none', finish: null, status: 'completed', input: 300, output: 700, estimated: true }),
-  // insurance: the provider ended with an error
-  ...both({ kind: 'completed', reported: 'usage', finish: 'error', status: 'failed', input: 0, output: 0, tokens: [200, 40] }),
-  ...both({ kind: 'incomplete', reported: 'zero output', finish: 'error', status: 'failed', input: 0, output: 0, tokens: [200, 0] }),
-  ...both({ kind: 'completed', reported: 'none', finish: 'error', status: 'failed', input: 0, output: 0 }),
-  // failed
-  ...(['failed-before-content', 'failed-after-content'] as const).flatMap((kind) => [
-    ...both({ kind, reported: 'usage', finish: null, status: 'failed', input: 0, output: 0, tokens: [200, 40] }),
-    ...both({ kind, reported: 'usage', finish: 'stop', status: 'failed', input: 0, output: 0, tokens: [200, 40] }),
-    ...both({ kind, reported: 'zero output', finish: null, status: 'failed', input: 0, output: 0, tokens: [200, 0] }),
-    ...both({ kind, reported: 'none', finish: null, status: 'failed', input: 0, output: 0 }),
+  { by: 'model', progress: 'sent', finish: null, basis: 'nothing', shownBy: 'provider', keeps: true },
+  { by: 'model', progress: 'usage_known', reported: REPORT, finish: 'error', basis: 'nothing', shownBy: 'provider', keeps: false },
+  ...every('provider', 'nothing', false),
+  ...every('gateway', 'nothing', true),
+  ...(['caller', 'operator'] as const).flatMap((by): Cell[] => [
+    { by, progress: 'not_sent', unreported: 70, basis: 'nothing', keeps: true },
+    { by, progress: 'sent', charged: [300, 0], basis: 'estimated', keeps: true },
+    { by, progress: 'sent', unreported: 90, charged: [300, 90], basis: 'estimated', keeps: true },
+    { by, progress: 'content', unreported: 70, charged: [300, 70], basis: 'estimated', keeps: true },
+    { by, progress: 'content', reported: REPORT, unreported: 5, charged: [200, 45], basis: 'estimated', keeps: true },
+    { by, progress: 'usage_known', reported: REPORT, charged: [200, 40], basis: 'reported', keeps: true },
+    { by, progress: 'usage_known', reported: ZERO, charged: [200, 0], basis: 'reported', keeps: true },
   ]),
-  // aborted
-  ...both({ kind: 'aborted', reported: 'usage', finish: null, status: 'aborted', input: 200, output: 400 }),
-  ...both({ kind: 'aborted', reported: 'zero output', finish: null, status: 'aborted', input: 200, output: 0 }),
-  { kind: 'aborted', reported: 'none', finish: null, streamed: true, status: 'aborted', input: 300, output: 700, estimated: true },
-  { kind: 'aborted', reported: 'none', finish: null, streamed: true, status: 'aborted', input: 0, output: 0, relayed: 0, estimated: true },
-  { kind: 'aborted', reported: 'none', finish: null, streamed: false, status: 'aborted', input: 300, output: 0, estimated: true },
-  {
-    kind: 'aborted',
-    reported: 'none',
-    finish: null,
-    streamed: false,
-    status: 'aborted',
-    input: 300,
-    output: 0,
-    relayed: 0,
-    estimated: true,
-  },
 ]
 
-function outcomeOf(cell: Cell, more: Partial<Outcome> = {}): Outcome {
-  const reported = { usage: REPORT, 'zero output': ZERO, none: undefined }[cell.reported]
-  const relayed = cell.relayed ?? RELAYED
-  return { ...cell, reported, relayed, input: OUR_INPUT, tools: 0, price: PRICE, ...more }
+function outcomeOf({ by, progress, reported, unreported = 0, finish = null }: Cell, more: Partial<Outcome> = {}): Outcome {
+  const base = { endedBy: by, progress, reported, unreported, finish, input: 300, tools: 0, price: PRICE, held: undefined }
+  return { ...base, status: 'aborted', ...more }
 }
 
-const nameOf = (cell: Cell) =>
-  `${cell.kind}, ${cell.reported}, finish ${JSON.stringify(cell.finish)}, ${cell.streamed ? 'streamed' : 'whole'}, relayed ${cell.relayed ?? RELAYED}`
-
 for (const cell of TABLE) {
-  t.test(nameOf(cell), async (t) => {
+  const name = `${cell.by}, ${cell.progress}, ${cell.reported ? `reported ${cell.reported.output}` : 'no report'}, ${cell.unreported ?? 0} unreported, finish ${JSON.stringify(cell.finish)}`
+  t.test(name, async (t) => {
+    const [input, output] = cell.charged ?? [0, 0]
+    const cost = input + 10 * output
     const got = settlementOf(outcomeOf(cell))
-    const [input, output] = cell.tokens ?? [cell.input, cell.output / 10]
-    t.match(got, { status: cell.status, input: cell.input, output: cell.output, cost: cell.input + cell.output, tools: 0 })
-    t.same([got.usage.input, got.usage.output], [input, output])
-    t.equal(got.estimated, cell.estimated === true)
-
-    const tooled = settlementOf(outcomeOf(cell, { tools: 5000 }))
-    t.match(tooled, { cost: cell.input + cell.output + 5000, tools: 5000, input: cell.input }, 'tools that ran are paid for')
+    t.match(got, { cost, input, output: 10 * output, used: input + output })
+    t.equal(got.reason, `${cell.shownBy ?? cell.by}/${cell.progress}/${cell.basis}`)
     t.equal(settlementOf(outcomeOf(cell, { price: 'free' })).cost, 0)
+
+    const whole = settlementOf(outcomeOf(cell, { tools: TOOLS, earlier: EARLIER }))
+    const kept = cell.keeps ? 3000 : 0
+    t.equal(whole.cost, cost + kept + TOOLS, 'tools that ran are charged; earlier turns unless the provider failed')
+    t.equal(whole.used, input + output + (cell.keeps ? 10 : 0))
   })
 }
 
-t.test('every outcome meets every kind of report, streamed and whole', async (t) => {
-  const cells = new Set(TABLE.map((cell) => `${cell.kind} ${cell.reported} ${cell.streamed}`))
-  const kinds: OutcomeKind[] = ['completed', 'incomplete', 'failed-before-content', 'failed-after-content', 'aborted']
-  const reports = ['usage', 'zero output', 'none']
-  const missing = kinds
-    .flatMap((kind) => reports.flatMap((report) => [true, false].map((streamed) => `${kind} ${report} ${streamed}`)))
-    .filter((cell) => !cells.has(cell))
+t.test('every way to end meets every stage', async (t) => {
+  const cells = new Set(TABLE.map((cell) => `${cell.by} ${cell.progress}`))
+  const ways: EndedBy[] = ['provider', 'caller', 'operator', 'gateway']
+  const stages: Progress[] = ['not_sent', 'sent', 'content', 'usage_known']
+  const missing = ways.flatMap((by) => stages.map((progress) => `${by} ${progress}`)).filter((cell) => !cells.has(cell))
   t.same(missing, [])
 })
 
-t.test('earlier turns count by their own price, unless the exchange failed', async (t) => {
-  const earlier = { usage: { ...noUsage(), input: 7, output: 3, estimated: true }, input: 1000, output: 2000 }
-  const base = { reported: REPORT, relayed: RELAYED, input: OUR_INPUT, finish: 'stop', streamed: true, tools: 5, price: PRICE, earlier }
-  const done = settlementOf({ ...base, kind: 'completed' })
-  t.match(done, { cost: 1000 + 2000 + 200 + 400 + 5, input: 1200, output: 2400, estimated: true })
-  t.match(done.usage, { input: 207, output: 43 })
-  t.match(settlementOf({ ...base, kind: 'failed-after-content' }), { cost: 5, input: 0, output: 0, status: 'failed', estimated: false })
-  t.match(settlementOf({ ...base, kind: 'aborted' }), { cost: 1000 + 2000 + 200 + 400 + 5, status: 'aborted' })
-  const insured = settlementOf({ ...base, kind: 'completed', reported: ZERO, finish: null })
-  t.match(insured, { cost: 3005 }, 'an empty last turn is free, those before it are not')
+t.test('an estimate never passes the hold, a report may', async (t) => {
+  const aborted: Cell = { by: 'caller', progress: 'content', unreported: 1000, basis: 'estimated', keeps: true }
+  const cut = settlementOf(outcomeOf(aborted, { held: 1305 }))
+  t.match(cut, { cost: 1300, used: 400 }, 'the output is cut first')
+  t.match(settlementOf(outcomeOf(aborted, { held: 120 })), { cost: 120, input: 120, output: 0 }, 'then the input')
+  t.match(settlementOf(outcomeOf(aborted, { held: 9000, tools: TOOLS, earlier: EARLIER })), { cost: 9000 }, 'tools and earlier turns first')
+  t.equal(settlementOf(outcomeOf(aborted, { held: 7000, tools: TOOLS, earlier: EARLIER })).cost, 8000, 'which are charged in any case')
+  const reported: Cell = { by: 'caller', progress: 'usage_known', reported: REPORT, basis: 'reported', keeps: true }
+  t.equal(settlementOf(outcomeOf(reported, { held: 100 })).cost, 600)
+  const partly = { ...aborted, reported: REPORT }
+  t.match(settlementOf(outcomeOf(partly, { held: 100 })), { cost: 600, input: 200, output: 400 }, 'only what is added to it is an estimate')
+  t.match(settlementOf(outcomeOf(partly, { held: 705 })), { cost: 700, input: 200, output: 500 }, 'as far as the hold reaches')
+})
+
+t.test('who caused a fault', async (t) => {
+  const faults: [ConstructorParameters<typeof Fault>[0], boolean, EndedBy][] = [
+    ['deadline', true, 'caller'],
+    ['client_gone', false, 'caller'],
+    ['no_credit', false, 'caller'],
+    ['guardrail_blocked', true, 'operator'],
+    ['upstream_overlong', true, 'operator'],
+    ['upstream_oversized', false, 'operator'],
+    ['internal', true, 'gateway'],
+    ['unavailable', false, 'gateway'],
+    ['upstream_cut', true, 'provider'],
+    ['upstream_silent', false, 'provider'],
+    ['upstream_limited', false, 'provider'],
+    ['upstream_rejected', false, 'caller'],
+    ['upstream_policy', true, 'provider'],
+  ]
+  for (const [code, content, by] of faults) t.equal(enderOf(new Fault(code), content), by, code)
+})
+
+t.test('what is not reported is estimated and flagged', async (t) => {
+  t.match(countedUsage({ reported: undefined, unreported: 1.2, input: 2.5 }), { input: 3, output: 2, estimated: true })
+  t.match(countedUsage({ reported: REPORT, unreported: 1.2, input: 99 }), { input: 200, output: 42, estimated: true })
+  t.equal(countedUsage({ reported: REPORT, unreported: 0, input: 99 }), REPORT)
 })

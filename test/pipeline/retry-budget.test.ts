@@ -1,13 +1,19 @@
 /** The budget of further attempts, alone. */
 import fc from 'fast-check'
 import t from 'tap'
+import type { Model } from '../../src/catalog/types.ts'
 import { RetryBudget, type RetryPermit } from '../../src/pipeline/retry-budget.ts'
 import { property } from '../support/seed.ts'
 
-function taken(budget: RetryBudget, wanted: number): RetryPermit[] {
+/** The budget looks at which object it is, and at nothing in it. */
+const model = (slug: string): Model => ({ slug }) as Model
+const ONE = model('acme/one')
+const TWO = model('acme/two')
+
+function taken(budget: RetryBudget, wanted: number, of = ONE): RetryPermit[] {
   const permits: RetryPermit[] = []
   for (let i = 0; i < wanted; i++) {
-    const permit = budget.take()
+    const permit = budget.take(of)
     if (permit) permits.push(permit)
   }
   return permits
@@ -22,13 +28,13 @@ t.test('a fifth of what is active may wait for a further attempt, and at least t
     [80, 16],
   ]) {
     const budget = new RetryBudget()
-    for (let i = 0; i < active; i++) budget.enter()
+    for (let i = 0; i < active; i++) budget.enter([ONE])
     const permits = taken(budget, 100)
     t.equal(permits.length, allowed, `${active} active`)
     permits[0].end(true)
     permits[0].end(true)
     t.equal(taken(budget, 100).length, 1, 'one has gone, once')
-    for (let i = 0; i < active; i++) budget.leave()
+    for (let i = 0; i < active; i++) budget.leave([ONE])
   }
 })
 
@@ -38,13 +44,13 @@ t.test('in a lasting storm further attempts are a tenth of the requests, however
       const budget = new RetryBudget()
       let further = 0
       for (let i = 0; i < requests; i++) {
-        budget.enter()
+        budget.enter([ONE])
         for (let k = 0; k < others; k++) {
-          const permit = budget.take()
+          const permit = budget.take(ONE)
           if (permit) further++
           permit?.end(false)
         }
-        budget.leave()
+        budget.leave([ONE])
       }
       if (further > 20 + requests * 0.1 + 1e-6) throw new Error(`${further} for ${requests} requests`)
       if (further < Math.min(20, requests * others)) throw new Error(`only ${further} for ${requests} requests`)
@@ -54,14 +60,40 @@ t.test('in a lasting storm further attempts are a tenth of the requests, however
   t.pass()
 })
 
+t.test('a model that is down takes nothing from another', async (t) => {
+  const budget = new RetryBudget()
+  for (let i = 0; i < 100; i++) {
+    budget.enter([ONE])
+    budget.take(ONE)?.end(false)
+    budget.leave([ONE])
+  }
+  t.equal(budget.take(ONE), undefined, 'its own are spent')
+  t.equal(taken(budget, 100, TWO).length, 3, 'those of another model are all there')
+})
+
+t.test('models that a turn may use share what it adds', async (t) => {
+  const budget = new RetryBudget()
+  let further = 0
+  for (let i = 0; i < 1000; i++) {
+    budget.enter([ONE, TWO])
+    for (const each of [ONE, TWO]) {
+      const permit = budget.take(each)
+      if (permit) further++
+      permit?.end(false)
+    }
+    budget.leave([ONE, TWO])
+  }
+  t.ok(further >= 100 && further <= 2 * 20 + 1000 * 0.1, `${further} for 1000 turns`)
+})
+
 t.test('attempts that help cost nothing', async (t) => {
   const budget = new RetryBudget()
   for (let i = 0; i < 10_000; i++) {
-    budget.enter()
-    const permit = budget.take()
+    budget.enter([ONE])
+    const permit = budget.take(ONE)
     if (!permit) throw new Error(`refused at ${i}`)
     permit.end(true)
-    budget.leave()
+    budget.leave([ONE])
   }
   t.equal(taken(budget, 100).length, 3)
 })

@@ -44,7 +44,6 @@ export function model(slug: string, endpoints: readonly (string | EndpointFacts)
     kind: 'generate',
     context: undefined,
     maxOutput: undefined,
-    defaultMaxOutput: 4096,
     input: ['text'],
     output: ['text'],
     scores: {},

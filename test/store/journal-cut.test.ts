@@ -33,7 +33,7 @@ function open(path: string, clock = new FakeClock()): Books {
 
 /** Everything that is in the books, as one short text. */
 function stateOf({ journal, keys }: Books): string {
-  const all = JSON.stringify([[...journal.export()], keys.list(), [...journal.carried()]])
+  const all = JSON.stringify([[...journal.export()], keys.list(), [...journal.carried()].map(([key, cost]) => [key, String(cost)])])
   return createHash('sha256').update(all).digest('hex')
 }
 

@@ -1,8 +1,7 @@
 /** The record of a process that owns its store, in memory and in a file. */
 import { join } from 'node:path'
 import t from 'tap'
-import { Credit } from '../../src/ledger/credit.ts'
-import { oldestCounted } from '../../src/ledger/spend-windows.ts'
+import { Credit } from '../../src/ledger/accounts.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryKeys } from '../../src/store/memory.ts'
@@ -11,11 +10,11 @@ import { openStore, type Store } from '../../src/store/open.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
-import { ask, balance, type OpenedRecord, pulseOf, recordContract } from './record-contract.ts'
+import { ask, balance, leaseFrom, type OpenedRecord, pulseOf, recordContract } from './record-contract.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
 function recordOf({ journal, keys, guardrails }: Pick<Store, 'journal' | 'keys' | 'guardrails'>, clock: FakeClock): LocalRecord {
-  const credit = new Credit(journal.spent(), clock, journal.spentByDay(oldestCounted(clock.now())))
+  const credit = new Credit(clock, journal)
   return new LocalRecord({ journal, keys, guardrails, credit, clock })
 }
 
@@ -57,7 +56,7 @@ t.test('a process that is over: its lease is free once its generations are in, t
   t.equal((await record.pulse(pulseOf('n2'))).nodes, 1)
   await record.endLeases('n2')
   t.match(await balance(record, 'a'), { spent: 120, leased: 0 })
-  t.match(await record.lease('n2', ask('a', 880)), { granted: 880, left: 0 }, 'whose leases ended may lease again')
+  t.match(await leaseFrom(record, 'n2', ask('a', 880)), { granted: 880, left: 0 }, 'whose leases ended may lease again')
   store.close()
 })
 
@@ -95,10 +94,10 @@ t.test('what the file refuses is not charged, and comes in once when there is ro
   await Promise.all([record.take('n1', [row(2, 20), row(3, 30)]), record.take('n1', [row(3, 30), row(3, 30)])])
   await clock.advance(5000)
   t.match(await balance(record, 'a'), { spent: 60, leased: 440 })
-  t.same(journal.spent(), new Map([['a', 60]]))
+  t.same(journal.spent(), new Map([['a', 60n]]))
   await t.rejects(record.take('n1', [row(4, 40), { hold: holdRow(5), settled: settleRow(5, -1) }]), RangeError, 'a broken row')
   t.match(await balance(record, 'a'), { spent: 60, leased: 440 }, 'takes nothing of its batch along')
-  t.equal(journal.spent().get('a'), 60)
+  t.equal(journal.spent().get('a'), 60n)
   await record.close()
   journal.close()
 })

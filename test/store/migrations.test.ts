@@ -67,7 +67,7 @@ t.test('SQLite: a new file and one that was brought up have the same tables', as
     return found
   }
   const upgraded = columns('old.db')
-  t.equal(upgraded.length, 8)
+  t.equal(upgraded.length, 9)
   t.same(upgraded, columns('new.db'))
   const store = openStore(`sqlite:${join(folder, 'old.db')}`, { clock: new FakeClock() })
   t.teardown(() => store.close())
@@ -94,7 +94,7 @@ function postgres(server: TestPostgres): void {
     const records = await Promise.all(Array.from({ length: 8 }, () => openPostgres(url, { clock })))
     t.equal(await version(url), SCHEMA_VERSION)
     t.equal((await server.query(url, 'SELECT * FROM headgate_schema')).length, 1)
-    for (const record of records) t.equal(await record.spentByAll(), 0)
+    for (const record of records) t.equal(await record.spentByAll(), 0n)
     await Promise.all(records.map((record) => record.close()))
     const again = await openPostgres(url, { clock })
     t.same(await again.keys.list(), [])
@@ -120,7 +120,7 @@ function postgres(server: TestPostgres): void {
     const fault = await faultOf(openPostgres(url, { clock }))
     t.match(fault, {
       code: 'unavailable',
-      message: `The database of store.url has schema version 99, this program knows ${SCHEMA_VERSION}: it was made by a newer one`,
+      message: `The database of store.url was written by a newer headgate: it has schema version 99, and this program knows versions up to ${SCHEMA_VERSION}`,
     })
     t.equal(await version(url), 99)
   })

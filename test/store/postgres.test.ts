@@ -7,7 +7,8 @@ import { openPostgres, type PostgresNews, type PostgresRecord } from '../../src/
 import type { SettledRows } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
-import { ask, balance, generation, pulseOf, recordContract } from './record-contract.ts'
+import { clocked } from '../support/postgres-clock.ts'
+import { ask, balance, generation, leaseFrom, pulseOf, recordContract } from './record-contract.ts'
 import { apiKey, settleRow } from './samples.ts'
 
 const DAY = 86_400_000
@@ -28,12 +29,12 @@ async function faultOf(run: Promise<unknown>): Promise<Fault> {
 function suite(server: TestPostgres): void {
   recordContract(t, 'postgres', async (clock) => {
     const url = await server.database()
-    let record = await openPostgres(url, { clock })
+    let record = await clocked(await openPostgres(url, { clock }), clock, server, url)
     return {
       record,
       reopen: async () => {
         await record.close()
-        record = await openPostgres(url, { clock })
+        record = await clocked(await openPostgres(url, { clock }), clock, server, url)
         return record
       },
       close: () => record.close(),
@@ -46,7 +47,8 @@ function suite(server: TestPostgres): void {
 
 async function opened(t: Test, url: string, clock = new FakeClock(), limits?: { connect: number; statement: number }) {
   const news: PostgresNews[] = []
-  const record = await openPostgres(url, { clock, limits, report: (item) => news.push(item) })
+  const plain = await openPostgres(url, { clock, limits, report: (item) => news.push(item) })
+  const record = server ? await clocked(plain, clock, server, url.split('?')[0]) : plain
   t.teardown(() => record.close())
   return { record, clock, news, now: () => clock.now() }
 }
@@ -57,7 +59,7 @@ function sharing(server: TestPostgres): void {
     const records = await Promise.all(Array.from({ length: 5 }, async () => (await opened(t, `${url}?pool=3`)).record))
     for (const [index, record] of records.entries()) await record.pulse(pulseOf(`n${index}`))
     const answers = await Promise.all(
-      records.flatMap((record, index) => Array.from({ length: 40 }, () => record.lease(`n${index}`, ask('a', 6, { want: 100 })))),
+      records.flatMap((record, index) => Array.from({ length: 40 }, () => leaseFrom(record, `n${index}`, ask('a', 6, { want: 100 })))),
     )
     const sum = answers.reduce((all, answer) => all + answer.granted, 0)
     t.ok(
@@ -82,12 +84,12 @@ function sharing(server: TestPostgres): void {
     const work = Array.from({ length: 40 }, (_, index) => async () => {
       const node = `n${index % 4}`
       await record.take(node, shuffled(rows).slice(0, 150))
-      for (const key of shuffled(keys).slice(0, 3)) await record.lease(node, ask(key, 2))
-      for (const key of shuffled(keys).slice(0, 3)) await record.giveBack(node, key, 1, 1)
+      for (const key of shuffled(keys).slice(0, 3)) await leaseFrom(record, node, ask(key, 2))
+      for (const key of shuffled(keys).slice(0, 3)) await record.giveBack(node, { key }, 1, 1)
     })
     await Promise.all(work.map((run) => run()))
     await record.take('n0', rows)
-    t.equal(await record.spentByAll(), 300)
+    t.equal(await record.spentByAll(), 300n)
     const verdict = await verifyLedger(record.ledger)
     t.match(verdict, { ok: true, generations: 300, charged: 300, problems: [] })
     await clock.advance(10_000)
@@ -145,10 +147,10 @@ function sharing(server: TestPostgres): void {
 
   t.test('who leases before the first pulse is lost until then', async (t) => {
     const { record } = await opened(t, await server.database())
-    await record.lease('n1', ask('a', 600))
-    t.match(await record.lease('n2', ask('a', 600)), { granted: 0, waitingFor: 0 })
+    await leaseFrom(record, 'n1', ask('a', 600))
+    t.match(await leaseFrom(record, 'n2', ask('a', 600)), { granted: 0, waitingFor: 0 })
     t.same([...(await record.forgetLost(0))], [['n1', 600]])
-    t.match(await record.lease('n2', ask('a', 600)), { granted: 600 })
+    t.match(await leaseFrom(record, 'n2', ask('a', 600)), { granted: 600 })
   })
 }
 
@@ -187,18 +189,17 @@ function keeping(server: TestPostgres): void {
     t.match(await verifyLedger(record.ledger), { ok: true, generations: 20, problems: [] })
   })
 
-  t.test('what was carried over counts by the day of the charge, and is cut instead of overflowing', async (t) => {
+  t.test('what was carried over counts by the day of the charge, never in the future, and is exact', async (t) => {
     const url = await server.database()
     const { record, now } = await opened(t, url)
     const row = (seq: number, cost: number, at: number) => ({ ...generation(seq, 'a', 0, 0), settled: settleRow(seq, cost, { at }) })
     await record.take('n1', [row(now() * 4096, MOST, now() + DAY), row(now() * 4096 + 1, MOST, now() + DAY), row(now() * 4096 + 2, 5, 0)])
     t.equal(await record.prune(now() + 1, 100), 3)
     const day = Math.floor(now() / DAY)
-    t.same(await server.query(url, 'SELECT key, day::int, count::int, cost::float8 FROM carried ORDER BY day'), [
-      { key: 'a', day, count: 1, cost: 5 },
-      { key: 'a', day: day + 1, count: 2, cost: MOST },
+    t.same(await server.query(url, 'SELECT key, day::int, count::int, cost::text FROM carried ORDER BY day'), [
+      { key: 'a', day, count: 3, cost: String(2n * BigInt(MOST) + 5n) },
     ])
-    t.same(await record.ledger.carried(), new Map([['a', MOST]]))
+    t.same(await record.ledger.carried(), new Map([['a', 2n * BigInt(MOST) + 5n]]))
     t.same(verify([], await record.ledger.spent(), await record.ledger.carried()).problems, [])
   })
 
@@ -220,7 +221,7 @@ function keeping(server: TestPostgres): void {
     const { record, now } = await opened(t, await server.database())
     const rows = Array.from({ length: 1203 }, (_, index) => generation(index + 1, `k${index % 7}`, 2, now()))
     await record.take('n1', rows)
-    t.equal(await record.spentByAll(), 2406)
+    t.equal(await record.spentByAll(), 2406n)
     t.match(await verifyLedger(record.ledger), { ok: true, generations: 1203 })
   })
 }
@@ -228,8 +229,8 @@ function keeping(server: TestPostgres): void {
 /** Each operation of a record, by its name. */
 const OPERATIONS: Readonly<Record<string, (record: PostgresRecord) => Promise<unknown>>> = {
   take: (record) => record.take('n1', [generation(900, 'secret-key', 5, 0)]),
-  lease: (record) => record.lease('n1', ask('secret-key', 5)),
-  giveBack: (record) => record.giveBack('n1', 'secret-key', 1, 1),
+  lease: (record) => leaseFrom(record, 'n1', ask('secret-key', 5)),
+  giveBack: (record) => record.giveBack('n1', { key: 'secret-key' }, 1, 1),
   pulse: (record) => record.pulse(pulseOf('n1')),
   balances: (record) => record.balances(['secret-key']),
   spentByAll: (record) => record.spentByAll(),
@@ -262,7 +263,7 @@ function failing(server: TestPostgres): void {
     const { record, now } = await opened(t, await server.database())
     await record.keys.put(apiKey('a', { limit: 7 }))
     await record.take('n1', [generation(1, 'a', 30, now())])
-    await record.lease('n1', ask('a', 100))
+    await leaseFrom(record, 'n1', ask('a', 100))
     await server.kill9()
     for (const [name, run] of Object.entries(OPERATIONS)) discreet(t, await faultOf(run(record)), name)
     await server.restart()
@@ -293,9 +294,9 @@ function failing(server: TestPostgres): void {
     const held =
       "SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(1.5)%' AND wait_event = 'PgSleep'"
     while ((await server.query(url, held))[0]?.n !== 1) await new Promise((resolve) => setImmediate(resolve))
-    t.match(await faultOf(record.lease('n1', ask('a', 1))), { code: 'unavailable', message: /timed out/ })
+    t.match(await faultOf(leaseFrom(record, 'n1', ask('a', 1))), { code: 'unavailable', message: /timed out/ })
     await blocked
-    t.match(await record.lease('n1', ask('a', 1)), { granted: 1 })
+    t.match(await leaseFrom(record, 'n1', ask('a', 1)), { granted: 1 })
   })
 
   t.test('a lost connection that nobody used is told of', async (t) => {
@@ -305,7 +306,7 @@ function failing(server: TestPostgres): void {
     await server.query(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headgate'")
     while (news.length === 0) await new Promise((resolve) => setImmediate(resolve))
     t.same(news, [{ kind: 'connection-lost', reason: 'shut down, 57P01' }])
-    t.equal(await record.spentByAll(), 0, 'the next one is new')
+    t.equal(await record.spentByAll(), 0n, 'the next one is new')
   })
 
   t.test('what cannot be opened says why, without its URL', async (t) => {

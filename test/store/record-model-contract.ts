@@ -6,7 +6,7 @@ import type { LimitReset } from '../../src/plugin-api/key.ts'
 import type { SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
-import { balance, generation, type OpenRecord, pulseOf } from './record-contract.ts'
+import { ask, balance, generation, leaseFrom, type OpenRecord, pulseOf } from './record-contract.ts'
 
 const LIMIT = 1000
 const NODES = 3
@@ -36,6 +36,8 @@ const steps = (mostShare: number) =>
 /** One key, as it must be. */
 class Model {
   readonly leases = new Array<number>(NODES).fill(0)
+  /** When each was last granted something. */
+  readonly grantedAt = new Array<number>(NODES).fill(0)
   readonly charges: { at: number; cost: number }[] = []
 
   get leased(): number {
@@ -47,7 +49,9 @@ class Model {
     return this.charges.reduce((sum, charge) => (charge.at >= from ? sum + charge.cost : sum), 0)
   }
 
-  charge(node: number, cost: number, at: number): void {
+  /** What a lease paid for is charged no earlier than it was granted, whatever the process's clock says. */
+  charge(node: number, cost: number, said: number): void {
+    const at = this.leases[node] > 0 ? Math.max(said, this.grantedAt[node]) : said
     this.leases[node] = Math.max(0, this.leases[node] - cost)
     this.charges.push({ at, cost })
   }
@@ -79,7 +83,7 @@ class Run {
     if (step.kind === 'give') {
       const held = model.leases[step.node]
       model.leases[step.node] = step.amount === 'all' ? 0 : Math.max(0, held - step.amount)
-      return record.giveBack(name, key, step.amount, 1)
+      return record.giveBack(name, { key }, step.amount, 1)
     }
     const cost = Math.floor((model.leases[step.node] * step.share) / 1000)
     const at = clock.now() - step.daysAgo * 86_400_000
@@ -92,13 +96,14 @@ class Run {
   private async lease(name: string, { node, need, more }: Extract<Step, { kind: 'lease' }>): Promise<void> {
     const { record, clock, key, model, reset } = this
     const free = LIMIT - model.spent(reset, clock.now()) - model.leased
-    const answer = await record.lease(name, { key, need, want: need + more, limit: LIMIT, limitReset: reset, turn: 1 })
+    const answer = await leaseFrom(record, name, ask(key, need, { want: need + more, limitReset: reset }))
     const { granted, left } = answer
     const fits = need === 0 ? free >= granted : granted > 0 === free >= need
     const bounded = granted === 0 || (granted >= need && granted <= need + more)
     if (!fits || !bounded || left !== Math.max(0, free - granted))
       throw new Error(`${JSON.stringify(answer)} where ${free} were free and ${need} to ${need + more} asked`)
     model.leases[node] += granted
+    if (granted > 0) model.grantedAt[node] = clock.now()
   }
 
   async check(within: boolean): Promise<void> {

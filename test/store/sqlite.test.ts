@@ -36,7 +36,7 @@ t.test('what was written is there after a restart, for both durabilities', async
     first.close()
     const again = openStore(url, { clock, durability })
     t.teardown(() => again.close())
-    t.same(again.journal.spent(), new Map([['dev', 123]]))
+    t.same(again.journal.spent(), new Map([['dev', 123n]]))
     t.equal(again.journal.lastSeq(), 6)
     t.match(await again.keys.find('a'.repeat(64)), { limit: 7 })
     t.match(again.journal.reconcile(), { count: 1, charged: 300 })
@@ -80,7 +80,7 @@ t.test('files that are not ours, or broken, are refused with the reason and left
   const db = openDatabase(newer, 'process')
   db.exec('PRAGMA user_version = 99')
   db.close()
-  t.match(faultOf(() => openDatabase(newer, 'process')).message, /has schema version 99, this program knows 5/)
+  t.match(faultOf(() => openDatabase(newer, 'process')).message, /has schema version 99, and this program knows versions up to \d+/)
 
   mkdirSync(join(dirname(path), 'folder.db'))
   t.match(faultOf(() => openDatabase(join(dirname(path), 'folder.db'), 'process')).message, /folder\.db cannot be opened/)
@@ -259,7 +259,7 @@ t.test('a full disk: the batch is refused whole, the process goes on, space brin
   journal.hold(holdRow(4))
   await journal.committed()
   t.equal(rows(), 4, 'holds 1, 2, 4 and the settlement of 1')
-  t.same(journal.spent(), new Map([['dev', 50]]), 'what had no hold is not charged')
+  t.same(journal.spent(), new Map([['dev', 50n]]), 'what had no hold is not charged')
   t.same(verify(journal.export(), journal.spent()).problems, [])
 })
 
@@ -294,7 +294,7 @@ t.test('a refused settlement is tried again by itself', async (t) => {
   free()
   await clock.advance(1000)
   t.equal(rows(), 2, 'with no other request to carry it')
-  t.same(journal.spent(), new Map([['dev', 50]]))
+  t.same(journal.spent(), new Map([['dev', 50n]]))
 })
 
 t.test('a refused rise of a hold leaves the hold to be settled', async (t) => {

@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { ADMIN_TOKEN, adminFetch } from './admin.ts'
 import { rowsOf } from './crash/audit.ts'
 import { freePorts } from './crash/configuration.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
@@ -86,7 +87,7 @@ export async function newCluster(t: Test, { postgres, redis }: Servers): Promise
     writeFileSync(
       path,
       `server: { host: 127.0.0.1, port: ${port} }
-admin: { host: 127.0.0.1, port: ${admin} }
+admin: { host: 127.0.0.1, port: ${admin}, token: ${ADMIN_TOKEN} }
 store: { url: "${parts.database ?? database}", journal: "${join(directory, `journal-${number}.db`)}" }
 ${parts.shared === null ? '' : `shared: { url: "${parts.shared ?? redis.url}" }`}
 auth:
@@ -260,12 +261,12 @@ export async function booksAgree(t: Test, cluster: Cluster, members: readonly Me
   const expected = called(cluster).sort()
   for (const { admin } of members) {
     const rows = await until('all rows', async () => {
-      const reply = await fetch(`${admin}/ledger/export`)
+      const reply = await adminFetch(`${admin}/ledger/export`)
       const found = reply.ok ? rowsOf(await reply.text()) : []
       return found.length >= expected.length ? found : undefined
     })
     t.same(rows.map(({ id }) => id).sort(), expected, 'one row for each call of the provider, and no other')
     t.same(new Set(rows.map(({ cost_nano: cost }) => cost)), new Set([PRICE]))
-    t.match(await (await fetch(`${admin}/ledger/verify`)).json(), { ok: true, open: 0, charged: expected.length * PRICE })
+    t.match(await (await adminFetch(`${admin}/ledger/verify`)).json(), { ok: true, open: 0, charged: expected.length * PRICE })
   }
 }

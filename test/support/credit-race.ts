@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { ADMIN_TOKEN, adminFetch } from './admin.ts'
 import { rowsOf } from './crash/audit.ts'
 import { freePorts } from './crash/configuration.ts'
 import { runProgram } from './program.ts'
@@ -42,7 +43,7 @@ export async function place(t: Test, shape: Shape): Promise<Place> {
     writeFileSync(
       file,
       `server: { host: 127.0.0.1, port: ${port} }
-admin: { host: 127.0.0.1, port: ${admin} }
+admin: { host: 127.0.0.1, port: ${admin}, token: ${ADMIN_TOKEN} }
 store: { url: "${store}", journal: "${join(directory, `journal-${index}.db`)}" }
 ${shape.shared ? `shared: { url: "${shape.shared}" }` : ''}
 auth: { keys: [ { name: app, key: "${SECRET}", limit: "1.00", limits: { requests: 1000000 } } ] }
@@ -86,7 +87,7 @@ async function keyAt(url: string): Promise<KeyView> {
 }
 
 async function verdictAt(admin: string): Promise<{ ok: boolean; charged: number }> {
-  return (await (await fetch(`${admin}/ledger/verify`)).json()) as { ok: boolean; charged: number }
+  return (await (await adminFetch(`${admin}/ledger/verify`)).json()) as { ok: boolean; charged: number }
 }
 
 /** Runs it, and looks at everything afterwards. */
@@ -128,7 +129,7 @@ export async function race(t: Test, { urls, admins, upstream }: Place): Promise<
   // What one process has settled the others hear when it has handed it in.
   for (const admin of admins) while ((await verdictAt(admin)).charged < 1_000_000_000);
   for (const url of urls) t.match(await keyAt(url), { usage: 1, limit_remaining: 0 }, 'everybody shows the same')
-  const exported = rowsOf(await (await fetch(`${admins[0]}/ledger/export`)).text())
+  const exported = rowsOf(await (await adminFetch(`${admins[0]}/ledger/export`)).text())
   t.equal(exported.length, FITTING, 'one row each')
   t.ok(exported.every(({ cost_nano: cost }) => cost === 10_000_000))
   for (const admin of admins) t.match(await verdictAt(admin), { ok: true, charged: 1_000_000_000 })

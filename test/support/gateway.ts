@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Running, type StartOptions, start } from '../../src/main.ts'
+import { ADMIN_TOKEN } from './admin.ts'
 
 export interface Gateway {
   /** Address of the API without a trailing slash; add `/v1/…`. */
@@ -23,24 +24,28 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-export interface GatewayOptions extends Pick<StartOptions, 'env' | 'clock' | 'lane'> {
+export interface GatewayOptions extends Pick<StartOptions, 'env' | 'clock' | 'lane' | 'loop'> {
   /** Where the configuration is written as a file, so that it can be changed later. */
   directory?: string
 }
+
+/** An event loop that is never late: tests share the machine with others. */
+const CALM: StartOptions['loop'] = { now: () => 0, idle: () => 0, cpu: () => 0, everyTurn: () => () => {} }
 
 export const KEY = 'sk-router-v1-0123456789abcdef0123456789abcdef'
 
 /** Lines that every test configuration begins with: free ports, a store in memory. */
 export const BASE = `
 server: { host: 127.0.0.1, port: 0 }
-admin: { host: 127.0.0.1, port: 0 }
+admin: { host: 127.0.0.1, port: 0, token: ${ADMIN_TOKEN} }
 store: { url: "memory:" }
 `
 
 /** `BASE`, where the text does not say it differently, and one key named `test` are added. */
 function complete(yaml: string): string {
   let base = BASE
-  for (const name of ['server', 'store']) if (new RegExp(`^${name}:`, 'm').test(yaml)) base = base.replace(new RegExp(`${name}:.*\\n`), '')
+  for (const name of ['server', 'admin', 'store'])
+    if (new RegExp(`^${name}:`, 'm').test(yaml)) base = base.replace(new RegExp(`${name}:.*\\n`), '')
   const auth = /^auth:/m.test(yaml) ? '' : `auth: { keys: [ { name: test, key: "${KEY}" } ] }\n`
   return `${base}${auth}${yaml}`
 }
@@ -55,7 +60,7 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
   if (directory) writeFileSync(configFile, text)
   const source = directory ? { configFile } : { configFile, configText: text }
   const key = /key: "?(sk-[A-Za-z0-9-]+)/.exec(text)?.[1] ?? KEY
-  const begin = (): Promise<Running> => start({ env: {}, ...rest, ...source, log: (line) => logs.push(line) })
+  const begin = (): Promise<Running> => start({ env: {}, loop: CALM, ...rest, ...source, log: (line) => logs.push(line) })
   let running = await begin()
   const headersWith = (more: Record<string, string> | undefined): Record<string, string> => ({ authorization: `Bearer ${key}`, ...more })
   return {

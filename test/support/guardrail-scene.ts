@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { hashOf } from '../../src/core/secret.ts'
+import { adminFetch } from './admin.ts'
 import { list, object } from './fold.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
@@ -42,6 +43,7 @@ export async function guardrailScene(t: Test, guardrails = '', options: GatewayO
   const gateway = await startGateway(
     `store: { url: "${store}" }
 auth:
+  sign_in: { callbacks: [ "https://app.example/*" ], pkce: optional }
   keys:
     - { name: app, key: "${SECRETS.app}" }
     - { name: other, key: "${SECRETS.other}" }
@@ -86,7 +88,7 @@ ${guardrails === '' ? '' : `guardrails:\n${guardrails}`}
       return { status: response.status, body: (await response.json()) as JsonObject }
     },
     command: async (body) => {
-      const response = await fetch(`${gateway.admin}/guardrails/command`, {
+      const response = await adminFetch(`${gateway.admin}/guardrails/command`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),

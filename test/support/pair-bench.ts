@@ -43,8 +43,6 @@ export interface BenchOptions {
   script: Script
   /** Address in place of the first provider. */
   address?: string
-  /** True: real time; nothing is fired by hand. */
-  realTime?: boolean
   /** YAML in place of the first provider's time-outs. */
   timeouts?: string
 }
@@ -59,7 +57,6 @@ export async function startBench({
   backup,
   script,
   address,
-  realTime,
   timeouts = '{ first_byte: 5s, idle: 7s }',
 }: BenchOptions): Promise<Bench> {
   const clock = new FakeClock()
@@ -78,7 +75,7 @@ models:
     context: 128000
     endpoints: [ { provider: second, model: other-model, price: { prompt: "1.00", completion: "2.00" } } ]
 `,
-    realTime ? { lane: way.lane } : { clock, lane: way.lane },
+    { clock, lane: way.lane },
   )
   const question = way.client === 'chat' ? { messages: [{ role: 'user', content: 'Hello' }] } : { input: 'Hello' }
   return {

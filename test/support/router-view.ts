@@ -42,7 +42,6 @@ export function modelOf({ slug, scores = {}, prices = ['free'] }: ModelFacts): M
     kind: 'generate',
     context: 100_000,
     maxOutput: undefined,
-    defaultMaxOutput: 4096,
     input: ['text'],
     output: ['text'],
     scores,

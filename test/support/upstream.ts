@@ -1,7 +1,7 @@
 /** A provider that misbehaves on demand: one local server, scripted per request, with everything on record. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../../src/core/json.ts'
 
@@ -150,6 +150,24 @@ export async function refusingUrl(): Promise<string> {
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   return `http://127.0.0.1:${port}`
+}
+
+/** An address with TLS whose handshake is never answered: no connection ever stands. */
+export async function startMuteUpstream(): Promise<{ url: string; connected: Promise<void>; close(): void }> {
+  const sockets: Socket[] = []
+  const connected = new Gate()
+  const server = createTcpServer((socket) => {
+    sockets.push(socket.on('error', () => undefined))
+    connected.open()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const close = (): void => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  }
+  return { url: `https://127.0.0.1:${port}`, connected: connected.opened, close }
 }
 
 /** A promise with its handle outside: the gate that a test opens. */

@@ -145,6 +145,18 @@ export function says(said: Said): Script {
   return (request) => answerFor(request, said)
 }
 
+/** Output caps of the wires, by the names that their requests give them. */
+const CAPS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens'] as const
+
+/** A provider that ignores the output cap: it reports so many times the tokens that the request allows. */
+export function overReporting({ input, times }: { input: number; times: number }): Script {
+  return (request) => {
+    const body = JSON.parse(request.body) as JsonObject
+    const cap = CAPS.map((name) => Number(body[name])).find((tokens) => tokens > 0) ?? 4096
+    return answerFor(request, { text: ['ok'], usage: { input, output: times * cap } })
+  }
+}
+
 /** An error as providers report it. */
 export function upstreamError(status: number, message = 'the provider says no', headers: Record<string, string> = {}): Answer {
   return jsonAnswer({ error: { message, type: 'some_error', code: 'some_code', param: null } }, status, headers)

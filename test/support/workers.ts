@@ -5,6 +5,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { adminFetch } from './admin.ts'
 import { type Row, rowsOf } from './crash/audit.ts'
 import { fileText, freePorts } from './crash/configuration.ts'
 import { familyOf, ROOT, runShell } from './crash/processes.ts'
@@ -130,7 +131,7 @@ export async function ready(admin: string): Promise<true> {
 
 /** Sends a command on keys, as the command line does. */
 export async function command(admin: string, body: JsonObject): Promise<JsonObject> {
-  const reply = await fetch(`${admin}/keys/command`, {
+  const reply = await adminFetch(`${admin}/keys/command`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -155,9 +156,9 @@ export const inTurn = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>
   Array.from({ length: count }).reduce<Promise<T[]>>(async (before, _) => [...(await before), await ask()], Promise.resolve([]))
 
 export async function rows(admin: string): Promise<Row[]> {
-  return rowsOf(await (await fetch(`${admin}/ledger/export`)).text())
+  return rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
 }
 
 export async function verified(t: Test, admin: string): Promise<void> {
-  t.match(await (await fetch(`${admin}/ledger/verify`)).json(), { ok: true, open: 0 })
+  t.match(await (await adminFetch(`${admin}/ledger/verify`)).json(), { ok: true, open: 0 })
 }

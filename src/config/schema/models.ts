@@ -124,8 +124,14 @@ const model = closed('One model.', {
   kind: Type.Optional(oneOf('What it does; generate by default.', ['generate', 'embedding'], ['rerank', 'image'])),
   context: Type.Optional(count('Tokens of input and output together; of embeddings, of each input.')),
   max_output: Type.Optional(count('Tokens of output at most.')),
-  default_max_output: Type.Optional(count('Output assumed for the hold where a request names no cap; 4096 by default.')),
-  input: Type.Optional(listOf('What it reads; text by default.', oneOf('A modality.', ['text', 'image', 'file', 'audio', 'video']), 1)),
+  default_max_output: Type.Optional(count('Output cap in tokens of priced requests that set none; only where a limit or budget applies.')),
+  input: Type.Optional(
+    listOf(
+      'What it reads; without it what the provider takes, of embeddings text.',
+      oneOf('A modality.', ['text', 'image', 'file', 'audio', 'video']),
+      1,
+    ),
+  ),
   output: Type.Optional(
     listOf('What it writes; text by default, embeddings of that kind.', oneOf('A modality.', ['text', 'image', 'audio', 'embeddings']), 1),
   ),

@@ -65,12 +65,26 @@ export const quirks = closed('Small departures from the dialect.', {
   ),
 })
 
+const discover = Type.Union(
+  [
+    Type.Boolean(),
+    closed('How the list is asked for, and what its models cost.', {
+      every: Type.Optional(duration('Time between two questions; 5m by default.')),
+      price: Type.Optional(oneOf('free also where the provider is elsewhere; else such models have no price.', ['free'])),
+    }),
+  ],
+  {
+    description: 'Serve the models that the provider lists under /models as well.',
+    expected: 'true, false or an object with `every` and `price`',
+  },
+)
+
 const provider = closed('One provider.', {
   dialect: oneOf('The format that the provider speaks.', DIALECTS, ['bedrock']),
   name: Type.Optional(line("Name shown in replies and metadata; the entry's own name by default.")),
   base_url: Type.Optional(url('Address up to and without the operation, such as https://api.openai.com/v1.')),
   key: Type.Optional(secret('Key of the account; with an unset variable marked ? the provider is left out.')),
-  discover: Type.Optional(flag('True: serve the models that the provider lists under /models as well.')),
+  discover: Type.Optional(discover),
   timeouts: Type.Optional(timeouts),
   on_abort: Type.Optional(oneOf('When a client goes: cancel the call, or drain it to learn the usage.', ['cancel', 'drain'])),
   data_collection: Type.Optional(oneOf('Whether the provider may keep data; allow by default.', ['allow', 'deny'])),

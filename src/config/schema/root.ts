@@ -7,7 +7,7 @@ import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { prompts } from './prompts.ts'
 import { providers } from './providers.ts'
-import { ALIAS, closed, flag, line, listOf, mapOf, modelSlug } from './scalars.ts'
+import { ALIAS, closed, count, flag, line, listOf, mapOf, modelSlug } from './scalars.ts'
 import { admin, auth, brand, server, shared, store } from './server.ts'
 
 export const configSchema = closed('Configuration of headgate.', {
@@ -24,6 +24,7 @@ export const configSchema = closed('Configuration of headgate.', {
   default_model: Type.Optional(modelSlug('Model of a request that names none.')),
   provider: Type.Optional(preferences),
   limits: Type.Optional(limits),
+  default_max_output: Type.Optional(count('Output cap in tokens of priced requests that set none; only where a limit or budget applies.')),
   plugins: Type.Optional(plugins),
   guardrails: Type.Optional(guardrails),
   prompts: Type.Optional(prompts),
@@ -37,3 +38,4 @@ export type RawConfig = Static<typeof configSchema>
 export type RawModels = Static<typeof models>
 export type RawProvider = Static<typeof providers>[string]
 export type RawKey = NonNullable<NonNullable<Static<typeof auth>['keys']>>[number]
+export type RawSignIn = NonNullable<NonNullable<Static<typeof auth>['sign_in']>>

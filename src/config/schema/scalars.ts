@@ -6,7 +6,19 @@
 import { type TSchema, Type } from 'typebox'
 
 /** Further checks that `checkScalar` does on a string after its pattern. */
-export type ScalarKind = 'duration' | 'span' | 'size' | 'url' | 'regex' | 'usd' | 'usd-per-million' | 'usd-per-unit' | 'timestamp'
+export type ScalarKind =
+  | 'duration'
+  | 'span'
+  | 'size'
+  | 'memory'
+  | 'url'
+  | 'regex'
+  | 'usd'
+  | 'usd-per-million'
+  | 'usd-per-unit'
+  | 'timestamp'
+  | 'network'
+  | 'callback'
 
 export interface Extras {
   expected?: string
@@ -41,6 +53,10 @@ export const span = (description: string) =>
 
 export const size = (description: string) =>
   Type.String({ description, pattern: '^[0-9]{1,9}(B|KB|MB|GB)$', scalar: 'size', expected: 'a size such as 512KB or 32MB' })
+
+/** Of memory rather than of one body. */
+export const memory = (description: string) =>
+  Type.String({ description, pattern: '^[0-9]{1,9}(B|KB|MB|GB)$', scalar: 'memory', expected: 'a size such as 512MB or 2GB' })
 
 const DECIMAL = '^[0-9]{1,12}(\\.[0-9]{1,24})?$'
 

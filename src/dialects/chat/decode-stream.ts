@@ -2,7 +2,7 @@
 import type { End, StreamEvent } from '../../canon/events.ts'
 import type { Usage } from '../../canon/usage.ts'
 import { Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { servedTier, unify } from './end-reason.ts'
@@ -74,7 +74,7 @@ export class ChatStreamDecoder implements StreamDecoder {
 
   /** Behind an end that had its usage the last word on it may still come: reports are cumulative. */
   private late(data: string, out: StreamEvent[]): void {
-    if (this.usage === undefined || !data.includes('"usage"')) return
+    if (this.usage === undefined || !(data.includes('"usage"') || escapesLetters(data))) return
     try {
       const chunk: unknown = JSON.parse(data)
       const usage = isObject(chunk) ? decodeUsage(chunk.usage, this.usage) : undefined

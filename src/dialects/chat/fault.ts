@@ -77,9 +77,10 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const code = faultCode(effective, words, word(error.message))
   const named = [error.code, error.type, error.status].find((value) => typeof value === 'string' && SAFE_WORD.test(value))
   const metadata: JsonObject = { provider_code: (named as string | undefined) ?? String(effective) }
-  if (code !== 'upstream_rejected') return new Fault(code, { metadata })
+  const providerStatus = status < 400 ? statusIn(error) : undefined
+  if (code !== 'upstream_rejected') return new Fault(code, { metadata, providerStatus })
   const param = typeof error.param === 'string' && SAFE_PARAM.test(error.param) ? error.param : undefined
-  if (param === undefined) return new Fault(code, { metadata })
+  if (param === undefined) return new Fault(code, { metadata, providerStatus })
   metadata.field = param
-  return new Fault(code, { message: `Provider rejected the request (${param})`, metadata })
+  return new Fault(code, { message: `Provider rejected the request (${param})`, metadata, providerStatus })
 }

@@ -17,6 +17,7 @@ import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
 export const chatClient: ClientDialect = {
   id: CLIENT_ID,
+  capFields: ['max_completion_tokens', 'max_tokens'],
   withPreset,
   check,
   decodeRequest,

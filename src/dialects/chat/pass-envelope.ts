@@ -1,7 +1,8 @@
 /** The bytes that all chunks of one upstream stream begin with, learned from one of them, and what they become. */
-import type { JsonObject } from '../../core/json.ts'
+import { escapesLetters, type JsonObject } from '../../core/json.ts'
 import { binary, utf8 } from '../../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
+import { mirroredFrame, REASONING } from './mirror-reasoning.ts'
 import { frameWords, Skeleton } from './pass-skeleton.ts'
 
 const TOOL_CALLS = '"tool_calls"'
@@ -81,19 +82,23 @@ export class Envelope {
     const { prefix, ours, style } = this
     if (!frame.startsWith(prefix) || frame.indexOf('\n') !== frame.length - 2 || frame.includes(style.usage)) return undefined
     this.content = frameWords(frame)
-    return ours + frame.slice(prefix.length).replace(style.noUsage, '')
+    const rest = mirroredFrame(frame.slice(prefix.length))
+    return rest === undefined ? undefined : ours + rest.replace(style.noUsage, '')
   }
 
   /** As `rewrite`, by looking for what must not be in a content chunk. */
   private scan(batch: string, calls: boolean): string | undefined {
     const { prefix, ours, style } = this
     if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR)) return undefined
+    // A member's name that is written with escapes would be missed here.
+    if (escapesLetters(batch)) return undefined
     if (batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) return undefined
     let text = batch
     if (batch.includes(USAGE)) {
       if (batch.includes(style.usage)) return undefined
       text = batch.replaceAll(style.noUsage, '')
     }
+    const mirrors = batch.includes(REASONING)
     let out = ''
     let content = 0
     for (let at = 0; at < text.length; ) {
@@ -101,7 +106,9 @@ export class Envelope {
       const end = text.indexOf('\n', at + prefix.length)
       if (text.charCodeAt(end + 1) !== LF) return undefined
       const rest = text.slice(at + prefix.length, end + 2)
-      out += ours + rest
+      const shown = mirrors ? mirroredFrame(rest) : rest
+      if (shown === undefined) return undefined
+      out += ours + shown
       content += frameWords(rest)
       at = end + 2
     }

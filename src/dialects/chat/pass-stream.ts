@@ -1,13 +1,14 @@
 /** The pass lane of a chat stream: content chunks keep their bytes, everything else is read and written anew. */
 import type { End } from '../../canon/events.ts'
 import type { Usage } from '../../canon/usage.ts'
-import { Fault } from '../../core/faults.ts'
+import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { chunkHead, closingChunks } from './chunk.ts'
 import { choiceFault, faultIn } from './decode-stream.ts'
 import { servedTier, unify } from './end-reason.ts'
+import { mirrorReasoning, REASONING } from './mirror-reasoning.ts'
 import { Envelope, ourHeader } from './pass-envelope.ts'
 import { frameWords } from './pass-skeleton.ts'
 import { ToolCalls } from './tool-calls.ts'
@@ -64,7 +65,7 @@ export class ChatPassStream implements PassStream {
     try {
       batch = this.splitter.push(chunk)
     } catch (cause) {
-      return this.fail(new Fault('upstream_garbled', { cause }))
+      return this.fail(unreadable(cause))
     }
     if (batch === '') return ''
     if (this.committed && this.envelope) {
@@ -136,7 +137,10 @@ export class ChatPassStream implements PassStream {
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (!isObject(choice)) return ''
     const delta = isObject(choice.delta) ? choice.delta : {}
+    const mirrored = mirrorReasoning(delta)
     let edited = this.tidy(delta, choice)
+    // Written with escapes, the name is not found in the text.
+    if (mirrored && !frame.includes(REASONING)) edited = true
     const reason = choice.finish_reason
     const over = typeof reason === 'string' && reason !== ''
     if (over || isObject(choice.error)) edited = true

@@ -10,6 +10,7 @@ import { choiceFault } from './decode-stream.ts'
 import { PATH } from './encode-request.ts'
 import { envelope } from './encode-result.ts'
 import { servedTier, unify } from './end-reason.ts'
+import { mirrorReasoning } from './mirror-reasoning.ts'
 import { ChatPassStream } from './pass-stream.ts'
 import { shapeRequest } from './shape-request.ts'
 import { decodeUsage } from './usage.ts'
@@ -35,6 +36,7 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const choice = firstChoice(body)
   if (choice instanceof Fault) return { fault: choice, finish: (final) => faultText(ctx, final) }
   const message = choice.message as JsonObject
+  mirrorReasoning(message)
   const usage = decodeUsage(body.usage)
   const raw = typeof choice.finish_reason === 'string' && choice.finish_reason !== '' ? choice.finish_reason : undefined
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0

@@ -1,5 +1,6 @@
 /** The request of `POST /v1/chat/completions` (contract section 2.1). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
+import { MOST_BIASES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, whole } from '../../canon/bounds.ts'
 import { EFFORTS } from '../../canon/efforts.ts'
 import { gatewayProperties } from '../../canon/gateway-schema.ts'
 import { checker } from '../../core/check.ts'
@@ -9,21 +10,22 @@ const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schem
 const number = (minimum: number, maximum: number) => nullable(Type.Number({ minimum, maximum }))
 
 const effort = () => nullable(Type.Enum([...EFFORTS]))
-const tokens = () => nullable(Type.Integer({ minimum: 1 }))
+const tokens = () => nullable(tokenCount(1))
+const parts = <T extends Field>(schema: T) => Type.Array(schema, { maxItems: MOST_PARTS })
 
 /** Deep rules of messages depend on the role: `check-messages.ts` walks them. */
 const message = Type.Object({
   role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool']),
-  content: nullable(Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }))])),
+  content: nullable(Type.Union([Type.String(), parts(Type.Object({ type: Type.String() }))])),
   name: nullable(Type.String()),
   tool_call_id: nullable(Type.String()),
-  tool_calls: nullable(Type.Array(Type.Object({ id: Type.String(), type: Type.Optional(Type.String()) }))),
+  tool_calls: nullable(parts(Type.Object({ id: Type.String(), type: Type.Optional(Type.String()) }))),
   refusal: nullable(Type.String()),
   reasoning: nullable(Type.String()),
   reasoning_content: nullable(Type.String()),
-  reasoning_details: nullable(Type.Array(Type.Object({ type: Type.String() }))),
-  annotations: nullable(Type.Array(Type.Object({}))),
-  images: nullable(Type.Array(Type.Object({}))),
+  reasoning_details: nullable(parts(Type.Object({ type: Type.String() }))),
+  annotations: nullable(parts(Type.Object({}))),
+  images: nullable(parts(Type.Object({}))),
   audio: nullable(Type.Object({})),
 })
 
@@ -61,28 +63,28 @@ const responseFormat = Type.Union([
 
 export const chatRequest = Type.Object({
   ...gatewayProperties,
-  messages: Type.Optional(Type.Array(message, { minItems: 1 })),
+  messages: Type.Optional(Type.Array(message, { minItems: 1, maxItems: MOST_MESSAGES })),
   prompt: Type.Optional(Type.String({ minLength: 1 })),
   stream: nullable(Type.Boolean()),
   stream_options: nullable(Type.Object({})),
   usage: nullable(Type.Object({})),
   temperature: number(0, 2),
   top_p: number(0, 1),
-  top_k: nullable(Type.Integer({ minimum: 0 })),
+  top_k: nullable(tokenCount(0)),
   min_p: number(0, 1),
   top_a: number(0, 1),
   frequency_penalty: number(-2, 2),
   presence_penalty: number(-2, 2),
   repetition_penalty: number(0, 2),
-  seed: nullable(Type.Integer()),
-  n: nullable(Type.Integer({ minimum: 1 })),
+  seed: nullable(whole()),
+  n: nullable(tokenCount(1)),
   stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
-  logit_bias: nullable(Type.Record(Type.String(), Type.Number({ minimum: -100, maximum: 100 }))),
+  logit_bias: nullable(Type.Record(Type.String(), Type.Number({ minimum: -100, maximum: 100 }), { maxProperties: MOST_BIASES })),
   logprobs: nullable(Type.Boolean()),
   top_logprobs: nullable(Type.Integer({ minimum: 0, maximum: 20 })),
   max_tokens: tokens(),
   max_completion_tokens: tokens(),
-  tools: nullable(Type.Array(tool)),
+  tools: nullable(Type.Array(tool, { maxItems: MOST_TOOLS })),
   tool_choice: nullable(toolChoice),
   parallel_tool_calls: nullable(Type.Boolean()),
   response_format: nullable(responseFormat),

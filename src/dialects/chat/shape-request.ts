@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { effortOfBudget, nearestEffort } from '../../canon/efforts.ts'
 import type { Reasoning } from '../../canon/request.ts'
+import { losesTier, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { askedCap, askedReasoning } from './decode-request.ts'
@@ -131,6 +132,14 @@ function setUser(body: JsonObject, target: Target, dropped: string[]): void {
   }
 }
 
+function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
+  const { service_tier: asked } = body
+  if (losesTier(asked, tier)) dropped.push('service_tier')
+  const sent = tierToSend(asked, tier)
+  if (sent !== undefined) body.service_tier = sent
+  else remove(body, 'service_tier')
+}
+
 /**
  * Changes a chat body, which must be the caller's to change, into what goes to the target.
  * `include_reasoning` may still be in it; what the endpoint cannot take is named in `dropped`.
@@ -146,8 +155,7 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   setUser(body, target, dropped)
   if (body.store === null) delete body.store
   if (body.n !== undefined) delete body.n
-  if (body.service_tier === 'fast') body.service_tier = 'priority'
-  else if (body.service_tier === null) delete body.service_tier
+  setTier(body, target, dropped)
   if (target.stream) {
     body.stream = true
     body.stream_options = isObject(body.stream_options) ? { ...body.stream_options, include_usage: true } : { include_usage: true }

@@ -42,7 +42,8 @@ function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | unde
 
 function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {
   const dropped: string[] = []
-  const joint = isJoint(target)
+  // Of a model that does not declare what it reads the inputs tell which operation is meant.
+  const joint = isJoint(target) || inputs.some(({ kind }) => kind === 'parts')
   const body: JsonObject = { model: target.model, ...(joint ? { inputs: inputs.map(jointInput) } : { input: inputs.map(textOf) }) }
   const purpose = purposeOf(settings.inputType)
   if (purpose === 'query' || purpose === 'document') body.input_type = purpose

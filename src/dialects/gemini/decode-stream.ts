@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { End, StreamEvent } from '../../canon/events.ts'
 import type { Usage } from '../../canon/usage.ts'
-import { Fault } from '../../core/faults.ts'
+import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
 import { Citations } from './citations.ts'
@@ -49,7 +49,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
       else this.fail(new Fault('upstream_garbled'), out)
     } catch (cause) {
       // Arguments that are nested deeper than can be written again.
-      this.fail(new Fault('upstream_garbled', { cause }), out)
+      this.fail(unreadable(cause), out)
     }
   }
 

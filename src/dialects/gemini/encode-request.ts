@@ -2,6 +2,7 @@
 import { offeredTools } from '../../canon/allowed-tools.ts'
 import { choosesSearch, nativeSearchIn } from '../../canon/native-search.ts'
 import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+import { losesTier, tierToSend } from '../../canon/service-tier.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Encoded, Target } from '../types.ts'
 import { ContentWriter } from './encode-contents.ts'
@@ -11,13 +12,8 @@ import { operationPath, present, WIRE } from './wire.ts'
 
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
 
-const TIERS: ReadonlyMap<string, string> = new Map([
-  ['default', 'standard'],
-  ['standard', 'standard'],
-  ['flex', 'flex'],
-  ['priority', 'priority'],
-  ['fast', 'priority'],
-])
+/** Words of this wire for the tiers. */
+const TIERS = { default: 'standard', flex: 'flex', priority: 'priority' } as const
 
 /** Values of `include` that are met without being passed on. */
 const INCLUDED: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs'])
@@ -72,12 +68,10 @@ function encodeChoice(
   }
 }
 
-function encodeTier(tier: string | undefined, filter: ParameterFilter): string | undefined {
-  const wanted = filter.unlessDropped('service_tier', tier)
-  if (wanted === undefined || wanted === 'auto') return undefined
-  const known = TIERS.get(wanted)
-  if (known === undefined) filter.dropped.add('service_tier')
-  return known
+function encodeTier(asked: string | undefined, { tier }: Target, filter: ParameterFilter): string | undefined {
+  if (losesTier(asked, tier)) filter.dropped.add('service_tier')
+  const sent = filter.unlessDropped('service_tier', tierToSend(asked, tier))
+  return sent === undefined ? undefined : TIERS[sent]
 }
 
 /** Records what has no place in a body of this wire. */
@@ -111,7 +105,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     tools,
     toolConfig: encodeChoice(offered.toolChoice, { tools: offered.tools, written: tools !== undefined }, filter),
     generationConfig: generationConfig(request, target, filter),
-    serviceTier: encodeTier(request.serviceTier, filter),
+    serviceTier: encodeTier(request.serviceTier, target, filter),
   })
   recordUnsaid(request, dropped)
   const operation = target.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'

@@ -87,10 +87,11 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const word = [reason, stringOf(error.status)].find((each) => each !== undefined && SAFE_WORD.test(each))
   const metadata: JsonObject = { provider_code: word ?? String(real) }
   const retryAfter = pauseOf(error)
-  if (code !== 'upstream_rejected') return new Fault(code, { metadata, retryAfter })
+  const providerStatus = status < 400 && real === error.code ? real : undefined
+  if (code !== 'upstream_rejected') return new Fault(code, { metadata, retryAfter, providerStatus })
   const [violation] = objectsOf(detailOf(error, 'BadRequest')?.fieldViolations)
   const field = stringOf(violation?.field)
-  if (field === undefined || !SAFE_FIELD.test(field)) return new Fault(code, { metadata, retryAfter })
+  if (field === undefined || !SAFE_FIELD.test(field)) return new Fault(code, { metadata, retryAfter, providerStatus })
   metadata.field = field
-  return new Fault(code, { message: `Provider rejected the request (${field})`, metadata, retryAfter })
+  return new Fault(code, { message: `Provider rejected the request (${field})`, metadata, retryAfter, providerStatus })
 }

@@ -25,6 +25,7 @@ const SHOWN = 'the wire takes no such part of an earlier answer back'
 const STATUS = 'an item that is sent back is complete'
 const STRICT = 'the wire always keeps to the schema'
 const SUMMARY = 'the wire cannot be told how reasoning is shown'
+const TIER = 'a provider is sent the service tier that its endpoint declares, and no other'
 const TOLD = 'a note for the caller'
 const UNKNOWN = 'an unknown field means something to its own wire alone'
 const UNSEALED = 'the wire takes back only reasoning that its own providers have sealed'
@@ -34,6 +35,7 @@ const VIDEO = 'the wire takes no video'
 const TYPE = '[type]'
 
 const CHAT_CALLERS: readonly Row[] = [
+  [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], TIER, ['service_tier'], 'service_tier'],
   [['anthropic'], AUDIO, ['messages[user].content[input_audio]'], 'input_audio'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
   [['openai-responses'], CACHE_PLACE, ['tools[function].cache_control.ttl'], 'cache_control'],
@@ -126,6 +128,7 @@ const CHAT_CALLERS: readonly Row[] = [
 ]
 
 const RESPONSES_CALLERS: readonly Row[] = [
+  [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], TIER, ['service_tier'], 'service_tier'],
   [['anthropic'], AUDIO, ['input[message].content[input_audio]'], 'input_audio'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
   [

@@ -1,4 +1,5 @@
 /** Rules of content blocks: which members each kind must have (contract section 3). Kinds that are not known are tolerated. */
+import { MOST_PARTS } from '../../canon/bounds.ts'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
@@ -106,6 +107,7 @@ function checkContent(content: Json | undefined, at: string): void {
  */
 export function checkBlocks(content: Json | undefined, at: string): void {
   if (!Array.isArray(content)) return
+  if (content.length > MOST_PARTS) throw badField(at, `must have at most ${MOST_PARTS} items`)
   for (let i = 0; i < content.length; i++) {
     const block = content[i]
     if (!isObject(block)) throw badField(`${at}[${i}]`, 'expected an object')

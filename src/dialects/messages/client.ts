@@ -12,6 +12,7 @@ import { CLIENT_ID } from './wire.ts'
 
 export const messagesClient: ClientDialect = {
   id: CLIENT_ID,
+  capFields: ['max_tokens'],
   withPreset,
   check,
   decodeRequest,

@@ -1,11 +1,12 @@
 /** POST /v1/messages/count_tokens: the same request, answered with the size of its input. */
+import { MOST_TOKENS } from '../../canon/bounds.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { ClientDialect } from '../types.ts'
 import { check } from './check.ts'
 import { messagesClient } from './client.ts'
 
 /** A count has no output, so a request for one needs no cap. */
-const NO_CAP = { max_tokens: Number.MAX_SAFE_INTEGER }
+const NO_CAP = { max_tokens: MOST_TOKENS }
 
 export const messagesCounting: ClientDialect = {
   ...messagesClient,

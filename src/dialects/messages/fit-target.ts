@@ -1,5 +1,6 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { createHash } from 'node:crypto'
+import { losesTier, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 
@@ -80,22 +81,19 @@ function fitCap(body: JsonObject, { outputCap }: Target, dropped: string[]): voi
   fitBudget(body, dropped)
 }
 
-const TIERS: ReadonlyMap<string, string> = new Map([
-  ['auto', 'auto'],
-  ['default', 'standard_only'],
-  ['standard_only', 'standard_only'],
-  ['priority', 'auto'],
-  ['fast', 'auto'],
-])
+/**
+ * This wire has a word for the usual tier, `standard_only`, and one for priority where the account has it, `auto`, which
+ * is also what the API does without a word (API reference: Create a Message, `service_tier`). `speed: fast` is dearer too.
+ */
+const TIERS: Readonly<Record<'default' | 'priority', string>> = { default: 'standard_only', priority: 'auto' }
 
-function fitTier(body: JsonObject, dropped: string[]): void {
-  if (typeof body.service_tier !== 'string') {
-    delete body.service_tier
-    return
-  }
-  const tier = TIERS.get(body.service_tier)
-  if (tier === undefined) takeAll(body, ['service_tier'], 'service_tier', dropped)
-  else body.service_tier = tier
+function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
+  const { service_tier: asked } = body
+  const sent = tierToSend(asked, tier)
+  if (losesTier(asked, tier) || (asked !== undefined && sent === 'flex')) dropped.push('service_tier')
+  if (sent !== undefined && sent !== 'flex') body.service_tier = TIERS[sent]
+  else delete body.service_tier
+  if (tier !== 'priority' && body.speed === 'fast') takeAll(body, ['speed'], 'speed', dropped)
 }
 
 function fitUser(body: JsonObject, target: Target, dropped: string[]): void {
@@ -117,7 +115,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   if (target.stream) body.stream = true
   else delete body.stream
   fitCap(body, target, dropped)
-  fitTier(body, dropped)
+  fitTier(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUser(body, target, dropped)
   // Other wires go up to 2.

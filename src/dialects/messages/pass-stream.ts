@@ -1,7 +1,7 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
 import type { End } from '../../canon/events.ts'
 import type { Usage } from '../../canon/usage.ts'
-import { Fault } from '../../core/faults.ts'
+import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
@@ -68,7 +68,7 @@ export class PassStreamOfMessages implements PassStream {
       const frames = this.splitter.push(chunk)
       return frames === '' ? '' : this.route(frames)
     } catch (error) {
-      this.stop(new Fault('upstream_garbled', { cause: error }))
+      this.stop(unreadable(error))
       return ''
     }
   }

@@ -1,5 +1,6 @@
 /** The request of `POST /v1/messages` (contract section 3). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
+import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../../canon/bounds.ts'
 import { gatewayProperties } from '../../canon/gateway-schema.ts'
 import { checker } from '../../core/check.ts'
 
@@ -13,7 +14,8 @@ const MAX_FALLBACKS = 3
 const LEAST_TASK_BUDGET = 20_000
 
 /** Deep rules of blocks depend on their type: `check-blocks.ts` walks them. */
-const blocks = () => Type.Array(Type.Object({ type: Type.String() }))
+const blocks = () => Type.Array(Type.Object({ type: Type.String() }), { maxItems: MOST_PARTS })
+const SHORT = { maxItems: MOST_ENTRIES }
 
 const message = Type.Object({
   role: Type.Enum(['user', 'assistant', 'system']),
@@ -37,7 +39,7 @@ const toolChoice = Type.Object({
 
 const thinking = Type.Object({
   type: Type.Enum(['enabled', 'adaptive', 'disabled', 'between_tools']),
-  budget_tokens: nullable(Type.Integer({ minimum: LEAST_BUDGET })),
+  budget_tokens: nullable(tokenCount(LEAST_BUDGET)),
   display: nullable(Type.String()),
 })
 
@@ -49,28 +51,30 @@ const outputConfig = Type.Object({
   task_budget: nullable(
     Type.Object({
       type: Type.Literal('tokens'),
-      total: Type.Integer({ minimum: LEAST_TASK_BUDGET }),
-      remaining: nullable(Type.Integer({ minimum: 0 })),
+      total: tokenCount(LEAST_TASK_BUDGET),
+      remaining: nullable(tokenCount(0)),
     }),
   ),
 })
 
 const messagesRequest = Type.Object({
   ...gatewayProperties,
-  messages: Type.Array(message, { minItems: 1 }),
-  max_tokens: Type.Integer({ minimum: 1 }),
-  system: nullable(Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.Literal('text'), text: Type.String() }))])),
+  messages: Type.Array(message, { minItems: 1, maxItems: MOST_MESSAGES }),
+  max_tokens: tokenCount(1),
+  system: nullable(
+    Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.Literal('text'), text: Type.String() }), { maxItems: MOST_PARTS })]),
+  ),
   stream: nullable(Type.Boolean()),
   temperature: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  top_k: nullable(Type.Integer({ minimum: 0 })),
-  stop_sequences: nullable(Type.Array(Type.String({ minLength: 1 }))),
-  tools: nullable(Type.Array(tool)),
+  top_k: nullable(tokenCount(0)),
+  stop_sequences: nullable(Type.Array(Type.String({ minLength: 1 }), SHORT)),
+  tools: nullable(Type.Array(tool, { maxItems: MOST_TOOLS })),
   tool_choice: nullable(toolChoice),
   thinking: nullable(thinking),
   output_config: nullable(outputConfig),
   output_format: jsonFormat(),
-  context_management: nullable(Type.Object({ edits: Type.Optional(Type.Array(Type.Object({ type: Type.String() }))) })),
+  context_management: nullable(Type.Object({ edits: Type.Optional(Type.Array(Type.Object({ type: Type.String() }), SHORT)) })),
   service_tier: nullable(Type.Enum(['auto', 'standard_only', 'default', 'flex', 'priority', 'scale', 'fast'])),
   speed: nullable(Type.Enum(['fast', 'standard'])),
   metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: 256 })) })),
@@ -81,9 +85,9 @@ const messagesRequest = Type.Object({
     }),
   ),
   container: nullable(Type.Union([Type.String(), Type.Object({})])),
-  mcp_servers: nullable(Type.Array(Type.Object({ type: Type.String(), name: Type.String(), url: Type.String() }))),
+  mcp_servers: nullable(Type.Array(Type.Object({ type: Type.String(), name: Type.String(), url: Type.String() }), SHORT)),
   inference_geo: nullable(Type.String()),
-  betas: nullable(Type.Array(Type.String())),
+  betas: nullable(Type.Array(Type.String(), SHORT)),
 })
 
 /** @throws Fault 400 naming the first wrong field. */

@@ -48,11 +48,16 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const word = plainWord(error.code) ?? (plainWord(error.type) === 'error' ? undefined : plainWord(error.type))
   const code = codeOf(real, (word ?? '').toLowerCase(), status < 400)
   const metadata: JsonObject = {}
+  const providerStatus = status < 400 && real === inner ? inner : undefined
   if (word !== undefined) metadata.provider_code = word
   else if (status >= 400) metadata.provider_code = status
   const param = plainWord(error.param)
-  if (code !== 'upstream_rejected' || param === undefined) return new Fault(code, { metadata })
-  return new Fault(code, { message: `Provider rejected the request: ${word === undefined ? param : `${param} (${word})`}`, metadata })
+  if (code !== 'upstream_rejected' || param === undefined) return new Fault(code, { metadata, providerStatus })
+  return new Fault(code, {
+    message: `Provider rejected the request: ${word === undefined ? param : `${param} (${word})`}`,
+    metadata,
+    providerStatus,
+  })
 }
 
 /** The few words that `error.code` of a Response may hold (contract section 8). */

@@ -19,6 +19,7 @@ import { WIRE } from './wire.ts'
 /** POST /v1/responses. */
 export const responsesClient: ClientDialect = {
   id: WIRE,
+  capFields: ['max_output_tokens'],
   nativeTools: addedNativeTools,
   expand: withPrompt,
   withPreset,

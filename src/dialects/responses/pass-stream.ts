@@ -1,5 +1,5 @@
 /** The stream of the pass lane: content frames travel as they came, lifecycle frames are ours. */
-import { Fault } from '../../core/faults.ts'
+import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
@@ -71,7 +71,7 @@ export class ResponsesPassStream implements PassStream {
       const frames = this.splitter.push(chunk)
       return frames === '' ? '' : this.route(frames)
     } catch (error) {
-      this.stop(new Fault('upstream_garbled', { cause: error }))
+      this.stop(unreadable(error))
       return ''
     }
   }

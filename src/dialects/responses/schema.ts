@@ -1,5 +1,6 @@
 /** Shapes of the Responses request (contract 1.1, 1.2, 1.4). Unknown fields pass: they are kept for the same wire. */
 import { Type } from 'typebox'
+import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../../canon/bounds.ts'
 import { gatewayProperties } from '../../canon/gateway-schema.ts'
 import { checker } from '../../core/check.ts'
 
@@ -23,32 +24,32 @@ const reasoning = Type.Object({
   effort: maybe(Type.Enum(['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none'])),
   summary: maybe(Type.Enum(['auto', 'concise', 'detailed'])),
   enabled: maybe(Type.Boolean()),
-  max_tokens: maybe(Type.Integer({ minimum: 0 })),
+  max_tokens: maybe(tokenCount(0)),
   context: maybe(Type.Enum(['auto', 'all_turns', 'current_turn'])),
   mode: maybe(Type.Enum(['standard', 'pro'])),
 })
 
 export const responsesRequest = Type.Object({
   ...gatewayProperties,
-  input: Type.Union([Type.String(), Type.Array(Type.Object({}))]),
+  input: Type.Union([Type.String(), Type.Array(Type.Object({}), { maxItems: MOST_MESSAGES })]),
   instructions: maybe(Type.String()),
   stream: maybe(Type.Boolean()),
   store: maybe(Type.Boolean()),
   background: maybe(Type.Boolean()),
   temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
   top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
-  top_k: maybe(Type.Integer({ minimum: 0 })),
+  top_k: maybe(tokenCount(0)),
   top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
   frequency_penalty: penalty(),
   presence_penalty: penalty(),
-  max_output_tokens: maybe(Type.Integer({ minimum: 1 })),
+  max_output_tokens: maybe(tokenCount(1)),
   parallel_tool_calls: maybe(Type.Boolean()),
   prompt: maybe(Type.Object({ id: word(), variables: maybe(Type.Object({})) })),
-  include: maybe(Type.Array(Type.String())),
+  include: maybe(Type.Array(Type.String(), { maxItems: MOST_ENTRIES })),
   reasoning: maybe(reasoning),
   text: maybe(Type.Object({ format: maybe(textFormat), verbosity: maybe(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])) })),
   tool_choice: maybe(Type.Union([Type.Enum(['auto', 'none', 'required']), Type.Object({ type: word() })])),
-  tools: maybe(Type.Array(Type.Object({ type: word() }))),
+  tools: maybe(Type.Array(Type.Object({ type: word() }), { maxItems: MOST_TOOLS })),
   truncation: maybe(Type.Enum(['auto', 'disabled'])),
 })
 
@@ -73,8 +74,9 @@ export const TOOL_CHECKS: ReadonlyMap<string, ReturnType<typeof checker>> = new 
 
 export const checkNamedChoice = checker(Type.Object({ name: word() }))
 
-const content = () => Type.Union([Type.String(), Type.Null(), Type.Array(Type.Object({ type: word() }))])
-const output = () => Type.Union([Type.String(), Type.Array(Type.Object({ type: word() }))])
+const parts = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Array(schema, { maxItems: MOST_PARTS })
+const content = () => Type.Union([Type.String(), Type.Null(), parts(Type.Object({ type: word() }))])
+const output = () => Type.Union([Type.String(), parts(Type.Object({ type: word() }))])
 
 type Check = ReturnType<typeof checker>
 
@@ -89,8 +91,8 @@ export const ITEM_CHECKS: ReadonlyMap<string, Check> = new Map([
     'reasoning',
     checker(
       Type.Object({
-        summary: maybe(Type.Array(Type.Object({ type: word(), text: Type.String() }))),
-        content: maybe(Type.Array(Type.Object({ type: word(), text: Type.String() }))),
+        summary: maybe(parts(Type.Object({ type: word(), text: Type.String() }))),
+        content: maybe(parts(Type.Object({ type: word(), text: Type.String() }))),
         encrypted_content: maybe(Type.String()),
         signature: maybe(Type.String()),
       }),

@@ -1,5 +1,6 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { createHash } from 'node:crypto'
+import { losesTier, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
@@ -82,6 +83,14 @@ function fitInput(body: JsonObject, dropped: string[]): void {
   for (const item of own) if (isObject(item)) dropped.push(String(item.type))
 }
 
+function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
+  const { service_tier: asked } = body
+  if (losesTier(asked, tier)) dropped.push('service_tier')
+  const sent = tierToSend(asked, tier)
+  if (sent !== undefined) body.service_tier = sent
+  else if (asked !== undefined) delete body.service_tier
+}
+
 /**
  * Fits a wire body to its endpoint, in place: model, statelessness, output cap, parameters, identity, quirks.
  * Quirks of this dialect: `drop` (field names), `reasoning: object`, `explicit_caching`.
@@ -94,7 +103,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   if (!target.stream && body.stream_options !== undefined) delete body.stream_options
   // Text is what this wire answers with anyway, and providers of it do not know the field.
   if (Array.isArray(body.modalities) && body.modalities.every((each) => each === 'text')) delete body.modalities
-  if (body.service_tier === 'fast') body.service_tier = 'priority'
+  fitTier(body, target, dropped)
   fitInput(body, dropped)
   fitReasoning(body, target, dropped)
   fitParameters(body, target, dropped)

@@ -33,7 +33,7 @@ const CODES: Readonly<Record<number, FaultCode>> = {
 
 /** The fault that a provider's HTTP status stands for; the simulated body says nothing more. */
 export function decodeFault(status: number, _body?: Json): Fault {
-  return new Fault(CODES[status] ?? 'upstream_error')
+  return new Fault(CODES[status] ?? 'upstream_error', { providerStatus: status >= 400 ? status : undefined })
 }
 
 /** What hits this run, by `quirks.faults`; one random draw decides for all of them where `rate` is below 1. */

@@ -67,6 +67,7 @@ export class EmbeddingCall implements Receiver {
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
+    this.exchange.noteStatus(status)
     if (status === 200 || status === 201) return
     this.error = new ErrorBody(status, headers, {
       clock: this.exchange.clock,
@@ -82,7 +83,7 @@ export class EmbeddingCall implements Receiver {
       return
     }
     this.size += chunk.length
-    if (this.size > this.cap) this.fail(new Fault('upstream_garbled'))
+    if (this.size > this.cap) this.fail(new Fault('upstream_oversized'))
     else {
       this.spent?.came(chunk)
       this.turns.push(chunk)

@@ -6,7 +6,7 @@ import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialect
 import { isOutage } from '../../routing/index.ts'
 import type { WrittenVector } from '../../vectors/written.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Reply } from '../reply.ts'
+import type { Reply, Turn } from '../reply.ts'
 import type { RetryPermit } from '../retry-budget.ts'
 import { clientOf, type EmbeddingParts } from './asked.ts'
 import type { Batch } from './batches.ts'
@@ -125,14 +125,16 @@ class EmbeddingRun {
     if (this.over) return
     const { batch } = running
     if (this.discarding) {
+      // The caller has ended it: what was sent is charged, whatever became of it.
+      this.spent(this.estimated(batch))
       this.calls--
       if (this.succeeded === this.calls) this.complete()
       return
     }
     const again = this.calls > 1 && isOutage(fault) && !this.failedOnce.has(batch) && this.failedOnce.size <= this.succeeded
-    const permit = again ? this.parts.retries.take() : undefined
+    const permit = again ? this.parts.retries.take(this.endpoint.model) : undefined
     if (!permit) {
-      this.fail(fault)
+      this.fail(fault, batch)
       return
     }
     this.parts.attempted(this.endpoint.provider.slug, fault.code)
@@ -145,11 +147,12 @@ class EmbeddingRun {
     if (this.over) return
     const { exchange, parts, endpoint } = this
     const { reason } = exchange.cancel
-    if (reason instanceof Fault && reason.code === 'deadline') {
+    // A caller that still waits for its reply does not wait for the usage as well.
+    if (reason instanceof Fault && reason.code !== 'client_gone') {
       this.fail(reason)
       return
     }
-    if (endpoint.provider.onAbort === 'drain') this.leaveSlot = parts.drains.take(exchange.clock, () => this.gone())
+    if (this.sent) this.leaveSlot = parts.drains.take(exchange.clock, endpoint.provider.onAbort, () => this.gone())
     if (!this.leaveSlot) {
       this.gone()
       return
@@ -164,8 +167,18 @@ class EmbeddingRun {
   /** The caller has gone for good: what was under way is charged by estimate. */
   private gone(): void {
     if (this.over) return
-    for (const { batch } of this.running) this.spent(this.estimated(batch))
+    this.spendRunning()
     this.settle(true)
+  }
+
+  private get sent(): boolean {
+    if (this.usage) return true
+    for (const { calling } of this.running) if (calling.sent()) return true
+    return false
+  }
+
+  private spendRunning(): void {
+    for (const { batch, calling } of this.running) if (calling.sent()) this.spent(this.estimated(batch))
   }
 
   private complete(): void {
@@ -175,19 +188,29 @@ class EmbeddingRun {
 
   private settle(aborted: boolean): void {
     this.close()
-    const { exchange, endpoint, vectors } = this
+    const { exchange, vectors } = this
     const pieces = (final: Parameters<Reply['finish']>[0]): Buffer[] => clientOf(exchange).encode(vectors, exchange.ctx, final)
     this.resolve({
-      turn: { endpoint, lane: 'translate', usage: this.usage ?? noUsage(), end: ENDED, fault: undefined, aborted, relayed: 0 },
+      turn: this.turn({ aborted, fault: undefined, end: ENDED }),
       pieces,
       finish: (final) => Buffer.concat(pieces(final)).toString('utf8'),
     })
   }
 
-  private fail(fault: Fault): void {
+  /** @param broken the call that failed, where one did. */
+  private fail(fault: Fault, broken?: Batch): void {
     if (this.over) return
+    this.spendRunning()
+    if (broken) this.spent(this.estimated(broken))
+    this.exchange.unfinished = this.turn({ aborted: false, fault, end: undefined })
     this.close()
     this.reject(fault)
+  }
+
+  private turn(facts: Pick<Turn, 'aborted' | 'fault' | 'end'>): Turn {
+    const { endpoint, usage, succeeded } = this
+    const sent: Pick<Turn, 'sent'> = usage ? {} : { sent: false }
+    return { endpoint, lane: 'translate', usage: usage ?? noUsage(), begun: succeeded > 0, relayed: 0, ...sent, ...facts }
   }
 
   private close(): void {

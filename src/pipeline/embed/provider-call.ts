@@ -21,6 +21,8 @@ export interface Calling {
   readonly done: Promise<Brought>
   /** What the provider cannot take. */
   readonly dropped: readonly string[]
+  /** False where the provider cannot have seen anything of it. */
+  sent(): boolean
   /** Ends the call; harmless where it has ended. */
   abort(): void
 }
@@ -31,7 +33,7 @@ export function callProvider(asked: ProviderAsk, parts: EmbeddingParts): Calling
   if (wire.run) {
     const local = new LocalCall(ask)
     const run = wire.run(ask, target, exchange.clock, local)
-    return { done: local.done, dropped: encoded.dropped, abort: () => run.abort() }
+    return { done: local.done, dropped: encoded.dropped, sent: () => true, abort: () => run.abort() }
   }
   const { provider } = endpoint
   const address = providerAddress(provider, wire)
@@ -47,5 +49,5 @@ export function callProvider(asked: ProviderAsk, parts: EmbeddingParts): Calling
   const upstream = new UpstreamCall(call, exchange.clock, address.timeouts)
   call.flow = upstream
   upstream.send(parts.pools.for(address), request)
-  return { done: call.done, dropped: encoded.dropped, abort: () => upstream.abort() }
+  return { done: call.done, dropped: encoded.dropped, sent: () => upstream.sent, abort: () => upstream.abort() }
 }

@@ -77,7 +77,7 @@ const NO_WIRE: EmbeddingLack = { at: 'model', why: 'gives no vectors' }
 function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict }: { wire: EmbeddingWire; strict: boolean }): Lacking | undefined {
   const target = targetOf(endpoint)
   const looks: readonly (readonly [FilterName, () => EmbeddingLack | undefined])[] = [
-    ['input_modality', () => unreadable(ask, target)],
+    ['input_modality', () => (endpoint.model.anyInput ? undefined : unreadable(ask, target))],
     ['dialect', () => wire.lacks(ask, target)],
     ['require_parameters', () => (strict ? unsaid(ask, wire, target) : undefined)],
     ['context', () => tooLong(ask, endpoint, wire)],

@@ -4,48 +4,50 @@ import { addUsage, type Usage } from '../../canon/usage.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
 import { charge, type Extras, tariffAt } from '../../ledger/pricing.ts'
-import { type EarlierTurns, type Outcome, type OutcomeKind, type Settlement, settlementOf } from '../../ledger/settlement.ts'
-import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
+import { type EarlierTurns, enderOf, type Outcome, type Progress, type Settlement, settlementOf } from '../../ledger/settlement.ts'
+import type { SettleStatus } from '../../ledger/types.ts'
 import type { Read } from '../../plugin-api/exchange.ts'
 import type { Exchange } from '../exchange.ts'
 import { generationFacts } from '../generation-facts.ts'
+import type { SettledHold } from '../hold.ts'
 import { metadataOnFault, routerMetadata } from '../metadata.ts'
-import { imageCount, inputEstimate } from '../needs.ts'
+import { imageCount } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import type { At, Layer, Reply, Turn } from '../reply.ts'
+import { pricedEndpoint } from '../served-tier.ts'
 import { settleTokens } from '../token-rate.ts'
+import { countOf, turnEndedBy } from '../turn-count.ts'
 
 export function account(parts: ChainParts): Layer<At<Read>> {
   return (next) =>
     async function accounted(exchange): Promise<Reply> {
       let reply: Reply | undefined
       let fault: Fault | undefined
-      parts.retries.enter()
       try {
         reply = await next(exchange)
       } catch (thrown) {
         fault = asFault(thrown)
-      } finally {
-        parts.retries.leave()
       }
-      const settlement = settlementOf(outcomeOf(exchange, reply?.turn, fault))
+      const last = reply?.turn ?? exchange.unfinished
+      const settlement = settlementOf(outcomeOf(exchange, last, fault))
       settleTokens(exchange, settlement, parts.admission)
       exchange.final = finalOf(exchange, settlement, reply?.turn.fault ?? fault)
-      await settle(exchange, settlement, parts)
+      await settle(exchange, { settlement, last }, parts)
       if (reply) return reply
       throw fault
     }
 }
 
 /** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
-function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): Promise<void> | undefined {
+function settle(
+  exchange: Exchange,
+  { settlement, last }: { settlement: Settlement; last: Turn | undefined },
+  parts: ChainParts,
+): Promise<void> | undefined {
   const { books } = exchange
   const at = Math.floor(parts.clock.now())
-  const excess = books.account?.settle(books.held, settlement.cost, at) ?? 0
-  if (excess > 0) parts.overrun(exchange, excess)
-  if (!books.open) return undefined
   const { usage } = settlement
-  parts.journal.settle({
+  const settling = books.hold.settle(parts.journal, {
     seq: exchange.seq,
     status: settlement.status,
     cost: settlement.cost,
@@ -56,33 +58,52 @@ function settle(exchange: Exchange, settlement: Settlement, parts: ChainParts): 
     cacheWrite: usage.cacheWrite,
     reasoning: usage.reasoning,
     estimated: settlement.estimated,
-    facts: generationFacts(exchange, settlement),
+    facts: books.hold.open ? generationFacts(exchange, settlement, last) : '',
   })
-  return parts.journal.committed()
-}
-
-function kindOf(turn: Turn | undefined, fault: Fault | undefined): OutcomeKind {
-  if (!turn) return fault?.code === 'client_gone' ? 'aborted' : 'failed-before-content'
-  if (turn.aborted) return 'aborted'
-  if (turn.fault) return 'failed-after-content'
-  return turn.end?.reason === 'length' || turn.end?.reason === 'content_filter' ? 'incomplete' : 'completed'
+  const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
+    if (excess > 0) parts.overrun(exchange, { excess, unrecovered })
+    if (unrecovered > 0 && exchange.final) exchange.final = { ...exchange.final, cost: charged }
+    return committed
+  }
+  return settling instanceof Promise ? settling.then(done) : done(settling)
 }
 
 function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | undefined): Outcome {
   const { books } = exchange
   const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
+  const endedBy = fault ? enderOf(fault, last?.begun === true) : last ? turnEndedBy(exchange, last) : 'gateway'
+  const progress = progressOf(last, endedBy === 'caller' && (fault ?? last?.fault)?.origin === 'upstream')
+  const { reported, unreported, input } = last && progress !== 'not_sent' ? countOf(exchange, last, endedBy) : NOTHING_SENT
   return {
-    kind: kindOf(last, fault),
-    reported: last?.usage,
-    relayed: last && !last.usage ? estimateFromBytes(last.relayed) : 0,
-    input: last && !last.usage ? inputEstimate(exchange) : 0,
+    endedBy,
+    progress: reported && !reported.estimated && unreported === 0 ? 'usage_known' : progress,
+    status: statusOf(last, fault),
+    reported,
+    unreported,
+    input,
     finish: statedReason(last?.end),
-    streamed: exchange.stream,
     tools: books.toolCost,
-    price: last ? tariffAt(last.endpoint, exchange.at) : 'free',
+    price: last ? tariffAt(pricedEndpoint(last), exchange.at) : 'free',
     extras: last?.extras ?? extras,
     earlier: earlierTurns(exchange, last, extras),
+    // Where nothing was held there is no bound.
+    held: books.hold.amount > 0 ? books.hold.amount : undefined,
   }
+}
+
+const NOTHING_SENT = { reported: undefined, unreported: 0, input: 0 } as const
+
+/** @param rejected the provider has refused the request as wrong, and did nothing for it. */
+function progressOf(last: Turn | undefined, rejected: boolean): Progress {
+  if (!last || last.sent === false || rejected) return 'not_sent'
+  return last.begun ? 'content' : 'sent'
+}
+
+function statusOf(last: Turn | undefined, fault: Fault | undefined): SettleStatus {
+  if (fault) return fault.code === 'client_gone' || fault.code === 'shutdown' ? 'aborted' : 'failed'
+  if (!last || last.fault) return 'failed'
+  if (last.aborted) return 'aborted'
+  return last.end?.reason === 'length' || last.end?.reason === 'content_filter' ? 'incomplete' : 'completed'
 }
 
 /** What dialects take for an ordinary end counts as one only where the provider gave a reason (contract section 5.2, insurance). */
@@ -95,7 +116,7 @@ function earlierTurns({ books, at }: Exchange, last: Turn | undefined, extras: E
   let sum: EarlierTurns | undefined
   for (const turn of books.turns) {
     if (turn === last || !turn.usage) continue
-    const part = charge(turn.usage, tariffAt(turn.endpoint, at), turn.extras ?? extras)
+    const part = charge(turn.usage, tariffAt(pricedEndpoint(turn), at), turn.extras ?? extras)
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
     sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
   }

@@ -17,36 +17,50 @@ export type Call<Parts> = (exchange: Exchange, endpoint: Endpoint, parts: Parts)
 /** @param call how an endpoint is asked: for words, or for vectors. */
 export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts>): Service<At<Planned>> {
   return async function attempted(exchange) {
-    const failures: Failure[] = []
-    for (const endpoint of exchange.candidates) {
-      if (failures.length > 0 && failures.some((failure) => skips(failure, endpoint))) continue
-      if (exchange.cancel.aborted) throw endedEarly(exchange, failures)
-      const permit = failures.length === 0 ? FREE : permitFor(endpoint, parts)
-      if (!permit) continue
-      const trial = beginTrial(exchange, endpoint, parts)
-      exchange.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
-      try {
-        let reply: Reply
-        try {
-          reply = await call(exchange, endpoint, parts)
-        } catch (thrown) {
-          reply = await again(thrown, exchange, parts, () => call(exchange, endpoint, parts))
-        }
-        trialAnswered(exchange, reply.turn, trial, parts)
-        permit.end(true)
-        return reply
-      } catch (thrown) {
-        const fault = trialBroken(exchange, thrown, trial, parts)
-        permit.end(!isOutage(fault) && fault.status !== 429)
-        if (fault.origin !== 'upstream') throw exchange.cancel.aborted ? endedEarly(exchange, failures) : fault
-        failures.push({ endpoint, fault })
-      } finally {
-        exchange.whenCommitted = undefined
-        exchange.upstreamMs += exchange.clock.monotonic() - trial.started
-      }
+    const { models } = exchange
+    exchange.turns++
+    parts.retries.enter(models)
+    try {
+      return await tryInOrder(exchange, parts, call)
+    } finally {
+      parts.retries.leave(models)
     }
-    throw lastWord(exchange, failures)
   }
+}
+
+async function tryInOrder<Parts extends ChainParts>(exchange: Exchange, parts: Parts, call: Call<Parts>): Promise<Reply> {
+  const failures: Failure[] = []
+  const fallbacks: Fallbacks = { freeLeft: true }
+  for (const endpoint of exchange.candidates) {
+    if (failures.length > 0 && failures.some((failure) => skips(failure, endpoint))) continue
+    // What failed at another endpoint is not what the exchange ends with.
+    exchange.unfinished = undefined
+    if (exchange.cancel.aborted) throw endedEarly(exchange, failures)
+    const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, parts)
+    if (!permit) continue
+    const trial = beginTrial(exchange, endpoint, parts)
+    exchange.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
+    try {
+      let reply: Reply
+      try {
+        reply = await call(exchange, endpoint, parts)
+      } catch (thrown) {
+        reply = await again(thrown, { exchange, endpoint, retries: parts.retries }, () => call(exchange, endpoint, parts))
+      }
+      trialAnswered(exchange, reply.turn, trial, parts)
+      permit.end(true)
+      return reply
+    } catch (thrown) {
+      const fault = trialBroken(exchange, thrown, trial, parts)
+      permit.end(!isOutage(fault) && fault.status !== 429)
+      if (fault.origin !== 'upstream') throw exchange.cancel.aborted ? endedEarly(exchange, failures) : fault
+      failures.push({ endpoint, fault, status: trial.record.status })
+    } finally {
+      exchange.whenCommitted = undefined
+      exchange.upstreamMs += exchange.clock.monotonic() - trial.started
+    }
+  }
+  throw lastWord(exchange, failures)
 }
 
 /** What the caller got wrong no other endpoint of the same model would take; another model may. */
@@ -54,19 +68,42 @@ function skips(failure: Failure, endpoint: Endpoint): boolean {
   return failure.fault.retry === 'never' && failure.endpoint.model === endpoint.model
 }
 
-/** First attempts, and further ones at endpoints that serve well. */
+/** For attempts that draw on no budget. */
 const FREE: RetryPermit = { end: () => {} }
 
-/** Whether a further attempt may be made there; the budget is asked unless the endpoint has served of late and not failed since. */
-function permitFor(endpoint: Endpoint, { health, retries }: ChainParts): RetryPermit | undefined {
-  const troubled = health.recentOutage(endpoint) || health.resting(endpoint) || health.ejected(endpoint)
-  return !troubled && health.latency(endpoint, 'p50') !== undefined ? FREE : retries.take()
+/** State of one turn. */
+interface Fallbacks {
+  /** False once a fallback to an endpoint of unknown state has been made without a permit. */
+  freeLeft: boolean
+}
+
+/**
+ * Permit for a fallback (issue 15 section 4); undefined where the budget of the endpoint's model refuses it.
+ * Endpoints that have served recently and have not failed since need none. Of the others, each turn tries one without
+ * a permit, unless that endpoint is ejected or its last five attempts within 30 s all failed. So when everything is
+ * down, this adds per endpoint at most five calls, those under way when the fifth failure becomes known, and then one
+ * probe per ejection.
+ */
+function permitFor(endpoint: Endpoint, fallbacks: Fallbacks, { health, retries }: ChainParts): RetryPermit | undefined {
+  const ejected = health.ejected(endpoint)
+  const troubled = ejected || health.recentOutage(endpoint) || health.resting(endpoint)
+  if (!troubled && health.latency(endpoint, 'p50') !== undefined) return FREE
+  if (fallbacks.freeLeft && !ejected && !health.failing(endpoint)) {
+    fallbacks.freeLeft = false
+    return FREE
+  }
+  return retries.take(endpoint.model)
+}
+
+interface Retry extends Pick<ChainParts, 'retries'> {
+  exchange: Exchange
+  endpoint: Endpoint
 }
 
 /** A connection that could not be made is tried once more on the same endpoint: nothing was sent, so nothing can happen twice. */
-async function again(thrown: unknown, exchange: Exchange, parts: ChainParts, call: () => Promise<Reply>): Promise<Reply> {
+async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, call: () => Promise<Reply>): Promise<Reply> {
   const worth = thrown instanceof Fault && thrown.retry === 'same' && !exchange.cancel.aborted
-  const permit = worth ? parts.retries.take() : undefined
+  const permit = worth ? retries.take(endpoint.model) : undefined
   if (!permit) throw thrown
   const before = exchange.whenCommitted
   exchange.whenCommitted = () => {
@@ -75,6 +112,7 @@ async function again(thrown: unknown, exchange: Exchange, parts: ChainParts, cal
   }
   const tries = (number: number): Promise<Reply> => {
     if (number === 1) throw thrown
+    exchange.unfinished = undefined
     // The caller may have left during the pause.
     if (exchange.cancel.aborted) throw endedEarly(exchange, [])
     return call()

@@ -3,8 +3,10 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { hasWrongChecksum } from '../../core/secret.ts'
 import type { Authed, Head } from '../../plugin-api/exchange.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
+import type { Attempts } from '../attempt-buckets.ts'
 import type { KeyLookup } from '../parts.ts'
 import { type At, advance, type Layer } from '../reply.ts'
 
@@ -46,22 +48,61 @@ export function usableKey(key: ApiKey | undefined, clock: Pick<Clock, 'now'>): A
   return key
 }
 
-/** Looks a key up by its digest; comparing digests tells nothing of the secret. */
-export function findKey(headers: IncomingHttpHeaders, keys: KeyLookup): ApiKey | undefined | Promise<ApiKey | undefined> {
-  return keys.find(hash('sha256', secretOf(headers)))
+const TOO_MANY = 'Too many requests with keys that cannot be used came from this address'
+
+/** Who sends a request, as far as its head says. */
+export interface Caller {
+  readonly headers: IncomingHttpHeaders
+  /** What failures count by: an IPv4 address, or the /64 network of an IPv6 address. */
+  address(): string
 }
 
-export function authenticate(keys: KeyLookup, clock: Clock): Layer<At<Head>, At<Authed>> {
+export interface Authentication {
+  readonly keys: KeyLookup
+  readonly clock: Pick<Clock, 'now'>
+  readonly failures: Attempts
+}
+
+/**
+ * The key of a request, found by its digest: comparing digests tells nothing of the secret.
+ * Failures empty the bucket of the caller's address. While it is empty, look-ups for that address come after those of
+ * all others and a failure is a 429; a good key still works, so that callers who share an address with a stranger, behind
+ * a balancer or a NAT, are not locked out.
+ * @throws Fault 400 and 401 as `secretOf` and `usableKey`; 429 with Retry-After; 503 where the store cannot be asked.
+ */
+export function authenticateCaller(caller: Caller, { keys, clock, failures }: Authentication): ApiKey | Promise<ApiKey> {
+  const secret = secretOf(caller.headers)
+  const digest = hash('sha256', secret)
+  const enter = (found: ApiKey | undefined): ApiKey => {
+    try {
+      return usableKey(found, clock)
+    } catch (thrown) {
+      const address = caller.address()
+      failures.check(address, TOO_MANY)
+      failures.count(address)
+      throw thrown
+    }
+  }
+  const atHand = keys.atHand(digest)
+  if (atHand) return enter(atHand)
+  if (hasWrongChecksum(secret)) return enter(undefined)
+  const found = keys.find(digest, failures.isEmpty(caller.address()))
+  return found instanceof Promise ? found.then(enter) : enter(found)
+}
+
+export function authenticate(
+  { keys }: Pick<Authentication, 'keys'>,
+  { clock, failures }: Omit<Authentication, 'keys'>,
+): Layer<At<Head>, At<Authed>> {
+  const authentication = { keys, clock, failures }
   return (next) =>
     function authenticated(exchange) {
-      const enter = (found: ApiKey | undefined) => {
-        exchange.key = usableKey(found, clock)
-        if (exchange.key.management) {
-          throw new Fault('forbidden', { message: 'Management keys cannot call completion endpoints' })
-        }
+      const enter = (key: ApiKey) => {
+        exchange.key = key
+        if (key.management) throw new Fault('forbidden', { message: 'Management keys cannot call completion endpoints' })
         return next(advance<Authed>(exchange))
       }
-      const found = findKey(exchange.headers, keys)
+      const found = authenticateCaller(exchange, authentication)
       return found instanceof Promise ? found.then(enter) : enter(found)
     }
 }

@@ -1,22 +1,21 @@
 /** 9. The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
 import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { estimatedUsage } from '../../ledger/settlement.ts'
-import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
 import type { Read, Resolved } from '../../plugin-api/index.ts'
 import type { EventPath } from '../event-path.ts'
 import type { Exchange } from '../exchange.ts'
 import { endedEarly } from '../last-word.ts'
-import { inputEstimate } from '../needs.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
-import { holdFor } from '../plugins/hold.ts'
+import { holdFor, reserveFor } from '../plugins/hold.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
 import { ReplyStream } from '../reply-stream.ts'
+import { concludeTurn } from '../reservation.ts'
 import { resumed } from '../resumed-calls.ts'
 import { type Offer, offerTools } from '../server-tools.ts'
 import { shouldStop } from '../stop-conditions.ts'
 import { type HostOf, hostsOf, toolContext } from '../tool-host.ts'
 import { appendTurn, runCalls } from '../tool-turn.ts'
+import { countTurn } from '../turn-count.ts'
 
 /** Contract section 6: default and maximum of `max_tool_calls`. */
 const MOST_STEPS = 30
@@ -25,11 +24,9 @@ export function converse(settings: LoopSettings, parts: ChainParts, { readAgain,
   return layerOf(settings, parts, { readAgain, inner, hold: (exchange, bound) => holdFor('tools', exchange, bound, parts), resumes: true })
 }
 
-/** In a plan: what the tools may cost is told instead of held. */
-export function converseForPlan(settings: LoopSettings, parts: LoopParts, around: Around): Layer<At<Resolved>> {
-  const hold = async ({ books }: Exchange, bound: number): Promise<void> => {
-    books.unheld += bound
-  }
+/** In a plan: what the tools may cost is reserved until the plan is made. */
+export function converseForPlan(settings: LoopSettings, parts: ChainParts, around: Around): Layer<At<Resolved>> {
+  const hold = (exchange: Exchange, bound: number): Promise<void> => reserveFor('tools', exchange, bound, parts.credit)
   return layerOf(settings, parts, { ...around, hold, resumes: false })
 }
 
@@ -108,6 +105,10 @@ async function loop(
     const { path } = exchange
     if (reply.turn.aborted || reply.turn.fault || reply.turn.refused || !path || path.calls.length === 0) return reply
     const { calls } = path
+    countTurn(exchange, reply.turn)
+    // Calls of models that tools make are held from what the turn leaves over.
+    const concluding = concludeTurn(exchange)
+    if (concluding) await concluding
     const clientCalls = path.turn?.result.blocks.some((block) => block.kind === 'call' && block.call && !offer.has(block.call.name))
     const outputs = await shown(exchange, path, () => runCalls(exchange, calls, { offer, hostOf, left: budget - steps, failed }))
     if (!outputs) return refusedBy(reply, path)
@@ -115,8 +116,6 @@ async function loop(
     // The deadline may have passed while the tools ran; a caller who has left reads nothing.
     if (exchange.cancel.reason instanceof Fault && exchange.cancel.reason.code === 'deadline') throw exchange.cancel.reason
     if (clientCalls || exchange.cancel.aborted || outputs.some(({ outcome }) => outcome.handOver)) return reply
-    // Now or never: the next turn has another input.
-    reply.turn.usage ??= estimatedUsage(inputEstimate(exchange), estimateFromBytes(reply.turn.relayed))
     appendTurn(exchange, outputs)
     const found = outputs.flatMap(({ outcome }) => outcome.offers ?? [])
     if (found.length > 0) offer.add(found)

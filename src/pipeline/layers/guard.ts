@@ -34,7 +34,7 @@ interface Watch {
 }
 
 /** Milliseconds for which one request may keep the event loop. */
-const TURN = 8
+const TURN = 5
 /** Texts that surely take less. */
 const SHORT = 16_384
 

@@ -55,7 +55,7 @@ function answer(exchange: Exchange, reply: Reply): void {
 }
 
 function refuse(exchange: Exchange, fault: Fault): void {
-  if (fault.code === 'client_gone') return
+  if (fault.code === 'client_gone' || fault.code === 'shutdown') return
   if (exchange.reply?.sent) {
     exchange.reply.end(inBand(exchange, fault))
     return

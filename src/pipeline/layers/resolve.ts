@@ -13,6 +13,7 @@ import {
 } from '../../routing/index.ts'
 import { DialectAbility } from '../dialect-ability.ts'
 import type { Exchange } from '../exchange.ts'
+import { isLimited } from '../guardrail-budgets.ts'
 import { type BoundTerms, bindGuardrails } from '../guardrail-terms.ts'
 import { hoistSearch, needsHoisting } from '../hoisted-search.ts'
 import { hoistTools, leaveToProviders, offersShared } from '../hoisted-tools.ts'
@@ -68,7 +69,7 @@ function usable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly En
   let smallest = Number.POSITIVE_INFINITY
   for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
   const need = contextNeed(exchange, smallest)
-  const limited = exchange.key.limit !== null || exchange.budgets.length > 0
+  const limited = isLimited(exchange.key, exchange.budgets)
   const kept = endpoints.filter((endpoint) => need <= contextOf(endpoint) && !(limited && endpoint.price === 'unpriced'))
   return kept.length > 0 ? kept : endpoints
 }

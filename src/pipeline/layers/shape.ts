@@ -3,7 +3,7 @@ import type { PluginEntry } from '../../canon/gateway-fields.ts'
 import type { Resolved } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ChainParts, PluginSetting } from '../parts.ts'
-import { holdFor } from '../plugins/hold.ts'
+import { holdFor, reserveFor } from '../plugins/hold.ts'
 import { checkIds, configOf } from '../plugins/request-entries.ts'
 import { PluginRun, type RunParts } from '../plugins/run.ts'
 import type { At, Layer } from '../reply.ts'
@@ -12,11 +12,9 @@ export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Lay
   return layerOf(plugins, parts, { hold: (exchange, bound) => holdFor('plugins', exchange, bound, parts) })
 }
 
-/** In a plan: what costs money or asks others is not run, and its bound is told instead of held. */
+/** In a plan: what costs money or asks others is not run, and its bound is reserved until the plan is made. */
 export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
-  const hold = async ({ books }: Exchange, bound: number): Promise<void> => {
-    books.unheld += bound
-  }
+  const hold = (exchange: Exchange, bound: number): Promise<void> => reserveFor('plugins', exchange, bound, parts.credit)
   return layerOf(plugins, parts, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
 }
 

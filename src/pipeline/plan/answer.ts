@@ -5,9 +5,10 @@ import { usdText } from '../../core/money.ts'
 import type { Read, Resolved } from '../../plugin-api/exchange.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
+import { allowancesOf } from '../guardrail-budgets.ts'
 import { holdsFor } from '../guardrail-terms.ts'
 import { orderedCandidates } from '../ordering.ts'
-import type { ChainParts, GuardrailSetting } from '../parts.ts'
+import type { ChainParts, ChainSettings } from '../parts.ts'
 import type { At, Layer, Reply, Service } from '../reply.ts'
 import { takeHold } from '../reservation.ts'
 import { type Foresee, type PlanCandidate, planCandidates } from './candidates.ts'
@@ -35,8 +36,9 @@ export type Plan = {
     /** USD charged where the outcome stays unknown. */
     floor_usd: string
     input_tokens_bound: number
+    /** Tokens: the most that any candidate may write for it. */
     output_cap: number
-    /** USD that the key may still spend before this request; null without a limit. */
+    /** USD left under the tightest of the key's limit and budgets before this request; null without a limit. */
     left_usd: string | null
   }
   /** The provider preferences of request, key and account, merged. */
@@ -59,16 +61,26 @@ export function explain(): Layer<At<Read>> {
         const excluded = exclusions(exchange)
         if (excluded.length > 0) fault.metadata = { ...fault.metadata, excluded }
         throw fault
+      } finally {
+        // What was reserved to see whether it fits (plugins, tools) is free again.
+        exchange.books.hold.release()
       }
     }
 }
 
-export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainParts, foresee: Foresee): Service<At<Resolved>> {
+export function foretell(
+  { guardrails, defaultMaxOutput }: Pick<ChainSettings, 'guardrails' | 'defaultMaxOutput'>,
+  parts: ChainParts,
+  foresee: Foresee,
+): Service<At<Resolved>> {
   return async function foretold(exchange) {
     exchange.candidates = orderedCandidates(exchange, parts)
-    const { account, reservation } = await takeHold(exchange, exchange.key, parts.credit)
-    account.release(reservation.hold)
-    const left = account.remaining(exchange.key)
+    const { key, books } = exchange
+    const { account, input, outputCap } = await takeHold(exchange, { key, credit: parts.credit, defaultMaxOutput })
+    const { amount, floor } = books.hold
+    books.hold.release()
+    const allowances = allowancesOf(key, exchange.budgets)
+    const left = account.tightest(allowances)?.left ?? null
     const { embedding } = exchange.client
     const plan: Plan = {
       object: 'plan',
@@ -78,19 +90,19 @@ export function foretell(guardrails: readonly GuardrailSetting[], parts: ChainPa
       models: exchange.models.map((model) => model.slug),
       stream: exchange.stream,
       ...(embedding ? { inputs: embedding.ask(exchange.body).inputs.length } : {}),
-      key: exchange.key.name,
+      key: key.name,
       candidates: planCandidates(exchange, parts, foresee),
       excluded: exclusions(exchange),
       hold: {
-        usd: usdText(reservation.hold),
-        floor_usd: usdText(reservation.floor),
-        input_tokens_bound: reservation.input,
-        output_cap: embedding ? 0 : reservation.outputCap,
+        usd: usdText(amount),
+        floor_usd: usdText(floor),
+        input_tokens_bound: input,
+        output_cap: outputCap,
         left_usd: left === null ? null : usdText(left),
       },
       preferences: exchange.preferences,
       plugins: [...exchange.pluginIds],
-      guardrails: guardrails.filter((guardrail) => holdsFor(guardrail, exchange.key)).map(({ name }) => name),
+      guardrails: guardrails.filter((guardrail) => holdsFor(guardrail, key)).map(({ name }) => name),
       pipeline: exchange.stages.map((stage) => ({ ...stage }) as JsonObject),
     }
     return replyOf(exchange, JSON.stringify(plan))
@@ -107,6 +119,15 @@ function replyOf(exchange: Exchange, text: string): Reply {
     completedAt: Math.floor(exchange.clock.now() / 1000),
   }
   const [endpoint] = exchange.candidates
-  const turn = { endpoint, lane: 'translate' as const, usage: undefined, end: undefined, fault: undefined, aborted: false, relayed: 0 }
+  const turn = {
+    endpoint,
+    lane: 'translate' as const,
+    usage: undefined,
+    end: undefined,
+    fault: undefined,
+    aborted: false,
+    begun: true,
+    relayed: 0,
+  }
   return { turn, finish: () => text }
 }

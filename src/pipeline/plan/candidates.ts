@@ -9,6 +9,7 @@ import type { Exchange } from '../exchange.ts'
 import { contextOf, priceMoment } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import type { Lane } from '../reply.ts'
+import type { OutputCap } from '../reservation.ts'
 import { type PlaceReason, placeReasons } from './reasons.ts'
 
 /** Decimal strings by kind: USD per million tokens, or per unit for `request`, `image` and `web_search`. */
@@ -27,6 +28,8 @@ export type PlanCandidate = {
   /** Tokens of input and output together; null where unknown. */
   context: number | null
   max_output: number | null
+  /** Output cap in tokens that the hold pays for, and whether the credit lowered it; absent without a limit or a price of output. */
+  output_cap?: { tokens: number; lowered_by_credit: boolean }
   quantization: string
   tier: 'flex' | 'priority' | null
   why: PlaceReason
@@ -73,6 +76,7 @@ export function planCandidates(exchange: Exchange, parts: ChainParts, foresee: F
     price: priceText(typeof endpoint.price === 'object' ? ratesAt(endpoint.price, moment) : endpoint.price),
     context: known(contextOf(endpoint)),
     max_output: endpoint.maxOutput ?? endpoint.model.maxOutput ?? null,
+    ...capText(exchange.outputCaps?.get(endpoint)),
     quantization: endpoint.quantization,
     tier: endpoint.tier ?? null,
     why: reasons[at],
@@ -100,6 +104,10 @@ export function foreseeAnswer(parts: ChainParts): Foresee {
     const call = callOf(exchange, endpoint, parts)
     return { lane: call.lane, dropped: [...encode(call).dropped] }
   }
+}
+
+function capText(cap: OutputCap | undefined): Pick<PlanCandidate, 'output_cap'> {
+  return cap ? { output_cap: { tokens: cap.tokens, lowered_by_credit: cap.lowered } } : {}
 }
 
 function known(tokens: number): number | null {

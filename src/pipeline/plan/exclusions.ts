@@ -2,6 +2,7 @@
 import type { Endpoint } from '../../catalog/types.ts'
 import { endpointTag, type FilterName } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
+import { isLimited } from '../guardrail-budgets.ts'
 import { contextNeed, contextOf } from '../needs.ts'
 
 /** The hard filters, and what is decided after them: a price that nobody knows, and fallbacks that were not allowed. */
@@ -48,7 +49,7 @@ export function orderedAmong(exchange: Exchange): Endpoint[] {
 }
 
 function lateReasons(exchange: Exchange, endpoints: readonly Endpoint[]): Map<Endpoint, Why> {
-  const limited = exchange.key.limit !== null || exchange.budgets.length > 0
+  const limited = isLimited(exchange.key, exchange.budgets)
   const need = contextNeed(exchange, Math.min(...endpoints.map(contextOf)))
   const late = new Map<Endpoint, Why>()
   for (const endpoint of endpoints) {

@@ -3,7 +3,7 @@ import type { SortKey } from '../../canon/gateway-fields.ts'
 import type { Endpoint } from '../../catalog/types.ts'
 import { type HealthBook, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../../routing/index.ts'
 import { rateQuality } from '../../routing/quality.ts'
-import { namesEndpoint } from '../../routing/slugs.ts'
+import { listNames } from '../../routing/slugs.ts'
 import { standingsOf } from '../../routing/standing.ts'
 import type { Exchange } from '../exchange.ts'
 import { orderPreferences } from '../ordering.ts'
@@ -75,7 +75,7 @@ interface Place {
 
 function placedBy(endpoint: Endpoint, { preferences, first, alone, share }: Place): PlaceReason['by'] {
   const { order, sticky, serviceTier } = preferences
-  if (order?.length) return order.some((entry) => namesEndpoint(entry, endpoint, ALL_TIERS)) ? 'order' : 'price'
+  if (order?.length) return listNames(order, endpoint, ALL_TIERS) ? 'order' : 'price'
   if (alone) return 'only_one'
   if (first && endpoint.id === sticky) return 'session'
   if (serviceTier === 'priority' && endpoint.tier === 'priority') return 'tier'

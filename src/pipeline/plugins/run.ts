@@ -126,7 +126,14 @@ export class PluginRun implements TapOwner {
   /** Brings the plugin's stage up to date; a plugin that has not acted gets none. */
   tell(): void {
     const { view, setting, trouble, skipped, took, charges } = this
-    const stage = stageOf(view.stages, { id: setting.plugin.id, edited: view.edits > 0, trouble, skipped, took, charges })
+    const stage = stageOf(view.stages, {
+      name: setting.plugin.stage ?? setting.plugin.id,
+      edited: view.edits > 0,
+      trouble,
+      skipped,
+      took,
+      charges,
+    })
     if (!stage) return
     if (this.stage) Object.assign(this.stage, stage)
     else {

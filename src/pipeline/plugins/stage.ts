@@ -7,7 +7,8 @@ export type Trouble = 'error' | 'timeout' | 'junk'
 
 /** What is known of a plugin's work, beside what it says of itself. */
 export interface Deeds {
-  id: string
+  /** Of the stage, where the plugin does not name another. */
+  name: string
   edited: boolean
   trouble: Trouble | undefined
   /** The request went on without it. */
@@ -29,10 +30,10 @@ const NANO = 1_000_000_000
  * @param said what the plugin pushed, in order: what comes later stands over what came before.
  * @returns undefined for a plugin that has not acted.
  */
-export function stageOf(said: readonly unknown[], { id, edited, trouble, skipped, took, charges }: Deeds): Stage | undefined {
+export function stageOf(said: readonly unknown[], { name, edited, trouble, skipped, took, charges }: Deeds): Stage | undefined {
   const own = said.filter(isObject)
   if (own.length === 0 && !edited && !trouble && charges.length === 0) return undefined
-  const stage: Stage = { type: 'plugin', name: id }
+  const stage: Stage = { type: 'plugin', name }
   const data: JsonObject = {}
   for (const one of own) {
     for (const key of ['type', 'name', 'summary', 'guardrail_id', 'guardrail_scope'] as const) {

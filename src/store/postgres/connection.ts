@@ -2,6 +2,7 @@
 import type { CompiledQuery } from 'kysely'
 import pg from 'pg'
 import { badField, Fault } from '../../core/faults.ts'
+import { postgresTransport } from '../../core/transport.ts'
 
 /** A statement that each connection prepares once. */
 export interface Prepared {
@@ -30,6 +31,7 @@ const GRACE = 500
 const POOL = { least: 1, most: 64, usual: 4 }
 const IDLE = 60_000
 const BIGINT = 20
+const NUMERIC = 1700
 /** What callers are asked to wait. */
 const RETRY_SECONDS = 1
 
@@ -37,20 +39,28 @@ export class Connection implements Session {
   private readonly pool: pg.Pool
   private closing: Promise<void> | undefined
 
-  /** @throws Fault `bad_request` for a URL that is none. Connects at the first statement only. */
-  constructor(url: string, report: (news: ConnectionNews) => void, limits: TimeLimits) {
+  /**
+   * Connects at the first statement only.
+   * @param pool for one purpose, in place of the size that the URL names.
+   * @throws Fault `bad_request` for a URL that is none.
+   */
+  constructor(url: string, report: (news: ConnectionNews) => void, limits: TimeLimits, pool?: { name: string; size: number }) {
     const { connectionString, size } = settingsOf(url)
     this.pool = new pg.Pool({
       connectionString,
-      max: size,
+      max: pool?.size ?? size,
       idleTimeoutMillis: IDLE,
       connectionTimeoutMillis: limits.connect,
       statement_timeout: limits.statement,
       idle_in_transaction_session_timeout: 2 * limits.statement,
       query_timeout: limits.statement + GRACE,
       keepAlive: true,
-      application_name: 'headgate',
+      application_name: pool?.name ?? 'headgate',
       types: { getTypeParser },
+      // Awaited before the connection runs anything else (pg-pool 3.14.0, index.js).
+      onConnect: async (client: pg.ClientBase) => {
+        await client.query(PINNED)
+      },
     })
     this.pool.on('error', (thrown) => report({ kind: 'connection-lost', reason: reasonOf(thrown) }))
   }
@@ -111,6 +121,12 @@ export class Connection implements Session {
   }
 }
 
+/**
+ * Whatever the server, the database or the role has as its default: leases count on rows that another transaction has just
+ * committed, and a commit that was reported survives a crash of the server.
+ */
+const PINNED = 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET synchronous_commit = on'
+
 const ignore = () => {}
 
 /** Takes what is ours out of the URL. */
@@ -120,17 +136,20 @@ function settingsOf(url: string): { connectionString: string; size: number } {
   const size = Number(settings.get('pool') ?? POOL.usual)
   if (!Number.isInteger(size) || size < POOL.least || size > POOL.most) throw badField('store.url', 'expected pool=1 to pool=64')
   settings.delete('pool')
-  // The driver treats all but these two as verify-full, and warns of it.
-  const mode = settings.get('sslmode')
-  if (mode !== null && mode !== 'disable' && mode !== 'no-verify') settings.set('sslmode', 'verify-full')
   if (!/^postgres(ql)?:\/\//.test(address) || !URL.canParse(address))
     throw badField('store.url', 'expected postgres://user:password@host:port/database')
+  const transport = postgresTransport(url)
+  if (typeof transport === 'string') throw badField('store.url', transport)
+  // Always stated: without it the driver reads PGSSLMODE.
+  settings.set('sslmode', transport.mode)
   return { connectionString: `${address}?${settings}`, size }
 }
 
-/** Integers of 64 bits arrive as text; beyond 2^53 they would not be exact. */
-const getTypeParser: typeof pg.types.getTypeParser = (type: number, format?: 'text' | 'binary') =>
-  type === BIGINT ? safeInteger : pg.types.getTypeParser(type, format)
+/** Integers of 64 bits arrive as text; beyond 2^53 they would not be exact. Sums of money are numeric, and whole. */
+const getTypeParser: typeof pg.types.getTypeParser = (type: number, format?: 'text' | 'binary') => {
+  if (type === NUMERIC) return BigInt
+  return type === BIGINT ? safeInteger : pg.types.getTypeParser(type, format)
+}
 
 function safeInteger(text: string): number {
   const value = Number(text)
@@ -138,7 +157,7 @@ function safeInteger(text: string): number {
   return value
 }
 
-/** What operators meet most often, by SQLSTATE. */
+/** What operators meet most often, by SQLSTATE or by Node's code of a TLS error. */
 const STATES: Readonly<Record<string, string>> = {
   '28000': 'access refused',
   '28P01': 'access refused',
@@ -150,6 +169,12 @@ const STATES: Readonly<Record<string, string>> = {
   '57014': 'statement timed out',
   '57P01': 'shut down',
   '57P03': 'not ready',
+  CERT_HAS_EXPIRED: 'its certificate is not trusted',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is of another host',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted',
 }
 
 /** Never the driver's own words: they may quote rows and addresses. */
@@ -160,7 +185,7 @@ function reasonOf(thrown: unknown): string {
     return known === undefined ? thrown.code : `${known}, ${thrown.code}`
   }
   if (/time-?out/i.test(thrown.message)) return 'timed out'
-  if (/SSL/.test(thrown.message)) return 'no TLS'
+  if (/SSL/.test(thrown.message)) return 'no TLS; sslmode=disable in store.url switches it off'
   if (/terminated|ended|closed|calling end/i.test(thrown.message)) return 'connection ended'
   return thrown instanceof RangeError ? thrown.message : thrown.name
 }

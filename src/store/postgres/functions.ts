@@ -1,11 +1,18 @@
 /**
- * The steps that must be atomic, as functions of the database: one round trip each. Every one locks the key's balance
- * row first, in the order of the keys, and looks at leases only then: so it sees what was committed before it, two of
- * them never wait for each other in a circle, and the leases of a key change under its lock alone.
+ * The steps that must be atomic, as functions of the database: one round trip each. Every one locks the balance rows that
+ * it changes first, in the order of the keys, and looks at leases only then: so it sees what was committed before it, and
+ * two of them never wait for each other in a circle. A lease changes only under the lock of its key's balance, and of its
+ * payer's where it has one.
  */
+import { LEASE } from './lease-function.ts'
 
-const CAP = Number.MAX_SAFE_INTEGER
 const DAY = 86_400_000
+
+/** Milliseconds since the epoch. The database's clock is the only one that decides on windows and on the end of leases. */
+const NOW = `
+CREATE OR REPLACE FUNCTION headgate_now() RETURNS bigint LANGUAGE sql VOLATILE AS $body$
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+$body$`
 
 /** Start of the UTC day, week (Monday) or month of a moment; milliseconds since the epoch, which was a Thursday. */
 const WINDOW = `
@@ -17,148 +24,187 @@ CREATE OR REPLACE FUNCTION headgate_window(kind text, at bigint) RETURNS bigint 
   END
 $body$`
 
-/**
- * Grants up to an eighth of what is free, so that many processes share what is left, but never less than is needed.
- * Where that does not fit, the others are asked for what lies idle, if that could help at all: those that are alive,
- * and that have not answered within the last \`quiet\` milliseconds.
- */
-const LEASE = `
-CREATE OR REPLACE FUNCTION headgate_lease(the_node text, the_key text, need bigint, want bigint, allowance bigint, reset text,
-  moment bigint, quiet bigint, the_turn bigint, OUT granted bigint, OUT remaining bigint, OUT waiting bigint) LANGUAGE plpgsql AS $body$
+/** Makes the balances of accounts that have none, and locks all of them, in the order of their names. */
+const LOCK = `
+CREATE OR REPLACE FUNCTION headgate_lock(accounts text[]) RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
-  b balance%ROWTYPE;
-  free bigint;
-  own bigint;
+  wanted integer;
+  found_rows integer;
 BEGIN
-  SELECT * INTO b FROM balance WHERE key = the_key FOR UPDATE;
-  WHILE NOT FOUND LOOP
-    INSERT INTO balance (key) VALUES (the_key) ON CONFLICT DO NOTHING;
-    SELECT * INTO b FROM balance WHERE key = the_key FOR UPDATE;
+  SELECT count(DISTINCT a) INTO wanted FROM unnest(accounts) AS a;
+  LOOP
+    PERFORM 1 FROM balance WHERE key = ANY (accounts) ORDER BY key FOR UPDATE;
+    GET DIAGNOSTICS found_rows = ROW_COUNT;
+    EXIT WHEN found_rows = wanted;
+    INSERT INTO balance (key) SELECT DISTINCT a FROM unnest(accounts) AS a ORDER BY a ON CONFLICT DO NOTHING;
   END LOOP;
-  free := allowance - b.leased - CASE
-    WHEN reset IS NULL THEN b.spent
-    WHEN reset = 'daily' THEN CASE WHEN b.day >= headgate_window(reset, moment) THEN b.daily ELSE 0 END
-    WHEN reset = 'weekly' THEN CASE WHEN b.week >= headgate_window(reset, moment) THEN b.weekly ELSE 0 END
-    ELSE CASE WHEN b.month >= headgate_window(reset, moment) THEN b.monthly ELSE 0 END
-  END;
-  waiting := 0;
-  IF free >= need THEN
-    granted := greatest(need, least(want, free / 8));
-    remaining := free - granted;
-    IF granted = 0 THEN RETURN; END IF;
-    UPDATE balance SET leased = leased + granted WHERE key = the_key;
-    INSERT INTO lease (key, node, amount, wanted, answered_at, turn) VALUES (the_key, the_node, granted, false, 0, the_turn)
-      ON CONFLICT (key, node) DO UPDATE SET amount = lease.amount + excluded.amount, answered_at = 0,
-        turn = greatest(lease.turn, excluded.turn);
-    -- A process that leases before its first pulse counts as lost until then.
-    INSERT INTO node (node, label, expires_at) VALUES (the_node, '', moment) ON CONFLICT DO NOTHING;
-    RETURN;
-  END IF;
-  granted := 0;
-  remaining := greatest(free, 0);
-  SELECT coalesce(sum(amount), 0) INTO own FROM lease WHERE key = the_key AND node = the_node;
-  IF free + b.leased - own < need THEN RETURN; END IF;
-  UPDATE lease SET wanted = true
-    WHERE key = the_key AND node <> the_node AND amount > 0 AND NOT wanted AND answered_at <= moment - quiet;
-  SELECT count(*) INTO waiting FROM lease JOIN node USING (node)
-    WHERE key = the_key AND node <> the_node AND wanted AND amount > 0 AND expires_at > moment;
 END
 $body$`
 
 /**
- * Writes what is new of a batch, adds its cost to the balances and takes it out of the process's leases. Where `the_moment` is
- * before the open windows, a clock that was ahead has opened them: what falls into the windows of `the_moment` counts in them.
+ * Writes what is new of a batch, adds its cost to the balances of key and payer and takes it out of the process's leases.
+ * The moment of a charge is clamped: it is never after now, and never before the lease that it was paid from was last
+ * granted. So a process whose clock is wrong can neither open a window early nor charge one that has ended.
+ * Where now is before the open windows, the database's own clock went back: charges count in the windows that are open.
  */
 const TAKE = `
-CREATE OR REPLACE FUNCTION headgate_take(the_node text, seqs bigint[], tags text[], keys text[], models text[], endpoints text[],
-  holds bigint[], floors bigint[], states text[], costs bigint[], inputs bigint[], outputs bigint[], cacheds bigint[],
-  cache_writes bigint[], reasonings bigint[], estimates boolean[], facts_texts text[], ats bigint[], the_moment bigint)
+CREATE OR REPLACE FUNCTION headgate_take(the_node text, seqs bigint[], tags text[], keys text[], payers text[], models text[],
+  endpoints text[], holds bigint[], floors bigint[], states text[], costs bigint[], inputs bigint[], outputs bigint[], cacheds bigint[],
+  cache_writes bigint[], reasonings bigint[], estimates boolean[], facts_texts text[], ats bigint[])
   RETURNS void LANGUAGE plpgsql AS $body$
+DECLARE
+  moment bigint;
 BEGIN
-  INSERT INTO balance (key) SELECT DISTINCT k FROM unnest(keys) AS k ORDER BY k ON CONFLICT DO NOTHING;
-  PERFORM 1 FROM balance WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
-  WITH fresh AS (
-    INSERT INTO generation (seq, tag, key, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write,
+  PERFORM headgate_lock(keys || array_remove(payers, ''));
+  moment := headgate_now();
+  WITH given AS (
+    SELECT r.*, CASE WHEN r.at > 0 THEN r.at ELSE r.seq / 4096 END AS said, coalesce(l.granted_at, 0) AS granted_at
+    FROM unnest(seqs, tags, keys, payers, models, endpoints, holds, floors, states, costs, inputs, outputs, cacheds, cache_writes,
+      reasonings, estimates, facts_texts, ats) AS r (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output,
+      cached, cache_write, reasoning, estimated, facts, at)
+    LEFT JOIN lease l ON l.key = r.key AND l.payer = r.payer AND l.node = the_node AND l.amount > 0
+  ), fresh AS (
+    INSERT INTO generation (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write,
       reasoning, estimated, facts, at)
-    SELECT * FROM unnest(seqs, tags, keys, models, endpoints, holds, floors, states, costs, inputs, outputs, cacheds,
-      cache_writes, reasonings, estimates, facts_texts, ats)
+    SELECT seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write, reasoning, estimated,
+      facts, CASE WHEN said > moment THEN moment WHEN said < granted_at THEN least(granted_at, moment) ELSE at END
+    FROM given
     ON CONFLICT DO NOTHING
-    RETURNING key, cost, CASE WHEN at > 0 THEN at ELSE seq / 4096 END AS moment
+    RETURNING key, payer, cost, CASE WHEN at > 0 THEN at ELSE seq / 4096 END AS moment
+  ), charge AS (
+    SELECT key AS account, cost, 0 AS issued, f.moment FROM fresh f
+    UNION ALL SELECT payer, cost, cost, f.moment FROM fresh f WHERE payer <> ''
   ), dated AS (
-    SELECT key, cost, headgate_window('daily', moment) AS day, headgate_window('weekly', moment) AS week,
-      headgate_window('monthly', moment) AS month
-    FROM fresh
+    SELECT account, cost, issued, headgate_window('daily', c.moment) AS day, headgate_window('weekly', c.moment) AS week,
+      headgate_window('monthly', c.moment) AS month
+    FROM charge c
   ), latest AS (
-    SELECT d.key, greatest(b.day, max(d.day)) AS day, greatest(b.week, max(d.week)) AS week, greatest(b.month, max(d.month)) AS month
-    FROM dated d JOIN balance b ON b.key = d.key GROUP BY d.key, b.day, b.week, b.month
+    SELECT d.account, greatest(b.day, max(d.day)) AS day, greatest(b.week, max(d.week)) AS week, greatest(b.month, max(d.month)) AS month
+    FROM dated d JOIN balance b ON b.key = d.account GROUP BY d.account, b.day, b.week, b.month
   ), sums AS (
-    SELECT key, l.day, l.week, l.month, least(sum(cost), ${CAP})::bigint AS cost,
-      least(coalesce(sum(cost) FILTER (WHERE d.day = l.day OR d.day >= headgate_window('daily', the_moment)), 0), ${CAP})::bigint AS daily,
-      least(coalesce(sum(cost) FILTER (WHERE d.week = l.week OR d.week >= headgate_window('weekly', the_moment)), 0), ${CAP})::bigint AS weekly,
-      least(coalesce(sum(cost) FILTER (WHERE d.month = l.month OR d.month >= headgate_window('monthly', the_moment)), 0), ${CAP})::bigint AS monthly
-    FROM dated d JOIN latest l USING (key) GROUP BY key, l.day, l.week, l.month
+    SELECT d.account, l.day, l.week, l.month, sum(cost) AS cost, sum(issued) AS issued,
+      coalesce(sum(cost) FILTER (WHERE d.day = l.day OR d.day >= headgate_window('daily', moment)), 0) AS daily,
+      coalesce(sum(cost) FILTER (WHERE d.week = l.week OR d.week >= headgate_window('weekly', moment)), 0) AS weekly,
+      coalesce(sum(cost) FILTER (WHERE d.month = l.month OR d.month >= headgate_window('monthly', moment)), 0) AS monthly
+    FROM dated d JOIN latest l USING (account) GROUP BY d.account, l.day, l.week, l.month
   ), moved AS (
-    SELECT s.key, least(l.amount, s.cost) AS amount FROM sums s JOIN lease l ON l.key = s.key AND l.node = the_node
+    SELECT l.key, l.payer, least(l.amount, sum(f.cost))::bigint AS amount
+    FROM fresh f JOIN lease l ON l.key = f.key AND l.payer = f.payer AND l.node = the_node GROUP BY l.key, l.payer, l.amount
   ), lowered AS (
-    UPDATE lease l SET amount = l.amount - m.amount FROM moved m WHERE l.key = m.key AND l.node = the_node
+    UPDATE lease l SET amount = l.amount - m.amount FROM moved m WHERE l.key = m.key AND l.payer = m.payer AND l.node = the_node
+  ), released AS (
+    SELECT account, sum(amount) AS amount
+    FROM (SELECT key AS account, amount FROM moved UNION ALL SELECT payer, amount FROM moved WHERE payer <> '') AS m GROUP BY account
   )
   UPDATE balance b SET
-    spent = least(b.spent + s.cost, ${CAP}),
-    leased = b.leased - coalesce(m.amount, 0),
-    day = s.day, daily = least(CASE WHEN s.day > b.day THEN 0 ELSE b.daily END + s.daily, ${CAP}),
-    week = s.week, weekly = least(CASE WHEN s.week > b.week THEN 0 ELSE b.weekly END + s.weekly, ${CAP}),
-    month = s.month, monthly = least(CASE WHEN s.month > b.month THEN 0 ELSE b.monthly END + s.monthly, ${CAP})
-  FROM sums s LEFT JOIN moved m ON m.key = s.key WHERE b.key = s.key;
+    spent = b.spent + s.cost,
+    issued = b.issued + s.issued,
+    leased = b.leased - coalesce(r.amount, 0),
+    day = s.day, daily = CASE WHEN s.day > b.day THEN 0 ELSE b.daily END + s.daily,
+    week = s.week, weekly = CASE WHEN s.week > b.week THEN 0 ELSE b.weekly END + s.weekly,
+    month = s.month, monthly = CASE WHEN s.month > b.month THEN 0 ELSE b.monthly END + s.monthly
+  FROM sums s LEFT JOIN released r USING (account) WHERE b.key = s.account;
 END
 $body$`
 
 /**
- * Gives back part of a lease, or all of it where \`part\` is null; either is an answer to whoever asked. One that comes
- * after a grant of a later turn was given up long ago: what it names may have been leased anew.
+ * Gives back part of a lease, or all of it where \`part\` is null; either answers a call for it. One that comes after a
+ * grant of a later turn was given up long ago: what it names may have been leased anew.
  */
 const GIVE_BACK = `
-CREATE OR REPLACE FUNCTION headgate_give_back(the_node text, the_key text, part bigint, moment bigint, the_turn bigint)
+CREATE OR REPLACE FUNCTION headgate_give_back(the_node text, the_key text, the_payer text, part bigint, the_turn bigint)
   RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
   held bigint;
   latest bigint;
   moved bigint;
 BEGIN
-  PERFORM 1 FROM balance WHERE key = the_key FOR UPDATE;
-  SELECT amount, turn INTO held, latest FROM lease WHERE key = the_key AND node = the_node;
+  PERFORM headgate_lock(array_remove(ARRAY[the_key, the_payer], ''));
+  SELECT amount, turn INTO held, latest FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node;
   IF NOT FOUND OR latest > the_turn THEN RETURN; END IF;
   moved := least(held, coalesce(part, held));
-  IF moved > 0 THEN UPDATE balance SET leased = leased - moved WHERE key = the_key; END IF;
-  IF moved = held THEN DELETE FROM lease WHERE key = the_key AND node = the_node;
-  ELSE UPDATE lease SET amount = amount - moved, wanted = false, answered_at = moment WHERE key = the_key AND node = the_node;
+  IF moved > 0 THEN UPDATE balance SET leased = leased - moved WHERE key = the_key OR (the_payer <> '' AND key = the_payer); END IF;
+  IF moved = held THEN DELETE FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node;
+  ELSE
+    UPDATE lease SET amount = amount - moved, wanted = false, answered_at = headgate_now()
+      WHERE key = the_key AND payer = the_payer AND node = the_node;
   END IF;
 END
 $body$`
 
-/** Ends the leases of processes whose time ended at \`latest\` or before, and forgets those processes. */
-const FORGET_LOST = `
-CREATE OR REPLACE FUNCTION headgate_forget_lost(latest bigint) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
+/**
+ * Ends all leases of these processes. A lease that is granted meanwhile stays: its key may not be among those locked.
+ */
+const END_LEASES = `
+CREATE OR REPLACE FUNCTION headgate_end_leases(nodes text[]) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
 DECLARE
-  the_key text;
+  accounts text[];
   ended record;
 BEGIN
-  FOR the_key IN
-    SELECT DISTINCT l.key FROM lease l WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node AND n.expires_at > latest) ORDER BY 1
+  SELECT array_agg(DISTINCT a) INTO accounts
+    FROM (SELECT l.key AS a FROM lease l WHERE l.node = ANY (nodes) UNION SELECT l.payer FROM lease l WHERE l.node = ANY (nodes)) AS named
+    WHERE a <> '';
+  IF accounts IS NULL THEN RETURN; END IF;
+  PERFORM headgate_lock(accounts);
+  FOR ended IN
+    DELETE FROM lease l WHERE l.node = ANY (nodes) AND l.key = ANY (accounts) AND (l.payer = '' OR l.payer = ANY (accounts))
+      RETURNING l.key, l.payer, l.node, l.amount
   LOOP
-    PERFORM 1 FROM balance b WHERE b.key = the_key FOR UPDATE;
-    FOR ended IN
-      DELETE FROM lease l WHERE l.key = the_key
-        AND NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node AND n.expires_at > latest) RETURNING l.node, l.amount
-    LOOP
-      UPDATE balance b SET leased = b.leased - ended.amount WHERE b.key = the_key;
-      lost := ended.node;
-      freed := ended.amount;
-      RETURN NEXT;
-    END LOOP;
+    UPDATE balance b SET leased = b.leased - ended.amount WHERE b.key = ended.key OR (ended.payer <> '' AND b.key = ended.payer);
+    lost := ended.node;
+    freed := ended.amount;
+    RETURN NEXT;
   END LOOP;
+END
+$body$`
+
+/** Ends the leases of processes whose time ended longer ago than \`grace\` milliseconds, and forgets those processes. */
+const FORGET_LOST = `
+CREATE OR REPLACE FUNCTION headgate_forget_lost(grace bigint) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
+DECLARE
+  latest bigint := headgate_now() - grace;
+BEGIN
+  RETURN QUERY SELECT e.lost, e.freed FROM headgate_end_leases((
+    SELECT array_agg(DISTINCT l.node) FROM lease l WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node AND n.expires_at > latest)
+  )) AS e;
   DELETE FROM node n WHERE n.expires_at <= latest AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.node = n.node);
 END
 $body$`
 
+/**
+ * Computes the windows of balances anew from the generations and what was carried over: of those that are ahead of now,
+ * which a clock that was ahead has opened (issue 15, section 2), or of all. @returns how many there were.
+ */
+const REBUILD = `
+CREATE OR REPLACE FUNCTION headgate_rebuild_windows(whole boolean) RETURNS bigint LANGUAGE plpgsql AS $body$
+DECLARE
+  accounts text[];
+  moment bigint := headgate_now();
+  the_day bigint := headgate_window('daily', moment);
+  the_week bigint := headgate_window('weekly', moment);
+  the_month bigint := headgate_window('monthly', moment);
+BEGIN
+  SELECT array_agg(b.key) INTO accounts FROM balance b WHERE whole OR b.day > the_day OR b.week > the_week OR b.month > the_month;
+  IF accounts IS NULL THEN RETURN 0; END IF;
+  PERFORM headgate_lock(accounts);
+  WITH charge AS (
+    SELECT g.key, g.payer, g.cost::numeric AS cost, CASE WHEN g.at > 0 THEN g.at ELSE g.seq / 4096 END AS moment FROM generation g
+    UNION ALL SELECT c.key, c.payer, c.cost, c.day * ${DAY} FROM carried c
+  ), recent AS (
+    SELECT key AS account, cost, c.moment FROM charge c WHERE c.moment >= least(the_week, the_month) AND key = ANY (accounts)
+    UNION ALL SELECT payer, cost, c.moment FROM charge c WHERE c.moment >= least(the_week, the_month) AND payer = ANY (accounts)
+  ), sums AS (
+    SELECT a AS account,
+      coalesce(sum(cost) FILTER (WHERE r.moment >= the_day), 0) AS daily,
+      coalesce(sum(cost) FILTER (WHERE r.moment >= the_week), 0) AS weekly,
+      coalesce(sum(cost) FILTER (WHERE r.moment >= the_month), 0) AS monthly
+    FROM unnest(accounts) AS a LEFT JOIN recent r ON r.account = a GROUP BY a
+  )
+  UPDATE balance b SET day = the_day, daily = s.daily, week = the_week, weekly = s.weekly, month = the_month, monthly = s.monthly
+    FROM sums s WHERE b.key = s.account;
+  RETURN cardinality(accounts);
+END
+$body$`
+
 /** As they are now: they may be made before the tables that they name have all their columns. */
-export const POSTGRES_FUNCTIONS: readonly string[] = [WINDOW, LEASE, TAKE, GIVE_BACK, FORGET_LOST]
+export const POSTGRES_FUNCTIONS: readonly string[] = [NOW, WINDOW, LOCK, LEASE, TAKE, GIVE_BACK, END_LEASES, FORGET_LOST, REBUILD]

@@ -3,8 +3,10 @@ import { sql } from 'kysely'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
-import type { Connection, Session } from './connection.ts'
+import type { Connection, Prepared, Session } from './connection.ts'
 import { type KeyTable, LOCKS, query, storable } from './tables.ts'
+
+const FIND: Prepared = { name: 'headgate_find_keys', text: 'SELECT * FROM api_key WHERE hash = ANY ($1)' }
 
 /** Changes that are remembered; a process that is further behind forgets all that it knew. */
 const MOST_CHANGES = 10_000
@@ -13,16 +15,24 @@ type Change = Omit<KeyTable, 'identity' | 'created_at'>
 
 export class PostgresKeys implements KeyStore {
   private readonly connection: Connection
+  private readonly lookUps: Connection
   private readonly clock: Clock
 
-  constructor(connection: Connection, clock: Clock) {
+  /** @param lookUps connections for `find` alone: anybody who sends a token causes a look-up, and money must not wait for that. */
+  constructor(connection: Connection, clock: Clock, lookUps = connection) {
     this.connection = connection
+    this.lookUps = lookUps
     this.clock = clock
   }
 
   async find(hash: string): Promise<StoredKey | undefined> {
-    const [row] = await this.connection.run(query.selectFrom('api_key').selectAll().where('hash', '=', hash).compile())
-    return row && keyFrom(row)
+    const [key] = await this.findMany([hash])
+    return key
+  }
+
+  async findMany(hashes: readonly string[]): Promise<StoredKey[]> {
+    const rows = await this.lookUps.call<KeyTable>(FIND, [hashes])
+    return rows.map(keyFrom)
   }
 
   async put(key: KeyRecord): Promise<StoredKey> {

@@ -1,16 +1,33 @@
 /** The ledger of all processes, as PostgreSQL keeps it. */
 import { sql } from 'kysely'
 import { parseGenerationId } from '../../core/ids.ts'
-import type { GenerationRecord, LedgerReader } from '../../ledger/types.ts'
-import { DAY_MS, recordOf, TICKS } from '../rows.ts'
+import type { GenerationRecord, LedgerReader, RecordedWindows } from '../../ledger/types.ts'
+import type { UsePage, UseQuery, UseRow } from '../../ledger/use.ts'
+import { AdaptivePage } from '../adaptive-page.ts'
+import { DAY_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
-import { type GenerationTable, LOCKS, query } from './tables.ts'
+import { type GenerationTable, LOCKS, query, storable } from './tables.ts'
 
 const PAGE = 500
+/** Generations of one page of sums, and milliseconds that it should take: other statements wait for no more of the server. */
+const USE_PAGE = { least: 1_000, most: 50_000, target: 100 }
 const CAP = Number.MAX_SAFE_INTEGER
+
+interface WindowRow {
+  key: string
+  /** The database's clock, milliseconds since the epoch. */
+  moment: number
+  day: number
+  week: number
+  month: number
+  daily: bigint
+  weekly: bigint
+  monthly: bigint
+}
 
 export class PostgresLedger implements LedgerReader {
   private readonly connection: Connection
+  private readonly page = new AdaptivePage(USE_PAGE)
 
   constructor(connection: Connection) {
     this.connection = connection
@@ -38,15 +55,47 @@ export class PostgresLedger implements LedgerReader {
     }
   }
 
+  /** Sums of the generations behind `after`, `<seq> <tag>` of the last one. @throws Fault `unavailable`. */
+  async usePage(wanted: UseQuery, after: string): Promise<UsePage> {
+    const begun = performance.now()
+    const { size } = this.page
+    const found = await this.connection.run(useOf(wanted, after, size).compile(query))
+    this.page.took(performance.now() - begun)
+    const rows = found.filter(({ day }) => day !== END)
+    const end = found.find(({ day }) => day === END)
+    return { rows, ...(end?.requests === size ? { next: end.model } : {}) }
+  }
+
   /** The balances, which are kept beside the generations: that the two agree is for `ledger verify` to find out. */
-  async spent(): Promise<Map<string, number>> {
-    const rows = await this.connection.run(query.selectFrom('balance').select(['key', 'spent']).where('spent', '>', 0).compile())
+  async spent(): Promise<Map<string, bigint>> {
+    const rows = await this.connection.run(query.selectFrom('balance').select(['key', 'spent']).where('spent', '>', 0n).compile())
     return new Map(rows.map((row) => [row.key, row.spent]))
   }
 
-  async carried(): Promise<Map<string, number>> {
-    const sums = sql<{ key: string; cost: number }>`select key, least(sum(cost), ${CAP})::bigint as cost from carried group by key`
-    return new Map((await this.connection.run(sums.compile(query))).map((row) => [row.key, row.cost]))
+  async carried(): Promise<Map<string, bigint>> {
+    const sums = sql<{ key: string; payer: string; cost: bigint }>`select key, payer, sum(cost) as cost from carried group by key, payer`
+    const rows = await this.connection.run(sums.compile(query))
+    return sumByAccount(rows.map(({ key, payer, cost }) => ({ key, payer: payer || undefined, cost })))
+  }
+
+  /** Less what was carried over: retention keeps generations longer than any window, unless their clock was wrong. */
+  async windows(): Promise<RecordedWindows> {
+    const recorded = sql<WindowRow>`
+      select b.key, moment, b.day, b.week, b.month,
+        daily - coalesce(sum(c.cost) filter (where c.day * ${DAY_MS}::bigint >= b.day), 0) as daily,
+        weekly - coalesce(sum(c.cost) filter (where c.day * ${DAY_MS}::bigint >= b.week), 0) as weekly,
+        monthly - coalesce(sum(c.cost) filter (where c.day * ${DAY_MS}::bigint >= b.month), 0) as monthly
+      from (select headgate_now() as moment offset 0) as present cross join balance b
+        left join carried c on (c.key = b.key or c.payer = b.key) and c.day * ${DAY_MS}::bigint >= least(b.week, b.month)
+      group by b.key, moment`
+    const rows = await this.connection.run(recorded.compile(query))
+    const of = new Map(
+      rows.map(({ key, day, week, month, daily, weekly, monthly }) => [
+        key,
+        { starts: { daily: day, weekly: week, monthly: month }, sums: { daily, weekly, monthly } },
+      ]),
+    )
+    return { at: rows[0]?.moment ?? 0, of }
   }
 
   /**
@@ -62,12 +111,11 @@ export class PostgresLedger implements LedgerReader {
         select seq, tag from generation, mine where got and seq < ${Math.floor(before * TICKS)} order by seq, tag limit ${most}
       ), gone as (
         delete from generation g using old where g.seq = old.seq and g.tag = old.tag
-        returning g.key, g.cost, (case when g.at > 0 then g.at else g.seq / ${TICKS}::bigint end) / ${DAY_MS}::bigint as day
+        returning g.key, g.payer, g.cost, (case when g.at > 0 then g.at else g.seq / ${TICKS}::bigint end) / ${DAY_MS}::bigint as day
       ), kept as (
-        insert into carried (key, day, count, cost)
-        select key, day, count(*), least(sum(cost), ${CAP})::bigint from gone group by key, day order by key, day
-        on conflict (key, day) do update
-        set count = carried.count + excluded.count, cost = least(carried.cost + excluded.cost, ${CAP})
+        insert into carried (key, payer, day, count, cost)
+        select key, payer, day, count(*), sum(cost) from gone group by key, payer, day order by key, payer, day
+        on conflict (key, payer, day) do update set count = carried.count + excluded.count, cost = carried.cost + excluded.cost
       )
       select count(*) as count from gone`
     const [row] = await this.connection.run(statement.compile(query))
@@ -76,7 +124,34 @@ export class PostgresLedger implements LedgerReader {
 }
 
 function recordFrom(row: GenerationTable): GenerationRecord {
-  const { seq, tag, key, model, endpoint, hold, floor, status, cost, at, input, output, cached, reasoning, estimated, facts } = row
+  const { seq, tag, key, payer, model, endpoint, hold, floor, status, cost, at, input, output, cached, reasoning, estimated, facts } = row
   const settled = { seq, status, cost, at, input, output, cached, cacheWrite: row.cache_write, reasoning, estimated, facts }
-  return recordOf({ seq, tag, key, model, endpoint, hold, floor }, settled)
+  return recordOf({ seq, tag, key, ...(payer === '' ? {} : { payer }), model, endpoint, hold, floor }, settled)
+}
+
+/** A fact of the settlement, or the hold's own where none is recorded. */
+const fact = (name: string, otherwise: string) =>
+  sql.raw(`coalesce(nullif(case when facts like '{%' then facts::json ->> '${name}' end, ''), ${otherwise})`)
+
+/** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
+const END = -1
+
+function useOf({ from, until, keys }: UseQuery, after: string, size: number) {
+  const [seq, tag] = after === '' ? [Math.max(0, Math.ceil(from * TICKS)), ''] : after.split(' ')
+  const wanted = keys ? sql`where key = any(${keys.map(storable)})` : sql``
+  return sql<UseRow>`
+    with page as materialized (
+      select * from generation where (seq, tag) > (${seq}::bigint, ${tag}::text) and seq < ${Math.floor(until * TICKS)}::bigint
+      order by seq, tag limit ${size}
+    ), sums as (
+      select seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint as day, ${fact('model', 'model')} as model,
+        ${fact('endpoint', 'endpoint')} as endpoint, ${fact('provider', "''")} as provider,
+        status not in ('failed', 'unknown') as answered, count(*) as requests, least(sum(cost), ${CAP})::bigint as cost,
+        sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning
+      from page ${wanted} group by 1, 2, 3, 4, 5
+    )
+    select ${END}::bigint as day, (select seq || ' ' || tag from page order by seq desc, tag desc limit 1) as model, '' as endpoint,
+      '' as provider, false as answered, count(*) as requests, 0::bigint as cost, 0::bigint as input, 0::bigint as output,
+      0::bigint as reasoning from page
+    union all select * from sums`
 }

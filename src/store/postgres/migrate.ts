@@ -2,6 +2,7 @@
 import { CompiledQuery, sql } from 'kysely'
 import { Fault } from '../../core/faults.ts'
 import { migrationsFor, SCHEMA_VERSION } from '../migrations.ts'
+import { newerSchema } from '../schema.ts'
 import { Connection, type Session, type TimeLimits } from './connection.ts'
 import { LOCKS, query } from './tables.ts'
 
@@ -26,20 +27,30 @@ function bringUp(connection: Connection): Promise<void> {
   return connection.transaction(async (session) => {
     await session.run(sql`select pg_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.migration}::int)`.compile(query))
     const found = await versionOf(session)
-    if (found > SCHEMA_VERSION) {
-      const message = `The database of store.url has schema version ${found}, this program knows ${SCHEMA_VERSION}: it was made by a newer one`
-      throw new Fault('unavailable', { message })
-    }
+    if (found > SCHEMA_VERSION) throw new Fault('unavailable', { message: `The database of store.url ${newerSchema(found)}` })
     if (found === SCHEMA_VERSION) return
+    await needCreate(session, found)
+    if (found === 0) await session.run(sql`create table if not exists headgate_schema (version integer not null)`.compile(query))
     for (const statement of migrationsFor('postgres').slice(found).flat()) await session.run(CompiledQuery.raw(statement))
-    await session.run(sql`update headgate_schema set version = ${SCHEMA_VERSION}`.compile(query))
+    await session.run(sql`delete from headgate_schema`.compile(query))
+    await session.run(sql`insert into headgate_schema values (${SCHEMA_VERSION})`.compile(query))
   })
 }
 
+/** Looked up before anything is created: on a database that is up to date the role needs no right to create. */
 async function versionOf(session: Session): Promise<number> {
-  await session.run(sql`create table if not exists headgate_schema (version integer not null)`.compile(query))
+  const [{ exists }] = await session.run(
+    sql<{ exists: boolean }>`select to_regclass('headgate_schema') is not null as exists`.compile(query),
+  )
+  if (!exists) return 0
   const [row] = await session.run(sql<{ version: number }>`select version from headgate_schema`.compile(query))
-  if (row) return row.version
-  await session.run(sql`insert into headgate_schema values (0)`.compile(query))
-  return 0
+  return row?.version ?? 0
+}
+
+/** @throws Fault `unavailable` where the role may not change tables that are missing or old. */
+async function needCreate(session: Session, found: number): Promise<void> {
+  const [{ may }] = await session.run(sql<{ may: boolean }>`select has_schema_privilege(current_schema(), 'CREATE') as may`.compile(query))
+  if (may) return
+  const state = found === 0 ? 'has no tables yet' : `has schema version ${found}, this program needs ${SCHEMA_VERSION}`
+  throw new Fault('unavailable', { message: `The database of store.url ${state}: start once with a role that may create tables there` })
 }

@@ -1,6 +1,7 @@
 /** The store of record on PostgreSQL. */
 import type { Clock } from '../../core/clock.ts'
-import type { Balance, LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
+import { cutNano } from '../../core/money.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { Connection, type ConnectionNews, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
@@ -20,51 +21,60 @@ export interface PostgresOptions {
 
 /** Generations of one statement; a larger batch is several. */
 const MOST_ROWS = 500
+/** Two connections answer whatever strangers send: look-ups go in batches, and the other one serves while one stalls. */
+const LOOK_UPS = { name: 'headgate look-ups', size: 2 }
 /** Milliseconds for which a process that said what lies idle is not asked again. */
 const QUIET = 1000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
-const CAP = Number.MAX_SAFE_INTEGER
 const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
-const LEASE = prepared('lease', `SELECT granted, remaining, waiting FROM headgate_lease(${numbered(9)})`)
+const LEASE = prepared('lease', `SELECT granted, hold, lefts, waiting FROM headgate_lease(${numbered(13)})`)
 const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(5)})`)
-/** Key by key, in the order in which every statement that touches several of them locks them. */
-const END_LEASES = prepared(
-  'end_leases',
-  `SELECT headgate_give_back($1, mine.key, NULL, $2, ${CAP}) FROM (SELECT key FROM lease WHERE node = $1 ORDER BY key) AS mine`,
-)
+const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases(ARRAY[$1::text])')
 const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1)')
-const SPENT = prepared('spent', `SELECT least(coalesce(sum(spent), 0), ${CAP})::bigint AS spent FROM balance`)
+const REBUILD = prepared('rebuild', 'SELECT headgate_rebuild_windows($1) AS count')
+/** What keys have spent that others issued counts at those as well. */
+const SPENT = prepared('spent', 'SELECT coalesce(sum(spent - issued), 0) AS spent FROM balance')
 const BALANCES = prepared(
   'balances',
   `SELECT key, spent, leased,
-    CASE WHEN day >= headgate_window('daily', $2) THEN daily ELSE 0 END AS daily,
-    CASE WHEN week >= headgate_window('weekly', $2) THEN weekly ELSE 0 END AS weekly,
-    CASE WHEN month >= headgate_window('monthly', $2) THEN monthly ELSE 0 END AS monthly
-  FROM balance WHERE key = ANY ($1)`,
+    CASE WHEN day >= headgate_window('daily', moment) THEN daily ELSE 0 END AS daily,
+    CASE WHEN week >= headgate_window('weekly', moment) THEN weekly ELSE 0 END AS weekly,
+    CASE WHEN month >= headgate_window('monthly', moment) THEN monthly ELSE 0 END AS monthly
+  FROM balance, (SELECT headgate_now() AS moment OFFSET 0) AS present WHERE key = ANY ($1)`,
 )
 /** A pulse that a crash of the server takes back does no harm, so it waits for no disk. */
 const PULSE = prepared(
   'pulse',
   `WITH fast AS MATERIALIZED (
-    SELECT set_config('synchronous_commit', 'off', true)
+    SELECT set_config('synchronous_commit', 'off', true), headgate_now() AS moment
   ), alive AS (
-    INSERT INTO node (node, label, expires_at) SELECT $1::text, $2::text, $3::bigint FROM fast
+    INSERT INTO node (node, label, expires_at) SELECT $1::text, $2::text, moment + $3::bigint FROM fast
     ON CONFLICT (node) DO UPDATE SET label = excluded.label, expires_at = excluded.expires_at
   )
   SELECT
     (SELECT coalesce(max(number), 0) FROM key_change) AS last,
     (SELECT coalesce(min(number), 1) FROM key_change) AS first,
-    (SELECT coalesce(array_agg(DISTINCT hash), '{}') FROM key_change WHERE number > $5) AS changed,
-    (SELECT coalesce(array_agg(key), '{}') FROM lease WHERE node = $1 AND wanted) AS wanted,
-    (SELECT count(*) + 1 FROM node WHERE node <> $1 AND expires_at > $4) AS nodes`,
+    (SELECT coalesce(array_agg(DISTINCT hash), '{}') FROM key_change WHERE number > $4) AS changed,
+    (SELECT coalesce(array_agg(key ORDER BY key, payer), '{}') FROM lease WHERE node = $1 AND wanted) AS wanted,
+    (SELECT coalesce(array_agg(payer ORDER BY key, payer), '{}') FROM lease WHERE node = $1 AND wanted) AS payers,
+    (SELECT count(*) + 1 FROM node, fast WHERE node <> $1 AND expires_at > moment) AS nodes`,
 )
+
+interface LeaseRow {
+  granted: number
+  hold: number | null
+  /** The driver leaves arrays of 64-bit integers as texts. */
+  lefts: string[]
+  waiting: number
+}
 
 interface PulseRow {
   last: number
   first: number
   changed: string[]
   wanted: string[]
+  payers: string[]
   nodes: number
 }
 
@@ -73,60 +83,71 @@ export class PostgresRecord implements StoreOfRecord {
   readonly ledger: PostgresLedger
   readonly guardrails: PostgresGuardrails
   private readonly connection: Connection
-  private readonly clock: Clock
+  private readonly lookUps: Connection
 
-  constructor(connection: Connection, clock: Clock) {
+  /** @param lookUps connections for look-ups of keys. */
+  constructor(connection: Connection, clock: Clock, lookUps: Connection) {
     this.connection = connection
-    this.clock = clock
-    this.keys = new PostgresKeys(connection, clock)
+    this.lookUps = lookUps
+    this.keys = new PostgresKeys(connection, clock, lookUps)
     this.ledger = new PostgresLedger(connection)
     this.guardrails = new PostgresGuardrails(connection)
   }
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {
     for (let from = 0; from < rows.length; from += MOST_ROWS)
-      await this.connection.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS)), this.now()])
+      await this.connection.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS))])
   }
 
-  async lease(node: string, { key, need, want, limit, limitReset, turn }: LeaseAsk): Promise<LeaseAnswer> {
-    const values = [node, key, need, want, limit, limitReset, this.now(), QUIET, turn]
-    const [row] = await this.connection.call<{ granted: number; remaining: number; waiting: number }>(LEASE, values)
-    return { granted: row?.granted ?? 0, left: row?.remaining ?? 0, waitingFor: row?.waiting ?? 0 }
+  async lease(node: string, { key, payer = '', ask, allowances, idle, more, patient, turn }: LeaseAsk): Promise<LeaseAnswer> {
+    const limits = allowances.map(({ limit }) => limit)
+    const resets = allowances.map(({ limitReset }) => limitReset ?? null)
+    const issuers = allowances.map(({ of }) => of === 'payer')
+    const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, issuers, patient, QUIET, turn]
+    const [row] = await this.connection.call<LeaseRow>(LEASE, values)
+    if (!row) throw new TypeError('expected one row of a lease')
+    return { granted: row.granted, hold: row.hold, lefts: row.lefts.map(Number), waitingFor: row.waiting }
   }
 
-  async giveBack(node: string, key: string, amount: number | 'all', turn: number): Promise<void> {
-    await this.connection.call(GIVE_BACK, [node, key, amount === 'all' ? null : amount, this.now(), turn])
+  async giveBack(node: string, { key, payer = '' }: LeaseName, amount: number | 'all', turn: number): Promise<void> {
+    await this.connection.call(GIVE_BACK, [node, key, payer, amount === 'all' ? null : amount, turn])
   }
 
   async endLeases(node: string): Promise<void> {
-    await this.connection.call(END_LEASES, [node, this.now()])
+    await this.connection.call(END_LEASES, [node])
   }
 
   async pulse({ node, label, expiry, cursor }: Pulse): Promise<PulseReply> {
-    const now = this.now()
     const seen = cursor !== undefined && /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined
-    const [row] = await this.connection.call<PulseRow>(PULSE, [node, label, now + Math.ceil(expiry), now, seen ?? NO_CHANGE])
+    const [row] = await this.connection.call<PulseRow>(PULSE, [node, label, Math.ceil(expiry), seen ?? NO_CHANGE])
     if (!row) throw new TypeError('expected one row of a pulse')
-    const { last, first, changed, wanted, nodes } = row
+    const { last, first, changed, nodes } = row
+    const wanted = row.wanted.map((key, index) => ({ key, payer: row.payers[index] || undefined }))
     // Changes that were dropped since, or a database that was set back: nobody knows what was missed.
     const known = seen !== undefined && seen <= last && seen >= first - 1
     return { cursor: String(last), changed: known ? changed : undefined, wanted, nodes }
   }
 
   async balances(keys: readonly string[]): Promise<Balance[]> {
-    const rows = await this.connection.call<Balance>(BALANCES, [keys, this.now()])
-    const found = new Map(rows.map((row) => [row.key, row]))
-    return keys.map((key) => found.get(key) ?? { key, spent: 0, daily: 0, weekly: 0, monthly: 0, leased: 0 })
+    const rows = await this.connection.call<Omit<Balance, 'leased'> & { leased: bigint }>(BALANCES, [keys])
+    const found = new Map(rows.map((row) => [row.key, { ...row, leased: cutNano(row.leased) }]))
+    return keys.map((key) => found.get(key) ?? { key, spent: 0n, daily: 0n, weekly: 0n, monthly: 0n, leased: 0 })
   }
 
-  async spentByAll(): Promise<number> {
-    const [row] = await this.connection.call<{ spent: number }>(SPENT, [])
-    return row?.spent ?? 0
+  async spentByAll(): Promise<bigint> {
+    const [row] = await this.connection.call<{ spent: bigint }>(SPENT, [])
+    return row?.spent ?? 0n
+  }
+
+  /** Computes windows anew that a wrong clock has opened early, or all. @returns the keys for which it was done. */
+  async rebuildWindows(of: 'ahead' | 'all'): Promise<number> {
+    const [row] = await this.connection.call<{ count: number }>(REBUILD, [of === 'all'])
+    return row?.count ?? 0
   }
 
   async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
     const freed = new Map<string, number>()
-    for (const row of await this.connection.call<{ lost: string; freed: number }>(FORGET_LOST, [this.now() - Math.ceil(grace)]))
+    for (const row of await this.connection.call<{ lost: string; freed: number }>(FORGET_LOST, [Math.ceil(grace)]))
       freed.set(row.lost, (freed.get(row.lost) ?? 0) + row.freed)
     return freed
   }
@@ -136,12 +157,8 @@ export class PostgresRecord implements StoreOfRecord {
     return this.ledger.prune(before, most)
   }
 
-  close(): Promise<void> {
-    return this.connection.close()
-  }
-
-  private now(): number {
-    return Math.floor(this.clock.now())
+  async close(): Promise<void> {
+    await Promise.all([this.connection.close(), this.lookUps.close()])
   }
 }
 
@@ -151,6 +168,7 @@ function columnsOf(rows: readonly SettledRows[]): unknown[][] {
     rows.map(({ hold }) => hold.seq),
     rows.map(({ hold }) => hold.tag),
     rows.map(({ hold }) => storable(hold.key)),
+    rows.map(({ hold }) => storable(hold.payer ?? '')),
     rows.map(({ hold }) => storable(hold.model)),
     rows.map(({ hold }) => storable(hold.endpoint)),
     rows.map(({ hold }) => hold.hold),
@@ -182,7 +200,17 @@ function numbered(count: number): string {
  * any other for a checked certificate.
  * @throws Fault `bad_request` for a URL that is none, `unavailable` where the database does not answer or is newer.
  */
-export async function openPostgres(url: string, { clock, report, limits = TIME_LIMITS }: PostgresOptions): Promise<PostgresRecord> {
+export async function openPostgres(
+  url: string,
+  { clock, report = () => {}, limits = TIME_LIMITS }: PostgresOptions,
+): Promise<PostgresRecord> {
   await migrate(url, limits)
-  return new PostgresRecord(new Connection(url, report ?? (() => {}), limits), clock)
+  const record = new PostgresRecord(new Connection(url, report, limits), clock, new Connection(url, report, limits, LOOK_UPS))
+  try {
+    await record.rebuildWindows('ahead')
+  } catch (thrown) {
+    await record.close()
+    throw thrown
+  }
+  return record
 }

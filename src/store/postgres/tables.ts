@@ -8,6 +8,8 @@ export interface GenerationTable {
   seq: number
   tag: string
   key: string
+  /** Empty where there is none. */
+  payer: string
   model: string
   endpoint: string
   hold: number
@@ -43,16 +45,17 @@ export interface KeyTable {
 
 export interface BalanceTable {
   key: string
-  spent: number
-  leased: number
+  spent: bigint
+  leased: bigint
 }
 
 /** `day` counts days since the epoch. */
 export interface CarriedTable {
   key: string
+  payer: string
   day: number
   count: number
-  cost: number
+  cost: bigint
 }
 
 export interface KeyChangeTable {

@@ -22,7 +22,7 @@ export interface AdvisorConfig {
 export function parseConfig(parameters: JsonObject, at: string, context: ToolContext): AdvisorConfig {
   const path = `${at}.parameters`
   return {
-    instance: instanceOf(TOOL, context),
+    instance: instanceOf(TOOL, `${path}.name`, context),
     model: textOf(parameters.model, `${path}.model`, 'a model slug'),
     instructions: textOf(parameters.instructions, `${path}.instructions`),
     transcript: flagOf(parameters.forward_transcript, `${path}.forward_transcript`),

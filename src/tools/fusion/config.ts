@@ -43,7 +43,7 @@ export function parseConfig(parameters: JsonObject, at: string, settings: JsonOb
   }
 }
 
-function toolsOf(asked: PanelFields, settings: JsonObject, path: string, { brand, runs }: ToolContext): JsonObject {
+function toolsOf(asked: PanelFields, settings: JsonObject, path: string, { brand, runs, checkTools }: ToolContext): JsonObject {
   const own = panelFields(settings, 'plugins.defaults.fusion')
   const steps = asked.steps ?? own.steps ?? USUAL_STEPS
   const research = ['web_search', 'web_fetch'].filter((name) => runs(name))
@@ -52,6 +52,7 @@ function toolsOf(asked: PanelFields, settings: JsonObject, path: string, { brand
     const name = String(type).split(':')[1]
     if (!runs(name)) throw badField(`${path}.tools[${i}].type`, `${name} is no server tool that runs here, expected one that does`)
   }
+  checkTools(asked.tools ?? [], `${path}.tools`)
   const tools = named ?? research.map((name) => ({ type: `${brand}:${name}`, parameters: { max_uses: steps } }))
   return tools.length === 0 ? {} : { tools: [...tools], max_tool_calls: steps }
 }

@@ -22,7 +22,8 @@ export function parseConfig(
   const path = `${at}.parameters`
   const { model: named, ...rest } = parameters
   const own = Object.entries(rest).filter(([, value]) => value !== null)
-  for (const [key, value] of own) if (!isSetting(value)) throw badField(`${path}.${key}`, 'expected a text, a number or a list')
+  for (const [key, value] of own)
+    if (!isSetting(value)) throw badField(`${path}.${key}`, `expected a text, a number or a list of at most ${MOST_LISTED}`)
   const asked = textOf(named, `${path}.model`, 'a model slug')
   const known = models.find(({ slug }) => slug === asked)
   if (known && !drawsImages(known)) throw badField(`${path}.model`, `${known.slug} makes no images, expected a model that does`)
@@ -32,8 +33,11 @@ export function parseConfig(
   return { model, settings: own.length === 0 ? undefined : Object.fromEntries(own) }
 }
 
+/** Entries of a list, such as reference images. */
+const MOST_LISTED = 64
+
 function isSetting(value: Json | undefined): boolean {
-  return typeof value === 'string' || typeof value === 'number' || Array.isArray(value)
+  return typeof value === 'string' || typeof value === 'number' || (Array.isArray(value) && value.length <= MOST_LISTED)
 }
 
 function drawsImages({ kind, output }: Model): boolean {

@@ -29,7 +29,7 @@ export const mcp: SessionTool = {
     const spec = context.tools[context.place]
     const path = isProvided(spec) ? at : `${at}.parameters`
     const entry = entryOf(parameters, path, settings)
-    checkAlone(entry, path, context)
+    checkAlone(entry, { at, path }, context)
     checkAskable(parameters, path, context)
     const connection = new McpConnection(entry, settings, context.clock)
     const items = context.request().items.flatMap((item) => (item.kind === 'opaque' ? [item.of] : []))
@@ -52,9 +52,9 @@ const MOST_SERVERS = 32
 const MOST_APPROVED = 64
 
 /** Items name a server by its label alone. */
-function checkAlone({ label }: McpEntry, path: string, { tools, place }: ToolContext): void {
+function checkAlone({ label }: McpEntry, { at, path }: { at: string; path: string }, { tools }: ToolContext): void {
   const servers = tools.filter((tool) => tool.kind === 'server' && tool.name === 'mcp')
-  if (servers.length > MOST_SERVERS) throw badField(`tools[${place}].type`, `expected at most ${MOST_SERVERS} servers in a request`)
+  if (servers.length > MOST_SERVERS) throw badField(`${at}.type`, `expected at most ${MOST_SERVERS} servers in a request`)
   const same = servers.filter((tool) => tool.kind === 'server' && tool.parameters.server_label === label)
   if (same.length > 1) throw badField(`${path}.server_label`, 'two servers of the request have it, expected a label of its own for each')
 }

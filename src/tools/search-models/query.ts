@@ -32,10 +32,13 @@ export function queryOf(args: JsonObject): ModelQuery {
   }
 }
 
+const MOST_MODALITIES = 64
+
 function modalities(args: JsonObject, name: string): string[] {
   const given = args[name] ?? []
   const list = typeof given === 'string' ? given.split(',') : given
-  if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) throw badField(name, 'expected a list such as ["text"]')
+  if (!Array.isArray(list) || list.length > MOST_MODALITIES || !list.every((one) => typeof one === 'string'))
+    throw badField(name, 'expected a list such as ["text"]')
   return list.map((one) => String(one).trim().toLowerCase()).filter((one) => one !== '')
 }
 

@@ -6,6 +6,8 @@ import { type Instance, instanceOf } from '../instances.ts'
 export const TOOL = 'subagent'
 
 const MOST_STEPS = 25
+/** Tools and names of functions that one subagent is given. */
+const MOST_LISTED = 64
 
 export interface SubagentConfig {
   instance: Instance
@@ -25,7 +27,7 @@ export function parseConfig(parameters: JsonObject, at: string, context: ToolCon
   const tools = toolsOf(parameters.tools, `${path}.tools`, context)
   const inherited = inheritedOf(parameters, path, context)
   return {
-    instance: instanceOf(TOOL, context),
+    instance: instanceOf(TOOL, `${path}.name`, context),
     model: textOf(parameters.model, `${path}.model`, 'a model slug'),
     manner: {
       ...mannerOf(parameters, path),
@@ -43,10 +45,11 @@ function stepsOf(value: Json | undefined, path: string): number {
   return value
 }
 
-function toolsOf(list: Json | undefined, path: string, { runs }: ToolContext): JsonObject[] {
+function toolsOf(list: Json | undefined, path: string, { runs, checkTools }: ToolContext): JsonObject[] {
   if (list === undefined || list === null) return []
   if (!Array.isArray(list)) throw badField(path, 'expected a list of server tools')
-  return list.map((tool, i) => {
+  if (list.length > MOST_LISTED) throw badField(path, `expected at most ${MOST_LISTED} tools`)
+  const tools = list.map((tool, i) => {
     const type = isObject(tool) ? tool.type : undefined
     if (!isObject(tool) || typeof type !== 'string' || !/^[^:]+:[^:]+$/.test(type))
       throw badField(`${path}[${i}].type`, 'expected one of the server tools: functions are inherited from those of the request')
@@ -55,6 +58,8 @@ function toolsOf(list: Json | undefined, path: string, { runs }: ToolContext): J
     if (!runs(name)) throw badField(`${path}[${i}].type`, `${name} is no server tool that runs here, expected one that does`)
     return tool
   })
+  checkTools(tools, path)
+  return tools
 }
 
 /** The caller's own functions, as the worker is offered them. @throws Fault 400 for a name that no function of the request has. */
@@ -85,6 +90,7 @@ function asTool({ name, description, parameters, strict }: FunctionSpec): JsonOb
 function namesOf(list: Json | undefined, path: string): string[] {
   if (list === undefined || list === null) return []
   if (!Array.isArray(list)) throw badField(path, 'expected a list of names')
+  if (list.length > MOST_LISTED) throw badField(path, `expected at most ${MOST_LISTED} names`)
   return list.map((name, i) => {
     if (typeof name !== 'string' || name.trim() === '') throw badField(`${path}[${i}]`, 'expected the name of a function')
     return name.trim()

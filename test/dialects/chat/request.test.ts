@@ -167,7 +167,7 @@ t.test('both lanes send the same body, and nothing in scope is lost', async (t) 
   chatClient.check(RICH)
   const before = structuredClone(RICH)
   const quirks = { reasoning_replay: 'details' }
-  for (const each of [target({ quirks }), target({ quirks, stream: true })]) {
+  for (const each of [target({ quirks, tier: 'flex' }), target({ quirks, tier: 'flex', stream: true })]) {
     const translated = openaiChat.encodeRequest(chatClient.decodeRequest(RICH), each)
     const passed = pass().request(RICH, each)
     t.same(translated.body, passed.body)
@@ -257,7 +257,13 @@ t.test('the shape that the endpoint wants', async (t) => {
     ],
     [{ reasoning_effort: 'low' }, supported('temperature'), {}, ['reasoning']],
     [{ include_reasoning: false }, {}, {}, []],
-    [{ service_tier: 'fast' }, {}, { service_tier: 'priority' }, []],
+    [{ service_tier: 'fast' }, { tier: 'priority' }, { service_tier: 'priority' }, []],
+    [{}, { tier: 'priority' }, { service_tier: 'priority' }, []],
+    [{ service_tier: 'priority' }, { tier: 'flex' }, { service_tier: 'flex' }, ['service_tier']],
+    [{ service_tier: 'default' }, {}, { service_tier: 'default' }, []],
+    [{ service_tier: 'auto' }, {}, {}, []],
+    [{ service_tier: null }, {}, {}, []],
+    ...['fast', 'priority', 'flex', 'scale'].map((tier): (typeof cases)[number] => [{ service_tier: tier }, {}, {}, ['service_tier']]),
     [{ user: 'ann', safety_identifier: 'x' }, { user: 'drop' }, {}, ['user', 'safety_identifier']],
     [{ user: 'ann' }, { user: 'hash' }, { user: '5e4eda49b45c3ba5f04adc9c10e9e5d3c3a5e0cb0d2bb2a5ccc6a7e6c76a2b3e' }, []],
     [{ store: false }, {}, { store: false }, []],

@@ -452,7 +452,7 @@ t.test('garbage is one fault and never a throw', async (t) => {
     [{ candidates: [{ content: { parts: ['x'] } }] }, 'upstream_garbled'],
     [{ candidates: [{ content: { parts: [{ functionCall: {} }] } }] }, 'upstream_garbled'],
     [{ candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: [] } }] } }] }, 'upstream_garbled'],
-    [{ candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: nested, id: 'i' } }] } }] }, 'upstream_garbled'],
+    [{ candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: nested, id: 'i' } }] } }] }, 'upstream_oversized'],
     [{ error: 'no' }, 'upstream_error'],
     [{ error: { code: 404 } }, 'upstream_missing'],
   ]

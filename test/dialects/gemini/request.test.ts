@@ -392,10 +392,10 @@ t.test('what the endpoint does not list or never takes is recorded', async (t) =
   )
   t.same(kept.dropped, [])
   t.match(kept.body.generationConfig, { maxOutputTokens: 9, thinkingConfig: {}, responseJsonSchema: {} })
-  t.same(encode({ modalities: ['image'], serviceTier: 'flex' }, { quirks: { drop: ['modalities', 'service_tier'] } }).dropped, [
-    'modalities',
-    'service_tier',
-  ])
+  t.same(
+    encode({ modalities: ['image'], serviceTier: 'flex' }, { tier: 'flex', quirks: { drop: ['modalities', 'service_tier'] } }).dropped,
+    ['modalities', 'service_tier'],
+  )
 })
 
 t.test('formats, modalities, voices and images', async (t) => {
@@ -482,12 +482,13 @@ t.test('reasoning as a level', async (t) => {
 t.test('the rest of a request', async (t) => {
   for (const [tier, sent] of [
     ['default', 'standard'],
-    ['flex', 'flex'],
-    ['priority', 'priority'],
-    ['fast', 'priority'],
+    ['flex', undefined],
+    ['priority', undefined],
+    ['fast', undefined],
     ['auto', undefined],
   ] as const)
     t.equal(encode({ serviceTier: tier }).body.serviceTier, sent)
+  for (const tier of ['flex', 'priority'] as const) t.equal(encode({ serviceTier: 'default' }, { tier }).body.serviceTier, tier)
   t.same(encode({ serviceTier: 'auto' }).dropped, [])
   t.same(encode({ serviceTier: 'scale' }).dropped, ['service_tier'])
   t.same(encode({ serviceTier: 'constructor' }).dropped, ['service_tier'])
@@ -540,7 +541,7 @@ const ASKING: Record<ParameterName, Partial<CanonicalRequest>> = {
   structured_outputs: { format: { type: 'json_schema', schema: {} } },
   reasoning: { reasoning: { effort: 'low' } },
   verbosity: { verbosity: 'low' },
-  service_tier: { serviceTier: 'flex' },
+  service_tier: { serviceTier: 'default' },
   modalities: { modalities: ['text'] },
   audio: { audio: { voice: 'v' } },
   image_config: { imageConfig: { image_size: '1K' } },

@@ -266,7 +266,7 @@ t.test('requests', async (t) => {
     betas: ['b-1'],
   }
   const before = JSON.stringify(body)
-  const { path, body: sent, headers, dropped } = wire.request(body, target({ stream: true, betas: 'a-1' }))
+  const { path, body: sent, headers, dropped } = wire.request(body, target({ stream: true, betas: 'a-1', tier: 'priority' }))
   t.equal(path, '/v1/messages')
   t.same(sent, {
     model: 'claude-sonnet-4-5',
@@ -280,10 +280,12 @@ t.test('requests', async (t) => {
     unknown_field: { a: 1 },
     stream: true,
     metadata: { user_id: 'me' },
-    service_tier: 'standard_only',
+    service_tier: 'auto',
   })
   t.same([headers, dropped], [['anthropic-beta', 'a-1,b-1'], []])
-  const capped = (fields: JsonObject, at: Partial<Target>) => wire.request({ ...body, ...fields }, target(at))
+  const capped = (fields: JsonObject, at: Partial<Target>) => wire.request({ ...body, ...fields }, target({ tier: 'priority', ...at }))
+  const plain = capped({}, { tier: undefined })
+  t.match(plain, { body: { speed: undefined, service_tier: 'standard_only' }, dropped: ['speed'] }, 'fast mode has a price of its own')
   t.equal(capped({}, { outputCap: 300 }).body.max_tokens, 300)
   t.equal(capped({}, {}).body.stream, undefined)
   const tight = capped({ thinking: { type: 'enabled', budget_tokens: 9000 }, max_tokens: 10000 }, { outputCap: 2000 })
@@ -294,7 +296,7 @@ t.test('requests', async (t) => {
     body: { top_k: undefined, thinking: undefined },
     dropped: ['top_k', 'reasoning'],
   })
-  t.match(capped({ service_tier: 'flex' }, {}), { body: { service_tier: undefined }, dropped: ['service_tier'] })
+  t.match(capped({ service_tier: 'flex' }, { tier: 'flex' }), { body: { service_tier: undefined }, dropped: ['service_tier', 'speed'] })
   t.equal(JSON.stringify(body), before, "the caller's body stays as it is")
 })
 

@@ -495,17 +495,18 @@ t.test('format, tier, user, extras', async (t) => {
   t.match(encoded({ format: { type: 'json_object' } }), { body: { output_config: undefined }, dropped: ['response_format'] })
   for (const [tier, sent] of [
     ['default', 'standard_only'],
-    ['auto', 'auto'],
-    ['priority', 'auto'],
+    ['priority', undefined],
     ['flex', undefined],
   ] as const)
     t.match(encoded({ serviceTier: tier }), { body: { service_tier: sent }, dropped: sent ? [] : ['service_tier'] })
+  t.match(encoded({ serviceTier: 'auto' }), { body: { service_tier: undefined }, dropped: [] })
+  t.match(encoded({ serviceTier: 'priority' }, { tier: 'priority' }), { body: { service_tier: 'auto' }, dropped: [] })
   t.same(encoded({ user: 'u' }).body.metadata, { user_id: 'u' })
   t.same(encoded({ safetyIdentifier: 's' }).body.metadata, { user_id: 's' })
   t.match(encoded({ user: 'u', safetyIdentifier: 's' }), { body: { metadata: { user_id: 'u' } }, dropped: ['safety_identifier'] })
   t.match((encoded({ user: 'u' }, { user: 'hash' }).body.metadata as JsonObject).user_id, /^[0-9a-f]{64}$/)
   t.match(encoded({ user: 'u' }, { user: 'drop' }), { body: { metadata: undefined }, dropped: ['user'] })
-  t.match(encoded(own({ container: 'c', speed: 'fast' })).body, { container: 'c', speed: 'fast' })
+  t.match(encoded(own({ container: 'c', speed: 'fast' }), { tier: 'priority' }).body, { container: 'c', speed: 'fast' })
   const betas = anthropicUpstream.encodeRequest(request(own({ betas: ['b-1'] })), target({ betas: 'a-1' }))
   t.same([betas.headers, betas.body.betas], [['anthropic-beta', 'a-1,b-1'], undefined])
   t.match(encoded({ extras: { dialect: 'chat', fields: { truncation: 'auto' } } }), {
@@ -552,7 +553,7 @@ t.test('the parameter table says what happens', async (t) => {
     structured_outputs: { format: { type: 'json_schema', schema: {} } },
     reasoning: { reasoning: { effort: 'low' } },
     verbosity: { verbosity: 'low' },
-    service_tier: { serviceTier: 'auto' },
+    service_tier: { serviceTier: 'default' },
     modalities: { modalities: ['text', 'audio'] },
     audio: { audio: { voice: 'v' } },
     image_config: { imageConfig: { size: '1' } },

@@ -107,12 +107,12 @@ t.test('what clients are known to send is taken', async (t) => {
 t.test('a request goes round without loss', async (t) => {
   const body = jsonFixture('request.json')
   const request = responsesClient.decodeRequest(body)
-  const { body: sent, path, dropped } = openaiResponses.encodeRequest(request, target())
+  const { body: sent, path, dropped } = openaiResponses.encodeRequest(request, target({ tier: 'flex' }))
   t.equal(path, '/responses')
   t.same(dropped, [])
   const typed = (body.input as JsonObject[]).map((item) => ({ type: 'message', ...item }))
   t.same(sent, { ...body, model: 'gpt-5-mini', input: typed })
-  const passed = passWire.request(body, target())
+  const passed = passWire.request(body, target({ tier: 'flex' }))
   t.same(passed.body, { ...body, model: 'gpt-5-mini' })
   t.same(body, jsonFixture('request.json'), 'the body of the caller is untouched')
   t.same([...request.used].sort(), [
@@ -276,6 +276,7 @@ t.test('an endpoint takes what it can, in both lanes alike', async (t) => {
     user: 'drop',
     outputCap: 200,
     quirks: {},
+    tier: 'priority',
   })) {
     t.same([...dropped].sort(), [
       'prompt_cache_options',
@@ -306,6 +307,7 @@ t.test('an endpoint takes what it can, in both lanes alike', async (t) => {
     user: 'hash',
     outputCap: 900,
     quirks: { drop: ['top_k'], reasoning: 'object', explicit_caching: true },
+    tier: 'priority',
   })) {
     t.same(
       dropped.filter((name) => name !== 'router:datetime'),

@@ -10,6 +10,10 @@ export interface Row {
   readonly cost_nano: number
   readonly hold_nano: number
   readonly estimated: boolean
+  /** `<ended by>/<progress>/<basis>`; absent where the model ended the answer and its provider reported the usage. */
+  readonly charge_reason?: string
+  /** Nano-dollars that no allowance could pay. */
+  readonly unrecovered_nano: number
   readonly entries: readonly { readonly account: string; readonly nano: number }[]
 }
 
@@ -27,6 +31,8 @@ export interface Audit {
   settled: number
   /** Of these: the crash came before the settlement's commit, charged at the floor. */
   unknown: number
+  /** Of these: the caller had left, or its deadline had passed. */
+  left: number
   /** Of these: no row at all. */
   lost: number
   /** Rows beyond the first of one generation or of one answer. */
@@ -41,7 +47,7 @@ const OUTPUT_NANO = 2000
 
 /** @param rows of a gateway that has started again: nothing is open any more. @param calls of the provider, by generation. */
 export function audit(rows: readonly Row[], calls: ReadonlyMap<string, readonly Call[]>): Audit {
-  const found: Audit = { completed: 0, settled: 0, unknown: 0, lost: 0, double: 0, problems: [] }
+  const found: Audit = { completed: 0, settled: 0, unknown: 0, left: 0, lost: 0, double: 0, problems: [] }
   const byId = new Map<string, Row>()
   for (const row of rows) {
     if (byId.has(row.id)) found.double++
@@ -56,7 +62,9 @@ export function audit(rows: readonly Row[], calls: ReadonlyMap<string, readonly 
     } else problemOf(row, made, found)
   }
   for (const row of rows) {
-    if (!calls.has(row.id) && row.status !== 'unknown') found.problems.push(`${row.id}: ${row.status}, but the provider never saw it`)
+    const unsent = row.charge_reason?.startsWith('caller/not_sent') && row.cost_nano === 0
+    if (!calls.has(row.id) && row.status !== 'unknown' && !unsent)
+      found.problems.push(`${row.id}: ${row.status}, but the provider never saw it`)
     if (row.status === 'unknown' && !(row.estimated && row.cost_nano > 0 && row.cost_nano <= row.hold_nano))
       found.problems.push(`${row.id}: unknown, charged ${row.cost_nano} of a hold of ${row.hold_nano}`)
     const sum = row.entries.reduce((total, { nano }) => total + nano, 0)
@@ -82,8 +90,17 @@ function problemOf(row: Row, made: readonly Call[], found: Audit): void {
   } else if (row.status === 'completed') {
     if (whole) found.settled++
     if (!answer) found.problems.push(`${row.id}: completed, but the provider did not answer it`)
-    else if (row.usage.input_tokens !== answer.input || row.cost_nano !== answer.input * INPUT_NANO + answer.output * OUTPUT_NANO)
+    else if (row.usage.input_tokens !== answer.input || paidFor(row) !== answer.input * INPUT_NANO + answer.output * OUTPUT_NANO)
       found.problems.push(`${row.id}: charged ${row.cost_nano} for ${row.usage.input_tokens} tokens, answered were ${answer.input}`)
+  } else if (row.charge_reason?.startsWith('caller/')) {
+    if (whole) found.left++
+    if (!row.charge_reason.startsWith('caller/not_sent') && paidFor(row) === 0)
+      found.problems.push(`${row.id}: ${row.charge_reason}, but charged nothing`)
   } else if (whole) found.problems.push(`${row.id}: ${row.status}, but the provider answered it to the end`)
   else if (row.cost_nano !== 0) found.problems.push(`${row.id}: ${row.status}, but charged ${row.cost_nano}`)
+}
+
+/** Nano-dollars charged, and those that no allowance could pay. */
+function paidFor({ cost_nano: cost, unrecovered_nano: unrecovered = 0 }: Row): number {
+  return cost + unrecovered
 }

@@ -1,5 +1,6 @@
 /** Configurations for tests that run the program as a process: fixed ports, since the command line asks the admin port. */
 import { writeFileSync } from 'node:fs'
+import { ADMIN_TOKEN } from '../admin.ts'
 import { isFree } from './processes.ts'
 
 export const SECRET = 'sk-router-v1-crash000000000000000'
@@ -32,7 +33,11 @@ export interface FileParts {
   provider: string
   /** Lines in place of the usual ones. */
   server?: string
+  /** A line of `auth` beside the keys. */
+  auth?: string
   keys?: string
+  /** YAML of guardrails, as a flow sequence. */
+  guardrails?: string
   limit?: string
   price?: string
   models?: string
@@ -44,12 +49,12 @@ export function fileText(parts: FileParts): string {
   const price = parts.price ?? '{ prompt: "1.00", completion: "2.00" }'
   const timeouts = parts.timeouts ?? '{ idle: 1s, first_byte: 5s }'
   return `server: { host: 127.0.0.1, port: ${parts.port}${parts.server ? `, ${parts.server}` : ''} }
-admin: { host: 127.0.0.1, port: ${parts.admin} }
+admin: { host: 127.0.0.1, port: ${parts.admin}, token: ${ADMIN_TOKEN} }
 store: { ${parts.record ? `url: "${parts.record}", journal: "${parts.store}"` : `url: "sqlite:${parts.store}"`}, durability: ${parts.durability ?? 'process'} }
 auth:
-  keys:
+${parts.auth === undefined ? '' : `  ${parts.auth}\n`}  keys:
     ${parts.keys ?? `- { name: app, key: "${SECRET}", limit: "${parts.limit ?? '1000.00'}" }`}
-providers:
+${parts.guardrails ? `guardrails: ${parts.guardrails}\n` : ''}providers:
   first: { dialect: openai-chat, base_url: "${parts.provider}/v1", key: "sk-provider", timeouts: ${timeouts} }
   second: { dialect: openai-responses, base_url: "${parts.provider}/v1", key: "sk-provider", timeouts: ${timeouts} }
 models:

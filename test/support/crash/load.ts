@@ -22,7 +22,18 @@ export interface LoadOptions {
 
 const PATHS = ['/v1/chat/completions', '/v1/responses']
 
-export type Asked = Pick<LoadOptions, 'url' | 'key' | 'random' | 'patience'>
+/** How a caller behaves: it reads to the end, leaves early, stops reading, or sets a deadline that its answer may miss. */
+export type Conduct = 'reads' | 'leaves' | 'stalls' | 'deadline'
+
+export interface Asked extends Pick<LoadOptions, 'url' | 'key' | 'random' | 'patience'> {
+  /** `reads` by default. */
+  conduct?: Conduct
+}
+
+/** Milliseconds after which a caller leaves, at most, and of the deadline that it sets. */
+const SOON = 60
+/** Milliseconds for which a caller that stops reading keeps its connection. */
+const STALL = 1_500
 
 /** @returns the replies that were whole. @throws where a connection failed although nobody ended the gateway. */
 export async function load(options: LoadOptions): Promise<Received[]> {
@@ -52,6 +63,7 @@ export async function ask(options: Asked, agent: Agent): Promise<Received | unde
   const stream = options.random() < 0.5
   const question = path.endsWith('responses') ? { input: 'Hello' } : { messages: [{ role: 'user', content: 'Hello' }] }
   const reply = await post({ ...options, url: `${options.url}${path}` }, JSON.stringify({ model: 'acme/one', stream, ...question }), agent)
+  if (options.conduct === 'stalls') return stall(reply)
   const text = await textOf(reply)
   if (reply.statusCode !== 200 || (stream && !text.endsWith('data: [DONE]\n\n'))) return undefined
   const input = /"(?:prompt|input)_tokens":(\d+)/.exec(text)
@@ -60,12 +72,31 @@ export async function ask(options: Asked, agent: Agent): Promise<Received | unde
   return { id: String(reply.headers['x-generation-id']), path, input: Number(input[1]) }
 }
 
-function post({ url, key, patience }: Asked, body: string, agent: Agent): Promise<IncomingMessage> {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+function post({ url, key, patience, conduct, random }: Asked, body: string, agent: Agent): Promise<IncomingMessage> {
+  const deadline = conduct === 'deadline' ? { 'x-router-deadline': `${1 + Math.floor(random() * SOON)}ms` } : {}
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...deadline,
+  }
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { method: 'POST', agent, headers, timeout: patience }, resolve).on('error', reject)
     request.on('timeout', () => request.destroy(new Error('nothing came any more'))).end(body)
+    if (conduct !== 'leaves') return
+    const timer = setTimeout(() => request.destroy(new Left()), random() * SOON)
+    request.on('close', () => clearTimeout(timer))
   })
+}
+
+/** The caller ended the connection itself. */
+export class Left extends Error {}
+
+/** Reads nothing of the body and then leaves. */
+async function stall(reply: IncomingMessage): Promise<undefined> {
+  reply.on('error', () => undefined)
+  await new Promise((resolve) => setTimeout(resolve, STALL))
+  reply.destroy()
 }
 
 async function textOf(reply: IncomingMessage): Promise<string> {

@@ -1,0 +1,27 @@
+/** The pace of a long scan: short slices of work on the event loop with rests between them, so that requests go on. */
+import { setImmediate as immediate, setTimeout as wait } from 'node:timers/promises'
+
+/** Milliseconds of work after which a scan rests. One page of rows more may follow, so that a slice stays below 5 ms. */
+export const SLICE_MS = 2
+/** Milliseconds of rest: a scan takes at most half of the loop. */
+const REST_MS = 4
+
+export class Pace {
+  private begun = performance.now()
+  private readonly restMs: number
+
+  /** @param elsewhere true where the rows come from another process: the scan waits for each page, and rows must not come faster. */
+  constructor(elsewhere = false) {
+    this.restMs = elsewhere ? 0 : REST_MS
+  }
+
+  /** True when the slice is used up: then `rest()` is due. */
+  get over(): boolean {
+    return performance.now() - this.begun >= SLICE_MS
+  }
+
+  async rest(): Promise<void> {
+    await (this.restMs === 0 ? immediate() : wait(this.restMs))
+    this.begun = performance.now()
+  }
+}

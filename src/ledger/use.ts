@@ -1,0 +1,117 @@
+/** What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
+import { factsOf } from './facts.ts'
+import { Pace } from './pace.ts'
+import type { GenerationRecord, LedgerReader } from './types.ts'
+
+export interface UseQuery {
+  /** Milliseconds since the epoch of the admission: from here on, and before there. */
+  readonly from: number
+  readonly until: number
+  /** Identities; absent: all keys. */
+  readonly keys?: readonly string[]
+}
+
+/** Sums of the settled generations that were admitted on one UTC day. */
+export interface UseRow {
+  /** Start of the day, milliseconds since the epoch. */
+  readonly day: number
+  readonly model: string
+  readonly endpoint: string
+  /** Empty where none is recorded. */
+  readonly provider: string
+  /** False for generations that failed, or whose outcome is unknown. */
+  readonly answered: boolean
+  readonly requests: number
+  /** Nano-dollars. */
+  readonly cost: number
+  readonly input: number
+  readonly output: number
+  readonly reasoning: number
+}
+
+/** Sums of some consecutive generations, and where the next page begins. */
+export interface UsePage {
+  readonly rows: readonly UseRow[]
+  /** Absent after the last page. */
+  readonly next?: string
+}
+
+export const DAY_MS = 86_400_000
+
+/** Reads every generation of the query, in slices. @throws Fault `unavailable` where the ledger cannot be read. */
+export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<UseRow[]> {
+  const sums = new Sums()
+  if (ledger.usePage) await byPages(ledger.usePage.bind(ledger), query, sums)
+  else await byRecords(ledger, query, sums)
+  return sums.rows()
+}
+
+type ReadPage = NonNullable<LedgerReader['usePage']>
+
+async function byPages(read: ReadPage, query: UseQuery, sums: Sums): Promise<void> {
+  const pace = new Pace()
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const page: UsePage = await read(query, after)
+    for (const row of page.rows) sums.add(row)
+    after = page.next
+    if (pace.over) await pace.rest()
+  }
+}
+
+async function byRecords(ledger: LedgerReader, { from, until, keys }: UseQuery, sums: Sums): Promise<void> {
+  const pace = new Pace()
+  const wanted = keys && new Set(keys)
+  for await (const record of ledger.export(from)) {
+    if (record.at >= until) break
+    if (record.settled && (!wanted || wanted.has(record.hold.key))) sums.add(rowOf(record, record.settled))
+    if (pace.over) await pace.rest()
+  }
+}
+
+function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>): UseRow {
+  const { cost, input, output, reasoning, status } = settled
+  const { model, endpoint, provider } = factsOf(settled)
+  return {
+    day: Math.floor(at / DAY_MS) * DAY_MS,
+    model: textOr(model, hold.model),
+    endpoint: textOr(endpoint, hold.endpoint),
+    provider: textOr(provider, ''),
+    answered: status !== 'failed' && status !== 'unknown',
+    requests: 1,
+    cost,
+    input,
+    output,
+    reasoning,
+  }
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  return typeof value === 'string' && value !== '' ? value : otherwise
+}
+
+/** Both of the same day, model, endpoint and provider. */
+export function addUse(a: UseRow, b: UseRow): UseRow {
+  return {
+    ...a,
+    answered: a.answered || b.answered,
+    requests: a.requests + b.requests,
+    cost: Math.min(a.cost + b.cost, Number.MAX_SAFE_INTEGER),
+    input: a.input + b.input,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+  }
+}
+
+class Sums {
+  private readonly sums = new Map<string, UseRow>()
+
+  add(row: UseRow): void {
+    const name = `${row.day}\n${row.model}\n${row.endpoint}\n${row.provider}\n${row.answered}`
+    const sum = this.sums.get(name)
+    this.sums.set(name, sum ? addUse(sum, row) : row)
+  }
+
+  rows(): UseRow[] {
+    return [...this.sums.values()]
+  }
+}

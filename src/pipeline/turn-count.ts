@@ -1,0 +1,37 @@
+/** What is known of the tokens of one turn, as the settlement wants it. */
+import { Fault } from '../core/faults.ts'
+import { type Count, countedUsage, type EndedBy, enderOf } from '../ledger/settlement.ts'
+import { estimateFromBytes } from '../ledger/usage-estimate.ts'
+import type { Exchange } from './exchange.ts'
+import { callerCap, sentEstimate } from './needs.ts'
+import type { Turn } from './reply.ts'
+
+/** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
+export function turnEndedBy({ cancel }: Exchange, { refused, aborted, fault, begun }: Turn): EndedBy {
+  if (aborted) return cancel.reason instanceof Fault ? enderOf(cancel.reason, begun) : 'caller'
+  if (refused) return 'operator'
+  return fault ? enderOf(fault, begun) : 'model'
+}
+
+/** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */
+export function countOf(exchange: Exchange, turn: Turn, endedBy: EndedBy): Count {
+  const { usage, relayed, hidden = 0 } = turn
+  // A model that ended by itself has said what it has to say: its reasoning is in its report, or nobody knows of it.
+  const unreported = endedBy === 'model' && usage ? 0 : estimateFromBytes(relayed) + (endedBy === 'model' ? 0 : hidden)
+  const room = Math.max(0, outputCap(exchange, turn) - (usage?.output ?? 0))
+  return { reported: usage, unreported: Math.min(unreported, room), input: usage ? 0 : sentEstimate(exchange, turn.endpoint) }
+}
+
+/** Counts a turn that has ended well before the request of the next one is built: whatever comes later, it is paid for. */
+export function countTurn(exchange: Exchange, turn: Turn): void {
+  turn.usage ??= countedUsage(countOf(exchange, turn, 'model'))
+  turn.relayed = 0
+  turn.hidden = 0
+}
+
+/** The most tokens that the turn can have brought. */
+function outputCap(exchange: Exchange, { endpoint }: Turn): number {
+  const { maxOutput, model } = endpoint
+  const caps = [callerCap(exchange), exchange.outputCaps?.get(endpoint)?.tokens, maxOutput ?? model.maxOutput]
+  return Math.min(...caps.map((cap) => cap ?? Number.POSITIVE_INFINITY))
+}

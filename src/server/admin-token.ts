@@ -1,0 +1,81 @@
+/** The token that the operator's routes require, and the file that hands it to the command line of the same account. */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { closeSync, fchmodSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Config } from '../config/types.ts'
+import { Fault } from '../core/faults.ts'
+import type { AdminOptions } from './admin.ts'
+
+const TOKEN_BYTES = 32
+
+/**
+ * Where the admin listeners listen, and the token that opens them. A fresh token for each start: a program that listened
+ * on the port while the gateway was down, and was sent the old token by the command line, can do nothing with it.
+ * Call it once the store is open, so that a second gateway on the same store never replaces the token of the first.
+ * @param closers takes what removes the file.
+ * @throws Fault `unavailable` naming the file where it cannot be written.
+ */
+export function adminAddresses(
+  { admin, server }: Pick<Config, 'admin' | 'server'>,
+  closers: (() => void)[],
+): Pick<AdminOptions, 'host' | 'port' | 'token' | 'socket' | 'health'> {
+  const { host, port, socket, healthPort, tokenFile } = admin
+  const health = healthPort === undefined ? {} : { health: { host: server.host, port: healthPort } }
+  const addresses = { host, port, socket, ...health }
+  // With a socket and no token of the configuration, TCP serves no operator route.
+  if (admin.token !== undefined || socket !== undefined) return { ...addresses, token: admin.token }
+  const token = randomBytes(TOKEN_BYTES).toString('base64url')
+  if (tokenFile !== undefined) {
+    writePrivately(tokenFile, token)
+    closers.push(() => {
+      if (readToken(tokenFile) === token) rmSync(tokenFile, { force: true })
+    })
+  }
+  return { ...addresses, token }
+}
+
+/** The rename replaces whatever has the name, so that a link or a file with other rights is never written through. */
+function writePrivately(file: string, text: string): void {
+  const draft = `${file}.${process.pid}`
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    rmSync(draft, { force: true })
+    const descriptor = openSync(draft, 'wx', 0o600)
+    try {
+      fchmodSync(descriptor, 0o600)
+      writeSync(descriptor, `${text}\n`)
+    } finally {
+      closeSync(descriptor)
+    }
+    renameSync(draft, file)
+  } catch (cause) {
+    rmSync(draft, { force: true })
+    throw new Fault('unavailable', { message: `The admin token cannot be written to ${file}: set admin.token or admin.socket`, cause })
+  }
+}
+
+/** @returns undefined where the file is missing or may not be read. */
+export function readToken(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Compares digests, which have one length, in constant time.
+ * @returns a check of an `Authorization` header (RFC 6750 section 2.1).
+ */
+export function tokenCheck(token: string | undefined): (authorization: string | undefined) => boolean {
+  if (token === undefined) return () => false
+  const expected = digestOf(token)
+  return (authorization) => {
+    const [, sent] = /^bearer +(\S+)$/i.exec(authorization ?? '') ?? []
+    return sent !== undefined && timingSafeEqual(digestOf(sent), expected)
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,193 @@
+/** One budget of memory for the request bodies of all callers of a process, so that many large bodies cannot exhaust it. */
+import { totalmem } from 'node:os'
+import type { Clock, Timer } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
+
+/**
+ * Memory that a body takes per byte of its text, from its arrival to the end of its request. Measured with a provider that never
+ * answers, 40 bodies of 10 MB and 400 of 330 KB: 1 byte for the parsed strings, 1 for the body written for the provider, and up
+ * to 1 that is collected late. `node bench/uploads.ts` shows what all of it comes to.
+ */
+export const BODY_WEIGHT = 3
+
+/** Milliseconds that a body waits for memory before its request is refused. */
+const LONGEST_WAIT = 2_000
+
+/** Bodies that wait at once; each of them may keep some 128 KB in buffers of the socket that the budget does not count. */
+const MOST_WAITING = 256
+
+/** The default is a quarter of what the process may use, and not more than this. */
+const LARGEST_DEFAULT = 512 * 1024 ** 2
+
+/**
+ * Bytes of the budget where the configuration names none. The limit of the process's cgroup counts where it has one
+ * (v1 and v2: libuv, `uv_get_constrained_memory`), else the memory of the machine.
+ */
+export function defaultBodyMemory(): number {
+  const constrained = process.constrainedMemory()
+  const machine = totalmem()
+  return Math.min(Math.floor((constrained > 0 ? Math.min(constrained, machine) : machine) / 4), LARGEST_DEFAULT)
+}
+
+interface Waiting {
+  share: BodyShare
+  bytes: number
+  done: (granted: boolean) => void
+  timer: Timer
+}
+
+export class BodyMemory {
+  /** Bytes that all requests hold together. */
+  used = 0
+  private readonly refused: () => void
+  private readonly clock: Clock
+  private limit = 0
+  /** Part of the limit that only one body at a time may use, so that bodies that have half arrived cannot block each other. */
+  private reserve = 0
+  private reserved: BodyShare | undefined
+  /** In order of the beginning of their wait. */
+  private readonly waiting = new Set<Waiting>()
+
+  /** @param refused called for every request that is refused. */
+  constructor(clock: Clock, refused: () => void) {
+    this.clock = clock
+    this.refused = refused
+  }
+
+  /** @param limit bytes of memory. @param longest bytes of the longest body that a caller may send. */
+  resize(limit: number, longest: number): void {
+    this.limit = limit
+    this.reserve = Math.min(longest * BODY_WEIGHT, limit)
+    this.grantWaiting()
+  }
+
+  /** @returns what one request holds; to be released when the request has ended. */
+  open(): BodyShare {
+    return new BodyShare(this)
+  }
+
+  /** Called by a share. @returns false where `done` will be called later, with false if the request is to be refused. */
+  take(share: BodyShare, bytes: number, done: (granted: boolean) => void): boolean {
+    if (this.fits(share, bytes)) {
+      this.add(share, bytes)
+      return true
+    }
+    this.reserved ??= share
+    if (this.reserved === share && this.fits(share, bytes)) {
+      this.add(share, bytes)
+      return true
+    }
+    if (this.waiting.size >= MOST_WAITING) {
+      // A caller of this function expects the answer later, as after any wait.
+      process.nextTick(() => this.refuse(done))
+      return false
+    }
+    const timer = this.clock.after(LONGEST_WAIT, () => {
+      this.forget(entry)
+      this.refuse(done)
+    })
+    const entry: Waiting = { share, bytes, done, timer }
+    share.waiting = entry
+    this.waiting.add(entry)
+    return false
+  }
+
+  /** Called by a share whose body has arrived: the reserve is for those that have not. */
+  arrived(share: BodyShare): void {
+    if (this.reserved !== share) return
+    this.reserved = undefined
+    this.grantWaiting()
+  }
+
+  /** Called by a share that gives its bytes back and waits for no more. */
+  free(share: BodyShare): void {
+    this.used -= share.held
+    share.held = 0
+    if (share.waiting) this.forget(share.waiting)
+    if (this.reserved === share) this.reserved = undefined
+    this.grantWaiting()
+  }
+
+  private fits(share: BodyShare, bytes: number): boolean {
+    // A single body passes whatever the limit is: otherwise a small limit would refuse it for ever.
+    if (this.used === share.held) return true
+    return this.used + bytes <= (this.reserved === share ? this.limit : this.limit - this.reserve)
+  }
+
+  private add(share: BodyShare, bytes: number): void {
+    this.used += bytes
+    share.held += bytes
+  }
+
+  /** In order of their wait; only the owner of the reserve may overtake. */
+  private grantWaiting(): void {
+    let blocked = false
+    for (const entry of this.waiting) {
+      const { share, bytes } = entry
+      this.reserved ??= share
+      if ((blocked && this.reserved !== share) || !this.fits(share, bytes)) {
+        blocked = true
+        continue
+      }
+      this.forget(entry)
+      this.add(share, bytes)
+      entry.done(true)
+    }
+  }
+
+  private refuse(done: (granted: boolean) => void): void {
+    this.refused()
+    done(false)
+  }
+
+  private forget(entry: Waiting): void {
+    entry.timer.cancel()
+    entry.share.waiting = undefined
+    this.waiting.delete(entry)
+  }
+}
+
+/** What one request holds of the budget. */
+export class BodyShare {
+  /** Bytes of memory. */
+  held = 0
+  waiting: Waiting | undefined
+  private readonly memory: BodyMemory
+  private released = false
+
+  constructor(memory: BodyMemory) {
+    this.memory = memory
+  }
+
+  /**
+   * @param bytes of memory, which count until the release.
+   * @returns false where there is no room now: `done` is called later, with false if the request is to be refused.
+   */
+  take(bytes: number, done: (granted: boolean) => void): boolean {
+    return this.released || this.memory.take(this, bytes, done)
+  }
+
+  /** The body has arrived. */
+  arrived(): void {
+    this.memory.arrived(this)
+  }
+
+  /** Gives back what is held; more can be taken later. */
+  clear(): void {
+    this.memory.free(this)
+  }
+
+  /** The request has ended: what it still takes is not counted. */
+  release(): void {
+    this.released = true
+    this.memory.free(this)
+  }
+}
+
+/** The refusal of a request for whose body there is no memory. */
+export function noBodyMemory(): Fault {
+  return new Fault('unavailable', {
+    message: 'Service temporarily unavailable: the gateway holds as many request bodies as its memory allows',
+    retryAfter: 2,
+  })
+}

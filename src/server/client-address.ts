@@ -1,0 +1,121 @@
+/** The address of a caller, also behind balancers: what failed authentications count by. */
+import type { IncomingMessage } from 'node:http'
+import { BlockList, isIP, type Socket } from 'node:net'
+
+/** Entries of X-Forwarded-For that are read, from the right. */
+const MOST_HOPS = 64
+/** Networks that no caller of the internet comes from: IPv4 private and loopback, IPv6 loopback, unique local and link-local. */
+const INNER = networksOf([
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '::1',
+  'fc00::/7',
+  'fe80::/10',
+])
+
+/** Addresses that a PROXY header named, by connection. */
+const announced = new WeakMap<Socket, string>()
+
+/** Notes the address of a connection that a balancer has named before the first request. */
+export function announceAddress(socket: Socket, address: string): void {
+  announced.set(socket, address)
+}
+
+export class ClientAddresses {
+  private readonly trusted: BlockList
+  private readonly onUnknownProxy: (address: string) => void
+  private hasWarned = false
+
+  /**
+   * @param trustedProxies addresses and networks in CIDR form.
+   * @param onUnknownProxy called once, for the first inner address that sends X-Forwarded-For and is not trusted.
+   */
+  constructor(trustedProxies: readonly string[], onUnknownProxy: (address: string) => void = () => {}) {
+    this.trusted = networksOf(trustedProxies)
+    this.onUnknownProxy = onUnknownProxy
+  }
+
+  /**
+   * The caller's IPv4 address, or the /64 network of its IPv6 address, since one caller usually has all of it (RFC 6177).
+   * Of X-Forwarded-For the right-most entry that no trusted proxy has: everything left of it may be invented.
+   */
+  of({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string {
+    const nearest = announced.get(socket) ?? plain(socket.remoteAddress ?? '')
+    const forwarded = headers['x-forwarded-for']
+    if (forwarded === undefined) return bucketName(nearest)
+    if (!this.isTrusted(nearest)) {
+      if (!this.hasWarned && contains(INNER, nearest)) {
+        this.hasWarned = true
+        this.onUnknownProxy(nearest)
+      }
+      return bucketName(nearest)
+    }
+    return bucketName(this.behind(nearest, String(forwarded)))
+  }
+
+  isTrusted(address: string): boolean {
+    return contains(this.trusted, plain(address))
+  }
+
+  private behind(nearest: string, forwarded: string): string {
+    let caller = nearest
+    for (const entry of forwarded.split(',').slice(-MOST_HOPS).reverse()) {
+      const address = addressIn(entry.trim())
+      // What is no address was written by whoever stands behind the last proxy.
+      if (address === undefined) return caller
+      caller = address
+      if (!this.isTrusted(address)) return caller
+    }
+    return caller
+  }
+}
+
+/** An entry as proxies write it: an address, or one with a port, IPv6 then in brackets. */
+function addressIn(entry: string): string | undefined {
+  const [, bracketed] = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(entry) ?? []
+  const [, withPort] = /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(entry) ?? []
+  const address = plain(bracketed ?? withPort ?? entry)
+  return isIP(address) === 0 ? undefined : address
+}
+
+/** Without the zone of a link-local address; an IPv4 address that IPv6 carries as itself. */
+function plain(address: string): string {
+  const [bare] = address.split('%', 1)
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(bare) ? bare.slice(7) : bare
+}
+
+function bucketName(address: string): string {
+  return isIP(address) === 6 ? `${networkOf(address)}::/64` : address
+}
+
+/** The first four groups of an IPv6 address, without leading zeros. */
+function networkOf(address: string): string {
+  const [head, tail] = address.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  // An embedded IPv4 address stands for two groups.
+  const count = before.length + after.length + (address.includes('.') ? 1 : 0)
+  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - count) }, () => '0')
+  const groups = [...before, ...zeros, ...after].slice(0, 4)
+  return groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')
+}
+
+function contains(list: BlockList, address: string): boolean {
+  const version = isIP(address)
+  return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+function networksOf(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address, prefix] = entry.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (prefix === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(prefix), family)
+  }
+  return list
+}

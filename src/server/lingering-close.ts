@@ -1,0 +1,131 @@
+/**
+ * Closes a connection so that its caller gets to read the reply: a socket that is closed with bytes unread sends a reset,
+ * and the caller's system then throws away what it has received (RFC 9112, section 9.6). So the sending side closes first, and what
+ * the caller still sends is read and thrown away for a bounded time, as nginx does (`lingering_close`).
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../core/clock.ts'
+
+/** The bounds of nginx: `lingering_timeout` without a byte, `lingering_time` in all. Milliseconds. */
+const LONGEST_SILENCE = 5_000
+const LONGEST = 30_000
+
+/** Bytes: twice the default limit of a body. */
+const MOST_BYTES = 64 * 1024 ** 2
+
+/** A body of up to so many bytes costs less to read than a new connection: then the old one is kept. */
+const WORTH_READING = 1024 ** 2
+
+const LINGERS = Symbol('lingers')
+type Lingering = Socket & { [LINGERS]?: true }
+
+/** True once nothing more is to be answered on a connection. */
+export function lingers(socket: Socket): boolean {
+  return (socket as Lingering)[LINGERS] === true
+}
+
+/**
+ * Before the head of a reply is written to a request whose body has not been read: keeps the connection where the body is short,
+ * else lets it end with the reply.
+ * @param status of the reply: after a 408 the connection ends (RFC 9110, section 15.5.9).
+ */
+export function giveUpBody(request: IncomingMessage, response: ServerResponse, status: number, clock: Clock): void {
+  if (request.complete || !hasBody(request)) return
+  const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  // A caller that waits for "100 Continue" may send the body or not (RFC 9110, section 10.1.1): what follows cannot be told apart.
+  const ends = status === 408 || length > WORTH_READING || request.headers.expect !== undefined
+  if (ends) closeAfterReply(request, response, clock)
+  else {
+    const { socket } = request
+    const impatience = clock.after(LONGEST, () => {
+      if (!request.complete) socket.destroy()
+    })
+    request.once('close', () => impatience.cancel())
+  }
+  skipBody(request)
+}
+
+/** What Node's parser calls with each piece of a body (lib/_http_common.js, `parser[kOnBody] = parserOnBody`). */
+interface Parser {
+  [callback: number]: unknown
+}
+const ON_BODY = 3
+const ON_BODY_NAME = 'parserOnBody'
+
+/** The callback that was taken from the parser of a connection. */
+const TAKEN = Symbol('taken')
+type Skipping = Socket & { parser?: Parser | null; [TAKEN]?: { parser: Parser; callback: unknown } }
+
+/**
+ * Lets what is left of a body go by. Without the callback the parser neither copies a piece nor calls JavaScript for it
+ * (src/node_http_parser.cc, on_body): under overload that decides how much is left for those who are served.
+ */
+function skipBody(request: IncomingMessage): void {
+  const socket: Skipping = request.socket
+  const { parser } = socket
+  const callback = parser?.[ON_BODY]
+  if (parser && typeof callback === 'function' && callback.name === ON_BODY_NAME) {
+    // Parsers go to other connections later.
+    if (socket[TAKEN] === undefined) socket.once('close', () => takeBodies(socket))
+    socket[TAKEN] = { parser, callback }
+    parser[ON_BODY] = null
+  }
+  if (request.readableFlowing !== null) request.resume()
+}
+
+/** To be called at every request, and where Node lets go of a parser: bodies are taken again after one that went by. */
+export function takeBodies(socket: Socket): void {
+  const { [TAKEN]: taken } = socket as Skipping
+  if (taken) taken.parser[ON_BODY] = taken.callback
+}
+
+/** Lets a connection end with the reply that is about to be written. */
+export function closeAfterReply(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
+  const { socket } = request
+  response.setHeader('Connection', 'close')
+  // Node calls this after the last reply of a connection (lib/_http_server.js, resOnFinish), and would destroy the socket.
+  socket.destroySoon = () => closeLingering(socket, clock)
+}
+
+/** Ends the sending side once all is written, and reads on without looking, within the bounds. */
+export function closeLingering(socket: Socket, clock: Clock): void {
+  const lingering: Lingering = socket
+  if (socket.destroyed || lingering[LINGERS]) return
+  lingering[LINGERS] = true
+  let bytes = 0
+  let before = 0
+  const discard = (chunk: Buffer): void => {
+    bytes += chunk.length
+    if (bytes > MOST_BYTES) socket.destroy()
+  }
+  // Node's server takes the bytes back from its parser when somebody listens (lib/_http_server.js, generateSocketListenerWrapper).
+  socket.on('data', discard)
+  for (const listener of socket.listeners('data')) if (listener !== discard) socket.off('data', listener as () => void)
+  const silence = (): void => {
+    if (bytes === before) {
+      socket.destroy()
+      return
+    }
+    before = bytes
+    timer = clock.after(LONGEST_SILENCE, silence)
+  }
+  let timer = clock.after(LONGEST_SILENCE, silence)
+  const end = clock.after(LONGEST, () => socket.destroy())
+  socket.once('close', () => {
+    timer.cancel()
+    end.cancel()
+  })
+  const close = (): void => {
+    if (socket.writableFinished) socket.destroy()
+    else socket.once('finish', () => socket.destroy())
+  }
+  socket.once('end', close)
+  if (!socket.writableEnded) socket.end()
+  if (socket.readableEnded) close()
+  else socket.resume()
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}

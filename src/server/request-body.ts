@@ -1,0 +1,155 @@
+/** The two ways of taking a request body: whole, and in pieces. Both count their bytes in the memory of all bodies. */
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '../core/faults.ts'
+import { type ArrivalSource, BodyArrival } from './body-arrival.ts'
+import { BODY_WEIGHT, type BodyShare, noBodyMemory } from './body-memory.ts'
+
+export interface BodySource extends ArrivalSource {
+  share: BodyShare
+}
+
+/**
+ * The whole body in one buffer.
+ * @param limit bytes.
+ * @throws Fault 413 beyond the limit, 408 where it comes too slowly, 499 where the caller leaves, 503 without memory for it,
+ *   and the reason of the cancel.
+ */
+export function readWhole(request: IncomingMessage, limit: number, source: BodySource): Promise<Buffer> {
+  return new Promise((resolve, reject) => new WholeBody(request, limit, { ...source, resolve, reject }).read())
+}
+
+class WholeBody extends BodyArrival {
+  private readonly limit: number
+  private readonly share: BodyShare
+  private resolve: (bytes: Buffer) => void
+  private reject: (fault: Fault) => void
+  /** Nearly always there is one. */
+  private first: Buffer | undefined
+  private others: Buffer[] | undefined
+
+  constructor(
+    request: IncomingMessage,
+    limit: number,
+    source: BodySource & { resolve: (bytes: Buffer) => void; reject: (fault: Fault) => void },
+  ) {
+    super(request, source)
+    this.limit = limit
+    this.share = source.share
+    this.resolve = source.resolve
+    this.reject = source.reject
+  }
+
+  read(): void {
+    this.begin()
+  }
+
+  protected data(chunk: Buffer): void {
+    if (this.size > this.limit) {
+      this.break(new Fault('too_large', { message: `Request payload too large: at most ${this.limit} bytes are accepted` }))
+      return
+    }
+    if (!this.first) this.first = chunk
+    else if (this.others) this.others.push(chunk)
+    else this.others = [chunk]
+    if (!this.share.take(chunk.length * BODY_WEIGHT, this.granted)) this.pause()
+  }
+
+  protected end(): void {
+    const { first = EMPTY, others, resolve } = this
+    this.forget()
+    this.share.arrived()
+    resolve(others ? Buffer.concat([first, ...others], this.size) : first)
+  }
+
+  protected fail(fault: Fault): void {
+    const { reject } = this
+    this.forget()
+    this.share.clear()
+    reject(fault)
+  }
+
+  /** The request holds this object as long as the reply lasts, and the promise's functions would hold the buffer. */
+  private forget(): void {
+    this.first = undefined
+    this.others = undefined
+    this.resolve = NOTHING
+    this.reject = NOTHING
+  }
+
+  private readonly granted = (granted: boolean): void => {
+    if (granted) this.resume()
+    else this.break(noBodyMemory())
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+const NOTHING = (): void => {}
+
+/**
+ * The body as it comes; the caller waits while a piece is worked on.
+ * @throws Fault 408, 499, 503.
+ */
+export async function* readPieces(request: IncomingMessage, source: BodySource): AsyncGenerator<Buffer> {
+  const body = new PiecewiseBody(request, source)
+  for (;;) {
+    const piece = await body.next()
+    if (!piece) return
+    yield piece
+  }
+}
+
+class PiecewiseBody extends BodyArrival {
+  private readonly share: BodyShare
+  private begun = false
+  private piece: Buffer | undefined
+  private fault: Fault | undefined
+  private asked: PromiseWithResolvers<Buffer | undefined> | undefined
+
+  constructor(request: IncomingMessage, source: BodySource) {
+    super(request, source)
+    this.share = source.share
+  }
+
+  /** @returns undefined at the end. */
+  next(): Promise<Buffer | undefined> {
+    this.asked = Promise.withResolvers()
+    const { promise } = this.asked
+    if (this.fault) this.asked.reject(this.fault)
+    else if (this.over) this.asked.resolve(undefined)
+    else if (!this.begun) {
+      this.begun = true
+      this.begin()
+    } else {
+      this.share.clear()
+      this.resume()
+    }
+    return promise
+  }
+
+  protected data(chunk: Buffer): void {
+    this.pause()
+    this.piece = chunk
+    if (this.share.take(chunk.length, this.granted)) this.deliver()
+  }
+
+  protected end(): void {
+    this.asked?.resolve(undefined)
+  }
+
+  protected fail(fault: Fault): void {
+    this.fault = fault
+    this.share.clear()
+    this.asked?.reject(fault)
+  }
+
+  private deliver(): void {
+    const { piece } = this
+    this.piece = undefined
+    this.asked?.resolve(piece)
+  }
+
+  private readonly granted = (granted: boolean): void => {
+    if (granted) this.deliver()
+    else this.break(noBodyMemory())
+  }
+}

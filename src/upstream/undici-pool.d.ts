@@ -1,4 +1,0 @@
-/** The pool alone: the package's front door also loads fetch, WebSocket, caches and mocks, 13 MB that nothing here uses. */
-declare module 'undici/lib/dispatcher/pool.js' {
-  export { Pool as default } from 'undici'
-}

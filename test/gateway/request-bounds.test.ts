@@ -1,0 +1,172 @@
+/** Every list of a request is bounded, and every number: a 400 that names the field, before any provider is called. */
+import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { answerFor } from '../support/wire.ts'
+
+type Client = 'chat' | 'messages' | 'responses' | 'embeddings'
+
+const PATHS: Readonly<Record<Client, string>> = {
+  chat: '/v1/chat/completions',
+  messages: '/v1/messages',
+  responses: '/v1/responses',
+  embeddings: '/v1/embeddings',
+}
+const SAID = { role: 'user', content: 'Hello' }
+const BODIES: Readonly<Record<Client, JsonObject>> = {
+  chat: { model: 'acme/one', messages: [SAID] },
+  messages: { model: 'acme/one', max_tokens: 100, messages: [SAID] },
+  responses: { model: 'acme/one', input: 'Hello' },
+  embeddings: { model: 'acme/one', input: 'Hello' },
+}
+const GENERATIONS: readonly Client[] = ['chat', 'messages', 'responses']
+const ALL: readonly Client[] = [...GENERATIONS, 'embeddings']
+
+async function scene(): Promise<{ gateway: Gateway; upstream: Upstream }> {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+  t.teardown(() => gateway.close())
+  return { gateway, upstream }
+}
+
+/** The object with one field set; `provider.only` is set within. */
+function withField(body: JsonObject, path: string, value: unknown): JsonObject {
+  const [first, ...rest] = path.split('.')
+  const inner = (body[first] ?? {}) as JsonObject
+  return { ...body, [first]: rest.length === 0 ? (value as JsonObject) : withField(inner, rest.join('.'), value) }
+}
+
+const many = (count: number, entry: unknown): unknown[] => Array.from({ length: count }, () => entry)
+
+/** Field, bound, entry, and the client formats that have it. */
+const LISTS: readonly (readonly [field: string, most: number, entry: unknown, clients: readonly Client[]])[] = [
+  ['models', 64, 'acme/one', ALL],
+  ['provider.order', 64, 'first', ALL],
+  ['provider.only', 64, 'first', ALL],
+  ['provider.ignore', 64, 'second', ALL],
+  ['provider.quantizations', 64, 'unknown', ALL],
+  ['plugins', 64, { id: 'response-healing', enabled: false }, GENERATIONS],
+  ['stop_server_tools_when', 64, { type: 'step_count_is', step_count: 3 }, GENERATIONS],
+  ['modalities', 64, 'text', GENERATIONS],
+  ['messages', 32_768, SAID, ['chat', 'messages']],
+  ['input', 32_768, SAID, ['responses']],
+  ['tools', 4_096, { type: 'function', name: 'look', function: { name: 'look' } }, ['chat', 'responses']],
+  ['tools', 4_096, { name: 'look', input_schema: {} }, ['messages']],
+  ['tool_choice.tools', 256, { type: 'function', name: 'look' }, ['responses']],
+  ['tool_choice.allowed_tools.tools', 256, { type: 'function', function: { name: 'look' } }, ['chat']],
+  ['include', 64, 'reasoning.encrypted_content', ['responses']],
+  ['stop', 4, 'end', ['chat']],
+  ['stop_sequences', 64, 'end', ['messages']],
+  ['system', 8_192, { type: 'text', text: 'Be brief.' }, ['messages']],
+  ['context_management.edits', 64, { type: 'clear_tool_uses_20250919' }, ['messages']],
+  ['fallbacks', 3, { model: 'acme/one' }, ['messages']],
+  ['mcp_servers', 64, { type: 'url', name: 'one', url: 'https://mcp.example' }, ['messages']],
+  ['betas', 64, 'one-2025-01-01', ['messages']],
+  ['input', 8_192, 'Hello', ['embeddings']],
+]
+
+t.test('a list with one entry more than it may have is a 400 that names it', async (t) => {
+  const { gateway, upstream } = await scene()
+  for (const [field, most, entry, clients] of LISTS)
+    for (const client of clients) {
+      const base = field.startsWith('tool_choice')
+        ? { ...BODIES[client], tool_choice: { type: 'allowed_tools', mode: 'auto' } }
+        : BODIES[client]
+      const reply = await gateway.post(PATHS[client], withField(base, field, many(most + 1, entry)))
+      t.equal(reply.status, 400, `${client}: ${field}`)
+      t.match(await reply.text(), `${field}: must have at most ${most} items`)
+    }
+  t.equal(upstream.requests.length, 0, 'no provider is called')
+})
+
+t.test('parts of a message, of a tool result and biases are bounded as well', async (t) => {
+  const { gateway } = await scene()
+  const text = { type: 'text', text: 'a' }
+  const parts = many(8_193, text)
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: parts }] }
+  const biases = Object.fromEntries(Array.from({ length: 4_097 }, (_, token) => [token, 1]))
+  for (const [client, more, expected] of [
+    ['chat', { messages: [{ role: 'user', content: parts }] }, 'messages[0].content'],
+    ['messages', { messages: [{ role: 'user', content: parts }] }, 'messages[0].content'],
+    ['messages', { messages: [result] }, 'messages[0].content[0].content'],
+    ['responses', { input: [{ role: 'user', content: many(8_193, { type: 'input_text', text: 'a' }) }] }, 'input[0].content'],
+    ['chat', { logit_bias: biases }, 'logit_bias'],
+  ] as const) {
+    const reply = await gateway.post(PATHS[client], { ...BODIES[client], ...more })
+    t.equal(reply.status, 400, `${client}: ${expected}`)
+    t.match(await reply.text(), `${expected}: must have at most`)
+  }
+})
+
+t.test('a list of as many entries as it may have is served', async (t) => {
+  const { gateway } = await scene()
+  const provider = { order: many(64, 'first'), only: many(64, 'first'), ignore: many(64, 'second') }
+  const body = { ...BODIES.chat, models: many(64, 'acme/one'), provider, messages: many(2_000, SAID) }
+  t.equal((await gateway.post(PATHS.chat, body)).status, 200)
+})
+
+const TOO_LARGE = [1e300, 2 ** 53, 2 ** 31]
+const COUNTS: readonly (readonly [field: string, clients: readonly Client[]])[] = [
+  ['max_tokens', ['chat', 'messages']],
+  ['max_completion_tokens', ['chat']],
+  ['max_output_tokens', ['responses']],
+  ['reasoning.max_tokens', ['chat', 'responses']],
+  ['thinking.budget_tokens', ['messages']],
+  ['output_config.task_budget.total', ['messages']],
+  ['max_tool_calls', GENERATIONS],
+  ['top_k', GENERATIONS],
+  ['top_logprobs', ['chat', 'responses']],
+  ['n', ['chat']],
+  ['dimensions', ['embeddings']],
+]
+const AMOUNTS: readonly (readonly [field: string, clients: readonly Client[]])[] = [
+  ['temperature', GENERATIONS],
+  ['top_p', GENERATIONS],
+  ['min_p', ['chat']],
+  ['frequency_penalty', ['chat', 'responses']],
+  ['presence_penalty', ['chat', 'responses']],
+  ['repetition_penalty', ['chat']],
+  ['provider.max_price.prompt', ALL],
+  ['provider.preferred_max_latency', ALL],
+  ['provider.preferred_min_throughput', ALL],
+]
+
+/** Where a number stands beside others that are needed. */
+const BESIDE: Readonly<Record<string, JsonObject>> = {
+  'thinking.budget_tokens': { thinking: { type: 'enabled' } },
+  'output_config.task_budget.total': { output_config: { task_budget: { type: 'tokens' } } },
+}
+
+t.test('a number beyond the safe range is a 400 that names the field', async (t) => {
+  const { gateway, upstream } = await scene()
+  const cases = [
+    ...COUNTS.map(([field, clients]) => ({ field, clients, values: TOO_LARGE })),
+    ...AMOUNTS.map(([field, clients]) => ({ field, clients, values: [1e300] })),
+    { field: 'seed', clients: ['chat'] as const, values: [1e300, 2 ** 53, -(2 ** 53)] },
+  ]
+  for (const { field, clients, values } of cases)
+    for (const client of clients)
+      for (const value of values) {
+        const reply = await gateway.post(PATHS[client], withField({ ...BODIES[client], ...BESIDE[field] }, field, value))
+        t.equal(reply.status, 400, `${client}: ${field} ${value}`)
+        t.match(await reply.text(), field)
+      }
+  for (const condition of [
+    { type: 'step_count_is', step_count: 1e300 },
+    { type: 'max_tokens_used', max_tokens: 1e300 },
+    { type: 'max_cost', max_cost_in_dollars: 1e300 },
+  ]) {
+    const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, stop_server_tools_when: [condition] })
+    t.equal(reply.status, 400, condition.type)
+  }
+  const text = JSON.stringify(BODIES.chat).replace('{', '{"max_tokens":1e400,')
+  t.equal((await gateway.post(PATHS.chat, text)).status, 400, 'a number that parses to infinity')
+  t.equal(upstream.requests.length, 0, 'no provider is called')
+})
+
+t.test('the largest numbers that clients send are served', async (t) => {
+  const { gateway } = await scene()
+  t.equal((await gateway.post(PATHS.chat, { ...BODIES.chat, seed: Number.MAX_SAFE_INTEGER, top_k: 2 ** 31 - 1 })).status, 200)
+})

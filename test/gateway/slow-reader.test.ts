@@ -1,0 +1,89 @@
+/** Callers that read slowly: the provider is held back, is not blamed for it, and its reply is charged. */
+import t, { type Test } from 'tap'
+import { FakeClock, turn } from '../support/clock.ts'
+import { eventsOf } from '../support/fold.ts'
+import { startGateway } from '../support/gateway.ts'
+import { READ_ON } from '../support/leaving.ts'
+import { parseReply, RawClient } from '../support/raw.ts'
+import { type Answer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { framesFor } from '../support/wire.ts'
+
+/** Milliseconds after which the gateway cuts off a caller that takes nothing at all (`server/http-door.ts`). */
+const STALL = 60_000
+const WORD = 'x'.repeat(64 * 1024)
+const WORDS = 400
+const USAGE = { input: 150, output: 40_000 }
+
+const framesOf = (seen: Seen): string[] =>
+  framesFor(seen.path, { text: Array.from({ length: WORDS }, (_, at) => `${WORD} word-${at} `), usage: USAGE })
+
+/** Resolves once all buffers on the way are full: the provider cannot send any more. */
+async function heldBack(seen: Seen): Promise<void> {
+  for (let before = -1, same = 0; same < 500; same = seen.sentBytes === before ? same + 1 : 0) {
+    before = seen.sentBytes
+    await turn()
+  }
+}
+
+async function startScene(t: Test, script: (seen: Seen) => Answer) {
+  const clock = new FakeClock()
+  const upstream = await startUpstream(script)
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(
+    `
+server: { host: 127.0.0.1, port: 0, silence: 3600s }
+providers:
+  up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, timeouts: { first_byte: 9s, idle: 11s, total: 20s } }
+models:
+  acme/one: { endpoints: [ { provider: up, model: m, price: { prompt: "1.00", completion: "2.00" } } ] }
+`,
+    { clock },
+  )
+  t.teardown(() => gateway.close())
+  const client = await RawClient.open(gateway.url)
+  t.teardown(() => client.close())
+  const body = JSON.stringify({ model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'Tell me everything.' }] })
+  client.pause()
+  client.send(
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${gateway.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  await clock.armed(STALL)
+  await heldBack(await upstream.request(0))
+  const charged = async () => {
+    const { journal } = gateway.running.store
+    for (;;) {
+      const [row] = [...journal.export()]
+      if (row?.settled) {
+        const { data } = (await (await gateway.get(`/v1/generation?id=${row.id}`)).json()) as { data: { charge_reason: string } }
+        return { ...row.settled, reason: data.charge_reason }
+      }
+      await turn()
+    }
+  }
+  const status = async (): Promise<unknown> => {
+    const reply = (await (await gateway.get('/v1/models/acme/one/endpoints')).json()) as { data: { endpoints: { status: number }[] } }
+    return reply.data.endpoints[0].status
+  }
+  return { clock, client, charged, status }
+}
+
+t.test('a slow caller gets all of the reply, and it is charged as reported', async (t) => {
+  const { clock, client, charged, status } = await startScene(t, (seen) => sseAnswer(framesOf(seen)))
+  await clock.advance(STALL - 1_000)
+  const text = parseReply(await client.resume().closed()).body
+  t.ok(text.includes(`word-${WORDS - 1} `), 'the last word')
+  t.equal(eventsOf(text).filter((event) => 'error' in event).length, 0)
+  t.match(await charged(), { ...USAGE, status: 'completed', estimated: false, reason: 'model/usage_known/reported' })
+  t.equal(await status(), 0, 'the endpoint has done well')
+})
+
+t.test('a caller that reads nothing is cut off, pays, and no provider is blamed', async (t) => {
+  const { clock, charged, status } = await startScene(t, (seen) => sseAnswer(framesOf(seen).slice(0, 300), { after: 'stall' }))
+  // What the sockets took after the first full write counts as reading once more.
+  while (!clock.waiting.includes(READ_ON)) await clock.advance(clock.waiting.includes(STALL) ? STALL : 0)
+  await clock.advance(READ_ON)
+  const { cost, output, reason } = await charged()
+  t.equal(reason, 'caller/content/estimated')
+  t.ok(cost > 0 && output > 0, `${output} tokens`)
+  t.equal(await status(), 0)
+})

@@ -1,0 +1,219 @@
+/** Scans of the ledger: one at a time, shared, kept for a stated time, and the same sums from every store. */
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { LedgerScans } from '../../src/ledger/scans.ts'
+import type { GenerationRecord, LedgerReader, SettleStatus } from '../../src/ledger/types.ts'
+import { DAY_MS, scanUse, type UseQuery, type UseRow } from '../../src/ledger/use.ts'
+import { AdaptivePage } from '../../src/store/adaptive-page.ts'
+import { SqliteJournal } from '../../src/store/journal.ts'
+import { MemoryJournal } from '../../src/store/memory.ts'
+import { openDatabase } from '../../src/store/sqlite.ts'
+import { holdRow, settleRow } from '../store/samples.ts'
+import { FakeClock } from '../support/clock.ts'
+import { property } from '../support/seed.ts'
+
+const TODAY = Date.UTC(2026, 0, 5)
+const TICKS = 4096
+
+/** A ledger whose scans a test lets go on one by one. */
+class GatedLedger implements LedgerReader {
+  readonly begun: (number | undefined)[] = []
+  private readonly waiting: (() => void)[] = []
+
+  find(): undefined {}
+
+  async *export(since?: number): AsyncGenerator<GenerationRecord> {
+    this.begun.push(since)
+    await new Promise<void>((resolve) => this.waiting.push(resolve))
+    yield* []
+  }
+
+  spent(): Map<string, bigint> {
+    return new Map()
+  }
+
+  /** Ends the scan that runs. */
+  async end(): Promise<void> {
+    this.waiting.shift()?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+const days = (from: number, until: number, keys?: readonly string[]): UseQuery => ({
+  from: TODAY + from * DAY_MS,
+  until: TODAY + until * DAY_MS,
+  ...(keys ? { keys } : {}),
+})
+
+t.test('one scan runs at a time, those who want the same share it, others wait', async (t) => {
+  const ledger = new GatedLedger()
+  const scans = new LedgerScans(ledger, new FakeClock())
+  const one = scans.use(days(-7, 0))
+  const same = scans.use(days(-7, 0))
+  const byKey = scans.use(days(-7, 0, ['a']))
+  const verdict = scans.verify()
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(ledger.begun.length, 1)
+  await ledger.end()
+  t.same(await Promise.all([one, same]), [[], []])
+  t.equal(ledger.begun.length, 2, 'the next one began when the first had ended')
+  await ledger.end()
+  t.same(await byKey, [])
+  t.equal(ledger.begun.length, 3)
+  await ledger.end()
+  t.match(await verdict, { ok: true })
+})
+
+t.test('who comes when many scans wait is asked to come back', async (t) => {
+  const ledger = new GatedLedger()
+  const scans = new LedgerScans(ledger, new FakeClock())
+  const waiting = Array.from({ length: 9 }, (_, index) => scans.use(days(-1, 0, [`key ${index}`])))
+  await t.rejects(scans.use(days(-1, 0, ['one too many'])), { code: 'unavailable', retryAfter: 10 })
+  for (let index = 0; index < 9; index++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    await ledger.end()
+  }
+  t.equal((await Promise.all(waiting)).length, 9)
+})
+
+t.test('a scan that fails does not stop those that wait', async (t) => {
+  let fails = true
+  const ledger = {
+    find: () => undefined,
+    spent: () => new Map<string, bigint>(),
+    export: (): GenerationRecord[] => {
+      if (fails) throw new Error('no')
+      return []
+    },
+  }
+  const scans = new LedgerScans(ledger, new FakeClock())
+  await t.rejects(scans.use(days(-1, 0)), { message: 'no' })
+  fails = false
+  t.same(await scans.use(days(-1, 0)), [])
+})
+
+t.test('what was read is kept: five minutes for the last days and for keys, for good before that', async (t) => {
+  const clock = new FakeClock()
+  const begun: (number | undefined)[] = []
+  const ledger = {
+    find: () => undefined,
+    spent: () => new Map<string, bigint>(),
+    export: (since?: number): GenerationRecord[] => {
+      begun.push(since)
+      return []
+    },
+  }
+  const scans = new LedgerScans(ledger, clock)
+  const read = async (query: UseQuery): Promise<number> => {
+    begun.length = 0
+    await scans.use(query)
+    return begun.length
+  }
+  t.equal(await read(days(-30, 0)), 1)
+  t.equal(await read(days(-30, 0)), 0)
+  t.equal(await read(days(-10, -5)), 0, 'part of it')
+  t.equal(await read(days(-30, 0, ['a'])), 1)
+  t.equal(await read(days(-30, 0, ['a'])), 0)
+  await clock.advance(300_000)
+  t.equal(await read(days(-30, -2)), 0, 'days that are long over')
+  t.equal(await read(days(-30, 0)), 1)
+  t.same(begun, [TODAY - 2 * DAY_MS], 'only the last two')
+  t.equal(await read(days(-30, 0, ['a'])), 1)
+})
+
+t.test('the verdict of a scan that took long is kept for ten times as long', async (t) => {
+  const clock = new FakeClock()
+  let scanned = 0
+  const ledger = {
+    find: () => undefined,
+    spent: () => new Map<string, bigint>(),
+    async *export(): AsyncGenerator<GenerationRecord> {
+      scanned++
+      await clock.advance(2_000)
+      yield* []
+    },
+  }
+  const scans = new LedgerScans(ledger, clock)
+  await scans.verify()
+  await clock.advance(19_999)
+  await scans.verify()
+  t.equal(scanned, 1)
+  await clock.advance(1)
+  await scans.verify()
+  t.equal(scanned, 2)
+})
+
+t.test('a page grows to what fits into its time, by no more than twice at once', async (t) => {
+  const page = new AdaptivePage({ least: 100, most: 1000, target: 2 })
+  const sizes = [1, 1, 0, 0, 0, 4, 40].map((ms) => {
+    page.took(ms)
+    return page.size
+  })
+  t.same(sizes, [200, 400, 800, 1000, 1000, 500, 100])
+})
+
+const STATUSES: readonly SettleStatus[] = ['completed', 'incomplete', 'failed', 'aborted', 'unknown']
+const FACTS = [
+  '{}',
+  '',
+  '{"model":"acme/two","provider":"Here","endpoint":"acme/two@here"}',
+  '{"provider":"There","model":7}',
+  '{"model":"","provider":null,"note":"\\u0000"}',
+]
+
+const byName = (rows: readonly UseRow[]): string[] => rows.map((row) => JSON.stringify(row)).sort()
+
+t.test('SQLite sums what the rows say, whatever they are', async (t) => {
+  const directory = t.testdir()
+  let files = 0
+  const row = fc.record({
+    seq: fc.tuple(fc.nat(4), fc.nat(50)).map(([day, index]) => day * DAY_MS * TICKS + index + 1),
+    key: fc.constantFrom('a', 'b'),
+    cost: fc.integer({ min: 0, max: 1e12 }),
+    status: fc.constantFrom(...STATUSES),
+    facts: fc.constantFrom(...FACTS),
+    settled: fc.boolean(),
+  })
+  let compared = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(row, { selector: ({ seq }) => seq, maxLength: 40 }),
+      fc.nat(3),
+      fc.integer({ min: 1, max: 5 }),
+      fc.option(fc.constantFrom(['a'], ['b', 'c'], []), { freq: 1 }),
+      async (rows, first, length, keys) => {
+        const memory = new MemoryJournal()
+        const sqlite = new SqliteJournal(openDatabase(join(directory, `${files++}.db`), 'process'), { clock: new FakeClock() })
+        for (const journal of [memory, sqlite])
+          for (const { seq, key, cost, status, facts, settled } of rows) {
+            journal.hold(holdRow(seq, { key }))
+            if (settled) journal.settle(settleRow(seq, cost, { status, facts }))
+          }
+        await Promise.all([memory.committed(), sqlite.committed()])
+        const query = { from: first * DAY_MS, until: (first + length) * DAY_MS, ...(keys ? { keys } : {}) }
+        const [expected, found] = [await scanUse(memory, query), await scanUse(sqlite, query)]
+        sqlite.close()
+        if (JSON.stringify(byName(found)) !== JSON.stringify(byName(expected)))
+          throw new Error(`${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`)
+        compared += expected.length
+      },
+    ),
+    property(60, 3000),
+  )
+  t.ok(compared > 20, `${compared} sums were compared`)
+})
+
+t.test('pages end where the next one begins', async (t) => {
+  const journal = new SqliteJournal(openDatabase(join(t.testdir(), 'ledger.db'), 'process'), { clock: new FakeClock() })
+  t.teardown(() => journal.close())
+  const from = TODAY * TICKS
+  for (let index = 0; index < 1050; index++) {
+    journal.hold(holdRow(from + index))
+    journal.settle(settleRow(from + index, 2))
+  }
+  await journal.committed()
+  const first = journal.usePage(days(0, 1), '')
+  t.match(first, { rows: [{ requests: 100, cost: 200 }], next: String(from + 99) })
+  t.match(await scanUse(journal, days(0, 1)), [{ requests: 1050, cost: 2100, day: TODAY }])
+})

@@ -1,0 +1,75 @@
+/** Every metric of the documents has a sample in a scrape, and what can be counted moves when it happens. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { answerFor, framesFor } from '../support/wire.ts'
+
+const DOCUMENT = join(import.meta.dirname, '..', '..', 'docs', 'operations.md')
+const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Write to a@example.com' }] }
+
+/** Names in the table of metrics. */
+function documented(): string[] {
+  const text = readFileSync(DOCUMENT, 'utf8')
+  const table = text.slice(text.indexOf('| Metric '), text.indexOf('Worth an alert'))
+  return [...new Set([...table.matchAll(/^\|[^|]*\|/gm)].flatMap(([cell]) => cell.match(/headgate_\w+/g) ?? []))]
+}
+
+/** The sum of all samples of a metric; undefined where there is none. */
+async function sumOf(gateway: Gateway, name: string): Promise<number | undefined> {
+  const text = await (await fetch(`${gateway.admin}/metrics`)).text()
+  const samples = text.split('\n').filter((line) => new RegExp(`^${name}(_count)?(\\{| )`).test(line))
+  return samples.length === 0 ? undefined : samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+}
+
+async function scene(): Promise<{ gateway: Gateway; upstream: Upstream }> {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(
+    `server: { host: 127.0.0.1, port: 0, body_memory: 1MB }
+auth: { keys: [ { name: test, key: "${KEY}" } ] }
+guardrails:
+  - { name: mail, content_filter_builtins: [ { slug: email, action: flag } ] }
+${oneModel(upstream.url, 'openai-chat')}`,
+    { directory: t.testdir() },
+  )
+  t.teardown(() => gateway.close())
+  return { gateway, upstream }
+}
+
+/** Of these the scene moves each away from 0. */
+const MOVED = [
+  'headgate_requests_total',
+  'headgate_attempts_total',
+  'headgate_tokens_total',
+  'headgate_cost_usd_total',
+  'headgate_first_event_seconds',
+  'headgate_added_latency_seconds',
+  'headgate_open_streams',
+  'headgate_guardrail_hits_total',
+  'headgate_shed_total',
+  'headgate_reloads_total',
+  'headgate_reload_failures_total',
+]
+
+t.test('every documented metric is written', async (t) => {
+  const { gateway, upstream } = await scene()
+  const names = documented()
+  t.ok(names.length > 10, `${names.length} metrics are documented`)
+  await (await gateway.post('/v1/chat/completions', BODY)).text()
+  const gate = new Gate()
+  const [first, ...rest] = framesFor('/v1/chat/completions', { text: ['Hello', ' there'] })
+  upstream.script = () => sseAnswer([first, ...rest.slice(0, 1), gate.step, ...rest.slice(1)])
+  const stream = await gateway.post('/v1/chat/completions', { ...BODY, stream: true })
+  const large = { ...BODY, messages: [{ role: 'user', content: 'a'.repeat(400_000) }] }
+  const refused = await gateway.post('/v1/chat/completions', large)
+  t.equal(refused.status, 503, 'a body without room')
+  await gateway.running.reload()
+  await gateway.reconfigure('nonsense: [').catch(() => undefined)
+  for (const name of names) t.ok((await sumOf(gateway, name)) !== undefined, `${name} has a sample`)
+  for (const name of MOVED) t.ok(((await sumOf(gateway, name)) ?? 0) > 0, `${name} has moved`)
+  gate.open()
+  await stream.text()
+  t.equal(await sumOf(gateway, 'headgate_open_streams'), 0, 'the stream has ended')
+})

@@ -1,0 +1,110 @@
+/** The sums that the embedded store keeps beside its rows: whatever happens to the rows, both agree. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
+import t from 'tap'
+import { verify, verifyLedger } from '../../src/ledger/verify.ts'
+import { SqliteJournal } from '../../src/store/journal.ts'
+import { openDatabase } from '../../src/store/sqlite.ts'
+import { FakeClock } from '../support/clock.ts'
+import { property } from '../support/seed.ts'
+import { holdRow, settleRow } from './samples.ts'
+
+const DAY = 86_400_000
+const TICKS = 4096
+
+const open = (file: string): SqliteJournal => new SqliteJournal(openDatabase(file, 'process'), { clock: new FakeClock() })
+
+type Step =
+  | { kind: 'hold' | 'settle' | 'both'; index: number; cost: number; late: number }
+  | { kind: 'prune'; day: number; most: number }
+  | { kind: 'forget'; indices: number[] }
+  | { kind: 'crash' }
+
+const index = fc.nat(20)
+const cost = fc.oneof(fc.nat(1000), fc.constantFrom(999_999_999, 1_000_000_000, 4e15))
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({ kind: fc.constantFrom('hold' as const, 'settle' as const, 'both' as const), index, cost, late: fc.nat(DAY) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('prune' as const), day: fc.nat(4), most: fc.integer({ min: 1, max: 9 }) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget' as const), indices: fc.array(index, { maxLength: 4 }) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const) }) },
+  ),
+  { maxLength: 40 },
+)
+
+const seqOf = (place: number): number => (place % 4) * DAY * TICKS + place + 1
+const keyOf = (place: number): { key: string; payer?: string } =>
+  place % 3 === 0 ? { key: 'child', payer: 'parent' } : { key: `key ${place % 3}` }
+
+async function apply(journal: SqliteJournal, step: Exclude<Step, { kind: 'crash' }>): Promise<void> {
+  if (step.kind === 'prune') journal.prune(step.day * DAY, step.most)
+  else if (step.kind === 'forget') journal.forget(step.indices.map(seqOf))
+  else {
+    const seq = seqOf(step.index)
+    const known = step.kind !== 'hold' && [...journal.export()].some(({ hold }) => hold.seq === seq)
+    if (step.kind !== 'settle') journal.hold(holdRow(seq, { ...keyOf(step.index), floor: step.cost }))
+    if (step.kind === 'both' || known) journal.settle(settleRow(seq, step.cost, { at: Math.floor(seq / TICKS) + step.late }))
+    await journal.committed()
+  }
+}
+
+t.test('sums and rows agree after any order of holds, settlements, removals, hand-overs and crashes', async (t) => {
+  const directory = t.testdir()
+  let files = 0
+  let generations = 0
+  await fc.assert(
+    fc.asyncProperty(steps, async (all) => {
+      const file = join(directory, `${files++}.db`)
+      let journal = open(file)
+      for (const step of all) {
+        if (step.kind === 'crash') {
+          journal.close()
+          journal = open(file)
+          journal.reconcile()
+        } else await apply(journal, step)
+      }
+      const verdict = verify(journal.export(), journal.spent(), journal.carried())
+      journal.close()
+      if (!verdict.ok) throw new Error(verdict.problems.join('; '))
+      generations += verdict.generations
+    }),
+    property(60, 3000),
+  )
+  t.ok(generations > 100, `${generations} generations were left`)
+})
+
+t.test('a row that is changed behind the sums is found by ledger verify', async (t) => {
+  const file = join(t.testdir(), 'ledger.db')
+  const journal = open(file)
+  journal.hold(holdRow(1))
+  journal.settle(settleRow(1, 40))
+  await journal.committed()
+  journal.close()
+  const db = new DatabaseSync(file)
+  db.exec('UPDATE settlement SET cost = 41')
+  db.close()
+  const again = open(file)
+  t.teardown(() => again.close())
+  t.match(await verifyLedger(again), { ok: false, problems: [/key dev: settlements sum to 41, 40 are recorded as spent/] })
+})
+
+t.test('a batch that is refused changes no sum', async (t) => {
+  const db = openDatabase(join(t.testdir(), 'ledger.db'), 'process')
+  const clock = new FakeClock()
+  const journal = new SqliteJournal(db, { clock })
+  t.teardown(() => journal.close())
+  journal.hold(holdRow(1))
+  await journal.committed()
+  db.exec("CREATE TEMP TRIGGER fails BEFORE INSERT ON settlement BEGIN SELECT RAISE(ABORT, 'no'); END")
+  journal.settle(settleRow(1, 7))
+  await t.rejects(journal.committed())
+  t.same([...journal.spent()], [])
+  db.exec('DROP TRIGGER fails')
+  await clock.advance(1000)
+  await journal.committed()
+  t.same([...journal.spent()], [['dev', 7n]])
+})

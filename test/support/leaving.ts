@@ -1,0 +1,16 @@
+/** Callers that leave, on a clock that only the test moves. */
+import { type FakeClock, turn } from './clock.ts'
+
+/** Milliseconds that a provider is read on for its final report once the caller has left. */
+export const READ_ON = 2_000
+/** Where the caller closes without a reset, the gateway probes the connection at these delays (`server/gateway.ts`). */
+const PROBES = [40, 60]
+
+/** Resolves once the gateway reads on: it has noticed that the caller left. @param readOn delay of the timer that bounds it. */
+export async function heardLeave(clock: FakeClock, readOn = READ_ON): Promise<void> {
+  while (!clock.waiting.includes(readOn)) {
+    const { waiting } = clock
+    if (PROBES.some((probe) => waiting.includes(probe))) await clock.advance(60)
+    else await turn()
+  }
+}

@@ -1,0 +1,47 @@
+/** Many random lives, one after the other, on stores that take over from each other before their time runs out. */
+import fc from 'fast-check'
+import type { Test } from 'tap'
+import type { LedgerReader } from '../../../src/ledger/types.ts'
+import { verifyLedger } from '../../../src/ledger/verify.ts'
+import type { Market } from './market.ts'
+import { STEPS, TERMS } from './steps.ts'
+import { World } from './world.ts'
+
+export interface OpenMarket {
+  readonly market: Market
+  readonly ledger: LedgerReader
+  close(): Promise<void>
+}
+
+/** Sequences are exact up to 2039; no life leaps over the rest. */
+const LATEST = Date.UTC(2036, 0, 1)
+
+/** @param open makes an empty store. @param runs how many lives, and the seed. */
+export async function liveMany(t: Test, open: () => Promise<OpenMarket>, runs: { numRuns: number; seed?: number }): Promise<void> {
+  let place = await open()
+  let [generations, unrecovered] = [0, 0]
+  const closed = async (): Promise<void> => {
+    const { ok, problems } = await verifyLedger(place.ledger)
+    if (!ok) throw new Error(problems.join('; '))
+    await place.close()
+  }
+  await fc.assert(
+    fc.asyncProperty(TERMS, STEPS, async (terms, steps) => {
+      if (place.market.clock.now() > LATEST) {
+        await closed()
+        place = await open()
+      }
+      const { market } = place
+      const world = new World(market, terms)
+      await market.quiet()
+      for (const step of steps) await world.run(step)
+      await world.over()
+      generations += world.model.charges.length
+      unrecovered += world.model.unrecovered
+    }),
+    runs,
+  )
+  await closed()
+  t.ok(generations > runs.numRuns, `${runs.numRuns} lives, ${generations} generations`)
+  t.ok(unrecovered > 0, 'some usage passed what any allowance could pay')
+}

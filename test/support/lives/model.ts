@@ -1,0 +1,120 @@
+/** What money means: every charge and every open hold counts at its key and at the key that issued that one. */
+import assert from 'node:assert/strict'
+import { windowStarts } from '../../../src/ledger/spend-windows.ts'
+import type { Balance } from '../../../src/store/record.ts'
+import { type Bound, KEYS, type Key, LIMIT_STEP, type Terms } from './steps.ts'
+
+export type { Key } from './steps.ts'
+
+export interface Charge {
+  readonly seq: number
+  readonly key: Key
+  /** Nano-dollars. */
+  readonly cost: number
+  /** Milliseconds since the epoch, by the true time. */
+  readonly at: number
+  /** False where the hold was taken while nothing limited it: then no lease told the record of it. */
+  readonly leased: boolean
+}
+
+export interface Held {
+  readonly key: Key
+  /** Nano-dollars. */
+  readonly amount: number
+  readonly leased: boolean
+}
+
+export class Model {
+  readonly charges: Charge[] = []
+  /** Nano-dollars of usage that no allowance could pay. */
+  unrecovered = 0
+  private readonly terms: Terms
+  private readonly bounds: Record<Key, Bound[]>
+  /** Bounds that an operator has changed: they hold for what is taken from then on. */
+  private readonly changed = new Set<Bound>()
+  private readonly begun: number
+
+  /** @param now milliseconds since the epoch. */
+  constructor(terms: Terms, now: number) {
+    this.terms = terms
+    this.bounds = { parent: [...terms.parent], one: [...terms.one], two: [...terms.two] }
+    this.begun = now
+  }
+
+  /** Those that hold for a key now. */
+  boundsOf(key: Key): readonly Bound[] {
+    return this.bounds[key]
+  }
+
+  change(key: Key, index: number, bound: Bound): void {
+    const bounds = this.bounds[key]
+    // A limit that returns to an earlier value is taken for the earlier one: leases of that time are served, though what others
+    // have leased under the looser limit between may be more.
+    const own = { ...bound, limit: bound.limit + 1 + (this.changed.size % (LIMIT_STEP - 1)) }
+    bounds[Math.min(index, bounds.length)] = own
+    this.changed.add(own)
+  }
+
+  settle(charge: Charge): void {
+    this.charges.push(charge)
+  }
+
+  spent(account: Key, from = 0, leased = false): number {
+    let sum = 0
+    for (const charge of this.charges) if (charge.at >= from && counts(charge, account) && (charge.leased || !leased)) sum += charge.cost
+    return sum
+  }
+
+  /**
+   * Spent and held stay within every allowance that was not changed.
+   * @param now milliseconds since the epoch.
+   */
+  check(now: number, held: readonly Held[]): void {
+    for (const account of KEYS)
+      for (const bound of this.bounds[account]) if (!this.changed.has(bound)) this.checkBound(account, bound, { now, held })
+  }
+
+  /** What limits a request of a key that is made now. */
+  limitsOf(key: Key): [Key, Bound][] {
+    const accounts: readonly Key[] = key === 'parent' ? [key] : [key, 'parent']
+    return accounts.flatMap((account) => this.bounds[account].map((bound): [Key, Bound] => [account, bound]))
+  }
+
+  /** A request has just been granted its hold: that is within everything that limited it when it was made. */
+  checkGranted(limits: readonly [Key, Bound][], now: number, held: readonly Held[]): void {
+    for (const [account, bound] of limits) this.checkBound(account, bound, { now, held })
+  }
+
+  /** So do the sums of the record, with all that is leased. */
+  checkRecorded(key: Key, { spent, daily, weekly, monthly, leased }: Balance): void {
+    for (const bound of this.bounds[key]) {
+      if (this.changed.has(bound)) continue
+      const { limit, limitReset } = bound
+      const counted = Number(limitReset === null ? spent : { daily, weekly, monthly }[limitReset])
+      assert.ok(
+        counted + leased <= limit,
+        `the record: ${key}: ${counted} spent and ${leased} leased of ${limit}, ${limitReset ?? 'in all'}`,
+      )
+    }
+    assert.ok(Number(spent) <= this.spent(key), 'the record knows of no charge that never was')
+  }
+
+  /**
+   * Where the clock of a process is wrong, a charge may count in the window in which its lease was granted: then only windows
+   * without an end during this life are checked by the true time. What began before there was any limit ends without one.
+   */
+  private checkBound(account: Key, bound: Bound, { now, held }: { now: number; held: readonly Held[] }): void {
+    const { limit, limitReset } = bound
+    const leased = this.changed.has(bound)
+    const start = limitReset === null ? 0 : windowStarts(now)[limitReset]
+    if (start > this.begun && this.terms.skews.some((skew) => skew !== 0)) return
+    const spent = this.spent(account, start, leased)
+    const open = held.reduce((sum, each) => (counts(each, account) && (each.leased || !leased) ? sum + each.amount : sum), 0)
+    assert.ok(spent + open <= limit, `${account}: ${spent} spent and ${open} held of ${limit}, ${limitReset ?? 'in all'}`)
+  }
+}
+
+/** What a key spends counts at the key that issued it as well. */
+function counts({ key }: { key: Key }, account: Key): boolean {
+  return key === account || account === 'parent'
+}

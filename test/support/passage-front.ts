@@ -1,0 +1,79 @@
+/** A server of its own whose every request and upgrade goes through the pass-through to one provider. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Provider } from '../../src/catalog/types.ts'
+import { Passage, type PassageEnd } from '../../src/upstream/passage.ts'
+import { Pools } from '../../src/upstream/pools.ts'
+import { provider } from '../routing/catalogue.ts'
+import { FakeClock } from './clock.ts'
+
+export const LIMITS = { connect: 5_000, firstByte: 7_000, firstByteWhole: 8_000, idle: 30_000, total: 600_000 }
+
+export interface Front {
+  url: string
+  clock: FakeClock
+  ends: PassageEnd[]
+  /** Resolves with the next end that comes. */
+  nextEnd(): Promise<PassageEnd>
+  holdEnds(promise: Promise<void>): void
+  /** The caller's requests and replies as the pass-through got them. */
+  readonly exchanges: readonly { request: IncomingMessage; response: ServerResponse }[]
+  close(): Promise<void>
+}
+
+/** A server whose every request and upgrade goes through the passage to one provider. */
+export async function startFront(baseUrl: string | undefined, facts: Partial<Provider> = {}): Promise<Front> {
+  const clock = new FakeClock()
+  const pools = new Pools()
+  const passage = new Passage(clock, pools)
+  const acme = provider('acme', { baseUrl, timeouts: LIMITS, ...facts })
+  const ends: PassageEnd[] = []
+  let waiting: ((end: PassageEnd) => void)[] = []
+  let held: Promise<void> | undefined
+  const call = (path: string | undefined) => ({
+    provider: acme,
+    path: path ?? '/',
+    auth: ['Authorization', 'Bearer provider-key'] as const,
+    onEnd: (end: PassageEnd) => {
+      ends.push(end)
+      for (const resolve of waiting) resolve(end)
+      waiting = []
+      return held
+    },
+  })
+  const exchanges: { request: IncomingMessage; response: ServerResponse }[] = []
+  const web = (request: IncomingMessage, response: ServerResponse) => {
+    exchanges.push({ request, response })
+    passage.web(request, response, call(request.url))
+  }
+  const server = createServer(web)
+  server.on('checkContinue', web)
+  server.on('upgrade', (request, socket: Socket, head) => passage.upgrade(request, socket, head, call(request.url)))
+  await listening(server)
+  return {
+    url: addressOf(server),
+    clock,
+    ends,
+    exchanges,
+    nextEnd: () => new Promise((resolve) => waiting.push(resolve)),
+    holdEnds: (promise) => {
+      held = promise
+    },
+    close: async () => {
+      passage.close()
+      await pools.close()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export async function listening(server: { listen(port: number, host: string): unknown } & NodeJS.EventEmitter): Promise<void> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+}
+
+export function addressOf(server: { address(): unknown }): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

@@ -1,0 +1,133 @@
+/** Connections to one provider: a free one is used again, a busy one never, and those that have closed are forgotten. */
+import t, { type Test } from 'tap'
+import type { Dispatcher } from 'undici'
+import { type ConnectionPool, MOST_IDLE } from '../../src/upstream/connection-pool.ts'
+import { connectionsMade, Pools } from '../../src/upstream/pools.ts'
+import { turn } from '../support/clock.ts'
+import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.ts'
+import { refusingUrl } from '../support/upstream.ts'
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+interface Call {
+  /** Resolves with the body, or rejects. */
+  done: Promise<string>
+  abort(): void
+}
+
+function ask(pool: Dispatcher, path = '/', headers: string[] = []): Call {
+  let controller: Dispatcher.DispatchController | undefined
+  const done = new Promise<string>((resolve, reject) => {
+    let body = ''
+    pool.dispatch(
+      { method: 'GET', path, headers },
+      {
+        onRequestStart: (given) => {
+          controller = given
+        },
+        onResponseStart: () => undefined,
+        onResponseData: (_controller, chunk) => {
+          body += chunk
+        },
+        onResponseEnd: () => resolve(body),
+        onResponseError: (_controller, error) => reject(error),
+      },
+    )
+  })
+  return { done, abort: () => controller?.abort(new Error('aborted')) }
+}
+
+/** Lets sockets work until the condition holds. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await turn()
+}
+
+async function scene(t: Test, answer: RawUpstream['answer'] = () => OK): Promise<{ upstream: RawUpstream; pool: ConnectionPool }> {
+  const upstream = await startRawUpstream(answer)
+  const pools = new Pools()
+  t.teardown(async () => {
+    await pools.close()
+    await upstream.close()
+  })
+  return { upstream, pool: pools.for({ origin: upstream.url, connectTimeout: 5_000 }) }
+}
+
+t.test('one call after the other uses one connection', async (t) => {
+  const { upstream, pool } = await scene(t)
+  for (let i = 0; i < 5; i++) {
+    t.equal(await ask(pool).done, 'ok')
+    await until(() => pool.idleCount === 1)
+  }
+  t.equal(upstream.accepted, 1)
+  t.equal(connectionsMade(pool), 1)
+})
+
+t.test('a connection with a request takes no second one, and is used again after it', async (t) => {
+  const { upstream, pool } = await scene(t, () => undefined)
+  const calls = Array.from({ length: 40 }, (_, index) => ask(pool, `/${index}`))
+  await upstream.request(39)
+  t.equal(new Set(upstream.requests.map(({ socket }) => socket)).size, 40)
+  t.equal(pool.size, 40)
+  for (const socket of upstream.sockets) socket.write(OK)
+  t.same(await Promise.all(calls.map(({ done }) => done)), Array(40).fill('ok'))
+  await until(() => pool.idleCount === 40)
+  upstream.answer = () => OK
+  await Promise.all(Array.from({ length: 40 }, () => ask(pool).done))
+  t.equal(upstream.accepted, 40, 'none was opened anew')
+})
+
+t.test('connections that the provider closes are forgotten, idle or not', async (t) => {
+  const { upstream, pool } = await scene(t)
+  await Promise.all(Array.from({ length: 20 }, () => ask(pool).done))
+  await until(() => pool.idleCount === 20)
+  for (const socket of upstream.sockets) socket.end()
+  await until(() => pool.size === 0)
+  t.equal(pool.idleCount, 0)
+  upstream.answer = (_request, socket) => {
+    socket.resetAndDestroy()
+    return undefined
+  }
+  await t.rejects(ask(pool).done)
+  await until(() => pool.size === 0)
+  upstream.answer = () => 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok'
+  t.equal(await ask(pool).done, 'ok')
+  await until(() => pool.size === 0)
+  upstream.answer = () => OK
+  t.equal(await ask(pool).done, 'ok')
+})
+
+t.test('of a burst only so many connections stay', async (t) => {
+  const { pool } = await scene(t)
+  await Promise.all(Array.from({ length: MOST_IDLE + 40 }, () => ask(pool).done))
+  await until(() => pool.size === MOST_IDLE)
+  t.equal(pool.idleCount, MOST_IDLE)
+})
+
+t.test('requests that fail before they are sent leave nothing behind', async (t) => {
+  const { upstream, pool } = await scene(t)
+  await t.rejects(ask(pool, 'no path').done, { code: 'UND_ERR_INVALID_ARG' })
+  await t.rejects(ask(pool, '/', ['x-bad', 'a\nb']).done, { code: 'UND_ERR_INVALID_ARG' })
+  t.equal(pool.size, 0)
+  t.equal(await ask(pool).done, 'ok', 'the next one is served')
+  await until(() => pool.idleCount === 1)
+  await t.rejects(ask(pool, 'no path').done)
+  t.equal(await ask(pool).done, 'ok')
+  t.equal(upstream.requests.length, 2)
+  const pools = new Pools()
+  const nobody = pools.for({ origin: await refusingUrl(), connectTimeout: 5_000 })
+  await t.rejects(ask(nobody).done, { code: 'ECONNREFUSED' })
+  t.equal(nobody.size, 0)
+  await pools.close()
+  await t.rejects(ask(nobody).done, { code: 'UND_ERR_DESTROYED' }, 'and after the end nothing is opened')
+})
+
+t.test('a call that is given up takes its connection along', async (t) => {
+  const { upstream, pool } = await scene(t, () => undefined)
+  const call = ask(pool)
+  await upstream.request(0)
+  call.abort()
+  await t.rejects(call.done)
+  await until(() => pool.size === 0 && upstream.sockets.size === 0)
+  upstream.answer = () => OK
+  t.equal(await ask(pool).done, 'ok')
+})
