@@ -2,16 +2,17 @@
 import { randomFillSync } from 'node:crypto'
 
 const pool = Buffer.allocUnsafe(9 * 512)
-let used = pool.length
+let text = ''
+let used = 0
 
 /** 72 random bits as 12 characters of base64url; one system call per 512 identifiers. */
 export function randomTag(): string {
-  if (used === pool.length) {
-    randomFillSync(pool)
+  if (used === text.length) {
+    text = randomFillSync(pool).toString('base64url')
     used = 0
   }
-  used += 9
-  return pool.toString('base64url', used - 9, used)
+  used += 12
+  return text.slice(used - 12, used)
 }
 
 /** A generation's identity: `seq` is its integer key in the journal, `id` what clients see. */

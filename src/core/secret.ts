@@ -1,10 +1,10 @@
 /** Secrets of API keys: made, hashed, and masked for people. */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /** SHA-256 of a secret, hex. */
 export function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex')
+  return hash('sha256', secret)
 }
 
 /** First and last few characters; less of a short secret, which has at least 8. */

@@ -86,12 +86,15 @@ export function chargeWithin(
   { held, cost, at }: { held: number; cost: number; at?: number },
   allowances: readonly Allowance[],
 ): Charged | Promise<Charged> {
+  if (cost <= held) {
+    account.settle(held, cost, at)
+    return { charged: cost, unrecovered: 0 }
+  }
   const settle = (covered: number): Charged => {
     const charged = Math.min(cost, held + covered)
     account.settle(held + covered, charged, at)
     return { charged, unrecovered: cost - charged }
   }
-  if (cost <= held) return settle(0)
   const covered = account.cover(cost - held, allowances)
   return typeof covered === 'number' ? settle(covered) : covered.then(settle)
 }

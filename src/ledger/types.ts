@@ -19,6 +19,9 @@ export interface HoldRow {
   floor: number
 }
 
+/** Whose charge a generation is. */
+export type HoldOwner = Pick<HoldRow, 'key' | 'payer'>
+
 export type SettleStatus = 'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown'
 
 /** Written before the reply ends. Exactly one per hold. */
@@ -37,6 +40,8 @@ export interface SettleRow {
   estimated: boolean
   /** The rest of what `GET /v1/generation` shows, as JSON text. */
   facts: string
+  /** Whose hold it ends, where the writer has it at hand: no column, it only spares the store a look at the hold. */
+  owner?: HoldOwner
 }
 
 /** A generation as it is read back; `settled` is undefined while the exchange is still open. */

@@ -7,6 +7,8 @@ export interface Door {
   readonly contentLength: number | undefined
   /** What failed authentications of the caller count by; absent where no connection is behind the door. */
   address?(): string
+  /** Digest of the secret that the caller sent; a connection remembers its last one. Absent where no connection is behind the door. */
+  digest?(secret: string): string
   /**
    * @param limit bytes.
    * @throws Fault `too_large`, `client_timeout`, `client_gone`, `unavailable` without memory for it, or the reason of the cancel.

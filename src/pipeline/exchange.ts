@@ -6,6 +6,7 @@ import type { Endpoint, Model } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { GenerationId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
+import { hashOf } from '../core/secret.ts'
 import type { ClientDialect, Final, ReplyContext } from '../dialects/types.ts'
 import type { AnswerPolicy, Vault } from '../guardrails/index.ts'
 import type { AttemptRecord, Planned, ShownItem, Stage, Tap } from '../plugin-api/index.ts'
@@ -127,7 +128,7 @@ export class Exchange implements Planned {
   /** What the running turn holds. */
   turnHold: HoldPart = NO_PART
   /** Output caps that the hold pays for; undefined where no limit applies, without entry where output costs nothing. */
-  outputCaps: ReadonlyMap<Endpoint, OutputCap> | undefined
+  outputCaps: readonly OutputCap[] | undefined
   // attempt
   readonly ctx: ReplyContext
   reply: ReplyStream | undefined
@@ -180,6 +181,11 @@ export class Exchange implements Planned {
   /** What failed authentications of its caller count by. */
   address(): string {
     return this.door.address?.() ?? ''
+  }
+
+  /** Digest of the secret that its caller sent. */
+  digest(secret: string): string {
+    return this.door.digest?.(secret) ?? hashOf(secret)
   }
 
   /** Sets what the `read` phase adds. */

@@ -1,7 +1,7 @@
 /** The money of one exchange: reserved before a provider is called, extended by turns and tools, settled once. */
 import type { JsonObject } from '../core/json.ts'
 import { type Allowance, type Charged, type CreditAccount, chargeWithin, type HoldAsk } from '../ledger/credit.ts'
-import type { HoldRow, Journal, SettleRow } from '../ledger/types.ts'
+import type { HoldOwner, HoldRow, Journal, SettleRow } from '../ledger/types.ts'
 
 /** What a part of a hold was taken for; amounts in nano-dollars. */
 export interface HoldPart {
@@ -30,6 +30,8 @@ export class Hold {
   /** Those of the last part. */
   private allowances: readonly Allowance[] = []
   private state: 'unwritten' | 'written' | 'settled' = 'unwritten'
+  /** That of the row in the journal; undefined before. */
+  owner: HoldOwner | undefined
 
   /** Nano-dollars reserved; after the settlement those that it ended. */
   get amount(): number {
@@ -99,7 +101,9 @@ export class Hold {
    * From here on a settlement must follow, even if the commit fails: the row may be there.
    */
   write(journal: Journal, row: Omit<HoldRow, 'hold' | 'floor'>): Promise<void> {
-    journal.hold({ ...row, hold: this.amount, floor: this.floor })
+    const { seq, tag, key, payer, model, endpoint } = row
+    this.owner = { key, payer }
+    journal.hold({ seq, tag, key, payer, model, endpoint, hold: this.amount, floor: this.floor })
     this.state = 'written'
     return journal.committed()
   }
@@ -110,17 +114,19 @@ export class Hold {
    * @returns a promise only where credit has to be leased for a cost beyond the hold.
    */
   settle(journal: Journal, row: SettleRow): SettledHold | Promise<SettledHold> {
-    const { account, reserved, covered, allowances } = this
+    const { account, reserved, allowances } = this
     const written = this.state === 'written'
     this.state = 'settled'
-    const done = ({ charged, unrecovered }: Charged): SettledHold => {
-      if (written) journal.settle(unrecovered > 0 ? chargedRow(row, charged) : row)
-      const excess = account ? Math.max(0, row.cost - (reserved - covered)) : 0
-      return { charged, unrecovered, excess, committed: written ? journal.committed() : undefined }
-    }
-    if (!account) return done({ charged: row.cost, unrecovered: 0 })
+    if (!account) return this.record(journal, row, written, { charged: row.cost, unrecovered: 0 })
     const charging = chargeWithin(account, { held: reserved, cost: row.cost, at: row.at }, allowances)
-    return charging instanceof Promise ? charging.then(done) : done(charging)
+    if (charging instanceof Promise) return charging.then((charged) => this.record(journal, row, written, charged))
+    return this.record(journal, row, written, charging)
+  }
+
+  private record(journal: Journal, row: SettleRow, written: boolean, { charged, unrecovered }: Charged): SettledHold {
+    if (written) journal.settle(unrecovered > 0 ? chargedRow(row, charged) : row)
+    const excess = this.account ? Math.max(0, row.cost - (this.reserved - this.covered)) : 0
+    return { charged, unrecovered, excess, committed: written ? journal.committed() : undefined }
   }
 
   private add(account: CreditAccount, held: number | undefined): number | undefined {

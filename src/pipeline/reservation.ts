@@ -26,6 +26,7 @@ import { pricedEndpoint } from './served-tier.ts'
 
 /** The output cap of one endpoint for one turn, in tokens. */
 export interface OutputCap {
+  readonly endpoint: Endpoint
   readonly tokens: number
   /** True where the credit that is left lowered it. */
   readonly lowered: boolean
@@ -61,18 +62,22 @@ export function takeHold(exchange: Exchange, payer: Payer): Reservation | Promis
   const input = inputNeed(exchange)
   const needs = exchange.candidates.map((endpoint) => outputNeed(exchange, endpoint, payer))
   const { ask, inputCost } = holdNeedOf(needs, input)
-  const done = (held: number | undefined): Reservation | Promise<Reservation> => {
-    if (held === undefined) return takeCheaper(exchange, payer, { needs, input, needed: ask.floor, account, allowances })
-    const limited = allowances.some(({ limit }) => limit !== null)
-    const outputCap = limited ? setCaps(exchange, { needs, input, held }) : withoutCaps(exchange, needs)
-    const floor = exchange.candidates.length === needs.length ? inputCost : mostInputCost(exchange, input)
-    const part = { amount: held, floor: Math.min(floor, held) }
-    hold.raiseFloor(part.floor)
-    exchange.turnHold = part
-    return { account, part, input: input.tokens, outputCap }
-  }
+  const asked: Asked = { needs, input, needed: ask.floor, account, allowances, inputCost }
   const taken = hold.take(account, ask, allowances)
-  return taken instanceof Promise ? taken.then(done) : done(taken)
+  return taken instanceof Promise ? taken.then((held) => granted(exchange, payer, asked, held)) : granted(exchange, payer, asked, taken)
+}
+
+/** @param held nano-dollars; undefined where not even the least fits. */
+function granted(exchange: Exchange, payer: Payer, asked: Asked, held: number | undefined): Reservation | Promise<Reservation> {
+  if (held === undefined) return takeCheaper(exchange, payer, asked)
+  const { needs, input, account, allowances, inputCost } = asked
+  const limited = allowances.some(({ limit }) => limit !== null)
+  const outputCap = limited ? setCaps(exchange, { needs, input, held }) : withoutCaps(exchange, needs)
+  const floor = exchange.candidates.length === needs.length ? inputCost : mostInputCost(exchange, input)
+  const part = { amount: held, floor: Math.min(floor, held) }
+  exchange.books.hold.raiseFloor(part.floor)
+  exchange.turnHold = part
+  return { account, part, input: input.tokens, outputCap }
 }
 
 /** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
@@ -99,17 +104,23 @@ function costOf(exchange: Exchange, turn: Turn, usage: Usage): number {
   return charge(usage, tariffAt(pricedEndpoint(turn), exchange.at), extras).total
 }
 
+/** What the hold pays of the endpoint's output; undefined where no limit applies to it. A list of one is the usual case. */
+export function capOf({ outputCaps }: Exchange, endpoint: Endpoint): OutputCap | undefined {
+  return outputCaps?.find((cap) => cap.endpoint === endpoint)
+}
+
 /** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */
-export function upstreamCap({ outputCaps }: Exchange, endpoint: Endpoint): number | undefined {
-  const cap = outputCaps?.get(endpoint)
+export function upstreamCap(exchange: Exchange, endpoint: Endpoint): number | undefined {
+  const cap = capOf(exchange, endpoint)
   if (cap === undefined) return undefined
   const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
   return declared !== undefined && cap.tokens >= declared ? undefined : cap.tokens
 }
 
 /** The cap that ended the answer, where the credit had lowered it; undefined where the answer ended for another reason. */
-export function creditCap({ lastTurn, outputCaps }: Exchange): number | undefined {
-  const cap = lastTurn && lastTurn.end?.reason === 'length' ? outputCaps?.get(lastTurn.endpoint) : undefined
+export function creditCap(exchange: Exchange): number | undefined {
+  const { lastTurn } = exchange
+  const cap = lastTurn && lastTurn.end?.reason === 'length' ? capOf(exchange, lastTurn.endpoint) : undefined
   return cap?.lowered ? cap.tokens : undefined
 }
 
@@ -148,7 +159,7 @@ interface Caps {
 
 /** @returns the largest cap in tokens. */
 function setCaps(exchange: Exchange, { needs, input, held }: Caps): number {
-  const caps = new Map<Endpoint, OutputCap>()
+  const caps: OutputCap[] = []
   let largest = 0
   const kept = exchange.candidates.filter((endpoint, at) => {
     const need = needs[at]
@@ -157,7 +168,7 @@ function setCaps(exchange: Exchange, { needs, input, held }: Caps): number {
     const tokens = Math.min(need.most, affordable)
     largest = Math.max(largest, tokens)
     // Output that costs nothing needs no cap.
-    if (affordable !== Number.POSITIVE_INFINITY) caps.set(endpoint, { tokens, lowered: tokens < need.most })
+    if (affordable !== Number.POSITIVE_INFINITY) caps.push({ endpoint, tokens, lowered: tokens < need.most })
     return true
   })
   if (kept.length < exchange.candidates.length) exchange.candidates = kept
@@ -170,17 +181,19 @@ function mostInputCost({ candidates, at }: Exchange, { tokens, extras }: InputNe
   return candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffAt(endpoint, at), tokens, 0, extras).floor), 0)
 }
 
-interface Refusal {
+interface Asked {
   needs: readonly OutputNeed[]
   input: InputNeed
-  /** Nano-dollars that did not fit. */
+  /** Nano-dollars of the least that was asked for. */
   needed: number
+  /** Nano-dollars of the input at the dearest candidate. */
+  inputCost: number
   account: CreditAccount
   allowances: readonly Allowance[]
 }
 
 /** Endpoints that cost more than what is left are given up, and the hold is tried once more for those that do not. */
-function takeCheaper(exchange: Exchange, payer: Payer, { needs, input, ...refusal }: Refusal): Reservation | Promise<Reservation> {
+function takeCheaper(exchange: Exchange, payer: Payer, { needs, input, ...refusal }: Asked): Reservation | Promise<Reservation> {
   const tightest = refusal.account.tightest(refusal.allowances)
   const left = tightest?.left ?? 0
   const within = exchange.candidates.filter((_, at) => outputWithin(needs[at], input, left) !== undefined)

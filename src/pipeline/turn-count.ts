@@ -5,6 +5,7 @@ import { estimateFromBytes } from '../ledger/usage-estimate.ts'
 import type { Exchange } from './exchange.ts'
 import { callerCap, sentEstimate } from './needs.ts'
 import type { Turn } from './reply.ts'
+import { capOf } from './reservation.ts'
 
 /** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
 export function turnEndedBy({ cancel }: Exchange, { refused, aborted, fault, begun }: Turn): EndedBy {
@@ -29,9 +30,12 @@ export function countTurn(exchange: Exchange, turn: Turn): void {
   turn.hidden = 0
 }
 
+const NO_CAP = Number.POSITIVE_INFINITY
+
 /** The most tokens that the turn can have brought. */
 function outputCap(exchange: Exchange, { endpoint }: Turn): number {
   const { maxOutput, model } = endpoint
-  const caps = [callerCap(exchange), exchange.outputCaps?.get(endpoint)?.tokens, maxOutput ?? model.maxOutput]
-  return Math.min(...caps.map((cap) => cap ?? Number.POSITIVE_INFINITY))
+  const declared = maxOutput ?? model.maxOutput
+  const held = capOf(exchange, endpoint)?.tokens
+  return Math.min(callerCap(exchange) ?? NO_CAP, held ?? NO_CAP, declared ?? NO_CAP)
 }

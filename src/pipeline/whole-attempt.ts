@@ -133,7 +133,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
     if (bytes.length === 0) throw new Fault('upstream_empty')
     let body: unknown
     try {
-      body = JSON.parse(bytes.toString('utf8'))
+      body = JSON.parse(bytes.toString())
     } catch (cause) {
       throw new Fault('upstream_garbled', { cause })
     }

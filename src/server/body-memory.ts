@@ -92,6 +92,13 @@ export class BodyMemory {
     return false
   }
 
+  /** Called by a share. @returns false, with nothing taken, where there is no room or others wait. */
+  takeNow(share: BodyShare, bytes: number): boolean {
+    if (this.waiting.size > 0 || !this.fits(share, bytes)) return false
+    this.add(share, bytes)
+    return true
+  }
+
   /** Called by a share whose body has arrived: the reserve is for those that have not. */
   arrived(share: BodyShare): void {
     if (this.reserved !== share) return
@@ -165,6 +172,11 @@ export class BodyShare {
    */
   take(bytes: number, done: (granted: boolean) => void): boolean {
     return this.released || this.memory.take(this, bytes, done)
+  }
+
+  /** The same where there is room now. @returns false, with nothing taken, where there is none. */
+  takeNow(bytes: number): boolean {
+    return this.released || this.memory.takeNow(this, bytes)
   }
 
   /** The body has arrived. */

@@ -5,10 +5,12 @@ import { Fault } from '../core/faults.ts'
 import { asksUpgrade, HANDSHAKE, isHandshake } from '../core/websocket-handshake.ts'
 
 /** Headers that may stand once: two of them mean that somebody between us and the caller reads another one than we do. */
-const SINGLE = new Set(['host', 'authorization', 'content-type', 'content-length', 'transfer-encoding', 'x-session-id', 'x-api-key'])
-const CHECKED = new Set([...SINGLE, 'connection'])
+const SINGLE = ['host', 'authorization', 'content-type', 'content-length', 'transfer-encoding', 'x-session-id', 'x-api-key']
+/** A bit for each of them, 0 for the other names whose values are checked. */
+const CHECKED = new Map([...SINGLE.map((name, place): [string, number] => [name, 1 << place]), ['connection', 0]])
+const HOST_BIT = 1
 /** One bit per length that such a name may have; all are below 31. */
-const CHECKED_LENGTHS = [...CHECKED].reduce((bits, name) => bits | (1 << name.length), 0)
+const CHECKED_LENGTHS = [...CHECKED.keys()].reduce((bits, name) => bits | (1 << name.length), 0)
 
 const LONGEST_TARGET = 8192
 
@@ -41,25 +43,24 @@ function upgradeFault(request: IncomingMessage & { upgrade?: boolean | null }): 
 /** @param needsHost HTTP/1.1 demands the header (RFC 9112 section 3.2). */
 function headersFault(rawHeaders: readonly string[], needsHost: boolean): Fault | undefined {
   let seen = 0
-  const names: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
     // Most names are told apart by their length alone.
     const { length } = rawHeaders[i]
     if (length > 30 || (CHECKED_LENGTHS & (1 << length)) === 0) continue
     const name = rawHeaders[i].toLowerCase()
-    if (!CHECKED.has(name)) continue
-    if (SINGLE.has(name)) {
-      if (names.includes(name)) return bad(name, 'must be sent once')
-      names[seen++] = name
-    }
+    const bit = CHECKED.get(name)
+    if (bit === undefined) continue
+    if ((seen & bit) !== 0) return bad(name, 'must be sent once')
+    seen |= bit
     const fault = valueFault(name, rawHeaders[i + 1])
     if (fault) return fault
   }
-  return needsHost && !names.includes('host') ? bad('host', 'is required') : undefined
+  return needsHost && (seen & HOST_BIT) === 0 ? bad('host', 'is required') : undefined
 }
 
 function valueFault(name: string, value: string): Fault | undefined {
-  if (name === 'host') return isHost(value) ? undefined : bad(name, 'a host name or address is expected, with an optional port')
+  if (name === 'host')
+    return value === lastHost || isHost(value) ? undefined : bad(name, 'a host name or address is expected, with an optional port')
   if (name === 'connection') return connectionFault(value)
   if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked') return bad(name, 'only chunked is understood')
   return undefined
@@ -68,9 +69,14 @@ function valueFault(name: string, value: string): Fault | undefined {
 /** `uri-host [ ":" port ]` (RFC 9110 section 7.2); unlike RFC 3986 it takes no empty name. */
 const HOST = /^(?:\[([^\]]+)\]|(?:[\w\-.~!$&'()*+,;=]|%[\dA-Fa-f]{2})+)(?::\d{0,5})?$/
 
+/** The last good one: nearly all requests name the same. */
+let lastHost = ''
+
 function isHost(value: string): boolean {
   const match = HOST.exec(value)
-  return match !== null && (match[1] === undefined || isIPv6(match[1]))
+  if (match === null || (match[1] !== undefined && !isIPv6(match[1]))) return false
+  lastHost = value
+  return true
 }
 
 const TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/

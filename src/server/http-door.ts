@@ -3,6 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
+import { hashOf } from '../core/secret.ts'
 import type { Door } from '../pipeline/door.ts'
 import type { OverloadGuard } from '../pipeline/parts.ts'
 import type { Cancel } from '../plugin-api/exchange.ts'
@@ -54,6 +55,16 @@ export class HttpDoor implements Door {
 
   address(): string {
     return this.source.addresses.of(this.request)
+  }
+
+  digest(secret: string): string {
+    const { socket }: { socket: Known } = this.request
+    let last = socket[LAST]
+    if (last?.secret !== secret) {
+      last = { secret, digest: hashOf(secret) }
+      socket[LAST] = last
+    }
+    return last.digest
   }
 
   readBody(limit: number, cancel?: Cancel): Promise<Buffer> {
@@ -198,6 +209,10 @@ export class HttpDoor implements Door {
     return { share, clock, slowAfter: this.source.slowAfter, cancel }
   }
 }
+
+/** The secret that a connection sent last, so that its digest is computed once per connection and not once per request. */
+const LAST = Symbol('last secret')
+type Known = Socket & { [LAST]?: { readonly secret: string; readonly digest: string } }
 
 function lengthOf(json: string | readonly Buffer[]): number {
   return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, piece) => sum + piece.length, 0)

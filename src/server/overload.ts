@@ -32,6 +32,9 @@ const SHORT_BODY = 64 * 1024
 /** Share of the budget that the turn before must have used: a pause of the collector makes one turn long, overload makes all of them so. */
 const ALREADY_LONG = 0.6
 
+/** No turn that is shorter is looked at more closely; milliseconds. */
+const LONG_TURN = ALREADY_LONG * TURN_BUDGET
+
 /**
  * A process is saturated when its loop waited for less than a twentieth of two windows in a row; a window is at least so many
  * milliseconds long. One long turn alone, such as a body of 32 MB or a pause of the collector, is no overload.
@@ -44,9 +47,10 @@ export class Overload {
   private readonly loop: LoopSource
   private readonly refused: () => void
   private readonly stop: () => void
-  /** Processor time at the end of the last turn, while the process is saturated. */
+  /** End of the last turn, while the process is saturated; the processor time then, where that turn was a long one. */
+  private turnAt = 0
   private turnCpu = Number.POSITIVE_INFINITY
-  /** Processor time that the turn before used. */
+  /** Processor time that the turn before used; 0 where it was short. */
   private lastTurn = 0
   /** End of the last window. */
   private windowAt: number
@@ -89,11 +93,14 @@ export class Overload {
       this.windowAt = now
       this.windowIdle = idle
     }
-    if (this.saturated < WINDOWS) {
+    const { turnAt } = this
+    this.turnAt = now
+    // Processor time costs more to read than the other clocks, and passes no faster.
+    if (this.saturated < WINDOWS || now - turnAt < LONG_TURN) {
       this.turnCpu = Number.POSITIVE_INFINITY
+      this.lastTurn = 0
       return
     }
-    // Read only here, since it costs more than the other clocks.
     const cpu = loop.cpu()
     this.lastTurn = Math.max(0, cpu - this.turnCpu)
     this.turnCpu = cpu

@@ -3,14 +3,12 @@
  * transaction as the rows, so that neither the start nor a look at what was spent reads all rows.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
+import type { HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
 import { chargedAt, DAY_MS, TICKS } from './rows.ts'
 import { bigInteger, integer, text } from './sqlite.ts'
 
 /** Sums are kept in whole dollars and a rest, for SQLite's integers end at 9.2e18 nano-dollars and its sums throw there. */
 export const NANO = 1_000_000_000
-
-type Account = Pick<HoldRow, 'key' | 'payer'>
 
 interface Sum {
   readonly key: string
@@ -44,36 +42,47 @@ const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cac
 export class ChargedSums {
   private readonly db: DatabaseSync
   private readonly insert: StatementSync
-  /** Keys of the holds that this process has committed and not settled yet: bounded by the open requests. */
-  private readonly open = new Map<number, Account>()
+  /** Holds that were refused since their number was taken: what settles them may name another owner than the row's. */
+  private readonly taken = new Set<number>()
   private readonly batch = new Map<string, Sum>()
+  /** The sum of the batch that was added to last: nearly always it is the next one too. */
+  private latest: Sum | undefined
 
   constructor(db: DatabaseSync) {
     this.db = db
     this.insert = db.prepare(add('charged'))
   }
 
-  /** A hold of the batch that is being written. */
-  hold(row: HoldRow): void {
-    this.open.set(row.seq, row)
+  /** A hold of the batch whose number another one has. */
+  numberTaken(seq: number): void {
+    this.taken.add(seq)
   }
 
-  /** A settlement of the batch that is being written. @param find reads the hold of one that another process began. */
-  settle(row: SettleRow, find: () => Account | undefined): void {
-    const account = this.open.get(row.seq) ?? find()
-    if (!account) return
-    const { key, payer = '' } = account
+  /** A settlement of the batch that is being written. @param find reads its hold. */
+  settle(row: SettleRow, find: () => HoldOwner | undefined): void {
+    const doubted = this.taken.size > 0 && this.taken.delete(row.seq)
+    const owner = (doubted ? undefined : row.owner) ?? find()
+    if (!owner) return
+    const { key, payer = '' } = owner
     const day = Math.floor(chargedAt(row) / DAY_MS)
+    const sum = this.sumOf(key, payer, day)
+    sum.count++
+    const nano = sum.nano + (row.cost % NANO)
+    sum.dollars += Math.floor(row.cost / NANO) + Math.floor(nano / NANO)
+    sum.nano = nano % NANO
+  }
+
+  private sumOf(key: string, payer: string, day: number): Sum {
+    const { latest } = this
+    if (latest && latest.day === day && latest.key === key && latest.payer === payer) return latest
     const name = `${day} ${key} ${payer}`
     let sum = this.batch.get(name)
     if (!sum) {
       sum = { key, payer, day, count: 0, dollars: 0, nano: 0 }
       this.batch.set(name, sum)
     }
-    sum.count++
-    const nano = sum.nano + (row.cost % NANO)
-    sum.dollars += Math.floor(row.cost / NANO) + Math.floor(nano / NANO)
-    sum.nano = nano % NANO
+    this.latest = sum
+    return sum
   }
 
   /** Writes the sums of the batch, within its transaction. */
@@ -81,16 +90,10 @@ export class ChargedSums {
     for (const { key, payer, day, count, dollars, nano } of this.batch.values()) this.insert.run(key, payer, day, count, dollars, nano)
   }
 
-  /** The batch is committed. */
-  committed(settles: readonly SettleRow[]): void {
+  /** The batch is committed, or was refused: then its settlements come again. */
+  ended(): void {
     this.batch.clear()
-    for (const { seq } of settles) this.open.delete(seq)
-  }
-
-  /** The batch was refused: its holds are not in the file, and its settlements come again. */
-  refused(holds: readonly HoldRow[]): void {
-    this.batch.clear()
-    for (const { seq } of holds) this.open.delete(seq)
+    this.latest = undefined
   }
 
   /** Settles all open holds at their floor. @throws what SQLite throws; then nothing was settled. */

@@ -230,8 +230,9 @@ export class SqliteJournal implements Journal {
       this.begin.run()
       for (const row of holds) {
         const done = insertHold.run(row.seq, row.tag, row.key, row.payer ?? '', row.model, row.endpoint, row.hold, row.floor)
-        if (done.changes === 0) duplicates.push(row.seq)
-        else charged.hold(row)
+        if (done.changes > 0) continue
+        duplicates.push(row.seq)
+        charged.numberTaken(row.seq)
       }
       for (const row of settles) {
         const done = insertSettlement.run(
@@ -253,11 +254,11 @@ export class SqliteJournal implements Journal {
       charged.write()
       this.commit.run()
     } catch (cause) {
-      charged.refused(holds)
+      charged.ended()
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
-    charged.committed(settles)
+    charged.ended()
     this.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
   }

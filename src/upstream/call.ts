@@ -52,6 +52,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   private controller: Dispatcher.DispatchController | undefined
   private inflater: Inflater | undefined
   private timer: Timer | undefined
+  /** Monotonic milliseconds at which the timer fires. */
+  private timerAt = 0
   private state: State = 'connecting'
   /** Limit of the state, in milliseconds. */
   private limit: number
@@ -80,7 +82,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.connections = connectionsMade(pool)
     pool.dispatch({ method: 'POST', path: request.path, headers: request.headers, body: request.body }, this)
     // A connection of the pool takes the request at once.
-    if (this.state === 'connecting') this.arm()
+    if (this.state === 'connecting') this.arm(this.since)
   }
 
   /** False where the provider cannot have seen anything of the request. */
@@ -109,11 +111,12 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   resume(): void {
     if (this.pausedAt === undefined) return
-    const paused = this.clock.monotonic() - this.pausedAt
+    const now = this.clock.monotonic()
+    const paused = now - this.pausedAt
     this.pausedAt = undefined
     this.started += paused
     this.since += paused
-    if (!this.timer) this.arm()
+    if (!this.timer) this.arm(now)
     this.inflater?.resume()
     this.flow()
   }
@@ -213,24 +216,33 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.state = state
     this.limit = limit
     this.since = this.clock.monotonic()
-    this.arm()
+    this.arm(this.since)
   }
 
-  /** One timer, for whichever of the state's limit and `total` comes first. A sign of life leaves it: it then sleeps again. */
-  private arm(): void {
+  /**
+   * One timer, for whichever of the state's limit and `total` comes first. One that fires early enough already stays: it then
+   * looks again. So that the beginning of the reply need not set another, it fires for the limit of the body at first.
+   */
+  private arm(now: number): void {
+    let at = this.due()
+    const bodyAt = this.since + this.timeouts.idle
+    if (this.state === 'head' && bodyAt > now) at = Math.min(at, bodyAt)
+    if (this.timer && this.timerAt <= at) return
     this.timer?.cancel()
-    this.timer = this.clock.after(this.left(this.clock.monotonic()), () => this.check())
+    this.timerAt = at
+    this.timer = this.clock.after(at - now, () => this.check())
   }
 
-  private left(now: number): number {
-    return Math.min(this.since + this.limit, this.started + this.timeouts.total) - now
+  /** Monotonic milliseconds at which the call has taken too long. */
+  private due(): number {
+    return Math.min(this.since + this.limit, this.started + this.timeouts.total)
   }
 
   private check(): void {
     this.timer = undefined
     if (this.pausedAt !== undefined) return
     const now = this.clock.monotonic()
-    if (this.left(now) > 0.5) this.arm()
+    if (this.due() - now > 0.5) this.arm(now)
     else this.fail(new Fault(this.state === 'body' && this.totalComesFirst() ? 'upstream_overlong' : 'upstream_silent'))
   }
 

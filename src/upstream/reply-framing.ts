@@ -11,8 +11,10 @@ const FRAMING = /(?:^|[\s,])(?:content-length|transfer-encoding)(?:[\s,]|$)/i
  */
 export function framingProblem(headers: IncomingHttpHeaders): string | undefined {
   const coding: string | string[] | undefined = headers['transfer-encoding']
-  if (coding !== undefined && !(typeof coding === 'string' && coding.toLowerCase() === 'chunked'))
+  if (coding !== undefined && coding !== 'chunked' && !(typeof coding === 'string' && coding.toLowerCase() === 'chunked'))
     return 'a transfer coding other than chunked'
   const { connection } = headers
+  // Nearly all providers say nothing else.
+  if (connection === 'keep-alive' || connection === 'close') return undefined
   return connection !== undefined && FRAMING.test(`${connection}`) ? 'a Connection option that names the framing' : undefined
 }

@@ -59,6 +59,7 @@ function settle(
     reasoning: usage.reasoning,
     estimated: settlement.estimated,
     facts: books.hold.open ? generationFacts(exchange, settlement, last) : '',
+    owner: books.hold.owner,
   })
   const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
     if (excess > 0) parts.overrun(exchange, { excess, unrecovered })

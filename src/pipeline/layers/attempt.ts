@@ -20,47 +20,43 @@ export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts
     const { models } = exchange
     exchange.turns++
     parts.retries.enter(models)
+    const failures: Failure[] = []
     try {
-      return await tryInOrder(exchange, parts, call)
+      const fallbacks: Fallbacks = { freeLeft: true }
+      for (const endpoint of exchange.candidates) {
+        if (failures.length > 0 && failures.some((failure) => skips(failure, endpoint))) continue
+        // What failed at another endpoint is not what the exchange ends with.
+        exchange.unfinished = undefined
+        if (exchange.cancel.aborted) throw endedEarly(exchange, failures)
+        const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, parts)
+        if (!permit) continue
+        const trial = beginTrial(exchange, endpoint, parts)
+        exchange.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
+        try {
+          let reply: Reply
+          try {
+            reply = await call(exchange, endpoint, parts)
+          } catch (thrown) {
+            reply = await again(thrown, { exchange, endpoint, retries: parts.retries }, () => call(exchange, endpoint, parts))
+          }
+          trialAnswered(exchange, reply.turn, trial, parts)
+          permit.end(true)
+          return reply
+        } catch (thrown) {
+          const fault = trialBroken(exchange, thrown, trial, parts)
+          permit.end(!isOutage(fault) && fault.status !== 429)
+          if (fault.origin !== 'upstream') throw exchange.cancel.aborted ? endedEarly(exchange, failures) : fault
+          failures.push({ endpoint, fault, status: trial.record.status })
+        } finally {
+          exchange.whenCommitted = undefined
+          exchange.upstreamMs += exchange.clock.monotonic() - trial.started
+        }
+      }
     } finally {
       parts.retries.leave(models)
     }
+    throw lastWord(exchange, failures)
   }
-}
-
-async function tryInOrder<Parts extends ChainParts>(exchange: Exchange, parts: Parts, call: Call<Parts>): Promise<Reply> {
-  const failures: Failure[] = []
-  const fallbacks: Fallbacks = { freeLeft: true }
-  for (const endpoint of exchange.candidates) {
-    if (failures.length > 0 && failures.some((failure) => skips(failure, endpoint))) continue
-    // What failed at another endpoint is not what the exchange ends with.
-    exchange.unfinished = undefined
-    if (exchange.cancel.aborted) throw endedEarly(exchange, failures)
-    const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, parts)
-    if (!permit) continue
-    const trial = beginTrial(exchange, endpoint, parts)
-    exchange.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
-    try {
-      let reply: Reply
-      try {
-        reply = await call(exchange, endpoint, parts)
-      } catch (thrown) {
-        reply = await again(thrown, { exchange, endpoint, retries: parts.retries }, () => call(exchange, endpoint, parts))
-      }
-      trialAnswered(exchange, reply.turn, trial, parts)
-      permit.end(true)
-      return reply
-    } catch (thrown) {
-      const fault = trialBroken(exchange, thrown, trial, parts)
-      permit.end(!isOutage(fault) && fault.status !== 429)
-      if (fault.origin !== 'upstream') throw exchange.cancel.aborted ? endedEarly(exchange, failures) : fault
-      failures.push({ endpoint, fault, status: trial.record.status })
-    } finally {
-      exchange.whenCommitted = undefined
-      exchange.upstreamMs += exchange.clock.monotonic() - trial.started
-    }
-  }
-  throw lastWord(exchange, failures)
 }
 
 /** What the caller got wrong no other endpoint of the same model would take; another model may. */

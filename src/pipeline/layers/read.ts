@@ -19,15 +19,16 @@ export function read(settings: ChainSettings, { admission, files }: Pick<ChainPa
         admission.takeBytes(exchange.key, bytes.length)
         exchange.books.rateBytes = bytes.length
       }
-      const { body: sent, containers } = parseJson(bytes, settings.jsonDepth)
-      const counting = containers > FEW_CONTAINERS ? exchange.door.reserve?.(containers * CONTAINER_WEIGHT) : undefined
+      const { body: sent, ...parsed } = parseJson(bytes, settings.jsonDepth)
+      const counting = parsed.containers > FEW_CONTAINERS ? exchange.door.reserve?.(parsed.containers * CONTAINER_WEIGHT) : undefined
       if (counting) await counting
       const expanded = exchange.client.expand?.(sent, settings.prompts) ?? sent
       const { body, fields } = withPreset(expanded, exchange.client, settings)
       exchange.client.check(body)
-      acceptBody(exchange, body, body === sent ? bytes : Buffer.from(JSON.stringify(body)))
+      acceptBody(exchange, body, body === sent ? { text: parsed.text, bytes: bytes.length } : textOf(body))
       // This function's own variables live as long as the reply.
       bytes = EMPTY
+      parsed.text = ''
       if (fields) Object.assign(exchange.gateway, fields)
       const filling = fillInFiles(exchange, files, settings.maxBody)
       if (filling) await filling
@@ -42,25 +43,37 @@ export function read(settings: ChainSettings, { admission, files }: Pick<ChainPa
     }
 }
 
-/** Sets what a checked body says. @param bytes the body as JSON text. @throws Fault 400 for more tools than are set up for one request. */
-export function acceptBody(exchange: Exchange, body: JsonObject, bytes: Buffer): void {
+/** A body as JSON text. */
+export interface BodyText {
+  text: string
+  /** Its length in UTF-8. */
+  bytes: number
+}
+
+export function textOf(body: JsonObject): BodyText {
+  const text = JSON.stringify(body)
+  return { text, bytes: Buffer.byteLength(text) }
+}
+
+/** Sets what a checked body says. @throws Fault 400 for more tools than are set up for one request. */
+export function acceptBody(exchange: Exchange, body: JsonObject, { text, bytes }: BodyText): void {
   checkToolCount(body)
   const session = exchange.headers['x-session-id']
   const shared = gatewayFields(body, typeof session === 'string' ? session : undefined)
   const own = exchange.client.gatewayFields?.(body)
-  exchange.accept(body, bytes.length, own ? { ...shared, ...own } : shared)
-  exchange.mayHoldMedia = mayHoldMedia(bytes)
+  exchange.accept(body, bytes, own ? { ...shared, ...own } : shared)
+  exchange.mayHoldMedia = mayHoldMedia(text)
 }
 
 /** A part that is no text says so in its type. */
-const TYPE = Buffer.from('"type"')
+const TYPE = '"type"'
 
 /** Words without which no part of a body is an image, sound, film or file; a hit only means a closer look. */
-const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document'].map((word) => Buffer.from(word))
+const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document']
 
 /** False where the body surely holds text alone; letters written as escapes would hide the words. */
-function mayHoldMedia(bytes: Buffer): boolean {
-  return (bytes.includes(TYPE) && MEDIA.some((needle) => bytes.includes(needle))) || escapesLetters(bytes)
+function mayHoldMedia(text: string): boolean {
+  return (text.includes(TYPE) && MEDIA.some((word) => text.includes(word))) || escapesLetters(text)
 }
 
 const EMPTY = Buffer.alloc(0)
@@ -82,12 +95,12 @@ export function parseBody(bytes: Buffer, depth: number): JsonObject {
   return parseJson(bytes, depth).body
 }
 
-/** @returns the body, and how many objects and arrays it has. */
-function parseJson(bytes: Buffer, depth: number): { body: JsonObject; containers: number } {
+/** @returns the body, its text, and how many objects and arrays it has. */
+function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: string; containers: number } {
   if (bytes.length === 0) throw new Fault('bad_request', { message: 'body: expected a JSON object, found nothing' })
   // Decoding would put three bytes in the place of one, which the hold has not counted. JSON is UTF-8 (RFC 8259 section 8.1).
   if (!isUtf8(bytes)) throw new Fault('bad_request', { message: 'body: expected valid UTF-8' })
-  const text = bytes.toString('utf8')
+  const text = bytes.toString()
   const containers = countContainers(text, depth)
   if (containers < 0) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
   if (containers > MOST_CONTAINERS) throw new Fault('bad_request', { message: `body: more than ${MOST_CONTAINERS} objects and arrays` })
@@ -100,5 +113,5 @@ function parseJson(bytes: Buffer, depth: number): { body: JsonObject; containers
   }
   if (!isObject(body)) throw new Fault('bad_request', { message: 'body: expected a JSON object' })
   if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
-  return { body, containers }
+  return { body, text, containers }
 }

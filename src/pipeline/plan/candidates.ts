@@ -9,7 +9,7 @@ import type { Exchange } from '../exchange.ts'
 import { contextOf, priceMoment } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
 import type { Lane } from '../reply.ts'
-import type { OutputCap } from '../reservation.ts'
+import { capOf, type OutputCap } from '../reservation.ts'
 import { type PlaceReason, placeReasons } from './reasons.ts'
 
 /** Decimal strings by kind: USD per million tokens, or per unit for `request`, `image` and `web_search`. */
@@ -76,7 +76,7 @@ export function planCandidates(exchange: Exchange, parts: ChainParts, foresee: F
     price: priceText(typeof endpoint.price === 'object' ? ratesAt(endpoint.price, moment) : endpoint.price),
     context: known(contextOf(endpoint)),
     max_output: endpoint.maxOutput ?? endpoint.model.maxOutput ?? null,
-    ...capText(exchange.outputCaps?.get(endpoint)),
+    ...capText(capOf(exchange, endpoint)),
     quantization: endpoint.quantization,
     tier: endpoint.tier ?? null,
     why: reasons[at],
