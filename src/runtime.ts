@@ -95,6 +95,7 @@ export class Runtime {
     this.overload = new Overload(source.loop ?? systemLoop, () => this.metrics.shed())
     this.parts = partsOf(source, this.metrics, { files: this.files, overload: this.overload })
     this.metrics.alone = source.shared.alone
+    this.metrics.bodiesWaiting = () => this.overload.waitingCount
     this.metrics.auditDropped = () => store.audit.dropped
     this.passage = new FirstUse(async () => new (await import('./upstream/passage.ts')).Passage(clock, this.parts.pools))
     this.addresses = new ClientAddresses(config.server.trustedProxies, (proxy) =>

@@ -135,6 +135,8 @@ export interface ChainSettings {
 export interface OverloadGuard {
   /** @param bytes of the body as announced. @throws Fault 503 where the process cannot serve a further request in time. */
   admit(bytes: number | undefined): void
+  /** @param bytes of a body that has arrived and is about to be read. @returns a promise where others come first. */
+  begin(bytes: number): Promise<void> | undefined
 }
 
 /** What outlives a reload. */

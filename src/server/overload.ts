@@ -1,8 +1,12 @@
 /**
- * Refuses requests before their bodies are read while the process has more work than time, so that those that are admitted are
- * served quickly. Everything that is ready waits for the turn of the event loop that is under way; so once a turn has worked for
- * long enough, the requests that come later in it are refused. That keeps the turns short whatever the load is, and a turn
- * admits as much as it can serve.
+ * Keeps what is admitted fast under overload, by two rules.
+ *
+ * Long bodies are worked on in the order in which they have arrived, a few of them per turn of the event loop: so their texts stay in
+ * the processor's caches from the parse to the provider's request, and callers with short ones get their turn in between. Once
+ * some have been waiting without a pause, requests with a long body are refused while enough of them wait already.
+ *
+ * Everything that is ready waits for the turn that is under way. So once a turn of a saturated process has worked for too long, the
+ * requests that come later in it are refused, whatever their length.
  */
 import { performance } from 'node:perf_hooks'
 import { Fault } from '../core/faults.ts'
@@ -16,24 +20,39 @@ export interface LoopSource {
   cpu(): number
   /** Calls `fn` at the end of every turn. @returns what ends that. */
   everyTurn(fn: () => void): () => void
+  /** Calls `fn` at the end of this turn, or of the next one. */
+  soon(fn: () => void): void
 }
-
-/**
- * Milliseconds of processor time in one turn after which it admits no further request. A request waits for about four turns on its way,
- * and under overload a turn is somewhat longer than this. With a long body: two or three bodies of 330 KB. A short request costs
- * nearly as much to refuse as to serve, so refusing it helps only where the turns have become long for people.
- */
-const TURN_BUDGET = 5
-const TURN_BUDGET_SHORT = 25
 
 /** Bytes up to which a body is a short one. */
 const SHORT_BODY = 64 * 1024
 
-/** Share of the budget that the turn before must have used: a pause of the collector makes one turn long, overload makes all of them so. */
-const ALREADY_LONG = 0.6
+/** Bytes of long bodies that are worked on in one turn; one of them whatever its length. */
+const TURN_BYTES = 768 * 1024
 
-/** No turn that is shorter is looked at more closely; milliseconds. */
-const LONG_TURN = ALREADY_LONG * TURN_BUDGET
+/** Milliseconds for which long bodies have to wait without a pause before some are refused: a burst is served in full. */
+const BURST = 500
+/** The same of so many bodies that what has come already takes about as long. */
+const LARGE_BURST = 64
+const LARGE_BURST_MS = 100
+
+/** Long bodies, waiting or on their way, above which further ones are refused then: some 30 ms of work. */
+const MOST_WAITING = 12
+
+/** Milliseconds after its head for which a body counts as on its way: a caller that sends slowly takes no place. */
+const ON_THE_WAY = 100
+
+/** Milliseconds after the last refusal for which the limit stays in force: a pause of a moment does not let everybody in. */
+const REFUSING = 1_000
+
+/**
+ * Milliseconds of processor time in one turn after which it admits no further request. A request waits for about four turns on
+ * its way. A short request costs nearly as much to refuse as to serve, so refusing helps only where turns have become long for people.
+ */
+const TURN_BUDGET = 25
+
+/** Milliseconds that the turn before must have used: a pause of the collector makes one turn long, overload makes all of them so. */
+const LONG_TURN = 15
 
 /**
  * A process is saturated when its loop waited for less than a twentieth of two windows in a row; a window is at least so many
@@ -43,10 +62,27 @@ const WINDOW = 250
 const SATURATED = 0.95
 const WINDOWS = 2
 
+/** One object for all: the stack of an error costs more than the rest of a refusal. */
+const OVERLOADED = new Fault('unavailable', { message: 'Service temporarily unavailable: the gateway is overloaded', retryAfter: 1 })
+
+interface Waiting {
+  readonly bytes: number
+  readonly go: () => void
+}
+
 export class Overload {
   private readonly loop: LoopSource
   private readonly refused: () => void
   private readonly stop: () => void
+  private readonly waiting: Waiting[] = []
+  /** When the heads of long bodies came that have not arrived yet, oldest first. */
+  private readonly coming: number[] = []
+  /** Bytes of long bodies that this turn works on. */
+  private turnBytes = 0
+  private scheduled = false
+  /** Since when some long body has been waiting; undefined where none is. */
+  private waitingSince: number | undefined
+  private refusingUntil = 0
   /** End of the last turn, while the process is saturated; the processor time then, where that turn was a long one. */
   private turnAt = 0
   private turnCpu = Number.POSITIVE_INFINITY
@@ -67,20 +103,78 @@ export class Overload {
     this.stop = loop.everyTurn(() => this.endTurn())
   }
 
+  /** Long bodies that have arrived and wait for their turn. */
+  get waitingCount(): number {
+    return this.waiting.length
+  }
+
   /**
-   * @param bytes of the body that is announced; undefined where its length is not known.
+   * @param bytes of the body that is announced; undefined where its length is not known, or it is handed on as it comes.
    * @throws Fault 503 with Retry-After where the request would come too late.
    */
   admit(bytes: number | undefined): void {
-    if (this.saturated < WINDOWS) return
-    const budget = bytes !== undefined && bytes <= SHORT_BODY ? TURN_BUDGET_SHORT : TURN_BUDGET
-    if (this.lastTurn < ALREADY_LONG * budget || this.loop.cpu() - this.turnCpu <= budget) return
-    this.refused()
-    throw new Fault('unavailable', { message: 'Service temporarily unavailable: the gateway is overloaded', retryAfter: 1 })
+    if (this.saturated >= WINDOWS && this.lastTurn >= LONG_TURN && this.loop.cpu() - this.turnCpu > TURN_BUDGET) this.refuse()
+    if (bytes === undefined || bytes <= SHORT_BODY) return
+    const now = this.loop.now()
+    const { coming } = this
+    while (coming.length > 0 && coming[0] < now - ON_THE_WAY) coming.shift()
+    const waits = this.waiting.length
+    const longest = waits >= LARGE_BURST ? LARGE_BURST_MS : BURST
+    const lasting = this.waitingSince !== undefined && now - this.waitingSince >= longest
+    if ((lasting || now < this.refusingUntil) && waits + coming.length >= MOST_WAITING) {
+      this.refusingUntil = now + REFUSING
+      this.refuse()
+    }
+    coming.push(now)
+  }
+
+  /**
+   * A body has arrived, and work on it begins.
+   * @param bytes of the body. @returns a promise where others come first.
+   */
+  begin(bytes: number): Promise<void> | undefined {
+    if (bytes <= SHORT_BODY) return undefined
+    this.coming.shift()
+    this.schedule()
+    if (this.waiting.length === 0 && this.fits(bytes)) {
+      this.turnBytes += bytes
+      return undefined
+    }
+    this.waitingSince ??= this.loop.now()
+    return new Promise((go) => this.waiting.push({ bytes, go }))
   }
 
   close(): void {
     this.stop()
+  }
+
+  private refuse(): never {
+    this.refused()
+    throw OVERLOADED
+  }
+
+  private fits(bytes: number): boolean {
+    return this.turnBytes === 0 || this.turnBytes + bytes <= TURN_BYTES
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    this.loop.soon(this.nextTurn)
+  }
+
+  private readonly nextTurn = (): void => {
+    const { waiting } = this
+    this.scheduled = false
+    this.turnBytes = 0
+    while (waiting.length > 0 && this.fits(waiting[0].bytes)) {
+      const { bytes, go } = waiting[0]
+      waiting.shift()
+      this.turnBytes += bytes
+      go()
+    }
+    if (waiting.length === 0) this.waitingSince = undefined
+    if (this.turnBytes > 0) this.schedule()
   }
 
   private endTurn(): void {
@@ -129,5 +223,8 @@ export const systemLoop: LoopSource = {
     return () => {
       ended = true
     }
+  },
+  soon: (fn) => {
+    setImmediate(fn)
   },
 }

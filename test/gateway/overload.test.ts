@@ -1,11 +1,11 @@
-/** Overload: requests that would come too late are refused before their bodies are read, and nothing is refused on account of one long turn. */
+/** Overload: requests that would come too late are refused before their bodies are read, and a burst or one long turn refuses nothing. */
 import t, { type Test } from 'tap'
 import type { LoopSource } from '../../src/server/overload.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
-import { metricsOf } from '../support/workers.ts'
+import { metricsOf, until } from '../support/workers.ts'
 
 /** An event loop whose time the test tells. */
 class ScriptedLoop implements LoopSource {
@@ -13,6 +13,7 @@ class ScriptedLoop implements LoopSource {
   private idled = 0
   private used = 0
   private ends: (() => void)[] = []
+  private next: (() => void)[] = []
 
   now(): number {
     return this.elapsed
@@ -31,9 +32,14 @@ class ScriptedLoop implements LoopSource {
     return () => {}
   }
 
+  soon(fn: () => void): void {
+    this.next.push(fn)
+  }
+
   /** One turn of so many milliseconds. */
   turn(work: number, idle: number): void {
     this.begin(work, idle)
+    for (const fn of this.next.splice(0)) fn()
     for (const end of this.ends) end()
   }
 
@@ -54,7 +60,13 @@ class ScriptedLoop implements LoopSource {
   }
 }
 
-async function scene(t: Test): Promise<{ gateway: Gateway; upstream: Upstream; loop: ScriptedLoop }> {
+interface Scene {
+  gateway: Gateway
+  upstream: Upstream
+  loop: ScriptedLoop
+}
+
+async function scene(t: Test): Promise<Scene> {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
   t.teardown(() => upstream.close())
   const loop = new ScriptedLoop()
@@ -63,48 +75,94 @@ async function scene(t: Test): Promise<{ gateway: Gateway; upstream: Upstream; l
   return { gateway, upstream, loop }
 }
 
-/** Long bodies, most of them blanks. */
-const PADDING = 70_000
-const long = (body: object): string => JSON.stringify(body).padEnd(PADDING)
+/** Most of it blanks: two do not go into one turn. */
+const LONG = 400_000
+const long = (body: object): string => JSON.stringify(body).padEnd(LONG)
 const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
 
-t.test('a request late in a turn of a saturated process is 503 before its body comes', async (t) => {
-  const { gateway, upstream, loop } = await scene(t)
-  loop.saturate()
-  loop.begin(6, 0)
+/** Sends so many requests with a long body, of which the first is worked on. @returns their statuses, once all have arrived. */
+async function crowd({ gateway, loop }: Scene, count: number): Promise<Promise<number>[]> {
+  loop.turn(0, 0)
+  const asked = Array.from({ length: count }, async () => {
+    const reply = await gateway.post('/v1/chat/completions', long(BODY))
+    await reply.text()
+    return reply.status
+  })
+  await until('all wait', async () => (await waiting(gateway)) === count - 1 || undefined)
+  return asked
+}
+
+const waiting = async ({ admin }: Gateway): Promise<number> => (await metricsOf(admin))('headgate_bodies_waiting ')
+
+t.test('long bodies are worked on one turn after the other, and short ones do not wait for them', async (t) => {
+  const stage = await scene(t)
+  const { gateway, loop, upstream } = stage
+  const asked = await crowd(stage, 4)
+  t.equal((await gateway.post('/v1/chat/completions', BODY)).status, 200)
+  t.equal(await Promise.race(asked), 200, 'the first')
+  t.equal(upstream.requests.length, 2)
+  loop.turn(1, 0)
+  await until('two are served', () => upstream.requests.length === 3 || undefined)
+  t.equal(await waiting(gateway), 2)
+  loop.turn(1, 0)
+  loop.turn(1, 0)
+  t.same(await Promise.all(asked), [200, 200, 200, 200])
+})
+
+t.test('a long body is 503 before it comes where enough of them have waited without a pause', async (t) => {
+  const stage = await scene(t)
+  const { gateway, loop, upstream } = stage
+  const asked = await crowd(stage, 13)
   const client = await RawClient.open(gateway.url)
   const text = JSON.stringify(BODY)
   const head = (bytes: number): string =>
     `POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${bytes}\r\n\r\n`
-  client.send(head(330_000))
+  loop.stolen(500)
+  client.send(head(LONG))
   const refused = parseReply(await client.until(/HTTP\/1.1 503[\s\S]*\}$/))
   t.equal(refused.headers.get('retry-after'), '1')
   t.match(refused.body, 'the gateway is overloaded')
   t.equal((await metricsOf(gateway.admin))('headgate_shed_total '), 1)
-  loop.turn(0, 0)
-  client.send(Buffer.alloc(330_000, 'a')).send(head(text.length) + text)
-  t.match(await client.until(/HTTP\/1.1 200[\s\S]*\}$/), 'Hello', 'the next turn serves the next request on the same connection')
+  client.send(Buffer.alloc(LONG, 'a')).send(head(text.length) + text)
+  t.match(await client.until(/HTTP\/1.1 200[\s\S]*\}$/), 'Hello', 'the next request on the same connection is served')
   client.close()
-  t.equal(upstream.requests.length, 1)
+  for (let i = 0; i < 12; i++) loop.turn(1, 0)
+  t.same(new Set(await Promise.all(asked)), new Set([200]), 'those that had come before are all served')
+  t.equal(upstream.requests.length, 14)
 })
 
-t.test('the same request is served where the process is not saturated', async (t) => {
-  const { gateway, loop } = await scene(t)
+t.test('a burst is served in full', async (t) => {
+  const stage = await scene(t)
+  const { gateway, loop } = stage
+  const asked = await crowd(stage, 13)
+  loop.stolen(499)
+  const late = gateway.post('/v1/chat/completions', long(BODY))
+  await until('it has come', async () => (await waiting(gateway)) === 13 || undefined)
+  for (let i = 0; i < 13; i++) loop.turn(1, 0)
+  t.equal((await late).status, 200)
+  t.same(new Set(await Promise.all(asked)), new Set([200]))
+})
+
+t.test('after a refusal the limit stays for a second, in which a few bodies are taken', async (t) => {
+  const stage = await scene(t)
+  const { gateway, loop } = stage
   const ask = async (): Promise<number> => (await gateway.post('/v1/chat/completions', long(BODY))).status
-  loop.turn(1_000, 0)
-  loop.begin(500, 0)
-  t.equal(await ask(), 200, 'after one long turn')
-  loop.turn(0, 1_000)
-  for (let i = 0; i < 20; i++) loop.turn(100, 10)
-  loop.begin(500, 0)
-  t.equal(await ask(), 200, 'where the loop waits for a tenth of the time')
-  loop.saturate()
-  loop.begin(5, 0)
-  t.equal(await ask(), 200, 'early in a turn')
-  loop.begin(0, 1_000)
-  t.equal(await ask(), 200, 'waiting is no work')
+  const first = await crowd(stage, 13)
+  loop.stolen(500)
+  t.equal(await ask(), 503)
+  for (let i = 0; i < 13; i++) loop.turn(1, 0)
+  await Promise.all(first)
+  const second = await crowd(stage, 13)
+  t.equal(await ask(), 503, 'without a wait of half a second')
+  for (let i = 0; i < 13; i++) loop.turn(1, 0)
+  await Promise.all(second)
   loop.stolen(1_000)
-  t.equal(await ask(), 200, 'what other processes take is no work')
+  const third = await crowd(stage, 13)
+  const late = ask()
+  await until('it has come', async () => (await waiting(gateway)) === 13 || undefined)
+  for (let i = 0; i < 14; i++) loop.turn(1, 0)
+  t.equal(await late, 200, 'a second later')
+  await Promise.all(third)
 })
 
 t.test('a short request is refused only late in a long turn, and none in the first long turn', async (t) => {
@@ -114,6 +172,10 @@ t.test('a short request is refused only late in a long turn, and none in the fir
   loop.turn(20, 0)
   loop.begin(24, 0)
   t.equal(await ask(), 200, 'in 24 ms')
+  loop.begin(0, 1_000)
+  t.equal(await ask(), 200, 'waiting is no work')
+  loop.stolen(1_000)
+  t.equal(await ask(), 200, 'what other processes take is no work')
   loop.begin(2, 0)
   t.equal(await ask(), 503, 'after 26 ms')
   loop.turn(0, 0)
@@ -122,13 +184,25 @@ t.test('a short request is refused only late in a long turn, and none in the fir
   t.equal(await ask(), 200, 'in a long turn that follows a short one')
 })
 
+t.test('nothing is refused in one long turn, or where the loop waits for a tenth of the time', async (t) => {
+  const { gateway, loop } = await scene(t)
+  const ask = async (): Promise<number> => (await gateway.post('/v1/chat/completions', BODY)).status
+  loop.turn(1_000, 0)
+  loop.begin(500, 0)
+  t.equal(await ask(), 200, 'after one long turn')
+  loop.turn(0, 1_000)
+  for (let i = 0; i < 20; i++) loop.turn(100, 10)
+  loop.begin(500, 0)
+  t.equal(await ask(), 200, 'where the loop waits')
+})
+
 t.test('embeddings, counts and the pass-through are refused as well, and management is not', async (t) => {
   const { gateway, loop } = await scene(t)
   loop.saturate()
-  loop.begin(6, 0)
-  t.equal((await gateway.post('/v1/embeddings', long({ model: 'acme/one', input: 'Hello' }))).status, 503)
-  t.equal((await gateway.post('/v1/messages/count_tokens', long(BODY))).status, 503)
-  t.equal((await gateway.post('/v1/responses', long({ model: 'acme/one', input: 'Hello' }))).status, 503)
+  loop.begin(26, 0)
+  t.equal((await gateway.post('/v1/embeddings', { model: 'acme/one', input: 'Hello' })).status, 503)
+  t.equal((await gateway.post('/v1/messages/count_tokens', BODY)).status, 503)
+  t.equal((await gateway.post('/v1/responses', { model: 'acme/one', input: 'Hello' })).status, 503)
   t.equal((await gateway.get('/v1/passage/first/models')).status, 503)
   t.equal((await gateway.get('/v1/models')).status, 200)
 })

@@ -30,7 +30,7 @@ export interface GatewayOptions extends Pick<StartOptions, 'env' | 'clock' | 'la
 }
 
 /** An event loop that is never late: tests share the machine with others. */
-const CALM: StartOptions['loop'] = { now: () => 0, idle: () => 0, cpu: () => 0, everyTurn: () => () => {} }
+const CALM: StartOptions['loop'] = { now: () => 0, idle: () => 0, cpu: () => 0, everyTurn: () => () => {}, soon: (fn) => setImmediate(fn) }
 
 export const KEY = 'sk-router-v1-0123456789abcdef0123456789abcdef'
 

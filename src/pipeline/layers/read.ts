@@ -11,7 +11,10 @@ import { type At, advance, type Layer, type Reply } from '../reply.ts'
 import { fillInFiles } from '../stored-files.ts'
 import { checkToolCount } from '../tool-count.ts'
 
-export function read(settings: ChainSettings, { admission, files }: Pick<ChainParts, 'admission' | 'files'>): Layer<At<Authed>, At<Read>> {
+export function read(
+  settings: ChainSettings,
+  { admission, files, overload }: Pick<ChainParts, 'admission' | 'files' | 'overload'>,
+): Layer<At<Authed>, At<Read>> {
   return (next) =>
     async function readBody(exchange): Promise<Reply> {
       let bytes = await exchange.door.readBody(settings.maxBody, exchange.cancel)
@@ -19,6 +22,8 @@ export function read(settings: ChainSettings, { admission, files }: Pick<ChainPa
         admission.takeBytes(exchange.key, bytes.length)
         exchange.books.rateBytes = bytes.length
       }
+      const others = overload?.begin(bytes.length)
+      if (others) await others
       const { body: sent, ...parsed } = parseJson(bytes, settings.jsonDepth)
       const counting = parsed.containers > FEW_CONTAINERS ? exchange.door.reserve?.(parsed.containers * CONTAINER_WEIGHT) : undefined
       if (counting) await counting
