@@ -13,7 +13,7 @@ import { ErrorBody, type FaultSource } from './error-body.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChainParts } from './parts.ts'
 import { callPath, providerAddress } from './provider-address.ts'
-import type { At, Reply, Service } from './reply.ts'
+import { type At, answeredHere, type Reply, type Service } from './reply.ts'
 
 /** A count is a short object. */
 const CAP = 64 * 1024
@@ -42,17 +42,7 @@ function replyOf(exchange: Exchange, endpoint: Endpoint, count: { tokens: number
     completedAt: Math.floor(exchange.clock.now() / 1000),
   }
   const text = JSON.stringify(exchange.client.countBody?.(count) ?? {})
-  const turn = {
-    endpoint,
-    lane: 'translate' as const,
-    usage: undefined,
-    end: undefined,
-    fault: undefined,
-    aborted: false,
-    begun: true,
-    relayed: 0,
-  }
-  return { turn, finish: () => text }
+  return { turn: answeredHere(endpoint), finish: () => text }
 }
 
 /** @returns undefined where the provider failed: an estimate is worth more than an error. @throws Fault where the caller's request is at fault. */

@@ -33,6 +33,11 @@ export interface Turn {
   extras?: Extras
 }
 
+/** The turn of an operation that the gateway answers by itself: nothing is held or charged for it. */
+export function answeredHere(endpoint: Endpoint): Turn {
+  return { endpoint, lane: 'translate', usage: undefined, end: undefined, fault: undefined, aborted: false, begun: true, relayed: 0 }
+}
+
 export interface Reply {
   /** The last turn. */
   turn: Turn

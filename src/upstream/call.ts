@@ -52,8 +52,6 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   private controller: Dispatcher.DispatchController | undefined
   private inflater: Inflater | undefined
   private timer: Timer | undefined
-  /** Monotonic milliseconds at which the timer fires. */
-  private timerAt = 0
   private state: State = 'connecting'
   /** Limit of the state, in milliseconds. */
   private limit: number
@@ -219,18 +217,10 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.arm(this.since)
   }
 
-  /**
-   * One timer, for whichever of the state's limit and `total` comes first. One that fires early enough already stays: it then
-   * looks again. So that the beginning of the reply need not set another, it fires for the limit of the body at first.
-   */
+  /** One timer, for whichever of the state's limit and `total` comes first. A sign of life leaves it: it then sleeps again. */
   private arm(now: number): void {
-    let at = this.due()
-    const bodyAt = this.since + this.timeouts.idle
-    if (this.state === 'head' && bodyAt > now) at = Math.min(at, bodyAt)
-    if (this.timer && this.timerAt <= at) return
     this.timer?.cancel()
-    this.timerAt = at
-    this.timer = this.clock.after(at - now, () => this.check())
+    this.timer = this.clock.after(this.due() - now, () => this.check())
   }
 
   /** Monotonic milliseconds at which the call has taken too long. */

@@ -9,7 +9,7 @@ import { allowancesOf } from '../guardrail-budgets.ts'
 import { holdsFor } from '../guardrail-terms.ts'
 import { orderedCandidates } from '../ordering.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
-import type { At, Layer, Reply, Service } from '../reply.ts'
+import { type At, answeredHere, type Layer, type Reply, type Service } from '../reply.ts'
 import { takeHold } from '../reservation.ts'
 import { type Foresee, type PlanCandidate, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './exclusions.ts'
@@ -119,15 +119,5 @@ function replyOf(exchange: Exchange, text: string): Reply {
     completedAt: Math.floor(exchange.clock.now() / 1000),
   }
   const [endpoint] = exchange.candidates
-  const turn = {
-    endpoint,
-    lane: 'translate' as const,
-    usage: undefined,
-    end: undefined,
-    fault: undefined,
-    aborted: false,
-    begun: true,
-    relayed: 0,
-  }
-  return { turn, finish: () => text }
+  return { turn: answeredHere(endpoint), finish: () => text }
 }
