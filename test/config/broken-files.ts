@@ -364,6 +364,11 @@ export const PRESETS: Broken[] = [
     '22:44: presets.p.parameters.temperature: found 3, expected a number from 0 to 2',
   ),
   preset(
+    'a cap that no request may have',
+    'parameters: { max_tokens: 2147483648 }',
+    '22:43: presets.p.parameters.max_tokens: found 2147483648, expected a whole number from 1 to 2147483647',
+  ),
+  preset(
     'an unknown effort',
     'parameters: { reasoning: { effort: hihg } }',
     '22:52: presets.p.parameters.reasoning.effort: unknown value "hihg", did you mean "high"?',

@@ -4,23 +4,26 @@ import { preferences } from './preferences.ts'
 import { closed, flag, line, listOf, mapOf, modelSlug, oneOf } from './scalars.ts'
 
 const number = (description: string, minimum: number, maximum: number) => Type.Number({ description, minimum, maximum })
-const whole = (description: string) => Type.Integer({ description, minimum: 1 })
+/** As in requests (`canon/bounds.ts`): what a preset sets is checked with the request that names it. */
+const MOST_TOKENS = 2 ** 31 - 1
+const tokens = (description: string) => Type.Integer({ description, minimum: 1, maximum: MOST_TOKENS })
+const EXACT = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
 
 const parameters = closed('Sampling and other request fields; a request that sends one of its own keeps it.', {
   temperature: Type.Optional(number('0 to 2.', 0, 2)),
   top_p: Type.Optional(number('0 to 1.', 0, 1)),
-  top_k: Type.Optional(Type.Integer({ description: '0 for no limit.', minimum: 0 })),
+  top_k: Type.Optional(Type.Integer({ description: '0 for no limit.', minimum: 0, maximum: MOST_TOKENS })),
   min_p: Type.Optional(number('0 to 1.', 0, 1)),
   top_a: Type.Optional(number('0 to 1.', 0, 1)),
   frequency_penalty: Type.Optional(number('-2 to 2.', -2, 2)),
   presence_penalty: Type.Optional(number('-2 to 2.', -2, 2)),
   repetition_penalty: Type.Optional(number('0 to 2.', 0, 2)),
-  seed: Type.Optional(Type.Integer({ description: 'Any integer.' })),
-  max_tokens: Type.Optional(whole('Output cap, under the name that the request format has for it.')),
+  seed: Type.Optional(Type.Integer({ description: 'Any integer.', ...EXACT })),
+  max_tokens: Type.Optional(tokens('Output cap, under the name that the request format has for it.')),
   reasoning: Type.Optional(
     closed('How the model thinks before it answers.', {
       effort: Type.Optional(oneOf('How much.', ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
-      max_tokens: Type.Optional(whole('Tokens of thinking at most.')),
+      max_tokens: Type.Optional(tokens('Tokens of thinking at most.')),
       enabled: Type.Optional(flag('True: with a medium effort; false: not at all.')),
       exclude: Type.Optional(flag('True: the reply does not show it.')),
       summary: Type.Optional(oneOf('A summary of it in the reply.', ['auto', 'concise', 'detailed'])),
