@@ -129,6 +129,21 @@ function sharing(server: TestPostgres): void {
     t.ok((await verifyLedger(record.ledger)).ok)
   })
 
+  t.test('a window whose sum or beginning was changed is found by ledger verify', async (t) => {
+    const url = await server.database()
+    const { record, now } = await opened(t, url)
+    await record.take('n1', [generation(1, 'a', 40, now()), generation(2, 'b', 2, now())])
+    t.match(await verifyLedger(record.ledger), { ok: true, problems: [] })
+    await server.query(url, "UPDATE balance SET daily = daily - 1 WHERE key = 'a'")
+    t.match(await verifyLedger(record.ledger), {
+      ok: false,
+      problems: [/^key a: settlements of its daily window sum to 40, 39 are recorded$/],
+    })
+    await server.query(url, "UPDATE balance SET daily = daily + 1 WHERE key = 'a'")
+    await server.query(url, `UPDATE balance SET month = month + 40 * ${DAY}::bigint WHERE key = 'b'`)
+    t.match(await verifyLedger(record.ledger), { ok: false, problems: [/^key b: its monthly window begins at .*, ahead of now$/] })
+  })
+
   t.test('a process that is far behind in the changes of keys forgets what it knew', async (t) => {
     const url = await server.database()
     const { record } = await opened(t, url)
