@@ -1,5 +1,5 @@
 /**
- * What grows in a process under mixed load: `npm run soak -- [--minutes 30] [--rate 1000] [--warm-up 5] [--every 10]
+ * What grows in a process under mixed load: `npm run soak -- [--minutes 30] [--rate 1000] [--warm-up 10] [--every 10]
  * [--snapshots <folder>] [--json <file>] [--node-flags=--max-semi-space-size=16]`. The gateway, the provider and the callers are processes of their own. Every
  * `--every` seconds the gateway collects its garbage, then its resident memory, heap, external memory, descriptors and timers
  * are read. A quarter of the warm-up has half as many requests again. Ends with code 1 where resident memory grows by 1 MB per 10 minutes or more after the warm-up, or descriptors or
@@ -20,7 +20,7 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '30' },
     rate: { type: 'string', default: '1000' },
-    'warm-up': { type: 'string', default: '5' },
+    'warm-up': { type: 'string', default: '10' },
     every: { type: 'string', default: '10' },
     snapshots: { type: 'string' },
     json: { type: 'string' },
