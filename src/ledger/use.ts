@@ -23,7 +23,7 @@ export interface UseRow {
   readonly answered: boolean
   readonly requests: number
   /** Nano-dollars. */
-  readonly cost: number
+  readonly cost: bigint
   readonly input: number
   readonly output: number
   readonly reasoning: number
@@ -78,7 +78,7 @@ function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRe
     provider: textOr(provider, ''),
     answered: status !== 'failed' && status !== 'unknown',
     requests: 1,
-    cost,
+    cost: BigInt(cost),
     input,
     output,
     reasoning,
@@ -95,7 +95,7 @@ export function addUse(a: UseRow, b: UseRow): UseRow {
     ...a,
     answered: a.answered || b.answered,
     requests: a.requests + b.requests,
-    cost: Math.min(a.cost + b.cost, Number.MAX_SAFE_INTEGER),
+    cost: a.cost + b.cost,
     input: a.input + b.input,
     output: a.output + b.output,
     reasoning: a.reasoning + b.reasoning,

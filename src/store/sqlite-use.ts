@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { UsePage, UseQuery, UseRow } from '../ledger/use.ts'
 import { AdaptivePage } from './adaptive-page.ts'
+import { NANO } from './charged.ts'
 import { DAY_MS, TICKS } from './rows.ts'
 import { integer, text } from './sqlite.ts'
 
@@ -17,7 +18,7 @@ const fact = (name: string, otherwise: string): string =>
 const sumsOf = (keys: string): string => `
   SELECT hold.seq / ${TICKS} / ${DAY_MS} AS day, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
     ${fact('provider', "''")} AS provider, status NOT IN ('failed', 'unknown') AS answered, count(*) AS requests,
-    CAST(min(total(cost), ${Number.MAX_SAFE_INTEGER}) AS INTEGER) AS cost,
+    sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
     sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning
   FROM hold JOIN settlement USING (seq) WHERE hold.seq > ? AND hold.seq <= ? ${keys} GROUP BY 1, 2, 3, 4, 5`
 
@@ -51,7 +52,7 @@ export class SqliteUse {
         provider: text(row.provider),
         answered: row.answered === 1,
         requests: integer(row.requests),
-        cost: integer(row.cost),
+        cost: BigInt(integer(row.dollars)) * BigInt(NANO) + BigInt(integer(row.nano)),
         input: integer(row.input),
         output: integer(row.output),
         reasoning: integer(row.reasoning),

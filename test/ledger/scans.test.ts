@@ -162,7 +162,7 @@ const FACTS = [
   '{"model":"","provider":null,"note":"\\u0000"}',
 ]
 
-const byName = (rows: readonly UseRow[]): string[] => rows.map((row) => JSON.stringify(row)).sort()
+const byName = (rows: readonly UseRow[]): string[] => rows.map((row) => JSON.stringify({ ...row, cost: String(row.cost) })).sort()
 
 t.test('SQLite sums what the rows say, whatever they are', async (t) => {
   const directory = t.testdir()
@@ -214,6 +214,18 @@ t.test('pages end where the next one begins', async (t) => {
   }
   await journal.committed()
   const first = journal.usePage(days(0, 1), '')
-  t.match(first, { rows: [{ requests: 100, cost: 200 }], next: String(from + 99) })
-  t.match(await scanUse(journal, days(0, 1)), [{ requests: 1050, cost: 2100, day: TODAY }])
+  t.match(first, { rows: [{ requests: 100, cost: 200n }], next: String(from + 99) })
+  t.match(await scanUse(journal, days(0, 1)), [{ requests: 1050, cost: 2100n, day: TODAY }])
+})
+
+t.test('sums are exact whatever they come to', async (t) => {
+  const journal = new SqliteJournal(openDatabase(join(t.testdir(), 'ledger.db'), 'process'), { clock: new FakeClock() })
+  t.teardown(() => journal.close())
+  const count = 1_200
+  for (let index = 0; index < count; index++) {
+    journal.hold(holdRow(TODAY * TICKS + index))
+    journal.settle(settleRow(TODAY * TICKS + index, Number.MAX_SAFE_INTEGER))
+  }
+  await journal.committed()
+  t.match(await scanUse(journal, days(0, 1)), [{ requests: count, cost: BigInt(count) * BigInt(Number.MAX_SAFE_INTEGER) }])
 })

@@ -165,7 +165,8 @@ function taking(t: Test, { name, fresh }: Suite): void {
     await record.take('n1', rows)
     const { ledger } = record
     const single = { find: ledger.find.bind(ledger), export: ledger.export.bind(ledger), spent: ledger.spent.bind(ledger) }
-    const sorted = (found: readonly UseRow[]): string[] => found.map((row) => JSON.stringify(Object.entries(row).sort())).sort()
+    const sorted = (found: readonly UseRow[]): string[] =>
+      found.map((row) => JSON.stringify(Object.entries({ ...row, cost: String(row.cost) }).sort())).sort()
     for (const keys of [undefined, ['b'], ['nobody']]) {
       const query = { from: today - DAY, until: today + DAY, ...(keys ? { keys } : {}) }
       const expected = await scanUse(single, query)

@@ -11,7 +11,6 @@ import { type GenerationTable, LOCKS, query, storable } from './tables.ts'
 const PAGE = 500
 /** Generations of one page of sums, and milliseconds that it should take: other statements wait for no more of the server. */
 const USE_PAGE = { least: 1_000, most: 50_000, target: 100 }
-const CAP = Number.MAX_SAFE_INTEGER
 
 interface WindowRow {
   key: string
@@ -146,12 +145,12 @@ function useOf({ from, until, keys }: UseQuery, after: string, size: number) {
     ), sums as (
       select seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint as day, ${fact('model', 'model')} as model,
         ${fact('endpoint', 'endpoint')} as endpoint, ${fact('provider', "''")} as provider,
-        status not in ('failed', 'unknown') as answered, count(*) as requests, least(sum(cost), ${CAP})::bigint as cost,
+        status not in ('failed', 'unknown') as answered, count(*) as requests, sum(cost) as cost,
         sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning
       from page ${wanted} group by 1, 2, 3, 4, 5
     )
     select ${END}::bigint as day, (select seq || ' ' || tag from page order by seq desc, tag desc limit 1) as model, '' as endpoint,
-      '' as provider, false as answered, count(*) as requests, 0::bigint as cost, 0::bigint as input, 0::bigint as output,
+      '' as provider, false as answered, count(*) as requests, 0::numeric as cost, 0::bigint as input, 0::bigint as output,
       0::bigint as reasoning from page
     union all select * from sums`
 }
