@@ -12,7 +12,7 @@ import type { FileStore } from '../files/types.ts'
 import type { ExternalEngine, GuardrailName, Rule } from '../guardrails/index.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
-import type { ApiKey, Host, LimitReset, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
+import type { ApiKey, Cancel, Host, LimitReset, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
 import type { Pools } from '../upstream/pools.ts'
 import type { Admission } from './admission.ts'
@@ -135,8 +135,11 @@ export interface ChainSettings {
 export interface OverloadGuard {
   /** @param bytes of the body as announced. @throws Fault 503 where the process cannot serve a further request in time. */
   admit(bytes: number | undefined): void
-  /** @param bytes of a body that has arrived and is about to be read. @returns a promise where others come first. */
-  begin(bytes: number): Promise<void> | undefined
+  /**
+   * @param bytes of a body that has arrived and is about to be read. @param cancel ends the wait before its time.
+   * @returns a promise where others come first.
+   */
+  begin(bytes: number, cancel: Cancel): Promise<void> | undefined
 }
 
 /** What outlives a reload. */

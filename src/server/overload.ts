@@ -10,6 +10,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { Fault } from '../core/faults.ts'
+import type { Cancel } from '../plugin-api/exchange.ts'
 
 /** The event loop as Node shows it. Milliseconds. */
 export interface LoopSource {
@@ -130,9 +131,10 @@ export class Overload {
 
   /**
    * A body has arrived, and work on it begins.
-   * @param bytes of the body. @returns a promise where others come first.
+   * @param bytes of the body. @param cancel ends the wait before its time, and gives its place to the next.
+   * @returns a promise where others come first.
    */
-  begin(bytes: number): Promise<void> | undefined {
+  begin(bytes: number, cancel: Cancel): Promise<void> | undefined {
     if (bytes <= SHORT_BODY) return undefined
     this.coming.shift()
     this.schedule()
@@ -141,7 +143,20 @@ export class Overload {
       return undefined
     }
     this.waitingSince ??= this.loop.now()
-    return new Promise((go) => this.waiting.push({ bytes, go }))
+    return new Promise((resolve) => {
+      const entry: Waiting = {
+        bytes,
+        go: () => {
+          untie()
+          resolve()
+        },
+      }
+      this.waiting.push(entry)
+      const untie = cancel.onAbort(() => {
+        this.waiting.splice(this.waiting.indexOf(entry), 1)
+        resolve()
+      })
+    })
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 /** Overload: requests that would come too late are refused before their bodies are read, and a burst or one long turn refuses nothing. */
 import t, { type Test } from 'tap'
 import type { LoopSource } from '../../src/server/overload.ts'
+import { FakeClock } from '../support/clock.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
@@ -66,11 +67,11 @@ interface Scene {
   loop: ScriptedLoop
 }
 
-async function scene(t: Test): Promise<Scene> {
+async function scene(t: Test, clock?: FakeClock): Promise<Scene> {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
   t.teardown(() => upstream.close())
   const loop = new ScriptedLoop()
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat', { provider: 'passage: { price: "0.001" }' }), { loop })
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat', { provider: 'passage: { price: "0.001" }' }), { loop, clock })
   t.teardown(() => gateway.close())
   return { gateway, upstream, loop }
 }
@@ -107,6 +108,21 @@ t.test('long bodies are worked on one turn after the other, and short ones do no
   loop.turn(1, 0)
   loop.turn(1, 0)
   t.same(await Promise.all(asked), [200, 200, 200, 200])
+})
+
+t.test('a deadline ends the wait, and the place goes to the next', async (t) => {
+  const clock = new FakeClock()
+  const stage = await scene(t, clock)
+  const { gateway, loop, upstream } = stage
+  const asked = await crowd(stage, 2)
+  const hurried = gateway.post('/v1/chat/completions', long(BODY), { 'X-Router-Deadline': '1s' })
+  await until('it has come', async () => (await waiting(gateway)) === 2 || undefined)
+  await clock.advance(1_000)
+  t.equal((await hurried).status, 408)
+  t.equal(await waiting(gateway), 1)
+  loop.turn(1, 0)
+  t.same(await Promise.all(asked), [200, 200])
+  t.equal(upstream.requests.length, 2)
 })
 
 t.test('a long body is 503 before it comes where enough of them have waited without a pause', async (t) => {

@@ -5,6 +5,7 @@ import { Fault } from '../../core/faults.ts'
 import { countContainers, escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
 import type { Authed, Read } from '../../plugin-api/exchange.ts'
 import type { Exchange } from '../exchange.ts'
+import { endedEarly } from '../last-word.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { withPreset } from '../preset-choice.ts'
 import { type At, advance, type Layer, type Reply } from '../reply.ts'
@@ -22,8 +23,11 @@ export function read(
         admission.takeBytes(exchange.key, bytes.length)
         exchange.books.rateBytes = bytes.length
       }
-      const others = overload?.begin(bytes.length)
-      if (others) await others
+      const others = overload?.begin(bytes.length, exchange.cancel)
+      if (others) {
+        await others
+        if (exchange.cancel.aborted) throw endedEarly(exchange, [])
+      }
       const { body: sent, ...parsed } = parseJson(bytes, settings.jsonDepth)
       const counting = parsed.containers > FEW_CONTAINERS ? exchange.door.reserve?.(parsed.containers * CONTAINER_WEIGHT) : undefined
       if (counting) await counting
