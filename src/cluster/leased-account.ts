@@ -160,6 +160,15 @@ export class LeasedAccount implements CreditAccount {
   }
 
   /**
+   * Gives back all that the record may know of, at the end. A return that is under way may have begun while charges waited to be
+   * handed in, and then leaves something there: another one follows. @throws Fault `unavailable`.
+   */
+  async giveBackAll(): Promise<void> {
+    await this.giveBackIdle()
+    if (this.leased) await this.giveBackIdle()
+  }
+
+  /**
    * Gives back what has not been used for a while; to be called now and then while the record answers.
    * @returns true where nothing of this account is worth remembering.
    */

@@ -134,7 +134,7 @@ export class LeasedCredit implements CreditBook {
   /** Gives every idle lease back, as far as the record answers. */
   async close(): Promise<void> {
     const leased = [...this.accounts.values()].filter((account) => account.leased)
-    await Promise.allSettled(leased.map((account) => account.giveBackIdle()))
+    await Promise.allSettled(leased.map((account) => account.giveBackAll()))
   }
 
   private chargesOf(identity: string): OwnCharges {

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import type { LedgerReader } from '../../../src/ledger/types.ts'
 import { verifyLedger } from '../../../src/ledger/verify.ts'
 import type { Market } from './market.ts'
-import { STEPS, TERMS } from './steps.ts'
+import { STEPS, type Step, TERMS, type Terms } from './steps.ts'
 import { World } from './world.ts'
 
 export interface OpenMarket {
@@ -15,6 +15,27 @@ export interface OpenMarket {
 
 /** Sequences are exact up to 2039; no life leaps over the rest. */
 const LATEST = Date.UTC(2036, 0, 1)
+
+/** Lives that have shown mistakes. */
+const KNOWN: [Terms, Step[]][] = [
+  [
+    // At the end a return was under way that had begun before the last charge was handed in.
+    {
+      parent: [{ limit: 64, limitReset: null }],
+      one: [{ limit: 64, limitReset: null }],
+      two: [],
+      skews: [0, 0, 0],
+    },
+    [
+      { do: 'request', process: 0, key: 'two', full: 1, share: 0.1, times: 1 },
+      { do: 'fault', process: 0, mode: 'delay', call: 'lease' },
+      { do: 'request', process: 0, key: 'two', full: 1, share: 0.1, times: 1 },
+      { do: 'end', pick: 0, end: 'completed', part: 1 },
+      { do: 'fault', process: 0, mode: 'refuse', call: 'take' },
+      { do: 'request', process: 0, key: 'parent', full: 32, share: 0.1, times: 1 },
+    ],
+  ],
+]
 
 /** @param open makes an empty store. @param runs how many lives, and the seed. */
 export async function liveMany(t: Test, open: () => Promise<OpenMarket>, runs: { numRuns: number; seed?: number }): Promise<void> {
@@ -39,7 +60,7 @@ export async function liveMany(t: Test, open: () => Promise<OpenMarket>, runs: {
       generations += world.model.charges.length
       unrecovered += world.model.unrecovered
     }),
-    runs,
+    { ...runs, examples: KNOWN },
   )
   await closed()
   t.ok(generations > runs.numRuns, `${runs.numRuns} lives, ${generations} generations`)
