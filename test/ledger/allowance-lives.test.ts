@@ -9,7 +9,7 @@ import { LocalRecord } from '../../src/store/local-record.ts'
 import { openStore } from '../../src/store/open.ts'
 import { employ } from '../cluster/employ.ts'
 import { liveMany } from '../support/lives/many.ts'
-import { Market, WallClock } from '../support/lives/market.ts'
+import { Market, WallClock, type Way } from '../support/lives/market.ts'
 import { property } from '../support/seed.ts'
 
 t.test('several allowances, several workers, callers that abort, stall, fail over and crash: never over any allowance', async (t) => {
@@ -22,7 +22,11 @@ t.test('several allowances, several workers, callers that abort, stall, fail ove
     const record = new LocalRecord({ journal, keys, guardrails, credit, clock })
     const scans = new LedgerScans(record.ledger, clock)
     const desk = new OwnerDesk({ record, scans, counters: new MemoryCounters(clock), oops: (error) => t.error(error) })
-    return { market: new Market(record, clock, () => employ(desk, clock).record), ledger, close: () => books.close() }
+    const way = (): Way => {
+      const { record, cable } = employ(desk, clock)
+      return { record, gone: cable.cut }
+    }
+    return { market: new Market(record, clock, way), ledger, close: () => books.close() }
   }
   await liveMany(t, open, property(200, 100_000))
 })

@@ -19,8 +19,12 @@ function lives(server: TestPostgres): void {
       const record = await clocked(await openPostgres(url, { clock }), clock, server, url)
       // Each process ends its way to the record; the connections are shared.
       const way = new Proxy(record, { get: (target, name) => (name === 'close' ? async () => {} : Reflect.get(target, name, target)) })
-      return { market: new Market(record, clock, () => way), ledger: record.ledger, close: () => record.close() }
+      return {
+        market: new Market(record, clock, () => ({ record: way, gone: () => {} })),
+        ledger: record.ledger,
+        close: () => record.close(),
+      }
     }
-    await liveMany(t, open, property(200, 10_000))
+    await liveMany(t, open, property(200, 100_000))
   })
 }

@@ -18,18 +18,24 @@ export class WallClock extends FakeClock {
 
 type Urging = StoreOfRecord & { onUrge?(hear: () => void): void }
 
+/** A process's way to the record, and what becomes of it when the process is no more. */
+export interface Way {
+  readonly record: Urging
+  gone(): void
+}
+
 /** Turns of the event loop without a call under way, after which nothing more is coming. */
 const QUIET_TURNS = 4
 
 export class Market {
   readonly clock: WallClock
   readonly record: StoreOfRecord
-  private readonly wayOf: () => Urging
+  private readonly wayOf: () => Way
   private running = 0
   private lives = 0
 
   /** @param wayOf a process's way to the record: a channel, or connections. */
-  constructor(record: StoreOfRecord, clock: WallClock, wayOf: () => Urging) {
+  constructor(record: StoreOfRecord, clock: WallClock, wayOf: () => Way) {
     this.record = this.counted(record)
     this.clock = clock
     this.wayOf = wayOf
@@ -42,10 +48,10 @@ export class Market {
   }
 
   /** A way that a test may hold up, with what urges it. */
-  way(): ScriptedRecord & { onUrge(hear: () => void): void } {
-    const inner = this.wayOf()
-    const onUrge = (hear: () => void): void => inner.onUrge?.(hear)
-    return Object.assign(new ScriptedRecord(this.clock, this.counted(inner)), { onUrge })
+  way(): ScriptedRecord & { onUrge(hear: () => void): void; gone(): void } {
+    const { record, gone } = this.wayOf()
+    const onUrge = (hear: () => void): void => record.onUrge?.(hear)
+    return Object.assign(new ScriptedRecord(this.clock, this.counted(record)), { onUrge, gone })
   }
 
   /** Waits until no call is under way and nothing follows from the last ones. */

@@ -1,7 +1,7 @@
 /** One random life of several processes on one record, held against what money means. */
 import assert from 'node:assert/strict'
 import { type Joined, joinRecord } from '../../../src/cluster/index.ts'
-import type { Clock } from '../../../src/core/clock.ts'
+import type { Clock, Timer } from '../../../src/core/clock.ts'
 import { generationId } from '../../../src/core/ids.ts'
 import type { Allowance } from '../../../src/ledger/credit.ts'
 import { type EndedBy, type Progress, settlementOf } from '../../../src/ledger/settlement.ts'
@@ -37,6 +37,7 @@ interface Process {
 interface Life {
   readonly joined: Joined
   readonly way: ReturnType<Market['way']>
+  readonly timers: Timers
   ready: boolean
   /** Requests that wait for credit. */
   seeking: number
@@ -49,6 +50,39 @@ interface Open {
   /** True while all of it was taken under some limit. */
   leased: boolean
   settling: boolean
+}
+
+/** A process's clock: a process that has crashed runs no timer any more. */
+class Timers implements Clock {
+  private readonly clock: Clock
+  private isStopped = false
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  now(): number {
+    return this.clock.now()
+  }
+
+  monotonic(): number {
+    return this.clock.monotonic()
+  }
+
+  random(): number {
+    return this.clock.random()
+  }
+
+  after(ms: number, fn: () => void): Timer {
+    if (this.isStopped) return { cancel: () => {} }
+    return this.clock.after(ms, () => {
+      if (!this.isStopped) fn()
+    })
+  }
+
+  stop(): void {
+    this.isStopped = true
+  }
 }
 
 let lastSeq = 0
@@ -211,6 +245,8 @@ export class World {
     const each = this.processes[process]
     if (!each.life) return
     each.life.way.cut()
+    each.life.way.gone()
+    each.life.timers.stop()
     each.life = undefined
     for (const [seq, { hold, key, leased, process: of }] of this.open) {
       if (of !== process) continue
@@ -227,8 +263,9 @@ export class World {
     each.journal.reconcile()
     const way = this.market.way()
     const node = `${this.name} n${process}`
-    const joined = joinRecord({ record: way, journal: each.journal, clock: this.clockOf(process), node, label: node, report: () => {} })
-    const life: Life = { joined, way, ready: false, seeking: 0 }
+    const timers = new Timers(this.clockOf(process))
+    const joined = joinRecord({ record: way, journal: each.journal, clock: timers, node, label: node, report: () => {} })
+    const life: Life = { joined, way, timers, ready: false, seeking: 0 }
     joined.ready.then(
       () => {
         life.ready = true
@@ -245,6 +282,7 @@ export class World {
     })
     for (let round = 0; round < 20 && closing && !isClosed; round++) await this.market.pass(250)
     await closing
+    life?.way.gone()
   }
 
   private write(life: Life, seq: number, { hold, key }: Pick<Open, 'hold' | 'key'>): void {
