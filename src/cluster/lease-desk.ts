@@ -76,6 +76,11 @@ export class LeaseDesk {
     return this.waiters.length > 0
   }
 
+  /** True once an ask that failed is granted nothing any more. */
+  private get certain(): boolean {
+    return this.office.clock.monotonic() >= this.certainFrom
+  }
+
   /**
    * Holds what the lease covers in full, or what the record allows, asking for more of the lease.
    * @param slice nano-dollars that would be welcome beyond what is needed.
@@ -137,13 +142,19 @@ export class LeaseDesk {
     return within(this.office.clock, LONGEST_ASK, this.returning)
   }
 
+  /** Resolves once the ask ahead and the return that are under way have ended. */
+  async quiet(): Promise<void> {
+    await Promise.allSettled([this.ahead, this.returning])
+  }
+
   private async send(whole: boolean, most: number | undefined): Promise<void> {
     const { lease, office } = this
     const amount = lease.takeIdle(most)
     const all = whole && lease.doubtful && lease.held === 0 && lease.left <= 0 && this.asks === 0
     try {
       await office.record.giveBack(office.node, this.name, all ? 'all' : amount, this.nextTurn())
-      if (all) lease.doubtful = false
+      // An ask that failed a moment ago may be granted yet.
+      if (all && this.certain) lease.doubtful = false
     } catch (thrown) {
       // It may have gone through, or may yet: what it names is not spent here again. A later grant makes it void.
       lease.doubtful = true
@@ -183,7 +194,7 @@ export class LeaseDesk {
     if (waitingFor > 0 && patient) return this.pause(first)
     if (!lease.doubtful || lease.held > 0) return this.refuse(first, Math.max(0, left))
     // What is missing may have been granted to this very process by an ask whose answer was lost.
-    if (this.asks > 0 || office.clock.monotonic() < this.certainFrom) throw new Error('it is not known what an ask has done')
+    if (this.asks > 0 || !this.certain) throw new Error('it is not known what an ask has done')
     if (lease.untaken === 0) return this.giveBack(true)
     return patient ? this.pause(first) : this.refuse(first, Math.max(0, left))
   }

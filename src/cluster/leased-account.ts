@@ -57,6 +57,11 @@ export class LeasedAccount implements CreditAccount {
     return this.lease.left > 0 || this.lease.doubtful
   }
 
+  /** True where no exchange is open and every charge has been handed in: the record may forget what is leased here. */
+  get clear(): boolean {
+    return this.lease.held === 0 && this.lease.untaken === 0
+  }
+
   usage(): WindowUsage {
     return this.spending.own.usage(this.office.clock.now())
   }
@@ -159,13 +164,9 @@ export class LeasedAccount implements CreditAccount {
     return this.desk.giveBack(this.lease.untaken === 0, most)
   }
 
-  /**
-   * Gives back all that the record may know of, at the end. A return that is under way may have begun while charges waited to be
-   * handed in, and then leaves something there: another one follows. @throws Fault `unavailable`.
-   */
-  async giveBackAll(): Promise<void> {
-    await this.giveBackIdle()
-    if (this.leased) await this.giveBackIdle()
+  /** Resolves once what was asked or returned in the background has been answered. */
+  quiet(): Promise<void> {
+    return this.desk.quiet()
   }
 
   /**

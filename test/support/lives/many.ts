@@ -35,6 +35,23 @@ const KNOWN: [Terms, Step[]][] = [
       { do: 'request', process: 0, key: 'parent', full: 32, share: 0.1, times: 1 },
     ],
   ],
+  [
+    // At the end an ask came through that its process had given up, after a return of all that the record knew of.
+    { parent: [], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0] },
+    [
+      { do: 'bound', key: 'parent', index: 0, bound: { limit: 64, limitReset: null } },
+      { do: 'request', process: 2, key: 'parent', full: 1, share: 0.1, times: 1 },
+      { do: 'fault', process: 2, mode: 'delay', call: 'lease' },
+      { do: 'turn', pick: 0, part: 0, full: 2 },
+      { do: 'request', process: 0, key: 'parent', full: 17, share: 0.1, times: 3 },
+      { do: 'end', pick: 0, end: 'completed', part: 0 },
+      { do: 'start', process: 0 },
+      { do: 'leap', hours: 1 },
+      { do: 'end', pick: 0, end: 'completed', part: 0 },
+      { do: 'leap', hours: 1 },
+      { do: 'bound', key: 'parent', index: 0, bound: { limit: 64, limitReset: null } },
+    ],
+  ],
 ]
 
 /** @param open makes an empty store. @param runs how many lives, and the seed. */
