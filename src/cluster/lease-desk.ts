@@ -53,7 +53,7 @@ export class LeaseDesk {
   private running = false
   private slice = 0
   /** Asks that the record has not answered, late ones too. */
-  private asks = 0
+  private readonly asks = new Set<Promise<unknown>>()
   private returning: Promise<void> | undefined
   private ahead: Promise<void> | undefined
   private aheadFrom = 0
@@ -68,7 +68,12 @@ export class LeaseDesk {
 
   /** True while something is under way that will change the lease, or somebody waits. */
   get busy(): boolean {
-    return this.waiters.length > 0 || this.asks > 0 || this.returning !== undefined
+    return this.waiters.length > 0 || this.asking || this.returning !== undefined
+  }
+
+  /** True while an ask is out: nobody knows what the record grants it. */
+  get asking(): boolean {
+    return this.asks.size > 0
   }
 
   /** True where requests wait: whoever comes now comes after them. */
@@ -107,7 +112,7 @@ export class LeaseDesk {
    */
   forgive(): void {
     const { lease } = this
-    if (this.asks === 0) lease.forgive()
+    if (!this.asking) lease.forgive()
     else if (lease.overdue) lease.doubtful = true
   }
 
@@ -142,15 +147,15 @@ export class LeaseDesk {
     return within(this.office.clock, LONGEST_ASK, this.returning)
   }
 
-  /** Resolves once the ask ahead and the return that are under way have ended. */
+  /** Resolves once every ask has been answered, late ones too, and the return that is under way. */
   async quiet(): Promise<void> {
-    await Promise.allSettled([this.ahead, this.returning])
+    await Promise.allSettled([...this.asks, this.returning])
   }
 
   private async send(whole: boolean, most: number | undefined): Promise<void> {
     const { lease, office } = this
     const amount = lease.takeIdle(most)
-    const all = whole && lease.doubtful && lease.held === 0 && lease.left <= 0 && this.asks === 0
+    const all = whole && lease.doubtful && lease.held === 0 && lease.left <= 0 && !this.asking
     try {
       await office.record.giveBack(office.node, this.name, all ? 'all' : amount, this.nextTurn())
       // An ask that failed a moment ago may be granted yet.
@@ -194,7 +199,7 @@ export class LeaseDesk {
     if (waitingFor > 0 && patient) return this.pause(first)
     if (!lease.doubtful || lease.held > 0) return this.refuse(first, Math.max(0, left))
     // What is missing may have been granted to this very process by an ask whose answer was lost.
-    if (this.asks > 0 || !this.certain) throw new Error('it is not known what an ask has done')
+    if (this.asking || !this.certain) throw new Error('it is not known what an ask has done')
     if (lease.untaken === 0) return this.giveBack(true)
     return patient ? this.pause(first) : this.refuse(first, Math.max(0, left))
   }
@@ -206,11 +211,10 @@ export class LeaseDesk {
   private ask(ask: Omit<LeaseAsk, 'key' | 'payer' | 'turn'>, first?: Waiter): Promise<LeaseAnswer> {
     const { lease, office, name } = this
     const { allowances } = ask
-    this.asks++
-    const asked = office.record.lease(office.node, { ...ask, ...name, turn: this.nextTurn() }).then(
+    const asked: Promise<LeaseAnswer> = office.record.lease(office.node, { ...ask, ...name, turn: this.nextTurn() }).then(
       (answer) => {
         const { granted, hold, lefts } = answer
-        this.asks--
+        this.asks.delete(asked)
         this.leftOver = { allowances, lefts, least: Math.max(0, Math.min(...lefts)) }
         // Within the limits of all allowances: so is then whatever this process has leased before.
         if (hold !== null && Math.min(...lefts) >= 0) lease.grant(granted, allowances)
@@ -221,13 +225,14 @@ export class LeaseDesk {
         return answer
       },
       (thrown: unknown) => {
-        this.asks--
+        this.asks.delete(asked)
         lease.doubtful = true
         this.certainFrom = office.clock.monotonic() + UNCERTAIN
         this.forgive()
         throw thrown
       },
     )
+    this.asks.add(asked)
     return within(office.clock, LONGEST_ASK, asked)
   }
 

@@ -54,7 +54,7 @@ export class LeasedAccount implements CreditAccount {
 
   /** True where the record may know of a lease. */
   get leased(): boolean {
-    return this.lease.left > 0 || this.lease.doubtful
+    return this.lease.left > 0 || this.lease.doubtful || this.desk.asking
   }
 
   /** True where no exchange is open and every charge has been handed in: the record may forget what is leased here. */

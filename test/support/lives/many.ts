@@ -52,6 +52,20 @@ const KNOWN: [Terms, Step[]][] = [
       { do: 'bound', key: 'parent', index: 0, bound: { limit: 64, limitReset: null } },
     ],
   ],
+  [
+    // At the end an ask whose asker had been refused after two seconds was still out.
+    { parent: [{ limit: 64, limitReset: null }], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0] },
+    [
+      { do: 'fault', process: 0, mode: 'hang', call: 'lease' },
+      { do: 'request', process: 0, key: 'parent', full: 1, share: 0.1, times: 1 },
+      { do: 'fault', process: 1, mode: 'refuse', call: 'lease' },
+      { do: 'wait', ms: 1100 },
+      { do: 'wait', ms: 1100 },
+      { do: 'end', pick: 0, end: 'completed', part: 0 },
+      { do: 'request', process: 1, key: 'parent', full: 1, share: 0.1, times: 1 },
+      { do: 'wait', ms: 0 },
+    ],
+  ],
 ]
 
 /** @param open makes an empty store. @param runs how many lives, and the seed. */
