@@ -57,6 +57,9 @@ export interface RuntimeSource {
   loop?: LoopSource
 }
 
+/** Milliseconds without a refusal after which the next one is logged. */
+const SHED_PAUSE = 10_000
+
 export class Runtime {
   config: Config
   catalog: Catalog
@@ -73,6 +76,8 @@ export class Runtime {
   readonly scans: LedgerScans
   /** Of the request bodies of all callers. */
   readonly bodies: BodyMemory
+  /** When the last request was refused under overload. Monotonic milliseconds. */
+  private shedAt = Number.NEGATIVE_INFINITY
   private readonly passage: FirstUse<Passage>
   private readonly files: DiskFiles
   private readonly ids: GenerationIds
@@ -92,8 +97,8 @@ export class Runtime {
     this.generated = generated
     this.files = new DiskFiles(config.uploads, clock)
     this.scans = new LedgerScans(store.ledger, clock)
-    this.overload = new Overload(source.loop ?? systemLoop, () => this.metrics.shed())
-    this.parts = partsOf(source, this.metrics, { files: this.files, overload: this.overload })
+    this.overload = new Overload(source.loop ?? systemLoop, () => this.shed())
+    this.parts = partsOf(source, this.metrics, { files: this.files, bodies: this.overload })
     this.metrics.alone = source.shared.alone
     this.metrics.bodiesWaiting = () => this.overload.waitingCount
     this.metrics.auditDropped = () => store.audit.dropped
@@ -112,7 +117,7 @@ export class Runtime {
     this.parts.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
     this.catalog = buildCatalog(config, this.discovery.listings)
     this.oops = (error) => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
-    this.bodies = new BodyMemory(clock, () => this.metrics.shed())
+    this.bodies = new BodyMemory(clock, () => this.shed())
     this.resizeBodies()
     this.gateway = new Gateway({
       serving: this.compose(),
@@ -123,11 +128,11 @@ export class Runtime {
       doors: {
         clock,
         memory: this.bodies,
-        overload: this.overload,
         slowAfter: config.server.bodyTimeout,
         addresses: this.addresses,
         streams: { opened: () => this.metrics.streamOpened(), closed: () => this.metrics.streamClosed() },
       },
+      overload: this.overload,
     })
     store.guardrails.onChange(() => this.regard())
   }
@@ -187,6 +192,14 @@ export class Runtime {
     closeDocuments()
     closeRobots()
     this.files.close()
+  }
+
+  /** Refused requests have no log lines of their own: under overload these would cost as much as the refusals. */
+  private shed(): void {
+    this.metrics.shed()
+    const now = this.source.clock.monotonic()
+    if (now - this.shedAt >= SHED_PAUSE) this.source.logs.log.warn('requests are refused under overload; headgate_shed_total counts them')
+    this.shedAt = now
   }
 
   /** A random secret made at the start stays: it was printed once and is in use. One made now nobody would ever see. */
@@ -265,7 +278,7 @@ export class Runtime {
 function partsOf(
   { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
   metrics: Metrics,
-  { files, overload }: { files: DiskFiles; overload: Overload },
+  { files, bodies }: { files: DiskFiles; bodies: Overload },
 ): ChainParts {
   const health = new HealthBook(clock)
   const sessions = new StickySessions(clock)
@@ -279,7 +292,7 @@ function partsOf(
     health,
     sessions,
     admission: new Admission(clock, shared.counters, store.processes),
-    overload,
+    bodies,
     retries: new RetryBudget(),
     drains: new DrainSlots(),
     files,

@@ -52,7 +52,7 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
   const resolved = resolve(settings, parts)(guarded)
   const accounted = account(parts)(resolved)
   const readBody = read(settings, parts)(accounted)
-  const admitted = admit(parts.admission, parts.overload)(readBody)
+  const admitted = admit(parts.admission)(readBody)
   const authenticated: Service<At<Head>> = authenticate(settings, parts)(admitted)
   return receive(settings, parts)(authenticated)
 }
@@ -64,7 +64,7 @@ export function composeChain(settings: ChainSettings, parts: ChainParts): Front 
 export function composeEmbedding(settings: ChainSettings, parts: EmbeddingParts): Front {
   const suits = suit(settings.guardrails.filter(readsTexts), parts)(plan(settings, parts)(attempt(parts, embedAt)))
   const accounts = account(parts)(resolve(settings, parts)(guard(settings.guardrails)(suits)))
-  const admits = admit(parts.admission, parts.overload)(read(settings, parts)(accounts))
+  const admits = admit(parts.admission)(read(settings, parts)(accounts))
   return receive(settings, parts)(authenticate(settings, parts)(admits))
 }
 
@@ -72,7 +72,7 @@ export function composeEmbedding(settings: ChainSettings, parts: EmbeddingParts)
 export function composeCounting(settings: ChainSettings, parts: ChainParts): Front {
   const guarded = guard(settings.guardrails)(countTokens(parts))
   const resolved = resolve(settings, parts)(guarded)
-  const admitted = admit(parts.admission, parts.overload)(read(settings, parts)(resolved))
+  const admitted = admit(parts.admission)(read(settings, parts)(resolved))
   const authenticated: Service<At<Head>> = authenticate(settings, parts)(admitted)
   return receive(settings, parts)(authenticated)
 }
@@ -91,6 +91,6 @@ export function composePlanning(settings: ChainSettings, parts: EmbeddingParts):
   const suits = suit(settings.guardrails.filter(readsTexts), parts)(vectors)
   const either: Service<At<Resolved>> = (exchange) => (exchange.client.embedding ? suits(exchange) : shapes(exchange))
   const resolves = resolve(settings, parts)(guard(settings.guardrails)(either))
-  const admits = admit(parts.admission, parts.overload)(read(settings, parts)(explain()(resolves)))
+  const admits = admit(parts.admission)(read(settings, parts)(explain()(resolves)))
   return receive(settings, parts)(authenticate(settings, parts)(admits))
 }

@@ -132,9 +132,10 @@ export interface ChainSettings {
   silence: number
 }
 
-export interface OverloadGuard {
-  /** @param bytes of the body as announced. @throws Fault 503 where the process cannot serve a further request in time. */
-  admit(bytes: number | undefined): void
+/** Orders the work on long bodies. */
+export interface BodyQueue {
+  /** A body is about to be read. @param bytes as announced. */
+  expect(bytes: number | undefined): void
   /**
    * @param bytes of a body that has arrived and is about to be read. @param cancel ends the wait before its time.
    * @returns a promise where others come first.
@@ -152,8 +153,8 @@ export interface ChainParts {
   health: HealthBook
   sessions: StickySessions
   admission: Admission
-  /** Absent where nothing is refused under overload. */
-  overload?: OverloadGuard
+  /** Absent where no body waits for others. */
+  bodies?: BodyQueue
   files: FileStore
   retries: RetryBudget
   drains: DrainSlots

@@ -15,9 +15,10 @@ import { noBodyMemory } from './body-memory.ts'
 import type { Page } from './consent-page.ts'
 import { wasCut } from './drain.ts'
 import { edgeFault } from './edge-guard.ts'
-import { type DoorSource, HttpDoor } from './http-door.ts'
+import { contentLengthOf, type DoorSource, HttpDoor } from './http-door.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
+import { OVERLOADED, type Overload } from './overload.ts'
 
 export interface OperationRequest {
   method: string
@@ -81,6 +82,12 @@ const PASS_BUFFERS = 256 * 1024
 const EXCHANGE = Symbol('exchange')
 type Speaking = Socket & { [EXCHANGE]?: Exchange }
 
+interface Refusal {
+  readonly status: number
+  readonly head: (string | number)[]
+  readonly json: string
+}
+
 interface Opened {
   exchange: Exchange
   door: HttpDoor
@@ -94,6 +101,9 @@ export class Gateway implements RequestHandler {
   private readonly formats: PlanDialects
   private readonly oops: (error: unknown) => void
   private readonly doors: DoorSource
+  private readonly overload: Pick<Overload, 'refuses'>
+  /** What is answered under overload, by the dialect of the caller. */
+  private readonly overloaded = new Map<ClientDialect | undefined, Refusal>()
 
   /** @param clients client dialects by path. */
   constructor(source: {
@@ -103,6 +113,7 @@ export class Gateway implements RequestHandler {
     clients: ReadonlyMap<string, ClientDialect>
     oops: (error: unknown) => void
     doors: DoorSource
+    overload: Pick<Overload, 'refuses'>
   }) {
     this.serving = source.serving
     this.clock = source.clock
@@ -111,6 +122,7 @@ export class Gateway implements RequestHandler {
     this.formats = planDialects(source.clients)
     this.oops = source.oops
     this.doors = source.doors
+    this.overload = source.overload
   }
 
   request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
@@ -126,7 +138,8 @@ export class Gateway implements RequestHandler {
     const client = this.clients.get(path)
     // Nobody can tell whether a body follows that was never asked for; the door of a completion asks for it.
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
-    if (client && request.method === 'POST') {
+    if (this.isTooLate(path, client, request)) this.shed(request, response, client)
+    else if (client && request.method === 'POST') {
       const { counting, embedding, front } = this.serving
       const serves = client.countBody ? counting : client.embedding ? embedding : front
       this.complete(this.open(client, request, response, expectsContinue), serves, response)
@@ -152,14 +165,28 @@ export class Gateway implements RequestHandler {
     for (const ms of PROBES) this.clock.after(ms, () => exchange.door.probe())
   }
 
+  /** Under overload all that asks a provider something is refused, and plans; management and lists never are. */
+  private isTooLate(path: string, client: ClientDialect | undefined, request: IncomingMessage): boolean {
+    if (client || path === PLAN_PATH) return request.method === 'POST' && this.overload.refuses(contentLengthOf(request))
+    return this.serving.passages.matches(path) && this.overload.refuses(undefined)
+  }
+
+  /** Costs as little as can be: nobody is asked who it is, and nothing is logged. */
+  private shed(request: IncomingMessage, response: ServerResponse, client: ClientDialect | undefined): void {
+    let refusal = this.overloaded.get(client)
+    if (!refusal) {
+      const { status, headers, json } = faultReply(OVERLOADED, { body: client?.faultBody })
+      const head = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers }
+      refusal = { status, head: Object.entries(head).flat(), json }
+      this.overloaded.set(client, refusal)
+    }
+    giveUpBody(request, response, refusal.status, this.clock)
+    response.writeHead(refusal.status, refusal.head)
+    response.end(refusal.json)
+  }
+
   /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */
   private pass(request: IncomingMessage, response: ServerResponse): void {
-    try {
-      this.doors.overload.admit(undefined)
-    } catch (thrown) {
-      this.writeFault(response, this.faultOf(thrown))
-      return
-    }
     const share = this.doors.memory.open()
     response.once('close', () => share.release())
     const relay = (granted: boolean): void => {

@@ -5,7 +5,6 @@ import type { Readable } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 import { hashOf } from '../core/secret.ts'
 import type { Door } from '../pipeline/door.ts'
-import type { OverloadGuard } from '../pipeline/parts.ts'
 import type { Cancel } from '../plugin-api/exchange.ts'
 import { EventWriter } from '../sse/writer.ts'
 import { type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
@@ -21,7 +20,6 @@ const WRITE_STALL = 60_000
 export interface DoorSource {
   clock: Clock
   memory: BodyMemory
-  overload: OverloadGuard
   /** Milliseconds after which a body has to have come at a certain rate on average. */
   slowAfter: number
   /** What failed authentications of a caller count by. */
@@ -49,8 +47,7 @@ export class HttpDoor implements Door {
     this.clock = source.clock
     this.expectsContinue = expectsContinue
     this.share = source.memory.open()
-    const length = request.headers['content-length']
-    this.contentLength = length === undefined ? undefined : Number(length)
+    this.contentLength = contentLengthOf(request)
   }
 
   address(): string {
@@ -213,6 +210,12 @@ export class HttpDoor implements Door {
 /** The secret that a connection sent last, so that its digest is computed once per connection and not once per request. */
 const LAST = Symbol('last secret')
 type Known = Socket & { [LAST]?: { readonly secret: string; readonly digest: string } }
+
+/** Bytes of the body as announced. */
+export function contentLengthOf({ headers }: IncomingMessage): number | undefined {
+  const length = headers['content-length']
+  return length === undefined ? undefined : Number(length)
+}
 
 function lengthOf(json: string | readonly Buffer[]): number {
   return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, piece) => sum + piece.length, 0)

@@ -40,7 +40,7 @@ const LARGE_BURST_MS = 100
 /** Long bodies, waiting or on their way, above which further ones are refused then: some 30 ms of work. */
 const MOST_WAITING = 12
 
-/** Milliseconds after its head for which a body counts as on its way: a caller that sends slowly takes no place. */
+/** Milliseconds for which a body counts as on its way: a caller that sends slowly takes no place. */
 const ON_THE_WAY = 100
 
 /** Milliseconds after the last refusal for which the limit stays in force: a pause of a moment does not let everybody in. */
@@ -64,7 +64,7 @@ const SATURATED = 0.95
 const WINDOWS = 2
 
 /** One object for all: the stack of an error costs more than the rest of a refusal. */
-const OVERLOADED = new Fault('unavailable', { message: 'Service temporarily unavailable: the gateway is overloaded', retryAfter: 1 })
+export const OVERLOADED = new Fault('unavailable', { message: 'Service temporarily unavailable: the gateway is overloaded', retryAfter: 1 })
 
 interface Waiting {
   readonly bytes: number
@@ -76,7 +76,7 @@ export class Overload {
   private readonly refused: () => void
   private readonly stop: () => void
   private readonly waiting: Waiting[] = []
-  /** When the heads of long bodies came that have not arrived yet, oldest first. */
+  /** When the reading of long bodies began that have not arrived yet, oldest first. */
   private readonly coming: number[] = []
   /** Bytes of long bodies that this turn works on. */
   private turnBytes = 0
@@ -111,22 +111,16 @@ export class Overload {
 
   /**
    * @param bytes of the body that is announced; undefined where its length is not known, or it is handed on as it comes.
-   * @throws Fault 503 with Retry-After where the request would come too late.
+   * @returns true where the request would come too late: it is to be answered with `OVERLOADED`.
    */
-  admit(bytes: number | undefined): void {
-    if (this.saturated >= WINDOWS && this.lastTurn >= LONG_TURN && this.loop.cpu() - this.turnCpu > TURN_BUDGET) this.refuse()
-    if (bytes === undefined || bytes <= SHORT_BODY) return
-    const now = this.loop.now()
-    const { coming } = this
-    while (coming.length > 0 && coming[0] < now - ON_THE_WAY) coming.shift()
-    const waits = this.waiting.length
-    const longest = waits >= LARGE_BURST ? LARGE_BURST_MS : BURST
-    const lasting = this.waitingSince !== undefined && now - this.waitingSince >= longest
-    if ((lasting || now < this.refusingUntil) && waits + coming.length >= MOST_WAITING) {
-      this.refusingUntil = now + REFUSING
-      this.refuse()
-    }
-    coming.push(now)
+  refuses(bytes: number | undefined): boolean {
+    const refused = this.inLongTurn() || (bytes !== undefined && bytes > SHORT_BODY && this.behindOthers())
+    if (refused) this.refused()
+    return refused
+  }
+
+  expect(bytes: number | undefined): void {
+    if (bytes !== undefined && bytes > SHORT_BODY) this.coming.push(this.loop.now())
   }
 
   /**
@@ -163,9 +157,20 @@ export class Overload {
     this.stop()
   }
 
-  private refuse(): never {
-    this.refused()
-    throw OVERLOADED
+  private inLongTurn(): boolean {
+    return this.saturated >= WINDOWS && this.lastTurn >= LONG_TURN && this.loop.cpu() - this.turnCpu > TURN_BUDGET
+  }
+
+  private behindOthers(): boolean {
+    const now = this.loop.now()
+    const { coming } = this
+    while (coming.length > 0 && coming[0] < now - ON_THE_WAY) coming.shift()
+    const waits = this.waiting.length
+    const longest = waits >= LARGE_BURST ? LARGE_BURST_MS : BURST
+    const lasting = this.waitingSince !== undefined && now - this.waitingSince >= longest
+    if (!(lasting || now < this.refusingUntil) || waits + coming.length < MOST_WAITING) return false
+    this.refusingUntil = now + REFUSING
+    return true
   }
 
   private fits(bytes: number): boolean {

@@ -8,6 +8,11 @@ import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 import { metricsOf, until } from '../support/workers.ts'
 
+/** May ask once a minute. */
+const RARELY = `sk-hg-v1-${'5'.repeat(64)}`
+const KEYS = `auth: { keys: [ { name: test, key: "${KEY}" }, { name: rarely, key: "${RARELY}", limits: { requests: 1 } } ] }
+`
+
 /** An event loop whose time the test tells. */
 class ScriptedLoop implements LoopSource {
   private elapsed = 0
@@ -71,7 +76,8 @@ async function scene(t: Test, clock?: FakeClock): Promise<Scene> {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
   t.teardown(() => upstream.close())
   const loop = new ScriptedLoop()
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat', { provider: 'passage: { price: "0.001" }' }), { loop, clock })
+  const model = oneModel(upstream.url, 'openai-chat', { provider: 'passage: { price: "0.001" }' })
+  const gateway = await startGateway(`${KEYS}${model}`, { loop, clock })
   t.teardown(() => gateway.close())
   return { gateway, upstream, loop }
 }
@@ -139,6 +145,7 @@ t.test('a long body is 503 before it comes where enough of them have waited with
   t.equal(refused.headers.get('retry-after'), '1')
   t.match(refused.body, 'the gateway is overloaded')
   t.equal((await metricsOf(gateway.admin))('headgate_shed_total '), 1)
+  t.equal(gateway.logs.filter((line) => line.includes('refused under overload')).length, 1)
   client.send(Buffer.alloc(LONG, 'a')).send(head(text.length) + text)
   t.match(await client.until(/HTTP\/1.1 200[\s\S]*\}$/), 'Hello', 'the next request on the same connection is served')
   client.close()
@@ -210,6 +217,33 @@ t.test('nothing is refused in one long turn, or where the loop waits for a tenth
   for (let i = 0; i < 20; i++) loop.turn(100, 10)
   loop.begin(500, 0)
   t.equal(await ask(), 200, 'where the loop waits')
+})
+
+t.test('a refusal asks nobody who it is, and has the form of the caller', async (t) => {
+  const { gateway, loop } = await scene(t)
+  loop.saturate()
+  loop.begin(26, 0)
+  const ask = async (path: string, headers: Record<string, string> = {}) => (await gateway.post(path, BODY, headers)).json()
+  t.match(await ask('/v1/messages', { authorization: 'Bearer nobody' }), { type: 'error', error: { type: 'overloaded_error' } })
+  t.match(await ask('/v1/chat/completions'), { error: { code: 503, message: /the gateway is overloaded/ } })
+  loop.turn(0, 0)
+  t.equal((await gateway.post('/v1/chat/completions', BODY, { authorization: 'Bearer nobody' })).status, 401)
+})
+
+t.test('requests beyond the rate of a key take no place among the bodies on their way', async (t) => {
+  const stage = await scene(t)
+  const { gateway, loop } = stage
+  const asked = await crowd(stage, 9)
+  loop.stolen(500)
+  for (let i = 0; i < 8; i++) {
+    const reply = await gateway.post('/v1/chat/completions', i === 0 ? '{' : long(BODY), { authorization: `Bearer ${RARELY}` })
+    t.equal(reply.status, i === 0 ? 400 : 429)
+  }
+  const late = gateway.post('/v1/chat/completions', long(BODY))
+  await until('it has come', async () => (await waiting(gateway)) === 9 || undefined)
+  for (let i = 0; i < 10; i++) loop.turn(1, 0)
+  t.equal((await late).status, 200)
+  t.same(new Set(await Promise.all(asked)), new Set([200]))
 })
 
 t.test('embeddings, counts and the pass-through are refused as well, and management is not', async (t) => {

@@ -1,15 +1,12 @@
-/** 3. How much a key may have going: request rate and bytes in flight, and what is refused under overload. */
+/** 3. How much a key may have going: request rate and bytes in flight. */
 import type { Authed } from '../../plugin-api/exchange.ts'
 import type { Admission } from '../admission.ts'
-import type { OverloadGuard } from '../parts.ts'
 import type { At, Layer, Service } from '../reply.ts'
 
-/** @param overload refuses while the process is overloaded: before anything is counted or read. */
-export function admit(admission: Admission, overload?: OverloadGuard): Layer<At<Authed>> {
+export function admit(admission: Admission): Layer<At<Authed>> {
   return (next) => {
     const enter = weighed(admission, next)
     return function admitted(exchange) {
-      overload?.admit(exchange.door.contentLength)
       // Only counters that several processes share make anybody wait.
       const counted = admission.request(exchange.key)
       return counted ? counted.then(() => enter(exchange)) : enter(exchange)

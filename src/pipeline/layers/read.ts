@@ -14,16 +14,17 @@ import { checkToolCount } from '../tool-count.ts'
 
 export function read(
   settings: ChainSettings,
-  { admission, files, overload }: Pick<ChainParts, 'admission' | 'files' | 'overload'>,
+  { admission, files, bodies }: Pick<ChainParts, 'admission' | 'files' | 'bodies'>,
 ): Layer<At<Authed>, At<Read>> {
   return (next) =>
     async function readBody(exchange): Promise<Reply> {
+      bodies?.expect(exchange.door.contentLength)
       let bytes = await exchange.door.readBody(settings.maxBody, exchange.cancel)
       if (exchange.door.contentLength === undefined) {
         admission.takeBytes(exchange.key, bytes.length)
         exchange.books.rateBytes = bytes.length
       }
-      const others = overload?.begin(bytes.length, exchange.cancel)
+      const others = bodies?.begin(bytes.length, exchange.cancel)
       if (others) {
         await others
         if (exchange.cancel.aborted) throw endedEarly(exchange, [])
