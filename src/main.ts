@@ -29,7 +29,7 @@ export interface StartOptions {
   clock?: Clock
   /** Lane forced wherever the facts allow it, for contract tests. */
   lane?: Lane
-  /** What tells how late the event loop is, instead of Node's own measurement. */
+  /** The event loop as the overload guard sees it, instead of Node's own measurement. */
   loop?: LoopSource
   /** Takes log lines instead of standard output. */
   log?: (line: string) => void

@@ -153,7 +153,7 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
   if (!local && provider.base_url === undefined) main.report(at, `"base_url" is missing, expected the address of the provider`, 'key')
   if (!local && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
   for (const key of ['base_url', 'key', 'discover', 'passage', 'headers'] as const) {
-    if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim calls nobody, expected no such key', 'key')
+    if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim makes no calls, expected no such key', 'key')
   }
   checkOffer(provider, at, main)
   for (const name of Object.keys(provider.headers ?? {})) {

@@ -43,7 +43,7 @@ export interface EarlierTurns {
 export interface Count {
   /** The provider's last cumulative report; undefined where it sent none. An explicit zero is a report. */
   reported: Usage | undefined
-  /** Estimate of the output tokens that the report does not cover: what came since, and reasoning that nobody reported. */
+  /** Estimate of the output tokens that the report does not cover: what came since, and unreported reasoning. */
   unreported: number
   /** Estimate of the input tokens that were sent. */
   input: number
@@ -83,7 +83,7 @@ export interface Settlement {
 
 /**
  * The settlement of one exchange. Insurance covers the whole of it: where the provider failed only tools are charged.
- * Whoever else ended it, earlier turns that ended well stay charged.
+ * Where somebody else ended it, earlier turns that ended well stay charged.
  */
 export function settlementOf(outcome: Outcome): Settlement {
   const tools = Math.max(0, outcome.tools)

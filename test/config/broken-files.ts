@@ -523,7 +523,7 @@ export const RULES: Broken[] = [
     'a base URL for the simulator',
     'dialect: sim',
     'dialect: sim, base_url: "http://127.0.0.1"',
-    '7:24: providers.sim.base_url: the dialect sim calls nobody, expected no such key',
+    '7:24: providers.sim.base_url: the dialect sim makes no calls, expected no such key',
   ),
   spoil(
     'faults of a real provider',
