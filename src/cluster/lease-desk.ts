@@ -218,7 +218,7 @@ export class LeaseDesk {
         this.leftOver = { allowances, lefts, least: Math.max(0, Math.min(...lefts)) }
         // Within the limits of all allowances: so is then whatever this process has leased before.
         if (hold !== null && Math.min(...lefts) >= 0) lease.grant(granted, allowances)
-        else lease.left += granted
+        else lease.add(granted)
         this.forgive()
         if (first && hold !== null && this.waiters[0] === first && lease.spare >= hold) this.hold(hold)
         this.serve()

@@ -50,8 +50,15 @@ export class Lease {
 
   /** @param allowances under all of which the record has granted it. */
   grant(amount: number, allowances: readonly Allowance[]): void {
-    this.left += amount
+    this.add(amount)
     this.under = allowances
+  }
+
+  /** The same where the record is beyond some allowance. */
+  add(amount: number): void {
+    // The record may have taken the charges that this pays for before, when there was no lease that they left.
+    if (this.left < 0 && amount > 0) this.doubtful = true
+    this.left += amount
   }
 
   /** Takes the idle part out, to be given back. @param most nano-dollars. @returns how much that is. */

@@ -140,6 +140,19 @@ t.test('what was granted for charges that came in before goes back in the end', 
   t.equal(await record.leased(), 0)
 })
 
+t.test('so does it where the answer to the charges comes last', async (t) => {
+  const { clock, record, credit, account, row } = spender(t)
+  await record.take('n', [row])
+  t.equal(await seeks(account, 10, { limit: 5000 }), true)
+  t.equal(await record.leased(), 910)
+  credit.taken([row])
+  account.release(10)
+  await clock.advance(30_000)
+  credit.tidy()
+  await settled()
+  t.equal(await record.leased(), 0)
+})
+
 t.test('after a silence the leases are ended once, however many pulses are answered meanwhile', async (t) => {
   const clock = new FakeClock()
   const record = new SlowRecord(clock)
