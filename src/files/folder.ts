@@ -2,8 +2,8 @@
  * One key's folder. A file is its bytes under its id, and a small JSON text beside them that is renamed into place last:
  * without that there is no file, so a crash leaves none half done, and all processes see the same.
  */
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { isFileId } from './ids.ts'
 import type { FilePage, FileQuery, StoredFile } from './types.ts'
@@ -13,6 +13,9 @@ const UNFINISHED = '.part'
 /** What an ended process has left is removed at this age, in milliseconds: no upload stands still for so long. */
 const LEFTOVER_AGE = 3_600_000
 
+/** Inside the folder of a key: a name for each folder of a key that it issued, so that their files count together. */
+const ISSUED = 'issued'
+
 /** What a folder holds, bytes of unfinished files included. */
 export interface Content {
   files: number
@@ -21,13 +24,21 @@ export interface Content {
 
 export class Folder {
   readonly path: string
+  /** The folder whose key has the quota: of the issuer, or this one. */
+  readonly quota: Folder
 
-  constructor(path: string) {
+  /** @param issuer the folder of the key that issued this one's. */
+  constructor(path: string, issuer?: Folder) {
     this.path = path
+    this.quota = issuer ?? this
   }
 
-  make(): Promise<unknown> {
-    return mkdir(this.path, { recursive: true, mode: 0o700 })
+  async make(): Promise<void> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 })
+    if (this.quota === this) return
+    const issued = join(this.quota.path, ISSUED)
+    await mkdir(issued, { recursive: true, mode: 0o700 })
+    await writeFile(join(issued, basename(this.path)), '', { mode: 0o600 })
   }
 
   bytesOf(id: string): string {
@@ -45,6 +56,20 @@ export class Folder {
       content.bytes += size
     }
     return content
+  }
+
+  /** The same with all folders that share its quota. @param now milliseconds since the epoch. */
+  async sharedContent(now: number, except?: ReadonlySet<string>): Promise<Content> {
+    const { path } = this.quota
+    const sum = await this.quota.content(except)
+    for (const name of (await absent(readdir(join(path, ISSUED)))) ?? []) {
+      const folder = new Folder(join(dirname(path), name))
+      const { files, bytes } = await folder.content(except)
+      sum.files += files
+      sum.bytes += bytes
+      if (files === 0 && (await folder.isLeft(now))) await rm(join(path, ISSUED, name), { force: true })
+    }
+    return sum
   }
 
   /** Gives a file whose bytes are on disk its place among the files. */
@@ -121,6 +146,17 @@ export class Folder {
       const found = await absent(stat(join(this.path, name)))
       if (found && found.mtimeMs <= now - LEFTOVER_AGE) await rm(join(this.path, name), { force: true })
     }
+  }
+
+  /** Removes the folder where it has long been empty. @returns true where there is none any more. */
+  private async isLeft(now: number): Promise<boolean> {
+    const found = await absent(stat(this.path))
+    if (!found) return true
+    if (found.mtimeMs > now - LEFTOVER_AGE || (await this.names()).length > 0) return false
+    return rmdir(this.path).then(
+      () => true,
+      () => false,
+    )
   }
 
   private async names(): Promise<string[]> {

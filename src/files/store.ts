@@ -19,7 +19,7 @@ export class DiskFiles implements FileStore {
   private readonly settings: DiskFilesSettings
   private readonly clock: Pick<Clock, 'now'>
   private readonly ids = new FileIds()
-  /** By folder: only those into which something is written. */
+  /** By the folder that has the quota: only those into which something is written. */
   private readonly shared = new Map<string, Pick<UploadPlace, 'live' | 'looks'>>()
   private temporary: string | undefined
 
@@ -37,8 +37,8 @@ export class DiskFiles implements FileStore {
     await onDisk(() => this.folder(identity).clear())
   }
 
-  of(identity: string): KeyFiles {
-    const folder = this.folder(identity)
+  of(identity: string, issuer?: string): KeyFiles {
+    const folder = this.folder(identity, issuer)
     return {
       begin: () => this.begin(folder),
       put: (bytes, facts) => this.put(folder, bytes, facts),
@@ -56,8 +56,9 @@ export class DiskFiles implements FileStore {
     this.temporary = undefined
   }
 
-  private folder(identity: string): Folder {
-    return new Folder(join(this.root(), createHash('sha256').update(identity).digest('hex')))
+  private folder(identity: string, issuer?: string): Folder {
+    const path = join(this.root(), createHash('sha256').update(identity).digest('hex'))
+    return new Folder(path, issuer === undefined ? undefined : this.folder(issuer))
   }
 
   private root(): string {
@@ -69,10 +70,10 @@ export class DiskFiles implements FileStore {
 
   private async begin(folder: Folder): Promise<DiskUpload> {
     const now = this.clock.now()
-    let shared = this.shared.get(folder.path)
+    let shared = this.shared.get(folder.quota.path)
     if (!shared) {
       shared = { live: new Set(), looks: new OneByOne() }
-      this.shared.set(folder.path, shared)
+      this.shared.set(folder.quota.path, shared)
     }
     return DiskUpload.begin({ folder, ...shared, now, limits: this.settings, id: this.ids.next(now) })
   }

@@ -61,8 +61,8 @@ export interface KeyFiles {
 }
 
 export interface FileStore {
-  /** @param identity of the key. */
-  of(identity: string): KeyFiles
+  /** @param identity of the key. @param issuer that of the key that issued it, whose quota it shares. */
+  of(identity: string, issuer?: string): KeyFiles
   /** Removes all files of a key that is no more. @throws Fault 503. */
   forget(identity: string): Promise<void>
   /** Whether an id has the form of ours; any other belongs to a provider. */
@@ -72,6 +72,6 @@ export interface FileStore {
 export interface FileLimits {
   /** Bytes of one file. */
   maxFile: number
-  /** Bytes of all files of a key. */
+  /** Bytes of all files of a key and of those that it issued. */
   maxBytes: number
 }

@@ -6,13 +6,13 @@ import type { Folder } from './folder.ts'
 import type { OneByOne } from './one-by-one.ts'
 import type { FileFacts, FileLimits, FileUpload, StoredFile } from './types.ts'
 
-/** A key's files are counted one by one. */
+/** Files are counted one by one. */
 const MOST_FILES = 10_000
 
 export interface UploadPlace {
   folder: Folder
   limits: FileLimits
-  /** Uploads of this process into the same folder. */
+  /** Uploads of this process into the folders that share the quota. */
   live: Set<DiskUpload>
   /** Looks through the folder: a long one takes a while, and many at once would keep the event loop from everybody else. */
   looks: OneByOne
@@ -26,7 +26,7 @@ export class DiskUpload implements FileUpload {
   private readonly place: UploadPlace
   private readonly handle: FileHandle
   private readonly hash: Hash = createHash('sha256')
-  /** Bytes of the folder when it began, without those of uploads of this process. */
+  /** Bytes of the folders that share the quota when it began, without those of uploads of this process. */
   private readonly before: number
   private written = 0
   private ended = false
@@ -46,10 +46,12 @@ export class DiskUpload implements FileUpload {
       await folder.make()
       const { files, bytes } = await looks.run(async () => {
         await folder.sweep(now)
-        return folder.content(new Set([...live].map(({ id }) => id)))
+        return folder.sharedContent(now, new Set([...live].map(({ id }) => id)))
       })
       if (files + live.size >= MOST_FILES)
-        throw new Fault('too_large', { message: `The key has ${MOST_FILES} files already: remove some first` })
+        throw new Fault('too_large', {
+          message: `The key has ${MOST_FILES} files already, with those of keys that share its limits: remove some first`,
+        })
       if (bytes >= limits.maxBytes) throw full(limits)
       return new DiskUpload(place, await open(folder.bytesOf(place.id), 'wx', 0o600), bytes)
     })
@@ -74,7 +76,7 @@ export class DiskUpload implements FileUpload {
       const { folder, limits, now, live, looks } = this.place
       await this.handle.sync()
       // Another process may have taken room meanwhile; its bytes are all there before it looks itself, so one of two sees both.
-      if ((await looks.run(() => folder.content())).bytes > limits.maxBytes) throw full(limits)
+      if ((await looks.run(() => folder.sharedContent(now))).bytes > limits.maxBytes) throw full(limits)
       const file: StoredFile = { id: this.id, ...facts, bytes: this.written, created: now, sha256: this.hash.digest('hex') }
       await folder.publish(file)
       this.ended = true
@@ -96,7 +98,9 @@ export class DiskUpload implements FileUpload {
 }
 
 function full({ maxBytes }: FileLimits): Fault {
-  return new Fault('too_large', { message: `The files of this key may have ${maxBytes} bytes together: remove some first` })
+  return new Fault('too_large', {
+    message: `The files of this key may have ${maxBytes} bytes together, with those of keys that share its limits: remove some first`,
+  })
 }
 
 /** What the disk refuses is the gateway's trouble, whatever its word for it. */

@@ -44,7 +44,8 @@ interface Found {
 
 /** @throws Fault 400 naming the field of a file that the key has not, 413, 503. */
 async function urlsOf(ids: ReadonlyMap<string, number>, exchange: Exchange, files: FileStore, most: number): Promise<Map<string, Found>> {
-  const own = files.of(exchange.key.identity)
+  const { identity, issuer } = exchange.key
+  const own = files.of(identity, issuer?.identity)
   const found = new Map<string, Found>()
   let size = 0
   for (const [id, times] of ids) {

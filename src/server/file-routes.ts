@@ -35,9 +35,9 @@ export function fileOperations({ store, maxFile }: FileSource, callerOf: (asked:
     const methods = id === undefined ? all : below === undefined ? one(id) : content(id)
     const method = asked.method === 'HEAD' ? 'GET' : asked.method
     if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
-    return callerOf(asked).then(({ identity, management }) => {
+    return callerOf(asked).then(({ identity, issuer, management }) => {
       if (management) throw new Fault('forbidden', { message: 'Management keys have no files' })
-      return methods[method](asked, store.of(identity), formOf(asked))
+      return methods[method](asked, store.of(identity, issuer?.identity), formOf(asked))
     })
   }
 }

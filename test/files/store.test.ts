@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { hashOf } from '../../src/core/secret.ts'
 import { DiskFiles, type FileUpload, type KeyFiles, type StoredFile } from '../../src/files/index.ts'
 import { OneByOne } from '../../src/files/one-by-one.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -137,6 +138,44 @@ t.test('uploads side by side never pass the quota together, and what one gives u
   await one.write(Buffer.alloc(500))
   t.equal((await one.finish(FACTS)).bytes, 2000)
   t.same((await ids(files)).length, 1)
+})
+
+t.test('keys that another one issued share its quota, in any number', async (t) => {
+  const directory = t.testdir()
+  const store = storeIn(directory)
+  await store.of('one', 'issuer').put(Buffer.alloc(800), FACTS)
+  await store.of('two', 'issuer').put(Buffer.alloc(800), FACTS)
+  for (const files of [store.of('three', 'issuer'), store.of('issuer'), store.of('one', 'issuer'), storeIn(directory).of('issuer')])
+    await refused(t, () => files.put(Buffer.alloc(500), FACTS), /2000 bytes together, with those of keys that share its limits/)
+  t.same(await ids(store.of('issuer')), [], 'and see nothing of each other')
+  await store.of('three', 'other').put(Buffer.alloc(500), FACTS)
+  await store.forget('two')
+  await store.of('issuer').put(Buffer.alloc(500), FACTS)
+})
+
+t.test('uploads side by side of keys with one issuer never pass its quota together', async (t) => {
+  const store = storeIn(t.testdir(), { maxFile: 2000 })
+  const [one, two] = await Promise.all([store.of('one', 'issuer').begin(), store.of('two', 'issuer').begin()])
+  await one.write(Buffer.alloc(1500))
+  await refused(t, () => two.write(Buffer.alloc(501)), /together/)
+  await Promise.all([one.abandon(), two.abandon()])
+})
+
+t.test('the place of a key that is no more goes from the folder of its issuer', async (t) => {
+  const directory = t.testdir()
+  const clock = new FakeClock(1, Date.now())
+  const store = storeIn(directory, {}, clock)
+  for (const name of ['one', 'two', 'three']) await store.of(name, 'issuer').put(Buffer.alloc(1), FACTS)
+  const places = (): number => readdirSync(join(directory, hashOf('issuer'), 'issued')).length
+  t.equal(places(), 3)
+  await store.forget('one')
+  const [file] = await ids(store.of('two', 'issuer'))
+  await store.of('two', 'issuer').remove(file)
+  await store.of('issuer').put(Buffer.alloc(1), FACTS)
+  t.equal(places(), 2)
+  await clock.advance(2 * HOUR)
+  await store.of('issuer').put(Buffer.alloc(1), FACTS)
+  t.equal(places(), 1, 'an empty folder stays for an hour')
 })
 
 t.test('several processes share the directory, and never pass the quota together', async (t) => {

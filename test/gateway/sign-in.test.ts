@@ -314,6 +314,19 @@ t.test('what issued keys spent stands in the ledger under both, also after a res
   t.match((await boss(gateway, 'GET', '/v1/credits')).body, { data: { total_usage: 0.5 } }, 'nothing counts twice')
 })
 
+t.test('issued keys have the room of their issuer for files, and no more', async (t) => {
+  const { gateway } = await scene(t, { more: `store: { files: { path: "${t.testdir()}", max_bytes: 1KB } }` })
+  const upload = async (secret: string): Promise<number> => {
+    const form = new FormData()
+    form.append('purpose', 'user_data')
+    form.append('file', new File(['x'.repeat(400)], 'a.txt'))
+    const reply = await fetch(`${gateway.url}/v1/files`, { method: 'POST', headers: { authorization: `Bearer ${secret}` }, body: form })
+    return reply.status
+  }
+  const [first, second] = [await issued(gateway, APP), await issued(gateway, APP)]
+  t.same([await upload(first), await upload(second), await upload(await issued(gateway, APP)), await upload(APP)], [200, 200, 413, 413])
+})
+
 t.test('plans and the pass-through of an issued key see the limit of its issuer', async (t) => {
   const upstream = await startUpstream(() => jsonAnswer({ data: [] }))
   t.teardown(() => upstream.close())

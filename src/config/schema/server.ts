@@ -114,7 +114,7 @@ export const store = closed('Where holds, settlements and keys are kept.', {
           expected: 'a path',
         }),
       ),
-      max_bytes: Type.Optional(size('Files of one key together; 1GB by default.')),
+      max_bytes: Type.Optional(size('Files of one key and of those that it issued together; 1GB by default.')),
       max_file: Type.Optional(size('The longest file; 100MB by default.')),
     }),
   ),

@@ -36,7 +36,8 @@ export async function runOperation(args: JsonObject, host: ToolHost, signal: Abo
   if (name) item.operation = name
   try {
     if (!name) throw refusal(`operation: expected one of: ${OPERATIONS.join(', ')}`)
-    const result = await ACTS[name](args, { files: host.files.of(host.key.identity), host, signal })
+    const { identity, issuer } = host.key
+    const result = await ACTS[name](args, { files: host.files.of(identity, issuer?.identity), host, signal })
     for (const field of ['file_id', 'filename']) if (typeof result[field] === 'string') item[field] = result[field]
     return { output: JSON.stringify({ result }), item: { ...item, result: JSON.stringify(result) }, status: 'completed' }
   } catch (thrown) {
