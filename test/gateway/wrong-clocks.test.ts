@@ -1,0 +1,88 @@
+/**
+ * A clock that is wrong by weeks: the limit of a day holds as by the right time, and what others have spent still counts.
+ * Runs with `npm run test:servers`.
+ */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type Clock, systemClock } from '../../src/core/clock.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
+import { WallClock } from '../support/lives/market.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { answerFor } from '../support/wire.ts'
+import { until } from '../support/workers.ts'
+
+const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
+const DAYS = 40 * 86_400_000
+
+/** A call costs $0.10, and the key has $0.50 a day. */
+async function configuration(t: Test, store: string): Promise<string> {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
+  t.teardown(() => upstream.close())
+  return `
+store: ${store}
+auth: { keys: [ { name: daily, key: "${KEY}", limit: "0.50", limit_reset: daily } ] }
+providers: { first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider" } }
+models: { acme/one: { endpoints: [ { provider: first, model: one, price: { prompt: "0", completion: "0", request: "0.10" } } ] } }
+`
+}
+
+const ask = async (gateway: Gateway): Promise<number> => {
+  const reply = await gateway.post('/v1/chat/completions', BODY)
+  await reply.text()
+  return reply.status
+}
+
+async function asked(gateway: Gateway, times: number): Promise<number[]> {
+  const statuses: number[] = []
+  for (let time = 0; time < times; time++) statuses.push(await ask(gateway))
+  return statuses
+}
+
+const shown = async (gateway: Gateway): Promise<JsonObject> => ((await (await gateway.get('/v1/key')).json()) as { data: JsonObject }).data
+
+t.test('a restart with the right time, after one with a clock that was ahead', async (t) => {
+  const clock = new WallClock()
+  const gateway = await startGateway(await configuration(t, `{ url: "sqlite:${join(t.testdir(), 'ledger.db')}" }`), { clock })
+  t.teardown(() => gateway.close())
+  t.same(await asked(gateway, 2), [200, 200])
+  clock.leap(DAYS)
+  await gateway.restart()
+  t.same(await asked(gateway, 1), [200])
+  clock.leap(-DAYS)
+  await gateway.restart()
+  t.match(await shown(gateway), { usage: 0.3, usage_daily: 0.3 })
+  t.same(await asked(gateway, 3), [200, 200, 402])
+})
+
+const postgres = await startPostgres(t)
+
+if (!postgres) t.pass('skipped: no PostgreSQL')
+else
+  for (const [name, wrong] of [
+    ['ahead', DAYS],
+    ['behind', -DAYS],
+  ] as const)
+    t.test(`two programs share a PostgreSQL, one of which is ${name}`, async (t) => {
+      const database = await postgres.database()
+      const directory = t.testdir()
+      const gateways: Gateway[] = []
+      for (const skew of [0, wrong]) {
+        const clock: Clock = { ...systemClock, now: () => Date.now() + skew }
+        const store = `{ url: "${database}", journal: "${join(directory, `${gateways.length}.db`)}" }`
+        const gateway = await startGateway(await configuration(t, store), { clock })
+        t.teardown(() => gateway.close())
+        gateways.push(gateway)
+      }
+      const [right, other] = gateways
+      t.same(await asked(right, 1), [200])
+      t.same(await asked(other, 1), [200])
+      t.same(await asked(right, 1), [200])
+      const all = await until('the charges of both', async () => {
+        const data = await shown(right)
+        return data.usage === 0.3 ? data : undefined
+      })
+      t.equal(all.usage_daily, 0.3)
+      t.same(await asked(right, 3), [200, 200, 402])
+    })
