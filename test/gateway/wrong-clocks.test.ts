@@ -58,24 +58,37 @@ t.test('a restart with the right time, after one with a clock that was ahead', a
 
 const postgres = await startPostgres(t)
 
+/** @param name of its journal. */
+async function onPostgres(t: Test, database: string, name: string, clock: Clock = systemClock): Promise<Gateway> {
+  const store = `{ url: "${database}", journal: "${join(t.testdirName, `${name}.db`)}" }`
+  const gateway = await startGateway(await configuration(t, store), { clock })
+  t.teardown(() => gateway.close())
+  return gateway
+}
+
 if (!postgres) t.pass('skipped: no PostgreSQL')
-else
+else {
+  t.test('windows that a wrong clock left in the database are built anew from the generations at the next start', async (t) => {
+    t.testdir()
+    const database = await postgres.database()
+    const before = await onPostgres(t, database, 'before')
+    t.same(await asked(before, 3), [200, 200, 200])
+    await before.close()
+    await postgres.query(database, `UPDATE balance SET day = day + ${DAYS}, daily = 0`)
+    const after = await onPostgres(t, database, 'after')
+    t.match(await shown(after), { usage: 0.3, usage_daily: 0.3 })
+    t.same(await asked(after, 3), [200, 200, 402])
+  })
+
   for (const [name, wrong] of [
     ['ahead', DAYS],
     ['behind', -DAYS],
   ] as const)
     t.test(`two programs share a PostgreSQL, one of which is ${name}`, async (t) => {
+      t.testdir()
       const database = await postgres.database()
-      const directory = t.testdir()
-      const gateways: Gateway[] = []
-      for (const skew of [0, wrong]) {
-        const clock: Clock = { ...systemClock, now: () => Date.now() + skew }
-        const store = `{ url: "${database}", journal: "${join(directory, `${gateways.length}.db`)}" }`
-        const gateway = await startGateway(await configuration(t, store), { clock })
-        t.teardown(() => gateway.close())
-        gateways.push(gateway)
-      }
-      const [right, other] = gateways
+      const right = await onPostgres(t, database, 'right')
+      const other = await onPostgres(t, database, 'wrong', { ...systemClock, now: () => Date.now() + wrong })
       t.same(await asked(right, 1), [200])
       t.same(await asked(other, 1), [200])
       t.same(await asked(right, 1), [200])
@@ -86,3 +99,4 @@ else
       t.equal(all.usage_daily, 0.3)
       t.same(await asked(right, 3), [200, 200, 402])
     })
+}
