@@ -91,7 +91,7 @@ export async function liveMany(t: Test, open: () => Promise<OpenMarket>, runs: {
       generations += world.model.charges.length
       unrecovered += world.model.unrecovered
     }),
-    { ...runs, examples: KNOWN },
+    { ...runs, examples: KNOWN, includeErrorInReport: true },
   )
   await closed()
   t.ok(generations > runs.numRuns, `${runs.numRuns} lives, ${generations} generations`)

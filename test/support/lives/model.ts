@@ -32,6 +32,8 @@ export class Model {
   private readonly bounds: Record<Key, Bound[]>
   /** Bounds that an operator has changed: they hold for what is taken from then on. */
   private readonly changed = new Set<Bound>()
+  /** What an operator has put in the place of a bound. */
+  private readonly successors = new Map<Bound, Bound>()
   private readonly begun: number
 
   /** @param now milliseconds since the epoch. */
@@ -51,7 +53,9 @@ export class Model {
     // A limit that returns to an earlier value is taken for the earlier one: leases of that time are served, though what others
     // have leased under the looser limit between may be more.
     const own = { ...bound, limit: bound.limit + 1 + (this.changed.size % (LIMIT_STEP - 1)) }
-    bounds[Math.min(index, bounds.length)] = own
+    const place = Math.min(index, bounds.length)
+    if (place < bounds.length) this.successors.set(bounds[place], own)
+    bounds[place] = own
     this.changed.add(own)
   }
 
@@ -80,9 +84,18 @@ export class Model {
     return accounts.flatMap((account) => this.bounds[account].map((bound): [Key, Bound] => [account, bound]))
   }
 
-  /** A request has just been granted its hold: that is within everything that limited it when it was made. */
+  /**
+   * A request has just been granted its hold: that is within everything that limited it when it was made. Where an operator has
+   * loosened that while it waited, others may have taken more meanwhile.
+   */
   checkGranted(limits: readonly [Key, Bound][], now: number, held: readonly Held[]): void {
-    for (const [account, bound] of limits) this.checkBound(account, bound, { now, held })
+    for (const [account, bound] of limits) if (!this.loosened(bound)) this.checkBound(account, bound, { now, held })
+  }
+
+  private loosened(bound: Bound): boolean {
+    for (let next = this.successors.get(bound); next; next = this.successors.get(next))
+      if (next.limit > bound.limit || next.limitReset !== bound.limitReset) return true
+    return false
   }
 
   /** So do the sums of the record, with all that is leased. */
