@@ -50,9 +50,11 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
     choice.native_finish_reason = final.end.raw ?? (final.fault ? null : final.end.reason)
     if (final.fault) choice.error = faultBody(final.fault).error
     let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
-    for (const key of Object.keys(body)) {
-      const ours = REWRITTEN.has(key) || key === `${ctx.brand}_metadata` || (key === 'service_tier' && final.end.tier !== undefined)
-      if (!ours && body[key] !== undefined) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
+    let metadata: string | undefined
+    for (const key in body) {
+      if (REWRITTEN.has(key) || body[key] === undefined || (key === 'service_tier' && final.end.tier !== undefined)) continue
+      metadata ??= `${ctx.brand}_metadata`
+      if (key !== metadata) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
     }
     const created = typeof body.created === 'number' ? body.created : ctx.created
     return envelope(ctx, final, { created, choices: JSON.stringify([choice]), members })
