@@ -37,8 +37,8 @@ const BURST = 500
 const LARGE_BURST = 64
 const LARGE_BURST_MS = 100
 
-/** Long bodies, waiting or on their way, above which further ones are refused then: some 30 ms of work. */
-const MOST_WAITING = 12
+/** Long bodies, waiting or on their way, above which further ones are refused then: some 15 ms of work. */
+const MOST_WAITING = 6
 
 /** Milliseconds for which a body counts as on its way: a caller that sends slowly takes no place. */
 const ON_THE_WAY = 100

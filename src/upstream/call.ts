@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { type Inflater, inflaterFor } from './inflate.ts'
 import { networkFault } from './network-fault.ts'
-import { connectionsMade } from './pools.ts'
+import { connectionsMade, isConnected } from './pools.ts'
 import { framingProblem } from './reply-framing.ts'
 
 export interface CallRequest {
@@ -78,9 +78,10 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   send(pool: Dispatcher, request: CallRequest): void {
     this.pool = pool
     this.connections = connectionsMade(pool)
+    const connected = isConnected(pool)
     pool.dispatch({ method: 'POST', path: request.path, headers: request.headers, body: request.body }, this)
-    // A connection of the pool takes the request at once.
-    if (this.state === 'connecting') this.arm(this.since)
+    // A connection that stands takes the request within this turn; where it turns out to have ended, the pool has the same limit.
+    if (this.state === 'connecting' && !connected) this.arm(this.since)
   }
 
   /** False where the provider cannot have seen anything of the request. */

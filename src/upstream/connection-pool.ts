@@ -2,6 +2,7 @@
 import type { Dispatcher as DispatcherType } from 'undici'
 // Not the package's front door, which loads 13 MB of fetch, WebSocket, caches and mocks.
 import buildConnector from 'undici/lib/core/connect.js'
+import symbols from 'undici/lib/core/symbols.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
 
@@ -14,6 +15,11 @@ export interface ConnectionPoolOptions {
 export const MOST_IDLE = 512
 /** Milliseconds that an idle connection is kept where the provider names no shorter time. */
 const KEEP_ALIVE = 30_000
+
+const { kSize } = symbols
+
+/** Requests that a client has: its `stats.size`, without the object that `stats` makes. */
+const sizeOf = (client: Client): number => (client as Client & { readonly [kSize]: number })[kSize]
 
 /** One connection, or the attempt at one. */
 interface Member {
@@ -59,7 +65,7 @@ export class ConnectionPool extends Dispatcher {
     member.place = -1
     member.client.dispatch(options, handler)
     // A request that failed at once has not made the client busy, so it will not report that it is free again.
-    if (member.client.stats.size === 0) this.drop(member)
+    if (sizeOf(member.client) === 0) this.drop(member)
     return true
   }
 
@@ -93,7 +99,7 @@ export class ConnectionPool extends Dispatcher {
     client.on('disconnect', () => {
       member.connected = false
       // With a request that has not been written yet the client connects again by itself.
-      if (client.stats.size === 0) this.drop(member)
+      if (sizeOf(client) === 0) this.drop(member)
     })
     client.on('connectionError', () => this.drop(member))
     client.on('drain', () => this.free(member))

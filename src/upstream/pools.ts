@@ -13,6 +13,11 @@ export function connectionsMade(pool: Dispatcher): number | undefined {
   return pool instanceof ConnectionPool ? pool.made : undefined
 }
 
+/** True where a call goes over a connection that stands already. */
+export function isConnected(pool: Dispatcher): boolean {
+  return pool instanceof ConnectionPool && pool.idleCount > 0
+}
+
 export class Pools {
   private readonly pools = new Map<string, ConnectionPool>()
   /** The same by the settings' own identity: callers that keep theirs pay for no text key. */

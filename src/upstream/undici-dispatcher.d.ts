@@ -2,3 +2,8 @@
 declare module 'undici/lib/dispatcher/dispatcher.js' {
   export { Dispatcher as default } from 'undici'
 }
+
+declare module 'undici/lib/core/symbols.js' {
+  const symbols: { readonly kSize: unique symbol }
+  export default symbols
+}

@@ -134,7 +134,7 @@ t.test('a deadline ends the wait, and the place goes to the next', async (t) => 
 t.test('a long body is 503 before it comes where enough of them have waited without a pause', async (t) => {
   const stage = await scene(t)
   const { gateway, loop, upstream } = stage
-  const asked = await crowd(stage, 13)
+  const asked = await crowd(stage, 7)
   const client = await RawClient.open(gateway.url)
   const text = JSON.stringify(BODY)
   const head = (bytes: number): string =>
@@ -149,19 +149,19 @@ t.test('a long body is 503 before it comes where enough of them have waited with
   client.send(Buffer.alloc(LONG, 'a')).send(head(text.length) + text)
   t.match(await client.until(/HTTP\/1.1 200[\s\S]*\}$/), 'Hello', 'the next request on the same connection is served')
   client.close()
-  for (let i = 0; i < 12; i++) loop.turn(1, 0)
+  for (let i = 0; i < 6; i++) loop.turn(1, 0)
   t.same(new Set(await Promise.all(asked)), new Set([200]), 'those that had come before are all served')
-  t.equal(upstream.requests.length, 14)
+  t.equal(upstream.requests.length, 8)
 })
 
 t.test('a burst is served in full', async (t) => {
   const stage = await scene(t)
   const { gateway, loop } = stage
-  const asked = await crowd(stage, 13)
+  const asked = await crowd(stage, 7)
   loop.stolen(499)
   const late = gateway.post('/v1/chat/completions', long(BODY))
-  await until('it has come', async () => (await waiting(gateway)) === 13 || undefined)
-  for (let i = 0; i < 13; i++) loop.turn(1, 0)
+  await until('it has come', async () => (await waiting(gateway)) === 7 || undefined)
+  for (let i = 0; i < 7; i++) loop.turn(1, 0)
   t.equal((await late).status, 200)
   t.same(new Set(await Promise.all(asked)), new Set([200]))
 })
@@ -170,20 +170,20 @@ t.test('after a refusal the limit stays for a second, in which a few bodies are 
   const stage = await scene(t)
   const { gateway, loop } = stage
   const ask = async (): Promise<number> => (await gateway.post('/v1/chat/completions', long(BODY))).status
-  const first = await crowd(stage, 13)
+  const first = await crowd(stage, 7)
   loop.stolen(500)
   t.equal(await ask(), 503)
-  for (let i = 0; i < 13; i++) loop.turn(1, 0)
+  for (let i = 0; i < 7; i++) loop.turn(1, 0)
   await Promise.all(first)
-  const second = await crowd(stage, 13)
+  const second = await crowd(stage, 7)
   t.equal(await ask(), 503, 'without a wait of half a second')
-  for (let i = 0; i < 13; i++) loop.turn(1, 0)
+  for (let i = 0; i < 7; i++) loop.turn(1, 0)
   await Promise.all(second)
   loop.stolen(1_000)
-  const third = await crowd(stage, 13)
+  const third = await crowd(stage, 7)
   const late = ask()
-  await until('it has come', async () => (await waiting(gateway)) === 13 || undefined)
-  for (let i = 0; i < 14; i++) loop.turn(1, 0)
+  await until('it has come', async () => (await waiting(gateway)) === 7 || undefined)
+  for (let i = 0; i < 8; i++) loop.turn(1, 0)
   t.equal(await late, 200, 'a second later')
   await Promise.all(third)
 })
@@ -233,15 +233,15 @@ t.test('a refusal asks nobody who it is, and has the form of the caller', async 
 t.test('requests beyond the rate of a key take no place among the bodies on their way', async (t) => {
   const stage = await scene(t)
   const { gateway, loop } = stage
-  const asked = await crowd(stage, 9)
+  const asked = await crowd(stage, 5)
   loop.stolen(500)
   for (let i = 0; i < 8; i++) {
     const reply = await gateway.post('/v1/chat/completions', i === 0 ? '{' : long(BODY), { authorization: `Bearer ${RARELY}` })
     t.equal(reply.status, i === 0 ? 400 : 429)
   }
   const late = gateway.post('/v1/chat/completions', long(BODY))
-  await until('it has come', async () => (await waiting(gateway)) === 9 || undefined)
-  for (let i = 0; i < 10; i++) loop.turn(1, 0)
+  await until('it has come', async () => (await waiting(gateway)) === 5 || undefined)
+  for (let i = 0; i < 6; i++) loop.turn(1, 0)
   t.equal((await late).status, 200)
   t.same(new Set(await Promise.all(asked)), new Set([200]))
 })
