@@ -19,7 +19,7 @@ export function countOf(exchange: Exchange, turn: Turn, endedBy: EndedBy): Count
   const { usage, relayed, hidden = 0 } = turn
   // A model that ended by itself has said what it has to say: its reasoning is in its report, or nobody knows of it.
   const unreported = endedBy === 'model' && usage ? 0 : estimateFromBytes(relayed) + (endedBy === 'model' ? 0 : hidden)
-  const room = Math.max(0, outputCap(exchange, turn) - (usage?.output ?? 0))
+  const room = unreported === 0 ? 0 : Math.max(0, outputCap(exchange, turn) - (usage?.output ?? 0))
   return { reported: usage, unreported: Math.min(unreported, room), input: usage ? 0 : sentEstimate(exchange, turn.endpoint) }
 }
 

@@ -36,6 +36,9 @@ export const REFUSED = { reason: 'content_filter', raw: 'content_filter' } as co
 /** What a turn leaves for the settlement: its usage so far, and what that does not cover. */
 type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'hidden'>
 
+/** How it ended; an `end` of its own stands before that of the answer. */
+type Ended = Pick<Turn, 'fault' | 'aborted' | 'refused'> & { end?: Turn['end'] }
+
 export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   /** Rejects with a fault where nothing has reached the caller: another endpoint may be tried. */
   readonly done: Promise<Reply>
@@ -84,8 +87,8 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     this.reject(told)
   }
 
-  protected settle(facts: Partial<Turn> & Pick<Turn, 'fault' | 'aborted'>, finish = (final: Final) => this.finish(final)): void {
-    const turn = this.turn(facts)
+  protected settle(ended: Ended, finish = (final: Final) => this.finish(final)): void {
+    const turn = this.turn(ended)
     this.close()
     this.resolve({ turn, finish })
   }
@@ -95,9 +98,22 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     this.settle({ fault: undefined, aborted: true })
   }
 
-  private turn(facts: Partial<Turn> & Pick<Turn, 'fault' | 'aborted'>): Turn {
+  private turn(ended: Ended): Turn {
     const { endpoint, lane } = this.plan
-    const turn: Turn = { endpoint, lane, ...this.facts(), ...facts }
+    const known = this.facts()
+    const { fault, aborted, refused } = ended
+    const turn: Turn = {
+      endpoint,
+      lane,
+      usage: known.usage,
+      end: ended.end ?? known.end,
+      fault,
+      refused,
+      aborted,
+      begun: known.begun,
+      relayed: known.relayed,
+      hidden: known.hidden,
+    }
     if (!this.flow || this.flow.sent === false) turn.sent = false
     return turn
   }

@@ -59,7 +59,7 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
     const created = typeof body.created === 'number' ? body.created : ctx.created
     return envelope(ctx, final, { created, choices: JSON.stringify([choice]), members })
   }
-  return { ...(usage ? { usage } : {}), end, ...(fault ? { fault } : {}), finish }
+  return { usage, end, fault, finish }
 }
 
 /** A reply that could not be read has nothing to patch. */

@@ -29,7 +29,8 @@ export function read(
         await others
         if (exchange.cancel.aborted) throw endedEarly(exchange, [])
       }
-      const { body: sent, ...parsed } = parseJson(bytes, settings.jsonDepth)
+      const parsed = parseJson(bytes, settings.jsonDepth)
+      const sent = parsed.body
       const counting = parsed.containers > FEW_CONTAINERS ? exchange.door.reserve?.(parsed.containers * CONTAINER_WEIGHT) : undefined
       if (counting) await counting
       const expanded = exchange.client.expand?.(sent, settings.prompts) ?? sent
