@@ -116,7 +116,7 @@ export class PassageDesk {
     } catch (thrown) {
       const fault = asFault(thrown)
       // The row may be there all the same; the refusal is told by the fault.
-      this.settle(booking, { status: fault.status, outcome: 'failed' }).catch(() => {})
+      this.settle(booking, { status: null, outcome: 'failed' }).catch(() => {})
       throw fault
     }
     return booking

@@ -8,8 +8,8 @@ import { clientHeaders } from './passage-headers.ts'
 import { framingProblem } from './reply-framing.ts'
 
 export interface PassageEnd {
-  /** Status that the caller received; 101 for an opened WebSocket, 499 where the caller left before any. */
-  readonly status: number
+  /** Status of the provider's reply; 101 for an opened WebSocket, null where none came. */
+  readonly status: number | null
   readonly outcome: 'completed' | 'failed' | 'aborted'
   readonly fault?: Fault
   /** False where the provider was not called. */
@@ -49,6 +49,7 @@ export class PassageRun {
   /** The caller's end of an open WebSocket. */
   private tunnel: Socket | undefined
   private isOver = false
+  private providerStatus: number | null = null
   /** Clock time of the provider's last byte. */
   private heard = 0
 
@@ -113,6 +114,7 @@ export class PassageRun {
   head(status: number, headers: IncomingHttpHeaders): boolean {
     if (this.isOver) return false
     const { response } = this
+    this.providerStatus = status
     if (REFUSES_US.has(status)) {
       this.fail(new Fault('upstream_auth', { metadata: { provider_code: status } }))
       return false
@@ -147,7 +149,7 @@ export class PassageRun {
 
   /** The provider's reply is whole. */
   complete(): void {
-    const settled = this.end({ status: this.response.statusCode, outcome: 'completed' })
+    const settled = this.end('completed')
     this.discardBody()
     if (settled === undefined) this.response.end()
     else
@@ -161,12 +163,13 @@ export class PassageRun {
   opened(socket: Socket, upstream: Socket): void {
     this.stopTimers()
     this.tunnel = socket
+    this.providerStatus = 101
     upstream.once('close', () => {
-      this.end({ status: 101, outcome: 'completed' })
+      this.end('completed')
       socket.destroySoon()
     })
     socket.once('close', () => {
-      this.end({ status: 101, outcome: 'completed' })
+      this.end('completed')
       upstream.destroy()
     })
   }
@@ -176,7 +179,7 @@ export class PassageRun {
     if (this.isOver) return
     const { tunnel } = this
     if (tunnel) {
-      this.end({ status: 101, outcome: 'failed', fault })
+      this.end('failed', { fault })
       tunnel.destroySoon()
       return
     }
@@ -186,7 +189,7 @@ export class PassageRun {
   private finish(outcome: 'failed' | 'aborted', fault: Fault): void {
     const { response } = this
     const told = response.headersSent
-    this.end({ status: told ? response.statusCode : fault.status, outcome, fault })
+    this.end(outcome, { fault })
     if (told) this.cut()
     else {
       const body = JSON.stringify(faultBody(fault))
@@ -198,8 +201,7 @@ export class PassageRun {
   }
 
   private abandoned(): void {
-    const status = this.response.headersSent ? this.response.statusCode : 499
-    this.end({ status, outcome: 'aborted', ...(this.upstream ? {} : { sent: false }) })
+    this.end('aborted', this.upstream ? {} : { sent: false })
     this.upstream?.abort()
   }
 
@@ -231,11 +233,11 @@ export class PassageRun {
     socket.once('close', done)
   }
 
-  private end(end: PassageEnd): Promise<void> | undefined {
+  private end(outcome: PassageEnd['outcome'], more: Pick<PassageEnd, 'fault' | 'sent'> = {}): Promise<void> | undefined {
     if (this.isOver) return undefined
     this.isOver = true
     this.stopTimers()
-    const settled = this.call.onEnd(end)
+    const settled = this.call.onEnd({ status: this.providerStatus, outcome, ...more })
     // Only a completed reply waits for it; after any other end the failure is the callee's to report.
     settled?.catch(() => {})
     return settled

@@ -41,6 +41,25 @@ t.test('a passage costs its price', async (t) => {
   t.same(await balance(place), [1, 9])
 })
 
+t.test('GET /v1/generation shows the status of the provider, not that of the error the caller got', async (t) => {
+  const { gateway, upstream } = await scene(t)
+  const statuses: unknown[] = []
+  for (const [status, told] of [
+    [401, 502],
+    [404, 404],
+    ['none', 502],
+  ]) {
+    upstream.script = () => (typeof status === 'number' ? jsonAnswer({ error: 'no' }, status) : { before: 'close' })
+    const reply = await gateway.get('/v1/passage/first/files')
+    t.equal(reply.status, told)
+    await reply.text()
+    const found = await gateway.get(`/v1/generation?id=${reply.headers.get('x-generation-id')}`)
+    const { data } = (await found.json()) as { data: { provider_responses: { status: number | null }[] } }
+    statuses.push(data.provider_responses[0].status)
+  }
+  t.same(statuses, [401, 404, null])
+})
+
 t.test('a hold whose commit was refused is settled, since its row may be there all the same', async (t) => {
   const place = await scene(t)
   const { gateway, upstream } = place

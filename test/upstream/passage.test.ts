@@ -101,19 +101,20 @@ t.test('failures before the head are error bodies', async (t) => {
   const refused = await fetch(`${nobody.url}/x`)
   t.equal(refused.status, 502)
   t.match(await refused.json(), { error: { code: 502, message: String, metadata: { error_type: 'provider_unavailable' } } })
-  t.match(nobody.ends, [{ status: 502, outcome: 'failed', fault: { code: 'upstream_connect' } }])
+  t.match(nobody.ends, [{ status: null, outcome: 'failed', fault: { code: 'upstream_connect' } }])
 
   const resetting = await startUpstream(() => ({ before: 'reset' }))
   const front = await startFront(resetting.url)
   const reset = await fetch(`${front.url}/x`, { method: 'POST', body: 'x' })
   t.equal(reset.status, 502)
-  t.match(front.ends, [{ status: 502, outcome: 'failed', fault: { code: 'upstream_cut' } }])
+  t.match(front.ends, [{ status: null, outcome: 'failed', fault: { code: 'upstream_cut' } }])
 
   for (const status of [401, 402, 403]) {
     resetting.script = () => jsonAnswer({ error: 'Incorrect key provider-key' }, status)
     const reply = await fetch(`${front.url}/x`)
     t.equal(reply.status, 502, `${status} to us is a 502 to the caller`)
     t.notMatch(await reply.text(), 'provider-key')
+    t.match(front.ends.at(-1), { status, outcome: 'failed', fault: { code: 'upstream_auth' } })
   }
   resetting.script = () => jsonAnswer({ error: 'no such file' }, 404)
   const missing = await fetch(`${front.url}/x`)
@@ -247,8 +248,8 @@ t.test('a caller that left while the books were opened never reaches the provide
   await pools.close()
   await new Promise((resolve) => server.close(resolve))
   t.same(ends, [
-    { status: 499, outcome: 'aborted', sent: false },
-    { status: 499, outcome: 'aborted', sent: false },
+    { status: null, outcome: 'aborted', sent: false },
+    { status: null, outcome: 'aborted', sent: false },
   ])
   t.equal(upstream.requests.length, 0)
   t.same(clock.waiting, [])
