@@ -57,11 +57,6 @@ export class LeasedAccount implements CreditAccount {
     return this.lease.left > 0 || this.lease.doubtful || this.desk.asking
   }
 
-  /** True where no exchange is open and every charge has been handed in: the record may forget what is leased here. */
-  get clear(): boolean {
-    return this.lease.held === 0 && this.lease.untaken === 0
-  }
-
   usage(): WindowUsage {
     return this.spending.own.usage(this.office.clock.now())
   }
@@ -164,9 +159,16 @@ export class LeasedAccount implements CreditAccount {
     return this.desk.giveBack(this.lease.untaken === 0, most)
   }
 
-  /** Resolves once what was asked or returned in the background has been answered. */
-  quiet(): Promise<void> {
-    return this.desk.quiet()
+  /**
+   * Gives back all that the record may know of, at the end; where exchanges are open or charges wait to be handed in, what lies idle.
+   * Unlike the end of all leases of a process, a return that comes late changes nothing of what its next life leases.
+   * @throws Fault `unavailable`.
+   */
+  async giveBackAll(): Promise<void> {
+    await this.desk.quiet()
+    if (!this.leased) return
+    this.lease.doubtful = true
+    await this.giveBackIdle()
   }
 
   /**

@@ -12,7 +12,7 @@ import { OwnCharges } from './own-charges.ts'
 
 export interface LeasedCreditParts {
   readonly node: string
-  readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack' | 'endLeases' | 'balances' | 'spentByAll'>
+  readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack' | 'balances' | 'spentByAll'>
   readonly clock: Clock
   /** Runs a reading between two batches of rows, so that what it reads has none or all of each. */
   readonly between: <T>(read: () => Promise<T>) => Promise<T>
@@ -131,18 +131,9 @@ export class LeasedCredit implements CreditBook {
     for (const [identity, charges] of this.charges) if (!used.has(charges) && !charges.waits) this.charges.delete(identity)
   }
 
-  /**
-   * Gives every idle lease back, as far as the record answers. Where nothing is open all of them end in one step, with what the
-   * record may have granted without this process hearing of it.
-   */
+  /** Gives every lease back, as far as the record answers. */
   async close(): Promise<void> {
-    const { record, node } = this.parts
-    const accounts = [...this.accounts.values()]
-    await Promise.all(accounts.map((account) => account.quiet()))
-    const leased = accounts.filter((account) => account.leased)
-    if (leased.length === 0) return
-    if (this.office.open && accounts.every((account) => account.clear)) await record.endLeases(node)
-    else await Promise.allSettled(leased.map((account) => account.giveBackIdle()))
+    await Promise.allSettled(Array.from(this.accounts.values(), (account) => account.giveBackAll()))
   }
 
   private chargesOf(identity: string): OwnCharges {

@@ -23,6 +23,8 @@ class SlowRecord extends LocalRecord {
   silent = false
   endsWait = false
   readonly ends: (() => void)[] = []
+  returnsWait = false
+  readonly returns: (() => void)[] = []
   private readonly answers: (() => void)[] = []
 
   constructor(clock: FakeClock) {
@@ -45,6 +47,11 @@ class SlowRecord extends LocalRecord {
   override async endLeases(node: string): Promise<void> {
     if (this.endsWait) await new Promise<void>((resolve) => this.ends.push(resolve))
     await super.endLeases(node)
+  }
+
+  override async giveBack(...returned: Parameters<LocalRecord['giveBack']>): Promise<void> {
+    if (this.returnsWait) await new Promise<void>((resolve) => this.returns.push(resolve))
+    await super.giveBack(...returned)
   }
 
   override async pulse(pulse: Pulse): Promise<PulseReply> {
@@ -176,6 +183,32 @@ t.test('after a silence the leases are ended once, however many pulses are answe
   account.release(600)
   record.endsWait = false
   await joined.close()
+})
+
+t.test('what a process gives back at its end and comes late takes nothing from its next life', async (t) => {
+  const clock = new FakeClock()
+  const record = new SlowRecord(clock)
+  const join = () => joinRecord({ record, journal: new MemoryJournal(), clock, node: 'n', label: 'n', report: () => {} })
+  const first = join()
+  await first.ready
+  t.equal(await seeks(first.credit.account('k'), 300, { limit: 1000 }), true)
+  first.credit.account('k').release(300)
+  record.returnsWait = true
+  const closing = first.close()
+  await settled()
+  await clock.advance(2_000)
+  await closing
+  record.returnsWait = false
+  const second = join()
+  await second.ready
+  t.equal(await seeks(second.credit.account('k'), 600, { limit: 1000 }), true)
+  t.equal(record.returns.length, 1)
+  for (const come of record.returns.splice(0)) come()
+  await settled()
+  t.equal(await record.leased(), 600)
+  second.credit.account('k').release(600)
+  await second.close()
+  t.equal(await record.leased(), 0)
 })
 
 t.test('a silence before the start is over opens nothing', async (t) => {
