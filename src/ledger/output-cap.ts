@@ -3,7 +3,7 @@
  * endpoint gets for the amount that was held. Pure sums; nothing is reserved here.
  */
 import type { HoldAsk } from './credit.ts'
-import { affordableOutput, type Extras, holdFor, type Tariff } from './pricing.ts'
+import { affordableOutput, type Extras, holdFor, type Tariff, writesFree } from './pricing.ts'
 
 /** Output tokens assumed of an endpoint that does not declare its `max_output`. */
 export const UNKNOWN_MAX_OUTPUT = 32_768
@@ -60,6 +60,11 @@ export function holdNeedOf(needs: readonly OutputNeed[], { tokens, extras }: Inp
     floor = Math.min(floor, least === most ? reserve.hold : holdFor(tariff, tokens, least, extras).hold)
   }
   return { ask: { full, floor: given ? full : Math.min(floor, full) }, inputCost }
+}
+
+/** As `outputWithin`, where the hold pays for all that any of the endpoints may cost: without a division of large integers. */
+export function outputInFull({ tariff, most }: OutputNeed, { tokens }: InputNeed): number {
+  return writesFree(tariff, tokens) ? Number.POSITIVE_INFINITY : most
 }
 
 /**

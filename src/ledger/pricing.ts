@@ -140,6 +140,11 @@ export function holdFor(price: Tariff, inputTokens: number, outputCap: number, e
   return { hold: bill.nanoUp(), floor }
 }
 
+/** True where output costs nothing, whatever kind of it an endpoint writes. */
+export function writesFree(price: Tariff, inputTokens: number): boolean {
+  return price === 'free' || price === 'unpriced' || ceilingWithin(price, inputTokens).output === 0n
+}
+
 /**
  * Output tokens that `left` nano-dollars still pay for after the input: what a 402 tells the caller.
  * @returns 0 where not even the input fits, Infinity where output costs nothing.

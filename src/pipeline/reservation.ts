@@ -10,6 +10,7 @@ import {
   type InputNeed,
   type OutputNeed,
   openNeed,
+  outputInFull,
   outputWithin,
   UNKNOWN_MAX_OUTPUT,
 } from '../ledger/output-cap.ts'
@@ -62,7 +63,7 @@ export function takeHold(exchange: Exchange, payer: Payer): Reservation | Promis
   const input = inputNeed(exchange)
   const needs = exchange.candidates.map((endpoint) => outputNeed(exchange, endpoint, payer))
   const { ask, inputCost } = holdNeedOf(needs, input)
-  const asked: Asked = { needs, input, needed: ask.floor, account, allowances, inputCost }
+  const asked: Asked = { needs, input, full: ask.full, needed: ask.floor, account, allowances, inputCost }
   const taken = hold.take(account, ask, allowances)
   return taken instanceof Promise ? taken.then((held) => granted(exchange, payer, asked, held)) : granted(exchange, payer, asked, taken)
 }
@@ -70,9 +71,9 @@ export function takeHold(exchange: Exchange, payer: Payer): Reservation | Promis
 /** @param held nano-dollars; undefined where not even the least fits. */
 function granted(exchange: Exchange, payer: Payer, asked: Asked, held: number | undefined): Reservation | Promise<Reservation> {
   if (held === undefined) return takeCheaper(exchange, payer, asked)
-  const { needs, input, account, allowances, inputCost } = asked
+  const { needs, input, full, account, allowances, inputCost } = asked
   const limited = allowances.some(({ limit }) => limit !== null)
-  const outputCap = limited ? setCaps(exchange, { needs, input, held }) : withoutCaps(exchange, needs)
+  const outputCap = limited ? setCaps(exchange, { needs, input, held, full }) : withoutCaps(exchange, needs)
   const floor = exchange.candidates.length === needs.length ? inputCost : mostInputCost(exchange, input)
   const part = { amount: held, floor: Math.min(floor, held) }
   exchange.books.hold.raiseFloor(part.floor)
@@ -153,17 +154,18 @@ function withoutCaps(exchange: Exchange, needs: readonly OutputNeed[]): number {
 interface Caps {
   needs: readonly OutputNeed[]
   input: InputNeed
-  /** Nano-dollars. */
+  /** Nano-dollars; `full` is what the dearest endpoint may cost. */
   held: number
+  full: number
 }
 
 /** @returns the largest cap in tokens. */
-function setCaps(exchange: Exchange, { needs, input, held }: Caps): number {
+function setCaps(exchange: Exchange, { needs, input, held, full }: Caps): number {
   const caps: OutputCap[] = []
   let largest = 0
   const kept = exchange.candidates.filter((endpoint, at) => {
     const need = needs[at]
-    const affordable = outputWithin(need, input, held)
+    const affordable = held >= full ? outputInFull(need, input) : outputWithin(need, input, held)
     if (affordable === undefined) return false
     const tokens = Math.min(need.most, affordable)
     largest = Math.max(largest, tokens)
@@ -184,6 +186,8 @@ function mostInputCost({ candidates, at }: Exchange, { tokens, extras }: InputNe
 interface Asked {
   needs: readonly OutputNeed[]
   input: InputNeed
+  /** Nano-dollars that were asked for. */
+  full: number
   /** Nano-dollars of the least that was asked for. */
   needed: number
   /** Nano-dollars of the input at the dearest candidate. */

@@ -13,7 +13,8 @@ export interface Flow {
   pause(): void
   resume(): void
   abort(): void
-  alive?(): void
+  /** @param at monotonic milliseconds, where they are at hand. */
+  alive?(at?: number): void
   /** The answer is whole: whatever may still come is worth a short wait only. */
   answered?(): void
   /** False where the provider cannot have seen anything of the request. */

@@ -46,11 +46,12 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
   data(chunk: Buffer): void {
     if (this.over || this.tookError(chunk)) return
     // Some providers send blanks while they work: the reply has not begun with them.
+    const now = this.exchange.clock.monotonic()
     if (this.begunAt === undefined) {
       if (isBlank(chunk)) return
-      this.begunAt = this.exchange.clock.monotonic()
+      this.begunAt = now
     }
-    this.flow?.alive?.()
+    this.flow?.alive?.(now)
     this.size += chunk.length
     if (this.size > CAP) this.fail(new Fault('upstream_oversized'))
     else this.chunks.push(chunk)

@@ -44,7 +44,8 @@ export class HealthBook implements Health {
 
   /** A request is about to be sent there: claims the one probe of an ejected endpoint that is due. */
   dispatched(endpoint: Endpoint): void {
-    this.records.get(endpoint.id)?.dispatched(this.clock.monotonic())
+    const record = this.records.get(endpoint.id)
+    if (record?.ejection.standing) record.dispatched(this.clock.monotonic())
   }
 
   /** The endpoint has served: its outage and its ejection are over. A rest stands, since its provider asked for it. */

@@ -90,9 +90,9 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   /** A sign of life: comments and keep-alives are none, so the receiver reports it. */
-  alive(): void {
-    if (this.state === 'body') this.since = this.clock.monotonic()
-    else if (this.state === 'head') this.enter('body', this.timeouts.idle)
+  alive(at: number = this.clock.monotonic()): void {
+    if (this.state === 'body') this.since = at
+    else if (this.state === 'head') this.enter('body', this.timeouts.idle, at)
   }
 
   /** The reply is complete; only its end is missing. */
@@ -211,11 +211,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     else this.controller?.resume()
   }
 
-  private enter(state: State, limit: number): void {
+  private enter(state: State, limit: number, at: number = this.clock.monotonic()): void {
     this.state = state
     this.limit = limit
-    this.since = this.clock.monotonic()
-    this.arm(this.since)
+    this.since = at
+    this.arm(at)
   }
 
   /** One timer, for whichever of the state's limit and `total` comes first. A sign of life leaves it: it then sleeps again. */
