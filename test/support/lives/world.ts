@@ -227,6 +227,8 @@ export class World {
       held: amount,
     })
     const at = Math.floor(this.clockOf(process).now())
+    // A charge belongs to the moment at which its exchange ended, however long its cover is waited for.
+    const ended = this.market.clock.now()
     exchange.settling = true
     const settled = hold.settle(life.joined.journal, settleRow(seq, cost, { at, status, facts: '' }))
     const done = ({ charged, unrecovered }: SettledHold): void => {
@@ -234,7 +236,7 @@ export class World {
       this.open.delete(seq)
       assert.equal(charged + unrecovered, cost, 'nothing else is unpaid')
       assert.ok(charged >= Math.min(cost, amount), 'up to the hold all is charged')
-      this.model.settle({ seq, key, cost: charged, at: this.market.clock.now(), leased: exchange.leased })
+      this.model.settle({ seq, key, cost: charged, at: ended, leased: exchange.leased })
       this.model.unrecovered += unrecovered
     }
     if (settled instanceof Promise) this.wait(life, settled.then(done))
