@@ -71,7 +71,7 @@ export class LeaseDesk {
     return this.waiters.length > 0 || this.asking || this.returning !== undefined
   }
 
-  /** True while an ask is out: nobody knows what the record grants it. */
+  /** True while the record has not answered an ask: what it grants is not known yet. */
   get asking(): boolean {
     return this.asks.size > 0
   }

@@ -43,7 +43,6 @@ export class DiskUpload implements FileUpload {
   static begin(place: UploadPlace): Promise<DiskUpload> {
     return onDisk(async () => {
       const { folder, live, looks, limits, now } = place
-      await folder.make()
       const { files, bytes } = await looks.run(async () => {
         await folder.sweep(now)
         return folder.sharedContent(now, new Set([...live].map(({ id }) => id)))
@@ -53,6 +52,7 @@ export class DiskUpload implements FileUpload {
           message: `The key has ${MOST_FILES} files already, with those of keys that share its limits: remove some first`,
         })
       if (bytes >= limits.maxBytes) throw full(limits)
+      await folder.make()
       return new DiskUpload(place, await open(folder.bytesOf(place.id), 'wx', 0o600), bytes)
     })
   }

@@ -171,7 +171,7 @@ export class Gateway implements RequestHandler {
     return this.serving.passages.matches(path) && this.overload.refuses(undefined)
   }
 
-  /** Costs as little as can be: nobody is asked who it is, and nothing is logged. */
+  /** As cheap as possible: without authentication and without a log line. */
   private shed(request: IncomingMessage, response: ServerResponse, client: ClientDialect | undefined): void {
     let refusal = this.overloaded.get(client)
     if (!refusal) {

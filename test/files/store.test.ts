@@ -176,6 +176,11 @@ t.test('the place of a key that is no more goes from the folder of its issuer', 
   await clock.advance(2 * HOUR)
   await store.of('issuer').put(Buffer.alloc(1), FACTS)
   t.equal(places(), 1, 'an empty folder stays for an hour')
+  await storeIn(directory, { maxBytes: 1 }, clock)
+    .of('four', 'issuer')
+    .put(Buffer.alloc(1), FACTS)
+    .catch(() => {})
+  t.equal(places(), 1, 'a refused upload leaves no place')
 })
 
 t.test('several processes share the directory, and never pass the quota together', async (t) => {
