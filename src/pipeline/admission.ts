@@ -146,8 +146,8 @@ export class Admission {
 
 const SECOND = 1_000
 
-/** Keys issued through sign-in count in the buckets of the key that issued them. */
-function bucketOf({ identity, issuer }: ApiKey): string {
+/** Identity of the key whose limits a request counts towards: keys issued through sign-in count towards the key that issued them. */
+export function bucketOf({ identity, issuer }: ApiKey): string {
   return issuer?.identity ?? identity
 }
 

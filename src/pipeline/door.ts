@@ -10,10 +10,10 @@ export interface Door {
   /** Digest of the secret that the caller sent; a connection remembers its last one. Absent where no connection is behind the door. */
   digest?(secret: string): string
   /**
-   * @param limit bytes.
+   * @param limit bytes. @param payer identity of the key that the memory of the body counts towards.
    * @throws Fault `too_large`, `client_timeout`, `client_gone`, `unavailable` without memory for it, or the reason of the cancel.
    */
-  readBody(limit: number, cancel?: Cancel): Promise<Buffer>
+  readBody(limit: number, cancel?: Cancel, payer?: string): Promise<Buffer>
   /**
    * Counts further bytes of memory towards the request, until it has ended.
    * A door without it has no budget of memory.

@@ -10,6 +10,7 @@ import { usdText } from '../core/money.ts'
 import { fixedAsk } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Passage, PassageCall, PassageEnd } from '../upstream/passage.ts'
+import { bucketOf } from './admission.ts'
 import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
 import { budgetsFor, holdsFor } from './guardrail-terms.ts'
 import { Hold } from './hold.ts'
@@ -26,6 +27,9 @@ export interface PassageSettings {
   guardrails: readonly GuardrailSetting[]
   providers: ReadonlyMap<string, Provider>
 }
+
+/** @returns a promise where there is no room now. @throws Fault 503. */
+type Reserve = (payer: string) => Promise<void> | undefined
 
 interface Booking {
   id: GenerationId
@@ -53,10 +57,13 @@ export class PassageDesk {
     return path.startsWith(PASSAGE_PREFIX)
   }
 
-  /** Relays one request; whatever refuses it is thrown. */
-  async request(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /**
+   * Relays one request; whatever refuses it is thrown.
+   * @param reserve takes the memory of its buffers, which counts towards a key's identity.
+   */
+  async request(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<void> {
     const passage = await this.passage.get()
-    const booking = await this.book(request)
+    const booking = await this.book(request, reserve)
     response.setHeader('X-Generation-Id', booking.id.id)
     passage.web(request, response, this.call(booking, request))
   }
@@ -79,7 +86,7 @@ export class PassageDesk {
   }
 
   /** Checks the key, takes the price and writes the hold's row before anything goes out. */
-  private async book(request: IncomingMessage): Promise<Booking> {
+  private async book(request: IncomingMessage, reserve?: Reserve): Promise<Booking> {
     const { parts, settings } = this
     const key = await authenticateCaller(
       { headers: request.headers, address: () => settings.addressOf(request) },
@@ -91,6 +98,7 @@ export class PassageDesk {
     if (!provider || provider.passagePrice === undefined) throw new Fault('not_found', { message: `No passage to ${slug.slice(0, 64)}` })
     const budgets = this.budgetsOf(key)
     await parts.admission.request(key)
+    await reserve?.(bucketOf(key))
     const price = provider.passagePrice
     const account = accountOf(key, parts.credit)
     const allowances = allowancesOf(key, budgets)

@@ -29,6 +29,22 @@ export function defaultBodyMemory(): number {
   return Math.min(Math.floor((constrained > 0 ? Math.min(constrained, machine) : machine) / 4), LARGEST_DEFAULT)
 }
 
+/**
+ * Of the memory that is not reserved, and of the places to wait, the part that one payer may take. Without it a single key could
+ * keep all memory for half an hour: 32 MB sent at once may be followed by one byte every 29 seconds for as long as that.
+ */
+const LARGEST_PART = 0.75
+
+/** All requests of one key, and of the keys that it has issued. */
+interface Payer {
+  readonly name: string
+  /** Requests that may hold memory. */
+  shares: number
+  /** Bytes of memory that they hold together. */
+  held: number
+  waiting: number
+}
+
 interface Waiting {
   share: BodyShare
   bytes: number
@@ -47,6 +63,8 @@ export class BodyMemory {
   private reserved: BodyShare | undefined
   /** In order of the beginning of their wait. */
   private readonly waiting = new Set<Waiting>()
+  /** Those with a request in flight. */
+  private readonly payers = new Map<string, Payer>()
 
   /** @param refused called for every request that is refused. */
   constructor(clock: Clock, refused: () => void) {
@@ -72,12 +90,13 @@ export class BodyMemory {
       this.add(share, bytes)
       return true
     }
-    this.reserved ??= share
+    this.giveReserve(share)
     if (this.reserved === share && this.fits(share, bytes)) {
       this.add(share, bytes)
       return true
     }
-    if (this.waiting.size >= MOST_WAITING) {
+    const { payer } = share
+    if (this.waiting.size >= MOST_WAITING || (payer && payer.waiting >= MOST_WAITING * LARGEST_PART)) {
       // A caller of this function expects the answer later, as after any wait.
       process.nextTick(() => this.refuse(done))
       return false
@@ -89,6 +108,7 @@ export class BodyMemory {
     const entry: Waiting = { share, bytes, done, timer }
     share.waiting = entry
     this.waiting.add(entry)
+    if (payer) payer.waiting++
     return false
   }
 
@@ -106,9 +126,27 @@ export class BodyMemory {
     this.grantWaiting()
   }
 
+  /** Called by a share that learns whose request it is. */
+  enter(name: string): Payer {
+    let payer = this.payers.get(name)
+    if (!payer) {
+      payer = { name, shares: 0, held: 0, waiting: 0 }
+      this.payers.set(name, payer)
+    }
+    payer.shares++
+    return payer
+  }
+
+  /** Called by a share whose request has ended. */
+  leave(payer: Payer): void {
+    payer.shares--
+    if (payer.shares === 0) this.payers.delete(payer.name)
+  }
+
   /** Called by a share that gives its bytes back and waits for no more. */
   free(share: BodyShare): void {
     this.used -= share.held
+    if (share.payer) share.payer.held -= share.held
     share.held = 0
     if (share.waiting) this.forget(share.waiting)
     if (this.reserved === share) this.reserved = undefined
@@ -118,22 +156,34 @@ export class BodyMemory {
   private fits(share: BodyShare, bytes: number): boolean {
     // A single body passes whatever the limit is: otherwise a small limit would refuse it for ever.
     if (this.used === share.held) return true
-    return this.used + bytes <= (this.reserved === share ? this.limit : this.limit - this.reserve)
+    if (this.reserved === share) return this.used + bytes <= this.limit
+    const inReserve = this.reserved ? Math.min(this.reserved.held, this.reserve) : 0
+    return this.used - inReserve + bytes <= this.limit - this.reserve && this.fitsPart(share, bytes)
+  }
+
+  private fitsPart({ payer }: BodyShare, bytes: number): boolean {
+    return payer === undefined || payer.held + bytes <= (this.limit - this.reserve) * LARGEST_PART
+  }
+
+  /** Gives a share the reserve if it is free. A payer that went beyond its part by the reserve has to end something first. */
+  private giveReserve(share: BodyShare): void {
+    if (!this.reserved && this.fitsPart(share, 0)) this.reserved = share
   }
 
   private add(share: BodyShare, bytes: number): void {
     this.used += bytes
     share.held += bytes
+    if (share.payer) share.payer.held += bytes
   }
 
-  /** In order of their wait; only the owner of the reserve may overtake. */
+  /** In order of their wait; only the owner of the reserve may overtake, and all may overtake a payer that has its part. */
   private grantWaiting(): void {
     let blocked = false
     for (const entry of this.waiting) {
       const { share, bytes } = entry
-      this.reserved ??= share
+      this.giveReserve(share)
       if ((blocked && this.reserved !== share) || !this.fits(share, bytes)) {
-        blocked = true
+        if (this.fitsPart(share, bytes)) blocked = true
         continue
       }
       this.forget(entry)
@@ -151,6 +201,7 @@ export class BodyMemory {
     entry.timer.cancel()
     entry.share.waiting = undefined
     this.waiting.delete(entry)
+    if (entry.share.payer) entry.share.payer.waiting--
   }
 }
 
@@ -159,11 +210,17 @@ export class BodyShare {
   /** Bytes of memory. */
   held = 0
   waiting: Waiting | undefined
+  payer: Payer | undefined
   private readonly memory: BodyMemory
   private released = false
 
   constructor(memory: BodyMemory) {
     this.memory = memory
+  }
+
+  /** @param payer identity of the key that the request counts towards; called once, before anything is taken. */
+  for(payer: string): void {
+    if (!this.released) this.payer = this.memory.enter(payer)
   }
 
   /**
@@ -174,7 +231,16 @@ export class BodyShare {
     return this.released || this.memory.take(this, bytes, done)
   }
 
-  /** The same where there is room now. @returns false, with nothing taken, where there is none. */
+  /** @returns a promise where there is no room now. @throws Fault 503 where there is none in time. */
+  reserve(bytes: number): Promise<void> | undefined {
+    let settle: ((granted: boolean) => void) | undefined
+    if (this.take(bytes, (granted) => settle?.(granted))) return undefined
+    return new Promise((resolve, reject) => {
+      settle = (granted) => (granted ? resolve() : reject(noBodyMemory()))
+    })
+  }
+
+  /** The same as `take` where there is room now. @returns false, with nothing taken, where there is none. */
   takeNow(bytes: number): boolean {
     return this.released || this.memory.takeNow(this, bytes)
   }
@@ -191,8 +257,10 @@ export class BodyShare {
 
   /** The request has ended: what it still takes is not counted. */
   release(): void {
+    if (this.released) return
     this.released = true
     this.memory.free(this)
+    if (this.payer) this.memory.leave(this.payer)
   }
 }
 

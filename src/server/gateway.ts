@@ -11,7 +11,6 @@ import { brandHeaders } from '../pipeline/brand-headers.ts'
 import type { Front } from '../pipeline/chain.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { type PlanDialects, planDialects, recogniseFormat } from '../pipeline/plan/format.ts'
-import { noBodyMemory } from './body-memory.ts'
 import type { Page } from './consent-page.ts'
 import { wasCut } from './drain.ts'
 import { edgeFault } from './edge-guard.ts'
@@ -45,7 +44,7 @@ export type Pages = (asked: OperationRequest) => Promise<Page> | undefined
 export interface Passages {
   matches(path: string): boolean
   /** Rejects with the fault that refuses it; nothing has been answered then. */
-  request(request: IncomingMessage, response: ServerResponse): Promise<void>
+  request(request: IncomingMessage, response: ServerResponse, reserve: (payer: string) => Promise<void> | undefined): Promise<void>
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
@@ -189,11 +188,11 @@ export class Gateway implements RequestHandler {
   private pass(request: IncomingMessage, response: ServerResponse): void {
     const share = this.doors.memory.open()
     response.once('close', () => share.release())
-    const relay = (granted: boolean): void => {
-      if (!granted) this.writeFault(response, noBodyMemory())
-      else this.serving.passages.request(request, response).catch((thrown) => this.writeFault(response, this.faultOf(thrown)))
+    const reserve = (payer: string): Promise<void> | undefined => {
+      share.for(payer)
+      return share.reserve(PASS_BUFFERS)
     }
-    if (share.take(PASS_BUFFERS, relay)) relay(true)
+    this.serving.passages.request(request, response, reserve).catch((thrown) => this.writeFault(response, this.faultOf(thrown)))
   }
 
   private plan(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {

@@ -7,7 +7,7 @@ import { hashOf } from '../core/secret.ts'
 import type { Door } from '../pipeline/door.ts'
 import type { Cancel } from '../plugin-api/exchange.ts'
 import { EventWriter } from '../sse/writer.ts'
-import { type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
+import type { BodyMemory, BodyShare } from './body-memory.ts'
 import type { ClientAddresses } from './client-address.ts'
 import { giveUpBody } from './lingering-close.ts'
 import { writePieces } from './piece-writer.ts'
@@ -64,7 +64,8 @@ export class HttpDoor implements Door {
     return last.digest
   }
 
-  readBody(limit: number, cancel?: Cancel): Promise<Buffer> {
+  readBody(limit: number, cancel?: Cancel, payer?: string): Promise<Buffer> {
+    if (payer !== undefined) this.share.for(payer)
     return readWhole(this.request, limit, this.bodySource(cancel))
   }
 
@@ -74,11 +75,7 @@ export class HttpDoor implements Door {
   }
 
   reserve(bytes: number): Promise<void> | undefined {
-    let settle: ((granted: boolean) => void) | undefined
-    if (this.share.take(bytes, (granted) => settle?.(granted))) return undefined
-    return new Promise((resolve, reject) => {
-      settle = (granted) => (granted ? resolve() : reject(noBodyMemory()))
-    })
+    return this.share.reserve(bytes)
   }
 
   /** The exchange holds its body no longer. */

@@ -269,6 +269,29 @@ t.test('bodies that have half arrived do not block each other', async (t) => {
   for (const client of clients) client.close()
 })
 
+t.test('bodies of one key that half arrive leave memory for other keys', async (t) => {
+  const other = 'sk-router-v1-fedcba9876543210fedcba9876543210'
+  const { gateway, upstream, clock } = await scene(t, {
+    server: ', body_memory: 12MB, max_body: 1MB',
+    key: ` }, { name: other, key: "${other}"`,
+  })
+  const waiting = (): number => clock.waiting.filter((delay) => delay === 2_000).length
+  const body = Buffer.from(chat(900_000))
+  const clients: RawClient[] = []
+  const { bodies } = gateway.running.runtime
+  while (waiting() === 0) {
+    const client = await RawClient.open(gateway.url)
+    clients.push(client.send(head(body.length)).send(body.subarray(0, 890_000)))
+    await settled(() => waiting() > 0 || bodies.used === clients.length * 890_000 * BODY_WEIGHT)
+  }
+  const asked = gateway.post('/v1/chat/completions', chat(600_000), { authorization: `Bearer ${other}` })
+  await settled(() => upstream.requests.length === 1 || waiting() > 1)
+  t.equal(upstream.requests.length, 1)
+  t.equal((await asked).status, 200)
+  for (const client of clients) client.close()
+  await settled(() => bodies.used === 0)
+})
+
 t.test('a body of many small objects weighs more than its bytes, and too many are a 400', async (t) => {
   const { gateway } = await scene(t)
   const many = `{"model":"acme/one","messages":[${'{},'.repeat(250_000)}{}]}`

@@ -4,6 +4,7 @@ import { gatewayFields } from '../../canon/gateway-fields.ts'
 import { Fault } from '../../core/faults.ts'
 import { countContainers, escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
 import type { Authed, Read } from '../../plugin-api/exchange.ts'
+import { bucketOf } from '../admission.ts'
 import type { Exchange } from '../exchange.ts'
 import { endedEarly } from '../last-word.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
@@ -19,7 +20,7 @@ export function read(
   return (next) =>
     async function readBody(exchange): Promise<Reply> {
       bodies?.expect(exchange.door.contentLength)
-      let bytes = await exchange.door.readBody(settings.maxBody, exchange.cancel)
+      let bytes = await exchange.door.readBody(settings.maxBody, exchange.cancel, bucketOf(exchange.key))
       if (exchange.door.contentLength === undefined) {
         admission.takeBytes(exchange.key, bytes.length)
         exchange.books.rateBytes = bytes.length
