@@ -81,16 +81,17 @@ export class Admission {
 
   /**
    * A body larger than this process's share passes when nothing else of its key is in flight here.
+   * @param before bytes of the same body that were taken already: one of unknown length comes in pieces.
    * @throws Fault 429 where the request's bytes do not fit beside those in flight; without Retry-After where they never will.
    */
-  takeBytes(key: ApiKey, bytes: number): void {
+  takeBytes(key: ApiKey, bytes: number, before = 0): void {
     const limit = key.limits.bytes
     if (limit === undefined) return
     const name = `${limit} request bytes in flight`
-    if (bytes > limit) throw this.oversized(name, `${bytes} bytes`, limit)
+    if (before + bytes > limit) throw this.oversized(name, before === 0 ? `${bytes} bytes` : 'more', limit)
     const share = shareOf(limit, this.processes())
     const inFlight = this.uses.get(bucketOf(key))?.bytes ?? 0
-    if (inFlight > 0 && inFlight + bytes > share) {
+    if (inFlight > before && inFlight + bytes > share) {
       throw this.limited(`${name}${partOf(share, limit)}`, { limit: share, left: Math.max(0, share - inFlight), wait: SECOND })
     }
     this.use(key).bytes += bytes

@@ -2,6 +2,15 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Cancel } from '../plugin-api/exchange.ts'
 
+/** Whose body is read, and what ends that before its time. */
+export interface Reading {
+  cancel?: Cancel
+  /** Identity of the key that the memory of the body counts towards. */
+  payer?: string
+  /** Called with the length of each piece; what it throws ends the reading. */
+  count?: (bytes: number) => void
+}
+
 export interface Door {
   /** Declared length of the body, undefined where it comes in chunks. */
   readonly contentLength: number | undefined
@@ -10,10 +19,10 @@ export interface Door {
   /** Digest of the secret that the caller sent; a connection remembers its last one. Absent where no connection is behind the door. */
   digest?(secret: string): string
   /**
-   * @param limit bytes. @param payer identity of the key that the memory of the body counts towards.
+   * @param limit bytes.
    * @throws Fault `too_large`, `client_timeout`, `client_gone`, `unavailable` without memory for it, or the reason of the cancel.
    */
-  readBody(limit: number, cancel?: Cancel, payer?: string): Promise<Buffer>
+  readBody(limit: number, reading?: Reading): Promise<Buffer>
   /**
    * Counts further bytes of memory towards the request, until it has ended.
    * A door without it has no budget of memory.

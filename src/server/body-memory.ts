@@ -29,19 +29,27 @@ export function defaultBodyMemory(): number {
   return Math.min(Math.floor((constrained > 0 ? Math.min(constrained, machine) : machine) / 4), LARGEST_DEFAULT)
 }
 
+/** Part of the limit that is reserved at most: short bodies need room beside it. */
+const LARGEST_RESERVE = 0.75
+
+/** Milliseconds for which a body that arrives may keep the reserve. */
+const RESERVED_FOR = 10_000
+
 /**
- * Of the memory that is not reserved, and of the places to wait, the part that one payer may take. Without it a single key could
- * keep all memory for half an hour: 32 MB sent at once may be followed by one byte every 29 seconds for as long as that.
+ * Parts of the unreserved memory, and of the places to wait, that the bodies of one payer may take while they arrive. Without
+ * them a single key could keep all memory for half an hour at no cost: 32 MB sent at once may be followed by one byte every
+ * 29 seconds for as long as that. Bodies that have arrived are paid for by what the provider does with them.
  */
-const LARGEST_PART = 0.75
+const ARRIVING_PART = 0.5
+const WAITING_PART = 0.75
 
 /** All requests of one key, and of the keys that it has issued. */
 interface Payer {
   readonly name: string
   /** Requests that may hold memory. */
   shares: number
-  /** Bytes of memory that they hold together. */
-  held: number
+  /** Bytes of memory of its bodies that have not arrived yet. */
+  arriving: number
   waiting: number
 }
 
@@ -58,9 +66,10 @@ export class BodyMemory {
   private readonly refused: () => void
   private readonly clock: Clock
   private limit = 0
-  /** Part of the limit that only one body at a time may use, so that bodies that have half arrived cannot block each other. */
+  /** Part of the limit that only one arriving body at a time may use, so that bodies that have half arrived cannot block each other. */
   private reserve = 0
   private reserved: BodyShare | undefined
+  private reservedUntil: Timer | undefined
   /** In order of the beginning of their wait. */
   private readonly waiting = new Set<Waiting>()
   /** Those with a request in flight. */
@@ -75,7 +84,7 @@ export class BodyMemory {
   /** @param limit bytes of memory. @param longest bytes of the longest body that a caller may send. */
   resize(limit: number, longest: number): void {
     this.limit = limit
-    this.reserve = Math.min(longest * BODY_WEIGHT, limit)
+    this.reserve = Math.min(longest * BODY_WEIGHT, limit * LARGEST_RESERVE)
     this.grantWaiting()
   }
 
@@ -96,7 +105,7 @@ export class BodyMemory {
       return true
     }
     const { payer } = share
-    if (this.waiting.size >= MOST_WAITING || (payer && payer.waiting >= MOST_WAITING * LARGEST_PART)) {
+    if (this.waiting.size >= MOST_WAITING || (payer && payer.waiting >= MOST_WAITING * WAITING_PART)) {
       // A caller of this function expects the answer later, as after any wait.
       process.nextTick(() => this.refuse(done))
       return false
@@ -121,16 +130,17 @@ export class BodyMemory {
 
   /** Called by a share whose body has arrived: the reserve is for those that have not. */
   arrived(share: BodyShare): void {
-    if (this.reserved !== share) return
-    this.reserved = undefined
-    this.grantWaiting()
+    if (!share.arriving) return
+    share.arriving = false
+    if (share.payer) share.payer.arriving -= share.held
+    if (this.reserved === share) this.handOn()
   }
 
   /** Called by a share that learns whose request it is. */
   enter(name: string): Payer {
     let payer = this.payers.get(name)
     if (!payer) {
-      payer = { name, shares: 0, held: 0, waiting: 0 }
+      payer = { name, shares: 0, arriving: 0, waiting: 0 }
       this.payers.set(name, payer)
     }
     payer.shares++
@@ -146,34 +156,47 @@ export class BodyMemory {
   /** Called by a share that gives its bytes back and waits for no more. */
   free(share: BodyShare): void {
     this.used -= share.held
-    if (share.payer) share.payer.held -= share.held
+    if (share.payer && share.arriving) share.payer.arriving -= share.held
     share.held = 0
     if (share.waiting) this.forget(share.waiting)
-    if (this.reserved === share) this.reserved = undefined
-    this.grantWaiting()
+    if (this.reserved === share) this.handOn()
+    else this.grantWaiting()
   }
 
   private fits(share: BodyShare, bytes: number): boolean {
     // A single body passes whatever the limit is: otherwise a small limit would refuse it for ever.
     if (this.used === share.held) return true
-    if (this.reserved === share) return this.used + bytes <= this.limit
-    const inReserve = this.reserved ? Math.min(this.reserved.held, this.reserve) : 0
+    const { reserved } = this
+    // What has arrived would pass the reserve on at once.
+    if (reserved === share || (!reserved && !share.arriving)) return this.used + bytes <= this.limit
+    const inReserve = reserved ? Math.min(reserved.held, this.reserve) : 0
     return this.used - inReserve + bytes <= this.limit - this.reserve && this.fitsPart(share, bytes)
   }
 
-  private fitsPart({ payer }: BodyShare, bytes: number): boolean {
-    return payer === undefined || payer.held + bytes <= (this.limit - this.reserve) * LARGEST_PART
+  private fitsPart({ payer, arriving }: BodyShare, bytes: number): boolean {
+    return !arriving || payer === undefined || payer.arriving + bytes <= (this.limit - this.reserve) * ARRIVING_PART
   }
 
-  /** Gives a share the reserve if it is free. A payer that went beyond its part by the reserve has to end something first. */
+  /** Gives a body that arrives the reserve if it is free. One that has had it for long, and a payer beyond its part, has to do without. */
   private giveReserve(share: BodyShare): void {
-    if (!this.reserved && this.fitsPart(share, 0)) this.reserved = share
+    if (this.reserved || !share.arriving || share.late || !this.fitsPart(share, 0)) return
+    this.reserved = share
+    this.reservedUntil = this.clock.after(RESERVED_FOR, () => {
+      share.late = true
+      this.handOn()
+    })
+  }
+
+  private handOn(): void {
+    this.reservedUntil?.cancel()
+    this.reserved = undefined
+    this.grantWaiting()
   }
 
   private add(share: BodyShare, bytes: number): void {
     this.used += bytes
     share.held += bytes
-    if (share.payer) share.payer.held += bytes
+    if (share.payer && share.arriving) share.payer.arriving += bytes
   }
 
   /** In order of their wait; only the owner of the reserve may overtake, and all may overtake a payer that has its part. */
@@ -211,6 +234,10 @@ export class BodyShare {
   held = 0
   waiting: Waiting | undefined
   payer: Payer | undefined
+  /** The body is still on its way, or has not begun. */
+  arriving = true
+  /** It has had the reserve for as long as a body may. */
+  late = false
   private readonly memory: BodyMemory
   private released = false
 
@@ -231,8 +258,9 @@ export class BodyShare {
     return this.released || this.memory.take(this, bytes, done)
   }
 
-  /** @returns a promise where there is no room now. @throws Fault 503 where there is none in time. */
+  /** For what is held beside an arriving body. @returns a promise where there is no room now. @throws Fault 503 where there is none in time. */
   reserve(bytes: number): Promise<void> | undefined {
+    this.arrived()
     let settle: ((granted: boolean) => void) | undefined
     if (this.take(bytes, (granted) => settle?.(granted))) return undefined
     return new Promise((resolve, reject) => {

@@ -4,8 +4,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 import { hashOf } from '../core/secret.ts'
-import type { Door } from '../pipeline/door.ts'
-import type { Cancel } from '../plugin-api/exchange.ts'
+import type { Door, Reading } from '../pipeline/door.ts'
 import { EventWriter } from '../sse/writer.ts'
 import type { BodyMemory, BodyShare } from './body-memory.ts'
 import type { ClientAddresses } from './client-address.ts'
@@ -64,9 +63,9 @@ export class HttpDoor implements Door {
     return last.digest
   }
 
-  readBody(limit: number, cancel?: Cancel, payer?: string): Promise<Buffer> {
-    if (payer !== undefined) this.share.for(payer)
-    return readWhole(this.request, limit, this.bodySource(cancel))
+  readBody(limit: number, reading?: Reading): Promise<Buffer> {
+    if (reading?.payer !== undefined) this.share.for(reading.payer)
+    return readWhole(this.request, limit, this.bodySource(reading))
   }
 
   /** The body as it comes; it waits while a piece is worked on. @throws Fault 408, 499, 503. */
@@ -197,10 +196,10 @@ export class HttpDoor implements Door {
     return (socket?._handle?.writeQueueSize ?? 0) + (socket?.writableLength ?? 0)
   }
 
-  private bodySource(cancel?: Cancel): BodySource {
+  private bodySource({ cancel, count }: Reading = {}): BodySource {
     const { share, clock } = this
     if (this.expectsContinue) this.response.writeContinue()
-    return { share, clock, slowAfter: this.source.slowAfter, cancel }
+    return { share, clock, slowAfter: this.source.slowAfter, cancel, count }
   }
 }
 

@@ -6,6 +6,8 @@ import { BODY_WEIGHT, type BodyShare, noBodyMemory } from './body-memory.ts'
 
 export interface BodySource extends ArrivalSource {
   share: BodyShare
+  /** Called with the length of each piece; what it throws ends the body. */
+  count?: (bytes: number) => void
 }
 
 /**
@@ -37,6 +39,7 @@ function atHand(request: IncomingMessage, limit: number, { cancel, share }: Body
 class WholeBody extends BodyArrival {
   private readonly limit: number
   private readonly share: BodyShare
+  private readonly count: ((bytes: number) => void) | undefined
   private resolve: (bytes: Buffer) => void
   private reject: (fault: Fault) => void
   /** Nearly always there is one. */
@@ -51,6 +54,7 @@ class WholeBody extends BodyArrival {
     super(request, source)
     this.limit = limit
     this.share = source.share
+    this.count = source.count
     this.resolve = source.resolve
     this.reject = source.reject
   }
@@ -62,6 +66,12 @@ class WholeBody extends BodyArrival {
   protected data(chunk: Buffer): void {
     if (this.size > this.limit) {
       this.break(new Fault('too_large', { message: `Request payload too large: at most ${this.limit} bytes are accepted` }))
+      return
+    }
+    try {
+      this.count?.(chunk.length)
+    } catch (refused) {
+      this.break(refused)
       return
     }
     if (!this.first) this.first = chunk

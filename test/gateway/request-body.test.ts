@@ -292,6 +292,53 @@ t.test('bodies of one key that half arrive leave memory for other keys', async (
   await settled(() => bodies.used === 0)
 })
 
+t.test('a conversation of many messages and a pass-through leave the reserve to bodies that arrive', async (t) => {
+  const upstream = await startUpstream(() => ({ body: [] }))
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(
+    `server: { host: 127.0.0.1, port: 0, body_memory: 4MB, max_body: 1MB }
+auth: { keys: [ { name: test, key: "${KEY}", passage: true } ] }
+${oneModel(upstream.url, 'openai-chat', { provider: 'passage: { price: "0.01" }' })}`,
+    { clock: new FakeClock() },
+  )
+  t.teardown(() => gateway.close())
+  const gate = new Gate()
+  upstream.script = () => ({
+    headers: { 'content-type': 'application/json' },
+    body: [gate.step, JSON.stringify(chatReply({ text: ['Hello'] }))],
+  })
+  const messages = Array.from({ length: 1_100 }, () => ({ role: 'user', content: 'Hi' }))
+  const asked = [chat(0), JSON.stringify({ model: 'acme/one', messages })].map((body) => gateway.post('/v1/chat/completions', body))
+  asked.push(gateway.post('/v1/passage/first/embeddings', '{}'))
+  await upstream.request(asked.length - 1)
+  const last = gateway.post('/v1/chat/completions', chat(300_000))
+  await upstream.request(asked.length)
+  gate.open()
+  const statuses = (await Promise.all([...asked, last])).map(({ status }) => status)
+  t.same(statuses, [200, 200, 200, 200])
+})
+
+t.test('a body of unknown length counts towards its key while it arrives', async (t) => {
+  const { gateway } = await scene(t, { key: ', limits: { bytes: 100KB }' })
+  const chunked = [
+    'POST /v1/chat/completions HTTP/1.1',
+    'Host: headgate.example',
+    `Authorization: Bearer ${KEY}`,
+    'Transfer-Encoding: chunked',
+  ]
+  const first = await RawClient.open(gateway.url)
+  first.send(`${chunked.join('\r\n')}\r\n\r\n15f90\r\n${' '.repeat(90_000)}\r\n`)
+  await arrived(gateway, 90_000)
+  t.equal((await gateway.post('/v1/chat/completions', chat(20_000))).status, 429, 'another beside it')
+  const alone = await RawClient.open(gateway.url)
+  first.close()
+  await settled(() => gateway.running.runtime.bodies.used === 0)
+  alone.send(`${chunked.join('\r\n')}\r\n\r\n1d4c0\r\n${' '.repeat(120_000)}\r\n`)
+  t.match(await alone.until(/needs more/), /^HTTP\/1.1 429 /, 'one that is too long by itself')
+  alone.close()
+  t.equal((await gateway.post('/v1/chat/completions', chat(90_000))).status, 200, 'all is given back')
+})
+
 t.test('a body of many small objects weighs more than its bytes, and too many are a 400', async (t) => {
   const { gateway } = await scene(t)
   const many = `{"model":"acme/one","messages":[${'{},'.repeat(250_000)}{}]}`

@@ -19,7 +19,7 @@ function weighed(admission: Admission, next: Service<At<Authed>>): Service<At<Au
   return (exchange) => {
     const { key } = exchange
     if (key.limits.bytes === undefined) return next(exchange)
-    // Without a declared length the bytes are counted when they have been read.
+    // Without a declared length the bytes are counted as they come (read).
     const declared = exchange.door.contentLength ?? 0
     admission.takeBytes(key, declared)
     exchange.books.rateBytes = declared

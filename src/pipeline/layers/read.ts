@@ -20,11 +20,19 @@ export function read(
   return (next) =>
     async function readBody(exchange): Promise<Reply> {
       bodies?.expect(exchange.door.contentLength)
-      let bytes = await exchange.door.readBody(settings.maxBody, exchange.cancel, bucketOf(exchange.key))
-      if (exchange.door.contentLength === undefined) {
-        admission.takeBytes(exchange.key, bytes.length)
-        exchange.books.rateBytes = bytes.length
-      }
+      const { cancel, key, books, door } = exchange
+      // A body of announced length was counted before (admit).
+      const unannounced = door.contentLength === undefined && key.limits.bytes !== undefined
+      let bytes = await door.readBody(settings.maxBody, {
+        cancel,
+        payer: bucketOf(key),
+        count: unannounced
+          ? (more) => {
+              admission.takeBytes(key, more, books.rateBytes)
+              books.rateBytes += more
+            }
+          : undefined,
+      })
       const others = bodies?.begin(bytes.length, exchange.cancel)
       if (others) {
         await others
