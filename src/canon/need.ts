@@ -1,11 +1,12 @@
 /** How many tokens a request needs, estimated on the high side. */
-import type { CanonicalRequest, Item, Part } from './request.ts'
+import { isTextFile, mediaInside, opaqueText } from './media.ts'
+import type { CanonicalRequest, Item, Opaque, Part } from './request.ts'
 
 export type Estimate = (text: string) => number
 
 /** Role marks and separators around an item. */
 const ITEM_TOKENS = 4
-/** A media part is not measured here, only counted. */
+/** A medium is not measured here, only counted; a file of plain text is text. */
 export const COUNTED_MEDIA_TOKENS = 1000
 
 export interface Need {
@@ -41,8 +42,14 @@ export function itemTokens(item: Item, estimate: Estimate): number {
     case 'reasoning':
       return ITEM_TOKENS + estimate(item.text ?? '') + (item.summary ?? []).reduce((sum, text) => sum + estimate(text), 0)
     case 'opaque':
-      return ITEM_TOKENS + estimate(JSON.stringify(item.of.data))
+      return ITEM_TOKENS + opaqueTokens(item.of, estimate)
   }
+}
+
+function opaqueTokens(of: Opaque, estimate: Estimate): number {
+  let tokens = estimate(opaqueText(of))
+  for (const _ of mediaInside(of)) tokens += COUNTED_MEDIA_TOKENS
+  return tokens
 }
 
 function partTokens(part: Part, estimate: Estimate): number {
@@ -51,8 +58,8 @@ function partTokens(part: Part, estimate: Estimate): number {
     case 'refusal':
       return estimate(part.text)
     case 'media':
-      return COUNTED_MEDIA_TOKENS
+      return part.data !== undefined && isTextFile(part) ? estimate(part.data) : COUNTED_MEDIA_TOKENS
     case 'opaque':
-      return estimate(JSON.stringify(part.of.data))
+      return opaqueTokens(part.of, estimate)
   }
 }

@@ -78,3 +78,29 @@ function closingQuote(text: string, from: number): number {
     i = at + 1
   }
 }
+
+/** Bytes of all names and texts in a value, with some for numbers and marks: at least those of its texts, in UTF-8. */
+export function bytesOf(root: Json): number {
+  let bytes = 0
+  const rest: Json[] = [root]
+  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
+    bytes += MARKS
+    if (typeof value === 'string') bytes += Buffer.byteLength(value)
+    else if (typeof value === 'number') bytes += NUMBER
+    else if (Array.isArray(value)) for (const child of value) rest.push(child)
+    else if (isObject(value)) {
+      for (const name in value) {
+        const child = value[name]
+        if (child === undefined) continue
+        bytes += Buffer.byteLength(name) + MARKS
+        rest.push(child)
+      }
+    }
+  }
+  return bytes
+}
+
+/** Quotes, colons, commas, brackets. */
+const MARKS = 4
+/** Characters of the longest number that is written. */
+const NUMBER = 24

@@ -11,7 +11,6 @@ export { itemPassages, type Passage, passages, rewrite } from './passages.ts'
 export { patternProblem } from './pattern.ts'
 export { redacted, type Span } from './redaction.ts'
 export { blockFault, engineFault, engineStage, silentStage, stagesOf } from './report.ts'
-export { ownTexts } from './request-texts.ts'
 export {
   type Action,
   type BuiltinFilter,

@@ -1,11 +1,11 @@
 /** What a request asks of an endpoint, read from the body as cheaply as it can be. */
+
+import { isTextFile, type Media, mediaOf, payloadLength } from '../canon/media.ts'
 import { nativeSearchIn } from '../canon/native-search.ts'
 import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../canon/need.ts'
-import type { Item, Part } from '../canon/request.ts'
 import type { Endpoint } from '../catalog/types.ts'
-import { isObject, type Json } from '../core/json.ts'
+import { bytesOf, isObject, type Json } from '../core/json.ts'
 import type { PriceMoment } from '../core/price.ts'
-import { ownTexts } from '../guardrails/index.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
 import type { Tier } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
@@ -17,14 +17,14 @@ export const MEDIA_TOKENS = 20_000
 export function inputModalities(exchange: Exchange): Set<string> | undefined {
   if (!exchange.mayHoldMedia) return undefined
   const found = new Set<string>()
-  for (const part of mediaParts(exchange)) found.add(part.media)
+  for (const { part, replayed } of mediaOf(exchange.request())) if (!replayed) found.add(part.media)
   return found.size > 0 ? found : undefined
 }
 
 export function imageCount(exchange: Exchange): number {
   if (!exchange.mayHoldMedia) return 0
   let count = 0
-  for (const part of mediaParts(exchange)) if (part.media === 'image') count++
+  for (const { part, replayed } of mediaOf(exchange.request())) if (part.media === 'image' && !replayed) count++
   return count
 }
 
@@ -67,10 +67,29 @@ export function contextNeed(exchange: Exchange, smallest: number): number {
 /** Tokens of input and output that the endpoint takes together. */
 export const contextOf = (endpoint: Endpoint): number => endpoint.context ?? endpoint.model.context ?? Number.POSITIVE_INFINITY
 
+/** True where the body as it came is all text that a provider gets. */
+const isPlain = ({ mayHoldMedia, edited }: Exchange): boolean => !mayHoldMedia && !edited
+
+/** Bytes of all that may be sent but the encoded bytes of media, whatever the field: providers read more fields than we know. */
+function textBytes(exchange: Exchange): number {
+  if (isPlain(exchange)) return exchange.bodyBytes
+  const request = exchange.request()
+  let bytes = exchange.edited ? bytesOf(request as unknown as Json) : exchange.bodyBytes
+  for (const { part } of mediaOf(request)) bytes -= payloadLength(part)
+  return bytes
+}
+
+/** All but files of plain text, which are text. */
+function* heavyMedia(exchange: Exchange): Generator<Media> {
+  if (isPlain(exchange)) return
+  for (const { part } of mediaOf(exchange.request())) if (!isTextFile(part)) yield part
+}
+
 /** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */
 export function inputEstimate(exchange: Exchange): number {
-  if (!exchange.mayHoldMedia && !exchange.edited) return estimateFromBytes(exchange.bodyBytes)
-  return estimatedNeed(exchange.request(), estimateTokens).prompt
+  let tokens = estimateFromBytes(textBytes(exchange))
+  for (const _ of heavyMedia(exchange)) tokens += COUNTED_MEDIA_TOKENS
+  return tokens
 }
 
 /**
@@ -78,12 +97,10 @@ export function inputEstimate(exchange: Exchange): number {
  * context, media count by their size, since a document of hundreds of pages or an hour of video may be nearly all of it.
  */
 export function sentEstimate(exchange: Exchange, endpoint: Endpoint): number {
-  let tokens = inputEstimate(exchange)
-  if (exchange.mayHoldMedia) for (const part of mediaParts(exchange)) tokens += Math.max(0, mediaEstimate(part) - COUNTED_MEDIA_TOKENS)
+  let tokens = estimateFromBytes(textBytes(exchange))
+  for (const part of heavyMedia(exchange)) tokens += Math.max(COUNTED_MEDIA_TOKENS, mediaEstimate(part))
   return Math.min(tokens, contextOf(endpoint))
 }
-
-type Media = Extract<Part, { kind: 'media' }>
 
 /** Tokens of an image at the usual resolution, and the least of any other medium. */
 const IMAGE_TOKENS = 1_500
@@ -98,13 +115,13 @@ function mediaBound(part: Media): number {
   return part.media === 'image' ? MEDIA_TOKENS : Math.max(MEDIA_TOKENS, 4 * mediaEstimate(part))
 }
 
-function mediaEstimate({ media, url, data, format }: Media): number {
+function mediaEstimate(part: Media): number {
+  const { media } = part
   if (media === 'image') return IMAGE_TOKENS
-  if (media === 'file' && format === 'text' && data !== undefined) return estimateTokens(data)
-  const encoded = data ?? (url?.startsWith('data:') ? url : undefined)
+  const encoded = payloadLength(part)
   // The size of what stands elsewhere is not known.
-  if (encoded === undefined) return MEDIA_TOKENS
-  return Math.max(IMAGE_TOKENS, Math.ceil((encoded.length * 3) / 4 / BYTES_PER_MEDIA_TOKEN[media]))
+  if (encoded === 0) return MEDIA_TOKENS
+  return Math.max(IMAGE_TOKENS, Math.ceil((encoded * 3) / 4 / BYTES_PER_MEDIA_TOKEN[media]))
 }
 
 /** What decides between the prices of these endpoints; undefined, and nothing is counted, where each has but one. */
@@ -117,16 +134,10 @@ export function priceMoment(exchange: Exchange, endpoints: readonly Endpoint[]):
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
 export function inputBound(exchange: Exchange): number {
-  if (!exchange.mayHoldMedia && !exchange.edited) return exchange.bodyBytes + TOOL_PROMPT_TOKENS
-  const { tools, format } = exchange.request()
-  let bytes = TOOL_PROMPT_TOKENS + Buffer.byteLength(JSON.stringify([tools, format ?? null]))
-  for (const text of ownTexts(exchange.request())) bytes += Buffer.byteLength(text) + ITEM_BYTES
-  if (exchange.mayHoldMedia) for (const part of mediaParts(exchange)) bytes += mediaBound(part)
-  return bytes
+  let tokens = textBytes(exchange) + TOOL_PROMPT_TOKENS
+  for (const part of heavyMedia(exchange)) tokens += mediaBound(part)
+  return tokens
 }
-
-/** Room for the role and the separators around a text. */
-const ITEM_BYTES = 16
 
 /**
  * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
@@ -145,16 +156,6 @@ export function offersTools(exchange: Exchange): boolean {
   if (exchange.edited) return exchange.request().tools.length > 0
   const { tools } = exchange.body
   return Array.isArray(tools) && tools.length > 0
-}
-
-function* mediaParts(exchange: Exchange): Generator<Media> {
-  for (const item of exchange.request().items) {
-    for (const part of partsOf(item)) if (part.kind === 'media') yield part
-  }
-}
-
-function partsOf(item: Item): readonly Part[] {
-  return item.kind === 'message' || item.kind === 'result' ? item.parts : []
 }
 
 /** The tier that `service_tier` names; `fast` is another word for priority. */

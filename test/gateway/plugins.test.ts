@@ -10,9 +10,9 @@ import type { Memory } from '../support/plugins/troubled.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { type Said, says } from '../support/wire.ts'
 
-const SAID: Said = { text: ['one ', 'two ', 'three'], usage: { input: 100, output: 10 } }
+const SAID: Said = { text: ['one ', 'two ', 'three'], usage: { input: 150, output: 10 } }
 /** Prices are 1,000 and 2,000 nano-dollars per token. */
-const COST = 120_000
+const COST = 170_000
 const FIXTURE = join(import.meta.dirname, '../support/plugins/troubled.ts')
 
 interface Scene {

@@ -9,7 +9,6 @@ import {
   blockFault,
   type ContentFilter,
   compileRules,
-  ownTexts,
   passages,
   patternProblem,
   rewrite,
@@ -262,9 +261,6 @@ t.test('everything that a provider reads is read, in every form that could hide 
   all.tools.push({ kind: 'function', name: 'f', description: 'word-12', parameters: { properties: { a: { description: 'word-13' } } } })
   const found = [...scanned({ patterns: [block('word-[0-9]+')] }, all).hits.values()].flatMap((hit) => hit.matched)
   t.same([...found].sort(), Array.from({ length: 13 }, (_, i) => `word-${i + 1}`).sort())
-  const once = [...ownTexts(all)]
-  t.notOk(once.includes('word-2'), 'counting reads each text once, as it is')
-  t.ok(once.includes('word-8'))
   t.same(matched({ patterns: [block('bro')] }, call('{"broken\\')), ['bro'], 'broken arguments are read as they are')
   t.same(
     matched({ patterns: [block('hidden')] }, call('{"a":"\\u0068idden","a":"fine"}')),
