@@ -35,6 +35,8 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
   /** Monotonic milliseconds of the first byte that is no blank. */
   private begunAt: number | undefined
   private result: WholeResult | undefined
+  /** The body holds an error and no answer, as some providers report failures inside a 200: content has not begun. */
+  private onlyError = false
 
   head(status: number, headers: IncomingHttpHeaders): void {
     this.exchange.noteStatus(status)
@@ -89,12 +91,14 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
       )
       return
     }
+    const empty = !result.content && !result.usage?.output
     if (result.fault) {
+      this.onlyError = empty
       this.fail(result.fault)
       return
     }
     // An end in error is a failure as long as there is nothing to show for it, as in a stream.
-    if (result.end?.reason === 'error' && !result.content && !result.usage?.output) {
+    if (result.end?.reason === 'error' && empty) {
       this.fail(new Fault('upstream_error'))
       return
     }
@@ -139,18 +143,26 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
       throw new Fault('upstream_garbled', { cause })
     }
     if (!isObject(body)) throw new Fault('upstream_garbled')
-    // Some providers report a failure inside a 200.
-    if (isObject(body.error)) throw this.plan.decodeFault(200, body)
+    if (isObject(body.error)) {
+      this.onlyError = true
+      throw this.plan.decodeFault(200, body)
+    }
     return body
   }
 
   protected override facts() {
-    const { result, begunAt } = this
+    const { result, begunAt, onlyError } = this
     if (result) {
       const { usage, end, content = 0 } = result
-      return { usage, end, begun: true, relayed: usage ? 0 : content }
+      return { usage, end, begun: !onlyError, relayed: usage ? 0 : content }
     }
-    return { usage: undefined, end: undefined, begun: begunAt !== undefined, relayed: this.size, hidden: this.hiddenTokens(begunAt) }
+    return {
+      usage: undefined,
+      end: undefined,
+      begun: begunAt !== undefined && !onlyError,
+      relayed: this.size,
+      hidden: this.hiddenTokens(begunAt),
+    }
   }
 
   protected override finish(): string {
