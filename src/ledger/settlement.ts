@@ -47,6 +47,8 @@ export interface Count {
   unreported: number
   /** Estimate of the input tokens that were sent. */
   input: number
+  /** Of several calls made as one turn: estimated usage of those that were cut off before they reported. */
+  cut?: Usage
 }
 
 export interface Outcome extends Count {
@@ -134,13 +136,19 @@ export function enderOf(fault: Fault, content: boolean): EndedBy {
   if (fault.origin === 'client') return 'caller'
   if (fault.origin === 'gateway') return 'gateway'
   // A provider that refuses the request as wrong has not failed: what earlier turns brought is paid for.
-  return fault.retry === 'never' && !content ? 'caller' : 'provider'
+  return isRejection(fault) && !content ? 'caller' : 'provider'
+}
+
+/** True where a provider refuses a request as wrong (4xx): it has done nothing for it, and no other would take it. */
+export function isRejection(fault: Fault): boolean {
+  return fault.origin === 'upstream' && fault.retry === 'never'
 }
 
 /** What a turn used: as reported, completed by an estimate of what the report does not cover. */
-export function countedUsage({ reported, unreported, input }: Count): Usage {
-  if (!reported) return { ...noUsage(), input: Math.max(0, Math.ceil(input)), output: Math.max(0, Math.ceil(unreported)), estimated: true }
-  return unreported > 0 ? { ...reported, output: reported.output + Math.ceil(unreported), estimated: true } : reported
+export function countedUsage({ reported, unreported, input, cut }: Count): Usage {
+  const known = reported && cut ? addUsage(reported, cut) : (reported ?? cut)
+  if (!known) return { ...noUsage(), input: Math.max(0, Math.ceil(input)), output: Math.max(0, Math.ceil(unreported)), estimated: true }
+  return unreported > 0 ? { ...known, output: known.output + Math.ceil(unreported), estimated: true } : known
 }
 
 /** An estimate never costs more than was held for it; a report is charged as it is, also where an estimate is added to it. */
@@ -150,11 +158,14 @@ function withinHold(usage: Usage, { price, extras, earlier, held, reported }: Ou
   const cost = (share: Usage): number => charge(share, price, extras).total
   if (cost(usage) <= room) return usage
   const stated = reported && reported.estimated !== true ? reported : undefined
-  const least = stated?.output ?? 0
-  const output = least + most(usage.output - least, (more) => cost({ ...usage, output: least + more }) <= room)
-  const input = stated || output > 0 ? usage.input : most(usage.input, (tokens) => cost({ ...usage, input: tokens, output: 0 }) <= room)
+  const least = stated ?? NONE
+  const output = least.output + most(usage.output - least.output, (more) => cost({ ...usage, output: least.output + more }) <= room)
+  if (output > least.output) return { ...usage, output }
+  const input = least.input + most(usage.input - least.input, (more) => cost({ ...usage, input: least.input + more, output }) <= room)
   return { ...usage, input, output }
 }
+
+const NONE = noUsage()
 
 /** The largest count up to `limit` that fits; 0 where none does. */
 function most(limit: number, fits: (tokens: number) => boolean): number {

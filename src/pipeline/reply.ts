@@ -29,7 +29,11 @@ export interface Turn {
   relayed: number
   /** Estimated tokens of reasoning that the provider neither showed nor reported. */
   hidden?: number
-  /** Of a turn that a tool asked for: what is counted beside tokens, instead of what the caller's own request holds. */
+  /** Of a batch: estimated usage of calls that were sent and cut off; `usage` is that of the calls that ended. */
+  cut?: Usage
+  /** Of a batch: the provider refused one call as wrong. `usage` and `cut` are those of the others, which are charged. */
+  callRejected?: true
+  /** What is counted beside tokens, where that is not what the caller's own request holds: of a call that a tool makes, of a part of a batch. */
   extras?: Extras
 }
 

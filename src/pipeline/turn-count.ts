@@ -16,11 +16,12 @@ export function turnEndedBy({ cancel }: Exchange, { refused, aborted, fault, beg
 
 /** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */
 export function countOf(exchange: Exchange, turn: Turn, endedBy: EndedBy): Count {
-  const { usage, relayed, hidden = 0 } = turn
+  const { usage, relayed, hidden = 0, cut } = turn
   // A model that ended by itself has said what it has to say: its reasoning is in its report, or nobody knows of it.
   const unreported = endedBy === 'model' && usage ? 0 : estimateFromBytes(relayed) + (endedBy === 'model' ? 0 : hidden)
   const room = unreported === 0 ? 0 : Math.max(0, outputCap(exchange, turn) - (usage?.output ?? 0))
-  return { reported: usage, unreported: Math.min(unreported, room), input: usage ? 0 : sentEstimate(exchange, turn.endpoint) }
+  const input = usage || cut ? 0 : sentEstimate(exchange, turn.endpoint)
+  return { reported: usage, unreported: Math.min(unreported, room), input, cut }
 }
 
 /** Counts a turn that has ended well before the request of the next one is built: whatever comes later, it is paid for. */

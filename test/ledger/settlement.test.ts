@@ -100,8 +100,8 @@ t.test('every way to end meets every stage', async (t) => {
 
 t.test('an estimate never passes the hold, a report may', async (t) => {
   const aborted: Cell = { by: 'caller', progress: 'content', unreported: 1000, basis: 'estimated', keeps: true }
-  const cut = settlementOf(outcomeOf(aborted, { held: 1305 }))
-  t.match(cut, { cost: 1300, used: 400 }, 'the output is cut first')
+  const bounded = settlementOf(outcomeOf(aborted, { held: 1305 }))
+  t.match(bounded, { cost: 1300, used: 400 }, 'the output is cut first')
   t.match(settlementOf(outcomeOf(aborted, { held: 120 })), { cost: 120, input: 120, output: 0 }, 'then the input')
   t.match(settlementOf(outcomeOf(aborted, { held: 9000, tools: TOOLS, earlier: EARLIER })), { cost: 9000 }, 'tools and earlier turns first')
   t.equal(settlementOf(outcomeOf(aborted, { held: 7000, tools: TOOLS, earlier: EARLIER })).cost, 8000, 'which are charged in any case')
@@ -110,6 +110,11 @@ t.test('an estimate never passes the hold, a report may', async (t) => {
   const partly = { ...aborted, reported: REPORT }
   t.match(settlementOf(outcomeOf(partly, { held: 100 })), { cost: 600, input: 200, output: 400 }, 'only what is added to it is an estimate')
   t.match(settlementOf(outcomeOf(partly, { held: 705 })), { cost: 700, input: 200, output: 500 }, 'as far as the hold reaches')
+  const batch: Cell = { by: 'caller', progress: 'content', reported: ZERO, basis: 'estimated', keeps: true }
+  const cut = { ...noUsage(), input: 50, estimated: true }
+  t.match(settlementOf(outcomeOf(batch, { cut })), { cost: 250, estimated: true }, 'calls of a batch that were cut off')
+  t.match(settlementOf(outcomeOf(batch, { cut, held: 230 })), { cost: 230, input: 230 }, 'as far as the hold reaches')
+  t.match(settlementOf(outcomeOf(batch, { cut, held: 100 })), { cost: 200, input: 200 }, 'never less than the report')
 })
 
 t.test('who caused a fault', async (t) => {
@@ -135,4 +140,7 @@ t.test('what is not reported is estimated and flagged', async (t) => {
   t.match(countedUsage({ reported: undefined, unreported: 1.2, input: 2.5 }), { input: 3, output: 2, estimated: true })
   t.match(countedUsage({ reported: REPORT, unreported: 1.2, input: 99 }), { input: 200, output: 42, estimated: true })
   t.equal(countedUsage({ reported: REPORT, unreported: 0, input: 99 }), REPORT)
+  const cut = { ...noUsage(), input: 5, estimated: true }
+  t.match(countedUsage({ reported: REPORT, unreported: 0, input: 0, cut }), { input: 205, output: 40, estimated: true })
+  t.match(countedUsage({ reported: undefined, unreported: 0, input: 0, cut }), { input: 5, output: 0, estimated: true })
 })

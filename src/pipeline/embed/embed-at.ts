@@ -3,6 +3,7 @@ import { addUsage, noUsage, type Usage } from '../../canon/usage.ts'
 import type { Endpoint } from '../../catalog/types.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import { isRejection } from '../../ledger/settlement.ts'
 import { isOutage } from '../../routing/index.ts'
 import type { WrittenVector } from '../../vectors/written.ts'
 import type { Exchange } from '../exchange.ts'
@@ -12,7 +13,7 @@ import { clientOf, type EmbeddingParts } from './asked.ts'
 import type { Batch } from './batches.ts'
 import type { Brought } from './call.ts'
 import { AT_ONCE, callsAt } from './calls.ts'
-import { imageTokens, inputTokens } from './input-size.ts'
+import { imagesIn, imageTokens, inputTokens } from './input-size.ts'
 import { type Calling, callProvider } from './provider-call.ts'
 
 export function embedAt(exchange: Exchange, endpoint: Endpoint, parts: EmbeddingParts): Promise<Reply> {
@@ -41,7 +42,12 @@ class EmbeddingRun {
   private readonly failedOnce = new Map<Batch, RetryPermit>()
   private readonly vectors: WrittenVector[]
   private readonly dropped = new Set<string>()
+  /** Of the calls that have ended well. */
   private usage: Usage | undefined
+  /** Estimate of those that were sent and cut off. */
+  private cut: Usage | undefined
+  /** Images in the inputs of all these calls, for prices per image. */
+  private images = 0
   private succeeded = 0
   private calls: number
   private over = false
@@ -107,7 +113,8 @@ class EmbeddingRun {
     if (this.over) return
     const { from, to } = running.batch
     for (let i = from; i < to; i++) this.vectors[i] = vectors[i - from]
-    this.spent(usage ?? this.estimated(running.batch))
+    this.usage = sumOf(this.usage, usage ?? this.estimated(running.batch))
+    this.images += this.imagesOf(running.batch)
     this.succeeded++
     this.failedOnce.get(running.batch)?.end(true)
     if (this.vectors[0] !== undefined && vectors[0].length !== this.vectors[0].length) this.fail(new Fault('upstream_garbled'))
@@ -125,8 +132,8 @@ class EmbeddingRun {
     if (this.over) return
     const { batch } = running
     if (this.discarding) {
-      // The caller has ended it: what was sent is charged, whatever became of it.
-      this.spent(this.estimated(batch))
+      // The caller has ended it: what was sent is charged, whatever became of it, unless the provider refused it as wrong.
+      if (!isRejection(fault)) this.cutOff(running)
       this.calls--
       if (this.succeeded === this.calls) this.complete()
       return
@@ -134,7 +141,7 @@ class EmbeddingRun {
     const again = this.calls > 1 && isOutage(fault) && !this.failedOnce.has(batch) && this.failedOnce.size <= this.succeeded
     const permit = again ? this.parts.retries.take(this.endpoint.model) : undefined
     if (!permit) {
-      this.fail(fault, batch)
+      this.fail(fault, running)
       return
     }
     this.parts.attempted(this.endpoint.provider.slug, fault.code)
@@ -167,7 +174,7 @@ class EmbeddingRun {
   /** The caller has gone for good: what was under way is charged by estimate. */
   private gone(): void {
     if (this.over) return
-    this.spendRunning()
+    for (const running of this.running) this.cutOff(running)
     this.settle(true)
   }
 
@@ -177,8 +184,11 @@ class EmbeddingRun {
     return false
   }
 
-  private spendRunning(): void {
-    for (const { batch, calling } of this.running) if (calling.sent()) this.spent(this.estimated(batch))
+  /** Counts the input of a call that ends before it reports, where the provider had it. */
+  private cutOff({ batch, calling }: Running): void {
+    if (!calling.sent()) return
+    this.cut = sumOf(this.cut, this.estimated(batch))
+    this.images += this.imagesOf(batch)
   }
 
   private complete(): void {
@@ -197,20 +207,24 @@ class EmbeddingRun {
     })
   }
 
-  /** @param broken the call that failed, where one did. */
-  private fail(fault: Fault, broken?: Batch): void {
+  /** @param broken the call that failed, where one did: refused as wrong it costs nothing itself, and the others are charged. */
+  private fail(fault: Fault, broken?: Running): void {
     if (this.over) return
-    this.spendRunning()
-    if (broken) this.spent(this.estimated(broken))
-    this.exchange.unfinished = this.turn({ aborted: false, fault, end: undefined })
+    const rejected = broken !== undefined && isRejection(fault)
+    for (const running of this.running) this.cutOff(running)
+    if (broken && !rejected) this.cutOff(broken)
+    const turn = this.turn({ aborted: false, fault, end: undefined })
+    if (rejected && turn.sent !== false) turn.callRejected = true
+    this.exchange.unfinished = turn
     this.close()
     this.reject(fault)
   }
 
   private turn(facts: Pick<Turn, 'aborted' | 'fault' | 'end'>): Turn {
-    const { endpoint, usage, succeeded } = this
-    const sent: Pick<Turn, 'sent'> = usage ? {} : { sent: false }
-    return { endpoint, lane: 'translate', usage: usage ?? noUsage(), begun: succeeded > 0, relayed: 0, ...sent, ...facts }
+    const { endpoint, usage, cut, images, succeeded } = this
+    const turn: Turn = { endpoint, lane: 'translate', usage, cut, extras: { images }, begun: succeeded > 0, relayed: 0, ...facts }
+    if (!usage && !cut) turn.sent = false
+    return turn
   }
 
   private close(): void {
@@ -223,8 +237,10 @@ class EmbeddingRun {
     if (record && this.dropped.size > 0) record.dropped = [...this.dropped]
   }
 
-  private spent(usage: Usage): void {
-    this.usage = this.usage ? addUsage(this.usage, usage) : usage
+  private imagesOf({ from, to }: Batch): number {
+    let images = 0
+    for (let i = from; i < to; i++) images += imagesIn(this.ask.inputs[i])
+    return images
   }
 
   private estimated({ from, to }: Batch): Usage {
@@ -237,6 +253,8 @@ class EmbeddingRun {
     return { ...noUsage(), input, ...(image > 0 ? { inputSplit: { text: input - image, image } } : {}), estimated: true }
   }
 }
+
+const sumOf = (before: Usage | undefined, more: Usage): Usage => (before ? addUsage(before, more) : more)
 
 /** Vectors end in one way only; a provider gives no reason for it. */
 const ENDED = { reason: 'stop', raw: 'stop' } as const

@@ -17,6 +17,11 @@ export function imageTokens(input: EmbeddingInput): number {
   return others.length === input.parts.length ? 0 : inputTokens(input) - inputTokens({ kind: 'parts', parts: others })
 }
 
+export function imagesIn(input: EmbeddingInput): number {
+  if (input.kind !== 'parts') return 0
+  return input.parts.filter((part) => part.kind === 'media' && part.media === 'image').length
+}
+
 /** The beginning of an input, so much of it that it surely fits. Media are never cut. */
 export function cutTo(input: EmbeddingInput, tokens: number): EmbeddingInput {
   if (input.kind === 'tokens') return { kind: 'tokens', tokens: input.tokens.slice(0, tokens) }

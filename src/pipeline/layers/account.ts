@@ -72,16 +72,19 @@ function settle(
 function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | undefined): Outcome {
   const { books } = exchange
   const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
-  const endedBy = fault ? enderOf(fault, last?.begun === true) : last ? turnEndedBy(exchange, last) : 'gateway'
-  const progress = progressOf(last, endedBy === 'caller' && (fault ?? last?.fault)?.origin === 'upstream')
-  const { reported, unreported, input } = last && progress !== 'not_sent' ? countOf(exchange, last, endedBy) : NOTHING_SENT
+  // The call of a batch that was refused has brought nothing, whatever the others did.
+  const others = last?.callRejected === true
+  const endedBy = fault ? enderOf(fault, last?.begun === true && !others) : last ? turnEndedBy(exchange, last) : 'gateway'
+  const progress = progressOf(last, endedBy === 'caller' && (fault ?? last?.fault)?.origin === 'upstream' && !others)
+  const { reported, unreported, input, cut } = last && progress !== 'not_sent' ? countOf(exchange, last, endedBy) : NOTHING_SENT
   return {
     endedBy,
-    progress: reported && !reported.estimated && unreported === 0 ? 'usage_known' : progress,
+    progress: reported && !reported.estimated && unreported === 0 && !cut ? 'usage_known' : progress,
     status: statusOf(last, fault),
     reported,
     unreported,
     input,
+    cut,
     finish: statedReason(last?.end),
     tools: books.toolCost,
     price: last ? tariffAt(pricedEndpoint(last), exchange.at) : 'free',
@@ -92,7 +95,7 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
   }
 }
 
-const NOTHING_SENT = { reported: undefined, unreported: 0, input: 0 } as const
+const NOTHING_SENT = { reported: undefined, unreported: 0, input: 0, cut: undefined } as const
 
 /** @param rejected the provider has refused the request as wrong, and did nothing for it. */
 function progressOf(last: Turn | undefined, rejected: boolean): Progress {

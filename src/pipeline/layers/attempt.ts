@@ -2,6 +2,7 @@
 import pRetry from 'p-retry'
 import type { Endpoint } from '../../catalog/types.ts'
 import { Fault } from '../../core/faults.ts'
+import { countedUsage } from '../../ledger/settlement.ts'
 import type { Planned } from '../../plugin-api/exchange.ts'
 import { isOutage } from '../../routing/index.ts'
 import { beginTrial, trialAnswered, trialBroken } from '../attempt-outcome.ts'
@@ -10,6 +11,7 @@ import { endedEarly, type Failure, lastWord } from '../last-word.ts'
 import type { ChainParts } from '../parts.ts'
 import type { At, Reply, Service } from '../reply.ts'
 import type { RetryPermit } from '../retry-budget.ts'
+import { countOf } from '../turn-count.ts'
 
 /** Asks one endpoint. Rejects with a fault where nothing has reached the caller. */
 export type Call<Parts> = (exchange: Exchange, endpoint: Endpoint, parts: Parts) => Promise<Reply>
@@ -25,11 +27,13 @@ export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts
       const fallbacks: Fallbacks = { freeLeft: true }
       for (const endpoint of exchange.candidates) {
         if (failures.length > 0 && failures.some((failure) => skips(failure, endpoint))) continue
-        // What failed at another endpoint is not what the exchange ends with.
-        exchange.unfinished = undefined
-        if (exchange.cancel.aborted) throw endedEarly(exchange, failures)
+        if (exchange.cancel.aborted) {
+          setAside(exchange)
+          throw endedEarly(exchange, failures)
+        }
         const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, parts)
         if (!permit) continue
+        setAside(exchange)
         const trial = beginTrial(exchange, endpoint, parts)
         exchange.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
         try {
@@ -57,6 +61,18 @@ export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts
     }
     throw lastWord(exchange, failures)
   }
+}
+
+/**
+ * What failed at another endpoint is not what the exchange ends with. Where that refused one call of a batch as wrong, its
+ * other calls stay charged like an earlier turn.
+ */
+function setAside(exchange: Exchange): void {
+  const { unfinished, books } = exchange
+  exchange.unfinished = undefined
+  if (!unfinished?.callRejected) return
+  unfinished.usage = countedUsage(countOf(exchange, unfinished, 'caller'))
+  books.turns.push(unfinished)
 }
 
 /** What the caller got wrong no other endpoint of the same model would take; another model may. */
