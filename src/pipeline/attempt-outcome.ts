@@ -8,6 +8,7 @@ import { cachesCheaper } from './conversation.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChainParts } from './parts.ts'
 import type { Turn } from './reply.ts'
+import { lostToSlowReader } from './turn-count.ts'
 
 /** One endpoint's turn: what is written down of it, and when it began on the monotonic clock. */
 export interface Trial {
@@ -44,7 +45,8 @@ export function trialAnswered(exchange: Exchange, turn: Turn, { endpoint, record
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
     turn.fault = keyless(turn.fault, endpoint.provider)
-    failed(turn.fault, endpoint, parts)
+    if (lostToSlowReader(turn)) parts.health.abandoned(endpoint)
+    else failed(turn.fault, endpoint, parts)
   } else if (turn.aborted) parts.health.abandoned(endpoint)
   // An end in error after some content: the caller has the answer, the endpoint has not done well.
   else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), endpoint, parts)
@@ -71,10 +73,9 @@ function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts, since?: num
   if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)
 }
 
-function served(exchange: Exchange, { endpoint, usage }: Turn, started: number, parts: ChainParts): void {
+function served(exchange: Exchange, { endpoint, usage, writing }: Turn, started: number, parts: ChainParts): void {
   const firstTokenMs = Math.max(0, exchange.contentAt - started)
-  const rest = exchange.stream ? exchange.clock.monotonic() - started - firstTokenMs : 0
-  const tokensPerSecond = rest > 0 ? ((usage?.output ?? 0) * 1000) / rest : 0
+  const tokensPerSecond = writing === undefined ? 0 : ((usage?.output ?? 0) * 1000) / writing
   parts.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.toolWatch?.verdict })
   parts.attempted(endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, parts.sessions)

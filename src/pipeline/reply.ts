@@ -29,6 +29,10 @@ export interface Turn {
   relayed: number
   /** Estimated tokens of reasoning that the provider neither showed nor reported. */
   hidden?: number
+  /** Milliseconds in which the provider wrote its reported output; undefined where they show nothing of its speed. */
+  writing?: number
+  /** Milliseconds for which the gateway held the provider back, mostly because the caller read slowly. */
+  heldBack?: number
   /** Of a batch: estimated usage of calls that were sent and cut off; `usage` is that of the calls that ended. */
   cut?: Usage
   /** Of a batch: the provider refused one call as wrong. `usage` and `cut` are those of the others, which are charged. */

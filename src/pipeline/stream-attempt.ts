@@ -25,8 +25,12 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   private report: Usage | undefined
   private covered = 0
   private before = 0
-  /** Monotonic milliseconds of the first content. */
+  /** Monotonic milliseconds of the first content, and of the provider's last event. */
   private contentAt: number | undefined
+  private endedAt: number | undefined
+  /** Monotonic milliseconds since which the provider is held back; and for how many it was before. */
+  private heldSince: number | undefined
+  private heldBack = 0
 
   constructor(exchange: Exchange, plan: StreamPlan) {
     super(exchange, plan)
@@ -36,7 +40,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
         this.relay(text)
         if (this.crowded && !plan.relay.crowded) {
           this.crowded = false
-          this.flow?.resume()
+          this.letGo()
         }
       },
       fail: (fault) => this.fail(fault),
@@ -65,11 +69,25 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     }
     this.relay(text)
     if (relay.fault) this.fail(relay.fault)
-    else if (relay.end && relay.usage) this.flow?.answered?.()
+    else if (relay.end && relay.usage) {
+      this.endedAt ??= this.exchange.clock.monotonic()
+      this.flow?.answered?.()
+    }
     if (relay.crowded && !this.over) {
       this.crowded = true
-      this.flow?.pause()
+      this.holdBack()
     }
+  }
+
+  private holdBack(): void {
+    this.heldSince ??= this.exchange.clock.monotonic()
+    this.flow?.pause()
+  }
+
+  private letGo(): void {
+    if (this.heldSince !== undefined) this.heldBack += this.exchange.clock.monotonic() - this.heldSince
+    this.heldSince = undefined
+    this.flow?.resume()
   }
 
   /** Hands on what a relay returned; a provider inside this process calls it straight. */
@@ -85,8 +103,8 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     }
     if (text === '' || this.discarding) return
     if (this.exchange.reply?.write(text, relay.raw) === false) {
-      this.flow?.pause()
-      this.exchange.door.onDrain(() => this.flow?.resume())
+      this.holdBack()
+      this.exchange.door.onDrain(() => this.letGo())
     }
   }
 
@@ -96,6 +114,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
       this.fail(this.error.fault())
       return
     }
+    this.endedAt ??= this.exchange.clock.monotonic()
     const { relay } = this.plan
     try {
       this.relay(relay.close())
@@ -203,13 +222,32 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     this.note()
     const { usage, end, relayed } = this.plan.relay
     const begun = this.contentAt !== undefined
+    const { heldBack } = this
     // The report with which an answer ends covers all of it.
-    if (usage && end) return { usage, end, begun, relayed: 0 }
+    if (usage && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
     const hidden = usage && this.covered > 0 ? 0 : this.hiddenTokens(this.contentAt)
-    return { usage, end, begun, relayed: usage ? relayed - this.covered : relayed, hidden }
+    return { usage, end, begun, relayed: usage ? relayed - this.covered : relayed, hidden, heldBack }
+  }
+
+  /**
+   * Milliseconds in which the provider wrote its output. Reasoning may have come unseen before the first content, so its time
+   * counts from the head of the reply, as in the estimate of hidden reasoning. Of a reply that was held back nothing is known:
+   * the provider may have waited or have written on into the buffers between, so the caller would choose the figure.
+   */
+  private writing({ reasoning }: Usage): number | undefined {
+    const { contentAt, endedAt, heldBack } = this
+    if (contentAt === undefined || endedAt === undefined) return undefined
+    const headAt = reasoning > 0 ? this.flow?.headAt : undefined
+    const ms = endedAt - (headAt ?? contentAt)
+    return ms < SHORTEST || heldBack > ms * MOST_HELD ? undefined : ms
   }
 
   protected override finish(final: Final): string {
     return this.plan.relay.finish(final)
   }
 }
+
+/** Milliseconds: pieces that arrive nearly together, such as a reply of two tokens or a tool call in one piece, show no speed. */
+const SHORTEST = 100
+/** Share of a reply's time for which it may be held back: full buffers for a moment are common in long replies. */
+const MOST_HELD = 0.05

@@ -8,10 +8,23 @@ import type { Turn } from './reply.ts'
 import { capOf } from './reservation.ts'
 
 /** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
-export function turnEndedBy({ cancel }: Exchange, { refused, aborted, fault, begun }: Turn): EndedBy {
+export function turnEndedBy({ cancel }: Exchange, turn: Turn): EndedBy {
+  const { refused, aborted, fault, begun } = turn
   if (aborted) return cancel.reason instanceof Fault ? enderOf(cancel.reason, begun) : 'caller'
   if (refused) return 'operator'
+  if (lostToSlowReader(turn)) return 'caller'
   return fault ? enderOf(fault, begun) : 'model'
+}
+
+/** Milliseconds after which a server may give up a connection that takes nothing. */
+const PATIENCE = 10_000
+
+/**
+ * True where the connection was lost after the reply had been held back for long: a provider that ends one which takes nothing
+ * has not failed (issue 15 section 1: slow reading is the caller's).
+ */
+export function lostToSlowReader({ fault, heldBack = 0 }: Turn): boolean {
+  return fault?.code === 'upstream_cut' && heldBack >= PATIENCE
 }
 
 /** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */

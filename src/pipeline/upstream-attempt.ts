@@ -35,7 +35,7 @@ export interface AttemptPlan {
 export const REFUSED = { reason: 'content_filter', raw: 'content_filter' } as const
 
 /** What a turn leaves for the settlement: its usage so far, and what that does not cover. */
-type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'hidden'>
+type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'hidden' | 'writing' | 'heldBack'>
 
 /** How it ended; an `end` of its own stands before that of the answer. */
 type Ended = Pick<Turn, 'fault' | 'aborted' | 'refused'> & { end?: Turn['end'] }
@@ -114,6 +114,8 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
       begun: known.begun,
       relayed: known.relayed,
       hidden: known.hidden,
+      writing: known.writing,
+      heldBack: known.heldBack,
     }
     if (!this.flow || this.flow.sent === false) turn.sent = false
     return turn

@@ -60,21 +60,22 @@ models:
       await turn()
     }
   }
-  const status = async (): Promise<unknown> => {
-    const reply = (await (await gateway.get('/v1/models/acme/one/endpoints')).json()) as { data: { endpoints: { status: number }[] } }
-    return reply.data.endpoints[0].status
+  const listed = async (): Promise<{ status: number; throughput_last_30m: unknown }> => {
+    const reply = await (await gateway.get('/v1/models/acme/one/endpoints')).json()
+    return (reply as { data: { endpoints: { status: number; throughput_last_30m: unknown }[] } }).data.endpoints[0]
   }
-  return { clock, client, charged, status }
+  const status = async (): Promise<unknown> => (await listed()).status
+  return { clock, client, upstream, charged, listed, status }
 }
 
 t.test('a slow caller gets all of the reply, and it is charged as reported', async (t) => {
-  const { clock, client, charged, status } = await startScene(t, (seen) => sseAnswer(framesOf(seen)))
+  const { clock, client, charged, listed } = await startScene(t, (seen) => sseAnswer(framesOf(seen)))
   await clock.advance(STALL - 1_000)
   const text = parseReply(await client.resume().closed()).body
   t.ok(text.includes(`word-${WORDS - 1} `), 'the last word')
   t.equal(eventsOf(text).filter((event) => 'error' in event).length, 0)
   t.match(await charged(), { ...USAGE, status: 'completed', estimated: false, reason: 'model/usage_known/reported' })
-  t.equal(await status(), 0, 'the endpoint has done well')
+  t.match(await listed(), { status: 0, throughput_last_30m: null }, 'the endpoint has done well, and its speed is not known')
 })
 
 t.test('a caller that reads nothing is cut off, pays, and no provider is blamed', async (t) => {
@@ -86,4 +87,21 @@ t.test('a caller that reads nothing is cut off, pays, and no provider is blamed'
   t.equal(reason, 'caller/content/estimated')
   t.ok(cost > 0 && output > 0, `${output} tokens`)
   t.equal(await status(), 0)
+})
+
+t.test('a provider that gives up a caller who reads slowly has not failed: the caller pays', async (t) => {
+  for (const [seconds, reason, listedAs] of [
+    [30, 'caller/content/estimated', 0],
+    [1, 'provider/content/nothing', -2],
+  ] as const) {
+    const { clock, client, upstream, charged, status } = await startScene(t, (seen) => sseAnswer(framesOf(seen)))
+    await clock.advance(seconds * 1000)
+    await upstream.close()
+    const text = parseReply(await client.resume().closed()).body
+    t.match(eventsOf(text).at(-1), { error: { code: 502 } })
+    const { cost, reason: found } = await charged()
+    t.equal(found, reason, `after ${seconds} s`)
+    t.equal(cost > 0, listedAs === 0)
+    t.equal((await status()) === 0, listedAs === 0, 'health')
+  }
 })

@@ -74,8 +74,10 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
   const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
   // The call of a batch that was refused has brought nothing, whatever the others did.
   const others = last?.callRejected === true
-  const endedBy = fault ? enderOf(fault, last?.begun === true && !others) : last ? turnEndedBy(exchange, last) : 'gateway'
-  const progress = progressOf(last, endedBy === 'caller' && (fault ?? last?.fault)?.origin === 'upstream' && !others)
+  const begun = last?.begun === true && !others
+  const endedBy = fault ? enderOf(fault, begun) : last ? turnEndedBy(exchange, last) : 'gateway'
+  const rejected = endedBy === 'caller' && !begun && !others && (fault ?? last?.fault)?.origin === 'upstream'
+  const progress = progressOf(last, rejected)
   const { reported, unreported, input, cut } = last && progress !== 'not_sent' ? countOf(exchange, last, endedBy) : NOTHING_SENT
   return {
     endedBy,
