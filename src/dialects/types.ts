@@ -3,6 +3,7 @@ import type { End, StreamEvent } from '../canon/events.ts'
 import type { Folded } from '../canon/fold.ts'
 import type { GatewayFields } from '../canon/gateway-fields.ts'
 import type { SearchWire } from '../canon/native-search.ts'
+import type { CapWire } from '../canon/output-cap.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
 import type { Preset } from '../canon/presets.ts'
 import type { StoredPrompts } from '../canon/prompts.ts'
@@ -201,6 +202,7 @@ export interface UpstreamDialect extends ProviderWire {
   decodeResult(body: JsonObject, out: StreamEvent[]): void
   /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
   readonly parameters: ParameterTable
+  readonly cap: CapWire
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
   /** How the wire asks for the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */

@@ -41,7 +41,7 @@ export function callEndpoint(exchange: Exchange, endpoint: Endpoint, parts: Chai
     exchange.reply.prepare(exchange.gateway.echoUpstreamBody ? encoded.body : undefined)
   }
   if (call.lane === 'translate') beginTurn(exchange)
-  if (dialect.run) return runLocal(call, parts)
+  if (dialect.run) return runLocal(call, encoded, parts)
   return exchange.stream ? streamed(call, encoded, parts) : whole(call, encoded, parts)
 }
 
@@ -105,6 +105,7 @@ function streamed(call: EndpointCall, encoded: Encoded, parts: ChainParts): Prom
   const attempt = new StreamAttempt(exchange, {
     endpoint,
     lane,
+    cap: dialect.cap.written(encoded.body),
     relay: relayFor(call),
     drains: parts.drains,
     health: parts.health,
@@ -127,6 +128,7 @@ function whole(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise
   const attempt = new WholeAttempt(exchange, {
     endpoint,
     lane,
+    cap: dialect.cap.written(encoded.body),
     drains: parts.drains,
     health: parts.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),

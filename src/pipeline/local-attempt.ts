@@ -1,7 +1,7 @@
 /** An attempt at a provider inside this process: its events go the translate lane, with the same holding, pausing and faults. */
 import type { StreamEvent } from '../canon/events.ts'
 import { asFault } from '../core/faults.ts'
-import type { LocalRun, LocalSink } from '../dialects/types.ts'
+import type { Encoded, LocalRun, LocalSink } from '../dialects/types.ts'
 import type { EndpointCall } from './call-endpoint.ts'
 import { beginTurn } from './call-endpoint.ts'
 import type { ChainParts } from './parts.ts'
@@ -21,9 +21,10 @@ function guarded(attempt: Pick<StreamAttempt | WholeAttempt, 'fail'>): (step: ()
   }
 }
 
-export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> {
+export function runLocal(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
   const { exchange, endpoint, dialect, target } = call
   const path = exchange.path ?? beginTurn(exchange)
+  const cap = dialect.cap.written(encoded.body)
   const decodeFault = dialect.decodeFault.bind(dialect)
   const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
   const show = (batch: readonly StreamEvent[]): void => {
@@ -33,6 +34,7 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
     const attempt = new WholeAttempt(exchange, {
       endpoint,
       lane: 'translate',
+      cap,
       drains: parts.drains,
       health: parts.health,
       decodeFault,
@@ -59,6 +61,7 @@ export function runLocal(call: EndpointCall, parts: ChainParts): Promise<Reply> 
   const attempt = new StreamAttempt(exchange, {
     endpoint,
     lane: 'translate',
+    cap,
     relay,
     drains: parts.drains,
     health: parts.health,

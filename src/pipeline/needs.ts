@@ -143,8 +143,12 @@ export function inputBound(exchange: Exchange): number {
  * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
  * or charged.
  */
-export function callerCap({ body, client }: Exchange): number | undefined {
-  for (const field of client.capFields ?? []) {
+export function callerCap(exchange: Exchange): number | undefined {
+  const { body, client } = exchange
+  if (!client.capFields) return undefined
+  // What is sent is the canonical form, in which a plugin may have changed the cap.
+  if (exchange.edited) return exchange.request().sampling.maxOutput
+  for (const field of client.capFields) {
     const cap = body[field]
     if (typeof cap === 'number') return cap
   }

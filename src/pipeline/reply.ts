@@ -13,6 +13,8 @@ export type Lane = 'pass' | 'observe' | 'translate'
 export interface Turn {
   endpoint: Endpoint
   lane: Lane
+  /** Output cap that the provider was sent, in tokens; undefined where it was sent none. */
+  cap?: number
   usage: Usage | undefined
   end: End | undefined
   /** Set where the answer broke off after its first content. */

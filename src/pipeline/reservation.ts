@@ -22,6 +22,7 @@ import type { Exchange } from './exchange.ts'
 import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
 import { type HoldPart, NO_PART } from './hold.ts'
 import { callerCap, contextNeed, contextOf, imageCount, inputBound, searchBound } from './needs.ts'
+import type { ChainParts } from './parts.ts'
 import type { Turn } from './reply.ts'
 import { pricedEndpoint } from './served-tier.ts'
 
@@ -37,6 +38,7 @@ export interface Payer {
   /** As it is now. */
   readonly key: ApiKey
   readonly credit: CreditBook
+  readonly upstreams: ChainParts['upstreams']
   /** Output cap of the configuration where the request, the key and the model set none; tokens. */
   readonly defaultMaxOutput: number | undefined
 }
@@ -60,10 +62,11 @@ export function takeHold(exchange: Exchange, payer: Payer): Reservation | Promis
   const { hold } = exchange.books
   const account = accountOf(payer.key, payer.credit)
   const allowances = allowancesOf(payer.key, exchange.budgets)
+  const limited = allowances.some(({ limit }) => limit !== null)
   const input = inputNeed(exchange)
-  const needs = exchange.candidates.map((endpoint) => outputNeed(exchange, endpoint, payer))
+  const needs = exchange.candidates.map((endpoint) => outputNeed(exchange, endpoint, payer, limited))
   const { ask, inputCost } = holdNeedOf(needs, input)
-  const asked: Asked = { needs, input, full: ask.full, needed: ask.floor, account, allowances, inputCost }
+  const asked: Asked = { needs, input, limited, full: ask.full, needed: ask.floor, account, allowances, inputCost }
   const taken = hold.take(account, ask, allowances)
   return taken instanceof Promise ? taken.then((held) => granted(exchange, payer, asked, held)) : granted(exchange, payer, asked, taken)
 }
@@ -71,9 +74,8 @@ export function takeHold(exchange: Exchange, payer: Payer): Reservation | Promis
 /** @param held nano-dollars; undefined where not even the least fits. */
 function granted(exchange: Exchange, payer: Payer, asked: Asked, held: number | undefined): Reservation | Promise<Reservation> {
   if (held === undefined) return takeCheaper(exchange, payer, asked)
-  const { needs, input, full, account, allowances, inputCost } = asked
-  const limited = allowances.some(({ limit }) => limit !== null)
-  const outputCap = limited ? setCaps(exchange, { needs, input, held, full }) : withoutCaps(exchange, needs)
+  const { needs, input, limited, full, account, inputCost } = asked
+  const outputCap = limited ? setCaps(exchange, { needs, input, held, full }, payer.upstreams) : withoutCaps(exchange, needs)
   const floor = exchange.candidates.length === needs.length ? inputCost : mostInputCost(exchange, input)
   const part = { amount: held, floor: Math.min(floor, held) }
   exchange.books.hold.raiseFloor(part.floor)
@@ -131,19 +133,30 @@ function inputNeed(exchange: Exchange): InputNeed {
   return { tokens: inputBound(exchange), extras }
 }
 
-/** The caller's own cap holds as it is, then one that the operator set by hand; without either the credit decides. */
-function outputNeed(exchange: Exchange, endpoint: Endpoint, { key, defaultMaxOutput }: Payer): OutputNeed {
+/** True where the endpoint's requests carry an output cap. @param limited a limit applies: the cap is held, and sent with it. */
+function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, upstreams: Payer['upstreams'], limited: boolean): boolean {
+  return upstreams.get(provider.dialect)?.cap.sends({ quirks, supported }, limited) === true
+}
+
+/**
+ * The caller's own cap holds as it is, then one that the operator set by hand; without either the credit decides. A cap that is
+ * not sent binds no provider, so it counts for nothing here, and one set by hand is sent only where a limit applies. Under a
+ * limit an endpoint that takes no cap has to be paid for all that it may write: a smaller share could not be enforced, so the
+ * floor of issue 15 section 2 is as high as its maximum, and where the credit does not reach so far it leaves the plan.
+ */
+function outputNeed(exchange: Exchange, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
   const tariff = tariffAt(endpoint, exchange.at)
   if (exchange.client.embedding) return cappedNeed(tariff, 0)
   const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
-  const own = callerCap(exchange)
+  const capped = takesCap(endpoint, payer.upstreams, limited)
+  const own = capped ? callerCap(exchange) : undefined
   if (own !== undefined) return cappedNeed(tariff, Math.max(0, Math.min(own, declared ?? own)))
-  const byHand = key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? defaultMaxOutput
+  const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
   const context = contextOf(endpoint)
   const room = context === Number.POSITIVE_INFINITY ? most : context - contextNeed(exchange, context - most)
   const fitting = Math.max(1, Math.min(most, room))
-  return byHand === undefined ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
+  return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
 }
 
 function withoutCaps(exchange: Exchange, needs: readonly OutputNeed[]): number {
@@ -160,7 +173,7 @@ interface Caps {
 }
 
 /** @returns the largest cap in tokens. */
-function setCaps(exchange: Exchange, { needs, input, held, full }: Caps): number {
+function setCaps(exchange: Exchange, { needs, input, held, full }: Caps, upstreams: Payer['upstreams']): number {
   const caps: OutputCap[] = []
   let largest = 0
   const kept = exchange.candidates.filter((endpoint, at) => {
@@ -170,7 +183,8 @@ function setCaps(exchange: Exchange, { needs, input, held, full }: Caps): number
     const tokens = Math.min(need.most, affordable)
     largest = Math.max(largest, tokens)
     // Output that costs nothing needs no cap.
-    if (affordable !== Number.POSITIVE_INFINITY) caps.push({ endpoint, tokens, lowered: tokens < need.most })
+    if (affordable !== Number.POSITIVE_INFINITY && takesCap(endpoint, upstreams, true))
+      caps.push({ endpoint, tokens, lowered: tokens < need.most })
     return true
   })
   if (kept.length < exchange.candidates.length) exchange.candidates = kept
@@ -186,6 +200,8 @@ function mostInputCost({ candidates, at }: Exchange, { tokens, extras }: InputNe
 interface Asked {
   needs: readonly OutputNeed[]
   input: InputNeed
+  /** A limit applies. */
+  limited: boolean
   /** Nano-dollars that were asked for. */
   full: number
   /** Nano-dollars of the least that was asked for. */
@@ -206,16 +222,20 @@ function takeCheaper(exchange: Exchange, payer: Payer, { needs, input, ...refusa
     return takeHold(exchange, payer)
   }
   if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, refusal.needed, left)
-  throw noCredit(exchange, tightest?.allowance.limitReset ?? null, { needed: refusal.needed, left, input })
+  const capped = exchange.candidates.filter((endpoint) => takesCap(endpoint, payer.upstreams, true))
+  throw noCredit(exchange, tightest?.allowance.limitReset ?? null, { needed: refusal.needed, left, input, capped })
 }
 
-/** The 402: what was needed, what is left and what would be affordable, and when the limit begins anew where it does. */
+/**
+ * The 402: what was needed, what is left and what would be affordable, and when the limit begins anew where it does.
+ * @param capped the candidates that take an output cap.
+ */
 function noCredit(
   exchange: Exchange,
   limitReset: LimitReset | null,
-  { needed, left, input }: { needed: number; left: number; input: InputNeed },
+  { needed, left, input, capped }: { needed: number; left: number; input: InputNeed; capped: readonly Endpoint[] },
 ): Fault {
-  const tokens = exchange.candidates.reduce(
+  const tokens = capped.reduce(
     (best, endpoint) => Math.max(best, affordableOutput(tariffAt(endpoint, exchange.at), input.tokens, left, input.extras)),
     0,
   )

@@ -3,7 +3,7 @@ import { Fault } from '../core/faults.ts'
 import { type Count, countedUsage, type EndedBy, enderOf } from '../ledger/settlement.ts'
 import { estimateFromBytes } from '../ledger/usage-estimate.ts'
 import type { Exchange } from './exchange.ts'
-import { callerCap, sentEstimate } from './needs.ts'
+import { sentEstimate } from './needs.ts'
 import type { Turn } from './reply.ts'
 import { capOf } from './reservation.ts'
 
@@ -46,10 +46,10 @@ export function countTurn(exchange: Exchange, turn: Turn): void {
 
 const NO_CAP = Number.POSITIVE_INFINITY
 
-/** The most tokens that the turn can have brought. */
-function outputCap(exchange: Exchange, { endpoint }: Turn): number {
+/** The most tokens that the turn can have brought. A cap of the caller's that its provider was not sent bounds nothing. */
+function outputCap(exchange: Exchange, { endpoint, cap }: Turn): number {
   const { maxOutput, model } = endpoint
   const declared = maxOutput ?? model.maxOutput
   const held = capOf(exchange, endpoint)?.tokens
-  return Math.min(callerCap(exchange) ?? NO_CAP, held ?? NO_CAP, declared ?? NO_CAP)
+  return Math.min(cap ?? NO_CAP, held ?? NO_CAP, declared ?? NO_CAP)
 }

@@ -26,6 +26,8 @@ export interface Flow {
 export interface AttemptPlan {
   endpoint: Endpoint
   lane: Lane
+  /** Output cap of the request as it is sent, in tokens; undefined where it sets none. */
+  cap: number | undefined
   drains: DrainSlots
   health: Pick<HealthBook, 'throughput'>
   decodeFault: FaultSource['decode']
@@ -100,12 +102,13 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   }
 
   private turn(ended: Ended): Turn {
-    const { endpoint, lane } = this.plan
+    const { endpoint, lane, cap } = this.plan
     const known = this.facts()
     const { fault, aborted, refused } = ended
     const turn: Turn = {
       endpoint,
       lane,
+      cap,
       usage: known.usage,
       end: ended.end ?? known.end,
       fault,

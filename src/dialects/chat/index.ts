@@ -12,6 +12,7 @@ import { decodeFault } from './fault.ts'
 import { chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
+import { chatCap } from './shape-request.ts'
 import { searchWire } from './web-search.ts'
 import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
@@ -35,6 +36,7 @@ export const openaiChat: UpstreamDialect = {
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],
   parameters: chatParameters,
+  cap: chatCap,
   webSearch: searchWire,
   wire: WIRE,
   pass: chatPass,

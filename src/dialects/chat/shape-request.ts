@@ -1,6 +1,7 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
 import { createHash } from 'node:crypto'
 import { effortOfBudget, nearestEffort } from '../../canon/efforts.ts'
+import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
 import type { Reasoning } from '../../canon/request.ts'
 import { losesTier, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -75,18 +76,23 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 const CAP_FIELDS_OLD = ['max_tokens', 'max_completion_tokens'] as const
 
-/** A hold was computed for `outputCap`, so that one is sent even where the endpoint lists no such parameter. */
+const capFields = ({ max_tokens_field: field }: JsonObject) => (field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD)
+
+export const chatCap: CapWire = {
+  sends: (rules, held) => sendsCap(rules, capFields(rules.quirks)[0], held),
+  written: askedCap,
+}
+
 function setCap(body: JsonObject, target: Target, dropped: string[]): void {
   const asked = askedCap(body)
-  const [field, other] = target.quirks.max_tokens_field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD
+  const [field, other] = capFields(target.quirks)
   remove(body, other)
-  const { outputCap, supported } = target
+  const { outputCap } = target
   const cap = outputCap === undefined ? asked : Math.min(asked ?? outputCap, outputCap)
-  const refused = outputCap === undefined && supported !== undefined && !CAP_FIELDS.some((name) => supported.has(name))
-  if (cap !== undefined && !refused) body[field] = cap
+  if (cap !== undefined && chatCap.sends(target, outputCap !== undefined)) body[field] = cap
   else {
     remove(body, field)
-    if (cap !== undefined) dropped.push('max_tokens')
+    if (asked !== undefined) dropped.push('max_tokens')
   }
 }
 

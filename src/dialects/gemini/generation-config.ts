@@ -1,6 +1,7 @@
 /** Sampling, output format, modalities and reasoning as `generationConfig`. */
+import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
 import type { CanonicalRequest } from '../../canon/request.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import type { ParameterFilter } from './parameter-filter.ts'
 import { thinkingConfig } from './thinking.ts'
@@ -20,10 +21,18 @@ const IMAGE_FIELDS: ReadonlyMap<string, string> = new Map([
   ['image_size', 'imageSize'],
 ])
 
-/** Lower of what the caller wants and what the hold was computed for, which is sent whatever the endpoint lists. */
-function outputCap({ sampling }: CanonicalRequest, { outputCap: held }: Target, filter: ParameterFilter): number | undefined {
-  if (held !== undefined) return Math.min(sampling.maxOutput ?? held, held)
-  return filter.ifListed('max_tokens', sampling.maxOutput, ['max_completion_tokens'])
+export const geminiCap: CapWire = {
+  sends: (rules, held) => sendsCap(rules, 'max_tokens', held),
+  written: ({ generationConfig: config }) =>
+    isObject(config) && typeof config.maxOutputTokens === 'number' ? config.maxOutputTokens : undefined,
+}
+
+/** Lower of what the caller wants and what the hold was computed for. */
+function outputCap({ sampling: { maxOutput } }: CanonicalRequest, target: Target, filter: ParameterFilter): number | undefined {
+  const { outputCap: held } = target
+  if (geminiCap.sends(target, held !== undefined)) return held === undefined ? maxOutput : Math.min(maxOutput ?? held, held)
+  if (maxOutput !== undefined) filter.dropped.add('max_tokens')
+  return undefined
 }
 
 function stops(stop: string[] | undefined, dropped: Set<string>): string[] | undefined {

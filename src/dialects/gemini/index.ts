@@ -5,6 +5,7 @@ import { decodeResult } from './decode-result.ts'
 import { GeminiStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
+import { geminiCap } from './generation-config.ts'
 import { LISTING_PATH, readListing } from './listing.ts'
 import { geminiParameters } from './parameters.ts'
 import { WIRE } from './wire.ts'
@@ -17,6 +18,7 @@ export const geminiUpstream: UpstreamDialect = {
   decodeFault,
   auth: (key) => ['x-goog-api-key', key],
   parameters: geminiParameters,
+  cap: geminiCap,
   // It takes no domains, and most of its models no functions beside it.
   webSearch: { tells: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
   wire: WIRE,

@@ -1,5 +1,6 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { createHash } from 'node:crypto'
+import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
 import { losesTier, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
@@ -71,6 +72,12 @@ export function fitBudget(body: JsonObject, dropped: string[]): void {
   if (budget >= LEAST_BUDGET) body.thinking = { ...thinking, budget_tokens: budget }
   else delete body.thinking
   dropped.push(budget >= LEAST_BUDGET ? 'reasoning.max_tokens' : 'reasoning')
+}
+
+/** The format demands a cap, whatever an endpoint lists (API reference: Create a Message, `max_tokens`). */
+export const messagesCap: CapWire = {
+  sends: (rules) => sendsCap(rules, 'max_tokens', true),
+  written: ({ max_tokens: cap }) => (typeof cap === 'number' ? cap : undefined),
 }
 
 /** The hold was computed for `outputCap`, so it stands whatever the caller asked; thinking has to fit into it. */

@@ -5,6 +5,7 @@ import { decodeResult } from './decode-result.ts'
 import { MessagesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
+import { messagesCap } from './fit-target.ts'
 import { LISTING_PATH, readListing } from './listing.ts'
 import { anthropicParameters } from './parameters.ts'
 import { messagesPass } from './pass.ts'
@@ -24,6 +25,7 @@ export const anthropicUpstream: UpstreamDialect = {
   auth: (key) => ['x-api-key', key],
   headers: { 'anthropic-version': VERSION },
   parameters: anthropicParameters,
+  cap: messagesCap,
   webSearch: searchWire,
   wire: WIRE,
   listing: { path: LISTING_PATH, read: readListing },

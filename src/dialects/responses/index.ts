@@ -13,6 +13,7 @@ import { responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { withPrompt } from './prompt.ts'
+import { responsesCap } from './target.ts'
 import { searchWire } from './web-search.ts'
 import { WIRE } from './wire.ts'
 
@@ -40,6 +41,7 @@ export const openaiResponses: UpstreamDialect = {
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],
   parameters: responsesParameters,
+  cap: responsesCap,
   webSearch: searchWire,
   wire: WIRE,
   pass: responsesPass,

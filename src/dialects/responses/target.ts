@@ -1,5 +1,6 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { createHash } from 'node:crypto'
+import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
 import { losesTier, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
@@ -59,13 +60,28 @@ function fitText(body: JsonObject, supported: ReadonlySet<string>, dropped: stri
   body.text = text
 }
 
+const CAP_FIELD = 'max_output_tokens'
+
+const capIn = ({ [CAP_FIELD]: cap }: JsonObject): number | undefined => (typeof cap === 'number' ? cap : undefined)
+
+export const responsesCap: CapWire = {
+  sends: (rules, held) => sendsCap(rules, CAP_FIELD, held),
+  written: capIn,
+}
+
+function fitCap(body: JsonObject, target: Target, dropped: string[]): void {
+  const { outputCap } = target
+  if (!responsesCap.sends(target, outputCap !== undefined)) take(body, CAP_FIELD, 'max_tokens', dropped)
+  else if (outputCap !== undefined) body[CAP_FIELD] = Math.min(capIn(body) ?? outputCap, outputCap)
+}
+
 /** Fields that no provider of this wire takes. */
 const NEVER_SENT = ['image_config', 'cache_control'] as const
 
 function fitParameters(body: JsonObject, target: Target, dropped: string[]): void {
   const { supported, quirks } = target
   if (supported) {
-    for (const [field, name] of PARAMETERS) if (!supported.has(name)) take(body, field, name, dropped)
+    for (const [field, name] of PARAMETERS) if (field !== CAP_FIELD && !supported.has(name)) take(body, field, name, dropped)
     if (body.tools === undefined) take(body, 'tool_choice', 'tool_choice', dropped)
     fitText(body, supported, dropped)
   }
@@ -106,10 +122,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   fitTier(body, target, dropped)
   fitInput(body, dropped)
   fitReasoning(body, target, dropped)
+  fitCap(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUser(body, target, dropped)
-  const { outputCap } = target
-  // The hold was computed for this cap, so it stands whatever the parameter list says.
-  if (outputCap !== undefined && !(typeof body.max_output_tokens === 'number' && body.max_output_tokens <= outputCap))
-    body.max_output_tokens = outputCap
 }

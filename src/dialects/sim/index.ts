@@ -24,6 +24,11 @@ export const simUpstream: UpstreamDialect = {
   decodeResult: (_body, out) => unreadable(out),
   decodeFault,
   parameters: simParameters,
+  /** The run keeps to the cap, whatever its endpoint's data say. */
+  cap: {
+    sends: () => true,
+    written: ({ max_output: cap }) => (typeof cap === 'number' ? cap : undefined),
+  },
   wire: 'sim',
   /** Tools of providers are looked past, so that any client can be tried out. */
   takesTool: () => true,

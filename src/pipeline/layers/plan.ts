@@ -24,7 +24,7 @@ export function plan(
       if (counted) await counted
       const concluding = concludeTurn(exchange)
       if (concluding) await concluding
-      const taking = takeHold(exchange, { key, credit: parts.credit, defaultMaxOutput })
+      const taking = takeHold(exchange, { key, credit: parts.credit, upstreams: parts.upstreams, defaultMaxOutput })
       const { input } = taking instanceof Promise ? await taking : taking
       exchange.books.inputTokens = input
       await writeHold(exchange, exchange.candidates[0], parts.journal)

@@ -76,7 +76,12 @@ export function foretell(
   return async function foretold(exchange) {
     exchange.candidates = orderedCandidates(exchange, parts)
     const { key, books } = exchange
-    const { account, input, outputCap } = await takeHold(exchange, { key, credit: parts.credit, defaultMaxOutput })
+    const { account, input, outputCap } = await takeHold(exchange, {
+      key,
+      credit: parts.credit,
+      upstreams: parts.upstreams,
+      defaultMaxOutput,
+    })
     const { amount, floor } = books.hold
     books.hold.release()
     const allowances = allowancesOf(key, exchange.budgets)
