@@ -60,7 +60,7 @@ export type StreamEvent =
   | { type: 'block-delta'; block: number; text: string }
   | { type: 'block-note'; block: number; note: NoteKind; data: JsonObject }
   | { type: 'block-end'; block: number }
-  /** Cumulative: the last one counts. */
+  /** Cumulative: the last one counts. Before the end it may count one side alone, or searches alone (`inputUnknown`, `outputUnknown`). */
   | { type: 'usage'; usage: Usage }
   | ({ type: 'end' } & End)
   | { type: 'fault'; fault: Fault }

@@ -16,6 +16,10 @@ export interface Usage {
   inputSplit?: InputSplit
   /** True where the provider reported nothing and the counts are our estimate. */
   estimated?: boolean
+  /** True in a report as long as none of the answer's reports has counted the input: what stands there is no zero of the provider's. */
+  inputUnknown?: true
+  /** As `inputUnknown`, of the output. */
+  outputUnknown?: true
 }
 
 /** Tokens by what they were read from; kinds without any are absent. */
@@ -36,19 +40,33 @@ export function count(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.min(Math.floor(value), MOST) : 0
 }
 
+/** What is known before the first report: nothing of either side. */
+export const NO_REPORT: Usage = Object.freeze({ ...noUsage(), inputUnknown: true, outputUnknown: true })
+
+/** True for a report that counts the output, as far as it had come. */
+export function countsOutput(usage: Usage | undefined): usage is Usage {
+  return usage !== undefined && usage.outputUnknown !== true
+}
+
 /**
- * Completes a report that leaves out a whole side: what an earlier one of the same answer told of it still holds.
- * @param told which sides the report has counts of.
+ * Completes a report that leaves out a whole side: what an earlier one of the same answer counted of it still holds.
+ * @param counted which sides the report itself has counts of.
  */
-export function withEarlierSides(usage: Usage, before: Usage | undefined, told: { input: boolean; output: boolean }): Usage {
-  if (before === undefined || (told.input && told.output)) return usage
-  const { input, cached, cacheWrite, audioInput, cacheWriteLong } = before
-  const { output, reasoning, audioOutput, imageOutput } = before
+export function withEarlierSides(usage: Usage, before: Usage | undefined, counted: { input: boolean; output: boolean }): Usage {
+  if (counted.input && counted.output) return usage
+  const { input, cached, cacheWrite, audioInput, cacheWriteLong, inputUnknown } = before ?? NO_REPORT
+  const { output, reasoning, audioOutput, imageOutput, outputUnknown } = before ?? NO_REPORT
+  const ofInput = { input, cached, cacheWrite, audioInput, ...(cacheWriteLong ? { cacheWriteLong } : {}) }
   return {
     ...usage,
-    ...(told.input ? {} : { input, cached, cacheWrite, audioInput, ...(cacheWriteLong ? { cacheWriteLong } : {}) }),
-    ...(told.output ? {} : { output, reasoning, audioOutput, imageOutput }),
+    ...(counted.input ? {} : { ...ofInput, ...(inputUnknown ? { inputUnknown } : {}) }),
+    ...(counted.output ? {} : { output, reasoning, audioOutput, imageOutput, ...(outputUnknown ? { outputUnknown } : {}) }),
   }
+}
+
+/** A report with at least as many searches of the provider's own as its answer has shown so far. */
+export function withSearches(usage: Usage, shown: number): Usage {
+  return shown > (usage.webSearches ?? 0) ? { ...usage, webSearches: shown } : usage
 }
 
 /** The sum of two turns of one exchange. */

@@ -135,6 +135,7 @@ export interface StreamDecoder {
 
 /** What the pass lane reads off a reply on its way through. */
 export interface PassFacts {
+  /** The last cumulative report; of one side alone where no report has counted the other. */
   usage?: Usage
   end?: End
   fault?: Fault
@@ -152,6 +153,8 @@ export interface PassStream extends PassFacts {
   readonly committed: boolean
   /** Bytes of content frames returned so far, for the estimate after an abort. */
   readonly relayed: number
+  /** Images among them, each of them `MEDIA_BYTES`. */
+  readonly images: number
   /** As `StreamEncoder.finish`. */
   finish(final: Final): string
 }

@@ -2,7 +2,7 @@
  * What a request is charged: the one table, by who ended it and how far it had come, as a pure function.
  * Shown to operators and callers in docs/keys.md, "Who pays".
  */
-import { addUsage, noUsage, type Usage } from '../canon/usage.ts'
+import { addUsage, NO_REPORT, noUsage, type Usage } from '../canon/usage.ts'
 import type { Fault } from '../core/faults.ts'
 import { charge, type Extras, type Tariff } from './pricing.ts'
 import type { SettleStatus } from './types.ts'
@@ -45,7 +45,9 @@ export interface Count {
   reported: Usage | undefined
   /** Estimate of the output tokens that the report does not cover: what came since, and unreported reasoning. */
   unreported: number
-  /** Estimate of the input tokens that were sent. */
+  /** How many of `unreported` are those of images. */
+  pictured?: number
+  /** Estimate of the input tokens that were sent, for a report that does not count the input. */
   input: number
   /** Of several calls made as one turn: estimated usage of those that were cut off before they reported. */
   cut?: Usage
@@ -144,11 +146,26 @@ export function isRejection(fault: Fault): boolean {
   return fault.origin === 'upstream' && fault.retry === 'never'
 }
 
+/** True where a report covers the whole turn. */
+export function isReported(count: Count): count is Count & { reported: Usage } {
+  const { reported, unreported, cut } = count
+  return !cut && reported !== undefined && !reported.inputUnknown && !reported.outputUnknown && unreported <= 0
+}
+
 /** What a turn used: as reported, completed by an estimate of what the report does not cover. */
-export function countedUsage({ reported, unreported, input, cut }: Count): Usage {
-  const known = reported && cut ? addUsage(reported, cut) : (reported ?? cut)
-  if (!known) return { ...noUsage(), input: Math.max(0, Math.ceil(input)), output: Math.max(0, Math.ceil(unreported)), estimated: true }
-  return unreported > 0 ? { ...known, output: known.output + Math.ceil(unreported), estimated: true } : known
+export function countedUsage(count: Count): Usage {
+  const { reported, unreported, pictured = 0, input, cut } = count
+  if (cut) return reported ? addUsage(reported, cut) : cut
+  if (isReported(count)) return count.reported
+  const { inputUnknown, outputUnknown: _, ...known } = reported ?? NO_REPORT
+  const more = Math.max(0, Math.ceil(unreported))
+  return {
+    ...known,
+    input: inputUnknown ? Math.max(0, Math.ceil(input)) : known.input,
+    output: known.output + more,
+    imageOutput: known.imageOutput + Math.min(pictured, more),
+    estimated: true,
+  }
 }
 
 /** An estimate never costs more than was held for it; a report is charged as it is, also where an estimate is added to it. */
@@ -157,15 +174,13 @@ function withinHold(usage: Usage, { price, extras, earlier, held, reported }: Ou
   const room = held - tools - (earlier ? earlier.input + earlier.output : 0)
   const cost = (share: Usage): number => charge(share, price, extras).total
   if (cost(usage) <= room) return usage
-  const stated = reported && reported.estimated !== true ? reported : undefined
-  const least = stated ?? NONE
+  const least = reported && reported.estimated !== true ? reported : NO_REPORT
   const output = least.output + most(usage.output - least.output, (more) => cost({ ...usage, output: least.output + more }) <= room)
-  if (output > least.output) return { ...usage, output }
+  const imageOutput = Math.min(usage.imageOutput, output)
+  if (output > least.output) return { ...usage, output, imageOutput }
   const input = least.input + most(usage.input - least.input, (more) => cost({ ...usage, input: least.input + more, output }) <= room)
-  return { ...usage, input, output }
+  return { ...usage, input, output, imageOutput }
 }
-
-const NONE = noUsage()
 
 /** The largest count up to `limit` that fits; 0 where none does. */
 function most(limit: number, fits: (tokens: number) => boolean): number {

@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { StreamEvent } from '../canon/events.ts'
+import { countsOutput } from '../canon/usage.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -148,9 +149,9 @@ function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject):
   }
   if (lane !== 'translate' && dialect.pass) {
     const result = dialect.pass.result(body, exchange.ctx)
-    if (result.usage || result.fault) return result
+    if (countsOutput(result.usage) || result.fault) return result
     if (lane === 'pass') dialect.decodeResult(body, events)
-    return { usage: undefined, end: result.end, content: contentBytes(events), finish: (final: Final) => result.finish(final) }
+    return { usage: result.usage, end: result.end, content: contentBytes(events), finish: (final: Final) => result.finish(final) }
   }
   return translated(events, exchange.path ?? beginTurn(exchange))
 }

@@ -12,6 +12,7 @@ export interface Relay extends PassFacts {
   /** True once content has been returned: the commit point. */
   readonly committed: boolean
   readonly relayed: number
+  readonly images: number
   feed(chunk: Buffer): string
   close(): string
   /** The upstream broke off: what taps hold is handed on. */
@@ -40,6 +41,9 @@ export class PassRelay implements Relay {
   }
   get relayed(): number {
     return this.stream.relayed
+  }
+  get images(): number {
+    return this.stream.images
   }
   get usage() {
     return this.stream.usage
@@ -113,6 +117,7 @@ export class EventRelay implements Relay {
   readonly raw = false
   begun = false
   relayed = 0
+  images = 0
   usage: PassFacts['usage']
   end: PassFacts['end']
   fault: Fault | undefined
@@ -148,7 +153,10 @@ export class EventRelay implements Relay {
       else if (event.type === 'end') this.end = endOf(event)
       else if (event.type === 'fault') this.fault ??= event.fault
       else if (event.type === 'block-delta') this.relayed += Buffer.byteLength(event.text)
-      else if (event.type === 'block-start' && event.kind === 'media') this.relayed += MEDIA_BYTES
+      else if (event.type === 'block-start' && event.kind === 'media') {
+        this.relayed += MEDIA_BYTES
+        if (event.of?.type === 'image') this.images++
+      }
       content ||= isContent(event)
     }
     if (this.begun) return this.path.push(events)

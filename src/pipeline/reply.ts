@@ -27,8 +27,10 @@ export interface Turn {
   sent?: false
   /** Content had begun. */
   begun: boolean
-  /** Bytes of content that came since the last report of usage; all of them where there was none. */
+  /** Bytes of content that came since the last report that counts the output; all of them where there was none. */
   relayed: number
+  /** Images among them, each of them `MEDIA_BYTES`. */
+  images?: number
   /** Estimated tokens of reasoning that the provider neither showed nor reported. */
   hidden?: number
   /** Milliseconds in which the provider wrote its reported output; undefined where they show nothing of its speed. */

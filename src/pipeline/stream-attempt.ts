@@ -1,6 +1,6 @@
 /** One streamed upstream answer: holds everything until the first content, then relays with back-pressure. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Usage } from '../canon/usage.ts'
+import { countsOutput, type Usage } from '../canon/usage.ts'
 import { Fault, unreadable } from '../core/faults.ts'
 import type { Final } from '../dialects/types.ts'
 import { StreamLife } from '../sse/life.ts'
@@ -21,10 +21,12 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   /** The upstream is paused until an engine has answered. */
   private crowded = false
   private readonly life = new StreamLife()
-  /** The last report of usage, and the bytes of content that had come before it. */
+  /** The last report of usage, and the bytes and images of content that had come before the last one that counts them. */
   private report: Usage | undefined
   private covered = 0
+  private coveredImages = 0
   private before = 0
+  private imagesBefore = 0
   /** Monotonic milliseconds of the first content, and of the provider's last event. */
   private contentAt: number | undefined
   private endedAt: number | undefined
@@ -69,7 +71,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     }
     this.relay(text)
     if (relay.fault) this.fail(relay.fault)
-    else if (relay.end && relay.usage) {
+    else if (relay.end && countsOutput(relay.usage)) {
       this.endedAt ??= this.exchange.clock.monotonic()
       this.flow?.answered?.()
     }
@@ -210,23 +212,28 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   private note(): void {
     const { relay } = this.plan
     if (relay.usage !== this.report) {
-      this.report = relay.usage
       // What came in the same chunk may have come after it.
-      this.covered = this.before
+      if (countsMore(relay.usage, this.report)) {
+        this.covered = this.before
+        this.coveredImages = this.imagesBefore
+      }
+      this.report = relay.usage
     }
     this.before = relay.relayed
+    this.imagesBefore = relay.images
     if (this.contentAt === undefined && (relay.begun ?? relay.committed)) this.contentAt = this.exchange.clock.monotonic()
   }
 
   protected override facts() {
     this.note()
-    const { usage, end, relayed } = this.plan.relay
+    const { usage, end, relayed, images } = this.plan.relay
     const begun = this.contentAt !== undefined
     const { heldBack } = this
     // The report with which an answer ends covers all of it.
-    if (usage && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
-    const hidden = usage && this.covered > 0 ? 0 : this.hiddenTokens(this.contentAt)
-    return { usage, end, begun, relayed: usage ? relayed - this.covered : relayed, hidden, heldBack }
+    if (countsOutput(usage) && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
+    // Counted is the larger of what is reported and what is estimated (issue 15, section 1).
+    const hidden = this.covered > 0 ? 0 : Math.max(0, this.hiddenTokens(this.contentAt) - (usage?.reasoning ?? 0))
+    return { usage, end, begun, relayed: relayed - this.covered, images: images - this.coveredImages, hidden, heldBack }
   }
 
   /**
@@ -251,3 +258,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
 const SHORTEST = 100
 /** Share of a reply's time for which it may be held back: full buffers for a moment are common in long replies. */
 const MOST_HELD = 0.05
+/** True for a report that counts more output than the one before: others, as of the input alone, say nothing of what has come since. */
+function countsMore(report: Usage | undefined, before: Usage | undefined): boolean {
+  return countsOutput(report) && (!countsOutput(before) || report.output > before.output)
+}

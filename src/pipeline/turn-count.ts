@@ -1,4 +1,6 @@
 /** What is known of the tokens of one turn, as the settlement wants it. */
+import { MEDIA_BYTES } from '../canon/events.ts'
+import { countsOutput } from '../canon/usage.ts'
 import { Fault } from '../core/faults.ts'
 import { type Count, countedUsage, type EndedBy, enderOf } from '../ledger/settlement.ts'
 import { estimateFromBytes } from '../ledger/usage-estimate.ts'
@@ -29,18 +31,24 @@ export function lostToSlowReader({ fault, heldBack = 0 }: Turn): boolean {
 
 /** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */
 export function countOf(exchange: Exchange, turn: Turn, endedBy: EndedBy): Count {
-  const { usage, relayed, hidden = 0, cut } = turn
+  const { usage, relayed, images = 0, hidden = 0, cut } = turn
   // A model that ended by itself has said what it has to say: its reasoning is in its report, or nobody knows of it.
-  const unreported = endedBy === 'model' && usage ? 0 : estimateFromBytes(relayed) + (endedBy === 'model' ? 0 : hidden)
+  const unreported = endedBy === 'model' && countsOutput(usage) ? 0 : estimateFromBytes(relayed) + (endedBy === 'model' ? 0 : hidden)
   const room = unreported === 0 ? 0 : Math.max(0, outputCap(exchange, turn) - (usage?.output ?? 0))
-  const input = usage || cut ? 0 : sentEstimate(exchange, turn.endpoint)
-  return { reported: usage, unreported: Math.min(unreported, room), input, cut }
+  return {
+    reported: usage,
+    unreported: Math.min(unreported, room),
+    pictured: estimateFromBytes(images * MEDIA_BYTES),
+    input: (usage && !usage.inputUnknown) || cut ? 0 : sentEstimate(exchange, turn.endpoint),
+    cut,
+  }
 }
 
 /** Counts a turn that has ended well before the request of the next one is built: whatever comes later, it is paid for. */
 export function countTurn(exchange: Exchange, turn: Turn): void {
-  turn.usage ??= countedUsage(countOf(exchange, turn, 'model'))
+  turn.usage = countedUsage(countOf(exchange, turn, 'model'))
   turn.relayed = 0
+  turn.images = 0
   turn.hidden = 0
 }
 

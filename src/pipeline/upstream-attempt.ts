@@ -37,7 +37,7 @@ export interface AttemptPlan {
 export const REFUSED = { reason: 'content_filter', raw: 'content_filter' } as const
 
 /** What a turn leaves for the settlement: its usage so far, and what that does not cover. */
-type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'hidden' | 'writing' | 'heldBack'>
+type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'images' | 'hidden' | 'writing' | 'heldBack'>
 
 /** How it ended; an `end` of its own stands before that of the answer. */
 type Ended = Pick<Turn, 'fault' | 'aborted' | 'refused'> & { end?: Turn['end'] }
@@ -116,6 +116,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
       aborted,
       begun: known.begun,
       relayed: known.relayed,
+      images: known.images,
       hidden: known.hidden,
       writing: known.writing,
       heldBack: known.heldBack,

@@ -1,6 +1,7 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { endOf, MEDIA_BYTES, type StreamEvent } from '../canon/events.ts'
+import { countsOutput } from '../canon/usage.ts'
 import { asFault, Fault, unreadable } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { Final, PassFacts } from '../dialects/types.ts'
@@ -154,7 +155,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
     const { result, begunAt, onlyError } = this
     if (result) {
       const { usage, end, content = 0 } = result
-      return { usage, end, begun: !onlyError, relayed: usage ? 0 : content }
+      return { usage, end, begun: !onlyError, relayed: countsOutput(usage) ? 0 : content }
     }
     return {
       usage: undefined,
@@ -232,7 +233,7 @@ export function translated(
       }
     }
   }
-  if (!result.usage) result.content = contentBytes(events)
+  if (!countsOutput(result.usage)) result.content = contentBytes(events)
   return result
 }
 

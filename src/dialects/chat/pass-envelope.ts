@@ -3,7 +3,7 @@ import { escapesLetters, type JsonObject } from '../../core/json.ts'
 import { binary, utf8 } from '../../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
 import { mirroredFrame, REASONING } from './mirror-reasoning.ts'
-import { frameWords, Skeleton } from './pass-skeleton.ts'
+import { frameWords, isImage, Skeleton } from './pass-skeleton.ts'
 
 const TOOL_CALLS = '"tool_calls"'
 /** Only the first fragment of a call tells a name. */
@@ -29,6 +29,8 @@ export class Envelope {
   private misses = 0
   /** Content bytes of the last batch that was rewritten. */
   content = 0
+  /** Images among it. */
+  images = 0
 
   private constructor(prefix: string, ours: string, style: (typeof STYLES)[number]) {
     this.prefix = prefix
@@ -65,6 +67,7 @@ export class Envelope {
       if (out !== undefined) {
         this.misses = 0
         this.content = skeleton.words
+        this.images = 0
         return out
       }
     }
@@ -82,6 +85,7 @@ export class Envelope {
     const { prefix, ours, style } = this
     if (!frame.startsWith(prefix) || frame.indexOf('\n') !== frame.length - 2 || frame.includes(style.usage)) return undefined
     this.content = frameWords(frame)
+    this.images = isImage(frame, this.content) ? 1 : 0
     const rest = mirroredFrame(frame.slice(prefix.length))
     return rest === undefined ? undefined : ours + rest.replace(style.noUsage, '')
   }
@@ -101,6 +105,7 @@ export class Envelope {
     const mirrors = batch.includes(REASONING)
     let out = ''
     let content = 0
+    let images = 0
     for (let at = 0; at < text.length; ) {
       if (text.slice(at, at + prefix.length) !== prefix) return undefined
       const end = text.indexOf('\n', at + prefix.length)
@@ -109,10 +114,13 @@ export class Envelope {
       const shown = mirrors ? mirroredFrame(rest) : rest
       if (shown === undefined) return undefined
       out += ours + shown
-      content += frameWords(rest)
+      const words = frameWords(rest)
+      content += words
+      if (isImage(rest, words)) images++
       at = end + 2
     }
     this.content = content
+    this.images = images
     return out
   }
 }

@@ -20,6 +20,11 @@ export function frameWords(frame: string): number {
   return frame.length > LONG_FRAME ? MEDIA_BYTES : 1
 }
 
+/** True for a frame that counts as an image. @param words what `frameWords` returned for it. */
+export function isImage(frame: string, words: number): boolean {
+  return words === MEDIA_BYTES && frame.length > LONG_FRAME && frame.includes('"images":')
+}
+
 export class Skeleton {
   /** True for fragments of a call's arguments. */
   readonly ofCalls: boolean

@@ -10,7 +10,7 @@ import { choiceFault, faultIn } from './decode-stream.ts'
 import { servedTier, unify } from './end-reason.ts'
 import { mirrorReasoning, REASONING } from './mirror-reasoning.ts'
 import { Envelope, ourHeader } from './pass-envelope.ts'
-import { frameWords } from './pass-skeleton.ts'
+import { frameWords, isImage } from './pass-skeleton.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
@@ -37,6 +37,7 @@ export class ChatPassStream implements PassStream {
   fault?: Fault
   committed = false
   relayed = 0
+  images = 0
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
   private readonly calls = new ToolCalls()
@@ -72,6 +73,7 @@ export class ChatPassStream implements PassStream {
       const out = this.envelope.rewrite(batch, this.fragments >= TRUSTED_FRAGMENTS && !this.tidying)
       if (out !== undefined) {
         this.relayed += this.envelope.content
+        this.images += this.envelope.images
         return out
       }
     }
@@ -208,8 +210,21 @@ export class ChatPassStream implements PassStream {
     }
     const text = edited ? this.written(chunk) : this.patched(chunk, how.frame)
     this.committed = true
-    this.relayed += this.envelope && !edited ? this.envelope.content : frameWords(binary(JSON.stringify(delta)))
+    this.count(edited ? undefined : this.envelope, delta)
     return out + text
+  }
+
+  /** @param envelope what has counted the frame already; undefined where none has. */
+  private count(envelope: Envelope | undefined, delta: JsonObject): void {
+    if (envelope) {
+      this.relayed += envelope.content
+      this.images += envelope.images
+      return
+    }
+    const frame = binary(JSON.stringify(delta))
+    const words = frameWords(frame)
+    this.relayed += words
+    if (isImage(frame, words)) this.images++
   }
 
   /** The frame's own bytes behind our envelope, if it can be learned; else written anew. */

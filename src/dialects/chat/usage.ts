@@ -9,11 +9,14 @@ import type { Final } from '../types.ts'
  * Some report reasoning, or the cached part of the prompt, beside the two instead of inside.
  */
 function addMissing(usage: Usage, total: number): void {
+  // Without the prompt's own count what is missing is the prompt.
+  if (usage.inputUnknown) return
   const missing = total - usage.input - usage.output
   const aside = usage.cached + usage.cacheWrite
   if (missing > 0 && aside > 0 && missing === aside) usage.input += aside
   else if (missing > 0) {
     usage.output += missing
+    delete usage.outputUnknown
     if (usage.reasoning < missing) usage.reasoning = missing
   } else if (total === 0 && usage.reasoning > usage.output) usage.output += usage.reasoning
 }

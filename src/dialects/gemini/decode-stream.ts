@@ -1,7 +1,7 @@
 /** The frames of `streamGenerateContent` as canonical events: each is a whole `GenerateContentResponse` with the next parts. */
 import { createHash } from 'node:crypto'
 import type { End, StreamEvent } from '../../canon/events.ts'
-import type { Usage } from '../../canon/usage.ts'
+import { NO_REPORT, type Usage, withSearches } from '../../canon/usage.ts'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
@@ -118,10 +118,14 @@ export class GeminiStreamDecoder implements StreamDecoder {
 
   private usage(metadata: Json | undefined, out: StreamEvent[]): void {
     this.tier = decodeTier(metadata) ?? this.tier
-    const usage = decodeUsage(metadata, this.reported)
-    if (!usage) return
+    const { reported = NO_REPORT, searches } = this
+    const counted = decodeUsage(metadata, this.reported)
+    // A count of zero is left out, as in all JSON of protocol buffers: at the end it is one.
+    if (this.finishReason !== undefined) delete counted?.outputUnknown
+    const usage = withSearches(counted ?? reported, searches)
+    // Sources come with their searches, before any report or with one.
+    if (usage === reported) return
     this.reported = usage
-    if (this.searches > 0) usage.webSearches = this.searches
     out.push({ type: 'usage', usage })
   }
 

@@ -1,12 +1,13 @@
 /** An upstream's event stream of this wire as canonical events. */
 import type { End, StreamEvent } from '../../canon/events.ts'
+import type { Usage } from '../../canon/usage.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockDecoder } from './decode-block.ts'
 import { decodeFault } from './fault.ts'
 import { reasonOf } from './stop-reason.ts'
-import { decodeUsage, mergeUsage, tierOf } from './usage-read.ts'
+import { tierOf, UsageReports } from './usage-read.ts'
 import { OPAQUE, stringOf, WIRE } from './wire.ts'
 
 /** Members of a message that only callers of this wire are shown. */
@@ -35,7 +36,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   private readonly blocks = new BlockDecoder()
   private started = false
   private over = false
-  private usage: JsonObject = {}
+  private readonly reports = new UsageReports()
   private counted = false
   /** `stop_reason`, `stop_sequence` and the members above, later ones over earlier ones. */
   private readonly facts: JsonObject = {}
@@ -64,7 +65,10 @@ export class MessagesStreamDecoder implements StreamDecoder {
         this.start(isObject(message.message) ? message.message : {}, out)
         return
       case 'content_block_start':
-        if (isObject(message.content_block)) this.blocks.start(index, message.content_block, out)
+        if (isObject(message.content_block)) {
+          this.blocks.start(index, message.content_block, out)
+          this.report(this.reports.block(message.content_block), out)
+        }
         return
       case 'content_block_delta':
         if (isObject(message.delta)) this.blocks.delta(index, message.delta, out)
@@ -90,10 +94,10 @@ export class MessagesStreamDecoder implements StreamDecoder {
   private start(message: JsonObject, out: StreamEvent[]): void {
     if (this.started) return
     this.started = true
-    this.usage = mergeUsage(this.usage, message.usage)
     this.keep(message)
     const model = stringOf(message.model)
     out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
+    this.report(this.reports.start(message.usage), out)
   }
 
   private delta(message: JsonObject, out: StreamEvent[]): void {
@@ -101,12 +105,13 @@ export class MessagesStreamDecoder implements StreamDecoder {
     for (const key of ['stop_reason', 'stop_sequence']) if (typeof delta[key] === 'string') this.facts[key] = delta[key]
     this.keep(message)
     this.keep(delta)
-    this.usage = mergeUsage(this.usage, message.usage)
-    // What a message starts with tells no output yet: it would stand for the whole if the stream broke off.
-    const usage = isObject(message.usage) ? decodeUsage(this.usage) : undefined
-    if (!usage) return
-    this.counted = true
-    out.push({ type: 'usage', usage })
+    const usage = this.reports.delta(message.usage, typeof delta.stop_reason === 'string')
+    if (usage) this.counted = true
+    this.report(usage, out)
+  }
+
+  private report(usage: Usage | undefined, out: StreamEvent[]): void {
+    if (usage) out.push({ type: 'usage', usage })
   }
 
   private keep(source: JsonObject): void {
@@ -117,9 +122,9 @@ export class MessagesStreamDecoder implements StreamDecoder {
     this.over = true
     this.blocks.stopAll(out)
     const { stop_reason: _reason, stop_sequence: _sequence, ...members } = this.facts
-    const data: JsonObject = this.counted ? { ...members, usage: this.usage } : members
+    const data: JsonObject = this.counted ? { ...members, usage: this.reports.merged } : members
     if (Object.keys(data).length > 0) out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.message, data } })
-    out.push({ type: 'end', ...endOf(this.facts, this.usage, this.blocks.sawCall) })
+    out.push({ type: 'end', ...endOf(this.facts, this.reports.merged, this.blocks.sawCall) })
   }
 
   private fail(fault: Fault, out: StreamEvent[]): void {

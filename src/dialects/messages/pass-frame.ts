@@ -16,6 +16,8 @@ const SPOKEN = ['text_delta","', 'thinking_delta","', 'input_json_delta","']
 const BONES = BEFORE_INNER + TEXT.length + TAIL.length
 
 const CALL = '"type":"tool_use"'
+/** A block that names it is read, since searches of the provider's own are counted. */
+const SEARCH = 'web_search'
 
 export interface ContentRun {
   /** Just behind the last frame of the run; where it began if the first frame is none of content. */
@@ -39,9 +41,10 @@ export function contentRun(frames: string, at: number, run: ContentRun): void {
       const usual = !escapes && frames.startsWith(TEXT, from + BEFORE_INNER) && frames.startsWith(TAIL, end - TAIL.length)
       run.words += usual ? end - from - BONES : wordsOf(frames, from, end)
       if (escapes) slash = frames.indexOf('\\', end)
-    } else if (!run.calls && frames.startsWith(START, from)) {
-      const call = frames.indexOf(CALL, from)
-      run.calls = call !== -1 && call < end
+    } else if (frames.startsWith(START, from)) {
+      const frame = frames.slice(from, end)
+      if (frame.includes(SEARCH)) break
+      run.calls ||= frame.includes(CALL)
     }
     from = end
   }

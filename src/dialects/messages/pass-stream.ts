@@ -10,7 +10,7 @@ import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { messageHead } from './message.ts'
 import { type ContentRun, contentRun, eventName } from './pass-frame.ts'
-import { decodeUsage, mergeUsage } from './usage-read.ts'
+import { mergeUsage, UsageReports } from './usage-read.ts'
 import { eventFrame, OPAQUE, stringOf, WIRE } from './wire.ts'
 
 /** Blocks that say nothing by merely beginning. */
@@ -45,6 +45,7 @@ export class PassStreamOfMessages implements PassStream {
   fault?: Fault
   committed = false
   relayed = 0
+  readonly images = 0
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
   private readonly run: ContentRun = { end: 0, words: 0, calls: false }
@@ -53,7 +54,7 @@ export class PassStreamOfMessages implements PassStream {
   private message: JsonObject | undefined
   /** Members of the provider's message, beside its content, that its end told. */
   private members: JsonObject = {}
-  private counts: JsonObject = {}
+  private readonly reports = new UsageReports()
   private sawCall = false
   private over = false
   private anything = false
@@ -87,7 +88,7 @@ export class PassStreamOfMessages implements PassStream {
     // An answer without content: what opened and closed it belongs to the reply all the same.
     if (!this.committed && !final.fault) out = utf8(this.head() + this.held)
     const encoder = new MessagesStreamEncoder(ctx)
-    const data = { ...this.members, usage: this.counts }
+    const data = { ...this.members, usage: this.reports.merged }
     encoder.push([{ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.message, data } }])
     return out + encoder.finish(final)
   }
@@ -128,7 +129,10 @@ export class PassStreamOfMessages implements PassStream {
     if (this.lifecycle(message)) return ''
     const text = eventName(frame) === undefined ? `event: ${binary(String(message.type))}\n${frame}` : frame
     const block = message.content_block
-    if (isObject(block) && block.type === 'tool_use') this.sawCall = true
+    if (isObject(block)) {
+      if (block.type === 'tool_use') this.sawCall = true
+      this.usage = this.reports.block(block) ?? this.usage
+    }
     if (!this.committed && !showsContent(message)) {
       this.held += text
       return ''
@@ -167,7 +171,7 @@ export class PassStreamOfMessages implements PassStream {
     else if (message.type === 'message_delta') this.told(message)
     else if (message.type === 'message_stop') {
       this.over = true
-      this.end ??= endOf({}, this.counts, this.sawCall)
+      this.end ??= endOf({}, this.reports.merged, this.sawCall)
     } else return false
     return true
   }
@@ -175,17 +179,16 @@ export class PassStreamOfMessages implements PassStream {
   private begun(message: JsonObject): void {
     this.message ??= message
     for (const key of MEMBERS) if ((message[key] ?? null) !== null) this.members[key] = message[key]
-    this.counts = mergeUsage(this.counts, message.usage)
+    this.usage = this.reports.start(message.usage) ?? this.usage
   }
 
   private told({ type: _, delta, usage, ...beside }: JsonObject): void {
     const facts = isObject(delta) ? delta : {}
     const { stop_reason, stop_sequence: _sequence, ...within } = facts
     for (const members of [beside, within]) for (const key in members) if ((members[key] ?? null) !== null) this.members[key] = members[key]
-    this.counts = mergeUsage(this.counts, usage)
-    // What a message starts with tells no output yet: it would stand for the whole if the stream broke off.
-    if (isObject(usage)) this.usage = decodeUsage(this.counts) ?? this.usage
-    if (stringOf(stop_reason) !== undefined) this.end = endOf(facts, this.counts, this.sawCall)
+    const last = stringOf(stop_reason) !== undefined
+    this.usage = this.reports.delta(usage, last) ?? this.usage
+    if (last) this.end = endOf(facts, this.reports.merged, this.sawCall)
   }
 
   /** The provider's own `message_start` under our name, unless ours has gone out early. */
@@ -195,7 +198,7 @@ export class PassStreamOfMessages implements PassStream {
     ctx.opened = true
     const own = messageHead(ctx)
     const { id, model, provider, role, type } = own
-    const usage = { ...(own.usage as JsonObject), ...this.counts }
+    const usage = mergeUsage(own.usage as JsonObject, message?.usage)
     const merged: JsonObject = { ...own, ...message, id, model, role, type, usage }
     if (provider !== undefined) merged.provider = provider
     return binary(eventFrame('message_start', `,"message":${JSON.stringify(merged)}`))

@@ -1,5 +1,5 @@
 /** Token counts of an upstream of this wire. */
-import { count, type Usage } from '../../canon/usage.ts'
+import { count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /**
@@ -58,7 +58,7 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : {}
   const searches = count(tools.web_search_requests)
-  return {
+  const own: Usage = {
     input: all.plain + all.read + all.written,
     output: all.output,
     cached: all.read,
@@ -69,6 +69,57 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
     imageOutput: 0,
     ...(all.writtenLong > 0 ? { cacheWriteLong: all.writtenLong } : {}),
     ...(searches > 0 ? { webSearches: searches } : {}),
+  }
+  return withEarlierSides(own, undefined, {
+    input: typeof usage.input_tokens === 'number' || own.input > 0,
+    output: typeof usage.output_tokens === 'number',
+  })
+}
+
+/** The reports of one stream of this wire, and the searches that its blocks show before a report counts them. */
+export class UsageReports {
+  /** `usage` as it stands: later counts over earlier ones. */
+  merged: JsonObject = {}
+  private searches = 0
+
+  /**
+   * Reads the `usage` of `message_start`: it counts the input, while its `output_tokens` stands for nothing yet
+   * (`RawMessageStartEvent` and `MessageDeltaUsage`, @anthropic-ai/sdk 1.12.0). An input of zero is a placeholder as well,
+   * of providers that count only at the end.
+   * @returns what is known now; undefined where nothing is.
+   */
+  start(usage: Json | undefined): Usage | undefined {
+    if (!isObject(usage)) return undefined
+    const { output_tokens: _, ...counts } = usage
+    this.merged = mergeUsage(this.merged, counts)
+    const known = decodeUsage(this.merged)
+    if (known?.input !== 0) return known
+    delete this.merged.input_tokens
+    return undefined
+  }
+
+  /** Reads the cumulative `usage` of a `message_delta`. @param last true where the turn ends with it. */
+  delta(usage: Json | undefined, last: boolean): Usage | undefined {
+    if (!isObject(usage)) return undefined
+    this.merged = mergeUsage(this.merged, usage)
+    const stated = isObject(usage.server_tool_use) && typeof usage.server_tool_use.web_search_requests === 'number'
+    return this.known(last && stated ? 0 : this.searches)
+  }
+
+  /**
+   * Counts a search by the block that begins with it; one that fails is not billed (platform docs: web search tool, "pricing").
+   * @returns what is known now; undefined where the block says nothing of a search.
+   */
+  block({ type, name, content }: JsonObject): Usage | undefined {
+    if (type === 'server_tool_use' && name === 'web_search') this.searches++
+    else if (type === 'web_search_tool_result' && isObject(content) && this.searches > 0) this.searches--
+    else return undefined
+    return this.known(this.searches) ?? NO_REPORT
+  }
+
+  private known(searches: number): Usage | undefined {
+    const read = decodeUsage(this.merged)
+    return read || searches > 0 ? withSearches(read ?? NO_REPORT, searches) : undefined
   }
 }
 

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
-import { decodeUsage } from './usage.ts'
+import { decodeUsage, searchesIn } from './usage.ts'
 import { FORMAT, formatNote, isCallItem, itemEvents, sealNotes } from './whole-item.ts'
 import { objectsOf, stringOf } from './wire.ts'
 
@@ -40,6 +40,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private ended = false
   private sawCall = false
   private sawItem = false
+  private searches = 0
   private anything = false
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
@@ -103,9 +104,13 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   private failed(message: JsonObject, out: StreamEvent[]): void {
     const response = isObject(message.response) ? message.response : message
-    const usage = decodeUsage(response.usage, response.output)
-    if (usage) out.push({ type: 'usage', usage })
+    this.report(response, out)
     this.fault(decodeFault(200, response), out)
+  }
+
+  private report({ usage: counts, output }: JsonObject, out: StreamEvent[]): void {
+    const usage = decodeUsage(counts, output, this.searches)
+    if (usage) out.push({ type: 'usage', usage })
   }
 
   private item(message: JsonObject): OpenItem {
@@ -220,6 +225,11 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.items.delete(Number(message.output_index ?? 0))
     this.sawItem = true
     if (isCallItem(done)) this.sawCall = true
+    const searches = searchesIn([done])
+    if (searches > 0) {
+      this.searches += searches
+      this.report({}, out)
+    }
     if (!item.begun) {
       itemEvents(done, this.numbers, out)
       return
@@ -245,8 +255,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     // Some providers send nothing but the finished object.
     if (!this.sawItem) for (const item of output) itemEvents(item, this.numbers, out)
     if (output.some(isCallItem)) this.sawCall = true
-    const usage = decodeUsage(response.usage, response.output)
-    if (usage) out.push({ type: 'usage', usage })
+    this.report(response, out)
     this.ended = true
     out.push({ type: 'end', ...endOf(response, this.sawCall) })
   }

@@ -8,10 +8,10 @@ import { decodeUsage } from './usage.ts'
 import { isCallItem } from './whole-item.ts'
 import { objectsOf } from './wire.ts'
 
-/** Usage, end and fault of an upstream's Response object. */
-export function factsOf(response: JsonObject): PassFacts {
+/** Usage, end and fault of an upstream's Response object. @param shown searches that its stream has shown. */
+export function factsOf(response: JsonObject, shown = 0): PassFacts {
   const facts: PassFacts = {}
-  const usage = decodeUsage(response.usage, response.output)
+  const usage = decodeUsage(response.usage, response.output, shown)
   if (usage) facts.usage = usage
   if (hasFailed(response)) facts.fault = decodeFault(200, response)
   else facts.end = endOf(response, objectsOf(response.output).some(isCallItem))

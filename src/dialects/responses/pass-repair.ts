@@ -49,7 +49,7 @@ const GROWTH: Readonly<Record<string, { field: string; list?: 'content' | 'summa
 }
 
 /** @returns undefined for what is no event. Content frames are not parsed on their way, so they may be anything. */
-function parseFrame(frame: string): JsonObject | undefined {
+export function parseFrame(frame: string): JsonObject | undefined {
   const data = frameData(frame)
   try {
     const message: unknown = data === undefined ? undefined : JSON.parse(utf8(data))

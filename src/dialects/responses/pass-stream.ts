@@ -1,4 +1,5 @@
 /** The stream of the pass lane: content frames travel as they came, lifecycle frames are ours. */
+import { MEDIA_BYTES } from '../../canon/events.ts'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
@@ -7,11 +8,15 @@ import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { factsOf, restOf } from './pass-facts.ts'
 import { deltaBytes, digitsEnd, type FrameView, sequenceAt, spells, viewFrame } from './pass-frame.ts'
-import { OpenItems } from './pass-repair.ts'
+import { OpenItems, parseFrame } from './pass-repair.ts'
 import { closingJson, endingOf } from './result-object.ts'
+import { decodeUsage, ShownItems } from './usage.ts'
 import { objectsOf } from './wire.ts'
 
 const CALL_DONE = 'response.function_call_arguments.done'
+const PARTIAL_IMAGE = 'image_generation_call.partial_image'
+/** Finished items that are counted: they are read, the others travel unread. */
+const COUNTED = /"type":"(?:web_search|image_generation)_call"/
 
 const QUIET_ITEMS: ReadonlySet<Json | undefined> = new Set(['message', 'reasoning'])
 
@@ -54,6 +59,7 @@ export class ResponsesPassStream implements PassStream {
   private readonly splitter = new FrameSplitter()
   private readonly view: FrameView = { end: 0, json: -1, name: 0, nameEnd: 0 }
   private readonly items = new OpenItems()
+  private readonly shown = new ShownItems()
   /** Content frames before the commit point, as they came. */
   private held = ''
   /** The upstream's last object; `over` is set with it. */
@@ -63,6 +69,10 @@ export class ResponsesPassStream implements PassStream {
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
+  }
+
+  get images(): number {
+    return this.shown.images
   }
 
   feed(chunk: Buffer): string {
@@ -181,9 +191,24 @@ export class ResponsesPassStream implements PassStream {
   /** Items that come and go, so that a cut stream can close what is open. */
   private watch(frames: string, at: number): void {
     const { name, end } = this.view
+    if (frames.startsWith(PARTIAL_IMAGE, name)) this.partialImage()
     if (!frames.startsWith('output_item.', name)) return
-    if (frames.startsWith('added"', name + 12)) this.items.added(frames.slice(at, end))
-    else if (frames.startsWith('done"', name + 12)) this.items.done(frames.slice(at, end))
+    const frame = frames.slice(at, end)
+    if (frames.startsWith('added"', name + 12)) this.items.added(frame)
+    else if (frames.startsWith('done"', name + 12)) this.done(frame, COUNTED.test(frame) ? parseFrame(frame)?.item : undefined)
+  }
+
+  private partialImage(): void {
+    if (this.shown.partialImage()) this.relayed += MEDIA_BYTES
+  }
+
+  /** An item has come to its end: what of it is counted beside text is known before the final report. */
+  private done(frame: string, item: Json | undefined): void {
+    this.items.done(frame)
+    if (!isObject(item)) return
+    const { searches } = this.shown
+    if (this.shown.done(item)) this.relayed += MEDIA_BYTES
+    if (this.shown.searches > searches) this.usage = decodeUsage(null, null, this.shown.searches)
   }
 
   /** The slow way, for frames of an unusual form and for the lifecycle. */
@@ -197,7 +222,8 @@ export class ResponsesPassStream implements PassStream {
     const text = binary(`data: ${JSON.stringify(message)}\n\n`)
     if (typeof message.delta === 'string') this.relayed += Buffer.byteLength(message.delta)
     if (type === 'response.output_item.added') this.items.added(text)
-    else if (type === 'response.output_item.done') this.items.done(text)
+    else if (type === 'response.output_item.done') this.done(text, message.item)
+    else if (type === `response.${PARTIAL_IMAGE}`) this.partialImage()
     return text
   }
 
@@ -229,7 +255,7 @@ export class ResponsesPassStream implements PassStream {
     if (type !== 'response.completed' && type !== 'response.incomplete' && type !== 'response.failed' && type !== 'response.cancelled')
       return true
     const response = isObject(message.response) ? message.response : {}
-    const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response)
+    const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response, this.shown.searches)
     this.usage = facts.usage
     this.end = facts.end
     this.fault = facts.fault

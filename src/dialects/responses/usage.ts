@@ -1,33 +1,65 @@
 /** Token counts between this wire and the canon. */
-import { count, type Usage } from '../../canon/usage.ts'
+import { count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import type { Final } from '../types.ts'
 import { objectsOf } from './wire.ts'
 
 /** Searches that the provider ran: its usage does not tell them, its output does. Opening a page is none. */
-function searchesIn(items: Json | undefined): number {
+export function searchesIn(items: Json | undefined): number {
   return objectsOf(items).filter(({ type, action, status }) => {
     if (type !== 'web_search_call' || status === 'failed') return false
     return !isObject(action) || action.type === 'search'
   }).length
 }
 
+/** What the finished items of a reply show before a report counts them: searches of the provider's own, and images. */
+export class ShownItems {
+  searches = 0
+  images = 0
+  /** An image has come in part: it counts already. */
+  private drawing = false
+
+  /** Takes a partial image. @returns true for one that counts: the first of its item. */
+  partialImage(): boolean {
+    if (this.drawing) return false
+    this.drawing = true
+    this.images++
+    return true
+  }
+
+  /** Takes a finished item. @returns true where it holds an image that has not been counted. */
+  done(item: JsonObject): boolean {
+    this.searches += searchesIn([item])
+    if (item.type !== 'image_generation_call') return false
+    const fresh = !this.drawing && typeof item.result === 'string' && item.result !== ''
+    this.drawing = false
+    if (fresh) this.images++
+    return fresh
+  }
+}
+
 /**
  * Reads an upstream's `usage`: cached counts lie within the input, reasoning within the output.
- * @param items `output` of the same Response object.
- * @returns undefined where there is no such object or it holds no count.
+ * @param items `output` of the same Response object. @param shown searches that its stream has shown.
+ * @returns undefined where there is no such object or it holds no count, and no search was run.
  */
-export function decodeUsage(usage: Json | undefined, items?: Json): Usage | undefined {
+export function decodeUsage(usage: Json | undefined, items?: Json, shown = 0): Usage | undefined {
+  const searches = Math.max(searchesIn(items), shown)
+  const counts = countsOf(usage)
+  return counts || searches > 0 ? withSearches(counts ?? NO_REPORT, searches) : undefined
+}
+
+function countsOf(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
-  if (typeof usage.input_tokens !== 'number' && typeof usage.output_tokens !== 'number') return undefined
+  const counted = { input: typeof usage.input_tokens === 'number', output: typeof usage.output_tokens === 'number' }
+  if (!counted.input && !counted.output) return undefined
   const inputs = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const outputs = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const input = count(usage.input_tokens)
   const output = count(usage.output_tokens)
   const cached = Math.min(count(inputs.cached_tokens), input)
-  const webSearches = searchesIn(items)
-  return {
+  const own: Usage = {
     input,
     output,
     cached,
@@ -36,8 +68,8 @@ export function decodeUsage(usage: Json | undefined, items?: Json): Usage | unde
     audioInput: Math.min(count(inputs.audio_tokens), input),
     audioOutput: Math.min(count(outputs.audio_tokens), output),
     imageOutput: Math.min(count(outputs.image_tokens), output),
-    ...(webSearches > 0 ? { webSearches } : {}),
   }
+  return withEarlierSides(own, undefined, counted)
 }
 
 /** `usage` of a reply (contract 1.5), with what it cost in USD. */

@@ -4,7 +4,16 @@ import { addUsage, type Usage } from '../../canon/usage.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
 import { charge, type Extras, tariffAt } from '../../ledger/pricing.ts'
-import { type EarlierTurns, enderOf, type Outcome, type Progress, type Settlement, settlementOf } from '../../ledger/settlement.ts'
+import {
+  type Count,
+  type EarlierTurns,
+  enderOf,
+  isReported,
+  type Outcome,
+  type Progress,
+  type Settlement,
+  settlementOf,
+} from '../../ledger/settlement.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
 import type { Read } from '../../plugin-api/exchange.ts'
 import type { Exchange } from '../exchange.ts'
@@ -78,15 +87,12 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
   const endedBy = fault ? enderOf(fault, begun) : last ? turnEndedBy(exchange, last) : 'gateway'
   const rejected = endedBy === 'caller' && !begun && !others && (fault ?? last?.fault)?.origin === 'upstream'
   const progress = progressOf(last, rejected)
-  const { reported, unreported, input, cut } = last && progress !== 'not_sent' ? countOf(exchange, last, endedBy) : NOTHING_SENT
+  const count: Count = last && progress !== 'not_sent' ? countOf(exchange, last, endedBy) : NOTHING_SENT
   return {
     endedBy,
-    progress: reported && !reported.estimated && unreported === 0 && !cut ? 'usage_known' : progress,
+    progress: isReported(count) && !count.reported.estimated ? 'usage_known' : progress,
     status: statusOf(last, fault),
-    reported,
-    unreported,
-    input,
-    cut,
+    ...count,
     finish: statedReason(last?.end),
     tools: books.toolCost,
     price: last ? tariffAt(pricedEndpoint(last), exchange.at) : 'free',
@@ -97,7 +103,7 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
   }
 }
 
-const NOTHING_SENT = { reported: undefined, unreported: 0, input: 0, cut: undefined } as const
+const NOTHING_SENT: Count = { reported: undefined, unreported: 0, input: 0 }
 
 /** @param rejected the provider has refused the request as wrong, and did nothing for it. */
 function progressOf(last: Turn | undefined, rejected: boolean): Progress {
