@@ -5,7 +5,7 @@ import { type RawGuardrail, resolveGuardrail } from './config/guardrails.ts'
 import type { Config, GuardrailConfig } from './config/types.ts'
 import { Fault } from './core/faults.ts'
 import { isObject, type Json, type JsonObject } from './core/json.ts'
-import { compileRules, externalEngine, type GuardrailName, patternProblem } from './guardrails/index.ts'
+import { arePrepared, compileRules, externalEngine, type GuardrailName, preparePatterns } from './guardrails/index.ts'
 import type { GuardrailSetting, GuardrailTerms } from './pipeline/parts.ts'
 import type { GuardrailSnapshot, StoredGuardrail } from './store/guardrails.ts'
 
@@ -25,6 +25,17 @@ interface Kept {
 /** Compiles what is stored; what has not changed since is compiled once. */
 export class StoredSettings {
   private kept = new Map<string, Kept>()
+
+  /**
+   * Compiles the patterns of those that have changed and hold for somebody, so that `of` has none to compile.
+   * @returns undefined where there is nothing to do, so that a change is in force at once in the process that has tried it out.
+   */
+  prepare({ guardrails, assignments }: GuardrailSnapshot): Promise<void> | undefined {
+    const held = new Set(assignments.map(({ guardrail }) => guardrail))
+    const changed = guardrails.filter(({ id, version }) => held.has(id) && this.kept.get(id)?.version !== version)
+    const missing = changed.map(patternsOf).filter((patterns) => !arePrepared(patterns))
+    return missing.length === 0 ? undefined : prepareAll(missing)
+  }
 
   /** Those that hold for somebody. @throws Fault for one that this program cannot put in force. */
   of({ guardrails, assignments }: GuardrailSnapshot): GuardrailSetting[] {
@@ -54,21 +65,27 @@ export class StoredSettings {
   }
 }
 
+/** One that cannot be compiled is reported where it is put in force. */
+async function prepareAll(lists: readonly (readonly string[])[]): Promise<void> {
+  for (const patterns of lists) await preparePatterns(patterns)
+}
+
 /**
- * Says whether what is about to be stored can be put in force.
+ * Says whether what is about to be stored can be put in force. What it compiles is kept for that.
  * @throws Fault 400 naming the field: `invalid_regex_pattern` where a pattern cannot be compiled.
  */
-export function tryOut(name: string, fields: JsonObject): void {
-  const { filters } = configOf({ name, fields })
-  for (const [i, { pattern }] of filters.contentFilters.entries()) {
-    const problem = patternProblem(pattern)
-    if (problem === undefined) continue
-    const field = `content_filters[${i}].pattern`
-    throw new Fault('bad_request', {
-      message: `${field}: invalid_regex_pattern: ${problem}`,
-      metadata: { field, reason: 'invalid_regex_pattern' },
-    })
-  }
+export async function tryOut(name: string, fields: JsonObject): Promise<void> {
+  const refused = await preparePatterns(patternsOf({ name, fields }))
+  if (!refused) return
+  const field = `content_filters[${refused.index}].pattern`
+  throw new Fault('bad_request', {
+    message: `${field}: invalid_regex_pattern: ${refused.problem}`,
+    metadata: { field, reason: 'invalid_regex_pattern' },
+  })
+}
+
+function patternsOf(guardrail: Pick<StoredGuardrail, 'name' | 'fields'>): string[] {
+  return configOf(guardrail).filters.contentFilters.map(({ pattern }) => pattern)
 }
 
 function storedSetting(guardrail: StoredGuardrail, scope: GuardrailName['scope']): GuardrailSetting {

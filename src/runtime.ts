@@ -86,6 +86,8 @@ export class Runtime {
   private keys: readonly ApiKey[]
   private readonly discovery: Discovery
   private readonly storedGuardrails = new StoredSettings()
+  /** True while patterns of stored guardrails are compiled: those that come meanwhile are regarded with them. */
+  private regarding = false
 
   constructor(source: RuntimeSource) {
     const { config, clock, store } = source
@@ -134,7 +136,7 @@ export class Runtime {
       },
       overload: this.overload,
     })
-    store.guardrails.onChange(() => this.regard())
+    store.guardrails.onChange(() => void this.regard().catch(this.oops))
   }
 
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
@@ -160,8 +162,25 @@ export class Runtime {
     this.bodies.resize(Math.floor(bodyMemory / (this.source.worker?.count ?? 1)), maxBody)
   }
 
-  /** Puts other stored guardrails in force. Those of before stay where that fails: never none. */
-  private regard(): void {
+  /** Compiles the patterns of other stored guardrails in turns, and then puts all of them in force. */
+  private async regard(): Promise<void> {
+    if (this.regarding) return
+    this.regarding = true
+    const { guardrails } = this.source.store
+    try {
+      for (let preparing = this.storedGuardrails.prepare(guardrails.current); preparing; ) {
+        const prepared = guardrails.current
+        await preparing
+        preparing = guardrails.current === prepared ? undefined : this.storedGuardrails.prepare(guardrails.current)
+      }
+    } finally {
+      this.regarding = false
+      this.putInForce()
+    }
+  }
+
+  /** Those of before stay where that fails: never none. */
+  private putInForce(): void {
     const { log } = this.source.logs
     try {
       this.gateway.serving = this.compose()

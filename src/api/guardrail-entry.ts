@@ -22,8 +22,8 @@ export interface GuardrailSource extends KeySource {
   /** Those of the configuration: shown, and changed only there. */
   readonly written: readonly FileGuardrail[]
   readonly there: Namable
-  /** @throws Fault 400 naming the field, where a guardrail could not be put in force. */
-  tryOut(name: string, fields: JsonObject): void
+  /** Rejects with a Fault 400 naming the field, where a guardrail could not be put in force. */
+  tryOut(name: string, fields: JsonObject): Promise<void>
 }
 
 /** The guardrail that holds for every request, once it is made: the workspace's own. */

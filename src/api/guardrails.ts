@@ -49,7 +49,7 @@ export async function createGuardrail(body: JsonObject, source: GuardrailSource)
 }
 
 async function make(id: string, { name, fields }: Required<GuardrailBody>, source: GuardrailSource): Promise<StoredGuardrail> {
-  check(name, fields, source)
+  await check(name, fields, source)
   const { guardrails } = await source.guardrails.all()
   if (guardrails.length >= MOST_GUARDRAILS) throw badField('name', `there are ${MOST_GUARDRAILS} guardrails, which is the most`)
   const made = { id, version: 1, name, fields, createdAt: Math.floor(source.clock.now()), updatedAt: null }
@@ -80,7 +80,7 @@ export async function changeGuardrail(id: string, body: JsonObject, source: Guar
 async function replaced(found: StoredGuardrail, changes: GuardrailBody, source: GuardrailSource): Promise<boolean> {
   const { name = found.name } = changes
   const fields = { ...found.fields, ...changes.fields }
-  check(name, fields, source)
+  await check(name, fields, source)
   const next = { ...found, version: found.version + 1, name, fields, updatedAt: Math.floor(source.clock.now()) }
   return source.guardrails.put(next, found.version)
 }
@@ -102,9 +102,9 @@ async function holdEverywhere({ guardrails, clock }: GuardrailSource, by: string
   await guardrails.assign([{ kind: 'workspace', subject: WORKSPACE, guardrail: DEFAULT_GUARDRAIL, id: randomUUID(), by, createdAt }])
 }
 
-function check(name: string, fields: JsonObject, source: GuardrailSource): void {
+async function check(name: string, fields: JsonObject, source: GuardrailSource): Promise<void> {
   checkTogether(fields)
-  source.tryOut(name, fields)
+  await source.tryOut(name, fields)
 }
 
 /** With its assignments; what it has found stays in the audit trail. @throws Fault 404, 409 for a guardrail of the configuration. */

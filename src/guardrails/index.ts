@@ -8,7 +8,7 @@ export { type Evidence, evidenceOf } from './evidence.ts'
 export { Findings, type Hit } from './findings.ts'
 export { jsonTexts, withTexts } from './json-texts.ts'
 export { itemPassages, type Passage, passages, rewrite } from './passages.ts'
-export { patternProblem } from './pattern.ts'
+export { arePrepared, preparePatterns } from './pattern.ts'
 export { redacted, type Span } from './redaction.ts'
 export { blockFault, engineFault, engineStage, silentStage, stagesOf } from './report.ts'
 export {

@@ -5,8 +5,8 @@
  * ever taken back. That gives the matches that RE2 gives when it is asked for one after the other (the two passes of
  * A. Frisch and L. Cardelli, "Greedy Regular Expression Matching", ICALP 2004).
  */
+import { END, type Jump, type PatternAutomaton, type Tables } from '../core/pattern-automaton.ts'
 import type { Match } from './detector.ts'
-import { END, type Jump, type PatternAutomaton, type Tables } from './pattern-automaton.ts'
 
 /** Operations of a slice, which takes about a millisecond, and its most characters. */
 const SLICE_WORK = 600_000

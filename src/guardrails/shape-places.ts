@@ -1,27 +1,5 @@
 /** Shapes as automata: the places of a compiled RE2 program, and the characters that these tell apart. */
-import { linearRegex } from '../core/linear-regex.ts'
-
-/** Instructions of a compiled RE2 program, as far as they matter here. */
-export interface Instruction {
-  readonly op: number
-  readonly out: number
-  readonly arg: number
-  readonly runes: ArrayLike<number>
-  matchRune(rune: number): boolean
-}
-
-/** Kinds of instructions (RE2's own numbers). */
-export const OP = {
-  ALT: 1,
-  ALT_MATCH: 2,
-  EMPTY_WIDTH: 4,
-  FAIL: 5,
-  MATCH: 6,
-  RUNE: 8,
-  RUNE_ANY: 10,
-  RUNE_ANY_NOT_NL: 11,
-} as const
-const FOLD_CASE = 1
+import { FOLD_CASE, type Instruction, isReader, kindName, linearRegex, OP } from '../core/linear-regex.ts'
 
 /** What a shape begins with that stands free. */
 const FREE = '\\b'
@@ -49,11 +27,6 @@ interface Compiled {
   readonly first: readonly number[]
   /** It begins only where no letter or digit stands before. */
   readonly free: boolean
-}
-
-/** True for an instruction that reads a character. */
-export function isReader({ op }: Instruction): boolean {
-  return op >= OP.RUNE && op <= OP.RUNE_ANY_NOT_NL
 }
 
 export function isAlphanumeric(unit: number): boolean {
@@ -105,10 +78,7 @@ const kinds = new Map<string, Kind>()
 
 /** The same sets come again and again: letters alone are hundreds of ranges. */
 function kindOf(instruction: Instruction): Kind {
-  const { op, arg, runes } = instruction
-  let sum = 0
-  for (let i = 0; i < runes.length; i++) sum = (Math.imul(sum, 31) + runes[i]) | 0
-  const name = `${op}:${runes.length === 1 ? arg : ''}:${runes.length}:${runes[0]}:${runes[runes.length - 1]}:${sum}`
+  const name = kindName(instruction)
   let kind = kinds.get(name)
   if (!kind) {
     kind = newKind(instruction)
@@ -174,6 +144,39 @@ function reached(inst: readonly Instruction[], from: number): { readers: number[
 
 const ALPHANUMERIC: Kind = { takes: isAlphanumeric, borders: [0x30, 0x3a, 0x41, 0x5b, 0x61, 0x7b] }
 
+/** A set of kinds with a name of 64 bits that changes with each of them: names of thousands of kinds at each of their borders would take seconds. */
+class KindSet {
+  private readonly marks: ReadonlyMap<Kind, readonly [number, number]>
+  private readonly members = new Set<Kind>()
+  private low = 0
+  private high = 0
+
+  constructor(kinds: Iterable<Kind>) {
+    this.marks = new Map([...kinds].map((kind, i) => [kind, [mixed(2 * i + 1), mixed(2 * i + 2)]]))
+  }
+
+  get name(): string {
+    return `${this.low}:${this.high}`
+  }
+
+  put(kind: Kind, isMember: boolean): void {
+    if (this.members.has(kind) === isMember) return
+    if (isMember) this.members.add(kind)
+    else this.members.delete(kind)
+    const [low, high] = this.marks.get(kind) ?? [0, 0]
+    this.low ^= low
+    this.high ^= high
+  }
+}
+
+/** The finalizer of MurmurHash3, which spreads numbers that follow each other over 32 bits. */
+function mixed(number: number): number {
+  let bits = Math.imul(number, 0x9e3779b9)
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
+  return bits ^ (bits >>> 16)
+}
+
 /** Characters that no place tells apart, by number. */
 export class Classes {
   /** Of each number below 0x10000. */
@@ -185,14 +188,21 @@ export class Classes {
   constructor(places: readonly Place[]) {
     // Whether a shape may begin behind a character is told by its class, too.
     const kinds = new Set([ALPHANUMERIC, ...places.map(({ kind }) => kind)])
-    const borders = [...new Set([0, 0x10000, ...[...kinds].flatMap((kind) => kind.borders)])].filter((at) => at <= LAST_RUNE)
-    borders.sort((a, b) => a - b)
+    const changing = new Map<number, Kind[]>([0, 0x10000].map((at) => [at, []]))
+    for (const kind of kinds) {
+      for (const at of new Set([0, ...kind.borders])) {
+        const here = changing.get(at)
+        if (here) here.push(kind)
+        else if (at <= LAST_RUNE) changing.set(at, [kind])
+      }
+    }
+    const borders = [...changing.keys()].sort((a, b) => a - b)
+    const taken = new KindSet(kinds)
     const byName = new Map<string, number>()
     this.numbers = borders.map((rune) => {
-      let name = ''
-      for (const { takes } of kinds) name += takes(rune) ? '1' : '0'
-      const number = byName.get(name) ?? byName.size
-      byName.set(name, number)
+      for (const kind of changing.get(rune) ?? []) taken.put(kind, kind.takes(rune))
+      const number = byName.get(taken.name) ?? byName.size
+      byName.set(taken.name, number)
       return number
     })
     this.borders = borders

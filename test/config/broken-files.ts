@@ -541,19 +541,19 @@ export const RULES: Broken[] = [
     'a look-ahead',
     'forbidden-[0-9]{4}',
     'forbidden(?=x)',
-    '21:35: guardrails[0].content_filters[0].pattern: the pattern "forbidden(?=x)" is refused (invalid or unsupported Perl syntax: `(?=`), expected a regular expression without look-around and back-references',
+    '21:35: guardrails[0].content_filters[0].pattern: the pattern "forbidden(?=x)" is refused: expected an RE2 pattern (no look-around, no back-references): invalid or unsupported Perl syntax: `(?=`',
   ),
   spoil(
     'a back-reference',
     'forbidden-[0-9]{4}',
     '(a)\\\\1',
-    '21:35: guardrails[0].content_filters[0].pattern: the pattern "(a)\\\\1" is refused (invalid escape sequence: `\\1`), expected a regular expression without look-around and back-references',
+    '21:35: guardrails[0].content_filters[0].pattern: the pattern "(a)\\\\1" is refused: expected an RE2 pattern (no look-around, no back-references): invalid escape sequence: `\\1`',
   ),
   spoil(
     'a bracket in a pattern',
     'forbidden-[0-9]{4}',
     'forbidden[',
-    '21:35: guardrails[0].content_filters[0].pattern: the pattern "forbidden[" is refused (missing closing ]: `[`), expected a regular expression without look-around and back-references',
+    '21:35: guardrails[0].content_filters[0].pattern: the pattern "forbidden[" is refused: expected an RE2 pattern (no look-around, no back-references): missing closing ]: `[`',
   ),
   spoil(
     'a wildcard in the middle',

@@ -4,13 +4,13 @@ import t from 'tap'
 import type { CanonicalRequest, Item } from '../../src/canon/request.ts'
 import { Fault, faultBody } from '../../src/core/faults.ts'
 import { linearRegex } from '../../src/core/linear-regex.ts'
+import { patternProblem } from '../../src/core/pattern.ts'
 import {
   type BuiltinFilter,
   blockFault,
   type ContentFilter,
   compileRules,
   passages,
-  patternProblem,
   rewrite,
   Scan,
   stagesOf,

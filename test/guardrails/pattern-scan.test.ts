@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { linearRegex } from '../../src/core/linear-regex.ts'
+import { PatternAutomaton, PatternTooCostly } from '../../src/core/pattern-automaton.ts'
 import type { Match } from '../../src/guardrails/detector.ts'
 import { patternDetector } from '../../src/guardrails/pattern.ts'
-import { PatternAutomaton, PatternTooCostly } from '../../src/guardrails/pattern-automaton.ts'
 import { scanPattern } from '../../src/guardrails/pattern-scan.ts'
 import { property } from '../support/seed.ts'
 

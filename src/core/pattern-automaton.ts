@@ -1,6 +1,5 @@
 /** A compiled RE2 program as bit rows: one bit for each instruction that reads a character, a "reader". */
-import { linearRegex } from '../core/linear-regex.ts'
-import { type Instruction, isReader, OP } from './shape-places.ts'
+import { type Instruction, isReader, kindName, linearRegex, OP } from './linear-regex.ts'
 
 /** A list of readers in order of priority holds this number where the match may end. */
 export const END = -1
@@ -30,14 +29,12 @@ export interface Jump {
   readonly words: Uint32Array
 }
 
-interface Program {
-  readonly inst: readonly Instruction[]
-  readonly start: number
-}
+/** What leads from one instruction to the next; without the ranges of characters, which can be millions of numbers. */
+type Step = Pick<Instruction, 'op' | 'out' | 'arg'>
 
 /** Internals of re2js 2.10.0 (src/RE2.js, src/DFA.js): its program, and the borders between the character classes that the program distinguishes. */
 interface Internals {
-  readonly prog: Program
+  readonly prog: { readonly inst: readonly Instruction[]; readonly start: number }
   readonly dfa: { readonly classBounds: ArrayLike<number> }
 }
 
@@ -57,11 +54,14 @@ const WORD = 2
 const OTHER = 3
 
 const LATIN = 0x100
-/** Readers and ways between them: beyond it a pattern is refused before the tables are made. */
-const MOST_READERS = 8_192
-const MOST_WAYS = 500_000
 /** Operations on words for one character, at the most: 100 KB take up to 50 ms with so many (bench/guardrails.ts). */
 const MOST_WORK = 350
+/** Operations that a character takes for each word of a row, whatever the pattern. */
+const WORK_OF_WORD = 5
+/** Readers, classes of characters for each kind of reader, and ways between readers: beyond it a pattern is refused before the tables are made. */
+const MOST_READERS = 32 * Math.floor(MOST_WORK / WORK_OF_WORD)
+const MOST_CELLS = 1_000_000
+const MOST_WAYS = 500_000
 
 export class PatternTooCostly extends Error {}
 
@@ -70,14 +70,19 @@ export class PatternAutomaton {
   readonly words: number
   /** Operations on words that one character takes at the most. */
   readonly work: number
-  /** By class of a character: the readers that take it. */
+  /** Numbers that it holds, about. */
+  readonly size: number
+  /** Rows of readers that take the same characters. */
   readonly masks: Uint32Array
-  private readonly program: Program
+  private readonly steps: readonly Step[]
+  private readonly first: number
   private readonly readers: readonly number[]
   /** By instruction: number of the reader. */
   private readonly numbers = new Map<number, number>()
   private readonly borders: ArrayLike<number>
-  private readonly latin = new Uint16Array(LATIN)
+  /** By class of a character: where its row begins in `masks`. */
+  private readonly rows: Uint32Array
+  private readonly latin = new Uint32Array(LATIN)
   /** The tables of every place where neighbours do not matter. */
   readonly only: Tables | undefined
   /** By the kinds of both neighbours. */
@@ -88,8 +93,10 @@ export class PatternAutomaton {
    * @throws PatternTooCostly where a character may take more than the steps that keep a scan within 50 ms per 100 KB.
    */
   constructor(pattern: string) {
-    const { prog, dfa } = linearRegex().compile(pattern).re2() as unknown as Internals
-    this.program = prog
+    const compiled = linearRegex().compile(pattern).re2() as unknown as Internals
+    const { prog } = compiled
+    this.steps = prog.inst.map(({ op, out, arg }) => ({ op, out, arg }))
+    this.first = prog.start
     const readers: number[] = []
     let conditions = 0
     for (const [pc, each] of prog.inst.entries()) {
@@ -99,18 +106,20 @@ export class PatternAutomaton {
     if (readers.length > MOST_READERS) throw new PatternTooCostly()
     this.readers = readers
     this.words = Math.ceil(readers.length / 32)
-    this.borders = dfa.classBounds
-    for (let rune = 0; rune < LATIN; rune++) this.latin[rune] = this.search(rune)
-    this.masks = this.masksOf()
+    this.borders = compiled.dfa.classBounds
+    this.rows = new Uint32Array(this.borders.length + 1)
+    this.masks = this.masksOf(prog.inst)
+    for (let rune = 0; rune < LATIN; rune++) this.latin[rune] = this.rows[this.search(rune)]
     const widest = this.build(ALL_CONDITIONS)
     this.only = conditions === 0 ? widest : undefined
     this.work = this.mostWork(widest)
     if (this.work > MOST_WORK) throw new PatternTooCostly()
+    this.size = this.masks.length + prog.inst.length + widest.follow.reduce((sum, list) => sum + list.length, 0)
   }
 
   /** Where the row of a character's class begins in `masks`. */
   maskAt(rune: number): number {
-    return (rune < LATIN ? this.latin[rune] : this.search(rune)) * this.words
+    return rune < LATIN ? this.latin[rune] : this.rows[this.search(rune)]
   }
 
   /** @param before the character before the place, and `behind` the one behind it; -1 for none. */
@@ -140,20 +149,40 @@ export class PatternAutomaton {
     return from
   }
 
-  private masksOf(): Uint32Array {
-    const { words, borders, readers, program } = this
-    const masks = new Uint32Array((borders.length + 1) * words)
-    for (let kind = 0; kind <= borders.length; kind++) {
-      const rune = kind === 0 ? 0 : borders[kind - 1]
-      for (const [number, pc] of readers.entries()) if (takes(program.inst[pc], rune)) set(masks, kind * words, number)
+  /** Fills `rows`. Classes that the same readers take share a row: a pattern of one word for letters has 1,370 classes, and two rows. */
+  private masksOf(inst: readonly Instruction[]): Uint32Array {
+    const { words, borders, readers, rows } = this
+    const kinds = new Map<string, { first: Instruction; numbers: number[] }>()
+    for (const [number, pc] of readers.entries()) {
+      const name = kindName(inst[pc])
+      const kind = kinds.get(name)
+      if (kind) kind.numbers.push(number)
+      else kinds.set(name, { first: inst[pc], numbers: [number] })
     }
-    return masks
+    if (kinds.size * rows.length > MOST_CELLS) throw new PatternTooCostly()
+    const all = [...kinds.values()]
+    const known = new Map<string, number>()
+    const masks: Uint32Array[] = []
+    for (let at = 0; at < rows.length; at++) {
+      const rune = at === 0 ? 0 : borders[at - 1]
+      const taking = all.filter(({ first }) => takes(first, rune))
+      const name = taking.map(({ numbers }) => numbers[0]).join()
+      let row = known.get(name)
+      if (row === undefined) {
+        row = masks.push(this.row(taking.flatMap(({ numbers }) => numbers))) - 1
+        known.set(name, row)
+      }
+      rows[at] = row * words
+    }
+    const joined = new Uint32Array(masks.length * words)
+    for (const [index, mask] of masks.entries()) joined.set(mask, index * words)
+    return joined
   }
 
   private build(met: number): Tables {
-    const walk = new Walk(this.program.inst, this.numbers, met)
-    const follow = this.readers.map((pc) => walk.from(this.program.inst[pc].out))
-    const start = walk.from(this.program.start)
+    const walk = new Walk(this.steps, this.numbers, met)
+    const follow = this.readers.map((pc) => walk.from(this.steps[pc].out))
+    const start = walk.from(this.first)
     return { start, startRow: this.row(start), empty: start.includes(END), follow, ...this.waysOf(follow) }
   }
 
@@ -198,7 +227,7 @@ export class PatternAutomaton {
       most = Math.max(most, work)
     }
     const longest = follow.reduce((length, list) => Math.max(length, list.length), start.length)
-    return 5 * words + most + Math.ceil(longest / 2)
+    return WORK_OF_WORD * words + most + Math.ceil(longest / 2)
   }
 
   private row(readers: readonly number[]): Uint32Array {
@@ -210,13 +239,13 @@ export class PatternAutomaton {
 
 /** Follows what reads nothing, in order of priority, as RE2 itself does: each instruction counts once. */
 class Walk {
-  private readonly inst: readonly Instruction[]
+  private readonly inst: readonly Step[]
   private readonly numbers: ReadonlyMap<number, number>
   private readonly met: number
   private readonly known = new Map<number, readonly number[]>()
   private ways = 0
 
-  constructor(inst: readonly Instruction[], numbers: ReadonlyMap<number, number>, met: number) {
+  constructor(inst: readonly Step[], numbers: ReadonlyMap<number, number>, met: number) {
     this.inst = inst
     this.numbers = numbers
     this.met = met
