@@ -31,6 +31,8 @@ const OF_MODERATION = ['engine', 'model', 'thresholds', 'ignored_categories', 'l
 /** @param at path of the engine. */
 export function checkEngine(engine: RawEngine, at: Path, main: Source): void {
   const { type } = engine
+  // Which settings belong to it is not known.
+  if (main.isWrong([...at, 'type'])) return
   const foreign = (keys: readonly (keyof RawEngine)[], whose: string): void => {
     for (const key of keys)
       if (engine[key] !== undefined) main.report([...at, key], `this is a setting of ${whose}, expected no such key`, 'key')
@@ -39,16 +41,22 @@ export function checkEngine(engine: RawEngine, at: Path, main: Source): void {
   if (type === 'moderation') checkModeration(engine, at, main)
   else {
     foreign(OF_MODERATION, 'moderation')
-    if (engine.url === undefined) main.report(at, `${type} without an address, expected url`)
+    if (engine.url === undefined && !main.mayHave(at, 'url')) main.report(at, `${type} without an address, expected url`)
   }
 }
 
 function checkModeration(raw: RawEngine, at: Path, main: Source): void {
   const { engine = 'openai' } = raw
+  if (main.isWrong([...at, 'engine'])) return
   // OpenAI's own endpoint, which stands in for an address, asks for a key.
-  const needed = { openai: raw.url === undefined ? (['key'] as const) : [], classifier: ['url', 'model'], lexicon: ['lexicon'] } as const
+  const needed = {
+    openai: raw.url === undefined && !main.mayHave(at, 'url') ? (['key'] as const) : [],
+    classifier: ['url', 'model'],
+    lexicon: ['lexicon'],
+  } as const
   const useless = { openai: ['lexicon'], classifier: ['lexicon', 'thresholds'], lexicon: ['url', 'key', 'model', 'thresholds'] } as const
-  for (const key of needed[engine]) if (raw[key] === undefined) main.report(at, `moderation by ${engine} needs ${key}, expected it as well`)
+  for (const key of needed[engine])
+    if (raw[key] === undefined && !main.mayHave(at, key)) main.report(at, `moderation by ${engine} needs ${key}, expected it as well`)
   for (const key of useless[engine])
     if (raw[key] !== undefined) main.report([...at, key], `moderation by ${engine} has no use for it, expected no such key`, 'key')
 }

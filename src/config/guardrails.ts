@@ -3,6 +3,7 @@ import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsdNumber } from '../core/money.ts'
 import { checkEngine, engineOf } from './guardrail-engine.ts'
 import type { Path } from './problems.ts'
+import type { References } from './references.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
@@ -11,6 +12,7 @@ import type { GuardrailConfig } from './types.ts'
 /** Of the file; those of the store have the same fields, but for scope and engine. */
 export type RawGuardrail = NonNullable<RawConfig['guardrails']>[number]
 
+const INJECTION = 'regex-prompt-injection'
 /** Groups of authors with a field of their own. */
 const ZDR_GROUPS = ['anthropic', 'openai', 'google', 'xai', 'other'] as const
 
@@ -53,18 +55,19 @@ function fieldsOf({ name: _, scope: __, engine, ...fields }: RawGuardrail): Json
   return shown as JsonObject
 }
 
-/** @param known true for a slug that some model answers to. */
-export function checkGuardrails(raw: RawConfig, main: Source, known: (slug: string) => boolean): void {
+export function checkGuardrails(raw: RawConfig, main: Source, references: References): void {
   const keys = raw.auth?.keys?.map((key) => key.name) ?? ['dev']
+  const isElsewhere = raw.auth?.keys === undefined && (main.isMisnamed([]) || main.mayHave(['auth'], 'keys'))
+  const hasAllKeys = !isElsewhere && !keys.some((_, index) => main.isWrong(['auth', 'keys', index, 'name']))
   const names = new Set<string>()
-  for (const [index, guardrail] of main.isWrong(['guardrails']) ? [] : (raw.guardrails ?? []).entries()) {
+  for (const [index, guardrail] of (raw.guardrails ?? []).entries()) {
     const at: Path = ['guardrails', index]
     if (names.has(guardrail.name)) main.report([...at, 'name'], 'a second guardrail of this name, expected another')
     names.add(guardrail.name)
     for (const [place, key] of (guardrail.scope?.keys ?? []).entries()) {
-      if (!keys.includes(key)) main.report([...at, 'scope', 'keys', place], `no such key${hint(key, keys)}`)
+      if (hasAllKeys && !keys.includes(key)) main.report([...at, 'scope', 'keys', place], `no such key${hint(key, keys)}`)
     }
-    main.check(() => checkLists(guardrail, at, { raw, main, known }))
+    main.check(() => checkLists(guardrail, at, { raw, main, references }))
     main.check(() => checkFields(guardrail, at, main))
   }
 }
@@ -72,22 +75,20 @@ export function checkGuardrails(raw: RawConfig, main: Source, known: (slug: stri
 interface Place {
   raw: RawConfig
   main: Source
-  known: (slug: string) => boolean
+  references: References
 }
 
-function checkLists(guardrail: RawGuardrail, at: Path, { raw, main, known }: Place): void {
+function checkLists(guardrail: RawGuardrail, at: Path, { raw, main, references }: Place): void {
   for (const list of ['allowed_models', 'ignored_models'] as const) {
     for (const [place, slug] of (guardrail[list] ?? []).entries()) {
-      if (!slug.includes('*') && !known(slug))
+      if (!slug.includes('*') && !references.hasModel(slug))
         main.report([...at, list, place], `no such model${hint(slug, Object.keys(raw.models ?? {}))}`)
     }
   }
   for (const list of ['allowed_providers', 'ignored_providers'] as const) {
     for (const [place, entry] of (guardrail[list] ?? []).entries()) {
       const provider = entry.split('/')[0]
-      if (!Object.hasOwn(raw.providers, provider)) {
-        main.report([...at, list, place], `no such provider${hint(provider, Object.keys(raw.providers))}`)
-      }
+      if (!references.hasProvider(provider)) main.report([...at, list, place], `no such provider${references.nearestProvider(provider)}`)
     }
   }
 }
@@ -97,7 +98,7 @@ function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
   const { reset_interval: reset, limit_usd: limit, engine, direction, restore } = guardrail
   if (restore === true && direction === 'output')
     main.report([...at, 'restore'], 'nothing of a request is redacted here, expected direction input or both', 'key')
-  if (reset !== undefined && limit === undefined)
+  if (reset !== undefined && limit === undefined && !main.mayHave(at, 'limit_usd'))
     main.report([...at, 'reset_interval'], 'a reset without a limit, expected limit_usd as well', 'key')
   if (limit !== undefined && nanoFromUsdNumber(limit) === undefined) main.report([...at, 'limit_usd'], 'expected at most 9 decimals')
   const builtins = guardrail.content_filter_builtins ?? []
@@ -105,10 +106,11 @@ function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
     const here = [...at, 'content_filter_builtins', place]
     if (builtins.findIndex((each) => each.slug === slug) !== place)
       main.report([...here, 'slug'], 'this filter is named twice, expected it once')
-    if (scope !== undefined && slug !== 'regex-prompt-injection')
+    if (scope !== undefined && slug !== INJECTION && !main.isWrong([...here, 'slug']))
       main.report([...here, 'scan_scope'], 'this is a setting of regex-prompt-injection, expected no such key', 'key')
   }
-  if (guardrail.allowed_phrases !== undefined && !builtins.some(({ slug }) => slug === 'regex-prompt-injection'))
+  const injects = builtins.some(({ slug }, place) => slug === INJECTION || main.isWrong([...at, 'content_filter_builtins', place, 'slug']))
+  if (guardrail.allowed_phrases !== undefined && !injects && !main.mayHave(at, 'content_filter_builtins'))
     main.report([...at, 'allowed_phrases'], 'phrases are allowed to regex-prompt-injection, expected it among the filters', 'key')
   if (engine) checkEngine(engine, [...at, 'engine'], main)
 }

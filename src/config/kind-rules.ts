@@ -8,6 +8,7 @@ import type { Source } from './source.ts'
 /** What a model's kind asks of its prices, of its other settings and of the formats of its providers. */
 export function checkKind(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {
   const at = ['models', slug]
+  if (source.isWrong([...at, 'kind'])) return
   const { kind = 'generate', endpoints } = model
   const embeds = kind === 'embedding'
   const formats: readonly string[] = embeds ? EMBEDDING : GENERATING
@@ -31,7 +32,7 @@ export function checkKind(model: RawModels[string], slug: string, raw: RawConfig
     const { price } = endpoint
     if (typeof price !== 'object') continue
     if (!embeds && price.completion === undefined)
-      source.report([...place, 'price'], `"completion" is missing, expected ${PER_MILLION_EXPECTED}`, 'key')
+      source.reportMissing([...place, 'price'], 'completion', `"completion" is missing, expected ${PER_MILLION_EXPECTED}`)
     if (embeds && price.completion !== undefined && Number(price.completion) > 0)
       source.report([...place, 'price', 'completion'], 'embeddings have no output tokens, expected no such price', 'key')
   }

@@ -4,8 +4,9 @@ import { dirname, resolve as resolvePath } from 'node:path'
 import type { Environment } from './expand.ts'
 import { DEVELOPMENT_KEY, developmentKeyRefusal } from './keys.ts'
 import { ConfigError, MOST_PROBLEMS, type Problem } from './problems.ts'
+import type { ModelFile } from './references.ts'
 import { resolve } from './resolve.ts'
-import { checkRules, type ModelFile } from './rules.ts'
+import { checkRules } from './rules.ts'
 import { catalogSchema, configSchema, type RawConfig, type RawModels } from './schema/root.ts'
 import { Source } from './source.ts'
 import type { Config } from './types.ts'
@@ -28,22 +29,19 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   const main = new Source(path, options.text ?? readText(path), env)
   if (main.unreadable) stopAt(main.problems)
   const raw = validate(configSchema, main) as unknown as RawConfig
-  // From here on the sections have their types, but for those that have a problem: these are not looked into.
-  if (main.hasWrongSection) stopAt(main.problems)
+  if (main.isWrong([])) stopAt(main.problems)
   leaveOutEngines(raw, main)
   const files: ModelFile[] = [{ source: main, models: raw.models ?? {} }]
   const paths = [path]
-  for (const [index, name] of main.isWrong(['catalog']) ? [] : (raw.catalog ?? []).entries()) {
+  for (const [index, name] of (raw.catalog ?? []).entries()) {
+    if (main.isWrong(['catalog', index])) continue
     const file = resolvePath(dirname(path), name)
     paths.push(file)
     const catalog = readCatalog(file, env, (why) => main.report(['catalog', index], why))
     if (catalog) files.push(catalog)
   }
-  // Names of models that cannot be read are not known, so that no reference can be checked.
-  if (!files.some(({ source }) => source.hasWrongSection)) {
-    for (const { source } of files) source.beginRules()
-    checkRules(raw, main, files)
-  }
+  for (const { source } of files) source.beginRules()
+  checkRules(raw, main, files)
   stopAt(files.flatMap(({ source }) => inOrder(source.problems)))
   const config = resolve({
     file: path,

@@ -11,15 +11,16 @@ import { milliseconds } from './units.ts'
 /** Whether the operator's own plugins have the ids that are named is known once they are loaded. */
 export function checkPlugins({ plugins }: RawConfig, main: Source): void {
   const { order = [], defaults = {}, load = [] } = plugins ?? {}
+  const loads = load.length > 0 || main.mayHave(['plugins'], 'load')
   for (const [index, id] of order.entries()) {
     const at = ['plugins', 'order', index]
     if (order.indexOf(id) !== index) main.report(at, 'this plugin is named twice, expected it once')
-    else if (load.length > 0 || PLUGINS.includes(id)) continue
+    else if (loads || PLUGINS.includes(id)) continue
     else if (LATER_PLUGINS.includes(id)) main.report(at, `"${id}" is not available in this version`)
     else main.report(at, `no such plugin${hint(id, PLUGINS)}`)
   }
   for (const id of Object.keys(defaults)) {
-    if (load.length > 0 || PLUGINS.includes(id)) continue
+    if (loads || PLUGINS.includes(id)) continue
     main.report(
       ['plugins', 'defaults', id],
       LATER_PLUGINS.includes(id) ? 'not available in this version' : `no such plugin${hint(id, PLUGINS)}`,

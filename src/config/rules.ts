@@ -1,52 +1,45 @@
 /** What a schema cannot say: references between parts of the file. */
-import { isLatestSlug, latestSlug } from '../core/model-family.ts'
 import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { checkGuardrails } from './guardrails.ts'
 import { checkKind, checkOffer } from './kind-rules.ts'
 import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
+import { lacksModels, type ModelFile, References } from './references.ts'
 import type { RawConfig, RawModels } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 import { milliseconds } from './units.ts'
 
-/** Models of one file, with the source that their problems belong to. */
-export interface ModelFile {
-  source: Source
-  models: RawModels
-}
-
 /** Reports every broken reference. `files` begins with the file itself; catalogue files follow. */
 export function checkRules(raw: RawConfig, main: Source, files: readonly ModelFile[]): void {
-  const slugs = checkModels(raw, files)
+  const references = new References(raw, main, files)
+  const { slugs } = references
+  checkModels(raw, files, references)
   main.check(() => checkProviders(raw, main, files))
   main.check(() => checkKeys(raw, main))
   main.check(() => checkServer(raw, main))
   main.check(() => checkStore(raw, main))
-  main.check(() => checkGuardrails(raw, main, (slug) => isKnown(slug, slugs, raw)))
+  main.check(() => checkGuardrails(raw, main, references))
   main.check(() => checkPlugins(raw, main))
-  const brand = raw.brand?.word ?? 'router'
-  const families = new Set([...slugs].map(latestSlug))
-  const resolvable = (slug: string): boolean => isKnown(slug, slugs, raw) || isStandIn(slug, { brand, families, raw })
-  main.check(() => checkAliases(raw, main, resolvable))
+  main.check(() => checkAliases(raw, main, references))
   main.check(() => {
-    if (raw.default_model !== undefined && !resolvable(raw.default_model))
+    if (raw.default_model !== undefined && !references.resolves(raw.default_model))
       main.report(['default_model'], `no such model${hint(raw.default_model, [...slugs, ...Object.keys(raw.aliases ?? {})])}`)
   })
-  main.check(() => checkPreferences(raw.provider, ['provider'], raw, main))
-  main.check(() => checkPresets(raw, main, resolvable))
-  main.check(() => checkKeyReferences(raw, main, slugs))
+  main.check(() => checkPreferences(raw.provider, ['provider'], references, main))
+  main.check(() => checkPresets(raw, main, references))
+  main.check(() => checkKeyReferences(raw, main, references))
 }
 
-function checkKeyReferences(raw: RawConfig, main: Source, slugs: ReadonlySet<string>): void {
+function checkKeyReferences(raw: RawConfig, main: Source, references: References): void {
   for (const [index, key] of (raw.auth?.keys ?? []).entries()) {
     const at = ['auth', 'keys', index]
     if (main.isSkipped(at)) continue
     main.check(() => {
-      checkPreferences(key.provider, [...at, 'provider'], raw, main)
+      checkPreferences(key.provider, [...at, 'provider'], references, main)
       for (const [place, slug] of (key.allowed_models ?? []).entries()) {
-        if (!slug.includes('*') && !isKnown(slug, slugs, raw))
-          main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...slugs])}`)
+        if (!slug.includes('*') && !references.hasModel(slug))
+          main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...references.slugs])}`)
       }
     })
   }
@@ -54,7 +47,7 @@ function checkKeyReferences(raw: RawConfig, main: Source, slugs: ReadonlySet<str
 
 /** A PROXY header is believed from trusted proxies only: any other caller could name any address in it. */
 function checkServer({ server }: RawConfig, main: Source): void {
-  if (server?.proxy_protocol === true && (server.trusted_proxies ?? []).length === 0)
+  if (server?.proxy_protocol === true && (server.trusted_proxies ?? []).length === 0 && !main.mayHave(['server'], 'trusted_proxies'))
     main.report(['server', 'proxy_protocol'], 'expected server.trusted_proxies as well, whose connections begin with the header')
 }
 
@@ -70,7 +63,7 @@ function checkStore({ store, shared }: RawConfig, main: Source): void {
     main.report(['store', 'retention'], 'expected at least 32d')
 }
 
-function checkModels(raw: RawConfig, files: readonly ModelFile[]): Set<string> {
+function checkModels(raw: RawConfig, files: readonly ModelFile[], references: References): void {
   const slugs = new Set<string>()
   const own = new Set(Object.keys(files[0].models))
   for (const [index, { source, models }] of files.entries()) {
@@ -82,14 +75,13 @@ function checkModels(raw: RawConfig, files: readonly ModelFile[]): Set<string> {
       if (slug.includes('*') && !/^[^*]+\/\*$/.test(slug))
         source.report(at, 'a wildcard stands for the whole name, expected author/*', 'key')
       if (slug.startsWith('~')) source.report(at, 'expected author/name; a slug with ~ can only be an alias', 'key')
-      source.check(() => checkEndpoints(model, slug, raw, source))
+      source.check(() => checkEndpoints(model, slug, references, source))
       source.check(() => checkKind(model, slug, raw, source))
     }
   }
-  return slugs
 }
 
-function checkEndpoints(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {
+function checkEndpoints(model: RawModels[string], slug: string, references: References, source: Source): void {
   const at = ['models', slug]
   const seen = new Set<string>()
   const { context, max_output: output, default_max_output: assumed } = model
@@ -101,22 +93,26 @@ function checkEndpoints(model: RawModels[string], slug: string, raw: RawConfig, 
   }
   for (const [index, endpoint] of model.endpoints.entries()) {
     const place = [...at, 'endpoints', index]
-    if (!Object.hasOwn(raw.providers, endpoint.provider)) {
-      source.report([...place, 'provider'], `no such provider${hint(endpoint.provider, Object.keys(raw.providers))}`)
-    }
+    if (!references.hasProvider(endpoint.provider))
+      source.report([...place, 'provider'], `no such provider${references.nearestProvider(endpoint.provider)}`)
     const stars = endpoint.model.split('*').length - 1
     if (stars > 0 && !slug.endsWith('/*'))
       source.report([...place, 'model'], "a * in the model of a slug without one, expected the provider's own name")
     if (slug.endsWith('/*') && stars !== 1) source.report([...place, 'model'], 'expected one * for the tail of the slug')
     if (endpoint.variant !== undefined && endpoint.tier !== undefined)
       source.report([...place, 'tier'], 'expected either a variant or a tier')
+    if (['provider', 'variant', 'tier'].some((key) => source.mayHave(place, key))) continue
     const identity = `${endpoint.provider}/${endpoint.variant ?? endpoint.tier ?? ''}`
     if (seen.has(identity))
       source.report(place, 'a second endpoint of this model at this provider, expected a variant that tells them apart')
     seen.add(identity)
-    checkOverrides(endpoint, [...place, 'price', 'overrides'], source)
   }
+  for (const [index, endpoint] of model.endpoints.entries())
+    checkOverrides(endpoint, [...at, 'endpoints', index, 'price', 'overrides'], source)
 }
+
+const CONDITIONS = ['min_prompt_tokens', 'utc_start', 'utc_end']
+const PRICES = ['prompt', 'completion']
 
 /** Each entry has a condition and a price; a time of day has a beginning and another end. */
 function checkOverrides({ price }: RawModels[string]['endpoints'][number], at: Path, source: Source): void {
@@ -124,38 +120,56 @@ function checkOverrides({ price }: RawModels[string]['endpoints'][number], at: P
   for (const [index, override] of (price.overrides ?? []).entries()) {
     const { min_prompt_tokens: above, utc_start: start, utc_end: end, ...prices } = override
     const entry = [...at, index]
-    if (above === undefined && start === undefined && end === undefined)
+    const may = (key: string): boolean => source.mayHave(entry, key)
+    if (above === undefined && start === undefined && end === undefined && !CONDITIONS.some(may))
       source.report(entry, 'an override without a condition, expected min_prompt_tokens, or utc_start and utc_end')
-    if (Object.keys(prices).length === 0) source.report(entry, 'an override without a price, expected one such as prompt')
-    if (start !== undefined && end === undefined) source.report([...entry, 'utc_start'], 'expected utc_end as well', 'key')
-    if (end !== undefined && start === undefined) source.report([...entry, 'utc_end'], 'expected utc_start as well', 'key')
+    if (Object.keys(prices).length === 0 && !PRICES.some(may))
+      source.report(entry, 'an override without a price, expected one such as prompt')
+    if (start !== undefined && end === undefined && !may('utc_end'))
+      source.report([...entry, 'utc_start'], 'expected utc_end as well', 'key')
+    if (end !== undefined && start === undefined && !may('utc_start'))
+      source.report([...entry, 'utc_end'], 'expected utc_start as well', 'key')
     if (start !== undefined && start === end) source.report([...entry, 'utc_end'], 'expected another time than utc_start')
   }
 }
 
 function checkProviders(raw: RawConfig, main: Source, files: readonly ModelFile[]): void {
   // An endpoint that cannot be read may be the one that uses a provider.
-  const used = files.some(({ source }) => source.isWrong(['models']))
-    ? undefined
-    : new Set(files.flatMap(({ models }) => Object.values(models).flatMap((model) => model.endpoints.map((endpoint) => endpoint.provider))))
+  const used =
+    lacksModels(raw, main) || files.some(hasUnknownProvider)
+      ? undefined
+      : new Set(
+          files.flatMap(({ models }) => Object.values(models).flatMap((model) => model.endpoints.map((endpoint) => endpoint.provider))),
+        )
   for (const [slug, provider] of Object.entries(raw.providers)) {
     const at = ['providers', slug]
     main.check(() => {
-      if (used && !used.has(slug) && !provider.discover && !provider.passage)
+      const opens = ['discover', 'passage'].some((key) => main.mayHave(at, key))
+      if (used && !used.has(slug) && !provider.discover && !provider.passage && !opens)
         main.report(at, 'this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`', 'key')
       if (!main.isSkipped(at)) checkProvider(provider, at, main)
     })
   }
 }
 
+function hasUnknownProvider({ source, models }: ModelFile): boolean {
+  if (source.unreadable || source.isWrong(['models']) || source.isMisnamed(['models'])) return true
+  return Object.entries(models).some(([slug, { endpoints }]) => {
+    const at = ['models', slug, 'endpoints']
+    return source.isWrong(at) || endpoints.some((_, index) => source.isWrong([...at, index, 'provider']))
+  })
+}
+
 function checkProvider(provider: RawConfig['providers'][string], at: Path, main: Source): void {
   const local = provider.dialect === 'sim'
-  if (!local && provider.base_url === undefined) main.report(at, `"base_url" is missing, expected the address of the provider`, 'key')
-  if (!local && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
+  const remote = !local && !main.isWrong([...at, 'dialect'])
+  if (remote && provider.base_url === undefined)
+    main.reportMissing(at, 'base_url', `"base_url" is missing, expected the address of the provider`)
+  if (remote && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
   for (const key of ['base_url', 'key', 'discover', 'passage', 'headers'] as const) {
     if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim makes no calls, expected no such key', 'key')
   }
-  checkOffer(provider, at, main)
+  if (!main.isWrong([...at, 'dialect'])) checkOffer(provider, at, main)
   for (const name of Object.keys(provider.headers ?? {})) {
     if (HOP_BY_HOP.has(name.toLowerCase()))
       main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')
@@ -192,7 +206,7 @@ function checkKeys(raw: RawConfig, main: Source): void {
   }
 }
 
-function checkAliases(raw: RawConfig, main: Source, resolvable: (slug: string) => boolean): void {
+function checkAliases(raw: RawConfig, main: Source, references: References): void {
   const aliases = raw.aliases ?? {}
   for (const [alias, target] of Object.entries(aliases)) {
     const at = ['aliases', alias]
@@ -200,23 +214,23 @@ function checkAliases(raw: RawConfig, main: Source, resolvable: (slug: string) =
     if (raw.models && Object.hasOwn(raw.models, alias)) main.report(at, 'a model has this slug, expected another', 'key')
     if (target.includes('*')) main.report(at, 'expected a slug without *')
     else if (isCircular(alias, aliases)) main.report(at, 'this alias leads back to itself, expected a model')
-    else if (!resolvable(target)) main.report(at, `no such model${hint(target, Object.keys(raw.models ?? {}))}`)
+    else if (!references.resolves(target)) main.report(at, `no such model${hint(target, Object.keys(raw.models ?? {}))}`)
   }
 }
 
-function checkPresets(raw: RawConfig, main: Source, resolvable: (slug: string) => boolean): void {
+function checkPresets(raw: RawConfig, main: Source, references: References): void {
   const slugs = [...Object.keys(raw.models ?? {}), ...Object.keys(raw.aliases ?? {})]
   for (const [name, preset] of Object.entries(raw.presets ?? {})) {
     const at: Path = ['presets', name]
     const checkModel = (slug: string, path: Path): void => {
       if (slug.includes('*')) main.report(path, 'expected a slug without *')
-      else if (!resolvable(slug)) main.report(path, `no such model${hint(slug, slugs)}`)
+      else if (!references.resolves(slug)) main.report(path, `no such model${hint(slug, slugs)}`)
     }
     main.check(() => {
       const { model, models, provider, parameters } = preset
       if (model !== undefined) checkModel(model, [...at, 'model'])
       for (const [index, slug] of (models ?? []).entries()) checkModel(slug, [...at, 'models', index])
-      checkPreferences(provider, [...at, 'provider'], raw, main)
+      checkPreferences(provider, [...at, 'provider'], references, main)
       const { effort, enabled } = parameters?.reasoning ?? {}
       if (enabled === false && effort !== undefined && effort !== 'none')
         main.report([...at, 'parameters', 'reasoning', 'enabled'], 'contradicts the effort, expected true or nothing')
@@ -233,39 +247,11 @@ function isCircular(alias: string, aliases: Readonly<Record<string, string>>): b
   return false
 }
 
-/** A slug that a model, an alias, a wildcard or a provider with `discover` may answer to, with or without a variant. */
-function isKnown(slug: string, slugs: ReadonlySet<string>, raw: RawConfig): boolean {
-  const bare = slug.replace(/:.*$/, '')
-  const author = slug.slice(0, slug.indexOf('/'))
-  const aliases = raw.aliases ?? {}
-  const known = (each: string): boolean => slugs.has(each) || Object.hasOwn(aliases, each)
-  const discovered = Object.hasOwn(raw.providers, author) && Boolean(raw.providers[author].discover)
-  return known(slug) || known(bare) || slugs.has(`${author}/*`) || discovered
-}
-
-interface StandIns {
-  brand: string
-  /** Slugs of the newest model of each declared family. */
-  families: ReadonlySet<string | undefined>
-  raw: RawConfig
-}
-
-/** A slug that stands for a choice among models: the newest of a family, or one that a plugin answers for. */
-function isStandIn(slug: string, { brand, families, raw }: StandIns): boolean {
-  const bare = slug.replace(/:.*$/, '')
-  if (bare.startsWith(`${brand}/`)) return true
-  if (!isLatestSlug(bare)) return false
-  const author = bare.slice(1, bare.indexOf('/'))
-  return families.has(bare) || (Object.hasOwn(raw.providers, author) && Boolean(raw.providers[author].discover))
-}
-
-function checkPreferences(preferences: RawConfig['provider'], path: Path, raw: RawConfig, main: Source): void {
+function checkPreferences(preferences: RawConfig['provider'], path: Path, references: References, main: Source): void {
   for (const list of ['order', 'only', 'ignore'] as const) {
     for (const [index, tag] of (preferences?.[list] ?? []).entries()) {
       const provider = tag.split('/')[0]
-      if (!Object.hasOwn(raw.providers, provider)) {
-        main.report([...path, list, index], `no such provider${hint(provider, Object.keys(raw.providers))}`)
-      }
+      if (!references.hasProvider(provider)) main.report([...path, list, index], `no such provider${references.nearestProvider(provider)}`)
     }
   }
 }

@@ -31,8 +31,10 @@ export class Source {
   /** Paths of strings with a variable that cannot be expanded: their problem is reported, and their value is unknown. */
   private readonly unknown = new Set<string>()
   private rules = false
-  /** Paths that have a problem by themselves, whatever the rest of the file says. */
+  /** Paths of values that cannot be used, or that are missing, whatever the rest of the file says. */
   private readonly wrong = new Set<string>()
+  /** Paths of mappings with a key that is not known: it may be what a rule misses there. */
+  private readonly misnamed = new Set<string>()
   private readonly lines = new LineCounter()
   private readonly places = new Map<string, Place>()
   private readonly env: Environment
@@ -50,17 +52,17 @@ export class Source {
     this.data = quick === undefined ? this.parse(text) : quick
   }
 
-  /** From here on problems are those of rules between parts: what has a problem of its own, or holds one, has no other. */
+  /** From here on problems are those of rules between parts: a value that cannot be used has no other problem. */
   beginRules(): void {
     this.rules = true
   }
 
-  /** Runs one check of the rules. A part with a problem of its own may have any shape, so that the check can fail. */
+  /** Runs one check of the rules: what fails in a file with mistakes hides no other check. */
   check(rule: () => void): void {
     try {
       rule()
     } catch (thrown) {
-      if (this.wrong.size === 0) throw thrown
+      if (this.problems.length === 0) throw thrown
     }
   }
 
@@ -72,8 +74,31 @@ export class Source {
     if (unlocated !== undefined) this.parse(unlocated)
     let place = this.places.get(placeKey(path))
     for (let up = path.length - 1; place === undefined && up >= 0; up--) place = this.places.get(placeKey(path.slice(0, up)))
-    if (!this.rules) this.wrong.add(placeKey(path))
+    if (!this.rules && at === 'value') this.wrong.add(placeKey(path))
     this.reportAt(place?.[at] ?? 0, path, message)
+  }
+
+  /** Records that a mapping has a key which it must not have. */
+  reportUnknown(path: Path, message: string): void {
+    this.misnamed.add(placeKey(path.slice(0, -1)))
+    this.report(path, message, 'key')
+  }
+
+  /** Records that a mapping lacks a key. Of rules it records none that the mapping may have. */
+  reportMissing(path: Path, key: string, message: string): void {
+    if (this.rules && this.mayHave(path, key)) return
+    this.report(path, message, 'key')
+    if (!this.rules) this.wrong.add(placeKey([...path, key]))
+  }
+
+  /** True for a mapping with a key that is not known. */
+  isMisnamed(path: Path): boolean {
+    return this.misnamed.has(placeKey(path))
+  }
+
+  /** True where a mapping may have a key that is not in the data: its value cannot be used, or its name is not known. */
+  mayHave(path: Path, key: string): boolean {
+    return this.isMisnamed(path) || this.isWrong([...path, key])
   }
 
   /** True where a value came, in whole or in part, from the environment: it must not be quoted. */
@@ -87,16 +112,11 @@ export class Source {
     return this.unset.has(key) || this.unknown.has(key)
   }
 
-  /** True where the path, something above it or something below it has a problem already. */
+  /** True where the value of the path, or one that holds it, cannot be used. */
   isWrong(path: Path): boolean {
-    const key = placeKey(path)
-    for (const wrong of this.wrong) if (isWithin(wrong, key) || isWithin(key, wrong)) return true
+    if (this.wrong.size === 0) return false
+    for (let length = path.length; length >= 0; length--) if (this.wrong.has(placeKey(path.slice(0, length)))) return true
     return false
-  }
-
-  /** True where a problem concerns the file as a whole or one of its sections as a whole. */
-  get hasWrongSection(): boolean {
-    return this.unreadable || [...this.wrong].some((key) => key.lastIndexOf('\0') <= 0)
   }
 
   /** True if a string under the path has an unset `${NAME?}`. */

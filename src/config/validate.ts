@@ -32,7 +32,10 @@ export interface Rule extends Extras {
 
 const LATER = 'not available in this version'
 
-/** @returns the data with numbers and booleans that variables gave as text put right; problems are in the source. */
+/**
+ * @returns the data with numbers and booleans that variables gave as text put right; problems are in the source. A value that
+ * cannot be used is left out, or blank where there must be one, so that the rules find the shape of the schema everywhere.
+ */
 export function validate(schema: TSchema, source: Source): Json {
   return new Validation(source).value(schema as Rule, source.data, [])
 }
@@ -63,14 +66,18 @@ class Validation {
     for (const [key, member] of Object.entries(value)) {
       const at = [...path, key]
       const inner = rule.properties && Object.hasOwn(rule.properties, key) ? rule.properties[key] : form?.test(key) ? values : undefined
-      if (inner) object[key] = this.value(inner, member ?? null, at)
-      else if (rule.unavailable?.includes(key)) this.source.report(at, LATER, 'key')
-      else if (form) this.source.report(at, `expected ${rule.keyExpected ?? 'another form of the key'}`, 'key')
-      else this.source.report(at, `unknown key${hint(key, Object.keys(rule.properties ?? {}))}`, 'key')
+      if (inner) {
+        const checked = this.value(inner, member ?? null, at)
+        if (!this.source.isWrong(at)) object[key] = checked
+        else if (inner === values || rule.required?.includes(key)) object[key] = blank(inner)
+      } else if (rule.unavailable?.includes(key)) this.source.reportUnknown(at, LATER)
+      else if (form) this.source.reportUnknown(at, `expected ${rule.keyExpected ?? 'another form of the key'}`)
+      else this.source.reportUnknown(at, `unknown key${hint(key, Object.keys(rule.properties ?? {}))}`)
     }
     for (const key of rule.required ?? []) {
-      if (!Object.hasOwn(value, key))
-        this.source.report(path, `"${key}" is missing, expected ${expectation(rule.properties?.[key])}`, 'key')
+      if (Object.hasOwn(value, key)) continue
+      this.source.reportMissing(path, key, `"${key}" is missing, expected ${expectation(rule.properties?.[key])}`)
+      object[key] = blank(rule.properties?.[key])
     }
     return object
   }
@@ -78,7 +85,12 @@ class Validation {
   private array(rule: Rule, value: readonly Json[], path: Path): Json[] {
     if (value.length < (rule.minItems ?? 0)) this.source.report(path, `expected at least ${rule.minItems} entry`)
     const { items } = rule
-    return items ? value.map((item, index) => this.value(items, item, [...path, index])) : [...value]
+    if (!items) return [...value]
+    return value.map((item, index) => {
+      const at = [...path, index]
+      const checked = this.value(items, item, at)
+      return this.source.isWrong(at) ? blank(items) : checked
+    })
   }
 
   private choice(rule: Rule, value: Json, path: Path): Json {
@@ -142,6 +154,15 @@ class Validation {
   private hidden(rule: Rule, path: Path): boolean {
     return rule.secret === true || this.source.isExpanded(path)
   }
+}
+
+/** Stands for a value that cannot be used. */
+function blank(rule: Rule | undefined): Json {
+  if (rule?.type === 'array') return []
+  if (rule?.type === 'integer' || rule?.type === 'number') return 0
+  if (rule?.type === 'boolean') return false
+  if (rule?.type !== 'object') return ''
+  return Object.fromEntries((rule.required ?? []).map((key) => [key, blank(rule.properties?.[key])]))
 }
 
 function kind(value: Json): string {

@@ -90,6 +90,7 @@ default_model: acme/three
       'f.yaml:6:15: auth.keys[1].name: a second key of this name,',
       'f.yaml:8:75: providers.acme.key: the environment variable ACME_KEY is not set,',
       'f.yaml:8:90: providers.acme.timeout: unknown key,',
+      'f.yaml:9:3: providers.idle: this provider is not used,',
       'f.yaml:9:3: providers.idle: "base_url" is missing,',
       'f.yaml:11:27: models["acme/one"].max_output:',
       'f.yaml:11:67: models["acme/one"].endpoints[0].provider: no such provider,',
@@ -102,6 +103,91 @@ default_model: acme/three
       'more.yaml:2:72: models["acme/more"].colour: unknown key,',
     ])
   }
+})
+
+/** The good file with an alias, a default model, a scope and a list that name nothing. */
+const REFERENCES = GOOD.replace('app/default: openai/gpt-5-mini', 'app/default: openai/gpt-9')
+  .replace('default_model: app/default', 'default_model: no/where')
+  .replace('keys: [ app ] }', 'keys: [ nope ] }\n    allowed_models: [ not/there ]')
+const NO_ALIAS = '16:25: aliases["app/default"]: no such model'
+const NO_DEFAULT = '17:16: default_model: no such model'
+const NO_KEY = '20:22: guardrails[0].scope.keys[0]: no such key'
+const NO_MODEL = '21:23: guardrails[0].allowed_models[0]: no such model'
+
+const briefly = (problems: readonly string[]): string[] => problems.map((each) => each.replace(/,? (expected|did you mean).*/, ''))
+
+t.test('a wrong section hides no mistake of another (issue 15 section 4)', async (t) => {
+  const all = [NO_ALIAS, NO_DEFAULT, NO_KEY, NO_MODEL]
+  t.same(briefly(problemsOf(REFERENCES)), all)
+  for (const [more, problem] of [
+    ['passage: {}', '23:1: passage: "enabled" is missing'],
+    ['passage: { enabled: true, colour: red }', '23:27: passage.colour: unknown key'],
+    ['prompts: 5', '23:10: prompts: found 5'],
+    ['brand: 5', '23:8: brand: found 5'],
+    ['presets: 5', '23:10: presets: found 5'],
+    ['colour: red', '23:1: colour: unknown key'],
+    ['presets: { x: { model: no/where, parameters: 5 } }', '23:24: presets.x.model: no such model'],
+  ])
+    t.same(briefly(problemsOf(`${REFERENCES}${more}\n`)).slice(0, 5), [...all, problem], more)
+})
+
+t.test('references to a section that cannot be read are not reported, all others are', async (t) => {
+  const without = (name: string, until: string, found: string): string[] => {
+    const text = REFERENCES.replace(new RegExp(`^${name}:[^]*?^${until}:`, 'm'), `${name}: 5\n${until}:`)
+    const problems = briefly(problemsOf(text))
+    t.ok(problems.shift()?.endsWith(`${name}: found ${found}`), name)
+    return problems.map((each) => each.replace(/^\d+:\d+: /, ''))
+  }
+  const [alias, model, key, allowed] = [NO_ALIAS, NO_DEFAULT, NO_KEY, NO_MODEL].map((each) => each.replace(/^\d+:\d+: /, ''))
+  t.same(without('auth', 'providers', '5'), [alias, model, allowed])
+  t.same(without('providers', 'models', '5'), [key])
+  t.same(without('models', 'aliases', '5'), [key])
+  t.same(without('aliases', 'default_model', '5'), [key])
+  t.same(
+    briefly(problemsOf(REFERENCES.replace('models:', 'modles:'))),
+    ['8:1: modles: unknown key', NO_KEY],
+    'a section under a wrong name',
+  )
+})
+
+t.test('a wrong field of an entry hides no other mistake of it', async (t) => {
+  const guardrail = (...lines: string[]): string[] =>
+    briefly(problemsOf(REFERENCES.replace(/^ {4}content_filters.*$/m, lines.map((line) => `    ${line}`).join('\n'))))
+  const all = [NO_ALIAS, NO_DEFAULT, NO_KEY, NO_MODEL]
+  t.same(guardrail('engine: { type: webhook, url: "ftp://x" }', 'limit_usd: x', 'reset_interval: daily'), [
+    ...all,
+    '22:35: guardrails[0].engine.url:',
+    '23:16: guardrails[0].limit_usd: found text',
+  ])
+  t.same(guardrail('content_filters: [ { pattern: "(a", action: blok } ]', 'ignored_providers: [ nobody, 5 ]'), [
+    ...all,
+    '22:35: guardrails[0].content_filters[0].pattern: the pattern "(a" is refused:',
+    '22:49: guardrails[0].content_filters[0].action: unknown value "blok"',
+    '23:26: guardrails[0].ignored_providers[0]: no such provider',
+    '23:34: guardrails[0].ignored_providers[1]: found 5',
+  ])
+  const model = GOOD.replace('{ provider: sim, model: echo }', '{ provider: simm }').replace(
+    '{ dialect: sim }',
+    '{ dialect: openai-chat, user: 5 }',
+  )
+  t.same(briefly(problemsOf(model)), [
+    '7:3: providers.sim: this provider is not used',
+    '7:3: providers.sim: "base_url" is missing',
+    '7:38: providers.sim.user:',
+    '15:18: models["sim/echo"].endpoints[0]: "model" is missing',
+    '15:30: models["sim/echo"].endpoints[0].provider: no such provider',
+  ])
+})
+
+t.test('every pattern that its guardrail would refuse is reported, with its place', async (t) => {
+  const filters = ['(a|b|ab){1,200}', '(?i)fine', '(x|y|xx){1,100}', '(?i)[B-\\\\x{10fffe}]{2}'.repeat(100), 'a{1000}'.repeat(1000)]
+  const lines = filters.map((pattern) => `      - { pattern: "${pattern}", action: block }`)
+  const text = GOOD.replace(/content_filters.*$/m, `content_filters:\n${lines.join('\n')}`)
+  const problems = problemsOf(text)
+  t.same(
+    problems.map((each) => each.replace(/the pattern .* is refused: (takes too long for each character); .*/, '$1')),
+    [0, 2, 3, 4].map((index) => `${22 + index}:20: guardrails[0].content_filters[${index}].pattern: takes too long for each character`),
+  )
 })
 
 t.test('at most a hundred problems at once, in order', async (t) => {

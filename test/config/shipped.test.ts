@@ -175,8 +175,8 @@ t.test('a config error is one value with all its problems', async (t) => {
     if (!(error instanceof ConfigError)) throw error
     t.match(error.problems, [
       { file: 'f.yaml', line: 1, column: 1, path: 'a' },
-      { file: 'f.yaml', line: 2, column: 1, path: 'b' },
       { file: 'f.yaml', line: 1, column: 1, path: '' },
+      { file: 'f.yaml', line: 2, column: 1, path: 'b' },
     ])
   }
 })
