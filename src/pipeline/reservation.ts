@@ -242,9 +242,11 @@ function noCredit(
   const affordable = Math.max(0, Math.floor(tokens))
   const anew = limitReset === null ? undefined : new Date(windowEnd(limitReset, exchange.clock.now())).toISOString()
   return new Fault('no_credit', {
-    message:
-      `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left. ` +
-      `With an output cap of ${affordable} tokens it would fit${anew === undefined ? '' : `. The limit begins anew at ${anew}`}`,
+    message: [
+      `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left`,
+      ...(affordable > 0 ? [`With an output cap of ${affordable} tokens it would fit`] : []),
+      ...(anew === undefined ? [] : [`The limit begins anew at ${anew}`]),
+    ].join('. '),
     metadata: {
       needed: usdText(needed),
       left: usdText(left),
