@@ -255,10 +255,10 @@ export class Runtime {
   private compose(): Serving {
     const { config, catalog, parts, source } = this
     const keys = keyLookup(this.keys, source.store.keys, config.limits)
-    this.metrics.know({
-      models: new Set(catalog.models.map((model) => model.slug)),
-      providers: new Set(catalog.providers.keys()),
-    })
+    const models = new Set(catalog.models.map((model) => model.slug))
+    this.metrics.know({ models, providers: new Set(catalog.providers.keys()) })
+    // The models of the configuration include the wildcards, which the catalogue's list leaves out.
+    parts.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
     // Few ask for it, so nobody waits for it at the start.

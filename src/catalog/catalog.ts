@@ -140,12 +140,13 @@ class BuiltCatalog implements Catalog {
 
   private fromWildcard(slug: string, kind: DeclaredKind): Model | undefined {
     const slash = slug.indexOf('/')
-    const config = slash < 1 || slug.length > LONGEST_SLUG || slug.includes('*') ? undefined : this.wildcards.get(slug.slice(0, slash))
+    const author = slug.slice(0, slash)
+    const config = slash < 1 || slug.length > LONGEST_SLUG || slug.includes('*') ? undefined : this.wildcards.get(author)
     if (!config || slash === slug.length - 1) return undefined
     const name = `${kind} ${slug}`
     let model = this.made.get(name)
     if (!model) {
-      model = buildModel(slug, { kind, ...config }, this.providers, slug.slice(slash + 1))
+      model = buildModel(slug, { kind, ...config }, this.providers, { slug: `${author}/*`, tail: slug.slice(slash + 1) })
       this.made.set(name, model)
     }
     return model

@@ -9,12 +9,17 @@ const NO_SCORES: Model['scores'] = Object.freeze({})
 /** `endpoints` is filled in once the model exists: the two point at each other. */
 type Draft = Omit<Model, 'endpoints'> & { endpoints: Endpoint[] }
 
-/**
- * @param tail what a wildcard's `*` stands for.
- */
-export function buildModel(slug: string, config: ModelConfig, providers: ReadonlyMap<string, Provider>, tail?: string): Model {
+/** The wildcard that a model is made for, and what its `*` stands for. */
+export interface Wildcard {
+  readonly slug: string
+  readonly tail: string
+}
+
+/** @param wildcard absent for a model that the configuration names. */
+export function buildModel(slug: string, config: ModelConfig, providers: ReadonlyMap<string, Provider>, wildcard?: Wildcard): Model {
   const draft: Draft = {
     slug,
+    ...(wildcard === undefined ? {} : { wildcard: wildcard.slug }),
     name: config.name ?? slug,
     description: config.description ?? '',
     created: config.created === undefined ? 0 : Math.floor(Date.parse(config.created) / 1000),
@@ -24,7 +29,7 @@ export function buildModel(slug: string, config: ModelConfig, providers: Readonl
     ...(config.default_max_output === undefined ? {} : { defaultMaxOutput: config.default_max_output }),
     input: config.input ?? ['text'],
     // A declared model of embeddings reads text unless it says more; what a name behind a wildcard reads is not known.
-    ...(config.input === undefined && (config.kind !== 'embedding' || tail !== undefined) ? { anyInput: true } : {}),
+    ...(config.input === undefined && (config.kind !== 'embedding' || wildcard !== undefined) ? { anyInput: true } : {}),
     output: config.output ?? (config.kind === 'embedding' ? ['embeddings'] : ['text']),
     ...(config.long_input === undefined ? {} : { longInput: config.long_input }),
     scores: config.scores ?? NO_SCORES,
@@ -33,17 +38,18 @@ export function buildModel(slug: string, config: ModelConfig, providers: Readonl
   }
   for (const endpoint of config.endpoints) {
     const provider = providers.get(endpoint.provider)
-    if (provider) draft.endpoints.push(buildEndpoint(draft, provider, endpoint, tail))
+    if (provider) draft.endpoints.push(buildEndpoint(draft, provider, endpoint, wildcard))
   }
   return draft
 }
 
-function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig, tail: string | undefined): Endpoint {
+function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig, wildcard: Wildcard | undefined): Endpoint {
+  const suffix = config.variant ?? config.tier
   return {
-    id: endpointId(model.slug, provider.slug, config.variant ?? config.tier),
+    id: endpointId(model.slug, provider.slug, suffix),
     provider,
     model,
-    upstreamModel: tail === undefined ? config.model : config.model.replace('*', () => tail),
+    upstreamModel: wildcard === undefined ? config.model : config.model.replace('*', () => wildcard.tail),
     price: priceOf(config.price, provider),
     context: config.context ?? model.context,
     maxOutput: config.max_output ?? model.maxOutput,
@@ -53,6 +59,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     scores: config.scores === undefined ? model.scores : { ...model.scores, ...config.scores },
     supported: config.supported_parameters && new Set(config.supported_parameters),
     ...(config.quirks === undefined ? {} : { quirks: { ...provider.quirks, ...config.quirks } }),
+    ...(wildcard === undefined ? {} : { wildcardId: endpointId(wildcard.slug, provider.slug, suffix) }),
   }
 }
 

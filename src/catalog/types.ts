@@ -74,6 +74,8 @@ export interface Endpoint {
   readonly scores: Readonly<Record<string, number>>
   /** The provider's quirks with the endpoint's own on top; absent where it has none of its own. */
   readonly quirks?: JsonObject
+  /** Of a model behind a wildcard: the id that all its names share, such as `local/*@ollama`. */
+  readonly wildcardId?: string
 }
 
 export type ModelKind = 'generate' | 'embedding' | 'rerank' | 'image'
@@ -81,6 +83,8 @@ export type ModelKind = 'generate' | 'embedding' | 'rerank' | 'image'
 export interface Model {
   /** `author/name`. */
   readonly slug: string
+  /** The wildcard that the model was made for, such as `local/*`. Callers choose the names behind it. */
+  readonly wildcard?: string
   readonly name: string
   readonly description: string
   /** Unix seconds. */

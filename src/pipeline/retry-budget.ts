@@ -14,17 +14,24 @@ const REFILL = 0.1
  * endpoints fail, while retries that help are free. A model that is down spends only its own stock.
  */
 export class RetryBudget {
-  /** Models of an earlier configuration go with it. */
-  private readonly budgets = new WeakMap<Model, ModelBudget>()
+  /**
+   * By slug: a reload and a provider's new list make new objects of the same models. The names behind a wildcard share
+   * one budget, since callers choose them.
+   */
+  private readonly budgets = new Map<string, ModelBudget>()
 
   /** A turn begins that may use these models. Several models share its refill, so that the sum stays a tenth of a call. */
   enter(models: readonly Model[]): void {
-    for (const model of models) this.of(model).enter(REFILL / models.length)
+    for (let i = 0; i < models.length; i++) {
+      const budget = this.of(models[i])
+      budget.refill(REFILL / models.length)
+      if (isFirst(models, i)) budget.enter()
+    }
   }
 
   /** The turn has ended. @param models the same as at its beginning. */
   leave(models: readonly Model[]): void {
-    for (const model of models) this.of(model).leave()
+    for (let i = 0; i < models.length; i++) if (isFirst(models, i)) this.of(models[i]).leave()
   }
 
   /** @returns undefined if too many turns of the model wait for a retry already, or too many of its retries have failed. */
@@ -32,14 +39,29 @@ export class RetryBudget {
     return this.of(model).take()
   }
 
+  /** Forgets the budgets of other models, except where a turn is open. @param slugs of models and wildcards. */
+  keep(slugs: ReadonlySet<string>): void {
+    for (const [slug, budget] of this.budgets) if (!slugs.has(slug) && !budget.isOpen) this.budgets.delete(slug)
+  }
+
   private of(model: Model): ModelBudget {
-    let budget = this.budgets.get(model)
+    const key = keyOf(model)
+    let budget = this.budgets.get(key)
     if (!budget) {
       budget = new ModelBudget()
-      this.budgets.set(model, budget)
+      this.budgets.set(key, budget)
     }
     return budget
   }
+}
+
+const keyOf = ({ wildcard, slug }: Model): string => wildcard ?? slug
+
+/** False where an earlier model of the turn has the same budget: the turn counts once. */
+function isFirst(models: readonly Model[], at: number): boolean {
+  if (at === 0) return true
+  const key = keyOf(models[at])
+  return models.findIndex((model) => keyOf(model) === key) === at
 }
 
 class ModelBudget {
@@ -47,9 +69,16 @@ class ModelBudget {
   private waiting = 0
   private stock = STOCK
 
-  enter(refill: number): void {
+  get isOpen(): boolean {
+    return this.active > 0
+  }
+
+  enter(): void {
     this.active++
-    this.stock = Math.min(STOCK, this.stock + refill)
+  }
+
+  refill(share: number): void {
+    this.stock = Math.min(STOCK, this.stock + share)
   }
 
   leave(): void {

@@ -55,6 +55,11 @@ export class EndpointRecord {
     this.failedAt[this.failed++ % FAILING_STREAK] = now
   }
 
+  /** An attempt has served. */
+  attemptServed(): void {
+    this.failed = 0
+  }
+
   /** True where the last five attempts were within 30 s and all of them failed. */
   failing(now: number): boolean {
     // The next place of the ring holds the oldest of the five.
@@ -71,7 +76,7 @@ export class EndpointRecord {
 
   served(now: number, { firstTokenMs, tokensPerSecond, tools }: ServedSample): void {
     this.outageUntil = NEVER
-    this.failed = 0
+    this.attemptServed()
     const failures = this.ejection.succeeded(now)
     if (failures > 0) this.steady.add(now, false, failures)
     this.steady.add(now, true)

@@ -53,6 +53,7 @@ export class HealthBook implements Health {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const over = record.ejection.standing
     record.served(this.clock.monotonic(), sample)
+    if (endpoint.wildcardId !== undefined) this.records.get(endpoint.wildcardId)?.attemptServed()
     if (!over) return
     this.news?.publish('outage', [endpoint.id, 0, 0])
     this.onReturn?.(endpoint)
@@ -73,7 +74,11 @@ export class HealthBook implements Health {
     }
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
-    if (failed) record.attemptFailed(now)
+    if (failed) {
+      record.attemptFailed(now)
+      const { wildcardId: shared } = endpoint
+      if (shared !== undefined) (this.records.get(shared) ?? this.open(shared)).attemptFailed(now)
+    }
     if (!outage) record.abandoned()
     else if (record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())) {
       const { ms, rounds } = record.ejection.told(now)
@@ -117,9 +122,14 @@ export class HealthBook implements Health {
     return this.atOnce().ejected(endpoint)
   }
 
-  /** True where the last five attempts were within 30 s and all of them failed. */
-  failing(endpoint: Endpoint): boolean {
-    return this.records.get(endpoint.id)?.failing(this.clock.monotonic()) === true
+  /**
+   * True where the last five attempts were within 30 s and all of them failed: those of the endpoint, or of all names
+   * behind its wildcard, since a caller could choose a new name for each request.
+   */
+  failing({ id, wildcardId }: Endpoint): boolean {
+    const now = this.clock.monotonic()
+    if (this.records.get(id)?.failing(now)) return true
+    return wildcardId !== undefined && this.records.get(wildcardId)?.failing(now) === true
   }
 
   dueIn(endpoint: Endpoint): number {

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { turn } from '../support/clock.ts'
 import { CLIENTS, type Scene, startScene } from '../support/providers.ts'
-import { Gate } from '../support/upstream.ts'
+import { Gate, jsonAnswer } from '../support/upstream.ts'
 import { answerFor, upstreamError } from '../support/wire.ts'
 
 const ORDER = { provider: { order: ['aye', 'bee', 'sea'] } }
@@ -112,6 +112,79 @@ t.test('a storm of rate limits, which ejects nobody, costs no more', async (t) =
   const calls = scene.calls().reduce((sum, each) => sum + each, 0)
   t.ok(calls <= requests * 1.2 + 3, `${calls} calls for ${requests} requests`)
 })
+
+const FIVE = ['aye', 'bee', 'sea', 'dee', 'ef']
+/** Docs, "Trying": the free fallbacks until the fifth failure of each endpoint is known, with ten requests at once. */
+const FREE_FALLBACKS = FIVE.length * (5 + 9)
+
+t.test('the names behind a wildcard share one budget: a new one for each request renews no permits', async (t) => {
+  const endpoints = FIVE.map((provider) => `{ provider: ${provider}, model: "*", price: free }`).join(', ')
+  const models = `  local/*: { endpoints: [ ${endpoints} ] }\n`
+  for (const list of [1, 3]) {
+    const scene = await startScene(t, { providers: FIVE, models, clock: systemClock })
+    scene.script(() => upstreamError(429))
+    const requests = 300
+    let name = 0
+    for (let sent = 0; sent < requests; sent += 10) {
+      const replies = Array.from({ length: 10 }, async () => {
+        const [model, ...others] = Array.from({ length: list }, () => `local/m${name++}`)
+        const response = await scene.ask('chat', { model, models: others })
+        await response.text()
+        return response.status
+      })
+      t.same(new Set(await Promise.all(replies)), new Set([429]))
+    }
+    const calls = scene.calls().reduce((sum, each) => sum + each, 0)
+    const most = requests * 1.1 + 20 + FREE_FALLBACKS
+    t.ok(calls >= requests && calls <= most, `${calls} calls for ${requests} requests of ${list} names, at most ${most}`)
+    scene.heal()
+    t.equal((await scene.ask('chat', { model: 'local/m0' })).status, 200)
+  }
+})
+
+t.test('a name behind a wildcard that one provider lacks keeps its free fallback to the other', async (t) => {
+  const endpoints = '{ provider: aye, model: "*", price: free }, { provider: bee, model: "*", price: free }'
+  const scene = await startScene(t, { providers: ['aye', 'bee'], models: `  local/*: { endpoints: [ ${endpoints} ] }\n` })
+  scene.script(() => upstreamError(404), 'aye')
+  for (let i = 0; i < 60; i++)
+    t.equal(await scene.server('chat', { model: `local/m${i}`, provider: { order: ['aye', 'bee'] } }), 'bee', `${i}`)
+})
+
+t.test('a provider whose list changes renews no permits of other models', async (t) => {
+  const calls: number[] = []
+  for (const changes of [false, true]) {
+    const scene = await startScene(t, {
+      providers: FIVE,
+      provider: (name) => (name === 'aye' ? 'discover: { every: 10s }' : ''),
+    })
+    let round = 0
+    let [lists, asked] = [0, 0]
+    const list = () => ({ object: 'list', data: [{ id: `m${changes ? round : 0}`, object: 'model' }] })
+    scene.script((seen) => {
+      if (seen.method === 'GET') {
+        if (seen.path.startsWith('/v1/models')) lists++
+        return jsonAnswer(list())
+      }
+      if (seen.path.endsWith('/chat/completions')) asked++
+      return upstreamError(429)
+    })
+    for (round = 1; round <= 20; round++) {
+      for (let i = 0; i < 5; i++) t.equal(await scene.server('chat', {}), '429')
+      const before = lists
+      await scene.clock.advance(10_000)
+      while (lists === before) await turn()
+      // The new list is in force once a further request of the operator's shows it.
+      while (changes && !(await listed(scene)).includes(`aye/m${round}`)) await turn()
+    }
+    calls.push(asked)
+  }
+  t.equal(calls[1], calls[0], 'as many as with a list that stays')
+})
+
+async function listed(scene: Scene): Promise<string[]> {
+  const reply = (await (await scene.gateway.get('/v1/models')).json()) as { data: { id: string }[] }
+  return reply.data.map(({ id }) => id)
+}
 
 t.test('five failures in a row within 30 s end the free fallback to an endpoint; others keep it', async (t) => {
   const scene = await startScene(t, { providers: THREE })

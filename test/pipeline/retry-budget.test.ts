@@ -5,8 +5,7 @@ import type { Model } from '../../src/catalog/types.ts'
 import { RetryBudget, type RetryPermit } from '../../src/pipeline/retry-budget.ts'
 import { property } from '../support/seed.ts'
 
-/** The budget looks at which object it is, and at nothing in it. */
-const model = (slug: string): Model => ({ slug }) as Model
+const model = (slug: string, wildcard?: string): Model => ({ slug, wildcard }) as Model
 const ONE = model('acme/one')
 const TWO = model('acme/two')
 
@@ -69,6 +68,59 @@ t.test('a model that is down takes nothing from another', async (t) => {
   }
   t.equal(budget.take(ONE), undefined, 'its own are spent')
   t.equal(taken(budget, 100, TWO).length, 3, 'those of another model are all there')
+})
+
+t.test('the budget is that of the slug, or of the wildcard, whatever object stands for it', async (t) => {
+  const budget = new RetryBudget()
+  for (const [slug, wildcard] of [['acme/one'], ['local/a', 'local/*']]) {
+    let permits = 0
+    for (let i = 0; i < 100; i++) {
+      const name = wildcard === undefined ? model(slug) : model(`${slug}${i}`, wildcard)
+      const permit = budget.take(name)
+      if (permit) permits++
+      permit?.end(false)
+    }
+    t.equal(permits, 20, slug)
+  }
+})
+
+t.test('several names of one wildcard are one open turn, and add a tenth of a call together', async (t) => {
+  const names = Array.from({ length: 10 }, (_, i) => model(`local/${i}`, 'local/*'))
+  const budget = new RetryBudget()
+  for (let i = 0; i < 30; i++) budget.enter(names)
+  t.equal(taken(budget, 100, names[0]).length, 6, 'a fifth of 30')
+  for (let i = 0; i < 30; i++) budget.leave(names)
+  const storm = new RetryBudget()
+  let further = 0
+  for (let i = 0; i < 1000; i++) {
+    storm.enter(names)
+    for (const name of names) {
+      const permit = storm.take(name)
+      if (permit) further++
+      permit?.end(false)
+    }
+    storm.leave(names)
+  }
+  t.ok(further >= 100 && further <= 20 + 1000 * 0.1, `${further} for 1000 turns`)
+})
+
+t.test('budgets of models that are gone are forgotten, except while a turn is open', async (t) => {
+  const budget = new RetryBudget()
+  const spend = (of: Model): void => {
+    for (let i = 0; i < 100; i++) budget.take(of)?.end(false)
+  }
+  spend(ONE)
+  spend(TWO)
+  budget.keep(new Set(['acme/one']))
+  t.equal(budget.take(ONE), undefined, 'named: kept')
+  t.ok(budget.take(TWO), 'gone: forgotten')
+  spend(TWO)
+  budget.enter([TWO])
+  budget.keep(new Set())
+  t.equal(budget.take(TWO), undefined, 'open: kept')
+  budget.leave([TWO])
+  budget.keep(new Set())
+  t.ok(budget.take(TWO))
 })
 
 t.test('models that a turn may use share what it adds', async (t) => {
