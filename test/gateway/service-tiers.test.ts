@@ -46,7 +46,7 @@ function serving(tier: Tier | undefined): Script {
 interface Tiers {
   gateway: Gateway
   upstream: Upstream
-  ask(client: Client, model: string, more: JsonObject): Promise<{ sent: JsonObject; cost: number; record: JsonObject }>
+  ask(client: Client, model: string, more: JsonObject, escaped?: boolean): Promise<{ sent: JsonObject; cost: number; record: JsonObject }>
 }
 
 /** `plain/<wire>` has one endpoint without a tier; `tiered/<wire>` has one of each. */
@@ -67,8 +67,9 @@ async function startTiers(): Promise<Tiers> {
   ])
   const gateway = await startGateway(`providers:\n${providers.join('\n')}\nmodels:\n${models.join('\n')}\n`, { clock: systemClock })
   t.teardown(() => gateway.close())
-  const ask: Tiers['ask'] = async (client, model, more) => {
-    const response = await gateway.post(PATHS[client], { ...questionFor(client), model, ...more })
+  const ask: Tiers['ask'] = async (client, model, more, escaped = false) => {
+    const body = JSON.stringify({ ...questionFor(client), model, ...more })
+    const response = await gateway.post(PATHS[client], escaped ? body.replaceAll(/"(s|extra_)(?=\w+":)/g, ESCAPE) : body)
     const text = await response.text()
     if (response.status !== 200) throw new Error(`${client} ${model}: ${response.status} ${text}`)
     const id = response.headers.get('x-generation-id')
@@ -81,9 +82,15 @@ async function startTiers(): Promise<Tiers> {
 
 const { upstream, ask } = await startTiers()
 
-/** What a request to a provider says of tiers, by whatever name. */
-const tierWords = ({ service_tier, serviceTier, speed }: JsonObject): unknown[] =>
-  [service_tier, serviceTier, speed].filter((word) => word !== undefined)
+/** What a request to a provider says of tiers, by whatever name and at whatever depth. */
+const tierWords = (sent: unknown): unknown[] =>
+  Object.entries(sent ?? {}).flatMap(([key, value]) => {
+    if (['service_tier', 'serviceTier', 'speed'].includes(key)) return [value]
+    return typeof value === 'object' ? tierWords(value) : []
+  })
+
+/** The first letter of a name as an escape. */
+const ESCAPE = (start: string): string => `"\\u00${start.charCodeAt(1).toString(16)}${start.slice(2)}`
 
 const cases = CLIENTS.flatMap((client) =>
   WIRE_NAMES.flatMap((wire) => [false, true].map((stream) => ({ client, wire, stream, name: `${client} → ${wire}, stream ${stream}` }))),
@@ -105,6 +112,32 @@ t.test('an endpoint without a tier is sent none', async (t) => {
       t.equal(recorded.length > 0, lost, `${said}: recorded as dropped where it was asked for`)
     }
   }
+})
+
+t.test('words for a tier that the format does not name do not reach an endpoint without one', async (t) => {
+  upstream.script = serving(undefined)
+  const kept = { thinking_config: { thinking_level: 'low' } }
+  const words: readonly (readonly [JsonObject, string])[] = [
+    [{ speed: 'fast' }, 'speed'],
+    [{ serviceTier: 'priority' }, 'serviceTier'],
+    [{ extra_body: { service_tier: 'priority', keep: 1 } }, 'extra_body.service_tier'],
+    [{ extra_body: { speed: 'fast' } }, 'extra_body.service_tier'],
+    [{ extra_body: { google: { serviceTier: 'priority', ...kept } } }, 'extra_body.service_tier'],
+  ]
+  const own: Readonly<Record<Client, WireName>> = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic' }
+  for (const { client, wire, stream, name } of cases)
+    for (const [more, lost] of words)
+      for (const escaped of [false, true]) {
+        const said = `${name}: ${JSON.stringify(more)}${escaped ? ', escaped' : ''}`
+        const { sent, cost, record } = await ask(client, `plain/${wire}`, { ...more, stream }, escaped)
+        t.same(tierWords(sent), [], said)
+        t.equal(cost, PLAIN, said)
+        const [call] = record.provider_responses as JsonObject[]
+        if (own[client] !== wire) continue
+        t.ok(((call.dropped ?? []) as string[]).includes(lost), `${said}: recorded`)
+        const rest = sent.extra_body as JsonObject | undefined
+        if ('google' in ((more.extra_body ?? {}) as JsonObject)) t.same(rest, { google: kept }, `${said}: the rest arrives`)
+      }
 })
 
 t.test('an explicit usual tier reaches the endpoint in the words of its wire', async (t) => {

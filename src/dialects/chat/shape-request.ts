@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { effortOfBudget, nearestEffort } from '../../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
 import type { Reasoning } from '../../canon/request.ts'
-import { losesTier, tierToSend } from '../../canon/service-tier.ts'
+import { losesTier, takeTierWords, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { askedCap, askedReasoning } from './decode-request.ts'
@@ -144,6 +144,7 @@ function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   const sent = tierToSend(asked, tier)
   if (sent !== undefined) body.service_tier = sent
   else remove(body, 'service_tier')
+  takeTierWords(body, tier, dropped)
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { createHash } from 'node:crypto'
 import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
-import { losesTier, tierToSend } from '../../canon/service-tier.ts'
+import { losesTier, takeTierWords, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 
@@ -100,7 +100,7 @@ function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   if (losesTier(asked, tier) || (asked !== undefined && sent === 'flex')) dropped.push('service_tier')
   if (sent !== undefined && sent !== 'flex') body.service_tier = TIERS[sent]
   else delete body.service_tier
-  if (tier !== 'priority' && body.speed === 'fast') takeAll(body, ['speed'], 'speed', dropped)
+  takeTierWords(body, tier, dropped)
 }
 
 function fitUser(body: JsonObject, target: Target, dropped: string[]): void {

@@ -1,7 +1,7 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { createHash } from 'node:crypto'
 import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
-import { losesTier, tierToSend } from '../../canon/service-tier.ts'
+import { losesTier, takeTierWords, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
@@ -105,6 +105,7 @@ function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   const sent = tierToSend(asked, tier)
   if (sent !== undefined) body.service_tier = sent
   else if (asked !== undefined) delete body.service_tier
+  takeTierWords(body, tier, dropped)
 }
 
 /**
