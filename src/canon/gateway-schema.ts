@@ -1,7 +1,7 @@
 /** Schema and rules of the fields that are the gateway's own: one source for every client dialect. */
 import { Type } from 'typebox'
 import { badField } from '../core/faults.ts'
-import { isObject, type JsonObject } from '../core/json.ts'
+import { isObject, type JsonObject, pathOfLarger } from '../core/json.ts'
 import { amountFrom0, MOST_ENTRIES, tokenCount } from './bounds.ts'
 
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -119,6 +119,32 @@ function checkAllowedTools(choice: JsonObject): void {
     throw badField(nested ? 'tool_choice.allowed_tools.tools' : 'tool_choice.tools', `must have at most ${MOST_ALLOWED} items`)
 }
 
+/** Objects of caps and sampling in fields that formats do not name; none holds a JSON schema, whose bounds may be larger. */
+const NUMBERED = ['thinking', 'reasoning', 'chat_template_kwargs', 'context_management', 'options'] as const
+const SAFE = 'expected a number within the safe range, below 2^53'
+
+function checkMembers(object: JsonObject, at: string): void {
+  for (const key in object) {
+    const value = object[key]
+    if (typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) throw badField(`${at}${key}`, SAFE)
+  }
+}
+
+/**
+ * Fields that the format does not name reach providers of its wire, which read numbers such as `max_new_tokens`, or the
+ * `max_uses` of a tool, as caps (RFC 8259 section 6, issue 15 section 4).
+ */
+function checkNumbers(body: JsonObject): void {
+  checkMembers(body, '')
+  if (Array.isArray(body.tools))
+    for (const [index, tool] of body.tools.entries()) if (isObject(tool)) checkMembers(tool, `tools[${index}].`)
+  for (const key of NUMBERED) {
+    if (typeof body[key] !== 'object') continue
+    const path = pathOfLarger(body[key], Number.MAX_SAFE_INTEGER)
+    if (path !== undefined) throw badField(`${key}${path}`, SAFE)
+  }
+}
+
 /** Some upstreams are gateways themselves and would call, with their own key, whatever address a body names. */
 const OPERATORS_OWN = ['api_base', 'base_url', 'api_key']
 
@@ -129,6 +155,7 @@ const OPERATORS_OWN = ['api_base', 'base_url', 'api_key']
 export function checkGatewayRules(body: JsonObject): void {
   checkSlug(body.model, 'model')
   if (Array.isArray(body.models)) for (const [index, slug] of body.models.entries()) checkSlug(slug, `models[${index}]`)
+  checkNumbers(body)
   if (isObject(body.metadata)) checkMetadata(body.metadata)
   if (isObject(body.tool_choice)) checkAllowedTools(body.tool_choice)
   for (const name of OPERATORS_OWN) if (body[name] !== undefined) throw badField(name, 'only the configuration names addresses and keys')

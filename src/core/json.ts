@@ -36,29 +36,65 @@ const NEAR = 24
 
 const TOO_DEEP = -1
 
+/** Digits of the largest double (1.8e308); a longer number may be larger. */
+const MOST_DIGITS = 308
+
+/** What a JSON text shows before it is parsed. A text that is no JSON may show anything. */
+export interface JsonShape {
+  /** Objects and arrays; -1 where it nests too deep. */
+  readonly containers: number
+  /** False where every number surely parses to a finite one: none has an exponent from 0 on, or more than 308 digits. */
+  readonly mayOverflow: boolean
+}
+
 /** Whether a JSON text nests deeper than `cap`; stops there. A text that is no JSON may get any answer. */
 export function depthExceeds(text: string, cap: number): boolean {
-  return countContainers(text, cap) === TOO_DEEP
+  return scanJson(text, cap).containers === TOO_DEEP
 }
 
 /**
- * How many objects and arrays a JSON text has, -1 where it nests deeper than `cap`. A text that is no JSON may get any answer.
- * V8 parses any depth but cannot stringify it again, so the depth is checked before parsing.
+ * One scan of a JSON text. V8 parses any depth but cannot stringify it again, so the depth is checked before parsing.
+ * @param cap depth at which it stops.
  */
-export function countContainers(text: string, cap: number): number {
+export function scanJson(text: string, cap: number): JsonShape {
   let depth = 0
   let containers = 0
+  let mayOverflow = false
+  /** Where the last string ended: a number stands between two strings, or at an end of the text. */
+  let from = 0
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
     if (unit === QUOTE) {
+      if (i - from > MOST_DIGITS) mayOverflow = true
       i = closingQuote(text, i + 1)
-      if (i === -1) return containers
-    } else if (unit === 0x7b || unit === 0x5b) {
+      if (i === -1) return { containers, mayOverflow }
+      from = i
+    } else if (unit < LETTERS) continue
+    else if (unit === 0x7b || unit === 0x5b) {
       containers++
-      if (++depth > cap) return TOO_DEEP
+      if (++depth > cap) return { containers: TOO_DEEP, mayOverflow }
     } else if (unit === 0x7d || unit === 0x5d) depth--
+    else if ((unit | 0x20) === LETTER_E && isDigit(text.charCodeAt(i - 1)) && text.charCodeAt(i + 1) !== MINUS) mayOverflow = true
   }
-  return containers
+  return { containers, mayOverflow: mayOverflow || text.length - from > MOST_DIGITS }
+}
+
+/** Spaces, digits, commas and colons are below: most of what stands between strings. */
+const LETTERS = 0x3b
+const LETTER_E = 0x65
+const MINUS = 0x2d
+const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39
+
+/** Path of the first number whose magnitude is above `most`, such as `[0].value`, or '' for the value itself. */
+export function pathOfLarger(value: Json | undefined, most: number): string | undefined {
+  if (typeof value === 'number') return Math.abs(value) > most ? '' : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  const isList = Array.isArray(value)
+  for (const [key, member] of isList ? value.entries() : Object.entries(value)) {
+    const found = pathOfLarger(member, most)
+    if (found !== undefined) return `${isList ? `[${key}]` : `.${key}`}${found}`
+  }
+  return undefined
 }
 
 /** Index of the quote that ends the string whose inside begins at `from`; -1 where there is none. */

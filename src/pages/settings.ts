@@ -63,9 +63,8 @@ export function fetchDesk(settings: JsonObject, path = PLACE): FetchDesk {
 
 /** The fields that a request, the plugin's entry and the operator have in common. @throws Fault 400 naming the path. */
 export function limitsOf(fields: JsonObject, path: string): FetchLimits {
-  const most = { min: 1, max: Number.MAX_SAFE_INTEGER }
-  const uses = wholeNumber(fields.max_uses, `${path}.max_uses`, most) ?? MOST_USES
-  const tokens = wholeNumber(fields.max_content_tokens, `${path}.max_content_tokens`, most) ?? USUAL_TOKENS
+  const uses = wholeNumber(fields.max_uses, `${path}.max_uses`, { min: 1 }) ?? MOST_USES
+  const tokens = wholeNumber(fields.max_content_tokens, `${path}.max_content_tokens`, { min: 1 }) ?? USUAL_TOKENS
   return {
     maxUses: Math.min(uses, MOST_USES),
     maxTokens: Math.min(tokens, MOST_TOKENS),

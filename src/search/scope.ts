@@ -15,11 +15,16 @@ const SIZES: Readonly<Record<string, number>> = { low: 500, medium: 1500, high: 
 export const USUAL_CHARACTERS = 1500
 const MOST_CHARACTERS = 100_000
 
-/** A whole number within bounds; undefined where nothing was sent. @throws Fault 400 naming the path. */
-export function wholeNumber(value: Json | undefined, path: string, { min, max }: { min: number; max: number }): number | undefined {
+/**
+ * A whole number within bounds; undefined where nothing was sent.
+ * @param bounds without `max` as far as whole numbers are exact, which the error does not name: it is no rule of the field.
+ * @throws Fault 400 naming the path.
+ */
+export function wholeNumber(value: Json | undefined, path: string, bounds: { min: number; max?: number }): number | undefined {
   if (value === undefined || value === null) return undefined
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
-    throw badField(path, `expected a whole number from ${min} to ${max}`)
+  const { min, max } = bounds
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || (max !== undefined && value > max))
+    throw badField(path, `expected a whole number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`)
   return value
 }
 

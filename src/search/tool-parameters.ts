@@ -23,8 +23,7 @@ export function searchParameters(parameters: JsonObject, path: string): SearchPa
   const excluded = domainsOf(parameters.excluded_domains, `${path}.excluded_domains`)
   if (allowed.length > 0 && excluded.length > 0)
     throw badField(`${path}.excluded_domains`, 'expected either allowed_domains or excluded_domains')
-  const most = { min: 1, max: Number.MAX_SAFE_INTEGER }
-  const uses = wholeNumber(parameters.max_uses, `${path}.max_uses`, most)
+  const uses = wholeNumber(parameters.max_uses, `${path}.max_uses`, { min: 1 })
   const location = locationOf(parameters.user_location, `${path}.user_location`, false)
   const scope: SearchScope = {
     count: wholeNumber(parameters.max_results, `${path}.max_results`, { min: 1, max: MOST_RESULTS }) ?? USUAL_RESULTS,
@@ -38,7 +37,7 @@ export function searchParameters(parameters: JsonObject, path: string): SearchPa
   return {
     scope,
     maxUses: Math.min(uses ?? MOST_USES, MOST_USES),
-    maxTotal: wholeNumber(parameters.max_total_results, `${path}.max_total_results`, most) ?? USUAL_TOTAL,
+    maxTotal: wholeNumber(parameters.max_total_results, `${path}.max_total_results`, { min: 1 }) ?? USUAL_TOTAL,
     native: nativeSearch(scope, { maxUses: uses === undefined ? undefined : Math.min(uses, MOST_USES), size }),
   }
 }

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
 type Client = 'chat' | 'messages' | 'responses' | 'embeddings'
@@ -161,9 +161,101 @@ t.test('a number beyond the safe range is a 400 that names the field', async (t)
     const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, stop_server_tools_when: [condition] })
     t.equal(reply.status, 400, condition.type)
   }
-  const text = JSON.stringify(BODIES.chat).replace('{', '{"max_tokens":1e400,')
-  t.equal((await gateway.post(PATHS.chat, text)).status, 400, 'a number that parses to infinity')
   t.equal(upstream.requests.length, 0, 'no provider is called')
+})
+
+/** Caps and sampling that a format does not name, which providers of its wire may read all the same. */
+const FOREIGN: readonly (readonly [field: string, clients: readonly Client[]])[] = [
+  ['seed', ['responses', 'messages', 'embeddings']],
+  ['n', ['responses', 'messages']],
+  ['max_tokens', ['responses', 'embeddings']],
+  ['max_completion_tokens', ['responses', 'messages']],
+  ['max_output_tokens', ['chat', 'messages']],
+  ['thinking.budget_tokens', ['chat', 'responses']],
+  ...['max_new_tokens', 'min_tokens', 'best_of', 'truncate_prompt_tokens', 'prompt_logprobs', 'some_cap_of_tomorrow'].map(
+    (field) => [field, ALL] as const,
+  ),
+  ['chat_template_kwargs.thinking_budget', ALL],
+  ['context_management', ['responses']],
+  ['context_management.edits', ['messages']],
+  ['options.num_predict', ['chat']],
+  ['tools', GENERATIONS],
+]
+
+/** Where a number stands in a list. */
+const LISTED: Readonly<Record<string, (value: number, client: Client) => unknown>> = {
+  context_management: (value) => [{ type: 'compaction', compact_threshold: value }],
+  'context_management.edits': (value) => [{ type: 'clear_tool_uses_20250919', trigger: { type: 'input_tokens', value } }],
+  tools: (value, client) => [{ type: client === 'messages' ? 'web_search_20250305' : 'web_search', name: 'web_search', max_uses: value }],
+}
+
+t.test('a number beyond the safe range is a 400 in fields that the format does not name, too', async (t) => {
+  const { gateway, upstream } = await scene()
+  for (const [field, clients] of FOREIGN)
+    for (const client of clients)
+      for (const value of [1e300, -1e300, 2 ** 53, -(2 ** 53)]) {
+        const reply = await gateway.post(PATHS[client], withField(BODIES[client], field, LISTED[field]?.(value, client) ?? value))
+        t.equal(reply.status, 400, `${client}: ${field} ${value}`)
+        const { error } = (await reply.json()) as { error: { message: string } }
+        t.match(error.message, /^[\w.[\]]+: expected a number within the safe range/, `${client}: ${field} ${value}`)
+        t.ok(error.message.startsWith(field), error.message)
+      }
+  t.equal(upstream.requests.length, 0, 'no provider is called')
+  for (const value of [Number.MAX_SAFE_INTEGER, -1, 0.5, null, '1e300']) {
+    const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, max_new_tokens: value })
+    t.equal(reply.status, 200, `${value}`)
+    t.equal(upstream.requests.at(-1)?.json.max_new_tokens, value)
+  }
+})
+
+const LONG = '1'.padEnd(310, '0')
+
+t.test('a number that parses to infinity is a 400 wherever it stands, and other large ones arrive', async (t) => {
+  const { gateway, upstream } = await scene()
+  const schema = { type: 'object', properties: { a: { type: 'integer', maximum: 'HERE' } } }
+  const places: readonly (readonly [JsonObject, string])[] = [
+    [{ max_tokens: 'HERE' }, 'max_tokens'],
+    [{ any: { where: [1, { deep: 'HERE' }] } }, 'any.where[1].deep'],
+    [{ messages: [{ ...SAID, extra: ['HERE'] }] }, 'messages[0].extra[0]'],
+    [{ tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }, 'tools[0].function.parameters.properties.a.maximum'],
+  ]
+  for (const [more, path] of places)
+    for (const number of ['1e400', '-1e400', '1E+309', '1.5e999', LONG, `-${LONG}.5`]) {
+      const text = JSON.stringify({ ...BODIES.chat, ...more }).replace('"HERE"', number)
+      const reply = await gateway.post(PATHS.chat, text)
+      t.equal(reply.status, 400, `${path} ${number.slice(0, 10)}`)
+      t.match(await reply.text(), `"${path}: expected a number below 1.8e308"`)
+    }
+  t.equal(upstream.requests.length, 0, 'no provider is called')
+  const [, , , [bounded]] = places
+  for (const [number, value] of [
+    ['9223372036854775807', 2 ** 63],
+    ['1e300', 1e300],
+    ['1e-400', 0],
+    [`0.${LONG}`, 0.1],
+  ] as const) {
+    const reply = await gateway.post(PATHS.chat, JSON.stringify({ ...BODIES.chat, ...bounded }).replace('"HERE"', number))
+    t.equal(reply.status, 200, number.slice(0, 20))
+    const [tool] = (upstream.requests.at(-1) as Seen).json.tools as { function: { parameters: typeof schema } }[]
+    t.equal(tool.function.parameters.properties.a.maximum, value, 'bounds of a schema are the caller’s')
+  }
+  const quoted = { ...BODIES.chat, messages: [{ role: 'user', content: '1e400 and "2e400"' }] }
+  t.equal((await gateway.post(PATHS.chat, quoted)).status, 200, 'in a text it is no number')
+})
+
+t.test('an error never names the end of the exact whole numbers as a bound of a field', async (t) => {
+  const { gateway } = await scene()
+  for (const [tool, field] of [
+    ['web_search', 'max_uses'],
+    ['web_search', 'max_total_results'],
+    ['web_fetch', 'max_uses'],
+    ['web_fetch', 'max_content_tokens'],
+  ])
+    for (const value of [0, -1, 1.5, 1e300, 'many']) {
+      const tools = [{ type: `router:${tool}`, parameters: { [field]: value } }]
+      const text = await (await gateway.post(PATHS.chat, { ...BODIES.chat, tools })).text()
+      t.match(text, `tools[0].parameters.${field}: expected a whole number of at least 1`, `${tool} ${field} ${value}`)
+    }
 })
 
 t.test('the largest numbers that clients send are served', async (t) => {

@@ -1,8 +1,8 @@
 /** 4. The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
 import { isUtf8 } from 'node:buffer'
 import { gatewayFields } from '../../canon/gateway-fields.ts'
-import { Fault } from '../../core/faults.ts'
-import { countContainers, escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
+import { badField, Fault } from '../../core/faults.ts'
+import { escapesLetters, isObject, type JsonObject, pathOfLarger, scanJson } from '../../core/json.ts'
 import type { Authed, Read } from '../../plugin-api/exchange.ts'
 import { bucketOf } from '../admission.ts'
 import type { Exchange } from '../exchange.ts'
@@ -115,13 +115,22 @@ export function parseBody(bytes: Buffer, depth: number): JsonObject {
   return parseJson(bytes, depth).body
 }
 
+/** @throws Fault 400 for a number such as 1e400, which parses to infinity and would be written as null (RFC 8259 section 6). */
+function checkFinite(body: JsonObject): void {
+  const path = pathOfLarger(body, Number.MAX_VALUE)
+  if (path !== undefined) throw badField(path.slice(1, LONGEST_PATH), 'expected a number below 1.8e308')
+}
+
+/** Characters of a path in an error: its names are the caller's. */
+const LONGEST_PATH = 200
+
 /** @returns the body, its text, and how many objects and arrays it has. */
 function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: string; containers: number } {
   if (bytes.length === 0) throw new Fault('bad_request', { message: 'body: expected a JSON object, found nothing' })
   // Decoding would put three bytes in the place of one, which the hold has not counted. JSON is UTF-8 (RFC 8259 section 8.1).
   if (!isUtf8(bytes)) throw new Fault('bad_request', { message: 'body: expected valid UTF-8' })
   const text = bytes.toString()
-  const containers = countContainers(text, depth)
+  const { containers, mayOverflow } = scanJson(text, depth)
   if (containers < 0) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
   if (containers > MOST_CONTAINERS) throw new Fault('bad_request', { message: `body: more than ${MOST_CONTAINERS} objects and arrays` })
   let body: unknown
@@ -133,5 +142,6 @@ function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: stri
   }
   if (!isObject(body)) throw new Fault('bad_request', { message: 'body: expected a JSON object' })
   if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
+  if (mayOverflow) checkFinite(body)
   return { body, text, containers }
 }
