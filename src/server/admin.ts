@@ -1,12 +1,13 @@
 /** The operator's listeners: health, readiness and metrics for everybody who reaches them, all else with the admin token. */
 import { lstatSync, rmSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { asFault, Fault, faultBody } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import { createServer } from '../core/node-http.ts'
 import { tokenCheck } from './admin-token.ts'
+import { headFault } from './edge-guard.ts'
 
 export interface AdminReply {
   status: number
@@ -55,8 +56,16 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const isOperator = tokenCheck(token)
   const servers: Server[] = []
   const serve = (handle: (request: IncomingMessage) => Promise<AdminReply>): Server => {
+    /** Whose connection ends: requests that were sent behind a refused one are not looked at. */
+    const refused = new WeakSet<Socket>()
     const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
-      void handle(request).then((reply) => send(response, reply))
+      if (refused.has(request.socket)) return
+      const fault = headFault(request)
+      if (fault) {
+        refused.add(request.socket)
+        response.shouldKeepAlive = false
+        send(response, refusal(fault))
+      } else void handle(request).then((reply) => send(response, reply))
     })
     servers.push(server)
     return server
@@ -141,9 +150,11 @@ async function answer({ open, all, isOperator }: Access, request: IncomingMessag
   } catch (error) {
     const fault = asFault(error)
     if (fault.status >= 500) onError?.(error)
-    return { status: fault.status, headers: fault.headers, body: faultBody(fault) as Json }
+    return refusal(fault)
   }
 }
+
+const refusal = (fault: Fault): AdminReply => ({ status: fault.status, headers: fault.headers, body: faultBody(fault) as Json })
 
 const TOKEN_NEEDED = 'Expected the admin token as a bearer token: admin.token of the configuration, or the file beside the store'
 

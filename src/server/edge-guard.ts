@@ -23,6 +23,11 @@ function bad(field: string, message: string): Fault {
  * @returns the fault to answer with before the connection is closed, undefined for a request that is clean.
  */
 export function edgeFault(request: IncomingMessage): Fault | undefined {
+  return headFault(request) ?? upgradeFault(request)
+}
+
+/** The same for a listener that takes no upgrades: it ignores the header (RFC 9110 section 7.8). */
+export function headFault(request: IncomingMessage): Fault | undefined {
   const { method, url = '', httpVersion, rawHeaders } = request
   if (httpVersion !== '1.1' && !(httpVersion === '1.0' && (method === 'GET' || method === 'HEAD'))) {
     return bad('request line', 'HTTP/1.1 is expected')
@@ -30,7 +35,7 @@ export function edgeFault(request: IncomingMessage): Fault | undefined {
   if (method === 'TRACE' || method === 'CONNECT') return new Fault('method_not_allowed')
   if (url.length > LONGEST_TARGET) return new Fault('uri_too_long')
   if (!url.startsWith('/') || url.startsWith('//')) return bad('request target', 'a path is expected')
-  return headersFault(rawHeaders, httpVersion === '1.1') ?? upgradeFault(request)
+  return headersFault(rawHeaders, httpVersion === '1.1')
 }
 
 /** An upgrade that was not handed over: it is no handshake, or it was sent behind a request that is still answered. */

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -43,6 +43,46 @@ t.test('everything but health and metrics needs the token, also from this very m
   }
   t.equal((await fetch(`${gateway.admin}/ledger/verify`, { headers: bearer(ADMIN_TOKEN) })).status, 200)
   t.notMatch(gateway.logs.join('\n'), ADMIN_TOKEN)
+})
+
+t.test('RFC 9112 section 3.2: a Host that is no host is refused on every listener, and the connection ends', async (t) => {
+  const [port] = await freePorts(1)
+  const directory = mkdtempSync(join(tmpdir(), 'admin-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const socket = join(directory, 'admin.sock')
+  const admin = `admin: { ${ADDRESSES}, token: ${ADMIN_TOKEN}, socket: "${socket}", health_port: ${port} }`
+  const gateway = await startGateway(`${admin}${MODEL}`)
+  t.teardown(() => gateway.close())
+  const listeners: [name: string, open: () => Socket, path: string][] = [
+    ['admin', () => connect(Number(new URL(gateway.admin).port), '127.0.0.1'), '/metrics'],
+    ['socket', () => connect(socket), '/metrics'],
+    ['health', () => connect(port, '127.0.0.1'), '/healthz'],
+  ]
+  const said = async (open: () => Socket, head: string): Promise<string> => {
+    const client = open()
+    client.write(head)
+    return text(client)
+  }
+  for (const [name, open, path] of listeners) {
+    const head = (...lines: string[]): string => `${[`GET ${path} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`
+    for (const lines of [
+      ['Host: a b'],
+      ['Host: '],
+      ['Host: x@y'],
+      ['Host: http://a'],
+      ['Host: a', 'Host: a'],
+      ['Host: a', 'host: b'],
+      [],
+    ]) {
+      // The second request is sound, and gets no reply: it came on a connection that cannot be trusted.
+      const reply = await said(open, head(...lines) + head('Host: a', 'Connection: close'))
+      t.match(reply, /^HTTP\/1\.1 400 /, `${name}: ${JSON.stringify(lines)}`)
+      t.notMatch(reply, ' 200 ', `${name}: ${JSON.stringify(lines)}`)
+    }
+    for (const lines of [['Host: a'], ['Host: 127.0.0.1:80'], ['Host: [::1]:1'], ['Host: a', 'Upgrade: h2c', 'Connection: Upgrade']])
+      t.match(await said(open, head(...lines, 'Connection: close')), /^HTTP\/1\.1 200 /, `${name}: ${lines}`)
+    t.match(await said(open, `GET ${path} HTTP/1.0\r\n\r\n`), /^HTTP\/1\.[01] 200 /, `${name}: HTTP/1.0 needs no Host`)
+  }
 })
 
 t.test(
