@@ -1,7 +1,7 @@
 /** What all chunks of one kind have around the model's words: compared in one go, without a scan. */
 import { MEDIA_BYTES } from '../../canon/events.ts'
 import { escapeExcess, textBytes } from '../../sse/words.ts'
-import { COPIES, endOfString, mirroredFrame, REASONING } from './mirror-reasoning.ts'
+import { copiesOf, endOfString, mirroredFrame, REASONING } from './mirror-reasoning.ts'
 
 /** Members of a delta whose text is the model's words. */
 const WORDS = ['content', 'reasoning', 'reasoning_content', 'arguments']
@@ -32,12 +32,19 @@ export class Skeleton {
   private readonly after: string
   private readonly ourBefore: string
   private readonly ourAfter: string
-  /** True where the words are reasoning that goes out under several names. */
-  private readonly mirrors: boolean
+  /** The member of the words, where they are reasoning that goes out under several names. */
+  private readonly mirrors: string | undefined
   /** Bytes of the model's words in the last batch. */
   words = 0
 
-  private constructor(parts: { before: string; after: string; ourBefore: string; ourAfter: string; ofCalls: boolean; mirrors: boolean }) {
+  private constructor(parts: {
+    before: string
+    after: string
+    ourBefore: string
+    ourAfter: string
+    ofCalls: boolean
+    mirrors: string | undefined
+  }) {
     this.ofCalls = parts.ofCalls
     this.mirrors = parts.mirrors
     this.before = parts.before
@@ -61,15 +68,16 @@ export class Skeleton {
       const end = endOfString(frame, from)
       if (end === -1) return undefined
       const after = frame.slice(end)
-      const mirrors = name === 'reasoning_content'
-      // Reasoning beside other words, or beside names that say it already, is looked at frame by frame.
-      if (mirrors ? end === from || mirroredFrame(frame) === undefined : frame.includes(REASONING) && mirroredFrame(frame) !== frame)
-        return undefined
+      const shown = frame.includes(REASONING) ? mirroredFrame(frame) : frame
+      const mirrors = shown === frame ? undefined : name
+      const isReasoning = name === 'reasoning' || name === 'reasoning_content'
+      // Reasoning beside other words, and what has to be parsed, is looked at frame by frame; empty reasoning teaches nothing.
+      if (shown === undefined || (isReasoning ? end === from : mirrors !== undefined)) return undefined
       return new Skeleton({
         before: frame.slice(0, from),
         after,
         ourBefore: ours + frame.slice(prefix.length, from),
-        ourAfter: after.slice(mirrors ? 1 : 0).replace(noUsage, ''),
+        ourAfter: after.slice(mirrors === undefined ? 0 : 1).replace(noUsage, ''),
         ofCalls: name === 'arguments',
         mirrors,
       })
@@ -83,6 +91,7 @@ export class Skeleton {
    */
   rewrite(batch: string): string | undefined {
     const { before, after, ourBefore, ourAfter, mirrors } = this
+    const isPlain = mirrors === 'reasoning'
     let out = ''
     let words = 0
     for (let at = 0; at < batch.length; ) {
@@ -93,8 +102,8 @@ export class Skeleton {
       if (to < from || batch.slice(to, end + 2) !== after) return undefined
       const text = batch.slice(from, to)
       // Empty reasoning is not repeated under other names.
-      if (mirrors && text === '') return undefined
-      out += mirrors ? ourBefore + text + COPIES[0] + text + COPIES[1] + text + COPIES[2] + ourAfter : ourBefore + text + ourAfter
+      if (mirrors !== undefined && text === '') return undefined
+      out += mirrors === undefined ? ourBefore + text + ourAfter : ourBefore + text + copiesOf(text, isPlain) + ourAfter
       words += to - from
       at = end + 2
     }

@@ -8,7 +8,7 @@ import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { chunkHead, closingChunks } from './chunk.ts'
 import { choiceFault, faultIn } from './decode-stream.ts'
 import { servedTier, unify } from './end-reason.ts'
-import { mirrorReasoning, REASONING } from './mirror-reasoning.ts'
+import { mirrorReasoning, mirrorsByText } from './mirror-reasoning.ts'
 import { Envelope, ourHeader } from './pass-envelope.ts'
 import { frameWords, isImage } from './pass-skeleton.ts'
 import { ToolCalls } from './tool-calls.ts'
@@ -141,8 +141,8 @@ export class ChatPassStream implements PassStream {
     const delta = isObject(choice.delta) ? choice.delta : {}
     const mirrored = mirrorReasoning(delta)
     let edited = this.tidy(delta, choice)
-    // Written with escapes, the name is not found in the text.
-    if (mirrored && !frame.includes(REASONING)) edited = true
+    // Written with escapes, for example, a name is not found in the text.
+    if (mirrored && !mirrorsByText(frame)) edited = true
     const reason = choice.finish_reason
     const over = typeof reason === 'string' && reason !== ''
     if (over || isObject(choice.error)) edited = true
