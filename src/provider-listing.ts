@@ -9,16 +9,19 @@ import { isNeighbour } from './outbound/addresses.ts'
 import { providerAddress } from './pipeline/provider-address.ts'
 import { askServer, fetchListing } from './upstream/listing.ts'
 
-/** What a provider with `discover` serves, and whether it is a server of the operator's own. @throws where it does not answer with a list. */
+/**
+ * What a provider with `discover` serves, and whether it is a server of the operator's own.
+ * @throws where it does not answer with a list, or its host cannot be looked up: the last list then stands, and its prices.
+ */
 export async function discoveredListing(provider: Provider): Promise<Listing> {
   const [list, local] = await Promise.all([providerListing(provider), isNearby(provider)])
   return { list, local }
 }
 
-/** True where every address of the provider's host is loopback or private. A host without an address is not. */
+/** True where every address of the provider's host is loopback or private. @throws where the look-up fails. */
 async function isNearby({ baseUrl = '' }: Provider): Promise<boolean> {
   const host = (URL.parse(baseUrl)?.hostname ?? '').replace(/^\[(.*)\]$/, '$1')
-  const found = await lookup(host, { all: true }).catch(() => [])
+  const found = await lookup(host, { all: true })
   return found.length > 0 && found.every(({ address }) => isNeighbour(address.replace(/^::ffff:(?=\d)/, '')))
 }
 

@@ -1,8 +1,10 @@
 /** `discover` of a provider: asked again on an interval and when it comes back, and free only at a server of one's own. */
+import dns from 'node:dns/promises'
 import { createServer } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { FakeClock } from '../support/clock.ts'
+import { FakeClock, turn } from '../support/clock.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
 import { answerFor, upstreamError } from '../support/wire.ts'
@@ -101,6 +103,28 @@ t.test('a server that stops answering keeps its models', async (t) => {
   await clock.advance(60_000)
   await clock.armed(15_000)
   t.same(await served(gateway), ['own/one'])
+})
+
+t.test('a failed look-up of the host changes no price: the last list stands until the next one', async (t) => {
+  const { names, clock, gateway, lists } = await scene(t, '{ every: 1m }', 'localhost')
+  const { lookup } = dns
+  const restore = (): void => {
+    dns.lookup = lookup
+    syncBuiltinESMExports()
+  }
+  t.teardown(restore)
+  dns.lookup = (() => Promise.reject(new Error('getaddrinfo EAI_AGAIN localhost'))) as typeof lookup
+  syncBuiltinESMExports()
+  names.push('two')
+  await clock.advance(60_000)
+  while (lists() < 2) await turn()
+  await clock.armed(15_000)
+  t.same(await served(gateway), ['own/one'])
+  t.equal((await ask(gateway, 'own/one', LIMITED)).status, 200, 'still free')
+  restore()
+  await clock.advance(15_000)
+  t.ok(await has(gateway, 'own/two'))
+  t.equal((await ask(gateway, 'own/two', LIMITED)).status, 200)
 })
 
 t.test('an endpoint that serves again after an outage has its provider asked at once', async (t) => {
