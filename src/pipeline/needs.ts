@@ -4,7 +4,7 @@ import { isTextFile, type Media, mediaOf, payloadLength } from '../canon/media.t
 import { nativeSearchIn } from '../canon/native-search.ts'
 import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../canon/need.ts'
 import type { Endpoint } from '../catalog/types.ts'
-import { bytesOf, isObject, type Json } from '../core/json.ts'
+import { bytesOf, isObject, type Json, type JsonObject } from '../core/json.ts'
 import type { PriceMoment } from '../core/price.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
 import type { Tier } from '../routing/index.ts'
@@ -34,22 +34,25 @@ const USUAL_SEARCHES = 10
 /** The most searches that the provider's own tools may run for this request; 0 where it offers none. */
 export function searchBound(exchange: Exchange): number {
   if (exchange.edited) {
-    return exchange.request().tools.reduce((most, tool) => {
+    const { tools, extras } = exchange.request()
+    return tools.reduce((most, tool) => {
       const search = nativeSearchIn(tool)
       if (search) return most + (search.maxUses ?? USUAL_SEARCHES)
       return most + (tool.kind === 'opaque' ? searchesOf(tool.of.data) : 0)
-    }, 0)
+    }, searchesByOptions(extras?.fields))
   }
+  let most = searchesByOptions(exchange.body)
   const { tools } = exchange.body
-  if (!Array.isArray(tools)) return 0
-  let most = 0
-  for (const tool of tools) most += searchesOf(tool)
+  if (Array.isArray(tools)) for (const tool of tools) most += searchesOf(tool)
   return most
 }
 
+/** Chat models that search by themselves (OpenAI SDK 7.55.0, ChatCompletionCreateParams: `web_search_options`). */
+const searchesByOptions = (fields: JsonObject | undefined): number => (isObject(fields?.web_search_options) ? USUAL_SEARCHES : 0)
+
 function searchesOf(tool: Json): number {
   if (!isObject(tool) || typeof tool.type !== 'string' || !tool.type.startsWith('web_search')) return 0
-  return typeof tool.max_uses === 'number' ? Math.max(0, tool.max_uses) : USUAL_SEARCHES
+  return typeof tool.max_uses === 'number' && tool.max_uses >= 1 ? tool.max_uses : USUAL_SEARCHES
 }
 
 /**

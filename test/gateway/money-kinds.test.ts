@@ -78,6 +78,12 @@ t.test('an hour of cache and two searches', async (t) => {
   t.equal(await spent(), 10_000 + 10_000 + 25_000 + 20_000 + 10_000 + 20_000_000)
 })
 
+t.test('searches of a chat model are held for', async (t) => {
+  const messages = [{ role: 'user', content: 'Does it rain?' }]
+  const body = { model: 'm/claude', messages, max_tokens: 20, web_search_options: {} }
+  t.equal((await gateway.post('/v1/chat/completions', body)).status, 402)
+})
+
 t.test('an image costs what images cost', async (t) => {
   const before = await spent()
   const reply = await gateway.post('/v1/chat/completions', {
