@@ -32,9 +32,12 @@ export function postgresTransport(url: string): PostgresTransport | string {
   return { mode: mode === 'disable' || mode === 'no-verify' ? mode : 'verify-full' }
 }
 
-/** The driver prefers a `host` of the query (pg-connection-string 2.14.1, index.js). */
+/**
+ * The host that the driver connects to: the last `host` of the query, else that of the URL (pg-connection-string 2.14.1, index.js),
+ * else `PGHOST`, else localhost (pg 8.23.1, lib/connection-parameters.js).
+ */
 function postgresHost(address: string, settings: URLSearchParams): string {
-  return settings.get('host') || URL.parse(address)?.hostname || 'localhost'
+  return settings.getAll('host').at(-1) || URL.parse(address)?.hostname || process.env.PGHOST || 'localhost'
 }
 
 /** Expected by the setting `shared.url`; undefined where the address may be used. @param off where the file switches TLS off. */

@@ -1,6 +1,7 @@
 /** TLS to PostgreSQL and Redis: required of other machines unless the configuration says otherwise in words. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { check } from '../../src/cli/check.ts'
 import { asFault } from '../../src/core/faults.ts'
@@ -79,6 +80,51 @@ t.test('what a PostgreSQL address asks for', async (t) => {
     t.same(postgresTransport(url), { mode }, url)
 })
 
+/** Sets what the driver reads of the environment until the test ends. */
+function environment(t: Test, variables: Readonly<Record<string, string>>): void {
+  const before = Object.keys(variables).map((name) => [name, process.env[name]] as const)
+  Object.assign(process.env, variables)
+  t.teardown(() => {
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+  })
+}
+
+t.test('the host is the one that the driver connects to', async (t) => {
+  const hosts = ['10.9.8.7', '127.0.0.1', '/run/postgresql', '']
+  const urls = [
+    'postgres:///x',
+    'postgresql:///x?pool=8',
+    'postgres:///x?host=',
+    'postgres:///x?host=db',
+    'postgres:///x?host=localhost',
+    'postgres:///x?host=/run/postgresql',
+    'postgres://localhost/x',
+    'postgres://localhost/x?host=',
+    'postgres://db/x',
+    'postgres://%2Frun%2Fpostgresql/x',
+    'postgres://localhost/x?host=localhost&host=db',
+    'postgres://localhost/x?host=/tmp&host=10.9.8.7',
+    'postgres://db/x?host=10.9.8.7&host=/tmp',
+    'postgres://localhost/x?host=db&host=',
+    'postgres://localhost/x?hostaddr=10.9.8.7',
+  ]
+  for (const PGHOST of hosts) {
+    await t.test(`PGHOST=${PGHOST}`, async (t) => {
+      environment(t, { PGHOST })
+      for (const url of urls) {
+        const { host } = new pg.Client({ connectionString: url })
+        t.same(postgresTransport(url), { mode: isLocalHost(host) ? 'disable' : 'verify-full' }, `${url}: ${host}`)
+      }
+    })
+  }
+  environment(t, { PGHOST: '10.9.8.7' })
+  t.same(postgresTransport('postgres:///x'), { mode: 'verify-full' }, 'of another machine')
+  t.same(postgresTransport('postgres:///x?sslmode=disable'), { mode: 'disable' }, 'in words')
+})
+
 t.test('which hosts are of this machine', async (t) => {
   for (const host of ['localhost', 'LOCALHOST', 'a.localhost', '127.0.0.1', '127.255.0.1', '::1', '[::1]', '/run/postgresql'])
     t.ok(isLocalHost(host), host)
@@ -114,4 +160,7 @@ t.test('a session with another machine begins with the request for TLS, and goes
   await open(`postgres://u@127.0.0.1:${port}/db`)
   await open(`postgres://u@127.0.0.1:${port}/db?sslmode=require`)
   t.same(first, ['SSLRequest', 'StartupMessage', 'StartupMessage', 'SSLRequest'])
+  environment(t, { PGHOST: '127.1', PGPORT: String(port) })
+  t.match(await open('postgres:///db?user=u'), /no TLS; sslmode=disable in store\.url switches it off/)
+  t.equal(first.at(-1), 'SSLRequest', 'the host that PGHOST names')
 })
