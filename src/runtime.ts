@@ -117,7 +117,7 @@ export class Runtime {
       failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
     })
     this.parts.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
-    this.catalog = buildCatalog(config, this.discovery.listings)
+    this.catalog = this.catalogOf(config)
     this.oops = (error) => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
     this.bodies = new BodyMemory(clock, () => this.shed())
     this.resizeBodies()
@@ -148,7 +148,7 @@ export class Runtime {
     else {
       this.config = reload.config
       this.keys = this.keysAfter(reload.config)
-      this.catalog = buildCatalog(reload.config, this.discovery.listings)
+      this.catalog = this.catalogOf(reload.config)
       this.gateway.serving = this.compose()
       this.resizeBodies()
       log.info({ file: reload.config.file }, 'configuration reloaded')
@@ -197,8 +197,14 @@ export class Runtime {
 
   /** Serves what the providers list now. */
   private relist(): void {
-    this.catalog = buildCatalog(this.config, this.discovery.listings)
+    this.catalog = this.catalogOf(this.config)
     this.gateway.serving = this.compose()
+  }
+
+  private catalogOf(config: Config): Catalog {
+    const catalog = buildCatalog(config, this.discovery.listings)
+    this.parts.health.protect(catalog.models.flatMap(({ endpoints }) => endpoints.map(({ id }) => id)))
+    return catalog
   }
 
   async close(): Promise<void> {

@@ -14,8 +14,8 @@ export type { ServedSample } from './endpoint-record.ts'
 const REST_CAP_MS = 60_000
 /** Of a silent endpoint's silence at most so much counts as outage. */
 const SILENCE_MS = 10_000
-/** Past this many endpoints the one heard of first is forgotten. */
-const CAPACITY = 4096
+/** Records of endpoints that the catalogue does not name. Callers choose the names behind a wildcard, so these are bounded. */
+const MOST_UNNAMED = 4096
 /** A refusal for the place that the caller or the gateway is in, by the provider's own word for it. */
 const PLACE = /country|region|territor|location|geo/i
 
@@ -34,12 +34,24 @@ export class HealthBook implements Health {
   private readonly clock: Clock
   private readonly records = new Map<string, EndpointRecord>()
   private readonly moment = new Moment(this.records)
+  /** Ids of the endpoints that the catalogue names. */
+  private named: ReadonlySet<string> = new Set()
+  /** Ids of all other records, in the order in which they were opened. */
+  private readonly unnamed = new Set<string>()
   private news: NewsWire | undefined
   /** Called when an endpoint that was ejected serves again. */
   onReturn: ((endpoint: Endpoint) => void) | undefined
 
   constructor(clock: Clock) {
     this.clock = clock
+  }
+
+  /** @param ids of the endpoints that the catalogue names: their records are not dropped for those of names behind a wildcard. */
+  protect(ids: Iterable<string>): void {
+    this.named = new Set(ids)
+    this.unnamed.clear()
+    for (const id of this.records.keys()) if (!this.named.has(id)) this.unnamed.add(id)
+    this.dropBeyond(MOST_UNNAMED)
   }
 
   /** A request is about to be sent there: claims the one probe of an ejected endpoint that is due. */
@@ -164,13 +176,22 @@ export class HealthBook implements Health {
   }
 
   private open(id: string): EndpointRecord {
-    if (this.records.size >= CAPACITY) {
-      const oldest = this.records.keys().next()
-      if (!oldest.done) this.records.delete(oldest.value)
+    if (!this.named.has(id)) {
+      this.dropBeyond(MOST_UNNAMED - 1)
+      this.unnamed.add(id)
     }
     const record = new EndpointRecord()
     this.records.set(id, record)
     return record
+  }
+
+  /** Drops the oldest records of endpoints that the catalogue does not name. @param most how many of them stay. */
+  private dropBeyond(most: number): void {
+    for (const id of this.unnamed) {
+      if (this.unnamed.size <= most) return
+      this.unnamed.delete(id)
+      this.records.delete(id)
+    }
   }
 }
 

@@ -125,6 +125,29 @@ t.test('the book forgets the first of too many endpoints', (t) => {
   t.end()
 })
 
+t.test('endpoints that the catalogue names are never forgotten for others', (t) => {
+  const clock = new FakeClock()
+  const book = new HealthBook(clock)
+  const fill = (name: string): void => {
+    for (let at = 0; at < 5000; at++) book.success(model(`local/${name}${at}`, ['a']).endpoints[0], { firstTokenMs: 1, tokensPerSecond: 1 })
+  }
+  book.protect([a.id])
+  for (let i = 0; i < 10; i++) book.failure(a, new Fault('upstream_limited', { retryAfter: 20 }))
+  for (let i = 0; i < 10; i++) book.failure(a, new Fault('upstream_error'))
+  fill('x')
+  t.equal(book.ejected(a), true)
+  t.equal(book.recentOutage(a), true)
+  t.equal(book.restLeft(a), 20_000)
+  book.protect([a.id, b.id])
+  book.failure(b, new Fault('upstream_error'))
+  fill('y')
+  t.equal(book.recentOutage(b), true, 'named by a reload')
+  book.protect([b.id])
+  fill('z')
+  t.same([book.recentOutage(a), book.recentOutage(b)], [false, true], 'one that a reload takes out of the catalogue counts like any other')
+  t.end()
+})
+
 t.test('C-138: sessions stick for ten idle minutes, per key, model and session', async (t) => {
   const clock = new FakeClock()
   const sessions = new StickySessions(clock, 2)
