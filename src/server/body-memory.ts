@@ -1,4 +1,7 @@
-/** One budget of memory for the request bodies of all callers of a process, so that many large bodies cannot exhaust it. */
+/**
+ * One budget of memory for the request bodies of all callers of a process, and for long replies that their callers have not taken,
+ * so that many large ones cannot exhaust it.
+ */
 import { totalmem } from 'node:os'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
@@ -163,6 +166,13 @@ export class BodyMemory {
     else this.grantWaiting()
   }
 
+  /** Called by a share whose body has made way for its reply. */
+  keep(share: BodyShare, bytes: number): void {
+    this.arrived(share)
+    this.add(share, bytes - share.held)
+    this.grantWaiting()
+  }
+
   private fits(share: BodyShare, bytes: number): boolean {
     // A single body passes whatever the limit is: otherwise a small limit would refuse it for ever.
     if (this.used === share.held) return true
@@ -281,6 +291,14 @@ export class BodyShare {
   /** Gives back what is held; more can be taken later. */
   clear(): void {
     this.memory.free(this)
+  }
+
+  /**
+   * The body is held no longer, but a reply that its caller has not taken yet. Its provider has given it already, so it counts
+   * at once and whatever room there is: bodies that come wait instead.
+   */
+  keep(bytes: number): void {
+    if (!this.released) this.memory.keep(this, bytes)
   }
 
   /** The request has ended: what it still takes is not counted. */

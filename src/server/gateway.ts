@@ -77,9 +77,9 @@ const PLAN_PATH = '/v1/plan'
 /** Bytes: four stream buffers of 64 KB, two for each direction. */
 const PASS_BUFFERS = 256 * 1024
 
-/** The exchange that a connection waits for. */
-const EXCHANGE = Symbol('exchange')
-type Speaking = Socket & { [EXCHANGE]?: Exchange }
+/** The door of the exchange that a connection waits for. */
+const DOOR = Symbol('door')
+type Speaking = Socket & { [DOOR]?: HttpDoor }
 
 interface Refusal {
   readonly status: number
@@ -159,9 +159,9 @@ export class Gateway implements RequestHandler {
 
   /** A reset tells a caller that has left from one that merely has nothing more to say: a harmless byte provokes it. */
   halfClosed(socket: Socket): void {
-    const exchange = (socket as Speaking)[EXCHANGE]
-    if (!exchange) return
-    for (const ms of PROBES) this.clock.after(ms, () => exchange.door.probe())
+    const door = (socket as Speaking)[DOOR]
+    if (!door) return
+    for (const ms of PROBES) this.clock.after(ms, () => door.probe())
   }
 
   /** Under overload all that asks a provider something is refused, and plans; management and lists never are. */
@@ -221,11 +221,13 @@ export class Gateway implements RequestHandler {
       wantsMetadata: wantsMetadata(request, brand),
     })
     const socket: Speaking = request.socket
-    socket[EXCHANGE] = exchange
+    socket[DOOR] = door
+    // Only the end of it: a long reply may wait for its caller when the exchange, and with it the body, are no longer needed.
+    const { cancel } = exchange
     response.on('close', () => {
       // A connection that idles must not hold on to what it last asked.
-      if (socket[EXCHANGE] === exchange) socket[EXCHANGE] = undefined
-      if (!response.writableFinished) exchange.cancel.abort(new Fault(wasCut(socket) ? 'shutdown' : 'client_gone'))
+      if (socket[DOOR] === door) socket[DOOR] = undefined
+      if (!response.writableFinished) cancel.abort(new Fault(wasCut(socket) ? 'shutdown' : 'client_gone'))
     })
     return { exchange, door }
   }
@@ -274,8 +276,12 @@ export class Gateway implements RequestHandler {
         return
       }
       const text = JSON.stringify(answer.body)
+      if (operation.method !== 'HEAD') {
+        opened().whole(answer.status, {}, text)
+        return
+      }
       response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) })
-      response.end(operation.method === 'HEAD' ? undefined : text)
+      response.end()
     } catch (thrown) {
       this.writeFault(response, this.faultOf(thrown))
     } finally {

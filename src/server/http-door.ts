@@ -2,7 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { hashOf } from '../core/secret.ts'
 import type { Door, Reading } from '../pipeline/door.ts'
 import { EventWriter } from '../sse/writer.ts'
@@ -10,10 +10,8 @@ import type { BodyMemory, BodyShare } from './body-memory.ts'
 import type { ClientAddresses } from './client-address.ts'
 import { giveUpBody } from './lingering-close.ts'
 import { writePieces } from './piece-writer.ts'
+import { ReadingWatch, unsent } from './reading-watch.ts'
 import { type BodySource, readPieces, readWhole } from './request-body.ts'
-
-/** A caller that reads nothing for so long is cut off. */
-const WRITE_STALL = 60_000
 
 /** What the doors of one listener share. */
 export interface DoorSource {
@@ -36,7 +34,10 @@ export class HttpDoor implements Door {
   private readonly expectsContinue: boolean
   private readonly share: BodyShare
   private writer: EventWriter | undefined
-  private stall: Timer | undefined
+  /** Absent until bytes wait for the caller. */
+  private watch: ReadingWatch | undefined
+  /** Bytes of a long reply that was not taken at once. */
+  private queued = 0
   private drained: (() => void) | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse, source: DoorSource, expectsContinue: boolean) {
@@ -77,9 +78,10 @@ export class HttpDoor implements Door {
     return this.share.reserve(bytes)
   }
 
-  /** The exchange holds its body no longer. */
+  /** The exchange holds its body no longer. A long reply that waits for its caller counts until the caller has it, or has left. */
   release(): void {
-    this.share.release()
+    if (this.queued > 0) this.share.keep(this.queued)
+    else this.share.release()
   }
 
   /** Bytes whose length the headers tell, as fast as the caller takes them. @param bytes undefined for a head alone. */
@@ -111,20 +113,25 @@ export class HttpDoor implements Door {
       if (value !== undefined) head.push(name, value)
     }
     response.writeHead(status, head)
-    if (typeof json !== 'string') {
-      writePieces(response, json)
-      if (length > LARGE) this.endWatched()
-      return
-    }
+    if (typeof json !== 'string') writePieces(response, json)
     // Head and body leave in one write; as latin1, where that is the same, without a look at every character.
-    response.end(json, length === json.length ? 'latin1' : 'utf8')
-    if (length > LARGE && this.unsent() > 0) this.endWatched()
+    else response.end(json, length === json.length ? 'latin1' : 'utf8')
+    if (length > LARGE && (!response.writableEnded || unsent(response) > 0)) {
+      this.queued = length
+      this.endWatched()
+    }
   }
 
   /** The reply has been said, but not all of it taken. */
   private endWatched(): void {
-    if (!this.stall) this.watchStall()
-    this.response.once('close', () => this.stall?.cancel())
+    const { response } = this
+    this.watch ??= new ReadingWatch(response, this.clock)
+    const { watch } = this
+    watch.begin()
+    response.once('close', () => {
+      watch.end()
+      if (this.queued > 0) this.share.release()
+    })
   }
 
   openStream(headers: OutgoingHttpHeaders): void {
@@ -149,7 +156,10 @@ export class HttpDoor implements Door {
 
   endStream(text: string): void {
     this.writer?.end(text)
-    if (this.stall || this.unsent() > 0) this.endWatched()
+    const waiting = unsent(this.response)
+    // The last events of some formats hold all of the answer once more.
+    if (waiting > LARGE) this.queued = waiting
+    if (this.watch || waiting > 0) this.endWatched()
   }
 
   probe(): void {
@@ -162,38 +172,16 @@ export class HttpDoor implements Door {
   /** A write that found the socket full starts the stall clock and waits for the drain. */
   private watched(flowing: boolean | undefined): boolean {
     if (flowing !== false || this.response.destroyed) return true
-    if (!this.stall) {
-      this.watchStall()
+    this.watch ??= new ReadingWatch(this.response, this.clock)
+    if (this.watch.begin()) {
       this.writer?.onDrain(() => {
-        this.stall?.cancel()
-        this.stall = undefined
+        this.watch?.end()
         const fn = this.drained
         this.drained = undefined
         fn?.()
       })
     }
     return false
-  }
-
-  /** Cuts a caller off that has taken nothing for so long; one that is merely slow has time. */
-  private watchStall(): void {
-    const before = this.taken()
-    this.stall = this.clock.after(WRITE_STALL, () => {
-      if (this.response.destroyed || this.response.writableFinished) return
-      if (this.taken() === before) this.response.destroy()
-      else this.watchStall()
-    })
-  }
-
-  /** Bytes that the system has taken so far; keep-alive comments, which queue up meanwhile, do not change it. */
-  private taken(): number {
-    return (this.response.socket?.bytesWritten ?? 0) - this.unsent()
-  }
-
-  /** Bytes that the system has not taken yet: what Node's own socket time-out looks at. */
-  private unsent(): number {
-    const socket = this.response.socket as (Socket & { _handle?: { writeQueueSize?: number } | null }) | null
-    return (socket?._handle?.writeQueueSize ?? 0) + (socket?.writableLength ?? 0)
   }
 
   private bodySource({ cancel, count }: Reading = {}): BodySource {
