@@ -289,7 +289,7 @@ export class Runtime {
         ledger: store.ledger,
         health: parts.health,
         management: this.management,
-        files: { store: this.files, maxFile: config.uploads.maxFile },
+        files: { store: this.files, maxFile: config.uploads.maxFile, admission: parts.admission },
       }),
       pages: (asked) => reference(asked) ?? consent(asked),
       passages: new PassageDesk(

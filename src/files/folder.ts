@@ -5,8 +5,9 @@
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isFileId } from './ids.ts'
-import type { FilePage, FileQuery, StoredFile } from './types.ts'
+import type { StoredFile } from './types.ts'
 
 const FACTS = '.json'
 const UNFINISHED = '.part'
@@ -15,6 +16,9 @@ const LEFTOVER_AGE = 3_600_000
 
 /** Inside the folder of a key: a name for each folder of a key that it issued, so that their files count together. */
 const ISSUED = 'issued'
+
+/** Ids that are put in order at once: 10,000 together take some 50 ms. */
+const RUN = 500
 
 /** What a folder holds, bytes of unfinished files included. */
 export interface Content {
@@ -103,19 +107,16 @@ export class Folder {
     return handle?.createReadStream()
   }
 
-  async page({ after, limit, newestFirst, purpose }: FileQuery): Promise<FilePage> {
+  /** Ids of all files, the oldest first. */
+  async ids(): Promise<string[]> {
     const ids = (await this.names()).filter((name) => name.endsWith(FACTS)).map((name) => name.slice(0, -FACTS.length))
-    ids.sort()
-    if (newestFirst) ids.reverse()
-    const files: StoredFile[] = []
-    for (const id of ids) {
-      if (after !== undefined && (newestFirst ? id >= after : id <= after)) continue
-      const file = await this.find(id)
-      if (!file || (purpose !== undefined && file.purpose !== purpose)) continue
-      if (files.length === limit) return { files, more: true }
-      files.push(file)
+    const runs: string[] = []
+    for (let at = 0; at < ids.length; at += RUN) {
+      runs.push(...ids.slice(at, at + RUN).sort())
+      await nextTurn()
     }
-    return { files, more: false }
+    // The sort of V8 finds the runs and only merges them (TimSort).
+    return runs.sort()
   }
 
   async remove(id: string): Promise<boolean> {

@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import { Folder } from './folder.ts'
 import { FileIds, isFileId } from './ids.ts'
 import { OneByOne } from './one-by-one.ts'
+import { FilePages } from './pages.ts'
 import type { FileFacts, FileLimits, FileStore, KeyFiles, StoredFile } from './types.ts'
 import { DiskUpload, onDisk, type UploadPlace } from './upload.ts'
 
@@ -19,6 +20,7 @@ export class DiskFiles implements FileStore {
   private readonly settings: DiskFilesSettings
   private readonly clock: Pick<Clock, 'now'>
   private readonly ids = new FileIds()
+  private readonly pages = new FilePages()
   /** By the folder that has the quota: only those into which something is written. */
   private readonly shared = new Map<string, Pick<UploadPlace, 'live' | 'looks'>>()
   private temporary: string | undefined
@@ -42,7 +44,7 @@ export class DiskFiles implements FileStore {
     return {
       begin: () => this.begin(folder),
       put: (bytes, facts) => this.put(folder, bytes, facts),
-      page: (query) => onDisk(() => folder.page(query)),
+      page: (query) => onDisk(() => this.pages.page(folder, query)),
       find: (id) => onDisk(() => folder.find(id)),
       read: (id) => onDisk(() => folder.read(id)),
       open: (id) => onDisk(() => folder.open(id)),

@@ -2,6 +2,7 @@
 import { type FileForm, fileNamed, listFiles, noFile, oneFile, removeFile } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
 import type { FileStore, KeyFiles } from '../files/types.ts'
+import type { Admission } from '../pipeline/admission.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { receiveFile } from './file-upload.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'
@@ -10,6 +11,8 @@ export interface FileSource {
   readonly store: FileStore
   /** Bytes of one file. */
   readonly maxFile: number
+  /** Uploads and lists, which look through the folder, count in the requests of the key. */
+  readonly admission: Pick<Admission, 'request'>
 }
 
 type Act = (asked: OperationRequest, files: KeyFiles, form: FileForm) => Promise<Answer>
@@ -18,7 +21,10 @@ const FILES = '/v1/files'
 const ONE_FILE = /^\/v1\/files\/([^/]+)(\/content)?$/
 
 /** @param callerOf finds the key of a request, and throws where there is none that can be used. */
-export function fileOperations({ store, maxFile }: FileSource, callerOf: (asked: OperationRequest) => Promise<ApiKey>): Operations {
+export function fileOperations(
+  { store, maxFile, admission }: FileSource,
+  callerOf: (asked: OperationRequest) => Promise<ApiKey>,
+): Operations {
   const all: Readonly<Record<string, Act>> = {
     GET: ({ query }, files, form) => listFiles(query, files, form),
     POST: async (asked, files, form) => ({ status: 200, body: await receiveFile(asked, files, { maxFile, form }) }),
@@ -35,8 +41,10 @@ export function fileOperations({ store, maxFile }: FileSource, callerOf: (asked:
     const methods = id === undefined ? all : below === undefined ? one(id) : content(id)
     const method = asked.method === 'HEAD' ? 'GET' : asked.method
     if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
-    return callerOf(asked).then(({ identity, issuer, management }) => {
+    return callerOf(asked).then(async (key) => {
+      const { identity, issuer, management } = key
       if (management) throw new Fault('forbidden', { message: 'Management keys have no files' })
+      if (methods === all) await admission.request(key)
       return methods[method](asked, store.of(identity, issuer?.identity), formOf(asked))
     })
   }

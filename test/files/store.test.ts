@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { hashOf } from '../../src/core/secret.ts'
+import { Folder } from '../../src/files/folder.ts'
 import { DiskFiles, type FileUpload, type KeyFiles, type StoredFile } from '../../src/files/index.ts'
 import { OneByOne } from '../../src/files/one-by-one.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -111,6 +112,58 @@ t.test('pages in the order of time, forward and back', async (t) => {
     all.slice(2),
     'a removed file still marks its place',
   )
+})
+
+/** Counts reads of files and looks through folders while the test runs. */
+function counted(t: Test): { reads: number; looks: number } {
+  const { find, ids } = Folder.prototype
+  const count = { reads: 0, looks: 0 }
+  Folder.prototype.find = function (id) {
+    count.reads++
+    return find.call(this, id)
+  }
+  Folder.prototype.ids = function () {
+    count.looks++
+    return ids.call(this)
+  }
+  t.teardown(() => Object.assign(Folder.prototype, { find, ids }))
+  return count
+}
+
+t.test('lists at once share one look through the folder, and no file is read twice', async (t) => {
+  const files = storeIn(t.testdir()).of('key')
+  for (let i = 0; i < 20; i++) await files.put(Buffer.from([i]), { ...FACTS, purpose: `p${i % 5}` })
+  const count = counted(t)
+  const pages = await Promise.all(Array.from({ length: 40 }, (_, at) => files.page({ ...page, purpose: `p${at % 6}` })))
+  for (const [at, { files, more }] of pages.entries()) t.same([files.length, more], [at % 6 === 5 ? 0 : 4, false])
+  t.equal(count.reads, 20)
+  t.ok(count.looks <= 2, `${count.looks} looks`)
+  await files.page({ ...page, purpose: 'none' })
+  t.equal(count.reads, 20)
+})
+
+t.test('a list is right after uploads and removals, also those of another process', async (t) => {
+  const directory = t.testdir()
+  const [mine, others] = [storeIn(directory).of('key'), storeIn(directory).of('key')]
+  const put: string[] = []
+  for (const by of [mine, others, mine, others]) {
+    put.push((await by.put(Buffer.from('x'), FACTS)).id)
+    for (const files of [mine, others]) t.same([...(await ids(files))].sort(), [...put].sort())
+  }
+  for (const by of [others, mine, others, mine]) {
+    await by.remove(put.pop() ?? '')
+    for (const files of [mine, others]) t.same([...(await ids(files))].sort(), [...put].sort())
+  }
+})
+
+t.test('a list that waits for another one sees what was stored before it was asked for', async (t) => {
+  const files = storeIn(t.testdir()).of('key')
+  for (let i = 0; i < 5; i++) await files.put(Buffer.from('x'), FACTS)
+  const first = files.page(page)
+  const { id } = await files.put(Buffer.from('y'), FACTS)
+  const second = ids(files)
+  await first
+  t.ok((await second).includes(id))
 })
 
 t.test('limits of one file and of all files', async (t) => {

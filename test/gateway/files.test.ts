@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { DiskFiles, type KeyFiles } from '../../src/files/index.ts'
 import { receiveFile } from '../../src/server/file-upload.ts'
 import type { OperationRequest } from '../../src/server/gateway.ts'
-import { turn } from '../support/clock.ts'
+import { FakeClock, turn } from '../support/clock.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { RawClient } from '../support/raw.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
@@ -440,4 +440,29 @@ ${oneModel('http://127.0.0.1:9', 'openai-chat')}`
   t.equal(await (await gateway.get(`/v1/files/${id}/content`)).text(), 'kept')
   t.equal((await gateway.reconfigure(yaml(', files: { path: elsewhere }'))).kind, 'refused')
   t.equal((await gateway.get(`/v1/files/${id}`)).status, 200)
+})
+
+t.test('uploads and lists count in the requests of the key', async (t) => {
+  const clock = new FakeClock()
+  const gateway = await startGateway(
+    `
+store: { url: "memory:", files: { path: "${t.testdir()}/kept" } }
+auth: { keys: [ { name: test, key: "${KEY}", limits: { requests: 3 } } ] }
+${oneModel('http://127.0.0.1:1', 'openai-chat')}`,
+    { clock },
+  )
+  t.teardown(() => gateway.close())
+  const send = () => fetch(`${gateway.url}/v1/files`, { method: 'POST', headers: as(KEY), body: formOf('hello') })
+  const { id } = (await (await send()).json()) as { id: string }
+  for (let i = 0; i < 2; i++) t.equal((await gateway.get('/v1/files')).status, 200)
+  for (const refused of [await send(), await gateway.get('/v1/files')]) {
+    t.equal(refused.status, 429)
+    t.equal(refused.headers.get('retry-after'), '20')
+    t.match(await told(refused), { message: 'Rate limit exceeded: 3 requests per minute' })
+  }
+  for (const path of [`/v1/files/${id}`, `/v1/files/${id}/content`]) t.equal((await gateway.get(path)).status, 200, path)
+  t.equal((await fetch(`${gateway.url}/v1/files/${id}`, { method: 'DELETE', headers: as(KEY) })).status, 200)
+  await clock.advance(20_000)
+  const list = (await (await gateway.get('/v1/files')).json()) as { data: unknown[] }
+  t.same(list.data, [])
 })
