@@ -41,10 +41,14 @@ function fits(schema: TSchema, value: unknown): boolean {
 
 const words = (schema: TSchema): Keywords => schema as Keywords
 
+/** Characters of a member's name that an error shows: callers choose names, too. */
+const LONGEST_NAME = 100
+
 /** `messages` + `0` → `messages[0]`; `provider` + `sort` → `provider.sort`. */
 function join(path: string, key: string | number): string {
   if (typeof key === 'number') return `${path}[${key}]`
-  return path === '' ? key : `${path}.${key}`
+  const name = key.length > LONGEST_NAME ? `${key.slice(0, LONGEST_NAME)}…` : key
+  return path === '' ? name : `${path}.${name}`
 }
 
 function jsonType(value: unknown): string {

@@ -30,53 +30,73 @@ export function escapesLetters(raw: Buffer | string): boolean {
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
 
 /** Strings that end within so many characters are cheaper to walk than to search. */
 const NEAR = 24
 
-const TOO_DEEP = -1
-
 /** Digits of the largest double (1.8e308); a longer number may be larger. */
 const MOST_DIGITS = 308
 
-/** What a JSON text shows before it is parsed. A text that is no JSON may show anything. */
-export interface JsonShape {
-  /** Objects and arrays; -1 where it nests too deep. */
-  readonly containers: number
+/** What a JSON text may hold at most. */
+export interface JsonBounds {
+  depth: number
+  members: number
+  commas: number
+}
+
+/** How much a JSON text holds, found in one walk before it is parsed. */
+export class JsonSize {
+  /** Objects and arrays; -1 where the text nests too deep. */
+  containers = 0
+  /** Members of all objects together. */
+  members = 0
+  /** Members of objects and elements of arrays, but for the last of each. */
+  commas = 0
   /** False where every number surely parses to a finite one: none has an exponent from 0 on, or more than 308 digits. */
-  readonly mayOverflow: boolean
-}
+  mayOverflow = false
 
-/** Whether a JSON text nests deeper than `cap`; stops there. A text that is no JSON may get any answer. */
-export function depthExceeds(text: string, cap: number): boolean {
-  return scanJson(text, cap).containers === TOO_DEEP
-}
-
-/**
- * One scan of a JSON text. V8 parses any depth but cannot stringify it again, so the depth is checked before parsing.
- * @param cap depth at which it stops.
- */
-export function scanJson(text: string, cap: number): JsonShape {
-  let depth = 0
-  let containers = 0
-  let mayOverflow = false
-  /** Where the last string ended: a number stands between two strings, or at an end of the text. */
-  let from = 0
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit === QUOTE) {
-      if (i - from > MOST_DIGITS) mayOverflow = true
-      i = closingQuote(text, i + 1)
-      if (i === -1) return { containers, mayOverflow }
-      from = i
-    } else if (unit < LETTERS) continue
-    else if (unit === 0x7b || unit === 0x5b) {
-      containers++
-      if (++depth > cap) return { containers: TOO_DEEP, mayOverflow }
-    } else if (unit === 0x7d || unit === 0x5d) depth--
-    else if ((unit | 0x20) === LETTER_E && isDigit(text.charCodeAt(i - 1)) && text.charCodeAt(i + 1) !== MINUS) mayOverflow = true
+  /**
+   * Stops where the text holds more than it may. V8 parses any depth but cannot stringify it again. A text that is no JSON
+   * may get any size.
+   */
+  measure(text: string, most: JsonBounds): this {
+    const { depth: deepest, members: mostMembers, commas: mostCommas } = most
+    let depth = 0
+    let containers = 0
+    let members = 0
+    let commas = 0
+    let mayOverflow = false
+    /** Where the last string ended: a number stands between two strings, or at an end of the text. */
+    let from = 0
+    for (let i = 0; i < text.length; i++) {
+      const unit = text.charCodeAt(i)
+      if (unit === QUOTE) {
+        if (i - from > MOST_DIGITS) mayOverflow = true
+        i = closingQuote(text, i + 1)
+        if (i === -1) break
+        from = i
+      } else if (unit === COMMA) {
+        if (++commas > mostCommas) break
+      } else if (unit === COLON) {
+        if (++members > mostMembers) break
+      } else if (unit < LETTERS) continue
+      else if (unit === 0x7b || unit === 0x5b) {
+        containers++
+        if (++depth > deepest) {
+          containers = -1
+          break
+        }
+      } else if (unit === 0x7d || unit === 0x5d) depth--
+      else if ((unit | 0x20) === LETTER_E && isDigit(text.charCodeAt(i - 1)) && text.charCodeAt(i + 1) !== MINUS) mayOverflow = true
+    }
+    this.containers = containers
+    this.members = members
+    this.commas = commas
+    this.mayOverflow = mayOverflow || text.length - from > MOST_DIGITS
+    return this
   }
-  return { containers, mayOverflow: mayOverflow || text.length - from > MOST_DIGITS }
 }
 
 /** Spaces, digits, commas and colons are below: most of what stands between strings. */
@@ -95,6 +115,44 @@ export function pathOfLarger(value: Json | undefined, most: number): string | un
     if (found !== undefined) return `${isList ? `[${key}]` : `.${key}`}${found}`
   }
   return undefined
+}
+
+/** Whether any object of a JSON text has more than `most` members; names that stand there twice count twice. */
+export function membersExceed(text: string, most: number): boolean {
+  /** Members so far of each object that is open. */
+  const open: number[] = []
+  let members = 0
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit === QUOTE) {
+      i = closingQuote(text, i + 1)
+      if (i === -1) return false
+    } else if (unit === COLON) {
+      if (++members > most) return true
+    } else if (unit === 0x7b || unit === 0x5b) {
+      open.push(members)
+      members = 0
+    } else if (unit === 0x7d || unit === 0x5d) members = open.pop() ?? 0
+  }
+  return false
+}
+
+/** Of JSON that stands as a text within a body, such as arguments of a call. */
+const WITHIN: JsonBounds = { depth: 128, members: 16_384, commas: 262_144 }
+
+/**
+ * The object that a text within a body says; what the body's own bounds cannot see is bounded here.
+ * @returns undefined for anything else, also for an object that nests too deep or has too many members.
+ */
+export function objectWithin(text: string): JsonObject | undefined {
+  const { containers, members, commas } = new JsonSize().measure(text, WITHIN)
+  if (containers < 1 || members > WITHIN.members || commas > WITHIN.commas) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Index of the quote that ends the string whose inside begins at `from`; -1 where there is none. */

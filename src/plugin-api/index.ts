@@ -21,7 +21,7 @@ export type { Usage } from '../canon/usage.ts'
 export type { Endpoint, Model, Price } from '../catalog/types.ts'
 export type { Clock } from '../core/clock.ts'
 export { asFault, badField, Fault } from '../core/faults.ts'
-export { isObject, type Json, type JsonObject } from '../core/json.ts'
+export { isObject, type Json, type JsonObject, objectWithin } from '../core/json.ts'
 export { linearRegex } from '../core/linear-regex.ts'
 export { nanoFromUsd } from '../core/money.ts'
 export {

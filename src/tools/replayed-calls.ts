@@ -1,5 +1,5 @@
 /** Calls of a tool that the caller sends back from earlier replies, in whichever form its dialect shows them. */
-import { type CanonicalRequest, isObject, type Json, type JsonObject, type Opaque } from '../plugin-api/index.ts'
+import { type CanonicalRequest, isObject, type Json, type JsonObject, type Opaque, objectWithin } from '../plugin-api/index.ts'
 
 export interface ReplayedCall {
   callId: string
@@ -16,17 +16,26 @@ export interface ReplayedCall {
  */
 export function replayedCall({ data }: Opaque, brand: string, tool: string): ReplayedCall | undefined {
   if (data.type === `${brand}:${tool}`) return { callId: text(data.call_id) ?? text(data.id) ?? '', fields: data }
-  if (data.type === 'reasoning.server_tool_call' && data.tool_name === `${brand}:${tool}`) {
-    const { tool_call_id: callId, arguments: args, result } = data
-    return {
-      callId: text(callId) ?? '',
-      fields: { ...parsed(args), ...parsed(result) },
-      ...(typeof args === 'string' && typeof result === 'string' ? { args, result } : {}),
-    }
-  }
+  if (data.type === 'reasoning.server_tool_call' && data.tool_name === `${brand}:${tool}`) return detailCall(data)
   if (data.type === `${brand}_${tool}_tool_result` && isObject(data.content))
     return { callId: text(data.tool_use_id) ?? '', fields: data.content }
   return undefined
+}
+
+/** Calls by their details: a request may offer a tool many times, and each reads all of them. */
+const read = new WeakMap<JsonObject, ReplayedCall>()
+
+function detailCall(data: JsonObject): ReplayedCall {
+  const known = read.get(data)
+  if (known) return known
+  const { tool_call_id: callId, arguments: args, result } = data
+  const call: ReplayedCall = {
+    callId: text(callId) ?? '',
+    fields: { ...parsed(args), ...parsed(result) },
+    ...(typeof args === 'string' && typeof result === 'string' ? { args, result } : {}),
+  }
+  read.set(data, call)
+  return call
 }
 
 /** In the order of the conversation. */
@@ -43,10 +52,5 @@ function text(value: Json | undefined): string | undefined {
 }
 
 function parsed(json: Json | undefined): JsonObject {
-  try {
-    const value: unknown = JSON.parse(String(json))
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
+  return (typeof json === 'string' ? objectWithin(json) : undefined) ?? {}
 }

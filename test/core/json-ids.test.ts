@@ -1,8 +1,8 @@
-/** The depth of a JSON text and the text of an identifier: both are short cuts, so both are held against the plain way. */
+/** Depth and size of a JSON text, and the text of an identifier: both are short cuts, so both are held against the plain way. */
 import fc from 'fast-check'
 import t from 'tap'
 import { GenerationIds, generationId, parseGenerationId } from '../../src/core/ids.ts'
-import { depthExceeds, scanJson } from '../../src/core/json.ts'
+import { JsonSize, membersExceed } from '../../src/core/json.ts'
 
 /** Nesting of a parsed value. */
 function depthOf(value: unknown): number {
@@ -10,10 +10,32 @@ function depthOf(value: unknown): number {
   return 1 + Math.max(0, ...Object.values(value).map(depthOf))
 }
 
+/** Objects and arrays of a parsed value, members of its objects, those of the largest one, and elements of its arrays. */
+function sizesOf(value: unknown): { containers: number; members: number; largest: number; elements: number } {
+  const sizes = { containers: 0, members: 0, largest: 0, elements: 0 }
+  if (typeof value !== 'object' || value === null) return sizes
+  const inside = Object.values(value)
+  sizes.containers = 1
+  if (Array.isArray(value)) sizes.elements = inside.length
+  else sizes.members = sizes.largest = inside.length
+  for (const each of inside.map(sizesOf)) {
+    sizes.containers += each.containers
+    sizes.members += each.members
+    sizes.elements += each.elements
+    sizes.largest = Math.max(sizes.largest, each.largest)
+  }
+  return sizes
+}
+
+const ANY = { depth: 128, members: 1_000_000, commas: 1_000_000 }
+const mayOverflow = (text: string): boolean => new JsonSize().measure(text, ANY).mayOverflow
+const depthExceeds = (text: string, depth: number): boolean => new JsonSize().measure(text, { ...ANY, depth }).containers === -1
+
 /** Long runs and much that is escaped. */
 const words = fc.array(fc.constantFrom('"', '\\', '{', ']', 'ü', '\n', 'a'.repeat(30)), { maxLength: 20 }).map((parts) => parts.join(''))
 
-t.test('the depth of any JSON text is told exactly', async (t) => {
+/** Any value of JSON, nested. */
+function anyJson(): fc.Arbitrary<unknown> {
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof(
       { maxDepth: 6 },
@@ -23,8 +45,26 @@ t.test('the depth of any JSON text is told exactly', async (t) => {
       fc.dictionary(words, tie('value'), { maxKeys: 3 }),
     ),
   }))
+  return value
+}
+
+t.test('members, elements and containers of any JSON text are counted exactly', async () => {
   fc.assert(
-    fc.property(value, (each) => {
+    fc.property(anyJson(), (each) => {
+      const text = JSON.stringify(each)
+      const { containers, members, commas } = new JsonSize().measure(text, ANY)
+      const wanted = sizesOf(each)
+      const values = wanted.members + wanted.elements
+      const exact = containers === wanted.containers && members === wanted.members
+      const largest = !membersExceed(text, wanted.largest) && (wanted.largest === 0 || membersExceed(text, wanted.largest - 1))
+      return exact && largest && commas <= values && values <= commas + containers
+    }),
+  )
+})
+
+t.test('the depth of any JSON text is told exactly', async (t) => {
+  fc.assert(
+    fc.property(anyJson(), (each) => {
       const text = JSON.stringify(each)
       const depth = depthOf(each)
       return !depthExceeds(text, depth) && (depth === 0 || depthExceeds(text, depth - 1))
@@ -51,13 +91,13 @@ t.test('no number that parses to infinity goes unseen, and ordinary texts are no
     fc.property(fc.array(fc.tuple(words, member), { maxLength: 6 }), (members) => {
       const text = `{${members.map(([name, value], i) => `${JSON.stringify(`${name}${i}`)}: ${value}`).join(', ')}}`
       const isInfinite = Object.values(JSON.parse(text)).some((value) => Math.abs(Number(value)) === Number.POSITIVE_INFINITY)
-      return !isInfinite || scanJson(text, 10).mayOverflow
+      return !isInfinite || mayOverflow(text)
     }),
   )
   for (const text of ['{"a":1e-5,"b":true,"c":"4e500","d":[false,null,1.25]}', JSON.stringify({ long: 'e'.repeat(1000), n: 1 }), '{}'])
-    t.equal(scanJson(text, 10).mayOverflow, false, text.slice(0, 40))
+    t.equal(mayOverflow(text), false, text.slice(0, 40))
   for (const text of ['1e400', '{"a":1E5}', `[${'9'.repeat(309)}]`, `{"a":[],"b":-${'9'.repeat(309)}}`])
-    t.equal(scanJson(text, 10).mayOverflow, true, text.slice(0, 40))
+    t.equal(mayOverflow(text), true, text.slice(0, 40))
 })
 
 t.test('an identifier is the sequence in base 36 and the tag', async (t) => {

@@ -23,10 +23,12 @@ const BODIES: Readonly<Record<Client, JsonObject>> = {
 const GENERATIONS: readonly Client[] = ['chat', 'messages', 'responses']
 const ALL: readonly Client[] = [...GENERATIONS, 'embeddings']
 
-async function scene(): Promise<{ gateway: Gateway; upstream: Upstream }> {
+const translated = () => scene('anthropic')
+
+async function scene(dialect = 'openai-chat'): Promise<{ gateway: Gateway; upstream: Upstream }> {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
   t.teardown(() => upstream.close())
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+  const gateway = await startGateway(oneModel(upstream.url, dialect))
   t.teardown(() => gateway.close())
   return { gateway, upstream }
 }
@@ -97,6 +99,58 @@ t.test('parts of a message, of a tool result and biases are bounded as well', as
     const reply = await gateway.post(PATHS[client], { ...BODIES[client], ...more })
     t.equal(reply.status, 400, `${client}: ${expected}`)
     t.match(await reply.text(), `${expected}: must have at most`)
+  }
+})
+
+/** An object in JSON of so many names of its own. */
+const wide = (members: number, prefix = 'n'): string => `{${Array.from({ length: members }, (_, i) => `"${prefix}${i}":0`).join(',')}}`
+
+t.test('members of objects and elements of lists are bounded before the body is parsed', async (t) => {
+  const { gateway, upstream } = await scene()
+  const base = JSON.stringify(BODIES.chat).slice(0, -1)
+  const objects = Array.from({ length: 32 }, (_, i) => wide(16_000, `${i}_`))
+  for (const [text, expected] of [
+    [`${base},"metadata":${wide(16_385)}}`, 'at most 16384 members in each object'],
+    [`${base},"logit_bias":${wide(20_000, '')}}`, 'at most 16384 members in each object'],
+    [`${base},${wide(16_385).slice(1)}`, 'at most 16384 members in each object'],
+    [`${base},"x":[{},${wide(16_385)},{}]}`, 'at most 16384 members in each object'],
+    [`${base},"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":${wide(20_000)}}}}]}`, 'in each object'],
+    [`${base},"x":[${objects.join(',')}]}`, 'at most 500000 members of objects'],
+    [`${base},"x":[${'1,'.repeat(4_000_001)}1]}`, 'at most 4000000 members and elements'],
+  ] as const) {
+    const reply = await gateway.post(PATHS.chat, text)
+    t.equal(reply.status, 400, expected)
+    t.match(await reply.json(), { error: { message: new RegExp(`^body: expected .*${expected}$`) } })
+  }
+  t.equal(upstream.requests.length, 0, 'no provider is called')
+  const reply = await gateway.post(PATHS.chat, `${base},"x":${wide(16_384)},"y":${wide(16_384)}}`)
+  t.equal(reply.status, 200, 'as many as there may be')
+})
+
+t.test('an error shows no more of a long name than tells it apart', async (t) => {
+  const { gateway } = await scene()
+  const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, metadata: { ['n'.repeat(100_000)]: 1 } })
+  t.equal(reply.status, 400)
+  const text = await reply.text()
+  t.match(text, /metadata\.n{100}…/)
+  t.ok(text.length < 1_000)
+})
+
+t.test('arguments of a call that hold too much stay the text that they are', async (t) => {
+  const { gateway, upstream } = await translated()
+  const calls = (args: string) => [{ id: 'a', type: 'function', function: { name: 'look', arguments: args } }]
+  for (const [args, input] of [
+    ['{"a":1}', { a: 1 }],
+    [wide(16_385), { INVALID_JSON: wide(16_385) }],
+  ] as const) {
+    const messages = [
+      SAID,
+      { role: 'assistant', content: null, tool_calls: calls(args) },
+      { role: 'tool', tool_call_id: 'a', content: 'x' },
+    ]
+    t.equal((await gateway.post(PATHS.chat, { ...BODIES.chat, messages })).status, 200)
+    const sent = upstream.requests.at(-1)?.json.messages as { content: JsonObject[] }[]
+    t.match(sent[1].content[0], { type: 'tool_use', input })
   }
 })
 

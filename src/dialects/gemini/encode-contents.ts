@@ -1,6 +1,6 @@
 /** Canonical items as the system instruction and the contents of a request. */
 import type { Item, Part } from '../../canon/request.ts'
-import { depthExceeds, isObject, type JsonObject } from '../../core/json.ts'
+import { type JsonObject, objectWithin } from '../../core/json.ts'
 import { encodeMedia } from './encode-media.ts'
 import { SEALED_FORMAT, WIRE } from './wire.ts'
 
@@ -14,20 +14,12 @@ export interface Content {
   parts: JsonObject[]
 }
 
-/** Deeper arguments and results stay text: what can be parsed at any depth cannot be written again at any depth. */
-const MAX_DEPTH = 128
-
 /** Documented for calls that no model of this family made: it stands in for the signature that the provider asks for. */
 const UNSIGNED = 'skip_thought_signature_validator'
 
+/** Deeper or larger arguments and results stay text. */
 function parsedObject(text: string): JsonObject | undefined {
-  if (!text.trimStart().startsWith('{') || depthExceeds(text, MAX_DEPTH)) return undefined
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  return text.trimStart().startsWith('{') ? objectWithin(text) : undefined
 }
 
 /** Arguments must be an object here; what is none is kept as text. */

@@ -1,5 +1,5 @@
 /** Results of the gateway's tools in the blocks that this wire's own provider publishes for tools of the same kind. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { type Json, type JsonObject, objectWithin } from '../../core/json.ts'
 import { objectsOf, stringOf } from './wire.ts'
 
 interface Published {
@@ -84,10 +84,5 @@ export function publishedBlocks(
 }
 
 function objectIn(text: Json | undefined): JsonObject {
-  try {
-    const value: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
+  return (typeof text === 'string' ? objectWithin(text) : undefined) ?? {}
 }

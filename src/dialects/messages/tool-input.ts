@@ -1,5 +1,5 @@
 /** Arguments of a call, which other wires keep as text, as the object that this wire wants. */
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { type JsonObject, objectWithin } from '../../core/json.ts'
 
 /**
  * @returns `{}` for no arguments. Text that is no JSON object, such as one that was cut off, comes back whole under
@@ -7,11 +7,5 @@ import { isObject, type JsonObject } from '../../core/json.ts'
  */
 export function parsedInput(args: string): JsonObject {
   if (args === '') return {}
-  try {
-    const value: unknown = JSON.parse(args)
-    if (isObject(value)) return value
-  } catch {
-    // Falls through: cut off or never JSON.
-  }
-  return { INVALID_JSON: args }
+  return objectWithin(args) ?? { INVALID_JSON: args }
 }

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { gatewayFields } from '../../canon/gateway-fields.ts'
 import { badField, Fault } from '../../core/faults.ts'
-import { escapesLetters, isObject, type JsonObject, pathOfLarger, scanJson } from '../../core/json.ts'
+import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
 import type { Authed, Read } from '../../plugin-api/exchange.ts'
 import { bucketOf } from '../admission.ts'
 import type { Exchange } from '../exchange.ts'
@@ -40,7 +40,7 @@ export function read(
       }
       const parsed = parseJson(bytes, settings.jsonDepth)
       const sent = parsed.body
-      const counting = parsed.containers > FEW_CONTAINERS ? exchange.door.reserve?.(parsed.containers * CONTAINER_WEIGHT) : undefined
+      const counting = parsed.weight > 0 ? exchange.door.reserve?.(parsed.weight) : undefined
       if (counting) await counting
       const expanded = exchange.client.expand?.(sent, settings.prompts) ?? sent
       const { body, fields } = withPreset(expanded, exchange.client, settings)
@@ -104,11 +104,52 @@ const EMPTY = Buffer.alloc(0)
  */
 const MOST_CONTAINERS = 250_000
 
+/**
+ * Members of all objects of one body, twice the objects: parts of messages and of tools have two or three. 500,000 distinct names
+ * take 0.5 s to parse, 1.5 million (13 MB) several seconds.
+ */
+const MOST_MEMBERS = 500_000
+
+/**
+ * Members of one object. V8 keeps a large one as a dictionary, and copying and writing it take longer with every member: 16,384
+ * take 0.05 s together, 250,000 2 s. No field of a request is meant for more; `logit_bias` has 4,096.
+ */
+const MOST_MEMBERS_OF_ONE = 16_384
+
+/** Commas of one body, about its members and elements together. Embeddings send tokens as arrays; 4 million numbers take 0.1 s. */
+const MOST_COMMAS = 4_000_000
+
 /** Bytes of memory for each object or array beside the bytes of the text: 20 (arrays) to 170 (objects of one unusual name each). */
 const CONTAINER_WEIGHT = 96
+/** For each member: 11 (objects alike) to 75 (names of its own). What the text and the object weigh covers a few of each. */
+const MEMBER_WEIGHT = 40
+const COVERED_MEMBERS = 4
 
 /** Below, the weight of the text covers them. */
 const FEW_CONTAINERS = 1_000
+
+/** Of the text that is being parsed: measuring and reading it are one step. */
+const size = new JsonSize()
+const most = { depth: 0, members: MOST_MEMBERS, commas: MOST_COMMAS }
+
+/** @throws Fault 400 for a text that takes too long to parse. @returns bytes of memory for its objects and members. */
+function weighed(text: string, depth: number): number {
+  most.depth = depth
+  const { containers, members, commas } = size.measure(text, most)
+  if (containers < 0) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
+  if (containers > MOST_CONTAINERS) throw tooMuch(`at most ${MOST_CONTAINERS} objects and arrays`)
+  if (members > MOST_MEMBERS) throw tooMuch(`at most ${MOST_MEMBERS} members of objects`)
+  if (commas > MOST_COMMAS) throw tooMuch(`at most ${MOST_COMMAS} members and elements`)
+  // Only where one may have as many: the text is walked a second time.
+  if (members > MOST_MEMBERS_OF_ONE && membersExceed(text, MOST_MEMBERS_OF_ONE))
+    throw tooMuch(`at most ${MOST_MEMBERS_OF_ONE} members in each object`)
+  const beyond = Math.max(0, members - COVERED_MEMBERS * Math.max(containers, FEW_CONTAINERS))
+  return (containers > FEW_CONTAINERS ? containers * CONTAINER_WEIGHT : 0) + beyond * MEMBER_WEIGHT
+}
+
+function tooMuch(expected: string): Fault {
+  return new Fault('bad_request', { message: `body: expected ${expected}` })
+}
 
 /** @throws Fault 400; what stands in the body is never quoted. */
 export function parseBody(bytes: Buffer, depth: number): JsonObject {
@@ -124,15 +165,14 @@ function checkFinite(body: JsonObject): void {
 /** Characters of a path in an error: its names are the caller's. */
 const LONGEST_PATH = 200
 
-/** @returns the body, its text, and how many objects and arrays it has. */
-function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: string; containers: number } {
+/** @returns the body, its text, and bytes of memory for it beside those of the text. */
+function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: string; weight: number } {
   if (bytes.length === 0) throw new Fault('bad_request', { message: 'body: expected a JSON object, found nothing' })
   // Decoding would put three bytes in the place of one, which the hold has not counted. JSON is UTF-8 (RFC 8259 section 8.1).
   if (!isUtf8(bytes)) throw new Fault('bad_request', { message: 'body: expected valid UTF-8' })
   const text = bytes.toString()
-  const { containers, mayOverflow } = scanJson(text, depth)
-  if (containers < 0) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
-  if (containers > MOST_CONTAINERS) throw new Fault('bad_request', { message: `body: more than ${MOST_CONTAINERS} objects and arrays` })
+  const weight = weighed(text, depth)
+  const { mayOverflow } = size
   let body: unknown
   try {
     body = JSON.parse(text)
@@ -143,5 +183,5 @@ function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: stri
   if (!isObject(body)) throw new Fault('bad_request', { message: 'body: expected a JSON object' })
   if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
   if (mayOverflow) checkFinite(body)
-  return { body, text, containers }
+  return { body, text, weight }
 }

@@ -82,7 +82,12 @@ export class History {
 
   /** Calls that the caller has approved and that have not been run. */
   get approved(): Asked[] {
-    return [...this.asked.values()].filter(({ id }) => this.answers.get(id)?.approve === true && !this.done.has(id))
+    return [...this.asked.values()].filter(({ id }) => this.isApproved(id))
+  }
+
+  /** True for a call that the caller has approved and that has not been run. */
+  isApproved(id: string): boolean {
+    return this.asked.has(id) && this.answers.get(id)?.approve === true && !this.done.has(id)
   }
 
   /** @param functionOf name under which the model knows a tool of the server. */

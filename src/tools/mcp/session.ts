@@ -1,9 +1,9 @@
 import {
-  isObject,
   type JsonObject,
   type McpConnection,
   type McpEntry,
   type Opaque,
+  objectWithin,
   type Recalled,
   type RemoteTool,
   type ResumedCall,
@@ -44,7 +44,7 @@ export class McpSession implements ToolSession {
     this.names = new Map(named.map(([name, tool]) => [name, tool.name]))
     this.functions = named.map(([name, tool]) => ({ name, description: descriptionOf(tool, entry), parameters: tool.schema }))
     this.resumes = this.history.approved.flatMap(({ id, name, args }) => {
-      const parsed = parsedArguments(args)
+      const parsed = objectWithin(args)
       return parsed ? [{ callId: id, function: this.functionOf(name), args: parsed }] : []
     })
   }
@@ -56,7 +56,7 @@ export class McpSession implements ToolSession {
   async run(args: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
     const name = this.names.get(host.function)
     if (name === undefined) return failure(host.function, this.entry, 'the server has no such tool')
-    const approved = this.history.approved.some(({ id }) => id === host.callId)
+    const approved = this.history.isApproved(host.callId)
     if (!approved && this.entry.needsApproval(name)) return this.ask(name, args, host)
     const call = { id: idOf('mcp', host.callId), label: this.entry.label, name, args: JSON.stringify(args) }
     const approval = approved ? host.callId : undefined
@@ -121,13 +121,4 @@ function namedTools(label: string, tools: readonly RemoteTool[]): [name: string,
 
 function functionName(label: string, tool: string): string {
   return `${label}_${tool}`.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, LONGEST)
-}
-
-function parsedArguments(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
