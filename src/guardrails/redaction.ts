@@ -59,19 +59,49 @@ export function* redactedInSteps(text: string, spans: readonly Span[]): Generato
   return pieces.join('') + text.slice(at)
 }
 
-/** A match over the border of texts that belong together: the placeholder stands in the first, the rest is taken out of the others. */
-export function spread(span: Span, texts: readonly string[], into: Span[][]): void {
-  const { start, end } = span
-  const placeholder = placeholderOf(span, texts.join('').slice(start, end))
-  let base = 0
-  let told = false
-  for (const [i, text] of texts.entries()) {
-    const from = Math.max(start - base, 0)
-    const to = Math.min(end - base, text.length)
-    if (from < to) {
+/** Texts that belong together, one after the other. */
+export class JoinedTexts {
+  readonly whole: string
+  private readonly texts: readonly string[]
+  /** Where each text begins in the whole. */
+  private readonly starts: Uint32Array
+
+  constructor(texts: readonly string[]) {
+    this.whole = texts.join('')
+    this.texts = texts
+    this.starts = new Uint32Array(texts.length)
+    for (let i = 1; i < texts.length; i++) this.starts[i] = this.starts[i - 1] + texts[i - 1].length
+  }
+
+  /** True where a text begins between these two places, at neither of them. */
+  crosses(start: number, end: number): boolean {
+    const next = this.after(start)
+    return next < this.starts.length && this.starts[next] < end
+  }
+
+  /** A match over a border: the placeholder stands in the first text, the rest is taken out of the others. */
+  spread(span: Span, into: Span[][]): void {
+    const { start, end } = span
+    const placeholder = placeholderOf(span, this.whole.slice(start, end))
+    let told = false
+    for (let i = this.after(start) - 1; i < this.texts.length && this.starts[i] < end; i++) {
+      const from = Math.max(start - this.starts[i], 0)
+      const to = Math.min(end - this.starts[i], this.texts[i].length)
+      if (from >= to) continue
       into[i].push({ start: from, end: to, placeholder: told ? '' : placeholder })
       told = true
     }
-    base += text.length
+  }
+
+  /** The first text that begins behind this place, by bisection: a message may have thousands of parts and of matches. */
+  private after(place: number): number {
+    let low = 0
+    let high = this.starts.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.starts[middle] > place) high = middle
+      else low = middle + 1
+    }
+    return low
   }
 }

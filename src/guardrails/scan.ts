@@ -6,7 +6,7 @@ import { type Folded, folded } from './fold.ts'
 import { Glance } from './glance.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
 import type { Passage } from './passages.ts'
-import { redacted, redactedInSteps, type Span, spread } from './redaction.ts'
+import { JoinedTexts, redacted, redactedInSteps, type Span } from './redaction.ts'
 import type { Rule } from './rule.ts'
 import type { Vault } from './vault.ts'
 import { type WindowSize, windowsOf } from './windows.ts'
@@ -80,11 +80,10 @@ export class Scan {
   private *joined(texts: readonly string[], user: boolean): Generator<void, void> {
     const each: Span[][] = []
     for (const text of texts) each.push([...(yield* this.spans(text, { groups: this.groups, user }))])
-    const borders: number[] = []
-    for (const text of texts) borders.push((borders.at(-1) ?? 0) + text.length)
-    const crosses = (start: number, end: number): boolean => borders.some((border) => start < border && border < end)
-    const across = yield* this.spans(texts.join(''), { groups: this.groups, user, only: crosses })
-    for (const span of across) spread(span, texts, each)
+    const joined = new JoinedTexts(texts)
+    const only = (start: number, end: number): boolean => joined.crosses(start, end)
+    const across = yield* this.spans(joined.whole, { groups: this.groups, user, only })
+    for (const span of across) joined.spread(span, each)
     for (const [i, spans] of each.entries()) if (spans.length > 0) this.replaced.set(texts[i], redacted(texts[i], spans))
   }
 

@@ -14,15 +14,18 @@ import type { CallOutput } from './tool-turn.ts'
 export async function resumed(exchange: Exchange, outputs: readonly CallOutput[]): Promise<Reply | undefined> {
   exchange.opening = [...(exchange.opening ?? []), ...outputs.flatMap(({ outcome }) => outcome.shown ?? [])]
   if (outputs.some(({ outcome }) => outcome.handOver)) return await replyWithoutTurn(exchange)
+  const byCall = new Map<string, CallOutput>()
+  // Of two calls with one id the first counts.
+  for (const output of outputs) if (!byCall.has(output.call.id)) byCall.set(output.call.id, output)
   exchange.edit('server-tools', (draft) => {
-    draft.items = draft.items.flatMap((item) => withResult(item, outputs))
+    draft.items = draft.items.flatMap((item) => withResult(item, byCall))
   })
   return undefined
 }
 
 /** A result stands behind its call, whatever the caller has said since. */
-function withResult(item: Item, outputs: readonly CallOutput[]): Item[] {
-  const answered = item.kind === 'call' ? outputs.find(({ call }) => call.id === item.callId) : undefined
+function withResult(item: Item, outputs: ReadonlyMap<string, CallOutput>): Item[] {
+  const answered = item.kind === 'call' ? outputs.get(item.callId) : undefined
   if (!answered) return [item]
   const { call, outcome } = answered
   const parts = [{ kind: 'text' as const, text: outcome.output }]

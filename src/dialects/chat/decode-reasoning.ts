@@ -52,7 +52,10 @@ function decodeDetails(details: JsonObject[]): Item[] {
     if (typeof detail.format === 'string') item.format = detail.format
     if (typeof detail.text === 'string') item.text = (item.text ?? '') + detail.text
     if (typeof detail.signature === 'string') item.signature = detail.signature
-    if (typeof detail.summary === 'string') item.summary = [...(item.summary ?? []), detail.summary]
+    if (typeof detail.summary === 'string') {
+      item.summary ??= []
+      item.summary.push(detail.summary)
+    }
     if (typeof detail.data === 'string') item.sealed = detail.data
   }
   return items

@@ -67,12 +67,14 @@ export function encodeContent(parts: readonly Part[], dropped: string[]): string
   return first.text
 }
 
-/** Two contents of one turn as one. */
+/** Two contents of one turn as one; a list that is there already grows. */
 export function joinedContent(before: unknown, after: string | JsonObject[]): string | JsonObject[] {
   if (typeof before === 'string' && typeof after === 'string') return before + after
   const parts = (content: unknown): JsonObject[] =>
     typeof content === 'string' ? [{ type: 'text', text: content }] : (content as JsonObject[])
-  return [...parts(before), ...parts(after)]
+  const joined = parts(before)
+  for (const part of parts(after)) joined.push(part)
+  return joined
 }
 
 /** Content whose last part is marked for the cache; undefined where there is no part. */

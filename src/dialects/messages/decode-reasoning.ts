@@ -44,7 +44,10 @@ export function redactedItem(data: string): Item {
 export function joinReasoning(before: Item | undefined, item: Item): boolean {
   if (before?.kind !== 'reasoning' || item.kind !== 'reasoning' || item.id === undefined || item.id !== before.id) return false
   if (before.sealed !== undefined || before.signature !== undefined) return false
-  if (item.summary) before.summary = [...(before.summary ?? []), ...item.summary]
+  if (item.summary) {
+    before.summary ??= []
+    before.summary.push(...item.summary)
+  }
   if (item.text !== undefined) before.text = (before.text ?? '') + item.text
   before.sealed = item.sealed
   before.signature = item.signature

@@ -42,13 +42,20 @@ export function isThinking(block: JsonObject | undefined): boolean {
 class CallIds {
   private readonly known = new Map<string, string>()
   private readonly taken = new Set<string>()
+  /** Number of the last identifier with the same letters: many may differ in other letters alone. */
+  private readonly last = new Map<string, number>()
 
   of(id: string): string {
     const known = this.known.get(id)
     if (known !== undefined) return known
     const base = id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
     let clean = base
-    for (let i = 2; this.taken.has(clean); i++) clean = `${base}_${i}`
+    if (this.taken.has(base)) {
+      let number = this.last.get(base) ?? 1
+      do clean = `${base}_${++number}`
+      while (this.taken.has(clean))
+      this.last.set(base, number)
+    }
     this.known.set(id, clean)
     this.taken.add(clean)
     return clean
@@ -108,7 +115,7 @@ export class TurnWriter {
     // A conversation needs someone who speaks.
     if (this.turns.length === 0 && this.system.length > 0) {
       this.context.dropped.add('system.position')
-      this.turn('user').blocks.push(...this.system.splice(0))
+      append(this.turn('user').blocks, this.system.splice(0))
     }
     const messages = this.turns.map((turn) => ({ role: turn.role, content: contentOf(turn.blocks), ...turn.native }))
     return this.system.length === 0 ? { messages } : { system: contentOf(this.system), messages }
@@ -122,11 +129,11 @@ export class TurnWriter {
     const place: Place = role
     const blocks = encodeParts(item.parts, place, this.context)
     if (role === 'system' && this.turns.length === 0 && Object.keys(native).length === 0) {
-      this.system.push(...blocks)
+      append(this.system, blocks)
       return
     }
     const turn = this.turn(role, Object.keys(native).length > 0)
-    turn.blocks.push(...blocks)
+    append(turn.blocks, blocks)
     Object.assign(turn.native, native)
   }
 
@@ -184,15 +191,19 @@ export class TurnWriter {
 
   /** The API wants the results of a turn's calls right behind it and in front of all else. */
   private placeResults(): void {
-    for (let i = 0; i < this.turns.length; i++) {
-      const { calls, results } = this.turns[i]
+    const placed: Turn[] = []
+    for (const [i, turn] of this.turns.entries()) {
+      placed.push(turn)
+      const { calls, results } = turn
       if (results.length === 0) continue
-      results.sort((a, b) => calls.indexOf(a.call) - calls.indexOf(b.call))
+      const places = placesOf(calls)
+      results.sort((a, b) => (places.get(a.call) ?? 0) - (places.get(b.call) ?? 0))
       const blocks = results.map(({ block }) => block)
       const next = this.turns.at(i + 1)
-      if (next?.role === 'user') next.blocks.unshift(...blocks)
-      else this.turns.splice(i + 1, 0, { role: 'user', blocks, native: {}, calls: [], results: [] })
+      if (next?.role === 'user') next.blocks = [...blocks, ...next.blocks]
+      else placed.push({ role: 'user', blocks, native: {}, calls: [], results: [] })
     }
+    this.turns = placed
   }
 
   private dropEmpty(): void {
@@ -203,7 +214,7 @@ export class TurnWriter {
   private tidyThinking(blocks: JsonObject[]): void {
     if (!this.context.sameWire && !isThinking(blocks[0]) && blocks.some(isThinking)) {
       const words = blocks.filter((block) => !isThinking(block))
-      blocks.splice(0, blocks.length, ...blocks.filter(isThinking), ...words)
+      for (const [i, block] of [...blocks.filter(isThinking), ...words].entries()) blocks[i] = block
     }
     while (isThinking(blocks.at(-1))) {
       blocks.pop()
@@ -212,34 +223,44 @@ export class TurnWriter {
   }
 
   /** The API takes instructions within the conversation only behind the user and in front of the model. */
-  private staysSystem(at: number): boolean {
-    const next = this.turns.at(at + 1)
-    const placed = at > 0 && this.turns[at - 1].role === 'user' && (next === undefined || next.role === 'assistant')
+  private staysSystem(before: Turn | undefined, next: Turn | undefined): boolean {
+    const placed = before?.role === 'user' && (next === undefined || next.role === 'assistant')
     return placed && this.systemInside === 'in place'
   }
 
   /** Instructions within the conversation where the model knows them only in front of it: the user tells them, marked as such. */
   private foldSystem(): void {
-    for (let i = 0; i < this.turns.length; i++) {
-      const turn = this.turns[i]
-      if (turn.role !== 'system' || this.staysSystem(i)) continue
-      this.context.dropped.add('system.position')
-      for (const block of turn.blocks) if (block.type === 'text') block.text = `<system>\n${block.text}\n</system>`
-      turn.role = 'user'
-      turn.native = {}
-      const before = this.turns.at(i - 1)
-      if (i > 0 && before?.role === 'user') {
-        before.blocks.push(...turn.blocks)
-        this.turns.splice(i--, 1)
+    const folded: Turn[] = []
+    /** True where the user's next words belong to the turn before them. */
+    let joins = false
+    for (const [i, turn] of this.turns.entries()) {
+      const before = folded.at(-1)
+      if (turn.role === 'system' && !this.staysSystem(before, this.turns.at(i + 1))) {
+        this.context.dropped.add('system.position')
+        for (const block of turn.blocks) if (block.type === 'text') block.text = `<system>\n${block.text}\n</system>`
+        if (before?.role === 'user') append(before.blocks, turn.blocks)
+        else folded.push({ ...turn, role: 'user', native: {} })
+        joins = true
+        continue
       }
-      const at = this.turns[i]
-      const after = this.turns.at(i + 1)
-      if (after?.role === 'user') {
-        at.blocks.push(...after.blocks)
-        this.turns.splice(i + 1, 1)
-      }
+      if (joins && before && turn.role === 'user') append(before.blocks, turn.blocks)
+      else folded.push(turn)
+      joins = false
     }
+    this.turns = folded
   }
+}
+
+/** In place; arguments of a function may not be as many as blocks of a turn. */
+function append(to: JsonObject[], more: readonly JsonObject[]): void {
+  for (const block of more) to.push(block)
+}
+
+/** The first place of each call: callers may send one twice. */
+function placesOf(calls: readonly string[]): Map<string, number> {
+  const places = new Map<string, number>()
+  for (const [place, call] of calls.entries()) if (!places.has(call)) places.set(call, place)
+  return places
 }
 
 /** A turn for the model to go on with may not end in white space, nor be nothing but that. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../../canon/service-tier.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
 
@@ -93,10 +93,10 @@ function fitParameters(body: JsonObject, target: Target, dropped: string[]): voi
 /** Items of the gateway's own tools (`router:web_search`) mean nothing to a provider. */
 function fitInput(body: JsonObject, dropped: string[]): void {
   if (!Array.isArray(body.input)) return
-  const own = body.input.filter((item) => isObject(item) && typeof item.type === 'string' && item.type.includes(':'))
-  if (own.length === 0) return
-  body.input = body.input.filter((item) => !own.includes(item))
-  for (const item of own) if (isObject(item)) dropped.push(String(item.type))
+  const isOwn = (item: Json): item is JsonObject => isObject(item) && typeof item.type === 'string' && item.type.includes(':')
+  if (!body.input.some(isOwn)) return
+  for (const item of body.input) if (isOwn(item)) dropped.push(String(item.type))
+  body.input = body.input.filter((item) => !isOwn(item))
 }
 
 function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {

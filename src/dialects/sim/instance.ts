@@ -128,10 +128,10 @@ class InstanceWriter {
   private object(schema: JsonObject, depth: number, nth: number): JsonObject {
     const brief = this.brief(depth)
     const properties = isObject(schema.properties) ? schema.properties : {}
-    const required = Array.isArray(schema.required) ? schema.required.map(String) : []
+    const required = new Set(Array.isArray(schema.required) ? schema.required.map(String) : [])
     const entries: [string, Json][] = []
     for (const [name, child] of Object.entries(properties)) {
-      const needed = required.includes(name)
+      const needed = required.has(name)
       if (!needed && brief) continue
       try {
         entries.push([name, this.write(child, depth + 1, nth)])
@@ -195,10 +195,10 @@ function guessType(schema: JsonObject): string {
 }
 
 /** Optional members give way where there may be only so many. */
-function trimmed(entries: [string, Json][], most: number | undefined, required: readonly string[]): [string, Json][] {
+function trimmed(entries: [string, Json][], most: number | undefined, required: ReadonlySet<string>): [string, Json][] {
   if (most === undefined || entries.length <= most) return entries
-  const kept = entries.filter(([name]) => required.includes(name))
-  const optional = entries.filter(([name]) => !required.includes(name))
+  const kept = entries.filter(([name]) => required.has(name))
+  const optional = entries.filter(([name]) => !required.has(name))
   return [...kept, ...optional.slice(0, Math.max(0, most - kept.length))]
 }
 
@@ -217,8 +217,8 @@ function merge(a: JsonObject, b: Json): JsonObject {
   }
   if (Array.isArray(a.required) && Array.isArray(b.required)) merged.required = [...new Set([...a.required, ...b.required])]
   if (Array.isArray(a.enum) && Array.isArray(b.enum)) {
-    const second = b.enum
-    merged.enum = a.enum.filter((value) => second.includes(value))
+    const second = new Set(b.enum)
+    merged.enum = a.enum.filter((value) => second.has(value))
   }
   for (const key of Object.keys(a)) {
     const [x, y] = [a[key], b[key]]

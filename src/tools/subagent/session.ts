@@ -24,13 +24,18 @@ export class SubagentSession implements ToolSession {
   readonly resumes: readonly ResumedCall[]
   private readonly config: SubagentConfig
   private readonly brand: string
+  /** In its items, and in those that name none. */
+  private readonly name: string
+  private readonly unnamed: string
   private readonly replayed: Replayed
 
   constructor(config: SubagentConfig, { brand, request }: Pick<ToolContext, 'brand' | 'request'>) {
     this.config = config
     this.brand = brand
     this.functions = [functionOf(config)]
-    this.replayed = replayedWork(request().items, `${brand}:${TOOL}`, (item) => this.owns(item))
+    this.name = this.nameOf(config.instance.function)
+    this.unnamed = this.nameOf(TOOL)
+    this.replayed = replayedWork(request().items, { type: `${brand}:${TOOL}`, name: this.name, unnamed: this.unnamed })
     this.resumes = [...this.replayed.waiting.values()].map(({ callId, taskName, task }) => ({
       callId,
       function: config.instance.function,
@@ -96,7 +101,7 @@ export class SubagentSession implements ToolSession {
   }
 
   private owns({ instance_name: name }: JsonObject): boolean {
-    return (name ?? this.nameOf(TOOL)) === this.nameOf(this.config.instance.function)
+    return (name ?? this.unnamed) === this.name
   }
 
   private nameOf(plain: string): string {
