@@ -23,6 +23,8 @@ const CODE_LIFE = 600_000
 /** Codes of one key that wait at once, and living keys that came from one key. */
 const MOST_WAITING = 50
 const MOST_GIVEN = 100
+/** Codes that are looked at for late ones whenever one is made. Each place is as likely as any other, so that none stays for long. */
+const SWEPT = 16
 const CODE_BYTES = 32
 
 /** What an application asks for, checked as far as it can be without the key that consents. */
@@ -106,6 +108,7 @@ export async function makeCode(wish: Wish, hash: string, source: KeySource): Pro
     creator: null,
     consent: { by: consenter.identity, hash: consenter.hash, code: { until: now + CODE_LIFE, hash, ...wish.challenge } },
   })
+  await sweep(name, now, source)
   return { code, createdAt: now }
 }
 
@@ -148,17 +151,28 @@ function termsOf({ limit, reset, expiresAt }: Wish, key: ApiKey | StoredKey): Te
   return { limit: limit ?? null, limitReset, expiresAt: expiresAt ?? key.expiresAt }
 }
 
-/** Codes that nobody came for are swept out on the way. */
+/** A code that waits may become a key: both count towards the keys that one key may have given. */
 async function makeRoom({ identity, hash }: ApiKey, now: number, { store }: KeySource): Promise<void> {
   let waiting = 0
   let given = 0
-  for (const key of await store.list()) {
-    if (isCode(key) && key.consent.code.until <= now) await store.remove(key.hash)
-    else if (key.consent?.by !== identity) continue
+  for (const key of await store.issuedBy(identity, now)) {
+    if (isLate(key, now)) await store.remove(key.hash)
     else if (isCode(key)) waiting++
-    else if (key.consent.hash !== undefined && key.consent.hash !== hash) continue
-    else if (!key.disabled && (key.expiresAt === null || key.expiresAt > now)) given++
+    else if (!key.disabled && (key.consent?.hash === undefined || key.consent.hash === hash)) given++
   }
   if (waiting >= MOST_WAITING) throw new Fault('conflict', { message: `${MOST_WAITING} codes of this key wait already: try again later` })
-  if (given >= MOST_GIVEN) throw new Fault('conflict', { message: `${MOST_GIVEN} applications have a key from this one already` })
+  if (given + waiting >= MOST_GIVEN)
+    throw new Fault('conflict', { message: `${MOST_GIVEN} applications have a key from this one already, or a code for one` })
+}
+
+/** Removes late codes of any key among the few behind one that has just been made, where need be from the first one on. */
+async function sweep(name: string, now: number, { store }: KeySource): Promise<void> {
+  const codes = (await store.listAfter(name, SWEPT)).filter(isCode)
+  const rest = SWEPT - codes.length
+  for (const key of rest > 0 ? [...codes, ...(await store.listAfter(codeName(''), rest))] : codes)
+    if (isLate(key, now)) await store.remove(key.hash)
+}
+
+function isLate(key: StoredKey, now: number): boolean {
+  return isCode(key) && key.consent.code.until <= now
 }

@@ -1,6 +1,6 @@
 export { type ActivitySource, readActivity } from './activity.ts'
 export { answerTo, isOwnMachine, type SignInPolicy } from './auth-callback.ts'
-export { authorize, makeCode, signInOf, type Wish, wishOf } from './auth-code.ts'
+export { authorize, consenterOf, makeCode, signInOf, type Wish, wishOf } from './auth-code.ts'
 export { exchangeCode } from './auth-exchange.ts'
 export { readCredits } from './credits.ts'
 export { type EndpointSource, listEndpoints, listZdrEndpoints } from './endpoints.ts'

@@ -87,6 +87,14 @@ export class CachedKeys implements KeyStore {
     return this.remote.list()
   }
 
+  issuedBy(by: string, now: number): StoredKey[] | Promise<StoredKey[]> {
+    return this.remote.issuedBy(by, now)
+  }
+
+  listAfter(hash: string, most: number): StoredKey[] | Promise<StoredKey[]> {
+    return this.remote.listAfter(hash, most)
+  }
+
   /** The record has just said which keys have changed. */
   heard(): void {
     this.heardAt = this.clock.monotonic()

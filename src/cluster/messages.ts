@@ -80,6 +80,8 @@ export interface OwnerOffer {
   keyReplace(hash: string, seen: StoredKey, key: KeyRecord): Replaced
   keyRemove(hash: string): boolean
   keyList(): StoredKey[]
+  keysIssued(by: string, now: number): StoredKey[]
+  keysAfter(hash: string, most: number): StoredKey[]
 
   guardrailAll(): GuardrailSnapshot
   guardrailPut(guardrail: StoredGuardrail, seen: number): boolean

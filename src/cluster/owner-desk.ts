@@ -140,6 +140,8 @@ export class OwnerDesk {
       keyReplace: (hash, seen, key) => replace(keys(), { hash, seen, key }),
       keyRemove: async (hash) => keys().remove(hash),
       keyList: async () => keys().list(),
+      keysIssued: async (by, now) => keys().issuedBy(by, now),
+      keysAfter: async (hash, most) => keys().listAfter(hash, most),
     } satisfies Partial<Answers<OwnerOffer>>
   }
 

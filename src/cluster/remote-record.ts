@@ -112,6 +112,14 @@ class RemoteKeys implements KeyStore {
   list(): Promise<StoredKey[]> {
     return this.line.ask('keyList')
   }
+
+  issuedBy(by: string, now: number): Promise<StoredKey[]> {
+    return this.line.ask('keysIssued', by, now)
+  }
+
+  listAfter(hash: string, most: number): Promise<StoredKey[]> {
+    return this.line.ask('keysAfter', hash, most)
+  }
 }
 
 class RemoteLedger implements LedgerReader {

@@ -2,7 +2,7 @@
  * /auth: the page on which a person pastes a key and lets an application have one of its own.
  * There is no session and no cookie: whoever sends the form must know a key, so that nobody's browser can be made to.
  */
-import { answerTo, makeCode, signInOf, type Wish, wishOf } from '../api/index.ts'
+import { answerTo, consenterOf, makeCode, signInOf, type Wish, wishOf } from '../api/index.ts'
 import { asFault, badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { hashOf } from '../core/secret.ts'
@@ -19,7 +19,7 @@ const LONGEST_KEY = 512
 const CARRIED = ['callback_url', 'code_challenge', 'code_challenge_method', 'usage_limit_type', 'expires_at', 'key_label', 'workspace_id']
 
 export function consentPages(source: ConsentSource): Pages {
-  const { wrongKeys: wrong } = source.buckets
+  const { codes: made, wrongKeys: wrong } = source.buckets
   const { brand } = source
 
   function ask({ query }: OperationRequest): Page {
@@ -33,10 +33,16 @@ export function consentPages(source: ConsentSource): Pages {
     const address = asked.address()
     const key = (form.get('key') ?? '').trim()
     try {
-      wrong.check(address)
+      wrong.check(address, WRONG_KEYS)
       const wish = wishWith(asking, source)
       if (key === '' || key.length > LONGEST_KEY) throw new Fault('invalid_key')
-      const { code } = await makeCode(wish, hashOf(key), source)
+      const hash = hashOf(key)
+      const consenter = await consenterOf(hash, source)
+      if (!consenter) throw new Fault('invalid_key')
+      // As POST /v1/auth/keys/code does: each code is work for the store.
+      made.check(consenter.identity, MANY_CODES)
+      made.count(consenter.identity)
+      const { code } = await makeCode(wish, hash, source)
       return returnPage(answerTo(wish.callback, { code, ...stateOf(asking) }))
     } catch (thrown) {
       const fault = asFault(thrown)
@@ -125,9 +131,11 @@ function isForeign(headers: OperationRequest['request']['headers']): boolean {
   return origin !== undefined && URL.parse(origin)?.host !== host
 }
 
+const WRONG_KEYS = 'Too many keys that cannot be used came from your address. Try again a little later.'
+const MANY_CODES = 'This key was used for too many applications in a short time. Try again a little later.'
+
 /** What was wrong, for a person. */
 function sentence(fault: Fault): string {
   if (fault.code === 'invalid_key') return 'This key is unknown, disabled or expired.'
-  if (fault.code === 'rate_limited') return 'Too many keys that cannot be used came from your address. Try again a little later.'
   return fault.message
 }

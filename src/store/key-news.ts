@@ -55,6 +55,14 @@ export class WatchedKeys implements KeyStore {
     return this.keys.list()
   }
 
+  issuedBy(by: string, now: number): StoredKey[] | Promise<StoredKey[]> {
+    return this.keys.issuedBy(by, now)
+  }
+
+  listAfter(hash: string, most: number): StoredKey[] | Promise<StoredKey[]> {
+    return this.keys.listAfter(hash, most)
+  }
+
   put(key: KeyRecord): StoredKey | Promise<StoredKey> {
     return this.told([key.hash], () => this.keys.put(key))
   }

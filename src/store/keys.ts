@@ -76,8 +76,15 @@ export interface KeyStore {
   change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined>
   /** @returns false if there was no such key. Its ledger rows stay. */
   remove(hash: string): boolean | Promise<boolean>
-  /** In the order of their making. */
+  /** In the order of their making. All of them: for operators alone. */
   list(): StoredKey[] | Promise<StoredKey[]>
+  /**
+   * Keys and codes that came to be by the consent of one key, by an index.
+   * @param by its identity. @param now milliseconds since the epoch: what has expired by then is left out.
+   */
+  issuedBy(by: string, now: number): StoredKey[] | Promise<StoredKey[]>
+  /** The next `most` keys and codes behind this hash, in the order of their hashes. */
+  listAfter(hash: string, most: number): StoredKey[] | Promise<StoredKey[]>
 }
 
 /** What no query asks for: one JSON text beside the columns. */
@@ -93,20 +100,26 @@ export function policyFrom(text: string): Policy {
 }
 
 const PUT = `INSERT INTO api_key
-  (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, updated_at, created_at, identity)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, issuer, updated_at, created_at, identity)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (hash) DO UPDATE SET name = excluded.name, label = excluded.label, credit_limit = excluded.credit_limit,
     management = excluded.management, disabled = excluded.disabled, expires_at = excluded.expires_at, policy = excluded.policy,
-    limit_reset = excluded.limit_reset, include_byok = excluded.include_byok, creator = excluded.creator, updated_at = excluded.updated_at
+    limit_reset = excluded.limit_reset, include_byok = excluded.include_byok, creator = excluded.creator, issuer = excluded.issuer,
+    updated_at = excluded.updated_at
   RETURNING *`
+/** Two ranges of one index: those without an end, and those that end later. */
+const ISSUED = `SELECT * FROM api_key WHERE issuer = ? AND expires_at IS NULL
+  UNION ALL SELECT * FROM api_key WHERE issuer = ? AND expires_at > ?`
 const CHANGE = `UPDATE api_key SET hash = ?, name = ?, label = ?, credit_limit = ?, management = ?, disabled = ?, expires_at = ?,
-    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, updated_at = ?
+    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, issuer = ?, updated_at = ?
   WHERE hash = ? RETURNING *`
 
 export class SqliteKeys implements KeyStore {
   private readonly clock: Clock
   private readonly selectOne: StatementSync
   private readonly selectAll: StatementSync
+  private readonly selectIssued: StatementSync
+  private readonly selectAfter: StatementSync
   private readonly upsert: StatementSync
   private readonly update: StatementSync
   private readonly erase: StatementSync
@@ -117,6 +130,8 @@ export class SqliteKeys implements KeyStore {
     this.clock = clock
     this.selectOne = db.prepare('SELECT * FROM api_key WHERE hash = ?')
     this.selectAll = db.prepare('SELECT * FROM api_key ORDER BY created_at, hash')
+    this.selectIssued = db.prepare(ISSUED)
+    this.selectAfter = db.prepare('SELECT * FROM api_key WHERE hash > ? ORDER BY hash LIMIT ?')
     this.upsert = db.prepare(PUT)
     this.update = db.prepare(CHANGE)
     this.erase = db.prepare('DELETE FROM api_key WHERE hash = ?')
@@ -162,6 +177,14 @@ export class SqliteKeys implements KeyStore {
   list(): StoredKey[] {
     return this.selectAll.all().map(keyFrom)
   }
+
+  issuedBy(by: string, now: number): StoredKey[] {
+    return this.selectIssued.all(by, by, now).map(keyFrom)
+  }
+
+  listAfter(hash: string, most: number): StoredKey[] {
+    return this.selectAfter.all(hash, most).map(keyFrom)
+  }
 }
 
 /** A statement that returns rows is read to its end by `all`: it commits there, and `get` would not hear that it failed. */
@@ -187,6 +210,7 @@ function columnsOf(key: KeyRecord): (string | number | null)[] {
     key.limitReset,
     key.includeByokInLimit ? 1 : 0,
     key.creator,
+    key.consent?.by ?? null,
   ]
 }
 

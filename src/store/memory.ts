@@ -190,6 +190,16 @@ export class MemoryKeys implements KeyStore {
   list(): StoredKey[] {
     return [...this.keys.values()].sort((a, b) => a.createdAt - b.createdAt || (a.hash < b.hash ? -1 : 1))
   }
+
+  issuedBy(by: string, now: number): StoredKey[] {
+    return [...this.keys.values()].filter(({ consent, expiresAt }) => consent?.by === by && (expiresAt === null || expiresAt > now))
+  }
+
+  listAfter(hash: string, most: number): StoredKey[] {
+    const behind = [...this.keys.values()].filter((key) => key.hash > hash)
+    return behind.sort((a, b) => (a.hash < b.hash ? -1 : 1)).slice(0, most)
+  }
+
   private keep(key: StoredKey): StoredKey {
     this.keys.set(key.hash, key)
     return key

@@ -245,6 +245,13 @@ const STEPS: readonly Step[] = [
     const rows = 'hold join settlement using (seq) group by key, payer, day'
     script.raw(sql.raw(`insert into "charged" select key, payer, ${day}, count(*), ${sums} from ${rows}`))
   },
+  // Keys issued through sign-in are found by the key that consented: nothing reads all keys for one of them.
+  (script) => {
+    script.column('api_key', 'issuer', 'optional text')
+    const by = script.database === 'sqlite' ? "json_extract(policy, '$.consent.by')" : "policy::json -> 'consent' ->> 'by'"
+    script.raw(sql.raw(`update "api_key" set "issuer" = ${by} where policy like '%consent%'`))
+    script.raw(sql`create index api_key_issuer on api_key (issuer, expires_at) where issuer is not null`)
+  },
 ]
 
 /** The version that this program works with. */

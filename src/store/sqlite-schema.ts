@@ -37,4 +37,9 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "charged" ("key" text not null, "payer" text not null, "day" integer not null, "count" integer not null, "dollars" integer not null, "nano" integer not null, constraint "charged_pkey" primary key ("key", "payer", "day")) strict, without rowid',
     'insert into "charged" select key, payer, iif(at > 0, at, seq / 4096) / 86400000 as day, count(*), sum(cost / 1000000000) + sum(cost % 1000000000) / 1000000000, sum(cost % 1000000000) % 1000000000 from hold join settlement using (seq) group by key, payer, day',
   ],
+  [
+    'alter table "api_key" add column "issuer" text',
+    'update "api_key" set "issuer" = json_extract(policy, \'$.consent.by\') where policy like \'%consent%\'',
+    'create index api_key_issuer on api_key (issuer, expires_at) where issuer is not null',
+  ],
 ]

@@ -51,6 +51,8 @@ export class ScriptedRecord implements StoreOfRecord {
       change: async (hash, how) => keys.change(hash, how),
       remove: async (hash) => keys.remove(hash),
       list: async () => keys.list(),
+      issuedBy: async (by, now) => keys.issuedBy(by, now),
+      listAfter: async (after, most) => keys.listAfter(after, most),
     }
   }
 

@@ -341,6 +341,52 @@ t.test('who may ask for a code, and for how many', async (t) => {
   t.equal((await consent(gateway)).status, 200, 'codes that nobody came for have gone')
 })
 
+t.test('codes that wait count among the keys that one key may have given', async (t) => {
+  const { gateway, clock } = await scene(t)
+  for (let i = 0; i < 98; i++) {
+    t.equal((await exchange(gateway, { code: await codeFor(gateway) })).status, 200)
+    await clock.advance(1000)
+  }
+  for (let i = 0; i < 2; i++) t.equal((await consent(gateway)).status, 200)
+  t.match(await consent(gateway), {
+    status: 409,
+    body: { error: { message: /^100 applications have a key from this one already, or a code/ } },
+  })
+})
+
+t.test('the page counts towards the codes that one key makes', async (t) => {
+  const { gateway, clock } = await scene(t)
+  const fields = { callback_url: CALLBACK, key: ADA }
+  for (let i = 0; i < 60; i++) t.equal((await send(gateway, fields)).status, i < 50 ? 303 : 409)
+  const slowed = await send(gateway, fields)
+  t.equal(slowed.status, 429)
+  t.equal(slowed.headers.get('retry-after'), '1')
+  t.match(slowed.html, /used for too many applications/)
+  t.equal((await consent(gateway)).status, 429, 'the operation and the page take from one bucket')
+  const other = await made(gateway, {})
+  t.equal((await send(gateway, { ...fields, key: other.key })).status, 303, 'of this key only')
+  await clock.advance(10 * MINUTES)
+  t.equal((await send(gateway, fields)).status, 303)
+})
+
+t.test('a code is made without reading all keys, and late ones of other keys go', async (t) => {
+  const clock = new FakeClock()
+  const keys = new MemoryKeys(clock)
+  const store: KeyStore = Object.assign(Object.create(keys) as MemoryKeys, {
+    list: () => {
+      throw new Error('reads all keys')
+    },
+  })
+  const source = { store, configured: [], credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
+  const hashes: string[] = []
+  for (const name of ['one', 'two']) hashes.push(String(((await createKey({ name }, source)).body.data as JsonObject).hash))
+  const wish = wishOf({ callback_url: CALLBACK }, clock.now(), POLICY)
+  for (let i = 0; i < 10; i++) await makeCode(wish, hashes[0], source)
+  await clock.advance(10 * MINUTES)
+  await makeCode(wish, hashes[1], source)
+  t.equal(keys.list().length, 3, 'two keys and one code')
+})
+
 t.test('wrong codes are bounded by address', async (t) => {
   const { gateway, clock } = await scene(t)
   const code = await codeFor(gateway)
@@ -712,6 +758,8 @@ t.test('a store that fails gives no key and refuses no code', async (t) => {
     remove: (hash) => or('remove', () => keys.remove(hash)),
     change: (hash, how) => keys.change(hash, how),
     list: () => keys.list(),
+    issuedBy: (by, now) => keys.issuedBy(by, now),
+    listAfter: (after, most) => keys.listAfter(after, most),
   }
   const source = { store, configured: [], credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
   const { body } = await createKey({ name: 'giver', limit: 3 }, source)

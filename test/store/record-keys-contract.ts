@@ -70,6 +70,29 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
     t.equal((await keys.list()).length, 1)
   })
 
+  t.test(`${name}: keys that one key issued, and keys behind a hash`, async (t) => {
+    const { clock, record } = await fresh(t)
+    const { keys } = record
+    const now = clock.now()
+    const later = now + 60_000
+    const consent = { by: 'dev', hash: 'd'.repeat(64) }
+    await keys.put(apiKey('a', { consent }))
+    await keys.put(apiKey('b', { consent, expiresAt: later }))
+    await keys.put(apiKey('c', { consent: { ...consent, by: 'other' } }))
+    await keys.put(apiKey('e'))
+    const named = async (by: string, at: number) => (await keys.issuedBy(by, at)).map((key) => key.name).sort()
+    t.same(await named('dev', now), ['key a', 'key b'])
+    t.same(await named('dev', later), ['key a'], 'one has expired')
+    t.same(await named('other', now), ['key c'])
+    t.same(await named('nobody', now), [])
+    await keys.change('a'.repeat(64), ({ consent: _, ...key }) => key)
+    t.same(await named('dev', now), ['key b'], 'what was changed counts')
+    const after = async (hash: string, most: number) => (await keys.listAfter(hash, most)).map((key) => key.name)
+    t.same(await after('a'.repeat(64), 2), ['key b', 'key c'])
+    t.same(await after('', 9), ['key a', 'key b', 'key c', 'key e'])
+    t.same(await after('f', 9), [])
+  })
+
   t.test(`${name}: a key is changed in one step, and keeps its identity through a new secret`, async (t) => {
     const { clock, record } = await fresh(t)
     const { keys } = record

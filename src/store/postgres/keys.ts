@@ -8,6 +8,14 @@ import { type KeyTable, LOCKS, query, storable } from './tables.ts'
 
 const FIND: Prepared = { name: 'headgate_find_keys', text: 'SELECT * FROM api_key WHERE hash = ANY ($1)' }
 
+/** Two ranges of one index: those without an end, and those that end later. */
+const ISSUED: Prepared = {
+  name: 'headgate_issued_keys',
+  text: `SELECT * FROM api_key WHERE issuer = $1 AND expires_at IS NULL
+    UNION ALL SELECT * FROM api_key WHERE issuer = $1 AND expires_at > $2`,
+}
+const AFTER: Prepared = { name: 'headgate_keys_after', text: 'SELECT * FROM api_key WHERE hash > $1 ORDER BY hash LIMIT $2' }
+
 /** Changes that are remembered; a process that is further behind forgets all that it knew. */
 const MOST_CHANGES = 10_000
 
@@ -74,6 +82,14 @@ export class PostgresKeys implements KeyStore {
     return rows.map(keyFrom)
   }
 
+  async issuedBy(by: string, now: number): Promise<StoredKey[]> {
+    return (await this.connection.call<KeyTable>(ISSUED, [by, Math.floor(now)])).map(keyFrom)
+  }
+
+  async listAfter(hash: string, most: number): Promise<StoredKey[]> {
+    return (await this.connection.call<KeyTable>(AFTER, [hash, most])).map(keyFrom)
+  }
+
   private changing<T>(work: (session: Session) => Promise<T>): Promise<T> {
     return changing(this.connection, work)
   }
@@ -90,6 +106,7 @@ export class PostgresKeys implements KeyStore {
       policy: policyText(key),
       limit_reset: key.limitReset,
       include_byok: key.includeByokInLimit,
+      issuer: key.consent?.by ?? null,
       creator: key.creator === null ? null : storable(key.creator),
       updated_at: Math.floor(this.clock.now()),
     }

@@ -41,6 +41,8 @@ export interface KeyTable {
   limit_reset: LimitReset | null
   include_byok: boolean
   creator: string | null
+  /** Identity of the key that consented to it; null for all others. */
+  issuer: string | null
 }
 
 export interface BalanceTable {
