@@ -77,6 +77,17 @@ const CUSTOM: readonly [pattern: string, piece: string][] = [
   ['(\\w{1,20}\\.){1,10}com', 'abc.com.'],
 ]
 
+/** The same for answers as they stream: attempts that live long, and characters that are read as others. */
+const STREAMED: readonly [pattern: string, piece: string][] = [
+  ['([a-z]+ )*id', 'id a '],
+  ['(\\d+-)*\\d{4}', '1234567-'],
+  ['(?:x[^y]{0,500}y|y[^z]*z)', `x${'a'.repeat(400)}y${'q'.repeat(9_000)}`],
+  ['q[^z]*z', `q${SENTENCES[0]}\u00a0`],
+  ['q[^z]*z', `q р\u0430ypal ${SENTENCES[1]}слово `],
+  ['(?s)BEGIN.*END', `BEGIN ${SENTENCES[2]}\u2014`],
+  ['q[^z]{0,1000}z|a', 'qaqb'],
+]
+
 interface Figures {
   readonly microsPerKb: number
   /** Milliseconds. */
@@ -115,10 +126,12 @@ interface AnswerFigures {
   /** Characters that are held, on average over the pieces, and at most. */
   readonly held: number
   readonly most: number
+  /** Milliseconds. */
+  readonly whole: number
 }
 
 function measureAnswer(policy: AnswerPolicy, text: string): AnswerFigures {
-  const figures = { microsPerKb: Number.POSITIVE_INFINITY, held: 0, most: 0 }
+  const figures = { microsPerKb: Number.POSITIVE_INFINITY, held: 0, most: 0, whole: Number.POSITIVE_INFINITY }
   for (let round = 0; round < rounds; round++) {
     const stream = new TextStream(policy, new Findings(), () => {})
     let held = 0
@@ -131,6 +144,7 @@ function measureAnswer(policy: AnswerPolicy, text: string): AnswerFigures {
     stream.end()
     const { user, system } = process.cpuUsage(before)
     figures.microsPerKb = Math.min(figures.microsPerKb, ((user + system) * 1024) / SIZE)
+    figures.whole = Math.min(figures.whole, (user + system) / 1000)
     figures.held = (held * PIECE) / text.length
   }
   return figures
@@ -153,6 +167,10 @@ const answers = cases.map(([name, rules]) => {
   const policy = new AnswerPolicy(rules)
   return { name, prose: measureAnswer(policy, TEXTS.prose), dense: measureAnswer(policy, TEXTS.dense) }
 })
+const streams = STREAMED.map(([pattern, piece]) => {
+  const policy = new AnswerPolicy(rulesOf([], [pattern]))
+  return { name: `${pattern} on ${piece.slice(0, 12)}…`, ...measureAnswer(policy, filled([piece])) }
+})
 const all = rows.find(({ name }) => name === 'all')
 const hostile = rows.at(-1)
 const missed = [
@@ -164,7 +182,7 @@ const missed = [
   ...(all && all.dense.whole > GOALS.dense ? [`dense: ${all.dense.whole.toFixed(1)} ms, goal ${GOALS.dense}`] : []),
   ...(hostile && Math.max(hostile.prose.longestStep, hostile.dense.longestStep) > GOALS.step ? ['a step takes longer than its goal'] : []),
 ]
-if (values.json) console.log(JSON.stringify({ size: SIZE, rows, custom, answers, missed }))
+if (values.json) console.log(JSON.stringify({ size: SIZE, rows, custom, answers, streams, missed }))
 else {
   const one = ({ microsPerKb, whole, longestStep }: Figures): string[] => [microsPerKb.toFixed(1), whole.toFixed(2), longestStep.toFixed(2)]
   console.log(
@@ -184,6 +202,12 @@ else {
     table(
       ['answers, streamed', 'prose µs/KB', 'held', 'at most', 'dense µs/KB', 'held', 'at most'],
       answers.map(({ name, prose, dense }) => [name, ...streamed(prose), ...streamed(dense)]),
+    ),
+  )
+  console.log(
+    table(
+      ['custom pattern, streamed', 'µs/KB', 'ms per 100 KB', 'held'],
+      streams.map(({ name, microsPerKb, whole, held }) => [name, microsPerKb.toFixed(1), whole.toFixed(2), held.toFixed(1)]),
     ),
   )
   for (const line of missed) console.log(`missed: ${line}`)

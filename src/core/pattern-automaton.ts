@@ -55,7 +55,7 @@ const OTHER = 3
 
 const LATIN = 0x100
 /** Operations on words for one character, at the most: 100 KB take up to 50 ms with so many (bench/guardrails.ts). */
-const MOST_WORK = 350
+export const MOST_WORK = 350
 /** Operations that a character takes for each word of a row, whatever the pattern. */
 const WORK_OF_WORD = 5
 /** Readers, classes of characters for each kind of reader, and ways between readers: beyond it a pattern is refused before the tables are made. */

@@ -18,6 +18,8 @@ export interface Detector {
   readonly digits?: true
   /** As `find`, in slices of a few milliseconds: for what takes longer than the rest. */
   readonly sliced?: (text: string, from: number) => Generator<void, readonly Match[]>
+  /** Operations for each character that it reads, at the most: for what `sliced` is there for. */
+  readonly work?: number
   /** It may ask for the end of the text: what ends where a piece of the text does is no match. */
   readonly ends?: true
   /** What it looks for may hold characters that folding replaces: it reads the text as it is, too. */

@@ -31,14 +31,10 @@ function pairs(all: string): Map<string, string> {
   return new Map(chars.flatMap((char, i) => (i % 2 === 0 ? [[char, chars[i + 1]] as const] : [])))
 }
 
-/**
- * @param open where a word begins that is read as one of two scripts, since it may become one.
- * @returns undefined for a text that is what it looks like: nearly all are.
- */
-export function folded(text: string, open = text.length): Folded | undefined {
-  if (open === text.length && !FOLDABLE.test(text)) return undefined
-  const mixed = open < text.length || MIXED.test(text) ? mixedWords(text) : undefined
-  mixed?.fill(1, open)
+/** @returns undefined for a text that is what it looks like: nearly all are. */
+export function folded(text: string): Folded | undefined {
+  if (!FOLDABLE.test(text)) return undefined
+  const mixed = MIXED.test(text) ? mixedWords(text) : undefined
   const places: number[] = []
   let result = ''
   let at = 0
@@ -63,21 +59,23 @@ function mixedWords(text: string): Uint8Array {
   return mixed
 }
 
-const OTHER_SCRIPT = /[\u0370-\u052f]/
-const OPEN_WORD = new RegExp(`[\\p{L}\\p{M}${INVISIBLE}]+$`, 'u')
+const IN_WORD = new RegExp(`^[\\p{L}\\p{M}${INVISIBLE}]$`, 'u')
 
-/** Where a word begins at the end of a text that may still turn out to be of two scripts; the text's length where there is none. */
-export function openWord(text: string): number {
-  // Most texts have no such letter at all, and most words are short.
-  const tail = text.length > LONGEST_WORD ? text.slice(-LONGEST_WORD) : text
-  if (!OTHER_SCRIPT.test(tail)) return text.length
-  const word = OPEN_WORD.exec(tail)?.[0] ?? ''
-  return OTHER_SCRIPT.test(word) ? text.length - word.length : text.length
+/** True for what stands within a word: letters, their marks, and what is invisible. */
+export function isInWord(char: string): boolean {
+  return IN_WORD.test(char)
 }
 
-const LONGEST_WORD = 128
+/** True for Greek and Cyrillic, which beside Latin letters are read as these. */
+export function isOfOtherScript(rune: number): boolean {
+  return rune >= 0x370 && rune <= 0x52f
+}
 
-function seenAs(char: string, mixed: boolean): string {
+/** A word of a growing text that may still turn out to be of two scripts is followed that far. */
+export const LONGEST_WORD = 128
+
+/** @param mixed the character stands in a word of two scripts. @returns nothing for what is invisible. */
+export function seenAs(char: string, mixed: boolean): string {
   if (char <= '\x7f') return char
   if (DROPPED.test(char)) return ''
   const latin = mixed ? ALIKE.get(char) : undefined

@@ -49,6 +49,7 @@ export function patternDetector(pattern: string, path: string): Detector {
   const sliced = (text: string, from: number): Generator<void, Match[]> => scanPattern(automaton, text, from)
   return {
     sliced,
+    work: automaton.work,
     ...(END.test(source) ? { ends: true } : {}),
     verbatim: true,
     shapes: [shapeOf(pattern)],

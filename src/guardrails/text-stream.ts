@@ -5,11 +5,11 @@
 import type { AnswerPolicy } from './answer-policy.ts'
 import { type Detector, type Match, NO_MATCHES } from './detector.ts'
 import type { Findings, Group } from './findings.ts'
-import { folded, openWord } from './fold.ts'
+import { folded } from './fold.ts'
+import { GrowingText, isHigh } from './growing-text.ts'
 import type { Span } from './redaction.ts'
 import { merged } from './redaction.ts'
 import { distinct, unfolded } from './scan.ts'
-import type { Attempts } from './viable.ts'
 
 /** Characters that are held at most; of a match that is longer only parts may be found. */
 export const HELD_MOST = 8_192
@@ -22,8 +22,18 @@ const DIGIT = /[0-9]/
 /** @param text what is decided, as it came. @param spans what of it is to be hidden: in order, apart from each other. */
 export type Decided = (text: string, spans: readonly Span[]) => void
 
+/** The credit of a text that has not been read again and again: a few looks at all that may be held. */
+const MOST_CREDIT = 4 * HELD_MOST
+
 interface Found extends Match {
   readonly group: Group
+}
+
+/** What is decided, and how far attempts must have gone before more can be. */
+interface Settled {
+  readonly until: number
+  readonly clusters: readonly Cluster[]
+  readonly waits: number
 }
 
 export class TextStream {
@@ -32,15 +42,22 @@ export class TextStream {
   private readonly decided: Decided
   private context = ''
   private text = ''
-  private attempts: Attempts
-  /** Some attempt has become a match, as far as the automaton can tell. */
-  private ended = false
+  /** What has been read of the text. */
+  private growing: GrowingText
+  /** Nothing is decided before attempts from here on alone are alive: a match from the beginning of the text goes that far. */
+  private waits = 0
+  /** Words of two scripts by then: one more may have changed what stands behind the match. */
+  private mixedWords = 0
+  /** Characters that may be read for matches: each that comes adds to them, so that all the looks together are linear in the text. */
+  private credit = MOST_CREDIT
+  /** Characters that were decided since some had to go while an attempt was alive. */
+  private sinceCut = CONTEXT
 
   constructor(policy: AnswerPolicy, findings: Findings, decided: Decided) {
     this.policy = policy
     this.findings = findings
     this.decided = decided
-    this.attempts = policy.viable.begin('')
+    this.growing = new GrowingText(policy.viable, '')
   }
 
   /** Characters that wait. */
@@ -50,67 +67,58 @@ export class TextStream {
 
   push(text: string): void {
     for (let at = 0; at < text.length; ) {
-      const room = HELD_MOST - this.text.length
-      this.text += text.slice(at, at + room)
-      at += room
-      this.decide(false)
+      const piece = text.slice(at, at + HELD_MOST - this.text.length)
+      this.text += piece
+      at += piece.length
+      this.credit = Math.min(MOST_CREDIT, this.credit + piece.length * this.policy.reads)
+      this.growing.read(piece)
+      this.decide()
     }
   }
 
   /** The text is over: everything is decided. */
   end(): void {
-    if (this.text !== '') this.decide(true)
+    const { length } = this.text
+    if (length > 0) this.give(this.settled(this.findClusters(true), length, true))
   }
 
-  private decide(last: boolean): void {
-    const { text } = this
-    const hold = last ? text.length : this.alive()
-    const full = !last && text.length >= HELD_MOST
-    const until = hold > 0 ? hold : full ? wholeCharacters(text, LET_GO) : 0
-    if (until === 0) return
-    const found = this.ended || last ? this.matches(last) : []
-    const clusters = clustersOf(found)
-    const own = this.settled(clusters, until, last || hold === 0)
-    if (own.until > 0) this.give(own)
-    else if (full) this.give(this.settled(clusters, wholeCharacters(text, LET_GO), true))
-  }
-
-  /** Where the first attempt began that may still become a match. */
-  private alive(): number {
-    const { text, attempts } = this
-    // Half a character may be a whole one soon.
-    const whole = isHigh(text.charCodeAt(text.length - 1)) ? text.slice(0, -1) : text
-    attempts.read(whole)
-    this.ended = attempts.ended
-    const open = openWord(whole)
-    let hold = Math.min(attempts.earliest, open)
-    for (const fold of [folded(whole), open < whole.length ? folded(whole, open) : undefined]) {
-      if (!fold) continue
-      const seen = this.policy.viable.begin(this.context)
-      seen.read(fold.text)
-      this.ended ||= seen.ended
-      hold = Math.min(hold, fold.at[seen.earliest])
-    }
-    return hold
+  private decide(): void {
+    const { text, growing } = this
+    const hold = growing.earliest
+    const waits = growing.mixedWords === this.mixedWords ? this.waits : 0
+    const ready = hold > 0 && (!growing.ended || (hold >= waits && this.credit >= text.length))
+    const full = text.length >= HELD_MOST
+    if (!ready && !full) return
+    const clusters = growing.ended ? this.findClusters(false) : []
+    const own = ready ? this.settled(clusters, hold, false) : undefined
+    if (own && (own.until > 0 || !full)) this.give(own)
+    else this.give(this.settled(clusters, wholeCharacters(text, LET_GO), true))
   }
 
   /** Matches that begin before the given place; one that goes beyond it waits, unless all must go. */
-  private settled(clusters: readonly Cluster[], until: number, all: boolean): { until: number; clusters: Cluster[] } {
+  private settled(clusters: readonly Cluster[], until: number, all: boolean): Settled {
     const own: Cluster[] = []
     let to = until
     for (const cluster of clusters) {
       if (cluster.start >= to) break
       if (cluster.end > to) {
-        if (!all) return { until: cluster.start, clusters: own }
+        if (!all) {
+          // What begins behind may still turn out otherwise.
+          const sure = cluster.members.filter(({ start }) => start < until)
+          return { until: cluster.start, clusters: own, waits: Math.max(...sure.map(({ end }) => end)) }
+        }
         to = cluster.end
       }
       own.push(cluster)
     }
-    return { until: to, clusters: own }
+    return { until: to, clusters: own, waits: 0 }
   }
 
-  private give({ until, clusters }: { until: number; clusters: readonly Cluster[] }): void {
-    const { text } = this
+  private give({ until, clusters, waits }: Settled): void {
+    this.waits = Math.max(0, waits - until)
+    this.mixedWords = this.growing.mixedWords
+    if (until === 0) return
+    const { text, growing } = this
     const spans: Span[] = []
     for (const { members } of clusters)
       for (const { start, end, told, group } of members) {
@@ -118,12 +126,21 @@ export class TextStream {
         if (hiding) spans.push({ start, end, ...hiding })
       }
     const gone = text.slice(0, until)
-    const begun = this.attempts.earliest >= until
     this.context = (this.context + gone).slice(-CONTEXT)
     this.text = text.slice(until)
-    if (begun) this.attempts.shift(until)
-    else this.attempts = this.policy.viable.begin(this.context)
+    this.sinceCut += until
+    if (growing.earliest >= until) growing.shift(until)
+    else {
+      this.sinceCut = 0
+      this.growing = new GrowingText(this.policy.viable, this.context)
+      this.growing.read(this.text)
+    }
     this.decided(gone, merged(spans))
+  }
+
+  private findClusters(last: boolean): Cluster[] {
+    this.credit = Math.max(0, this.credit - this.text.length)
+    return clustersOf(this.matches(last))
   }
 
   private matches(last: boolean): Found[] {
@@ -132,12 +149,15 @@ export class TextStream {
     const base = context.length
     const fold = folded(view)
     const digits = DIGIT.test(fold ? fold.text : view)
+    // No match of a pattern begins before the text, unless an attempt from there was cut off.
+    const from = this.sinceCut < CONTEXT ? 0 : base
+    const foldFrom = fold && from > 0 ? fold.at.findIndex((at) => at >= from) : 0
     const found: Found[] = []
     for (const group of this.policy.groups) {
       const { detector } = group
       if (detector.digits && !digits) continue
-      const own = !fold || detector.verbatim ? look(detector, view, last) : NO_MATCHES
-      const seen = fold ? unfolded(look(detector, fold.text, last), fold) : NO_MATCHES
+      const own = !fold || detector.verbatim ? look(detector, view, { from, last }) : NO_MATCHES
+      const seen = fold ? unfolded(look(detector, fold.text, { from: foldFrom, last }), fold) : NO_MATCHES
       for (const { start, end, told } of seen.length === 0 ? own : distinct([...own, ...seen])) {
         if (end > base) found.push({ start: Math.max(0, start - base), end: end - base, told, group })
       }
@@ -146,9 +166,10 @@ export class TextStream {
   }
 }
 
-function look(detector: Detector, text: string, last: boolean): readonly Match[] {
+/** @param from where custom patterns begin; others judge by what stands before as well. */
+function look(detector: Detector, text: string, { from, last }: { from: number; last: boolean }): readonly Match[] {
   if (detector.may && !detector.may(text)) return NO_MATCHES
-  const found = distinct(detector.find(text, 0))
+  const found = distinct(detector.find(text, detector.sliced ? from : 0))
   return detector.ends && !last ? found.filter(({ end }) => end < text.length) : found
 }
 
@@ -169,10 +190,6 @@ function clustersOf(found: readonly Found[]): Cluster[] {
     } else clusters.push({ start: match.start, end: match.end, members: [match] })
   }
   return clusters
-}
-
-function isHigh(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff
 }
 
 /** The offset, or the one before where a character would be cut in two. */

@@ -6,6 +6,13 @@ import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts
 
 /** States that are kept; texts of one kind need a tenth. */
 const MOST_STATES = 20_000
+/** Places of a state that is kept: larger ones come in ever new sets, which would take long to name and much memory. */
+const MOST_KEPT = 128
+const MOST_TURNS = 0xffffffff
+/** What a place makes of a character that it takes: a shape may end with it, or surely does. */
+const TAKEN = 1
+const LAST = 2
+const OVER = 4
 
 /** Attempts that are alive, by their places; those that began earlier come first. */
 interface State {
@@ -24,12 +31,37 @@ interface Step {
   readonly ends: boolean
 }
 
+interface WideStep {
+  readonly state: State
+  readonly starts: readonly number[]
+  readonly ends: boolean
+}
+
+/** The places behind each place, all in one row. */
+class Ways {
+  readonly ways: Uint32Array
+  /** By place: where its own begin in `ways`; one entry more for their end. */
+  readonly from: Uint32Array
+
+  constructor(places: readonly Place[]) {
+    this.from = new Uint32Array(places.length + 1)
+    for (const [i, { next }] of places.entries()) this.from[i + 1] = this.from[i] + next.length
+    this.ways = Uint32Array.from(places.flatMap(({ next }) => next))
+  }
+}
+
 export class Viable {
   private readonly places: Place[] = []
   private readonly first: number[] = []
   private readonly freeFirst: number[] = []
   private readonly classes: Classes
   private states = new Map<string, State>()
+  /** By place: the step in which it was met last. */
+  private readonly met: Uint32Array
+  private turns = 0
+  private wide: Ways | undefined
+  /** By class. */
+  private readonly takers: (Uint8Array | undefined)[] = []
 
   /** @param shapes RE2 patterns: each match of a detector, with what stands behind it and decides, is in one of them. */
   constructor(shapes: readonly string[]) {
@@ -40,6 +72,7 @@ export class Viable {
       for (const number of first) (free ? this.freeFirst : this.first).push(base + number)
     }
     this.classes = new Classes(this.places)
+    this.met = new Uint32Array(this.places.length)
   }
 
   /** @param before the character in front of the text; '' for none. */
@@ -54,32 +87,90 @@ export class Viable {
   }
 
   private learn(state: State, kind: number, rune: number): Step {
-    const { places } = this
+    const { places, met } = this
     const found: number[] = []
     const from: number[] = []
-    const known = new Set<number>()
+    const turn = this.turn()
     let ends = false
-    const add = (place: number, source: number): void => {
-      if (known.has(place) || !places[place].kind.takes(rune)) return
-      known.add(place)
-      ends ||= places[place].last
-      if (places[place].next.length === 0) return
-      found.push(place)
+    const add = (number: number, source: number): void => {
+      if (met[number] === turn) return
+      met[number] = turn
+      const place = places[number]
+      if (!place.kind.takes(rune)) return
+      ends ||= place.last
+      if (place.next.length === 0) return
+      found.push(number)
       from.push(source)
     }
-    for (const [i, place] of state.places.entries()) for (const next of places[place].next) add(next, i)
+    for (let i = 0; i < state.places.length; i++) {
+      const { next } = places[state.places[i]]
+      for (let k = 0; k < next.length; k++) add(next[k], i)
+    }
     for (const place of this.first) add(place, -1)
     if (!state.inWord) for (const place of this.freeFirst) add(place, -1)
-    if (this.states.size >= MOST_STATES) this.states = new Map()
-    const step = { state: this.state(found, isAlphanumeric(rune)), from, ends }
+    const inWord = isAlphanumeric(rune)
+    if (found.length > MOST_KEPT) return { state: { places: found, inWord, next: [] }, from, ends }
+    const step = { state: this.state(found, inWord), from, ends }
     state.next[kind] = step
     return step
+  }
+
+  /** As `step`, for attempts that are too many to keep their set: places and beginnings in one go. */
+  stepWide(state: State, starts: readonly number[], { rune, at }: { rune: number; at: number }): WideStep {
+    const { met } = this
+    this.wide ??= new Ways(this.places)
+    const { ways, from } = this.wide
+    const takes = this.takersOf(rune)
+    const turn = this.turn()
+    const places: number[] = []
+    const began: number[] = []
+    let ends = false
+    const add = (number: number, start: number): void => {
+      if (met[number] === turn || takes[number] === 0) return
+      met[number] = turn
+      ends ||= (takes[number] & LAST) !== 0
+      if ((takes[number] & OVER) !== 0) return
+      places.push(number)
+      began.push(start)
+    }
+    for (let i = 0; i < starts.length; i++) {
+      const place = state.places[i]
+      for (let k = from[place]; k < from[place + 1]; k++) add(ways[k], starts[i])
+    }
+    for (const place of this.first) add(place, at)
+    if (!state.inWord) for (const place of this.freeFirst) add(place, at)
+    const inWord = isAlphanumeric(rune)
+    const next = places.length > MOST_KEPT ? { places, inWord, next: [] } : this.state(places, inWord)
+    return { state: next, starts: began, ends }
+  }
+
+  /** By place, of the class of a character: 0 where the place does not take it. */
+  private takersOf(rune: number): Uint8Array {
+    const kind = this.classes.of(rune)
+    let takers = this.takers[kind]
+    if (!takers) {
+      takers = Uint8Array.from(this.places, ({ kind, last, next }) =>
+        kind.takes(rune) ? TAKEN | (last ? LAST : 0) | (next.length === 0 ? OVER : 0) : 0,
+      )
+      this.takers[kind] = takers
+    }
+    return takers
+  }
+
+  /** A number that marks what is met in one step. */
+  private turn(): number {
+    if (this.turns === MOST_TURNS) {
+      this.turns = 0
+      this.met.fill(0)
+    }
+    return ++this.turns
   }
 
   private state(places: readonly number[], inWord: boolean): State {
     const name = `${inWord ? 1 : 0}:${places.join()}`
     let state = this.states.get(name)
     if (!state) {
+      if (this.states.size >= MOST_STATES) this.states = new Map()
       state = { places, inWord, next: [] }
       this.states.set(name, state)
     }
@@ -92,8 +183,7 @@ export class Attempts {
   private state: State
   private readonly automaton: Viable
   /** Where each of them began. */
-  private starts: number[] = []
-  private at = 0
+  private starts: readonly number[] = []
   private endsAt = 0
 
   constructor(state: State, automaton: Viable) {
@@ -101,31 +191,30 @@ export class Attempts {
     this.automaton = automaton
   }
 
-  /** @param text the whole text so far: what was read before is not read again. No character is cut in two. */
-  read(text: string): void {
-    const { automaton } = this
-    let { state, starts, at } = this
-    while (at < text.length) {
-      const rune = text.codePointAt(at) ?? 0
-      const step = automaton.step(state, rune)
-      const { from } = step
-      if (from.length > 0) {
-        const next: number[] = []
-        for (let i = 0; i < from.length; i++) next.push(from[i] === -1 ? at : starts[from[i]])
-        starts = next
-      } else if (starts.length > 0) starts = []
-      state = step.state
-      at += rune > 0xffff ? 2 : 1
-      if (step.ends) this.endsAt = at
+  /** @param rune the next character. @param at where it stands in the text, and `end` where it ends there. */
+  read(rune: number, at: number, end: number): void {
+    const { starts } = this
+    if (starts.length > MOST_KEPT) {
+      const wide = this.automaton.stepWide(this.state, starts, { rune, at })
+      this.state = wide.state
+      this.starts = wide.starts
+      if (wide.ends) this.endsAt = end
+      return
     }
-    this.state = state
-    this.starts = starts
-    this.at = at
+    const step = this.automaton.step(this.state, rune)
+    const { from } = step
+    if (from.length > 0) {
+      const next: number[] = []
+      for (let i = 0; i < from.length; i++) next.push(from[i] === -1 ? at : starts[from[i]])
+      this.starts = next
+    } else if (starts.length > 0) this.starts = []
+    this.state = step.state
+    if (step.ends) this.endsAt = end
   }
 
-  /** The first character of the earliest attempt that is alive; the end of what was read where there is none. */
+  /** The first character of the earliest attempt that is alive. */
   get earliest(): number {
-    return this.starts.length > 0 ? this.starts[0] : this.at
+    return this.starts.length > 0 ? this.starts[0] : Number.POSITIVE_INFINITY
   }
 
   /** False where surely no shape has ended. */
@@ -133,10 +222,17 @@ export class Attempts {
     return this.endsAt > 0
   }
 
+  /** The same attempts, for a text that goes on in another way. */
+  copy(): Attempts {
+    const copy = new Attempts(this.state, this.automaton)
+    copy.starts = this.starts
+    copy.endsAt = this.endsAt
+    return copy
+  }
+
   /** The text has lost so many characters at its beginning; no attempt began among them. */
   shift(count: number): void {
-    this.at -= count
     this.endsAt -= count
-    for (let i = 0; i < this.starts.length; i++) this.starts[i] -= count
+    if (this.starts.length > 0) this.starts = this.starts.map((start) => start - count)
   }
 }
