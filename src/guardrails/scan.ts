@@ -4,9 +4,11 @@ import { type Detector, type Match, NO_MATCHES } from './detector.ts'
 import { Findings, type Group, type Hit } from './findings.ts'
 import { type Folded, folded } from './fold.ts'
 import { Glance } from './glance.ts'
+import { JointText } from './joint-text.ts'
+import { unescaped } from './json-escapes.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
 import type { Passage } from './passages.ts'
-import { JoinedTexts, redacted, redactedInSteps, type Span } from './redaction.ts'
+import { redacted, redactedInSteps, type Span } from './redaction.ts'
 import type { Rule } from './rule.ts'
 import type { Vault } from './vault.ts'
 import { type WindowSize, windowsOf } from './windows.ts'
@@ -80,10 +82,10 @@ export class Scan {
   private *joined(texts: readonly string[], user: boolean): Generator<void, void> {
     const each: Span[][] = []
     for (const text of texts) each.push([...(yield* this.spans(text, { groups: this.groups, user }))])
-    const joined = new JoinedTexts(texts)
-    const only = (start: number, end: number): boolean => joined.crosses(start, end)
-    const across = yield* this.spans(joined.whole, { groups: this.groups, user, only })
-    for (const span of across) joined.spread(span, each)
+    const joint = new JointText(texts)
+    const crosses = (start: number, end: number): boolean => joint.crosses(start, end)
+    const across = yield* this.spans(joint.text, { groups: this.groups, user, only: crosses })
+    for (const span of across) joint.spread(span, each)
     for (const [i, spans] of each.entries()) if (spans.length > 0) this.replaced.set(texts[i], redacted(texts[i], spans))
   }
 
@@ -110,7 +112,7 @@ export class Scan {
     if (this.replaced.size > 0 && this.replaced.has(source)) return
     const asked = { groups: this.groups, user }
     let spans = yield* this.spans(source, asked)
-    const bare = source.includes('\\') ? unescaped(source) : source
+    const bare = source.includes('\\') ? yield* unescaped(source) : source
     const more = bare === source ? NO_SPANS : yield* this.spans(bare, asked)
     if (spans.length === 0 && more.length === 0) return
     const value = parsed(source)
@@ -196,15 +198,6 @@ export function unfolded(matches: readonly Match[], { at }: Folded): readonly Ma
     let last = end
     while (last < at.length - 1 && at[last] === at[last - 1]) last++
     return { start: at[start], end: at[last], told }
-  })
-}
-
-const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '"': '"', '\\': '\\', '/': '/' }
-
-/** JSON text with its escapes read (RFC 8259, 7), whether or not it is whole: of a name said twice nothing is lost. */
-function unescaped(source: string): string {
-  return source.replace(/\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g, (_, code: string | undefined, char: string) => {
-    return code === undefined ? ESCAPES[char] : String.fromCharCode(Number.parseInt(code, 16))
   })
 }
 
