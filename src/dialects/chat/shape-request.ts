@@ -76,7 +76,7 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 const CAP_FIELDS_OLD = ['max_tokens', 'max_completion_tokens'] as const
 
-const capFields = ({ max_tokens_field: field }: JsonObject) => (field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD)
+const capFields = (quirks: JsonObject) => (quirks.max_tokens_field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD)
 
 export const chatCap: CapWire = {
   sends: (rules, held) => sendsCap(rules, capFields(rules.quirks)[0], held),
