@@ -1,4 +1,4 @@
-/** Requests whose lists are as long as they may be take time in proportion to their length: no list is searched for each entry of another. */
+/** Requests whose lists are as long as they may be take time in proportion to their length: no list is searched for each entry of another. Runs with `npm run test:servers`. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'

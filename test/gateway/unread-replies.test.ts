@@ -1,4 +1,4 @@
-/** Long replies that their callers do not take: they count in the memory of all bodies, and have to be taken at a certain rate. */
+/** Long replies that their callers do not take: they count in the memory of all bodies, and have to be taken at a certain rate. Runs with `npm run test:servers`. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
