@@ -105,8 +105,8 @@ export class HeldGuardrails implements GuardrailStore {
     return this.store.findings(query)
   }
 
-  prune(before: number, most: number): number | Promise<number> {
-    return this.store.prune(before, most)
+  prune(before: number, most: number, age?: number): number | Promise<number> {
+    return this.store.prune(before, most, age)
   }
 
   secret(): string | Promise<string> {

@@ -90,7 +90,7 @@ export interface OwnerOffer {
   guardrailUnassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): number
   guardrailNote(rows: readonly AuditRow[]): null
   guardrailFindings(query: AuditQuery): AuditRow[]
-  guardrailPrune(before: number, most: number): number
+  guardrailPrune(before: number, most: number, age: number): number
   guardrailSecret(): string
 
   ledgerFind(id: string): GenerationRecord | undefined

@@ -46,8 +46,8 @@ export class RemoteGuardrails implements GuardrailStore {
     return this.line.ask('guardrailFindings', query)
   }
 
-  prune(before: number, most: number): Promise<number> {
-    return this.line.ask('guardrailPrune', before, most)
+  prune(before: number, most: number, age = 0): Promise<number> {
+    return this.line.ask('guardrailPrune', before, most, age)
   }
 
   secret(): Promise<string> {
@@ -68,7 +68,7 @@ export function guardrailAnswers(store: () => GuardrailStore) {
       return null
     },
     guardrailFindings: async (query) => store().findings(query),
-    guardrailPrune: async (before, most) => store().prune(before, most),
+    guardrailPrune: async (before, most, age) => store().prune(before, most, age),
     guardrailSecret: async () => store().secret(),
   } satisfies Partial<Answers<OwnerOffer>>
 }

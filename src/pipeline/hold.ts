@@ -1,6 +1,7 @@
 /** The money of one exchange: reserved before a provider is called, extended by turns and tools, settled once. */
 import type { JsonObject } from '../core/json.ts'
 import { type Allowance, type Charged, type CreditAccount, chargeWithin, type HoldAsk } from '../ledger/credit.ts'
+import { readableFacts } from '../ledger/facts.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../ledger/types.ts'
 
 /** What a part of a hold was taken for; amounts in nano-dollars. */
@@ -124,7 +125,11 @@ export class Hold {
   }
 
   private record(journal: Journal, row: SettleRow, written: boolean, { charged, unrecovered }: Charged): SettledHold {
-    if (written) journal.settle(unrecovered > 0 ? chargedRow(row, charged) : row)
+    if (written) {
+      const facts = readableFacts(row.facts)
+      const readable = facts === row.facts ? row : { ...row, facts }
+      journal.settle(unrecovered > 0 ? chargedRow(readable, charged) : readable)
+    }
     const excess = this.account ? Math.max(0, row.cost - (this.reserved - this.covered)) : 0
     return { charged, unrecovered, excess, committed: written ? journal.committed() : undefined }
   }

@@ -104,8 +104,12 @@ export interface GuardrailStore {
   note(rows: readonly AuditRow[]): Maybe<void>
   /** Findings, the oldest first. */
   findings(query: AuditQuery): Maybe<AuditRow[]>
-  /** Removes findings from before a moment, at most `most`, the oldest first. @returns how many. */
-  prune(before: number, most: number): Maybe<number>
+  /**
+   * Removes findings from before a moment, at most `most`, the oldest first.
+   * @param age milliseconds: a store with a clock of its own also keeps everything that is younger by that clock. Default: 0.
+   * @returns how many.
+   */
+  prune(before: number, most: number, age?: number): Maybe<number>
   /** The key of the hashes: random, made once, the same for every process. */
   secret(): Maybe<string>
 }
@@ -151,8 +155,8 @@ export class WatchedGuardrails implements GuardrailStore {
     return this.inner.findings(query)
   }
 
-  prune(before: number, most: number): Maybe<number> {
-    return this.inner.prune(before, most)
+  prune(before: number, most: number, age?: number): Maybe<number> {
+    return this.inner.prune(before, most, age)
   }
 
   secret(): Maybe<string> {

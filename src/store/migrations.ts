@@ -17,6 +17,7 @@ import {
   sql,
 } from 'kysely'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
+import { jsonOf } from './postgres/json-text.ts'
 
 export type Database = 'sqlite' | 'postgres'
 
@@ -248,7 +249,7 @@ const STEPS: readonly Step[] = [
   // Keys issued through sign-in are found by the key that consented: nothing reads all keys for one of them.
   (script) => {
     script.column('api_key', 'issuer', 'optional text')
-    const by = script.database === 'sqlite' ? "json_extract(policy, '$.consent.by')" : "policy::json -> 'consent' ->> 'by'"
+    const by = script.database === 'sqlite' ? "json_extract(policy, '$.consent.by')" : `${jsonOf('policy')} -> 'consent' ->> 'by'`
     script.raw(sql.raw(`update "api_key" set "issuer" = ${by} where policy like '%consent%'`))
     script.raw(sql`create index api_key_issuer on api_key (issuer, expires_at) where issuer is not null`)
   },

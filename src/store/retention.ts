@@ -7,9 +7,11 @@ import { DAY_MS } from './rows.ts'
 export interface Prunable {
   /**
    * Removes settled generations admitted before `before` (milliseconds since the epoch), at most `most` of them, the
-   * oldest first; what they cost stays in the sums. @returns how many were removed.
+   * oldest first; what they cost stays in the sums.
+   * @param age milliseconds: a store with a clock of its own also keeps everything that is younger by that clock.
+   * @returns how many were removed.
    */
-  prune(before: number, most: number): number | Promise<number>
+  prune(before: number, most: number, age: number): number | Promise<number>
 }
 
 export interface RetentionOptions {
@@ -69,7 +71,7 @@ export class Retention {
     try {
       const { size } = this.page
       const begun = clock.monotonic()
-      const done = store.prune(Math.floor(clock.now() - keep), size)
+      const done = store.prune(Math.floor(clock.now() - keep), size, keep)
       const count = await done
       this.page.took(clock.monotonic() - begun)
       if (done instanceof Promise) this.page = this.elsewhere

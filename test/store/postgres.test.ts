@@ -204,12 +204,38 @@ function keeping(server: TestPostgres): void {
     t.match(await verifyLedger(record.ledger), { ok: true, generations: 20, problems: [] })
   })
 
+  t.test('a process whose clock is ahead removes nothing that the database calls young', async (t) => {
+    const { record, clock, now } = await opened(t, await server.database())
+    const keep = 32 * DAY
+    const finding = {
+      generation: 'g',
+      key: 'a',
+      guardrail: 'g',
+      name: 'g',
+      direction: 'input',
+      stage: 'pattern',
+      action: 'flagged',
+    } as const
+    const detail = { entities: [], engines: [], count: 1, hashes: [] }
+    await record.take('n1', [generation(now() * 4096, 'a', 5, now())])
+    await record.guardrails.note([{ ...finding, at: now(), id: 'f', detail }])
+    await clock.advance(1000)
+    const before = now() + 40 * DAY - keep
+    t.equal(await record.prune(before, 100, keep), 0)
+    t.equal(await record.guardrails.prune(before, 100, keep), 0)
+    await clock.advance(keep)
+    t.equal(await record.prune(now() - keep - 1001, 100, keep), 0, 'nor what its own clock calls young')
+    t.equal(await record.prune(now() - keep, 100, keep), 1)
+    t.equal(await record.guardrails.prune(now() - keep, 100, keep), 1)
+  })
+
   t.test('what was carried over counts by the day of the charge, never in the future, and is exact', async (t) => {
     const url = await server.database()
-    const { record, now } = await opened(t, url)
+    const { record, clock, now } = await opened(t, url)
     const row = (seq: number, cost: number, at: number) => ({ ...generation(seq, 'a', 0, 0), settled: settleRow(seq, cost, { at }) })
     await record.take('n1', [row(now() * 4096, MOST, now() + DAY), row(now() * 4096 + 1, MOST, now() + DAY), row(now() * 4096 + 2, 5, 0)])
-    t.equal(await record.prune(now() + 1, 100), 3)
+    await clock.advance(1)
+    t.equal(await record.prune(now(), 100), 3)
     const day = Math.floor(now() / DAY)
     t.same(await server.query(url, 'SELECT key, day::int, count::int, cost::text FROM carried ORDER BY day'), [
       { key: 'a', day, count: 3, cost: String(2n * BigInt(MOST) + 5n) },

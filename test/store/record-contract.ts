@@ -26,7 +26,7 @@ const MOST = Number.MAX_SAFE_INTEGER
 
 /** A generation of `cost` nano-dollars that ended at `at`, milliseconds since the epoch. */
 export function generation(seq: number, key: string, cost: number, at: number): SettledRows {
-  return { hold: holdRow(seq, { key, hold: cost }), settled: settleRow(seq, cost, { at, facts: '{"user":"ü\\u0000"}' }) }
+  return { hold: holdRow(seq, { key, hold: cost }), settled: settleRow(seq, cost, { at, facts: '{"user":"ü\\u0001"}' }) }
 }
 
 /** An ask for an amount that cannot shrink, under one allowance: 1000 of all that was ever spent, unless said otherwise. */

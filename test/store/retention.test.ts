@@ -190,8 +190,8 @@ t.test('a round that fails is told, and the next one comes', async (t) => {
   const cause = new Error('no')
   let calls = 0
   const store = {
-    prune: async (before: number) => {
-      t.equal(before, clock.now() - SHORTEST_RETENTION)
+    prune: async (before: number, _most: number, age: number) => {
+      t.same([before, age], [clock.now() - SHORTEST_RETENTION, SHORTEST_RETENTION])
       if (++calls === 1) throw cause
       return 7
     },

@@ -14,6 +14,7 @@ const TIMED: ReadonlySet<PropertyKey> = new Set([
   'balances',
   'forgetLost',
   'rebuildWindows',
+  'prune',
 ])
 
 /** PostgreSQL refuses two changes of one function at the same time. */

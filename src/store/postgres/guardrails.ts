@@ -107,10 +107,12 @@ export class PostgresGuardrails implements GuardrailStore {
     return (await this.connection.run(found.orderBy('at').orderBy('id').limit(limit).compile())).map(findingFrom)
   }
 
-  async prune(before: number, most: number): Promise<number> {
+  async prune(before: number, most: number, age = 0): Promise<number> {
     const statement = sql<{ count: number }>`
-      with old as (
-        select at, id from guardrail_audit where at < ${before} order by at, id limit ${most} for update skip locked
+      with present as materialized (
+        select least(${Math.floor(before)}::bigint, headgate_now() - ${Math.ceil(age)}::bigint) as bound
+      ), old as (
+        select at, id from guardrail_audit where at < (select bound from present) order by at, id limit ${most} for update skip locked
       ), gone as (
         delete from guardrail_audit a using old where a.at = old.at and a.id = old.id returning 1
       )

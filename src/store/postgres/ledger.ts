@@ -6,6 +6,7 @@ import type { UsePage, UseQuery, UseRow } from '../../ledger/use.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
+import { jsonOf } from './json-text.ts'
 import { type GenerationTable, LOCKS, query, storable } from './tables.ts'
 
 const PAGE = 500
@@ -98,16 +99,18 @@ export class PostgresLedger implements LedgerReader {
   }
 
   /**
-   * Removes the oldest generations that were admitted before a moment; their sums by key and day stay.
-   * @param before milliseconds since the epoch. @param most generations of one call.
+   * Removes the oldest generations that were admitted before a moment; their sums by key and day stay. A process whose clock
+   * is ahead removes nothing early: the database keeps what is younger than `age` by its own clock.
+   * @param before milliseconds since the epoch. @param most generations of one call. @param age milliseconds.
    * @returns how many were removed; 0 also while another process does the same. @throws Fault `unavailable`.
    */
-  async prune(before: number, most: number): Promise<number> {
+  async prune(before: number, most: number, age: number): Promise<number> {
     const statement = sql<{ count: number }>`
       with mine as materialized (
-        select pg_try_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.retention}::int) as got
+        select pg_try_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.retention}::int) as got,
+          least(${Math.floor(before)}::bigint, headgate_now() - ${Math.ceil(age)}::bigint) * ${TICKS}::bigint as bound
       ), old as (
-        select seq, tag from generation, mine where got and seq < ${Math.floor(before * TICKS)} order by seq, tag limit ${most}
+        select seq, tag from generation, mine where got and seq < (select bound from mine) order by seq, tag limit ${most}
       ), gone as (
         delete from generation g using old where g.seq = old.seq and g.tag = old.tag
         returning g.key, g.payer, g.cost, (case when g.at > 0 then g.at else g.seq / ${TICKS}::bigint end) / ${DAY_MS}::bigint as day
@@ -130,7 +133,7 @@ function recordFrom(row: GenerationTable): GenerationRecord {
 
 /** A fact of the settlement, or the hold's own where none is recorded. */
 const fact = (name: string, otherwise: string) =>
-  sql.raw(`coalesce(nullif(case when facts like '{%' then facts::json ->> '${name}' end, ''), ${otherwise})`)
+  sql.raw(`coalesce(nullif(case when facts like '{%' then ${jsonOf('facts')} ->> '${name}' end, ''), ${otherwise})`)
 
 /** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
 const END = -1

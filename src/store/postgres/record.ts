@@ -1,6 +1,7 @@
 /** The store of record on PostgreSQL. */
 import type { Clock } from '../../core/clock.ts'
 import { cutNano } from '../../core/money.ts'
+import { readableFacts } from '../../ledger/facts.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { Connection, type ConnectionNews, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { PostgresGuardrails } from './guardrails.ts'
@@ -153,8 +154,8 @@ export class PostgresRecord implements StoreOfRecord {
   }
 
   /** See `PostgresLedger.prune`. */
-  prune(before: number, most: number): Promise<number> {
-    return this.ledger.prune(before, most)
+  prune(before: number, most: number, age = 0): Promise<number> {
+    return this.ledger.prune(before, most, age)
   }
 
   async close(): Promise<void> {
@@ -181,7 +182,7 @@ function columnsOf(rows: readonly SettledRows[]): unknown[][] {
     rows.map(({ settled }) => settled.cacheWrite),
     rows.map(({ settled }) => settled.reasoning),
     rows.map(({ settled }) => settled.estimated),
-    rows.map(({ settled }) => storable(settled.facts)),
+    rows.map(({ settled }) => readableFacts(storable(settled.facts))),
     rows.map(({ settled }) => settled.at),
   ]
 }
