@@ -73,11 +73,14 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   })
   const taken: HandingInParts['taken'] = (rows) => credit.taken(rows)
   const handingIn = new HandingIn({ node, record, journal: inner, clock, taken, report }, journal.uncommitted)
-  const credit = new LeasedCredit({ node, record, clock, between: (read) => handingIn.between(read) })
+  /** After such a silence the record may soon set free what is leased here. */
+  const tooLong = (silence: number): boolean => lostGrace !== undefined && silence >= lostGrace * SURE
+  const heard = (): boolean => !tooLong(pulses.silence)
+  const credit = new LeasedCredit({ node, record, clock, heard, between: (read) => handingIn.between(read) })
   const keys = new CachedKeys(record.keys, clock)
   const guardrails = new HeldGuardrails({ store: record.guardrails, clock, report })
   const audit = new AuditTrail({ store: record.guardrails, clock, report })
-  const pulses = new Pulses({
+  const pulses: Pulses = new Pulses({
     node,
     label,
     record,
@@ -93,9 +96,10 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
       credit.tidy()
     },
     silence: (ms) => {
-      if (lostGrace === undefined || ms < lostGrace * SURE) return
-      lapsed = true
-      credit.lapse()
+      if (tooLong(ms)) lapse()
+    },
+    forgotten: () => {
+      if (started) lapse()
     },
     report,
   })
@@ -105,6 +109,10 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   let started = false
   let lapsed = false
   let reopening = false
+  const lapse = (): void => {
+    lapsed = true
+    credit.lapse()
+  }
   const open = (): void => {
     lapsed = false
     credit.open()
@@ -123,7 +131,8 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     }
   }
   const ready = (async () => {
-    void pulses.now()
+    // What is leased after the first answer is known to be of the life that it names.
+    await pulses.now()
     await handingIn.handInLeftovers()
     while (!closed && !(await leasesEnded(record, node))) await new Promise<void>((resolve) => clock.after(START_RETRY, resolve))
     started = true

@@ -13,8 +13,13 @@ export interface LeaseOffice {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack'>
   readonly clock: Clock
-  /** False until what an earlier life left behind is handed in: until then nothing may be leased. */
+  /**
+   * False until what an earlier life left behind is handed in, and while the record may have set free what is leased here:
+   * then nothing may be leased, nor held from a lease.
+   */
   readonly open: boolean
+  /** Rises whenever the record may have ended all leases of this process: grants of asks before that are void. */
+  readonly life: number
 }
 
 interface Waiter {
@@ -102,7 +107,8 @@ export class LeaseDesk {
 
   /** Holds for those who wait, as far as the lease goes. */
   serve(): void {
-    const { lease, waiters } = this
+    const { lease, waiters, office } = this
+    if (waiters.length > 0 && !office.open) return
     for (let first = waiters[0]; first && lease.covers(first.ask.full, first.allowances); first = waiters[0]) this.hold(first.ask.full)
   }
 
@@ -171,8 +177,10 @@ export class LeaseDesk {
     if (this.running) return
     this.running = true
     try {
-      if (!this.office.open) throw new Error('not open yet')
-      for (this.serve(); this.waiters.length > 0; this.serve()) await this.step()
+      for (this.serve(); this.waiters.length > 0; this.serve()) {
+        if (!this.office.open) throw new Error('not open yet')
+        await this.step()
+      }
     } catch (thrown) {
       for (const waiter of this.waiters.splice(0)) waiter.reject(unreachable(thrown))
     } finally {
@@ -211,10 +219,16 @@ export class LeaseDesk {
   private ask(ask: Omit<LeaseAsk, 'key' | 'payer' | 'turn'>, first?: Waiter): Promise<LeaseAnswer> {
     const { lease, office, name } = this
     const { allowances } = ask
+    const { life } = office
     const asked: Promise<LeaseAnswer> = office.record.lease(office.node, { ...ask, ...name, turn: this.nextTurn() }).then(
       (answer) => {
         const { granted, hold, lefts } = answer
         this.asks.delete(asked)
+        if (life !== office.life || !office.open) {
+          lease.doubtful = true
+          this.forgive()
+          throw new Error('granted to an earlier life')
+        }
         this.leftOver = { allowances, lefts, least: Math.max(0, Math.min(...lefts)) }
         // Within the limits of all allowances: so is then whatever this process has leased before.
         if (hold !== null && Math.min(...lefts) >= 0) lease.grant(granted, allowances)

@@ -90,12 +90,12 @@ export class LeasedAccount implements CreditAccount {
   /** Where the record does not answer, no more is covered than lies idle here: an allowance is never passed for it. */
   cover(excess: number, allowances: readonly Allowance[]): number | Promise<number> {
     amountOrThrow(excess)
-    const { lease } = this
+    const { lease, office } = this
     if (leastLimit(allowances) === undefined) {
       lease.held += excess
       return excess
     }
-    const idle = lease.outgrown(allowances) ? 0 : Math.min(excess, lease.idle)
+    const idle = !office.open || lease.outgrown(allowances) ? 0 : Math.min(excess, lease.idle)
     lease.held += idle
     return idle === excess ? idle : this.coverRest(idle, excess - idle, allowances)
   }

@@ -14,6 +14,8 @@ export interface LeasedCreditParts {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack' | 'balances' | 'spentByAll'>
   readonly clock: Clock
+  /** False where the record was not heard of for so long that it may have set free what is leased here. */
+  readonly heard: () => boolean
   /** Runs a reading between two batches of rows, so that what it reads has none or all of each. */
   readonly between: <T>(read: () => Promise<T>) => Promise<T>
 }
@@ -25,7 +27,8 @@ const LONGEST_READ = 2_000
 
 export class LeasedCredit implements CreditBook {
   private readonly parts: LeasedCreditParts
-  private readonly office: LeaseOffice & { open: boolean }
+  private readonly office: LeaseOffice & { life: number }
+  private opened = false
   /** By the names of their leases. */
   private readonly accounts = new Map<string, LeasedAccount>()
   /** What is known of each key's spending. */
@@ -37,9 +40,18 @@ export class LeasedCredit implements CreditBook {
   private readonly untakenAll = new Total()
 
   constructor(parts: LeasedCreditParts) {
-    const { node, record, clock } = parts
+    const { node, record, clock, heard } = parts
     this.parts = parts
-    this.office = { node, record, clock, open: false }
+    const isOpen = (): boolean => this.opened && heard()
+    this.office = {
+      node,
+      record,
+      clock,
+      life: 0,
+      get open() {
+        return isOpen()
+      },
+    }
     this.lookedAt = clock.monotonic()
   }
 
@@ -67,12 +79,13 @@ export class LeasedCredit implements CreditBook {
 
   /** From now on credit may be leased. */
   open(): void {
-    this.office.open = true
+    this.opened = true
   }
 
-  /** Nothing was heard of the record for so long that it may have set free what is leased here: none of it may be spent. */
+  /** The record may have set free what is leased here: none of it may be spent, nor what is granted to an earlier ask. */
   lapse(): void {
-    this.office.open = false
+    this.opened = false
+    this.office.life++
     for (const account of this.accounts.values()) account.lapse()
   }
 

@@ -16,8 +16,10 @@ export interface PulsesParts {
   readonly wanted: (leases: readonly LeaseName[]) => void
   /** Called after every pulse that was answered. */
   readonly answered: () => void
-  /** Called after every pulse, before anything else: milliseconds since the answer before it. */
+  /** Called after every pulse, before anything else: milliseconds of silence before it ended. */
   readonly silence: (ms: number) => void
+  /** Called before `answered` where the record may have ended the leases of this process, and after the first pulse. */
+  readonly forgotten: () => void
   readonly report: (news: ClusterNews) => void
 }
 
@@ -38,13 +40,23 @@ export class Pulses {
   /** Something happened after the pulse that is under way had left. */
   private urged = false
   private closed = false
-  /** Monotonic time of the last answer. */
-  private heardAt: number
+  private life: number | undefined
+  /** When the last pulse that was answered had left. */
+  private heard: Moment
 
   constructor(parts: PulsesParts) {
     this.parts = parts
-    this.heardAt = parts.clock.monotonic()
+    this.heard = momentOf(parts.clock)
     this.outage = new OutageReport('pulse', parts.report)
+  }
+
+  /**
+   * Milliseconds since the last pulse that was answered had left, by the clock that counts more of them: the monotonic one
+   * stands still while a machine is suspended, and the other one may be set back.
+   */
+  get silence(): number {
+    const { clock } = this.parts
+    return Math.max(clock.monotonic() - this.heard.monotonic, clock.now() - this.heard.wall)
   }
 
   /** Pulses now, and from then on by itself. Resolves when this pulse is over, answered or not. */
@@ -68,23 +80,35 @@ export class Pulses {
   }
 
   private async beat(): Promise<void> {
-    const { node, label, record, clock, changed, wanted, answered, silence } = this.parts
+    const { node, label, record, clock, changed, wanted, answered, silence, forgotten } = this.parts
+    const left = momentOf(clock)
     let reply: PulseReply
     try {
       reply = await within(clock, LONGEST_PULSE, record.pulse({ node, label, expiry: EXPIRY, cursor: this.cursor }))
     } catch (thrown) {
-      silence(clock.monotonic() - this.heardAt)
+      silence(this.silence)
       this.outage.failed(thrown)
       return
     }
     if (this.closed) return
-    silence(clock.monotonic() - this.heardAt)
-    this.heardAt = clock.monotonic()
+    silence(this.silence)
+    this.heard = left
     this.outage.went()
     this.cursor = reply.cursor
     this.nodes = Math.max(1, reply.nodes)
+    if (reply.life !== this.life) forgotten()
+    this.life = reply.life
     if (reply.changed === undefined || reply.changed.length > 0) changed(reply.changed)
     if (reply.wanted.length > 0) wanted(reply.wanted)
     answered()
   }
+}
+
+interface Moment {
+  readonly monotonic: number
+  readonly wall: number
+}
+
+function momentOf(clock: Clock): Moment {
+  return { monotonic: clock.monotonic(), wall: clock.now() }
 }

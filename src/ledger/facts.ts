@@ -67,17 +67,6 @@ export function factsOf(settled: SettleRow | undefined): JsonObject {
   return isObject(parsed) ? parsed : {}
 }
 
-/** `JSON.stringify` escapes only surrogates that stand alone; an escaped backslash is taken whole, so what follows it is no escape. */
-const UNREADABLE = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/gi
-
-/**
- * Facts as every store can read them: PostgreSQL refuses to take apart a JSON text with an escaped NUL or a lone surrogate
- * (PostgreSQL 15, 8.14 "JSON Types"). @param text written by `JSON.stringify` or alike.
- */
-export function readableFacts(text: string): string {
-  return text.includes('\\u') ? text.replace(UNREADABLE, (found) => (found === '\\\\' ? found : '\\ufffd')) : text
-}
-
 /** Reason of a charge whose facts name none: the reply was complete and reported its usage. */
 export const USUAL_REASON = 'model/usage_known/reported'
 

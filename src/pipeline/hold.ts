@@ -1,7 +1,7 @@
 /** The money of one exchange: reserved before a provider is called, extended by turns and tools, settled once. */
 import type { JsonObject } from '../core/json.ts'
+import { readableJson } from '../core/readable-json.ts'
 import { type Allowance, type Charged, type CreditAccount, chargeWithin, type HoldAsk } from '../ledger/credit.ts'
-import { readableFacts } from '../ledger/facts.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../ledger/types.ts'
 
 /** What a part of a hold was taken for; amounts in nano-dollars. */
@@ -126,7 +126,7 @@ export class Hold {
 
   private record(journal: Journal, row: SettleRow, written: boolean, { charged, unrecovered }: Charged): SettledHold {
     if (written) {
-      const facts = readableFacts(row.facts)
+      const facts = readableJson(row.facts)
       const readable = facts === row.facts ? row : { ...row, facts }
       journal.settle(unrecovered > 0 ? chargedRow(readable, charged) : readable)
     }

@@ -11,6 +11,8 @@ const FIRST_EXPIRY = 10_000
 const ANSWER_COUNTS = 300
 
 interface Node {
+  /** Differs from that of every node before it. */
+  readonly life: number
   seenAt: number
   expiry: number
   /** Leases that it holds, by their names. */
@@ -45,6 +47,7 @@ export class LeaseBook {
   /** Leases that count on an account, whether of its own key or of keys that it issued. */
   private readonly accounts = new Map<string, Set<Lease>>()
   private readonly now: () => number
+  private lives = 0
 
   /** @param now monotonic milliseconds. */
   constructor(now: () => number) {
@@ -116,12 +119,13 @@ export class LeaseBook {
     lease.answeredAt = this.now()
   }
 
-  /** The process lives. @returns the leases of which it should give back what lies idle. */
-  pulse(name: string, expiry: number): LeaseName[] {
+  /** The process lives. @returns the leases of which it should give back what lies idle; and a number that ends with `forget`. */
+  pulse(name: string, expiry: number): { wanted: LeaseName[]; life: number } {
     const node = this.node(name)
     node.seenAt = this.now()
     node.expiry = expiry
-    return [...node.leases.values()].filter(({ wanted }) => wanted).map((lease) => lease.name)
+    const wanted = [...node.leases.values()].filter((lease) => lease.wanted).map(({ name: named }) => named)
+    return { wanted, life: node.life }
   }
 
   /** Leases of a process. */
@@ -154,7 +158,7 @@ export class LeaseBook {
   private node(name: string): Node {
     let node = this.nodes.get(name)
     if (!node) {
-      node = { seenAt: this.now(), expiry: FIRST_EXPIRY, leases: new Map() }
+      node = { life: ++this.lives, seenAt: this.now(), expiry: FIRST_EXPIRY, leases: new Map() }
       this.nodes.set(name, node)
     }
     return node

@@ -101,8 +101,8 @@ export class LocalRecord implements StoreOfRecord {
   }
 
   async pulse({ node, expiry, cursor }: Pulse): Promise<PulseReply> {
-    const wanted = this.leases.pulse(node, expiry)
-    return { ...this.news.since(cursor), wanted, nodes: this.leases.alive() }
+    const { wanted, life } = this.leases.pulse(node, expiry)
+    return { ...this.news.since(cursor), wanted, nodes: this.leases.alive(), life }
   }
 
   async balances(keys: readonly string[]): Promise<Balance[]> {

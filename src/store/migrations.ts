@@ -253,6 +253,13 @@ const STEPS: readonly Step[] = [
     script.raw(sql.raw(`update "api_key" set "issuer" = ${by} where policy like '%consent%'`))
     script.raw(sql`create index api_key_issuer on api_key (issuer, expires_at) where issuer is not null`)
   },
+  // A process that was suspended notices that its leases were set free: its row then has another number, at random.
+  (script) => {
+    if (script.database === 'sqlite') return
+    script.column('node', 'life', 'count', 0)
+    script.raw(sql`alter table node alter column life set default floor(random() * 9007199254740991)::bigint`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
 ]
 
 /** The version that this program works with. */

@@ -89,6 +89,8 @@ export interface PulseReply {
   readonly wanted: readonly LeaseName[]
   /** Processes that are alive, this one among them. */
   readonly nodes: number
+  /** Another number than in the reply before: `forgetLost` may have ended the leases of this process between the two. */
+  readonly life: number
 }
 
 export interface StoreOfRecord {

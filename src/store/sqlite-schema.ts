@@ -42,4 +42,5 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'update "api_key" set "issuer" = json_extract(policy, \'$.consent.by\') where policy like \'%consent%\'',
     'create index api_key_issuer on api_key (issuer, expires_at) where issuer is not null',
   ],
+  [],
 ]

@@ -223,6 +223,7 @@ t.test('a pulse every 250 ms; its answers are told, an outage once', async (t) =
     changed: (hashes) => told.push(['changed', hashes]),
     wanted: (keys) => told.push(['wanted', keys]),
     silence: () => {},
+    forgotten: () => {},
     answered: () => told.push('answered'),
     report: (item) => news.push(item),
   })

@@ -83,7 +83,7 @@ async function settled(): Promise<void> {
 function spender(t: Test) {
   const clock = new FakeClock()
   const record = new SlowRecord(clock)
-  const credit = new LeasedCredit({ node: 'n', record, clock, between: (read) => read() })
+  const credit = new LeasedCredit({ node: 'n', record, clock, heard: () => true, between: (read) => read() })
   credit.open()
   t.teardown(() => credit.close())
   const account = credit.account('k')

@@ -24,7 +24,7 @@ class Process {
     this.node = node
     this.record = record
     this.clock = clock
-    this.credit = new LeasedCredit({ node, record, clock, between: (read) => read() })
+    this.credit = new LeasedCredit({ node, record, clock, heard: () => true, between: (read) => read() })
     this.credit.open()
   }
 

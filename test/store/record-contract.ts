@@ -497,6 +497,26 @@ function living(t: Test, { name, fresh }: Suite): void {
     t.match(await leaseFrom(record, 'n1', ask('a', 10)), { granted: 10 }, 'it may come back')
   })
 
+  t.test(`${name}: a process learns by its life that its leases were ended`, async (t) => {
+    const { clock, record } = await fresh(t)
+    const lives = async (): Promise<number[]> => [(await record.pulse(pulseOf('n1'))).life, (await record.pulse(pulseOf('n2'))).life]
+    const before = await lives()
+    t.same(await lives(), before)
+    await leaseFrom(record, 'n1', ask('a', 300))
+    await leaseFrom(record, 'n2', ask('a', 200))
+    await record.endLeases('n2')
+    t.same(await lives(), before, 'what it does itself changes nothing')
+    await leaseFrom(record, 'n2', ask('a', 200))
+    await clock.advance(65_001)
+    await record.pulse(pulseOf('n2'))
+    await record.forgetLost(60_000)
+    await leaseFrom(record, 'n1', ask('a', 10))
+    const after = await lives()
+    t.not(after[0], before[0], 'also where it leases before it pulses')
+    t.equal(after[1], before[1])
+    t.same(await lives(), after)
+  })
+
   t.test(`${name}: a process that starts anew ends the leases of its earlier life, and only these`, async (t) => {
     const { record, now } = await fresh(t)
     for (const node of ['n1', 'n2']) await record.pulse(pulseOf(node))

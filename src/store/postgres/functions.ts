@@ -158,15 +158,30 @@ BEGIN
 END
 $body$`
 
-/** Ends the leases of processes whose time ended longer ago than \`grace\` milliseconds, and forgets those processes. */
+/**
+ * Ends the leases of processes whose time ended longer ago than \`grace\` milliseconds, and forgets those processes. Each of
+ * them gets another \`life\`, here or with the row that its next pulse makes. Balances are locked before processes; then a
+ * process that pulsed meanwhile keeps its leases, and a pulse that comes now waits for the end and reads the new life.
+ */
 const FORGET_LOST = `
 CREATE OR REPLACE FUNCTION headgate_forget_lost(grace bigint) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
 DECLARE
   latest bigint := headgate_now() - grace;
+  silent text[];
 BEGIN
-  RETURN QUERY SELECT e.lost, e.freed FROM headgate_end_leases((
-    SELECT array_agg(DISTINCT l.node) FROM lease l WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node AND n.expires_at > latest)
-  )) AS e;
+  SELECT array_agg(DISTINCT l.node) INTO silent
+    FROM lease l WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node AND n.expires_at > latest);
+  IF silent IS NOT NULL THEN
+    PERFORM headgate_lock(array_agg(DISTINCT a))
+      FROM (SELECT l.key AS a FROM lease l WHERE l.node = ANY (silent) UNION SELECT l.payer FROM lease l WHERE l.node = ANY (silent)) AS named
+      WHERE a <> '' HAVING count(*) > 0;
+    WITH ended AS (
+      UPDATE node n SET life = DEFAULT WHERE n.node = ANY (silent) AND n.expires_at <= latest RETURNING n.node
+    )
+    SELECT array_agg(s) INTO silent FROM unnest(silent) AS s
+      WHERE s IN (SELECT ended.node FROM ended) OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node = s);
+    RETURN QUERY SELECT e.lost, e.freed FROM headgate_end_leases(silent) AS e;
+  END IF;
   DELETE FROM node n WHERE n.expires_at <= latest AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.node = n.node);
 END
 $body$`

@@ -1,7 +1,7 @@
 /** The store of record on PostgreSQL. */
 import type { Clock } from '../../core/clock.ts'
 import { cutNano } from '../../core/money.ts'
-import { readableFacts } from '../../ledger/facts.ts'
+import { readableJson } from '../../core/readable-json.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { Connection, type ConnectionNews, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { PostgresGuardrails } from './guardrails.ts'
@@ -51,7 +51,7 @@ const PULSE = prepared(
     SELECT set_config('synchronous_commit', 'off', true), headgate_now() AS moment
   ), alive AS (
     INSERT INTO node (node, label, expires_at) SELECT $1::text, $2::text, moment + $3::bigint FROM fast
-    ON CONFLICT (node) DO UPDATE SET label = excluded.label, expires_at = excluded.expires_at
+    ON CONFLICT (node) DO UPDATE SET label = excluded.label, expires_at = excluded.expires_at RETURNING life
   )
   SELECT
     (SELECT coalesce(max(number), 0) FROM key_change) AS last,
@@ -59,7 +59,8 @@ const PULSE = prepared(
     (SELECT coalesce(array_agg(DISTINCT hash), '{}') FROM key_change WHERE number > $4) AS changed,
     (SELECT coalesce(array_agg(key ORDER BY key, payer), '{}') FROM lease WHERE node = $1 AND wanted) AS wanted,
     (SELECT coalesce(array_agg(payer ORDER BY key, payer), '{}') FROM lease WHERE node = $1 AND wanted) AS payers,
-    (SELECT count(*) + 1 FROM node, fast WHERE node <> $1 AND expires_at > moment) AS nodes`,
+    (SELECT count(*) + 1 FROM node, fast WHERE node <> $1 AND expires_at > moment) AS nodes,
+    (SELECT life FROM alive) AS life`,
 )
 
 interface LeaseRow {
@@ -77,6 +78,7 @@ interface PulseRow {
   wanted: string[]
   payers: string[]
   nodes: number
+  life: number
 }
 
 export class PostgresRecord implements StoreOfRecord {
@@ -122,11 +124,11 @@ export class PostgresRecord implements StoreOfRecord {
     const seen = cursor !== undefined && /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined
     const [row] = await this.connection.call<PulseRow>(PULSE, [node, label, Math.ceil(expiry), seen ?? NO_CHANGE])
     if (!row) throw new TypeError('expected one row of a pulse')
-    const { last, first, changed, nodes } = row
+    const { last, first, changed, nodes, life } = row
     const wanted = row.wanted.map((key, index) => ({ key, payer: row.payers[index] || undefined }))
     // Changes that were dropped since, or a database that was set back: nobody knows what was missed.
     const known = seen !== undefined && seen <= last && seen >= first - 1
-    return { cursor: String(last), changed: known ? changed : undefined, wanted, nodes }
+    return { cursor: String(last), changed: known ? changed : undefined, wanted, nodes, life }
   }
 
   async balances(keys: readonly string[]): Promise<Balance[]> {
@@ -182,7 +184,7 @@ function columnsOf(rows: readonly SettledRows[]): unknown[][] {
     rows.map(({ settled }) => settled.cacheWrite),
     rows.map(({ settled }) => settled.reasoning),
     rows.map(({ settled }) => settled.estimated),
-    rows.map(({ settled }) => readableFacts(storable(settled.facts))),
+    rows.map(({ settled }) => readableJson(storable(settled.facts))),
     rows.map(({ settled }) => settled.at),
   ]
 }

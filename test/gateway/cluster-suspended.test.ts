@@ -1,0 +1,44 @@
+/** A program that was suspended while another set its leases free, on one PostgreSQL. */
+import t from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
+import { openPostgres } from '../../src/store/postgres/record.ts'
+import { makeKey, newCluster, PRICE, rush, startServers } from '../support/cluster.ts'
+import { until } from '../support/workers.ts'
+
+const DAY = 86_400_000
+const LIMIT = 5
+
+const servers = await startServers(t)
+if (servers)
+  t.test('a suspended program spends nothing of a lease that was set free', async (t) => {
+    const cluster = await newCluster(t, servers)
+    const [one, other] = [await cluster.start({ shared: null }), await cluster.start({ shared: null })]
+    const { postgres, database } = cluster
+    const key = await makeKey(one, 'k', LIMIT)
+    let served = 0
+    const count = async (...asking: Parameters<typeof rush>): Promise<void> => {
+      served += (await rush(...asking))[200] ?? 0
+    }
+    for (let round = 0; round < 30; round++) await count([one], 4, key)
+    const row = async () => (await postgres.query(database, `SELECT leased::float8 AS leased FROM balance WHERE key = '${key.hash}'`))[0]
+    const leased = async () => Number((await row())?.leased)
+    t.ok((await leased()) > 0, 'it has a lease in hand')
+
+    process.kill(one.pid, 'SIGSTOP')
+    t.teardown(() => process.kill(one.pid, 'SIGCONT'))
+    await postgres.query(database, `UPDATE node SET expires_at = expires_at - ${DAY + 100_000} WHERE label LIKE '% ${one.pid}'`)
+    const record = await openPostgres(database, { clock: systemClock })
+    t.teardown(() => record.close())
+    t.ok([...(await record.forgetLost(DAY)).values()].some((freed) => freed > 0))
+    await count([other], 600, key)
+
+    process.kill(one.pid, 'SIGCONT')
+    const label = `label LIKE '% ${one.pid}' AND expires_at > extract(epoch FROM clock_timestamp()) * 1000`
+    await until('its next pulse', async () =>
+      (await postgres.query(database, `SELECT 1 FROM node WHERE ${label}`)).length > 0 ? true : undefined,
+    )
+    const second = performance.now() + 1000
+    await until('a second', () => (performance.now() > second ? true : undefined))
+    await count([one], 100, key)
+    t.equal(served * PRICE, LIMIT * 1e9, 'to the last cent')
+  })
