@@ -10,7 +10,7 @@ import { type ApiReply, ok } from './reply.ts'
 export async function readCredits(source: KeySource): Promise<ApiReply> {
   const now = source.clock.now()
   const keys = await allKeys(source)
-  await source.credit.refresh?.(keys.map((key) => key.identity))
+  await Promise.all([source.credit.refresh?.(keys.map((key) => key.identity)), source.credit.refreshSettled?.()])
   const usage = source.credit.settled
   let left = 0n
   for (const key of keys) {

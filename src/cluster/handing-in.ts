@@ -49,6 +49,8 @@ export class HandingIn {
   private failures = 0
   /** True while a batch is on its way: it sees to the next one. */
   private busy = false
+  /** True while a batch waits for its turn. */
+  private isDue = false
   private closed = false
 
   constructor(parts: HandingInParts, uncommitted: ReadonlySet<number>) {
@@ -94,10 +96,10 @@ export class HandingIn {
     }
   }
 
-  /** Runs a reading of the record between two batches, with none of them in doubt. @throws Fault `unavailable`. */
+  /** Runs a reading of the record between two batches, with none of them in doubt; one that is due comes before it. @throws Fault `unavailable`. */
   between<T>(read: () => Promise<T>): Promise<T> {
     return this.alone(async () => {
-      if (this.failures > 0) await this.batch()
+      if (this.failures > 0 || this.isDue) await this.batch()
       return read()
     })
   }
@@ -121,7 +123,9 @@ export class HandingIn {
     if (this.closed) return
     this.timer ??= this.parts.clock.after(ms, () => {
       this.timer = undefined
-      this.alone(() => this.batch()).catch(ignore)
+      this.isDue = true
+      // A reading before it may have handed it in.
+      this.alone(async () => this.isDue && this.batch()).catch(ignore)
     })
   }
 
@@ -133,6 +137,7 @@ export class HandingIn {
   /** @returns how many generations were handed in. @throws Fault `unavailable`; all of them wait on. */
   private async batch(): Promise<number> {
     this.busy = true
+    this.isDue = false
     try {
       this.forget(this.unforgotten.size > MOST_KEPT)
       if (this.waiting.length === 0 && this.more) this.readAgain()

@@ -3,9 +3,9 @@ import type { Clock } from '../core/clock.ts'
 import { Total } from '../core/money.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import { textOf } from '../store/lease-book.ts'
-import type { LeaseName, SettledRows, StoreOfRecord } from '../store/record.ts'
+import type { Balance, LeaseName, SettledRows, StoreOfRecord } from '../store/record.ts'
 import { chargedAt } from '../store/rows.ts'
-import { unreachable, within } from './bounded.ts'
+import { BalanceReadings } from './balance-readings.ts'
 import type { LeaseOffice } from './lease-desk.ts'
 import { LeasedAccount } from './leased-account.ts'
 import { OwnCharges } from './own-charges.ts'
@@ -22,11 +22,12 @@ export interface LeasedCreditParts {
 
 /** Milliseconds between two looks at all accounts. */
 const LOOK_EVERY = 10_000
-/** Milliseconds for which shown numbers are waited for. */
-const LONGEST_READ = 2_000
+/** Milliseconds for which the sum over all keys is kept: computing it reads every balance. */
+const ALL_KEPT = 1_000
 
 export class LeasedCredit implements CreditBook {
   private readonly parts: LeasedCreditParts
+  private readonly readings: BalanceReadings
   private readonly office: LeaseOffice & { life: number }
   private opened = false
   /** By the names of their leases. */
@@ -36,12 +37,14 @@ export class LeasedCredit implements CreditBook {
   private lookedAt: number
   /** Nano-dollars of all keys: read from the record, charged here since, and not handed in. */
   private readAll = 0n
+  private readAllAt = Number.NEGATIVE_INFINITY
   private readonly sinceAll = new Total()
   private readonly untakenAll = new Total()
 
   constructor(parts: LeasedCreditParts) {
-    const { node, record, clock, heard } = parts
+    const { node, record, clock, heard, between } = parts
     this.parts = parts
+    this.readings = new BalanceReadings({ record, clock, between, learn: (balances, all) => this.learn(balances, all) })
     const isOpen = (): boolean => this.opened && heard()
     this.office = {
       node,
@@ -67,7 +70,7 @@ export class LeasedCredit implements CreditBook {
     return account
   }
 
-  /** As `refresh` last read it, and what was charged here since. */
+  /** As `refreshSettled` last read it, and what was charged here since. */
   get settled(): bigint {
     return this.readAll + this.sinceAll.exact
   }
@@ -90,22 +93,13 @@ export class LeasedCredit implements CreditBook {
   }
 
   /** @throws Fault `unavailable`; what is shown stays as it was. */
-  async refresh(identities: readonly string[]): Promise<void> {
-    const { record, clock, between } = this.parts
-    // The batch that is on its way is waited for as well.
-    const read = between(async () => {
-      const [balances, all] = await Promise.all([record.balances(identities), record.spentByAll()])
-      for (const balance of balances) {
-        this.chargesOf(balance.key).learn(balance, clock.now())
-        this.accounts.get(textOf(balance))?.learned()
-      }
-      this.readAll = all
-      this.sinceAll.clear()
-      this.sinceAll.add(this.untakenAll.exact)
-    })
-    await within(clock, LONGEST_READ, read).catch((thrown: unknown) => {
-      throw unreachable(thrown)
-    })
+  refresh(identities: readonly string[]): Promise<void> {
+    return this.readings.read(identities)
+  }
+
+  /** @throws Fault `unavailable`; what is shown stays as it was. */
+  async refreshSettled(): Promise<void> {
+    if (this.parts.clock.monotonic() - this.readAllAt >= ALL_KEPT) await this.readings.read([], true)
   }
 
   /** A generation's rows stand in the journal and wait to be handed in. */
@@ -147,6 +141,19 @@ export class LeasedCredit implements CreditBook {
   /** Gives every lease back, as far as the record answers. */
   async close(): Promise<void> {
     await Promise.allSettled(Array.from(this.accounts.values(), (account) => account.giveBackAll()))
+  }
+
+  private learn(balances: readonly Balance[], all: bigint | undefined): void {
+    const { clock } = this.parts
+    for (const balance of balances) {
+      this.chargesOf(balance.key).learn(balance, clock.now())
+      this.accounts.get(textOf(balance))?.learned()
+    }
+    if (all === undefined) return
+    this.readAll = all
+    this.readAllAt = clock.monotonic()
+    this.sinceAll.clear()
+    this.sinceAll.add(this.untakenAll.exact)
   }
 
   private chargesOf(identity: string): OwnCharges {

@@ -107,4 +107,6 @@ export interface CreditBook {
   readonly settled: bigint
   /** Where processes share a store of record: learns from it what the others spent, for what is shown next. */
   refresh?(identities: readonly string[]): Promise<void>
+  /** The same for `settled`, which may then be a second old. */
+  refreshSettled?(): Promise<void>
 }

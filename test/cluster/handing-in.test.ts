@@ -261,6 +261,46 @@ t.test('shown numbers are read between batches, with none in doubt', async (t) =
   t.equal(account.settled, 20n)
 })
 
+t.test('however many callers read their balances, one reading runs and one waits, and rows go first', async (t) => {
+  const { clock, record, joined } = await rig()
+  record.calls.length = 0
+  record.mode('hang', 'balances')
+  const readings = [joined.credit.refresh?.(['first'])]
+  await turn()
+  await write(joined.journal, generation(1, 10))
+  for (let index = 0; index < 50; index++) readings.push(joined.credit.refresh?.([`k${index % 5}`]))
+  await clock.advance(25)
+  t.same(record.of('balances'), [[['first']]])
+  record.mode('pass', 'balances')
+  await Promise.all(readings)
+  t.same(
+    record.calls.filter(([call]) => call === 'balances' || call === 'take' || call === 'spentByAll'),
+    [
+      ['balances', ['first']],
+      ['take', [1]],
+      ['balances', ['k0', 'k1', 'k2', 'k3', 'k4']],
+    ],
+    'the batch became due after the second reading, and goes before it; the sum over all keys is not read',
+  )
+  t.equal(joined.credit.account('k').settled, 10n)
+})
+
+t.test('a reading that hangs makes room for rows after two seconds, and what comes later is not learned', async (t) => {
+  const { clock, record, joined } = await rig()
+  record.mode('hang', 'balances')
+  const reading = t.rejects(Promise.resolve(joined.credit.refresh?.(['k'])), { code: 'unavailable' })
+  await turn()
+  joined.credit.account('k').settle(0, 10)
+  await write(joined.journal, generation(1, 10))
+  await clock.advance(2000)
+  await reading
+  await clock.advance(100)
+  t.equal(await spent(record), 10)
+  record.mode('pass', 'balances')
+  await turn()
+  t.equal(joined.credit.account('k').settled, 10n)
+})
+
 t.test('the export has all that this process settled before', async (t) => {
   const { record, joined } = await rig()
   await record.inner.take('n2', [generation(7, 1)])
