@@ -10,6 +10,8 @@ interface Entry {
   readonly key: StoredKey
   /** Monotonic milliseconds from which on it is looked up again, beside its use. */
   renewAt: number
+  /** The same while no news of keys arrive. */
+  renewSilentAt: number
 }
 
 const MOST_FOUND = 20_000
@@ -17,6 +19,8 @@ const MOST_UNKNOWN = 4_096
 /** Milliseconds: a key is looked up again after this much, or sooner where that failed; an unknown one counts as such. */
 const RENEW_AFTER = 60_000
 const RENEW_FAILED = 5_000
+/** While pulses fail, changes of keys are heard by look-ups alone, which have connections of their own. */
+const RENEW_SILENT = 2_000
 /** An unknown key that another process makes meanwhile must work within a second, so this counts while news of keys arrive. */
 const UNKNOWN_FOR = 10_000
 const LONGEST_SILENCE = 1_000
@@ -58,8 +62,9 @@ export class CachedKeys implements KeyStore {
     const entry = this.found?.get(hash)
     if (!entry) return undefined
     const now = this.clock.monotonic()
-    if (now >= entry.renewAt) {
+    if (now >= (now < this.heardAt + RENEW_SILENT ? entry.renewAt : entry.renewSilentAt)) {
       entry.renewAt = now + RENEW_FAILED
+      entry.renewSilentAt = entry.renewAt
       this.look(hash).catch(ignore)
     }
     return entry.key
@@ -149,7 +154,7 @@ export class CachedKeys implements KeyStore {
     if (key) {
       this.unknown.delete(hash)
       this.found ??= new LRUCache({ max: MOST_FOUND })
-      this.found.set(hash, { key, renewAt: now + RENEW_AFTER })
+      this.found.set(hash, { key, renewAt: now + RENEW_AFTER, renewSilentAt: now + RENEW_SILENT })
     } else {
       this.found?.delete(hash)
       this.unknown.delete(hash)
