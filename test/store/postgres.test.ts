@@ -1,4 +1,5 @@
 /** The store of record on PostgreSQL: the common contract, and what only it can suffer. */
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { asFault, type Fault } from '../../src/core/faults.ts'
 import { generationId } from '../../src/core/ids.ts'
@@ -340,14 +341,45 @@ function failing(server: TestPostgres): void {
     t.match(await leaseFrom(record, 'n1', ask('a', 1)), { granted: 1 })
   })
 
+  t.test('each purpose has connections of its own, and few requests wait for those of changes and readings', async (t) => {
+    const url = await server.database()
+    const { record } = await opened(t, url)
+    const blocker = new pg.Client({ connectionString: url })
+    await blocker.connect()
+    t.teardown(() => blocker.end())
+    await blocker.query('BEGIN')
+    await blocker.query('LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
+    const outcome = (run: Promise<unknown>): Promise<Fault | undefined> => run.then(() => undefined, asFault)
+    const waiting = {
+      readings: Array.from({ length: 80 }, () => outcome(Promise.resolve(record.keys.list()))),
+      changes: Array.from({ length: 80 }, () => outcome(Promise.resolve(record.keys.put(apiKey('a'))))),
+    }
+    await record.take('n1', [generation(1, 'a', 30, 1)])
+    t.match(await leaseFrom(record, 'n1', ask('a', 100)), { granted: 100 })
+    await record.pulse(pulseOf('n1'))
+    t.match(await balance(record, 'a'), { spent: 30, leased: 100 })
+    await blocker.query('ROLLBACK')
+    const refused = async (runs: Promise<Fault | undefined>[]) =>
+      (await Promise.all(runs)).filter((fault) => fault?.retryAfter === 1 && fault.message.startsWith('Too many')).length
+    t.equal(await refused(waiting.readings), 80 - 2 - 64)
+    t.equal(await refused(waiting.changes), 80 - 1 - 64)
+    t.equal((await record.keys.list()).length, 1, 'the next one goes through')
+    const used = "SELECT application_name AS name, count(*)::int AS n FROM pg_stat_activity WHERE application_name LIKE 'headgate %'"
+    t.same(await server.query(url, `${used} AND datname = current_database() GROUP BY 1 ORDER BY 1`), [
+      { name: 'headgate changes', n: 1 },
+      { name: 'headgate look-ups', n: 1 },
+      { name: 'headgate readings', n: 2 },
+    ])
+  })
+
   t.test('a lost connection that nobody used is told of', async (t) => {
     const url = await server.database()
     const { record, news } = await opened(t, `${url}?pool=1`)
-    await record.spentByAll()
+    await record.pulse(pulseOf('n1'))
     await server.query(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headgate'")
     while (news.length === 0) await new Promise((resolve) => setImmediate(resolve))
     t.same(news, [{ kind: 'connection-lost', reason: 'shut down, 57P01' }])
-    t.equal(await record.spentByAll(), 0n, 'the next one is new')
+    t.match(await record.pulse(pulseOf('n1')), { nodes: 1 }, 'the next one is new')
   })
 
   t.test('what cannot be opened says why, without its URL', async (t) => {
@@ -362,7 +394,7 @@ function failing(server: TestPostgres): void {
     for (const bad of ['mysql://x/y', 'postgres:', 'postgres://[', `${url}?pool=0`, `${url}?pool=65`, `${url}?pool=x`])
       t.match(await faultOf(openPostgres(bad, { clock })), { code: 'bad_request', metadata: { field: 'store.url' } }, bad)
     const { record } = await opened(t, `${url}?sslmode=disable&pool=1`)
-    await Promise.all(Array.from({ length: 5 }, () => record.spentByAll()))
+    await Promise.all(Array.from({ length: 5 }, (_, index) => record.pulse(pulseOf(`n${index}`))))
     t.same(
       await server.query(
         url,

@@ -1,4 +1,4 @@
-/** The pool of connections to PostgreSQL; every failure leaves it as one fault that says nothing of rows or passwords. */
+/** A pool of connections to PostgreSQL; every failure leaves it as one fault that says nothing of rows or passwords. */
 import type { CompiledQuery } from 'kysely'
 import pg from 'pg'
 import { badField, Fault } from '../../core/faults.ts'
@@ -20,6 +20,15 @@ export interface TimeLimits {
 
 export type ConnectionNews = { kind: 'connection-lost'; reason: string }
 
+/** Connections for one purpose, beside those of the size that the URL names. */
+export interface PoolOptions {
+  /** As `pg_stat_activity` shows it. */
+  readonly name: string
+  readonly size: number
+  /** Statements and transactions that wait for a connection at once; those beyond fail at once. Default: no bound. */
+  readonly waiting?: number
+}
+
 /** Runs statements one after the other on one connection. */
 export interface Session {
   run<Row>(query: CompiledQuery<Row>): Promise<Row[]>
@@ -37,6 +46,7 @@ const RETRY_SECONDS = 1
 
 export class Connection implements Session {
   private readonly pool: pg.Pool
+  private readonly mostWaiting: number
   private closing: Promise<void> | undefined
 
   /**
@@ -44,8 +54,9 @@ export class Connection implements Session {
    * @param pool for one purpose, in place of the size that the URL names.
    * @throws Fault `bad_request` for a URL that is none.
    */
-  constructor(url: string, report: (news: ConnectionNews) => void, limits: TimeLimits, pool?: { name: string; size: number }) {
+  constructor(url: string, report: (news: ConnectionNews) => void, limits: TimeLimits, pool?: PoolOptions) {
     const { connectionString, size } = settingsOf(url)
+    this.mostWaiting = pool?.waiting ?? Number.POSITIVE_INFINITY
     this.pool = new pg.Pool({
       connectionString,
       max: pool?.size ?? size,
@@ -68,6 +79,7 @@ export class Connection implements Session {
   /** @throws Fault `unavailable`. */
   async run<Row>({ sql, parameters }: CompiledQuery<Row>): Promise<Row[]> {
     try {
+      this.admit()
       return (await this.pool.query<Row & pg.QueryResultRow>(sql, [...parameters])).rows
     } catch (thrown) {
       throw unavailable(thrown)
@@ -77,6 +89,7 @@ export class Connection implements Session {
   /** One round trip. @throws Fault `unavailable`. */
   async call<Row>({ name, text }: Prepared, values: unknown[]): Promise<Row[]> {
     try {
+      this.admit()
       return (await this.pool.query<Row & pg.QueryResultRow>({ name, text, values })).rows
     } catch (thrown) {
       throw unavailable(thrown)
@@ -85,6 +98,7 @@ export class Connection implements Session {
 
   /** All or nothing. @throws Fault `unavailable`, and whatever `work` throws; then nothing was done. */
   async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    this.admit()
     const client = await this.pool.connect().catch((thrown: unknown) => {
       throw unavailable(thrown)
     })
@@ -112,6 +126,11 @@ export class Connection implements Session {
       // A connection that failed is closed, and the server rolls back.
       client.release(broken)
     }
+  }
+
+  /** @throws Fault `unavailable`. */
+  private admit(): void {
+    if (this.pool.waitingCount >= this.mostWaiting) throw tooManyWait()
   }
 
   /** Waits for what is under way; calling it again does nothing. */
@@ -188,6 +207,11 @@ function reasonOf(thrown: unknown): string {
   if (/SSL/.test(thrown.message)) return 'no TLS; sslmode=disable in store.url switches it off'
   if (/terminated|ended|closed|calling end/i.test(thrown.message)) return 'connection ended'
   return thrown instanceof RangeError ? thrown.message : thrown.name
+}
+
+/** The fault of a statement that would wait behind too many others. */
+export function tooManyWait(): Fault {
+  return new Fault('unavailable', { message: 'Too many requests wait for the store of record', retryAfter: RETRY_SECONDS })
 }
 
 function unavailable(thrown: unknown): Fault {

@@ -14,7 +14,8 @@ import {
   type StoredGuardrail,
 } from '../guardrails.ts'
 import { AUDIT_SECRET, kindFrom, SECRET_BYTES } from '../sqlite-guardrails.ts'
-import type { Connection, Session } from './connection.ts'
+import type { Session } from './connection.ts'
+import type { Connections } from './connections.ts'
 import { changing, noteChanges } from './keys.ts'
 import { type AssignmentTable, type AuditTable, type GuardrailTable, LOCKS, query, storable } from './tables.ts'
 
@@ -22,15 +23,18 @@ import { type AssignmentTable, type AuditTable, type GuardrailTable, LOCKS, quer
 const MOST_ROWS = 500
 
 export class PostgresGuardrails implements GuardrailStore {
-  private readonly connection: Connection
+  private readonly connections: Pick<Connections, 'readings' | 'changes'>
 
-  constructor(connection: Connection) {
-    this.connection = connection
+  constructor(connections: Pick<Connections, 'readings' | 'changes'>) {
+    this.connections = connections
   }
 
-  /** In one transaction that changes wait for: no assignment without its guardrail. */
+  /**
+   * In one transaction that changes wait for: no assignment without its guardrail. It waits for changes itself, so it
+   * has their connection: guardrails that come into force must not wait behind what callers read.
+   */
   all(): Promise<GuardrailSnapshot> {
-    return this.connection.transaction(async (session) => {
+    return this.connections.changes.transaction(async (session) => {
       await session.run(sql`select pg_advisory_xact_lock_shared(${LOCKS.program}::int, ${LOCKS.keys}::int)`.compile(query))
       const guardrails = await session.run(query.selectFrom('guardrail').selectAll().orderBy('created_at').orderBy('id').compile())
       const assignments = await session.run(
@@ -86,7 +90,7 @@ export class PostgresGuardrails implements GuardrailStore {
   async note(rows: readonly AuditRow[]): Promise<void> {
     for (let from = 0; from < rows.length; from += MOST_ROWS) {
       const values = rows.slice(from, from + MOST_ROWS).map(rowOf)
-      await this.connection.run(
+      await this.connections.readings.run(
         query
           .insertInto('guardrail_audit')
           .values(values)
@@ -104,7 +108,7 @@ export class PostgresGuardrails implements GuardrailStore {
       const named = storable(guardrail)
       found = found.where((either) => either.or([either('guardrail', '=', named), either('name', '=', named)]))
     }
-    return (await this.connection.run(found.orderBy('at').orderBy('id').limit(limit).compile())).map(findingFrom)
+    return (await this.connections.readings.run(found.orderBy('at').orderBy('id').limit(limit).compile())).map(findingFrom)
   }
 
   async prune(before: number, most: number, age = 0): Promise<number> {
@@ -117,21 +121,21 @@ export class PostgresGuardrails implements GuardrailStore {
         delete from guardrail_audit a using old where a.at = old.at and a.id = old.id returning 1
       )
       select count(*) as count from gone`
-    const [row] = await this.connection.run(statement.compile(query))
+    const [row] = await this.connections.readings.run(statement.compile(query))
     return row?.count ?? 0
   }
 
   async secret(): Promise<string> {
     const value = randomBytes(SECRET_BYTES).toString('hex')
     const insert = query.insertInto('secret').values({ name: AUDIT_SECRET, value })
-    await this.connection.run(insert.onConflict((conflict) => conflict.doNothing()).compile())
-    const [row] = await this.connection.run(query.selectFrom('secret').select('value').where('name', '=', AUDIT_SECRET).compile())
+    await this.connections.readings.run(insert.onConflict((conflict) => conflict.doNothing()).compile())
+    const [row] = await this.connections.readings.run(query.selectFrom('secret').select('value').where('name', '=', AUDIT_SECRET).compile())
     if (!row) throw new TypeError('expected the secret that was just made')
     return row.value
   }
 
   private changing<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return changing(this.connection, async (session) => {
+    return changing(this.connections.changes, async (session) => {
       const result = await work(session)
       await noteChanges(session, [GUARDRAILS_CHANGED])
       return result

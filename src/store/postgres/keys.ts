@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
+import type { Connections } from './connections.ts'
 import { type KeyTable, LOCKS, query, storable } from './tables.ts'
 
 const FIND: Prepared = { name: 'headgate_find_keys', text: 'SELECT * FROM api_key WHERE hash = ANY ($1)' }
@@ -22,14 +23,11 @@ const MOST_CHANGES = 10_000
 type Change = Omit<KeyTable, 'identity' | 'created_at'>
 
 export class PostgresKeys implements KeyStore {
-  private readonly connection: Connection
-  private readonly lookUps: Connection
+  private readonly connections: Omit<Connections, 'money'>
   private readonly clock: Clock
 
-  /** @param lookUps connections for `find` alone: anybody who sends a token causes a look-up, and money must not wait for that. */
-  constructor(connection: Connection, clock: Clock, lookUps = connection) {
-    this.connection = connection
-    this.lookUps = lookUps
+  constructor(connections: Omit<Connections, 'money'>, clock: Clock) {
+    this.connections = connections
     this.clock = clock
   }
 
@@ -39,7 +37,7 @@ export class PostgresKeys implements KeyStore {
   }
 
   async findMany(hashes: readonly string[]): Promise<StoredKey[]> {
-    const rows = await this.lookUps.call<KeyTable>(FIND, [hashes])
+    const rows = await this.connections.lookUps.call<KeyTable>(FIND, [hashes])
     return rows.map(keyFrom)
   }
 
@@ -78,20 +76,22 @@ export class PostgresKeys implements KeyStore {
   }
 
   async list(): Promise<StoredKey[]> {
-    const rows = await this.connection.run(query.selectFrom('api_key').selectAll().orderBy('created_at').orderBy('hash').compile())
+    const rows = await this.connections.readings.run(
+      query.selectFrom('api_key').selectAll().orderBy('created_at').orderBy('hash').compile(),
+    )
     return rows.map(keyFrom)
   }
 
   async issuedBy(by: string, now: number): Promise<StoredKey[]> {
-    return (await this.connection.call<KeyTable>(ISSUED, [by, Math.floor(now)])).map(keyFrom)
+    return (await this.connections.readings.call<KeyTable>(ISSUED, [by, Math.floor(now)])).map(keyFrom)
   }
 
   async listAfter(hash: string, most: number): Promise<StoredKey[]> {
-    return (await this.connection.call<KeyTable>(AFTER, [hash, most])).map(keyFrom)
+    return (await this.connections.readings.call<KeyTable>(AFTER, [hash, most])).map(keyFrom)
   }
 
   private changing<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return changing(this.connection, work)
+    return changing(this.connections.changes, work)
   }
 
   private rowOf(key: KeyRecord): Change {

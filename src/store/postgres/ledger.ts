@@ -6,6 +6,7 @@ import type { UsePage, UseQuery, UseRow } from '../../ledger/use.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
+import { GenerationLookUps } from './generation-look-ups.ts'
 import { jsonOf } from './json-text.ts'
 import { type GenerationTable, LOCKS, query, storable } from './tables.ts'
 
@@ -27,17 +28,18 @@ interface WindowRow {
 
 export class PostgresLedger implements LedgerReader {
   private readonly connection: Connection
+  private readonly lookUps: GenerationLookUps
   private readonly page = new AdaptivePage(USE_PAGE)
 
   constructor(connection: Connection) {
     this.connection = connection
+    this.lookUps = new GenerationLookUps(connection)
   }
 
   async find(id: string): Promise<GenerationRecord | undefined> {
     const parsed = parseGenerationId(id)
     if (!parsed || !Number.isSafeInteger(parsed.seq)) return undefined
-    const found = query.selectFrom('generation').selectAll().where('seq', '=', parsed.seq).where('tag', '=', parsed.tag)
-    const [row] = await this.connection.run(found.compile())
+    const row = await this.lookUps.find(parsed.seq, parsed.tag)
     return row && recordFrom(row)
   }
 

@@ -3,7 +3,8 @@ import type { Clock } from '../../core/clock.ts'
 import { cutNano } from '../../core/money.ts'
 import { readableJson } from '../../core/readable-json.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
-import { Connection, type ConnectionNews, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
+import { type ConnectionNews, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
+import { type Connections, closeConnections, openConnections } from './connections.ts'
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
@@ -22,8 +23,6 @@ export interface PostgresOptions {
 
 /** Generations of one statement; a larger batch is several. */
 const MOST_ROWS = 500
-/** Two connections answer whatever strangers send: look-ups go in batches, and the other one serves while one stalls. */
-const LOOK_UPS = { name: 'headgate look-ups', size: 2 }
 /** Milliseconds for which a process that said what lies idle is not asked again. */
 const QUIET = 1000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
@@ -85,21 +84,18 @@ export class PostgresRecord implements StoreOfRecord {
   readonly keys: PostgresKeys
   readonly ledger: PostgresLedger
   readonly guardrails: PostgresGuardrails
-  private readonly connection: Connection
-  private readonly lookUps: Connection
+  private readonly connections: Connections
 
-  /** @param lookUps connections for look-ups of keys. */
-  constructor(connection: Connection, clock: Clock, lookUps: Connection) {
-    this.connection = connection
-    this.lookUps = lookUps
-    this.keys = new PostgresKeys(connection, clock, lookUps)
-    this.ledger = new PostgresLedger(connection)
-    this.guardrails = new PostgresGuardrails(connection)
+  constructor(connections: Connections, clock: Clock) {
+    this.connections = connections
+    this.keys = new PostgresKeys(connections, clock)
+    this.ledger = new PostgresLedger(connections.readings)
+    this.guardrails = new PostgresGuardrails(connections)
   }
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {
     for (let from = 0; from < rows.length; from += MOST_ROWS)
-      await this.connection.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS))])
+      await this.connections.money.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS))])
   }
 
   async lease(node: string, { key, payer = '', ask, allowances, idle, more, patient, turn }: LeaseAsk): Promise<LeaseAnswer> {
@@ -107,22 +103,22 @@ export class PostgresRecord implements StoreOfRecord {
     const resets = allowances.map(({ limitReset }) => limitReset ?? null)
     const issuers = allowances.map(({ of }) => of === 'payer')
     const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, issuers, patient, QUIET, turn]
-    const [row] = await this.connection.call<LeaseRow>(LEASE, values)
+    const [row] = await this.connections.money.call<LeaseRow>(LEASE, values)
     if (!row) throw new TypeError('expected one row of a lease')
     return { granted: row.granted, hold: row.hold, lefts: row.lefts.map(Number), waitingFor: row.waiting }
   }
 
   async giveBack(node: string, { key, payer = '' }: LeaseName, amount: number | 'all', turn: number): Promise<void> {
-    await this.connection.call(GIVE_BACK, [node, key, payer, amount === 'all' ? null : amount, turn])
+    await this.connections.money.call(GIVE_BACK, [node, key, payer, amount === 'all' ? null : amount, turn])
   }
 
   async endLeases(node: string): Promise<void> {
-    await this.connection.call(END_LEASES, [node])
+    await this.connections.money.call(END_LEASES, [node])
   }
 
   async pulse({ node, label, expiry, cursor }: Pulse): Promise<PulseReply> {
     const seen = cursor !== undefined && /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined
-    const [row] = await this.connection.call<PulseRow>(PULSE, [node, label, Math.ceil(expiry), seen ?? NO_CHANGE])
+    const [row] = await this.connections.money.call<PulseRow>(PULSE, [node, label, Math.ceil(expiry), seen ?? NO_CHANGE])
     if (!row) throw new TypeError('expected one row of a pulse')
     const { last, first, changed, nodes, life } = row
     const wanted = row.wanted.map((key, index) => ({ key, payer: row.payers[index] || undefined }))
@@ -132,25 +128,25 @@ export class PostgresRecord implements StoreOfRecord {
   }
 
   async balances(keys: readonly string[]): Promise<Balance[]> {
-    const rows = await this.connection.call<Omit<Balance, 'leased'> & { leased: bigint }>(BALANCES, [keys])
+    const rows = await this.connections.lookUps.call<Omit<Balance, 'leased'> & { leased: bigint }>(BALANCES, [keys])
     const found = new Map(rows.map((row) => [row.key, { ...row, leased: cutNano(row.leased) }]))
     return keys.map((key) => found.get(key) ?? { key, spent: 0n, daily: 0n, weekly: 0n, monthly: 0n, leased: 0 })
   }
 
   async spentByAll(): Promise<bigint> {
-    const [row] = await this.connection.call<{ spent: bigint }>(SPENT, [])
+    const [row] = await this.connections.readings.call<{ spent: bigint }>(SPENT, [])
     return row?.spent ?? 0n
   }
 
   /** Computes windows anew that a wrong clock has opened early, or all. @returns the keys for which it was done. */
   async rebuildWindows(of: 'ahead' | 'all'): Promise<number> {
-    const [row] = await this.connection.call<{ count: number }>(REBUILD, [of === 'all'])
+    const [row] = await this.connections.money.call<{ count: number }>(REBUILD, [of === 'all'])
     return row?.count ?? 0
   }
 
   async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
     const freed = new Map<string, number>()
-    for (const row of await this.connection.call<{ lost: string; freed: number }>(FORGET_LOST, [Math.ceil(grace)]))
+    for (const row of await this.connections.money.call<{ lost: string; freed: number }>(FORGET_LOST, [Math.ceil(grace)]))
       freed.set(row.lost, (freed.get(row.lost) ?? 0) + row.freed)
     return freed
   }
@@ -161,7 +157,7 @@ export class PostgresRecord implements StoreOfRecord {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.connection.close(), this.lookUps.close()])
+    await closeConnections(this.connections)
   }
 }
 
@@ -199,7 +195,7 @@ function numbered(count: number): string {
 
 /**
  * Opens the store of record that a `postgres://` URL names, and brings its tables up to date.
- * Of the query string, `pool` is the number of connections (1 to 64, default 4); `sslmode` is `disable`, `no-verify`, or
+ * Of the query string, `pool` is the number of connections for money (1 to 64, default 4); `sslmode` is `disable`, `no-verify`, or
  * any other for a checked certificate.
  * @throws Fault `bad_request` for a URL that is none, `unavailable` where the database does not answer or is newer.
  */
@@ -208,7 +204,7 @@ export async function openPostgres(
   { clock, report = () => {}, limits = TIME_LIMITS }: PostgresOptions,
 ): Promise<PostgresRecord> {
   await migrate(url, limits)
-  const record = new PostgresRecord(new Connection(url, report, limits), clock, new Connection(url, report, limits, LOOK_UPS))
+  const record = new PostgresRecord(openConnections(url, report, limits), clock)
   try {
     await record.rebuildWindows('ahead')
   } catch (thrown) {
