@@ -154,7 +154,7 @@ t.test('C-141: variants sort, and static ones are listings of their own', async 
       return available.find(({ selected }) => selected)?.provider ?? 'nobody'
     }
     for (const [provider, ms] of [
-      ['one', 10],
+      ['one', 200],
       ['two', 5000],
     ] as const) {
       for (let i = 0; i < 6; i++)
@@ -252,7 +252,7 @@ t.test('variants, aliases and presets of a router; strategy and stage of each', 
     const words = [{ role: 'user', content: 'word '.repeat(100) }]
     for (const [model, ms] of [
       ['acme/coder-1', 5000],
-      ['acme/coder-2', 10],
+      ['acme/coder-2', 200],
     ] as const) {
       for (let i = 0; i < 6; i++) await streamed({ gateway, upstream, clock }, { model }, ms)
     }
