@@ -1,4 +1,4 @@
-/** The admin listener: health and metrics are open, all else needs the token, or the unix socket. */
+/** The admin listener: health and metrics are open, all else needs the token, or the unix socket. Runs with `npm run test:servers`. */
 
 import { spawn } from 'node:child_process'
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Who pays for a batch of embeddings that takes several calls: by which call ended it, and what the others had done. */
+/** Who pays for a batch of embeddings that takes several calls: by which call ended it, and what the others had done. Runs with `npm run test:servers`. */
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'

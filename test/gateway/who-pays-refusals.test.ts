@@ -1,4 +1,4 @@
-/** Who pays where a provider refuses a later call of a request as wrong: what earlier calls brought stays charged. */
+/** Who pays where a provider refuses a later call of a request as wrong: what earlier calls brought stays charged. Runs with `npm run test:servers`. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Name, PRICES, ran, type SceneOptions, startScene, WAYS, wayName } from '../support/asked-models.ts'
