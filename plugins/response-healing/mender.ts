@@ -261,7 +261,8 @@ export class Mender extends TextCursor {
       if (around === '[') return this.separate()
       return unit === '{' && this.open.at(-2) === '[' ? this.closeOne() : this.drop(1)
     }
-    if (!isLetter(unit) && !isDigit(unit) && unit !== '-') return this.drop(1)
+    // No key begins with a minus.
+    if (!isLetter(unit) && !isDigit(unit) && (unit !== '-' || around === '{')) return this.drop(1)
     const goesOn = around === '{' ? bareKeyAt(this, this.at) : isLetter(unit) ? keywordAt(this, this.at) : true
     if (goesOn === undefined) return false
     // Behind an empty line the model speaks again: `Note: …` is no key.

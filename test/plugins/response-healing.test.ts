@@ -89,6 +89,7 @@ t.test('no sound document is ever changed, not even its white space', async (t) 
 })
 
 t.test('whatever comes in: what leaves is JSON, or the text as it came', async (t) => {
+  t.ok(parses(mend("{''{}-:", 2)), 'a minus begins no key')
   let documents = 0
   fc.assert(
     fc.property(junk, (text) => {
