@@ -28,7 +28,7 @@ interface Wanted {
   unnamed: string
 }
 
-/** @throws Fault 400 for work that nobody began, and for a call without an output. */
+/** @throws Fault 400 for work that was never begun, and for a call without an output. */
 export function replayedWork(items: readonly Item[], { type, name, unnamed }: Wanted): Replayed {
   const { begun, ended, works } = indexOf(items, type, unnamed)
   const waiting = new Map<string, SuspendedWork>()
