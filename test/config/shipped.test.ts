@@ -157,14 +157,14 @@ t.test('the generator finds a file that is out of date', async (t) => {
     cpSync(join(ROOT, part), join(copy, part), { recursive: true })
   const generate = (...args: string[]) => spawnSync(process.execPath, [join(copy, 'scripts', 'generate.ts'), ...args], { encoding: 'utf8' })
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-  t.equal(generate('--check').status, 0, 'the committed file is up to date')
   const file = join(copy, 'config', 'headgate.schema.json')
-  writeFileSync(file, readFileSync(file, 'utf8').replace('"title": "headgate"', '"title": "other"'))
+  const committed = readFileSync(file, 'utf8')
+  writeFileSync(file, committed.replace('"title": "headgate"', '"title": "other"'))
   const stale = generate('--check')
   t.equal(stale.status, 1)
-  t.match(stale.stderr, /^config\/headgate\.schema\.json:3: out of date, run `node scripts\/generate\.ts`/)
+  t.equal(stale.stderr, 'config/headgate.schema.json:3: out of date, run `node scripts/generate.ts`\n', 'all others are up to date')
   t.equal(generate().status, 0)
-  t.equal(generate('--check').status, 0)
+  t.equal(readFileSync(file, 'utf8'), committed)
 })
 
 t.test('a config error is one value with all its problems', async (t) => {

@@ -19,6 +19,9 @@ interface Diagnostics {
   errors?: unknown
 }
 
+/** Files whose durations are printed: those that a shorter run of all tests has to begin with. */
+const SLOWEST = 12
+
 const NOTHING_RAN = /no tests found/i
 const LANES = /^# lanes: (.+)$/
 
@@ -57,6 +60,8 @@ export class Report {
   failed = 0
   skipped = 0
   private readonly failures: string[][] = []
+  /** Milliseconds of each file. */
+  private readonly times = new Map<string, number>()
   private readonly lanes = new Map<string, number>()
   private readonly parser: Parser
   private readonly out: (line: string) => void
@@ -70,6 +75,9 @@ export class Report {
     this.parser.on('fail', (result: Result) => this.fail(result))
     this.parser.on('skip', (result: Result) => this.skip(result))
     this.parser.on('child', (file: Parser) => this.file(file))
+    this.parser.on('assert', ({ name, time }: Result) => {
+      if (time) this.times.set(name, time)
+    })
     this.parser.on('bailout', (reason: string) => this.fail({ fullname: `bailed out: ${reason}`, diag: null }))
     if (options.verbose) this.parser.on('extra', (text: string) => this.out(text.replace(/\n$/, '')))
   }
@@ -89,9 +97,15 @@ export class Report {
     if (this.failed === 0 && (code !== 0 || this.passed === 0))
       this.fail({ fullname: this.passed === 0 ? 'nothing ran' : `tap ended with code ${code}`, diag: null })
     for (const lines of this.failures) this.out(lines.join('\n'))
+    if (this.times.size > SLOWEST) this.out(`# slowest: ${this.slowest().join(', ')}`)
     if (this.lanes.size > 0) this.out(`# lanes: ${[...this.lanes].map(([lane, count]) => `${lane} ${count}`).join(', ')}`)
     this.out(`${this.passed} passed, ${this.failed} failed${this.skipped > 0 ? `, ${this.skipped} skipped` : ''}`)
     return this.failed === 0 ? 0 : 1
+  }
+
+  private slowest(): string[] {
+    const times = [...this.times].sort(([, a], [, b]) => b - a).slice(0, SLOWEST)
+    return times.map(([name, time]) => `${name} ${(time / 1000).toFixed(1)} s`)
   }
 
   private fail(result: { fullname: string; diag: Diagnostics | null }): void {
