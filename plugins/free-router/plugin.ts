@@ -46,9 +46,9 @@ function costsNothing(price: Endpoint['price']): boolean {
   return price === 'free' || (price !== 'unpriced' && ratesOf(price).every((rate) => rate === 0n))
 }
 
-/** At any hour and for prompts of any length. */
-function ratesOf({ overrides = [], ...own }: Price): Price['prompt'][] {
-  return [own, ...overrides.map(({ rates }) => rates)].flatMap((rates) => Object.values(rates).filter((rate) => rate !== undefined))
+/** At any hour and for prompts of any length, with the fees of the provider's own tools. */
+function ratesOf({ overrides = [], tools = {}, regions: _, ...own }: Price): Price['prompt'][] {
+  return [own, tools, ...overrides.map(({ rates }) => rates)].flatMap((rates) => Object.values(rates).filter((rate) => rate !== undefined))
 }
 
 function noMatch(requested: string | undefined): Fault {

@@ -1,4 +1,6 @@
 /** Token counts, normalised once for the client and the ledger alike: `input >= cached + cacheWrite`. */
+import { PAID_TOOLS, type PaidTool } from '../core/price.ts'
+
 export interface Usage {
   input: number
   output: number
@@ -12,6 +14,8 @@ export interface Usage {
   cacheWriteLong?: number
   /** Searches that the provider itself ran. */
   webSearches?: number
+  /** Calls of its other tools that it takes a fee for, by type. */
+  toolCalls?: Readonly<Partial<Record<PaidTool, number>>>
   /** Of vectors: how `input` is made up, where the provider tells it. */
   inputSplit?: InputSplit
   /** True where the provider reported nothing and the counts are our estimate. */
@@ -69,6 +73,14 @@ export function withSearches(usage: Usage, shown: number): Usage {
   return shown > (usage.webSearches ?? 0) ? { ...usage, webSearches: shown } : usage
 }
 
+/** The sum of two counts of calls; undefined where there are none. */
+export function addCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['toolCalls'] {
+  if (!a || !b) return a ?? b
+  const sum: Partial<Record<PaidTool, number>> = { ...a }
+  for (const tool of PAID_TOOLS) if (b[tool]) sum[tool] = (a[tool] ?? 0) + b[tool]
+  return sum
+}
+
 /** The sum of two turns of one exchange. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
@@ -82,6 +94,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     imageOutput: a.imageOutput + b.imageOutput,
     ...(a.cacheWriteLong || b.cacheWriteLong ? { cacheWriteLong: (a.cacheWriteLong ?? 0) + (b.cacheWriteLong ?? 0) } : {}),
     ...(a.webSearches || b.webSearches ? { webSearches: (a.webSearches ?? 0) + (b.webSearches ?? 0) } : {}),
+    ...(a.toolCalls || b.toolCalls ? { toolCalls: addCalls(a.toolCalls, b.toolCalls) } : {}),
     ...(a.inputSplit || b.inputSplit ? { inputSplit: addSplits(a, b) } : {}),
     ...(a.estimated || b.estimated ? { estimated: true } : {}),
   }

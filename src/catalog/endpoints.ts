@@ -1,7 +1,7 @@
 /** One model with its endpoints, from its declaration. */
 import type { EndpointConfig, ModelConfig } from '../config/types.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
-import type { DayWindow, PriceOverride, Rates } from '../core/price.ts'
+import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../core/price.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
 const NO_SCORES: Model['scores'] = Object.freeze({})
@@ -79,12 +79,24 @@ function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['
     request: unit(price.request),
     image: unit(price.image),
     webSearch: unit(price.web_search),
+    container: unit(price.container),
+    ...(price.tools === undefined ? {} : { tools: toolRates(price.tools) }),
+    ...(price.inference_geo === undefined ? {} : { regions: factorsOf(price.inference_geo) }),
     ...(overrides === undefined || overrides.length === 0 ? {} : { overrides: overrides.map(overrideOf) }),
   }
 }
 
 type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
 type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]
+
+function toolRates(tools: NonNullable<PriceConfig['tools']>): Rates['tools'] {
+  return Object.fromEntries(PAID_TOOLS.flatMap((tool) => (tools[tool] === undefined ? [] : [[tool, rateFromUsd(tools[tool])]])))
+}
+
+/** In thousandths. */
+function factorsOf(factors: Record<string, number>): ReadonlyMap<string, bigint> {
+  return new Map(Object.entries(factors).map(([region, factor]) => [region, BigInt(Math.round(factor * 1000))]))
+}
 
 const unit = (text: string | undefined) => (text === undefined ? undefined : rateFromUsd(text))
 
@@ -113,11 +125,11 @@ const TOKEN_KINDS = [
   ['audio_output', 'audioOutput'],
   ['audio', 'audio'],
   ['image_token', 'imageInput'],
-] as const satisfies readonly (readonly [keyof OverrideConfig, keyof Rates])[]
+] as const satisfies readonly (readonly [keyof OverrideConfig, RateKind])[]
 
 /** The stated rates per token, and no others: an override leaves what it does not state as it is. */
-function tokenRates(price: PriceConfig | OverrideConfig): Partial<Rates> {
-  const rates: { -readonly [kind in keyof Rates]?: Rates[kind] } = {}
+function tokenRates(price: PriceConfig | OverrideConfig): PriceOverride['rates'] {
+  const rates: { -readonly [kind in RateKind]?: Rates[kind] } = {}
   for (const [name, kind] of TOKEN_KINDS) {
     const text = price[name]
     if (text !== undefined) rates[kind] = rateFromUsdPerMillion(text)

@@ -1,7 +1,7 @@
 /** The entry of a model in `GET /v1/models` (contract section 4; every field that strict clients require). */
 import type { JsonObject } from '../core/json.ts'
 import { type Rate, rateText } from '../core/money.ts'
-import type { PriceOverride, Rates } from '../core/price.ts'
+import type { PriceOverride, RateKind, Rates } from '../core/price.ts'
 import type { Endpoint, Model, Price } from './types.ts'
 
 /** What both chat dialects hand on where an endpoint names nothing. */
@@ -118,7 +118,7 @@ export function pricing(price: Endpoint['price']): JsonObject {
 }
 
 /** Kinds that are listed where they are stated, by their names on the wire. */
-const LISTED: readonly (readonly [keyof Rates, string])[] = [
+const LISTED: readonly (readonly [RateKind, string])[] = [
   ['cached', 'input_cache_read'],
   ['cacheWrite', 'input_cache_write'],
   ['cacheWriteLong', 'input_cache_write_1h'],

@@ -19,7 +19,18 @@ export interface Rates {
   readonly request?: Rate
   /** Per search that the provider itself ran. */
   readonly webSearch?: Rate
+  /** Per gigabyte of memory of a container that the provider starts for a request. */
+  readonly container?: Rate
+  /** Per call of a tool that the provider runs. */
+  readonly tools?: Readonly<Partial<Record<PaidTool, Rate>>>
 }
+
+/** Tools that providers run and take a fee for, beside their search of the web; each names its calls `<type>_call` in the output. */
+export const PAID_TOOLS = ['code_interpreter', 'file_search', 'x_search'] as const
+export type PaidTool = (typeof PAID_TOOLS)[number]
+
+/** Kinds that are one rate each. */
+export type RateKind = Exclude<keyof Rates, 'tools'>
 
 /** Minutes since 00:00 UTC; from `start`, before `end`, over midnight where `end` comes first. */
 export interface DayWindow {
@@ -32,13 +43,15 @@ export interface PriceOverride {
   /** Holds for prompts of strictly more tokens. */
   readonly minPromptTokens?: number
   readonly window?: DayWindow
-  readonly rates: Partial<Rates>
+  readonly rates: Partial<Omit<Rates, 'tools'>>
 }
 
 /** A price as the catalogue has it. */
 export interface Price extends Rates {
   /** At most `MOST_OVERRIDES`; absent where there are none. */
   readonly overrides?: readonly PriceOverride[]
+  /** Factors on the rates per token by the region that a request names, in thousandths; absent where there are none. */
+  readonly regions?: ReadonlyMap<string, bigint>
 }
 
 /** So many conditions fit the bits of one small integer. */
@@ -47,6 +60,7 @@ export const MOST_OVERRIDES = 16
 /** A price as it is at one moment: what is left to know is the length of the prompt. */
 export interface PriceSnapshot extends Rates {
   readonly overrides?: undefined
+  readonly regions?: ReadonlyMap<string, bigint>
   /** By rising threshold; absent where the length changes nothing. */
   readonly tiers?: readonly PriceTier[]
 }
@@ -110,6 +124,51 @@ function snapshotOf({ overrides: _, ...own }: Price, active: readonly PriceOverr
 function laidOver(own: Rates, active: readonly PriceOverride[], above: number): Rates {
   const applying = active.filter(({ minPromptTokens = -1 }) => minPromptTokens <= above)
   return Object.assign({}, own, ...applying.map(({ rates }) => rates)) as Rates
+}
+
+const PER_TOKEN = [
+  'prompt',
+  'completion',
+  'cached',
+  'cacheWrite',
+  'cacheWriteLong',
+  'reasoning',
+  'imageOutput',
+  'audioOutput',
+  'audio',
+  'imageInput',
+] as const satisfies readonly RateKind[]
+
+/** Snapshots by the region: each is made once. */
+const regional = new WeakMap<PriceSnapshot, Map<string, PriceSnapshot>>()
+
+/** The price where a request names a region; the same where the price has no factor for it. */
+export function priceIn(snapshot: PriceSnapshot, region: string): PriceSnapshot {
+  const factor = snapshot.regions?.get(region)
+  if (factor === undefined) return snapshot
+  let known = regional.get(snapshot)
+  if (!known) {
+    known = new Map()
+    regional.set(snapshot, known)
+  }
+  let scaled = known.get(region)
+  if (!scaled) {
+    const { tiers } = snapshot
+    const own = scaledBy(snapshot, factor)
+    scaled = tiers === undefined ? own : { ...own, tiers: tiers.map(({ above, rates }) => ({ above, rates: scaledBy(rates, factor) })) }
+    known.set(region, scaled)
+  }
+  return scaled
+}
+
+/** @param factor in thousandths. */
+function scaledBy<Kind extends Rates>(rates: Kind, factor: bigint): Kind {
+  const scaled: { -readonly [kind in keyof Rates]: Rates[kind] } = { ...rates }
+  for (const kind of PER_TOKEN) {
+    const rate = rates[kind]
+    if (rate !== undefined) scaled[kind] = (rate * factor + 999n) / 1000n
+  }
+  return scaled as Kind
 }
 
 /** The rates for a prompt of this length. */

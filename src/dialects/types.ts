@@ -65,6 +65,8 @@ export interface ClientDialect {
   readonly id: DialectId
   /** Fields of the body that cap the output tokens, the one that counts first; absent where there is no output. */
   readonly capFields?: readonly string[]
+  /** Field of the body that names the region in which the model is to run; absent where the format has none. */
+  readonly regionField?: string
   /** Writes out a stored prompt that the body names. @throws Fault 400. */
   expand?(body: JsonObject, prompts: StoredPrompts): JsonObject
   /**

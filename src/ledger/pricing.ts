@@ -2,14 +2,19 @@
 import type { Usage } from '../canon/usage.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { Bill, type Rate } from '../core/money.ts'
-import { type PriceSnapshot, priceAt, type Rates, ratesFor, ratesWithin } from '../core/price.ts'
+import { PAID_TOOLS, type PaidTool, type PriceSnapshot, priceAt, priceIn, type Rates, ratesFor, ratesWithin } from '../core/price.ts'
 
 /** A price as it was at admission; `free` and `unpriced` cost nothing (limited keys never get to `unpriced`). */
 export type Tariff = PriceSnapshot | 'free' | 'unpriced'
 
-/** What an endpoint charges for requests admitted at this time. @param at milliseconds since the epoch. */
-export function tariffAt({ price }: Pick<Endpoint, 'price'>, at: number): Tariff {
-  return typeof price === 'object' ? priceAt(price, at) : price
+/**
+ * What an endpoint charges for requests admitted at this time. @param at milliseconds since the epoch.
+ * @param region in which the model is to run, where the request names one.
+ */
+export function tariffAt({ price }: Pick<Endpoint, 'price'>, at: number, region?: string): Tariff {
+  if (typeof price !== 'object') return price
+  const snapshot = priceAt(price, at)
+  return region === undefined ? snapshot : priceIn(snapshot, region)
 }
 
 /** Nano-dollars; `input + output = total` always. */
@@ -25,7 +30,14 @@ export interface Extras {
   images?: number
   /** Searches that the provider may run, for the hold; a charge goes by what it reports. */
   webSearches?: number
+  /** The same of its other tools. */
+  toolCalls?: ToolCalls
+  /** Gigabytes of memory of the containers that the provider starts for the request. */
+  containers?: number
 }
+
+/** Calls of tools that a provider has run, or may run. */
+export type ToolCalls = Readonly<Partial<Record<PaidTool, number>>>
 
 const NOTHING: Charge = Object.freeze({ total: 0, input: 0, output: 0 })
 
@@ -64,6 +76,7 @@ export function charge(usage: Usage, tariff: Tariff, extras?: Extras): Charge {
   if (pictured > 0) sum.add(pictured, price.imageInput ?? price.prompt)
   addFixed(sum, price, extras)
   if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch)
+  if (usage.toolCalls) addTools(sum, price, usage.toolCalls)
   const completion = new Bill()
   const image = within(usage.imageOutput, output - reasoning)
   const spoken = within(usage.audioOutput, output - reasoning - image)
@@ -81,6 +94,13 @@ function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
   if (price.request !== undefined) bill.add(1, price.request)
   if (price.image !== undefined && extras?.images) bill.add(extras.images, price.image)
   if (price.webSearch !== undefined && extras?.webSearches) bill.add(extras.webSearches, price.webSearch)
+  if (price.container !== undefined && extras?.containers) bill.add(extras.containers, price.container)
+  if (extras?.toolCalls) addTools(bill, price, extras.toolCalls)
+}
+
+function addTools(bill: Bill, { tools }: Rates, calls: ToolCalls): void {
+  if (tools === undefined) return
+  for (const tool of PAID_TOOLS) bill.add(within(calls[tool] ?? 0, MOST_TOKENS), tools[tool] ?? 0n)
 }
 
 function highest(...rates: (Rate | undefined)[]): Rate {

@@ -12,7 +12,7 @@ import type { Door } from './door.ts'
 import { Exchange } from './exchange.ts'
 import { endedEarly } from './last-word.ts'
 import { acceptBody, textOf } from './layers/read.ts'
-import { imageCount } from './needs.ts'
+import { chargedExtras } from './provider-fees.ts'
 import { type At, advance, type Reply, type Service, type Turn } from './reply.ts'
 import { concludeTurn } from './reservation.ts'
 import { pricedEndpoint } from './served-tier.ts'
@@ -79,7 +79,7 @@ function demandsOf({ preferences: { zdr, data_collection: collection } }: Exchan
 
 /** What is counted beside tokens: the caller's own request is not what these turns were sent. */
 function count(exchange: Exchange, turns: readonly Turn[]): void {
-  const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : NO_EXTRAS
+  const extras = chargedExtras(exchange) ?? NO_EXTRAS
   for (const turn of turns) turn.extras ??= extras
 }
 

@@ -33,26 +33,34 @@ const USUAL_SEARCHES = 10
 
 /** The most searches that the provider's own tools may run for this request; 0 where it offers none. */
 export function searchBound(exchange: Exchange): number {
+  let most = searchesByOptions(exchange.edited ? exchange.request().extras?.fields : exchange.body)
   if (exchange.edited) {
-    const { tools, extras } = exchange.request()
-    return tools.reduce((most, tool) => {
+    for (const tool of exchange.request().tools) {
       const search = nativeSearchIn(tool)
-      if (search) return most + (search.maxUses ?? USUAL_SEARCHES)
-      return most + (tool.kind === 'opaque' ? searchesOf(tool.of.data) : 0)
-    }, searchesByOptions(extras?.fields))
+      if (search) most += search.maxUses ?? USUAL_SEARCHES
+    }
   }
-  let most = searchesByOptions(exchange.body)
-  const { tools } = exchange.body
-  if (Array.isArray(tools)) for (const tool of tools) most += searchesOf(tool)
+  for (const tool of offeredTools(exchange)) most += searchesOf(tool)
   return most
+}
+
+/** Tools of the request as its format writes them, functions among them, wherever they stand. */
+export function* offeredTools(exchange: Exchange): Generator<JsonObject> {
+  const { body, client, edited } = exchange
+  if (edited) {
+    for (const tool of exchange.request().tools) if (tool.kind === 'opaque') yield tool.of.data
+  } else if (Array.isArray(body.tools)) {
+    for (const tool of body.tools) if (isObject(tool)) yield tool
+  }
+  for (const { of } of client.nativeTools?.(body) ?? []) yield of.data
 }
 
 /** Chat models that search by themselves (OpenAI SDK 7.55.0, ChatCompletionCreateParams: `web_search_options`). */
 const searchesByOptions = (fields: JsonObject | undefined): number => (isObject(fields?.web_search_options) ? USUAL_SEARCHES : 0)
 
-function searchesOf(tool: Json): number {
-  if (!isObject(tool) || typeof tool.type !== 'string' || !tool.type.startsWith('web_search')) return 0
-  return typeof tool.max_uses === 'number' && tool.max_uses >= 1 ? tool.max_uses : USUAL_SEARCHES
+function searchesOf({ type, max_uses: most }: JsonObject): number {
+  if (typeof type !== 'string' || !type.startsWith('web_search')) return 0
+  return typeof most === 'number' && most >= 1 ? most : USUAL_SEARCHES
 }
 
 /**

@@ -15,6 +15,7 @@ import type { Exchange } from './exchange.ts'
 import { isLimited } from './guardrail-budgets.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from './needs.ts'
 import type { ChainParts } from './parts.ts'
+import { unpriced } from './provider-fees.ts'
 import { watchTools } from './tool-watch.ts'
 
 /** @throws Fault 400 where the input fits no endpoint, 403 where a key with a limit finds no price. */
@@ -41,12 +42,15 @@ function fitting(exchange: Exchange): readonly Endpoint[] {
 
 const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
 
-/** A key with a limit is never let near a price that nobody knows. */
 function affordable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  if (!isLimited(exchange.key, exchange.budgets) || !endpoints.some((endpoint) => endpoint.price === 'unpriced')) return endpoints
-  const priced = endpoints.filter((endpoint) => endpoint.price !== 'unpriced')
+  if (!isLimited(exchange.key, exchange.budgets)) return endpoints
+  const missing = endpoints.map((endpoint) => unpriced(exchange, endpoint))
+  if (missing.every((what) => what === undefined)) return endpoints
+  const priced = endpoints.filter((_, at) => missing[at] === undefined)
   if (priced.length === 0) {
-    throw new Fault('forbidden', { message: `${exchange.requested} has no price: a key with a limit cannot use it` })
+    const tool = missing.find((what) => what !== 'endpoint')
+    const what = tool === undefined ? '' : ` for the tool ${tool}`
+    throw new Fault('forbidden', { message: `${exchange.requested} has no price${what}: a key with a limit cannot use it` })
   }
   return priced
 }

@@ -14,17 +14,18 @@ import {
   outputWithin,
   UNKNOWN_MAX_OUTPUT,
 } from '../ledger/output-cap.ts'
-import { affordableOutput, charge, holdFor, tariffAt } from '../ledger/pricing.ts'
+import { affordableOutput, charge, holdFor } from '../ledger/pricing.ts'
 import { windowEnd } from '../ledger/spend-windows.ts'
 import type { Journal } from '../ledger/types.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import type { Exchange } from './exchange.ts'
 import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
 import { type HoldPart, NO_PART } from './hold.ts'
-import { callerCap, contextNeed, contextOf, imageCount, inputBound, searchBound } from './needs.ts'
+import { callerCap, contextNeed, contextOf, inputBound } from './needs.ts'
 import type { ChainParts } from './parts.ts'
+import { chargedExtras, heldExtras } from './provider-fees.ts'
 import type { Turn } from './reply.ts'
-import { pricedEndpoint } from './served-tier.ts'
+import { pricedEndpoint, tariffOf } from './served-tier.ts'
 
 /** The output cap of one endpoint for one turn, in tokens. */
 export interface OutputCap {
@@ -103,8 +104,7 @@ export function concludeTurn(exchange: Exchange): Promise<void> | undefined {
 }
 
 function costOf(exchange: Exchange, turn: Turn, usage: Usage): number {
-  const extras = turn.extras ?? (exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined)
-  return charge(usage, tariffAt(pricedEndpoint(turn), exchange.at), extras).total
+  return charge(usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange)).total
 }
 
 /** What the hold pays of the endpoint's output; undefined where no limit applies to it. A list of one is the usual case. */
@@ -128,9 +128,7 @@ export function creditCap(exchange: Exchange): number | undefined {
 }
 
 function inputNeed(exchange: Exchange): InputNeed {
-  const webSearches = searchBound(exchange)
-  const extras = exchange.mayHoldMedia || webSearches > 0 ? { images: imageCount(exchange), webSearches } : undefined
-  return { tokens: inputBound(exchange), extras }
+  return { tokens: inputBound(exchange), extras: heldExtras(exchange) }
 }
 
 /** True where the endpoint's requests carry an output cap. @param limited a limit applies: the cap is held, and sent with it. */
@@ -145,7 +143,7 @@ function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, u
  * floor of issue 15 section 2 is as high as its maximum, and where the credit does not reach so far it leaves the plan.
  */
 function outputNeed(exchange: Exchange, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
-  const tariff = tariffAt(endpoint, exchange.at)
+  const tariff = tariffOf(exchange, endpoint)
   if (exchange.client.embedding) return cappedNeed(tariff, 0)
   const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
   const capped = takesCap(endpoint, payer.upstreams, limited)
@@ -193,8 +191,8 @@ function setCaps(exchange: Exchange, { needs, input, held, full }: Caps, upstrea
 }
 
 /** Nano-dollars of the input at the dearest candidate. */
-function mostInputCost({ candidates, at }: Exchange, { tokens, extras }: InputNeed): number {
-  return candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffAt(endpoint, at), tokens, 0, extras).floor), 0)
+function mostInputCost(exchange: Exchange, { tokens, extras }: InputNeed): number {
+  return exchange.candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffOf(exchange, endpoint), tokens, 0, extras).floor), 0)
 }
 
 interface Asked {
@@ -236,7 +234,7 @@ function noCredit(
   { needed, left, input, capped }: { needed: number; left: number; input: InputNeed; capped: readonly Endpoint[] },
 ): Fault {
   const tokens = capped.reduce(
-    (best, endpoint) => Math.max(best, affordableOutput(tariffAt(endpoint, exchange.at), input.tokens, left, input.extras)),
+    (best, endpoint) => Math.max(best, affordableOutput(tariffOf(exchange, endpoint), input.tokens, left, input.extras)),
     0,
   )
   const affordable = Math.max(0, Math.floor(tokens))

@@ -1,5 +1,7 @@
-/** Prices by the tier that served (contract section 5.5). */
+/** What a turn is charged at: by the tier that served (contract section 5.5), the time of admission and the region that was asked for. */
 import type { Endpoint } from '../catalog/types.ts'
+import { type Tariff, tariffAt } from '../ledger/pricing.ts'
+import type { Exchange } from './exchange.ts'
 import type { Turn } from './reply.ts'
 
 /**
@@ -18,4 +20,10 @@ export function pricedEndpoint({ endpoint, end }: Pick<Turn, 'endpoint' | 'end'>
       price !== 'unpriced',
   )
   return served ?? endpoint
+}
+
+/** What the endpoint charges for this request. */
+export function tariffOf({ at, body, client }: Exchange, endpoint: Endpoint): Tariff {
+  const region = client.regionField === undefined ? undefined : body[client.regionField]
+  return tariffAt(endpoint, at, typeof region === 'string' ? region : undefined)
 }

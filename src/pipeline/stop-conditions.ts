@@ -1,9 +1,10 @@
 /** `stop_server_tools_when`: any one that fires ends the loop (contract section 6). */
 import type { StopCondition } from '../canon/gateway-fields.ts'
-import { charge, tariffAt } from '../ledger/pricing.ts'
+import { charge } from '../ledger/pricing.ts'
 import type { Exchange } from './exchange.ts'
+import { chargedExtras } from './provider-fees.ts'
 import type { Reply, Turn } from './reply.ts'
-import { pricedEndpoint } from './served-tier.ts'
+import { pricedEndpoint, tariffOf } from './served-tier.ts'
 import type { CallOutput } from './tool-turn.ts'
 
 export interface LoopState {
@@ -29,7 +30,7 @@ function fires(condition: StopCondition, { exchange, steps, calls, reply }: Loop
       return books.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {
       const costOf = (turn: Turn): number =>
-        turn.usage ? charge(turn.usage, tariffAt(pricedEndpoint(turn), exchange.at), turn.extras).total : 0
+        turn.usage ? charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange)).total : 0
       const nano = books.turns.reduce((sum, turn) => sum + costOf(turn), books.toolCost)
       return nano >= condition.max_cost_in_dollars * 1e9
     }

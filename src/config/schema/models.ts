@@ -28,6 +28,9 @@ const override = closed('Prices in place of those above where every condition ho
   image_token: Type.Optional(perMillion('USD per million input tokens of images.')),
 })
 
+/** Of Anthropic so far `us` and `global`. */
+const REGION = '^[a-z][a-z0-9_-]{0,31}$'
+
 const price = Type.Union(
   [
     Type.Literal('free'),
@@ -45,6 +48,24 @@ const price = Type.Union(
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
       web_search: Type.Optional(perUnit('USD per search that the provider runs, on top.')),
+      tools: Type.Optional(
+        closed('Other tools that the provider runs for a fee: USD per call, on top.', {
+          code_interpreter: Type.Optional(perUnit('USD per run of its code interpreter.')),
+          file_search: Type.Optional(perUnit('USD per search of files.')),
+          x_search: Type.Optional(perUnit('USD per search of X.')),
+        }),
+      ),
+      container: Type.Optional(
+        perUnit('USD per gigabyte of memory of a container that the provider starts for a request, for its code interpreter or shell.'),
+      ),
+      inference_geo: Type.Optional(
+        mapOf(
+          'Factors on the prices per token, by the region that a request names in `inference_geo`.',
+          REGION,
+          'the name of a region such as us',
+          Type.Number({ minimum: 1, maximum: 10, expected: 'a factor from 1 to 10' }),
+        ),
+      ),
       overrides: Type.Optional(
         Type.Array(override, { description: 'Other prices for long prompts or hours of the day.', maxItems: MOST_OVERRIDES }),
       ),

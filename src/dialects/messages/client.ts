@@ -13,6 +13,8 @@ import { CLIENT_ID } from './wire.ts'
 export const messagesClient: ClientDialect = {
   id: CLIENT_ID,
   capFields: ['max_tokens'],
+  // Anthropic, "Data residency": on Claude Opus 4.6 and later, `us` costs 1.1 times as much per token.
+  regionField: 'inference_geo',
   withPreset,
   check,
   decodeRequest,

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
-import { decodeUsage, searchesIn } from './usage.ts'
+import { decodeUsage, ShownItems } from './usage.ts'
 import { FORMAT, formatNote, isCallItem, itemEvents, sealNotes } from './whole-item.ts'
 import { objectsOf, stringOf } from './wire.ts'
 
@@ -40,7 +40,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private ended = false
   private sawCall = false
   private sawItem = false
-  private searches = 0
+  private readonly shown = new ShownItems()
   private anything = false
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
@@ -109,7 +109,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private report({ usage: counts, output }: JsonObject, out: StreamEvent[]): void {
-    const usage = decodeUsage(counts, output, this.searches)
+    const usage = decodeUsage(counts, output, this.shown)
     if (usage) out.push({ type: 'usage', usage })
   }
 
@@ -225,11 +225,9 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.items.delete(Number(message.output_index ?? 0))
     this.sawItem = true
     if (isCallItem(done)) this.sawCall = true
-    const searches = searchesIn([done])
-    if (searches > 0) {
-      this.searches += searches
-      this.report({}, out)
-    }
+    const { searches, paid } = this.shown
+    this.shown.done(done)
+    if (this.shown.searches > searches || this.shown.paid !== paid) this.report({}, out)
     if (!item.begun) {
       itemEvents(done, this.numbers, out)
       return

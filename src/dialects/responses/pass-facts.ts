@@ -4,12 +4,12 @@ import type { PassFacts } from '../types.ts'
 import { hasFailed } from './decode-result.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { isOurs } from './result-object.ts'
-import { decodeUsage } from './usage.ts'
+import { decodeUsage, type ShownItems } from './usage.ts'
 import { isCallItem } from './whole-item.ts'
 import { objectsOf } from './wire.ts'
 
-/** Usage, end and fault of an upstream's Response object. @param shown searches that its stream has shown. */
-export function factsOf(response: JsonObject, shown = 0): PassFacts {
+/** Usage, end and fault of an upstream's Response object. @param shown what its stream has shown. */
+export function factsOf(response: JsonObject, shown?: ShownItems): PassFacts {
   const facts: PassFacts = {}
   const usage = decodeUsage(response.usage, response.output, shown)
   if (usage) facts.usage = usage

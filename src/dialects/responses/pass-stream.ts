@@ -2,6 +2,7 @@
 import { MEDIA_BYTES } from '../../canon/events.ts'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { PAID_TOOLS } from '../../core/price.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
 import { closeStream, openStream } from './encode-stream.ts'
@@ -16,7 +17,7 @@ import { objectsOf } from './wire.ts'
 const CALL_DONE = 'response.function_call_arguments.done'
 const PARTIAL_IMAGE = 'image_generation_call.partial_image'
 /** Finished items that are counted: they are read, the others travel unread. */
-const COUNTED = /"type":"(?:web_search|image_generation)_call"/
+const COUNTED = new RegExp(`"type":"(?:${['web_search', 'image_generation', ...PAID_TOOLS].join('|')})_call"`)
 
 const QUIET_ITEMS: ReadonlySet<Json | undefined> = new Set(['message', 'reasoning'])
 
@@ -206,9 +207,9 @@ export class ResponsesPassStream implements PassStream {
   private done(frame: string, item: Json | undefined): void {
     this.items.done(frame)
     if (!isObject(item)) return
-    const { searches } = this.shown
+    const { searches, paid } = this.shown
     if (this.shown.done(item)) this.relayed += MEDIA_BYTES
-    if (this.shown.searches > searches) this.usage = decodeUsage(null, null, this.shown.searches)
+    if (this.shown.searches > searches || this.shown.paid !== paid) this.usage = decodeUsage(null, null, this.shown)
   }
 
   /** The slow way, for frames of an unusual form and for the lifecycle. */
@@ -255,7 +256,7 @@ export class ResponsesPassStream implements PassStream {
     if (type !== 'response.completed' && type !== 'response.incomplete' && type !== 'response.failed' && type !== 'response.cancelled')
       return true
     const response = isObject(message.response) ? message.response : {}
-    const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response, this.shown.searches)
+    const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response, this.shown)
     this.usage = facts.usage
     this.end = facts.end
     this.fault = facts.fault

@@ -1,7 +1,8 @@
 /** Token counts between this wire and the canon. */
-import { count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
+import { addCalls, count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
 import type { Final } from '../types.ts'
 import { objectsOf } from './wire.ts'
 
@@ -13,9 +14,22 @@ export function searchesIn(items: Json | undefined): number {
   }).length
 }
 
-/** What the finished items of a reply show before a report counts them: searches of the provider's own, and images. */
+/** Calls of its other tools that the provider takes a fee for. */
+function paidCallsIn(items: Json | undefined): Usage['toolCalls'] {
+  let calls: Partial<Record<PaidTool, number>> | undefined
+  for (const { type, status } of objectsOf(items)) {
+    const tool = PAID_TOOLS.find((one) => type === `${one}_call`)
+    if (tool === undefined || status === 'failed') continue
+    calls ??= {}
+    calls[tool] = (calls[tool] ?? 0) + 1
+  }
+  return calls
+}
+
+/** What the finished items of a reply show before a report counts them: calls of the provider's own tools, and images. */
 export class ShownItems {
   searches = 0
+  paid: Usage['toolCalls']
   images = 0
   /** An image has come in part: it counts already. */
   private drawing = false
@@ -31,6 +45,7 @@ export class ShownItems {
   /** Takes a finished item. @returns true where it holds an image that has not been counted. */
   done(item: JsonObject): boolean {
     this.searches += searchesIn([item])
+    this.paid = addCalls(this.paid, paidCallsIn([item]))
     if (item.type !== 'image_generation_call') return false
     const fresh = !this.drawing && typeof item.result === 'string' && item.result !== ''
     this.drawing = false
@@ -41,13 +56,24 @@ export class ShownItems {
 
 /**
  * Reads an upstream's `usage`: cached counts lie within the input, reasoning within the output.
- * @param items `output` of the same Response object. @param shown searches that its stream has shown.
- * @returns undefined where there is no such object or it holds no count, and no search was run.
+ * @param items `output` of the same Response object. @param shown what its stream has shown.
+ * @returns undefined where there is no such object or it holds no count, and no tool was run.
  */
-export function decodeUsage(usage: Json | undefined, items?: Json, shown = 0): Usage | undefined {
-  const searches = Math.max(searchesIn(items), shown)
+export function decodeUsage(usage: Json | undefined, items?: Json, shown?: Pick<ShownItems, 'searches' | 'paid'>): Usage | undefined {
+  const searches = Math.max(searchesIn(items), shown?.searches ?? 0)
+  const toolCalls = mostCalls(paidCallsIn(items), shown?.paid)
   const counts = countsOf(usage)
-  return counts || searches > 0 ? withSearches(counts ?? NO_REPORT, searches) : undefined
+  if (!counts && searches === 0 && !toolCalls) return undefined
+  const known = withSearches(counts ?? NO_REPORT, searches)
+  return toolCalls ? { ...known, toolCalls } : known
+}
+
+/** Of two counts of the same calls the larger one. */
+function mostCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['toolCalls'] {
+  if (!a || !b) return a ?? b
+  const most = { ...a }
+  for (const tool of PAID_TOOLS) if ((b[tool] ?? 0) > (a[tool] ?? 0)) most[tool] = b[tool]
+  return most
 }
 
 function countsOf(usage: Json | undefined): Usage | undefined {

@@ -3,7 +3,7 @@ import type { End } from '../../canon/events.ts'
 import { addUsage, type Usage } from '../../canon/usage.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
-import { charge, type Extras, tariffAt } from '../../ledger/pricing.ts'
+import { charge, type Extras } from '../../ledger/pricing.ts'
 import {
   type Count,
   type EarlierTurns,
@@ -20,10 +20,10 @@ import type { Exchange } from '../exchange.ts'
 import { generationFacts } from '../generation-facts.ts'
 import type { SettledHold } from '../hold.ts'
 import { metadataOnFault, routerMetadata } from '../metadata.ts'
-import { imageCount } from '../needs.ts'
 import type { ChainParts } from '../parts.ts'
+import { chargedExtras } from '../provider-fees.ts'
 import type { At, Layer, Reply, Turn } from '../reply.ts'
-import { pricedEndpoint } from '../served-tier.ts'
+import { pricedEndpoint, tariffOf } from '../served-tier.ts'
 import { settleTokens } from '../token-rate.ts'
 import { countOf, turnEndedBy } from '../turn-count.ts'
 
@@ -80,7 +80,7 @@ function settle(
 
 function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | undefined): Outcome {
   const { books } = exchange
-  const extras = exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
+  const extras = chargedExtras(exchange)
   // The call of a batch that was refused has brought nothing, whatever the others did.
   const others = last?.callRejected === true
   const begun = last?.begun === true && !others
@@ -95,7 +95,7 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
     ...count,
     finish: statedReason(last?.end),
     tools: books.toolCost,
-    price: last ? tariffAt(pricedEndpoint(last), exchange.at) : 'free',
+    price: last ? tariffOf(exchange, pricedEndpoint(last)) : 'free',
     extras: last?.extras ?? extras,
     earlier: earlierTurns(exchange, last, extras),
     // Where nothing was held there is no bound.
@@ -124,11 +124,11 @@ function statedReason(end: End | undefined): string | undefined {
 }
 
 /** Every turn sends the images again. */
-function earlierTurns({ books, at }: Exchange, last: Turn | undefined, extras: Extras | undefined): EarlierTurns | undefined {
+function earlierTurns(exchange: Exchange, last: Turn | undefined, extras: Extras | undefined): EarlierTurns | undefined {
   let sum: EarlierTurns | undefined
-  for (const turn of books.turns) {
+  for (const turn of exchange.books.turns) {
     if (turn === last || !turn.usage) continue
-    const part = charge(turn.usage, tariffAt(pricedEndpoint(turn), at), turn.extras ?? extras)
+    const part = charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? extras)
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
     sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
   }

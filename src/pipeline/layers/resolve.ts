@@ -21,6 +21,7 @@ import { findModels } from '../model-choice.ts'
 import { offersSearch, settleSearch } from '../native-search.ts'
 import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from '../needs.ts'
 import type { ChainParts, ChainSettings, PluginSetting } from '../parts.ts'
+import { unpriced } from '../provider-fees.ts'
 import { NOT_READ, readInputs, without } from '../read-inputs.ts'
 import { type At, advance, type Layer } from '../reply.ts'
 import { rememberModel } from '../router-memory.ts'
@@ -70,7 +71,7 @@ function usable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly En
   for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
   const need = contextNeed(exchange, smallest)
   const limited = isLimited(exchange.key, exchange.budgets)
-  const kept = endpoints.filter((endpoint) => need <= contextOf(endpoint) && !(limited && endpoint.price === 'unpriced'))
+  const kept = endpoints.filter((endpoint) => need <= contextOf(endpoint) && !(limited && unpriced(exchange, endpoint) !== undefined))
   return kept.length > 0 ? kept : endpoints
 }
 

@@ -4,6 +4,7 @@ import { endpointTag, type FilterName } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { isLimited } from '../guardrail-budgets.ts'
 import { contextNeed, contextOf } from '../needs.ts'
+import { unpriced } from '../provider-fees.ts'
 
 /** The hard filters, and what is decided after them: a price that nobody knows, and fallbacks that were not allowed. */
 export type Exclusion = FilterName | 'unpriced' | 'allow_fallbacks'
@@ -55,8 +56,10 @@ function lateReasons(exchange: Exchange, endpoints: readonly Endpoint[]): Map<En
   for (const endpoint of endpoints) {
     const room = contextOf(endpoint)
     if (need > room) late.set(endpoint, { filter: 'context', detail: `its context of ${room} tokens is shorter than ${need}` })
-    else if (endpoint.price === 'unpriced' && limited) {
-      late.set(endpoint, { filter: 'unpriced', detail: 'it has no price, and the key has a limit' })
+    else if (limited) {
+      const what = unpriced(exchange, endpoint)
+      const ofTool = what === 'endpoint' ? '' : ` for the tool ${what}`
+      if (what !== undefined) late.set(endpoint, { filter: 'unpriced', detail: `it has no price${ofTool}, and the key has a limit` })
     }
   }
   return late

@@ -1,0 +1,80 @@
+/** What a request makes its provider run for a fee beside its tokens, and what about it has no price. */
+import type { Endpoint } from '../catalog/types.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import { PAID_TOOLS, type PaidTool } from '../core/price.ts'
+import type { Extras } from '../ledger/pricing.ts'
+import type { Exchange } from './exchange.ts'
+import { imageCount, offeredTools, searchBound } from './needs.ts'
+
+interface Fees {
+  readonly tools: ReadonlySet<PaidTool | 'shell'>
+  /** Gigabytes of memory of the containers that the provider starts. */
+  readonly containers: number
+}
+
+/** Calls of one tool held for where the caller sets no bound. */
+const USUAL_CALLS = 10
+
+/** Undefined for nearly all requests. */
+function feesOf(exchange: Exchange): Fees | undefined {
+  let containers = 0
+  let tools: Set<PaidTool | 'shell'> | undefined
+  for (const tool of offeredTools(exchange)) {
+    const container = containerOf(tool)
+    const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : undefined)
+    if (!type) continue
+    tools ??= new Set()
+    tools.add(type)
+    containers += container
+  }
+  return tools && { tools, containers }
+}
+
+/**
+ * Gigabytes of the container that a tool has started for it; 0 where it names one that is there. OpenAI charges for an automatic one
+ * with every response, whether the model runs something or not (community.openai.com/t/1364328), by its size: 1, 4, 16 or 64 GB.
+ */
+function containerOf({ type, container, environment }: JsonObject): number {
+  if (type === 'shell') return isObject(environment) && environment.type === 'container_auto' ? memoryOf(environment) : 0
+  if (type !== 'code_interpreter' || typeof container === 'string') return 0
+  return isObject(container) ? memoryOf(container) : 1
+}
+
+function memoryOf({ memory_limit: limit }: JsonObject): number {
+  const gigabytes = typeof limit === 'string' ? /^(\d{1,4})g$/.exec(limit)?.[1] : undefined
+  return Math.max(1, Number(gigabytes ?? 1))
+}
+
+/** What a charge counts beside the usage; undefined where there is nothing. */
+export function chargedExtras(exchange: Exchange): Extras | undefined {
+  const fees = feesOf(exchange)
+  if (fees) return { images: imageCount(exchange), containers: fees.containers }
+  return exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
+}
+
+/** The same for a hold, with all calls that the provider may run. */
+export function heldExtras(exchange: Exchange): Extras | undefined {
+  const webSearches = searchBound(exchange)
+  const fees = feesOf(exchange)
+  if (!exchange.mayHoldMedia && webSearches === 0 && !fees) return undefined
+  const extras: Extras = { images: imageCount(exchange), webSearches }
+  if (!fees) return extras
+  const { max_tool_calls: most } = exchange.body
+  const calls = typeof most === 'number' && most >= 0 ? most : USUAL_CALLS
+  return { ...extras, containers: fees.containers, toolCalls: Object.fromEntries([...fees.tools].map((tool) => [tool, calls])) }
+}
+
+/**
+ * What of the request has no price at the endpoint: a key with a limit is never let near a price that nobody knows.
+ * @returns the name of a tool, `endpoint` where nothing has one, undefined where all is priced.
+ */
+export function unpriced(exchange: Exchange, { price }: Endpoint): string | undefined {
+  if (price === 'unpriced') return 'endpoint'
+  if (price === 'free') return undefined
+  for (const tool of feesOf(exchange)?.tools ?? []) {
+    const stated = tool !== 'shell' && price.tools?.[tool] !== undefined
+    const inContainer = tool === 'shell' || tool === 'code_interpreter'
+    if (!stated && !(inContainer && price.container !== undefined)) return tool
+  }
+  return undefined
+}
