@@ -6,6 +6,14 @@ import { type Bound, KEYS, type Key, LIMIT_STEP, type Terms } from './steps.ts'
 
 export type { Key } from './steps.ts'
 
+/** How a hold was granted. */
+export interface Grant {
+  /** What limited it when it was asked for; where that is nothing the record has no lease for it. */
+  readonly under: readonly Bound[]
+  /** Its place among all grants and changes of bounds, as far as this side can tell. */
+  readonly place: number
+}
+
 export interface Charge {
   readonly seq: number
   readonly key: Key
@@ -13,15 +21,14 @@ export interface Charge {
   readonly cost: number
   /** Milliseconds since the epoch, by the true time. */
   readonly at: number
-  /** False where the hold was taken while nothing limited it: then no lease told the record of it. */
-  readonly leased: boolean
+  readonly grant: Grant
 }
 
 export interface Held {
   readonly key: Key
   /** Nano-dollars. */
   readonly amount: number
-  readonly leased: boolean
+  readonly grant: Grant
 }
 
 export class Model {
@@ -30,8 +37,9 @@ export class Model {
   unrecovered = 0
   private readonly terms: Terms
   private readonly bounds: Record<Key, Bound[]>
-  /** Bounds that an operator has changed: they hold for what is taken from then on. */
-  private readonly changed = new Set<Bound>()
+  /** Bounds that an operator has changed, with the place of the change: they hold for what is asked for from then on. */
+  private readonly changed = new Map<Bound, number>()
+  private places = 0
   /** What an operator has put in the place of a bound. */
   private readonly successors = new Map<Bound, Bound>()
   private readonly begun: number
@@ -56,17 +64,32 @@ export class Model {
     const place = Math.min(index, bounds.length)
     if (place < bounds.length) this.successors.set(bounds[place], own)
     bounds[place] = own
-    this.changed.add(own)
+    this.changed.set(own, ++this.places)
+  }
+
+  /** @param limits what limited the request when it was made. */
+  granted(limits: readonly [Key, Bound][]): Grant {
+    return { under: limits.map(([, bound]) => bound), place: ++this.places }
   }
 
   settle(charge: Charge): void {
     this.charges.push(charge)
   }
 
-  spent(account: Key, from = 0, leased = false): number {
+  spent(account: Key, from = 0, bound?: Bound): number {
     let sum = 0
-    for (const charge of this.charges) if (charge.at >= from && counts(charge, account) && (charge.leased || !leased)) sum += charge.cost
+    for (const charge of this.charges) if (charge.at >= from && counts(charge, account) && this.concerns(bound, charge)) sum += charge.cost
     return sum
+  }
+
+  /**
+   * Whether a bound has to leave room for a hold. One that was made in the meantime does not know of a hold without a lease, and
+   * a request that was made before it and is granted after it may pass it: the answers of the record may come in another order.
+   */
+  private concerns(bound: Bound | undefined, { grant }: { grant: Grant }): boolean {
+    const changed = bound && this.changed.get(bound)
+    if (bound === undefined || changed === undefined || grant.under.includes(bound)) return true
+    return grant.under.length > 0 && grant.place < changed
   }
 
   /**
@@ -118,11 +141,10 @@ export class Model {
    */
   private checkBound(account: Key, bound: Bound, { now, held }: { now: number; held: readonly Held[] }): void {
     const { limit, limitReset } = bound
-    const leased = this.changed.has(bound)
     const start = limitReset === null ? 0 : windowStarts(now)[limitReset]
     if (start > this.begun && this.terms.skews.some((skew) => skew !== 0)) return
-    const spent = this.spent(account, start, leased)
-    const open = held.reduce((sum, each) => (counts(each, account) && (each.leased || !leased) ? sum + each.amount : sum), 0)
+    const spent = this.spent(account, start, bound)
+    const open = held.reduce((sum, each) => (counts(each, account) && this.concerns(bound, each) ? sum + each.amount : sum), 0)
     assert.ok(spent + open <= limit, `${account}: ${spent} spent and ${open} held of ${limit}, ${limitReset ?? 'in all'}`)
   }
 }

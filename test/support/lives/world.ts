@@ -9,7 +9,7 @@ import { Hold, type SettledHold } from '../../../src/pipeline/hold.ts'
 import { MemoryJournal } from '../../../src/store/memory.ts'
 import { holdRow, settleRow, TAG } from '../../store/samples.ts'
 import type { Market } from './market.ts'
-import { type Held, type Key, Model } from './model.ts'
+import { type Grant, type Held, type Key, Model } from './model.ts'
 import { type End, KEYS, PROCESSES, type Step, type Terms } from './steps.ts'
 
 /** One nano-dollar per token. */
@@ -47,8 +47,8 @@ interface Open {
   readonly hold: Hold
   readonly key: Key
   readonly process: number
-  /** True while all of it was taken under some limit. */
-  leased: boolean
+  /** How the last part of it was granted, or any part without a limit. */
+  grant: Grant
   settling: boolean
 }
 
@@ -156,7 +156,7 @@ export class World {
       assert.ok(held <= full, 'no more than was asked for')
       const seq = Math.floor(this.market.clock.now()) * 4096 + (++lastSeq % 4096)
       hold.raiseFloor(held >> 1)
-      this.open.set(seq, { hold, key, process, leased: limits.length > 0, settling: false })
+      this.open.set(seq, { hold, key, process, grant: this.model.granted(limits), settling: false })
       if (held > 0) this.model.checkGranted(limits, this.market.clock.now(), this.held())
       this.write(life, seq, { hold, key })
     }
@@ -177,10 +177,11 @@ export class World {
     if (!life) return
     hold.conclude({ amount: hold.amount, floor: hold.floor }, Math.floor(hold.amount * part))
     exchange.settling = true
-    exchange.leased &&= this.model.limitsOf(key).length > 0
+    const limits = this.model.limitsOf(key)
     const taken = hold.take(this.account(life, key), { full, floor: 0 }, this.allowancesOf(key))
     const done = (): void => {
       exchange.settling = false
+      if (exchange.grant.under.length > 0) exchange.grant = this.model.granted(limits)
       if (this.processes[process].life === life) this.write(life, seq, exchange)
     }
     if (taken instanceof Promise) this.wait(life, taken.then(done, done))
@@ -236,7 +237,7 @@ export class World {
       this.open.delete(seq)
       assert.equal(charged + unrecovered, cost, 'nothing else is unpaid')
       assert.ok(charged >= Math.min(cost, amount), 'up to the hold all is charged')
-      this.model.settle({ seq, key, cost: charged, at: ended, leased: exchange.leased })
+      this.model.settle({ seq, key, cost: charged, at: ended, grant: exchange.grant })
       this.model.unrecovered += unrecovered
     }
     if (settled instanceof Promise) this.wait(life, settled.then(done))
@@ -250,12 +251,12 @@ export class World {
     each.life.way.gone()
     each.life.timers.stop()
     each.life = undefined
-    for (const [seq, { hold, key, leased, process: of }] of this.open) {
+    for (const [seq, { hold, key, grant, process: of }] of this.open) {
       if (of !== process) continue
       this.open.delete(seq)
       // The row says what was written last; a turn that was taking more had not written it.
       const { hold: row } = each.journal.find(generationId(seq, TAG)) ?? {}
-      this.model.settle({ seq, key, cost: row?.floor ?? hold.floor, at: Math.floor(seq / 4096), leased })
+      this.model.settle({ seq, key, cost: row?.floor ?? hold.floor, at: Math.floor(seq / 4096), grant })
     }
   }
 
@@ -326,7 +327,7 @@ export class World {
   }
 
   private held(): Held[] {
-    return Array.from(this.open.values(), ({ hold, key, leased }) => ({ key, leased, amount: hold.amount }))
+    return Array.from(this.open.values(), ({ hold, key, grant }) => ({ key, grant, amount: hold.amount }))
   }
 
   private async check(): Promise<void> {
