@@ -12,7 +12,7 @@ import { patternDetector } from '../../src/guardrails/pattern.ts'
 import { property } from '../support/seed.ts'
 import { GOOD } from './broken-files.ts'
 
-const RUNS = property(1000, 20_000)
+const RUNS = property(500, 20_000)
 
 /** Pieces that mean something to YAML or to the schema. */
 const PIECES = [

@@ -11,7 +11,7 @@ import { streamsOf } from '../support/matrix/streams.ts'
 import { property } from '../support/seed.ts'
 import { WIRES, type WireName } from '../support/wire.ts'
 
-const RUNS = property(2000, 100_000)
+const RUNS = property(1000, 100_000)
 
 function dialectOf(wire: WireName): UpstreamDialect {
   const dialect = upstreamDialects.get(wire)

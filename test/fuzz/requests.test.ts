@@ -26,7 +26,7 @@ const CONVERSATIONS: Readonly<Record<string, string>> = {
   gemini: 'contents',
 }
 
-const EACH = Math.ceil(runs(1500, 100_000) / CLIENTS.length)
+const EACH = Math.ceil(runs(900, 100_000) / CLIENTS.length)
 const SEED = seed() ?? Math.floor(Math.random() * 2_147_483_647)
 
 t.setTimeout(3_600_000)

@@ -12,7 +12,7 @@ import { runs, seed } from '../support/seed.ts'
 import { markersIn, type Written, writeRequests } from '../support/socket-requests.ts'
 import { chatFrames, chatReply } from '../support/wire-chat.ts'
 
-const REQUESTS = runs(4_000, 1_000_000)
+const REQUESTS = runs(2_500, 1_000_000)
 const SEED = seed() ?? Math.floor(Math.random() * 2_147_483_647)
 /** Requests of one gateway: what it keeps of them is in memory. */
 const LIFE = 50_000

@@ -229,7 +229,7 @@ t.test('random lives of several processes match the model', async (t) => {
       await world.end()
       counts.charged += world.model.charged.size
     }),
-    property(2000, 100_000),
+    property(800, 100_000),
   )
-  t.ok(counts.held > 0 && counts.charged > 0, `${runs(2000, 100_000)} lives, ${counts.charged} generations`)
+  t.ok(counts.held > 0 && counts.charged > 0, `${runs(800, 100_000)} lives, ${counts.charged} generations`)
 })
