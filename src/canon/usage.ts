@@ -16,6 +16,8 @@ export interface Usage {
   webSearches?: number
   /** Calls of its other tools that it takes a fee for, by type. */
   toolCalls?: Readonly<Partial<Record<PaidTool, number>>>
+  /** Rounds that another model of the provider has run for the answer, which no other count holds. */
+  others?: readonly { model: string; usage: Usage }[]
   /** Of vectors: how `input` is made up, where the provider tells it. */
   inputSplit?: InputSplit
   /** True where the provider reported nothing and the counts are our estimate. */
@@ -95,6 +97,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     ...(a.cacheWriteLong || b.cacheWriteLong ? { cacheWriteLong: (a.cacheWriteLong ?? 0) + (b.cacheWriteLong ?? 0) } : {}),
     ...(a.webSearches || b.webSearches ? { webSearches: (a.webSearches ?? 0) + (b.webSearches ?? 0) } : {}),
     ...(a.toolCalls || b.toolCalls ? { toolCalls: addCalls(a.toolCalls, b.toolCalls) } : {}),
+    ...(a.others || b.others ? { others: [...(a.others ?? []), ...(b.others ?? [])] } : {}),
     ...(a.inputSplit || b.inputSplit ? { inputSplit: addSplits(a, b) } : {}),
     ...(a.estimated || b.estimated ? { estimated: true } : {}),
   }

@@ -34,6 +34,10 @@ export interface Extras {
   toolCalls?: ToolCalls
   /** Gigabytes of memory of the containers that the provider starts for the request. */
   containers?: number
+  /** Questions that a tool of the provider may ask other models, for the hold. */
+  advice?: readonly { uses: number; tariff: Tariff }[]
+  /** What another model costs that a tool of the provider has asked, by the provider's name of it. */
+  tariffOf?: (model: string) => Tariff | undefined
 }
 
 /** Calls of tools that a provider has run, or may run. */
@@ -87,7 +91,24 @@ export function charge(usage: Usage, tariff: Tariff, extras?: Extras): Charge {
   sum.join(completion)
   const total = sum.nano()
   const ofOutput = completion.nano()
-  return { total, input: total - ofOutput, output: ofOutput }
+  const own = { total, input: total - ofOutput, output: ofOutput }
+  return usage.others === undefined ? own : withOthers(own, usage.others, { tariff, extras })
+}
+
+/** Adds the rounds of other models, each at its own price, or at that of the model that served where it has none here. */
+function withOthers(
+  own: Charge,
+  others: NonNullable<Usage['others']>,
+  { tariff, extras }: { tariff: Tariff; extras: Extras | undefined },
+): Charge {
+  const sum = { ...own }
+  for (const { model, usage } of others) {
+    const { total, input, output } = charge(usage, extras?.tariffOf?.(model) ?? tariff)
+    sum.total += total
+    sum.input += input
+    sum.output += output
+  }
+  return sum
 }
 
 function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
@@ -101,6 +122,19 @@ function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
 function addTools(bill: Bill, { tools }: Rates, calls: ToolCalls): void {
   if (tools === undefined) return
   for (const tool of PAID_TOOLS) bill.add(within(calls[tool] ?? 0, MOST_TOKENS), tools[tool] ?? 0n)
+}
+
+/** Tokens of one piece of advice with its reasoning: usually 1,400 to 1,800 (Anthropic, "Advisor tool"). */
+const ADVICE_TOKENS = 4096
+
+/** Each question shows the other model the whole conversation. */
+function addAdvice(bill: Bill, inputTokens: number, extras: Extras | undefined): void {
+  for (const { uses, tariff } of extras?.advice ?? []) {
+    if (tariff === 'free' || tariff === 'unpriced') continue
+    const ceiling = ceilingWithin(tariff, inputTokens)
+    bill.add(uses * Math.ceil(inputTokens), ceiling.input)
+    bill.add(uses * ADVICE_TOKENS, ceiling.output)
+  }
 }
 
 function highest(...rates: (Rate | undefined)[]): Rate {
@@ -155,6 +189,7 @@ export function holdFor(price: Tariff, inputTokens: number, outputCap: number, e
   const bill = new Bill()
   bill.add(Math.ceil(inputTokens), ceiling.input)
   addFixed(bill, price, extras)
+  addAdvice(bill, inputTokens, extras)
   const floor = bill.nanoUp()
   bill.add(Math.ceil(outputCap), ceiling.output)
   return { hold: bill.nanoUp(), floor }
@@ -175,6 +210,7 @@ export function affordableOutput(price: Tariff, inputTokens: number, left: numbe
   const bill = new Bill()
   bill.add(Math.ceil(inputTokens), ceiling.input)
   addFixed(bill, price, extras)
+  addAdvice(bill, inputTokens, extras)
   const rest = BigInt(Math.floor(Math.max(0, left))) * 1_000_000_000n - bill.exact()
   if (rest < 0n) return 0
   return ceiling.output === 0n ? Number.POSITIVE_INFINITY : Math.min(Number(rest / ceiling.output), Number.MAX_SAFE_INTEGER)

@@ -37,6 +37,16 @@ export interface ExchangeStart {
   within?: { books: Books; depth: number; at: number }
 }
 
+/** Another model that a tool of the provider asks. */
+export interface Advisor {
+  /** The provider's own name of it. */
+  readonly model: string
+  /** Questions that it may be asked at most. */
+  readonly uses: number
+  /** Endpoints of the catalogue with that name; the provider of the one that serves decides which it is. */
+  readonly endpoints: readonly Endpoint[]
+}
+
 /** What a dynamic suffix of the slug asks for. */
 export interface Variant {
   sort?: SortKey
@@ -93,6 +103,8 @@ export class Exchange implements Planned {
   endpoints: readonly Endpoint[] = []
   /** Endpoints that a filter took out, each with its reason. */
   removed: readonly Removed[] = []
+  /** Other models that tools of the provider ask. */
+  advisors: readonly Advisor[] = []
   // guard
   /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
   guarded: { edits: number; items: WeakSet<object> } | undefined

@@ -79,8 +79,7 @@ function demandsOf({ preferences: { zdr, data_collection: collection } }: Exchan
 
 /** What is counted beside tokens: the caller's own request is not what these turns were sent. */
 function count(exchange: Exchange, turns: readonly Turn[]): void {
-  const extras = chargedExtras(exchange) ?? NO_EXTRAS
-  for (const turn of turns) turn.extras ??= extras
+  for (const turn of turns) turn.extras ??= chargedExtras(exchange, turn.endpoint) ?? NO_EXTRAS
 }
 
 function childOf(outer: Exchange, client: ClientDialect): Exchange {

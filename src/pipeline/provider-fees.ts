@@ -2,9 +2,11 @@
 import type { Endpoint } from '../catalog/types.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { PAID_TOOLS, type PaidTool } from '../core/price.ts'
-import type { Extras } from '../ledger/pricing.ts'
+import type { Extras, Tariff } from '../ledger/pricing.ts'
+import { advisorAt } from './advisors.ts'
 import type { Exchange } from './exchange.ts'
 import { imageCount, offeredTools, searchBound } from './needs.ts'
+import { tariffOf } from './served-tier.ts'
 
 interface Fees {
   readonly tools: ReadonlySet<PaidTool | 'shell'>
@@ -45,19 +47,33 @@ function memoryOf({ memory_limit: limit }: JsonObject): number {
   return Math.max(1, Number(gigabytes ?? 1))
 }
 
-/** What a charge counts beside the usage; undefined where there is nothing. */
-export function chargedExtras(exchange: Exchange): Extras | undefined {
+/** What a charge counts beside the usage; undefined where there is nothing. @param endpoint the one that served. */
+export function chargedExtras(exchange: Exchange, endpoint: Endpoint | undefined): Extras | undefined {
   const fees = feesOf(exchange)
-  if (fees) return { images: imageCount(exchange), containers: fees.containers }
-  return exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
+  const advised = endpoint && exchange.advisors.length > 0
+  if (!fees && !advised) return exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
+  return {
+    images: imageCount(exchange),
+    containers: fees?.containers,
+    tariffOf: advised ? (model) => advisorTariff(exchange, endpoint, model) : undefined,
+  }
+}
+
+function advisorTariff(exchange: Exchange, endpoint: Endpoint, model: string): Tariff | undefined {
+  const advisor = advisorAt(exchange, endpoint, model)
+  return advisor && tariffOf(exchange, advisor)
 }
 
 /** The same for a hold, with all calls that the provider may run. */
 export function heldExtras(exchange: Exchange): Extras | undefined {
   const webSearches = searchBound(exchange)
   const fees = feesOf(exchange)
-  if (!exchange.mayHoldMedia && webSearches === 0 && !fees) return undefined
-  const extras: Extras = { images: imageCount(exchange), webSearches }
+  const { advisors } = exchange
+  if (!exchange.mayHoldMedia && webSearches === 0 && !fees && advisors.length === 0) return undefined
+  const advice = advisors.flatMap(({ uses, endpoints }) =>
+    endpoints.slice(0, 1).map((endpoint) => ({ uses, tariff: tariffOf(exchange, endpoint) })),
+  )
+  const extras: Extras = { images: imageCount(exchange), webSearches, advice }
   if (!fees) return extras
   const { max_tool_calls: most } = exchange.body
   const calls = typeof most === 'number' && most >= 0 ? most : USUAL_CALLS

@@ -104,7 +104,7 @@ export function concludeTurn(exchange: Exchange): Promise<void> | undefined {
 }
 
 function costOf(exchange: Exchange, turn: Turn, usage: Usage): number {
-  return charge(usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange)).total
+  return charge(usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
 }
 
 /** What the hold pays of the endpoint's output; undefined where no limit applies to it. A list of one is the usual case. */

@@ -30,7 +30,9 @@ function fires(condition: StopCondition, { exchange, steps, calls, reply }: Loop
       return books.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {
       const costOf = (turn: Turn): number =>
-        turn.usage ? charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange)).total : 0
+        turn.usage
+          ? charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
+          : 0
       const nano = books.turns.reduce((sum, turn) => sum + costOf(turn), books.toolCost)
       return nano >= condition.max_cost_in_dollars * 1e9
     }

@@ -1,5 +1,5 @@
 /** Token counts of an upstream of this wire. */
-import { count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
+import { count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /**
@@ -39,7 +39,10 @@ function countsOf(usage: JsonObject): Counts {
   }
 }
 
-/** Rounds that are billed and stand in no other count: the provider lists them apart. */
+/**
+ * Rounds that are billed and stand in no other count: the provider lists them apart (`BetaIterationsUsage`, @anthropic-ai/sdk
+ * 1.12.0). Those of an advisor name its model.
+ */
 const APART: ReadonlySet<Json | undefined> = new Set(['compaction', 'advisor_message'])
 
 /**
@@ -50,30 +53,40 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
   if (typeof usage.input_tokens !== 'number' && typeof usage.output_tokens !== 'number') return undefined
   const all = countsOf(usage)
+  const others: { model: string; usage: Usage }[] = []
   for (const round of Array.isArray(usage.iterations) ? usage.iterations : []) {
     if (!isObject(round) || !APART.has(round.type)) continue
     const more = countsOf(round)
+    if (round.type === 'advisor_message' && typeof round.model === 'string') {
+      others.push({ model: round.model, usage: ofCounts(more) })
+      continue
+    }
     for (const key of Object.keys(all) as (keyof Counts)[]) all[key] += more[key]
   }
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : {}
   const searches = count(tools.web_search_requests)
   const own: Usage = {
-    input: all.plain + all.read + all.written,
-    output: all.output,
-    cached: all.read,
-    cacheWrite: all.written,
+    ...ofCounts(all),
     reasoning: Math.min(count(details.thinking_tokens), all.output),
-    audioInput: 0,
-    audioOutput: 0,
-    imageOutput: 0,
-    ...(all.writtenLong > 0 ? { cacheWriteLong: all.writtenLong } : {}),
     ...(searches > 0 ? { webSearches: searches } : {}),
+    ...(others.length > 0 ? { others } : {}),
   }
   return withEarlierSides(own, undefined, {
     input: typeof usage.input_tokens === 'number' || own.input > 0,
     output: typeof usage.output_tokens === 'number',
   })
+}
+
+function ofCounts({ plain, read, written, writtenLong, output }: Counts): Usage {
+  return {
+    ...noUsage(),
+    input: plain + read + written,
+    output,
+    cached: read,
+    cacheWrite: written,
+    ...(writtenLong > 0 ? { cacheWriteLong: writtenLong } : {}),
+  }
 }
 
 /** The reports of one stream of this wire, and the searches that its blocks show before a report counts them. */

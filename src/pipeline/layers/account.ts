@@ -3,7 +3,7 @@ import type { End } from '../../canon/events.ts'
 import { addUsage, type Usage } from '../../canon/usage.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
-import { charge, type Extras } from '../../ledger/pricing.ts'
+import { charge } from '../../ledger/pricing.ts'
 import {
   type Count,
   type EarlierTurns,
@@ -80,7 +80,6 @@ function settle(
 
 function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | undefined): Outcome {
   const { books } = exchange
-  const extras = chargedExtras(exchange)
   // The call of a batch that was refused has brought nothing, whatever the others did.
   const others = last?.callRejected === true
   const begun = last?.begun === true && !others
@@ -96,8 +95,8 @@ function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | un
     finish: statedReason(last?.end),
     tools: books.toolCost,
     price: last ? tariffOf(exchange, pricedEndpoint(last)) : 'free',
-    extras: last?.extras ?? extras,
-    earlier: earlierTurns(exchange, last, extras),
+    extras: last?.extras ?? chargedExtras(exchange, last?.endpoint),
+    earlier: earlierTurns(exchange, last),
     // Where nothing was held there is no bound.
     held: books.hold.amount > 0 ? books.hold.amount : undefined,
   }
@@ -124,11 +123,11 @@ function statedReason(end: End | undefined): string | undefined {
 }
 
 /** Every turn sends the images again. */
-function earlierTurns(exchange: Exchange, last: Turn | undefined, extras: Extras | undefined): EarlierTurns | undefined {
+function earlierTurns(exchange: Exchange, last: Turn | undefined): EarlierTurns | undefined {
   let sum: EarlierTurns | undefined
   for (const turn of exchange.books.turns) {
     if (turn === last || !turn.usage) continue
-    const part = charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? extras)
+    const part = charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint))
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
     sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
   }

@@ -11,6 +11,7 @@ import {
   noEndpointFault,
   requestSides,
 } from '../../routing/index.ts'
+import { advisorBar, advisorsIn } from '../advisors.ts'
 import { DialectAbility } from '../dialect-ability.ts'
 import type { Exchange } from '../exchange.ts'
 import { isLimited } from '../guardrail-budgets.ts'
@@ -38,6 +39,7 @@ export function resolve(settings: ChainSettings, parts: Parts): Layer<At<Read>, 
       const terms = settings.guardrails.length > 0 ? bindGuardrails(exchange, settings.guardrails) : undefined
       const ability = new DialectAbility(exchange, settings.catalog, parts.upstreams)
       const bounds = { ability, terms, plugins: settings.plugins }
+      if (ability.asked) exchange.advisors = advisorsIn(exchange, settings.catalog)
       if (router) {
         const routable = routableModels(exchange, settings.catalog)
         const endpoints = usable(exchange, serving(exchange, endpointsOf([...new Set([...routable, ...models])]), bounds))
@@ -118,7 +120,9 @@ function serving(exchange: Exchange, all: readonly Endpoint[], bounds: Bounds): 
     unable: ability.asked ? (endpoint) => ability.lacks(endpoint) : undefined,
     serviceTier: tierOf(exchange.gateway.serviceTier),
     priceMoment: exchange.preferences.max_price ? priceMoment(exchange, all) : undefined,
-    barred: terms && ((endpoint) => terms.bar(endpoint, terms.priced ? priceMoment(exchange, all) : undefined)),
+    barred:
+      (terms || exchange.advisors.length > 0 || undefined) &&
+      ((endpoint) => terms?.bar(endpoint, terms.priced ? priceMoment(exchange, all) : undefined) ?? advisorBar(exchange, endpoint, terms)),
     tiers: exchange.preferences.order?.length || exchange.gateway.serviceTier === 'default' ? undefined : exchange.variant.tiers,
   })
   exchange.removed = removed
