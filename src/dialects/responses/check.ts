@@ -56,6 +56,9 @@ function checkStateless(body: JsonObject): void {
   if (body.background === true) throw badField('background', 'only false is supported')
   if (body.previous_response_id !== undefined && body.previous_response_id !== null)
     throw badField('previous_response_id', 'must be null: send the whole conversation in input')
+  // What the provider stores under its account belongs to all keys alike, and no hold would know of its length.
+  if (body.conversation !== undefined && body.conversation !== null)
+    throw badField('conversation', 'must be null: send the whole conversation in input')
 }
 
 /** @throws Fault 400 naming the field (contract 1.1, 1.2 and checklist C-029..C-039). */

@@ -29,6 +29,8 @@ t.test('each bad field is a 400 that names it', async (t) => {
     [ok({ store: true }), 'store'],
     [ok({ background: true }), 'background'],
     [ok({ previous_response_id: 'resp_1' }), 'previous_response_id'],
+    [ok({ conversation: 'conv_1' }), 'conversation'],
+    [ok({ conversation: { id: 'conv_1' } }), 'conversation'],
     [ok({ user: 'x'.repeat(257) }), 'user', /at most 256 characters/],
     [ok({ session_id: 'x'.repeat(257) }), 'session_id'],
     [ok({ metadata: pairs }), 'metadata', /16/],
