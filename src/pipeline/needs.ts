@@ -45,15 +45,20 @@ export function searchBound(exchange: Exchange): number {
 }
 
 /** Tools of the request as its format writes them, functions among them, wherever they stand. */
-export function* offeredTools(exchange: Exchange): Generator<JsonObject> {
+export function offeredTools(exchange: Exchange): readonly JsonObject[] {
   const { body, client, edited } = exchange
-  if (edited) {
-    for (const tool of exchange.request().tools) if (tool.kind === 'opaque') yield tool.of.data
-  } else if (Array.isArray(body.tools)) {
-    for (const tool of body.tools) if (isObject(tool)) yield tool
-  }
-  for (const { of } of client.nativeTools?.(body) ?? []) yield of.data
+  // Nearly all requests of the formats whose tools stand in one place.
+  if (!edited && body.tools === undefined && client.nativeTools === undefined) return NO_TOOLS
+  const listed = edited
+    ? exchange.request().tools.flatMap((tool) => (tool.kind === 'opaque' ? [tool.of.data] : []))
+    : Array.isArray(body.tools)
+      ? body.tools.filter(isObject)
+      : NO_TOOLS
+  const added = client.nativeTools?.(body)
+  return added === undefined || added.length === 0 ? listed : [...listed, ...added.map(({ of }) => of.data)]
 }
+
+const NO_TOOLS: readonly JsonObject[] = []
 
 /** Chat models that search by themselves (OpenAI SDK 7.55.0, ChatCompletionCreateParams: `web_search_options`). */
 const searchesByOptions = (fields: JsonObject | undefined): number => (isObject(fields?.web_search_options) ? USUAL_SEARCHES : 0)

@@ -187,7 +187,7 @@ export class HttpDoor implements Door {
   private bodySource({ cancel, count }: Reading = {}): BodySource {
     const { share, clock } = this
     if (this.expectsContinue) this.response.writeContinue()
-    return { share, clock, slowAfter: this.source.slowAfter, cancel, count }
+    return { share, length: this.contentLength, clock, slowAfter: this.source.slowAfter, cancel, count }
   }
 }
 

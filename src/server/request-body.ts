@@ -6,6 +6,8 @@ import { BODY_WEIGHT, type BodyShare, noBodyMemory } from './body-memory.ts'
 
 export interface BodySource extends ArrivalSource {
   share: BodyShare
+  /** Bytes of the body as announced; undefined where nothing is. */
+  length: number | undefined
   /** Called with the length of each piece; what it throws ends the body. */
   count?: (bytes: number) => void
 }
@@ -20,7 +22,8 @@ export async function readWhole(request: IncomingMessage, limit: number, source:
   // A small body comes in one piece with its head, and Node's parser has passed it on when this turn's microtasks run
   // (MakeCallback in on_body of src/node_http_parser.cc, 24.21): it then needs no listeners and no time limit.
   await undefined
-  const body = request.readableLength === Number(request.headers['content-length']) ? atHand(request, limit, source) : undefined
+  const { length } = source
+  const body = length !== undefined && request.readableLength === length ? atHand(request, limit, source) : undefined
   return body ?? new Promise((resolve, reject) => new WholeBody(request, limit, { ...source, resolve, reject }).read())
 }
 
