@@ -16,6 +16,9 @@ export interface OpenMarket {
 /** Sequences are exact up to 2039; no life leaps over the rest. */
 const LATEST = Date.UTC(2036, 0, 1)
 
+/** Lives on one store: every pulse looks at all processes that it knows, and nothing here forgets those of earlier lives. */
+const LIVES_PER_STORE = 100
+
 /** Lives that have shown mistakes. */
 const KNOWN: [Terms, Step[]][] = [
   [
@@ -71,7 +74,7 @@ const KNOWN: [Terms, Step[]][] = [
 /** @param open makes an empty store. @param runs how many lives, and the seed. */
 export async function liveMany(t: Test, open: () => Promise<OpenMarket>, runs: { numRuns: number; seed?: number }): Promise<void> {
   let place = await open()
-  let [generations, unrecovered] = [0, 0]
+  let [lives, generations, unrecovered] = [0, 0, 0]
   const closed = async (): Promise<void> => {
     const { ok, problems } = await verifyLedger(place.ledger)
     if (!ok) throw new Error(problems.join('; '))
@@ -79,10 +82,12 @@ export async function liveMany(t: Test, open: () => Promise<OpenMarket>, runs: {
   }
   await fc.assert(
     fc.asyncProperty(TERMS, STEPS, async (terms, steps) => {
-      if (place.market.clock.now() > LATEST) {
+      if (lives === LIVES_PER_STORE || place.market.clock.now() > LATEST) {
         await closed()
         place = await open()
+        lives = 0
       }
+      lives++
       const { market } = place
       const world = new World(market, terms)
       await market.quiet()
