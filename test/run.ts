@@ -69,6 +69,8 @@ function environment(choice: Choice): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}` }
   // tap's own TypeScript loader needs a compiler API that TypeScript 7 no longer has; Node strips the types itself.
   env.TAP_TYPE_STRIP_ONLY = '1'
+  // Each file is a process of its own that loads the same sources: compiled once, they take half the processor time of most files.
+  env.NODE_COMPILE_CACHE ??= join(ROOT, 'node_modules', '.cache', 'compile')
   if (choice.long) {
     env.HEADGATE_LONG = '1'
     env.HEADGATE_SEED ??= String(Date.now() % 2_147_483_647)
