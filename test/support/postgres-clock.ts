@@ -21,12 +21,12 @@ const TIMED: ReadonlySet<PropertyKey> = new Set([
 let last: Promise<unknown> = Promise.resolve()
 
 /** Sets the time of a database. @param now milliseconds since the epoch; undefined: the true time. */
-export function setDatabaseTime(server: TestPostgres, url: string, now: number | undefined): Promise<void> {
+export function setDatabaseTime(server: Pick<TestPostgres, 'query'>, url: string, now: number | undefined): Promise<void> {
   const time = now === undefined ? 'floor(extract(epoch FROM clock_timestamp()) * 1000)' : Math.floor(now)
   return setTime(`SELECT (${time})::bigint`, server, url)
 }
 
-async function setTime(body: string, server: TestPostgres, url: string): Promise<void> {
+async function setTime(body: string, server: Pick<TestPostgres, 'query'>, url: string): Promise<void> {
   const before = last
   const done = Promise.withResolvers<void>()
   last = done.promise
@@ -42,7 +42,7 @@ async function setTime(body: string, server: TestPostgres, url: string): Promise
 export async function clocked<R extends StoreOfRecord>(
   record: R,
   clock: Pick<FakeClock, 'now'>,
-  server: TestPostgres,
+  server: Pick<TestPostgres, 'query'>,
   url: string,
 ): Promise<R> {
   const client = new pg.Client({ connectionString: url })

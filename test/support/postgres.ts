@@ -58,6 +58,18 @@ export async function startPostgres(t: Pick<Test, 'teardown'>): Promise<TestPost
   return server
 }
 
+/** Runs one statement in the database of a URL, over a connection of its own. */
+export async function queryIn(url: string, text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(text, values)).rows
+  } finally {
+    await client.end()
+  }
+}
+
 /** The newest of the machine: Debian keeps several side by side. */
 function findPrograms(): string | undefined {
   const debian = globSync('/usr/lib/postgresql/*/bin/postgres').sort((a, b) => version(b) - version(a))
@@ -125,15 +137,8 @@ class Server implements TestPostgres {
     return this.url(name)
   }
 
-  async query(url: string, text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
-    const client = new pg.Client({ connectionString: url })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return (await client.query<Record<string, unknown>>(text, values)).rows
-    } finally {
-      await client.end()
-    }
+  query(url: string, text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+    return queryIn(url, text, values)
   }
 
   async kill9(): Promise<void> {

@@ -1,8 +1,11 @@
-/** Many random lives, one after the other, on stores that take over from each other before their time runs out. */
+/** Many random lives on stores that take over from each other before their time runs out. */
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import type { LedgerReader } from '../../../src/ledger/types.ts'
 import { verifyLedger } from '../../../src/ledger/verify.ts'
+import { LONG } from '../seed.ts'
 import type { Market } from './market.ts'
 import { STEPS, type Step, TERMS, type Terms } from './steps.ts'
 import { World } from './world.ts'
@@ -71,8 +74,14 @@ const KNOWN: [Terms, Step[]][] = [
   ],
 ]
 
-/** @param open makes an empty store. @param runs how many lives, and the seed. */
-export async function liveMany(t: Test, open: () => Promise<OpenMarket>, runs: { numRuns: number; seed?: number }): Promise<void> {
+/** What many lives came to. */
+interface Lived {
+  readonly generations: number
+  readonly unrecovered: number
+}
+
+/** Lives one after the other. @param open makes an empty store. @param runs how many lives, and the seed. */
+export async function live(open: () => Promise<OpenMarket>, runs: Runs): Promise<Lived> {
   let place = await open()
   let [lives, generations, unrecovered] = [0, 0, 0]
   const closed = async (): Promise<void> => {
@@ -99,6 +108,54 @@ export async function liveMany(t: Test, open: () => Promise<OpenMarket>, runs: {
     { ...runs, examples: KNOWN, includeErrorInReport: true },
   )
   await closed()
+  return { generations, unrecovered }
+}
+
+interface Runs {
+  numRuns: number
+  seed?: number
+}
+
+/** What a thread of lives works on: the file beside this one that opens its stores, and what that needs. */
+export interface Task {
+  readonly market: 'sqlite-market' | 'postgres-market'
+  readonly given: string
+  readonly runs: Runs
+}
+
+/**
+ * Lives in threads of their own, in the long run one for each processor: the hooks by which tap follows every promise, which take
+ * a third of the time, hold in the main thread alone.
+ */
+export async function liveMany(t: Test, { market, given, runs }: Task): Promise<void> {
+  const threads = LONG ? availableParallelism() : 1
+  const tasks = Array.from({ length: threads }, (_, index) => {
+    const own = { numRuns: Math.ceil(runs.numRuns / threads), ...(runs.seed === undefined ? {} : { seed: runs.seed + index }) }
+    return inThread({ market, given, runs: own })
+  })
+  const lived = await Promise.all(tasks)
+  const generations = lived.reduce((sum, each) => sum + each.generations, 0)
   t.ok(generations > runs.numRuns, `${runs.numRuns} lives, ${generations} generations`)
-  t.ok(unrecovered > 0, 'some usage passed what any allowance could pay')
+  t.ok(
+    lived.some(({ unrecovered }) => unrecovered > 0),
+    'some usage passed what any allowance could pay',
+  )
+}
+
+function inThread(task: Task): Promise<Lived> {
+  const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: task })
+  return new Promise((resolve, reject) => {
+    worker.on('message', ({ lived, problem }: Told) => {
+      if (lived) resolve(lived)
+      else reject(new Error(problem))
+    })
+    worker.on('error', reject)
+    worker.on('exit', (code) => reject(new Error(`the thread ended with code ${code}`)))
+  })
+}
+
+/** The answer of a thread: one of the two. */
+export interface Told {
+  readonly lived?: Lived
+  readonly problem?: string
 }

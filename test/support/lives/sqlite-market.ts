@@ -1,0 +1,41 @@
+/** Stores in files, which several workers share by way of their owner. */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { threadId } from 'node:worker_threads'
+import { keepAlone } from '../../../src/cluster/bookkeeping.ts'
+import { OwnerDesk } from '../../../src/cluster/owner-desk.ts'
+import { LedgerScans } from '../../../src/ledger/scans.ts'
+import { MemoryCounters } from '../../../src/shared/index.ts'
+import { LocalRecord } from '../../../src/store/local-record.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { employ } from '../../cluster/employ.ts'
+import type { OpenMarket } from './many.ts'
+import { Market, WallClock, type Way } from './market.ts'
+
+/** @param folder of the files; each goes when its store is closed. */
+export function opener(folder: string): () => Promise<OpenMarket> {
+  let files = 0
+  return async () => {
+    const clock = new WallClock()
+    const file = join(folder, `${threadId}-${++files}.db`)
+    const books = keepAlone(openStore(`sqlite:${file}`, { clock }), clock)
+    const { journal, keys, guardrails, credit, ledger } = books
+    const record = new LocalRecord({ journal, keys, guardrails, credit, clock })
+    const scans = new LedgerScans(record.ledger, clock)
+    let problem: unknown
+    const oops = (error: unknown): void => {
+      problem ??= error
+    }
+    const desk = new OwnerDesk({ record, scans, counters: new MemoryCounters(clock), oops })
+    const way = (): Way => {
+      const { record, cable } = employ(desk, clock)
+      return { record, gone: cable.cut }
+    }
+    const close = async (): Promise<void> => {
+      books.close()
+      if (problem) throw problem
+      for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
+    }
+    return { market: new Market(record, clock, way), ledger, close }
+  }
+}
