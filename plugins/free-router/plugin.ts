@@ -47,8 +47,10 @@ function costsNothing(price: Endpoint['price']): boolean {
 }
 
 /** At any hour and for prompts of any length, with the fees of the provider's own tools. */
-function ratesOf({ overrides = [], tools = {}, regions: _, ...own }: Price): Price['prompt'][] {
-  return [own, tools, ...overrides.map(({ rates }) => rates)].flatMap((rates) => Object.values(rates).filter((rate) => rate !== undefined))
+function ratesOf({ overrides = [], tools = {}, drawing, regions: _, ...own }: Price): Price['prompt'][] {
+  return [own, tools, drawing ?? {}, ...overrides.map(({ rates }) => rates)].flatMap((rates) =>
+    Object.values(rates).filter((rate) => rate !== undefined),
+  )
 }
 
 function noMatch(requested: string | undefined): Fault {

@@ -66,11 +66,11 @@ export type StreamEvent =
   | { type: 'fault'; fault: Fault }
   | { type: 'opaque'; of: Opaque }
 
-/**
- * What an image or a sound of an answer counts as, in bytes of text, where its tokens are not reported: the 1,290 tokens of
- * an image of 1024 × 1024 (ai.google.dev, Gemini API pricing) at 2.5 bytes each.
- */
-export const MEDIA_BYTES = 3_225
+/** What an image counts as where its tokens are not reported: one of 1024 × 1024 (ai.google.dev, Gemini API pricing). */
+export const IMAGE_TOKENS = 1_290
+
+/** What an image or a sound of an answer counts as, in bytes of text, of which 2.5 are a token. */
+export const MEDIA_BYTES = IMAGE_TOKENS * 2.5
 
 /** The end that an event tells. */
 export function endOf({ type: _type, ...end }: { type: 'end' } & End): End {

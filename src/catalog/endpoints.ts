@@ -1,6 +1,6 @@
 /** One model with its endpoints, from its declaration. */
 import type { EndpointConfig, ModelConfig } from '../config/types.ts'
-import { rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
+import { type Rate, rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
 import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../core/price.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
@@ -80,7 +80,7 @@ function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['
     image: unit(price.image),
     webSearch: unit(price.web_search),
     container: unit(price.container),
-    ...(price.tools === undefined ? {} : { tools: toolRates(price.tools) }),
+    ...(price.tools === undefined ? {} : toolRates(price.tools)),
     ...(price.inference_geo === undefined ? {} : { regions: factorsOf(price.inference_geo) }),
     ...(overrides === undefined || overrides.length === 0 ? {} : { overrides: overrides.map(overrideOf) }),
   }
@@ -89,8 +89,12 @@ function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['
 type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
 type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]
 
-function toolRates(tools: NonNullable<PriceConfig['tools']>): Rates['tools'] {
-  return Object.fromEntries(PAID_TOOLS.flatMap((tool) => (tools[tool] === undefined ? [] : [[tool, rateFromUsd(tools[tool])]])))
+function toolRates(prices: NonNullable<PriceConfig['tools']>): Pick<Rates, 'tools' | 'drawing'> {
+  const tools = Object.fromEntries(PAID_TOOLS.flatMap((tool) => (prices[tool] === undefined ? [] : [[tool, rateFromUsd(prices[tool])]])))
+  const { image_generation: drawn } = prices
+  if (drawn === undefined) return { tools }
+  const perToken = (text: string): Rate => rateFromUsdPerMillion(text) ?? 0n
+  return { tools, drawing: { prompt: perToken(drawn.prompt), completion: perToken(drawn.completion) } }
 }
 
 /** In thousandths. */

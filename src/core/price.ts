@@ -23,6 +23,8 @@ export interface Rates {
   readonly container?: Rate
   /** Per call of a tool that the provider runs. */
   readonly tools?: Readonly<Partial<Record<PaidTool, Rate>>>
+  /** Per token that its tool for images reads and writes, whichever model draws. */
+  readonly drawing?: Pick<Rates, 'prompt' | 'completion'>
 }
 
 /** Tools that providers run and take a fee for, beside their search of the web; each names its calls `<type>_call` in the output. */
@@ -30,7 +32,7 @@ export const PAID_TOOLS = ['code_interpreter', 'file_search', 'x_search'] as con
 export type PaidTool = (typeof PAID_TOOLS)[number]
 
 /** Kinds that are one rate each. */
-export type RateKind = Exclude<keyof Rates, 'tools'>
+export type RateKind = Exclude<keyof Rates, 'tools' | 'drawing'>
 
 /** Minutes since 00:00 UTC; from `start`, before `end`, over midnight where `end` comes first. */
 export interface DayWindow {
@@ -43,7 +45,7 @@ export interface PriceOverride {
   /** Holds for prompts of strictly more tokens. */
   readonly minPromptTokens?: number
   readonly window?: DayWindow
-  readonly rates: Partial<Omit<Rates, 'tools'>>
+  readonly rates: Partial<Pick<Rates, RateKind>>
 }
 
 /** A price as the catalogue has it. */

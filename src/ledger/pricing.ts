@@ -34,6 +34,8 @@ export interface Extras {
   toolCalls?: ToolCalls
   /** Gigabytes of memory of the containers that the provider starts for the request. */
   containers?: number
+  /** Tokens of images that a tool of the provider may draw, for the hold. */
+  drawn?: number
   /** Questions that a tool of the provider may ask other models, for the hold. */
   advice?: readonly { uses: number; tariff: Tariff }[]
   /** What another model costs that a tool of the provider has asked, by the provider's name of it. */
@@ -117,6 +119,7 @@ function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
   if (price.webSearch !== undefined && extras?.webSearches) bill.add(extras.webSearches, price.webSearch)
   if (price.container !== undefined && extras?.containers) bill.add(extras.containers, price.container)
   if (extras?.toolCalls) addTools(bill, price, extras.toolCalls)
+  if (extras?.drawn) bill.add(extras.drawn, price.drawing?.completion ?? price.imageOutput ?? price.completion)
 }
 
 function addTools(bill: Bill, { tools }: Rates, calls: ToolCalls): void {

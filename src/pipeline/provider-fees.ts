@@ -1,7 +1,7 @@
 /** What a request makes its provider run for a fee beside its tokens, and what about it has no price. */
 import type { Endpoint } from '../catalog/types.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import { PAID_TOOLS, type PaidTool } from '../core/price.ts'
+import { PAID_TOOLS, type PaidTool, type Price } from '../core/price.ts'
 import type { Extras, Tariff } from '../ledger/pricing.ts'
 import { advisorAt } from './advisors.ts'
 import type { Exchange } from './exchange.ts'
@@ -9,7 +9,7 @@ import { imageCount, offeredTools, searchBound } from './needs.ts'
 import { tariffOf } from './served-tier.ts'
 
 interface Fees {
-  readonly tools: ReadonlySet<PaidTool | 'shell'>
+  readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
   /** Gigabytes of memory of the containers that the provider starts. */
   readonly containers: number
 }
@@ -17,13 +17,18 @@ interface Fees {
 /** Calls of one tool held for where the caller sets no bound. */
 const USUAL_CALLS = 10
 
+const IMAGES = 'image_generation'
+/** Images held for where the caller sets no bound, and tokens of each: a large one of high quality. */
+const USUAL_IMAGES = 2
+const IMAGE_TOKENS = 8192
+
 /** Undefined for nearly all requests. */
 function feesOf(exchange: Exchange): Fees | undefined {
   let containers = 0
-  let tools: Set<PaidTool | 'shell'> | undefined
+  let tools: Set<PaidTool | 'shell' | 'image_generation'> | undefined
   for (const tool of offeredTools(exchange)) {
     const container = containerOf(tool)
-    const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : undefined)
+    const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : tool.type === IMAGES ? IMAGES : undefined)
     if (!type) continue
     tools ??= new Set()
     tools.add(type)
@@ -55,11 +60,13 @@ export function chargedExtras(exchange: Exchange, endpoint: Endpoint | undefined
   return {
     images: imageCount(exchange),
     containers: fees?.containers,
-    tariffOf: advised ? (model) => advisorTariff(exchange, endpoint, model) : undefined,
+    tariffOf: endpoint && ((model) => otherTariff(exchange, endpoint, model)),
   }
 }
 
-function advisorTariff(exchange: Exchange, endpoint: Endpoint, model: string): Tariff | undefined {
+/** @param model as the usage names it. */
+function otherTariff(exchange: Exchange, endpoint: Endpoint, model: string): Tariff | undefined {
+  if (model === IMAGES) return typeof endpoint.price === 'object' ? endpoint.price.drawing : undefined
   const advisor = advisorAt(exchange, endpoint, model)
   return advisor && tariffOf(exchange, advisor)
 }
@@ -76,8 +83,13 @@ export function heldExtras(exchange: Exchange): Extras | undefined {
   const extras: Extras = { images: imageCount(exchange), webSearches, advice }
   if (!fees) return extras
   const { max_tool_calls: most } = exchange.body
-  const calls = typeof most === 'number' && most >= 0 ? most : USUAL_CALLS
-  return { ...extras, containers: fees.containers, toolCalls: Object.fromEntries([...fees.tools].map((tool) => [tool, calls])) }
+  const bound = typeof most === 'number' && most >= 0 ? most : undefined
+  return {
+    ...extras,
+    containers: fees.containers,
+    toolCalls: Object.fromEntries([...fees.tools].map((tool) => [tool, bound ?? USUAL_CALLS])),
+    drawn: fees.tools.has(IMAGES) ? (bound ?? USUAL_IMAGES) * IMAGE_TOKENS : 0,
+  }
 }
 
 /**
@@ -88,9 +100,13 @@ export function unpriced(exchange: Exchange, { price }: Endpoint): string | unde
   if (price === 'unpriced') return 'endpoint'
   if (price === 'free') return undefined
   for (const tool of feesOf(exchange)?.tools ?? []) {
-    const stated = tool !== 'shell' && price.tools?.[tool] !== undefined
-    const inContainer = tool === 'shell' || tool === 'code_interpreter'
-    if (!stated && !(inContainer && price.container !== undefined)) return tool
+    if (!isStated(tool, price)) return tool
   }
   return undefined
+}
+
+function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, container, drawing }: Price): boolean {
+  if (tool === IMAGES) return drawing !== undefined
+  if (tool === 'shell') return container !== undefined
+  return tools?.[tool] !== undefined || (tool === 'code_interpreter' && container !== undefined)
 }

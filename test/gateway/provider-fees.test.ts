@@ -13,7 +13,9 @@ const message = {
 }
 const search = { type: 'file_search_call', id: 'fs_1', status: 'completed', queries: ['q'], results: null }
 const code = { type: 'code_interpreter_call', id: 'ci_1', status: 'completed', code: '1', container_id: 'cntr_1', outputs: [] }
+const image = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORw0KGgo=' }
 let output: JsonObject[] = [message]
+let toolUsage: JsonObject | undefined
 
 const finished = (): JsonObject => ({
   id: 'resp_1',
@@ -23,6 +25,7 @@ const finished = (): JsonObject => ({
   model: 'up',
   output,
   usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+  ...(toolUsage === undefined ? {} : { tool_usage: toolUsage }),
 })
 const streamed = () =>
   [
@@ -52,14 +55,14 @@ const LIMITED = 'sk-router-v1-0123456789abcdef'
 const OPEN = 'sk-router-v1-abcdef0123456789'
 const gateway = await startGateway(`
 auth:
-  keys: [ { name: app, key: ${LIMITED}, limit: "1.00" }, { name: open, key: ${OPEN} } ]
+  keys: [ { name: app, key: ${LIMITED}, limit: "2.00" }, { name: open, key: ${OPEN} } ]
 providers:
   openai: { dialect: openai-responses, base_url: "${upstream.url}", key: sk-up }
   anthropic: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
 models:
   m/gpt:
     max_output: 100
-    endpoints: [ { provider: openai, model: up, price: { prompt: "1.00", completion: "2.00", container: "0.03", tools: { file_search: "0.0025" } } } ]
+    endpoints: [ { provider: openai, model: up, price: { prompt: "1.00", completion: "2.00", container: "0.03", web_search: "0.01", tools: { file_search: "0.0025", image_generation: { prompt: "8.00", completion: "30.00" } } } } ]
   m/plain:
     max_output: 100
     endpoints: [ { provider: openai, model: up, price: { prompt: "1.00", completion: "2.00" } } ]
@@ -139,6 +142,38 @@ t.test('a tool whose fee is not known is not for a key with a limit', async (t) 
   const fallback = await ask({ model: 'm/plain', models: ['m/plain', 'm/gpt'], tools })
   t.equal(((await fallback.json()) as JsonObject).model, 'm/gpt', 'a model with a price takes its place')
   t.equal((await ask({ model: 'm/plain', tools }, OPEN)).status, 200)
+})
+
+t.test('images that a tool of the provider draws', async (t) => {
+  await spent()
+  output = [image, message]
+  const tools = [{ type: 'image_generation', quality: 'max', size: '3840x2160' }]
+  const drawn = {
+    input_tokens: 100,
+    input_tokens_details: { image_tokens: 80, text_tokens: 20 },
+    output_tokens: 9_000,
+    total_tokens: 9_100,
+  }
+  toolUsage = { image_gen: drawn, web_search: { num_requests: 0 } }
+  t.equal((await ask({ tools })).status, 200)
+  t.equal(await spent(), TOKENS + 800_000 + 270_000_000, 'as the provider reports them apart')
+  toolUsage = undefined
+  await (await ask({ tools, stream: true })).text()
+  t.equal(await spent(), TOKENS + 1_290 * 30_000, 'estimated where it does not')
+  const refused = await ask({ model: 'm/plain', tools })
+  t.equal(refused.status, 403)
+  t.match(((await refused.json()) as { error: JsonObject }).error.message, /no price for the tool image_generation/)
+})
+
+t.test('the provider says which searches are billed', async (t) => {
+  const searched = { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'q' } }
+  output = [searched, { ...searched, id: 'ws_2' }, message]
+  toolUsage = { image_gen: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, web_search: { num_requests: 1 } }
+  t.equal((await ask({ tools: [{ type: 'web_search' }] })).status, 200)
+  t.equal(await spent(), TOKENS + 10_000_000)
+  toolUsage = undefined
+  t.equal((await ask({ tools: [{ type: 'web_search' }] })).status, 200)
+  t.equal(await spent(), TOKENS + 20_000_000, 'those that its output shows where it does not say')
 })
 
 t.test('a region costs what its factor says, per token', async (t) => {

@@ -49,10 +49,16 @@ const price = Type.Union(
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
       web_search: Type.Optional(perUnit('USD per search that the provider runs, on top.')),
       tools: Type.Optional(
-        closed('Other tools that the provider runs for a fee: USD per call, on top.', {
+        closed('Other tools that the provider runs for a fee, on top.', {
           code_interpreter: Type.Optional(perUnit('USD per run of its code interpreter.')),
           file_search: Type.Optional(perUnit('USD per search of files.')),
           x_search: Type.Optional(perUnit('USD per search of X.')),
+          image_generation: Type.Optional(
+            closed('Its tool for images, whichever model draws them.', {
+              prompt: perMillion('USD per million tokens that it reads.'),
+              completion: perMillion('USD per million tokens that it draws.'),
+            }),
+          ),
         }),
       ),
       container: Type.Optional(

@@ -15,7 +15,7 @@ export function hasFailed(body: JsonObject): boolean {
 /** Events of a reply that is there at once, ending with `usage` and `end`, or with `fault`. */
 export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
   if (hasFailed(body)) {
-    const usage = decodeUsage(body.usage, body.output)
+    const usage = decodeUsage(body)
     if (usage) out.push({ type: 'usage', usage })
     out.push({ type: 'fault', fault: decodeFault(200, body) })
     return
@@ -29,7 +29,7 @@ export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
   const items = objectsOf(body.output)
   const numbers = { next: 0 }
   for (const item of items) itemEvents(item, numbers, out)
-  const usage = decodeUsage(body.usage, body.output)
+  const usage = decodeUsage(body)
   if (usage) out.push({ type: 'usage', usage })
   out.push({ type: 'end', ...endOf(body, items.some(isCallItem)) })
 }

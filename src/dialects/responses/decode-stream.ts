@@ -108,8 +108,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.fault(decodeFault(200, response), out)
   }
 
-  private report({ usage: counts, output }: JsonObject, out: StreamEvent[]): void {
-    const usage = decodeUsage(counts, output, this.shown)
+  private report(response: JsonObject, out: StreamEvent[]): void {
+    const usage = decodeUsage(response, this.shown)
     if (usage) out.push({ type: 'usage', usage })
   }
 

@@ -11,7 +11,7 @@ import { objectsOf } from './wire.ts'
 /** Usage, end and fault of an upstream's Response object. @param shown what its stream has shown. */
 export function factsOf(response: JsonObject, shown?: ShownItems): PassFacts {
   const facts: PassFacts = {}
-  const usage = decodeUsage(response.usage, response.output, shown)
+  const usage = decodeUsage(response, shown)
   if (usage) facts.usage = usage
   if (hasFailed(response)) facts.fault = decodeFault(200, response)
   else facts.end = endOf(response, objectsOf(response.output).some(isCallItem))

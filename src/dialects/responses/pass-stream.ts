@@ -209,7 +209,7 @@ export class ResponsesPassStream implements PassStream {
     if (!isObject(item)) return
     const { searches, paid } = this.shown
     if (this.shown.done(item)) this.relayed += MEDIA_BYTES
-    if (this.shown.searches > searches || this.shown.paid !== paid) this.usage = decodeUsage(null, null, this.shown)
+    if (this.shown.searches > searches || this.shown.paid !== paid) this.usage = decodeUsage({}, this.shown)
   }
 
   /** The slow way, for frames of an unusual form and for the lifecycle. */

@@ -1,5 +1,6 @@
 /** Token counts between this wire and the canon. */
-import { addCalls, count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
+import { IMAGE_TOKENS } from '../../canon/events.ts'
+import { addCalls, count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
@@ -55,17 +56,53 @@ export class ShownItems {
 }
 
 /**
- * Reads an upstream's `usage`: cached counts lie within the input, reasoning within the output.
- * @param items `output` of the same Response object. @param shown what its stream has shown.
- * @returns undefined where there is no such object or it holds no count, and no tool was run.
+ * Reads what an upstream reports: cached counts lie within the input, reasoning within the output. Tokens of images stand in
+ * `tool_usage` alone, and so do the searches that are billed (`Response.ToolUsage`, OpenAI SDK 7.55.0); an upstream without it is
+ * taken by what its output shows.
+ * @param shown what its stream has shown.
+ * @returns undefined where it holds no count, and no tool was run.
  */
-export function decodeUsage(usage: Json | undefined, items?: Json, shown?: Pick<ShownItems, 'searches' | 'paid'>): Usage | undefined {
-  const searches = Math.max(searchesIn(items), shown?.searches ?? 0)
-  const toolCalls = mostCalls(paidCallsIn(items), shown?.paid)
+export function decodeUsage({ usage, output, tool_usage: ofTools }: JsonObject, shown?: ShownItems): Usage | undefined {
+  const { image_gen: drawn, web_search: searched } = isObject(ofTools) ? ofTools : {}
+  const billed = isObject(searched) && typeof searched.num_requests === 'number' ? count(searched.num_requests) : undefined
+  const searches = billed ?? Math.max(searchesIn(output), shown?.searches ?? 0)
+  const toolCalls = mostCalls(paidCallsIn(output), shown?.paid)
   const counts = countsOf(usage)
-  if (!counts && searches === 0 && !toolCalls) return undefined
+  const images = drawnUsage(drawn) ?? (counts ? shownImages(Math.max(imagesIn(output), shown?.images ?? 0)) : undefined)
+  if (!counts && searches === 0 && !toolCalls && !images) return undefined
   const known = withSearches(counts ?? NO_REPORT, searches)
-  return toolCalls ? { ...known, toolCalls } : known
+  return {
+    ...known,
+    ...(toolCalls ? { toolCalls } : {}),
+    ...(images && images !== NOTHING_DRAWN ? { others: [{ model: IMAGE_TOOL, usage: images }] } : {}),
+  }
+}
+
+/** Images have a price of their own at the endpoint that serves, whichever model of the provider draws them. */
+const IMAGE_TOOL = 'image_generation'
+
+function drawnUsage(drawn: Json | undefined): Usage | undefined {
+  if (!isObject(drawn)) return undefined
+  const [input, output] = [count(drawn.input_tokens), count(drawn.output_tokens)]
+  if (input + output === 0) return NOTHING_DRAWN
+  const inputs = isObject(drawn.input_tokens_details) ? drawn.input_tokens_details : {}
+  const outputs = isObject(drawn.output_tokens_details) ? drawn.output_tokens_details : {}
+  const image = count(inputs.image_tokens)
+  const written = typeof outputs.image_tokens === 'number' ? count(outputs.image_tokens) : output
+  return { ...noUsage(), input, output, imageOutput: written, ...(image > 0 ? { inputSplit: { image } } : {}) }
+}
+
+const NOTHING_DRAWN = noUsage()
+
+function imagesIn(items: Json | undefined): number {
+  return objectsOf(items).filter(({ type, result }) => type === 'image_generation_call' && typeof result === 'string' && result !== '')
+    .length
+}
+
+/** An estimate of each. */
+function shownImages(images: number): Usage | undefined {
+  const tokens = images * IMAGE_TOKENS
+  return images > 0 ? { ...noUsage(), output: tokens, imageOutput: tokens, estimated: true } : undefined
 }
 
 /** Of two counts of the same calls the larger one. */
