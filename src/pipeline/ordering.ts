@@ -43,12 +43,11 @@ function fitting(exchange: Exchange): readonly Endpoint[] {
 const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
 
 function affordable(exchange: Exchange, endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  if (!isLimited(exchange.key, exchange.budgets)) return endpoints
-  const missing = endpoints.map((endpoint) => unpriced(exchange, endpoint))
-  if (missing.every((what) => what === undefined)) return endpoints
-  const priced = endpoints.filter((_, at) => missing[at] === undefined)
+  const isPriced = (endpoint: Endpoint): boolean => unpriced(exchange, endpoint) === undefined
+  if (!isLimited(exchange.key, exchange.budgets) || endpoints.every(isPriced)) return endpoints
+  const priced = endpoints.filter(isPriced)
   if (priced.length === 0) {
-    const tool = missing.find((what) => what !== 'endpoint')
+    const tool = endpoints.map((endpoint) => unpriced(exchange, endpoint)).find((what) => what !== 'endpoint')
     const what = tool === undefined ? '' : ` for the tool ${tool}`
     throw new Fault('forbidden', { message: `${exchange.requested} has no price${what}: a key with a limit cannot use it` })
   }
