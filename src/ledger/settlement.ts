@@ -198,8 +198,9 @@ function isBlank(finish: string | null | undefined): boolean {
   return finish === undefined || finish === null || finish.trim() === ''
 }
 
-function tokensOf({ input, output }: Usage): number {
-  return Math.ceil(input + output)
+function tokensOf({ input, output, others }: Usage): number {
+  const own = Math.ceil(input + output)
+  return others === undefined ? own : others.reduce((sum, { usage }) => sum + tokensOf(usage), own)
 }
 
 function withEarlier(usage: Usage, earlier: EarlierTurns | undefined): Usage {
