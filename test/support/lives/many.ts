@@ -145,7 +145,7 @@ export async function liveMany(t: Test, { market, given, runs }: Task): Promise<
 function inThread(task: Task): Promise<Lived> {
   const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: task })
   return new Promise((resolve, reject) => {
-    worker.on('message', ({ lived, problem }: Told) => {
+    worker.on('message', ({ lived, problem }: Answer) => {
       if (lived) resolve(lived)
       else reject(new Error(problem))
     })
@@ -155,7 +155,7 @@ function inThread(task: Task): Promise<Lived> {
 }
 
 /** The answer of a thread: one of the two. */
-export interface Told {
+export interface Answer {
   readonly lived?: Lived
   readonly problem?: string
 }

@@ -1,11 +1,11 @@
 /** A thread of lives, see `liveMany`. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { live, type OpenMarket, type Task, type Told } from './many.ts'
+import { live, type OpenMarket, type Task, type Answer } from './many.ts'
 
 const { market, given, runs } = workerData as Task
 const { opener } = (await import(`./${market}.ts`)) as { opener(given: string): () => Promise<OpenMarket> }
-const tell = (told: Told): void => parentPort?.postMessage(told)
+const send = (answer: Answer): void => parentPort?.postMessage(answer)
 live(opener(given), runs).then(
-  (lived) => tell({ lived }),
-  (thrown: unknown) => tell({ problem: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) }),
+  (lived) => send({ lived }),
+  (thrown: unknown) => send({ problem: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) }),
 )
