@@ -1,6 +1,6 @@
 /** A thread of lives, see `liveMany`. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { live, type OpenMarket, type Task, type Answer } from './many.ts'
+import { type Answer, live, type OpenMarket, type Task } from './many.ts'
 
 const { market, given, runs } = workerData as Task
 const { opener } = (await import(`./${market}.ts`)) as { opener(given: string): () => Promise<OpenMarket> }
