@@ -93,7 +93,7 @@ export function heldExtras(exchange: Exchange): Extras | undefined {
 }
 
 /**
- * What of the request has no price at the endpoint: a key with a limit is never let near a price that nobody knows.
+ * What of the request has no price at the endpoint: a key with a limit is never charged by an unknown price.
  * @returns the name of a tool, `endpoint` where nothing has one, undefined where all is priced.
  */
 export function unpriced(exchange: Exchange, { price }: Endpoint): string | undefined {

@@ -116,6 +116,9 @@ t.test('a container is paid with the request that has it started, by its memory'
   ]
   t.equal((await ask({ input })).status, 200)
   t.equal(await spent(), TOKENS + 30_000_000, 'among the input items as well')
+  const found = { type: 'tool_search_output', call_id: 'call_1', status: 'completed', execution: 'client', tools: input[0].tools }
+  t.equal((await ask({ input: [found, input[1]] })).status, 200)
+  t.equal(await spent(), TOKENS + 30_000_000, 'and in the result of a search for tools')
   const before = upstream.requests.length
   const large = await ask({ tools: [{ type: 'code_interpreter', container: { type: 'auto', memory_limit: '64g' } }] })
   t.equal(large.status, 402, 'the key has less left than 64 GB cost')
