@@ -1,6 +1,5 @@
 /** Models that a provider's own tool asks beside the one that serves: Anthropic's `advisor_20260301` names one of the same provider. */
 import type { Endpoint } from '../catalog/types.ts'
-import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { allowsModel } from '../routing/index.ts'
 import type { Advisor, Exchange } from './exchange.ts'
@@ -12,15 +11,11 @@ import type { ModelLookup } from './parts.ts'
 /** Questions held for where the caller sets no bound. */
 const USUAL_USES = 3
 
-/** Advisors of one request: each is looked for among all endpoints of the catalogue. Providers take one. */
-const MOST_ADVISORS = 4
-
-/** The advisors that the request offers, as the catalogue knows them. @throws Fault 400 for too many. */
+/** The advisors that the request offers, as the catalogue knows them: 128 at most, like all tools that are no functions (`checkToolCount`). */
 export function advisorsIn(exchange: Exchange, { models }: ModelLookup): readonly Advisor[] {
   const found: Advisor[] = []
   for (const tool of offeredTools(exchange)) {
     if (!isAdvisor(tool)) continue
-    if (found.length === MOST_ADVISORS) throw badField('tools', `must offer at most ${MOST_ADVISORS} advisors`)
     const endpoints = models.flatMap((one) => one.endpoints.filter((endpoint) => names(endpoint, tool.model)))
     const uses = typeof tool.max_uses === 'number' && tool.max_uses >= 1 ? tool.max_uses : USUAL_USES
     found.push({ model: tool.model, uses, endpoints })

@@ -95,14 +95,6 @@ t.test('a key has no model asked that it may not use itself', async (t) => {
   t.equal((await ask(BOUND, { tools: [advisor('up-small')] })).status, 200)
 })
 
-t.test('a request offers a few advisors at most', async (t) => {
-  const before = upstream.requests.length
-  const refused = await ask(OPEN, { tools: Array.from({ length: 4_000 }, (_, n) => advisor(`up-${n}`)) })
-  t.equal(refused.status, 400)
-  t.match(((await refused.json()) as { error: JsonObject }).error.message, /tools: must offer at most 4 advisors/)
-  t.equal(upstream.requests.length, before)
-})
-
 t.test('a model without a price is not asked for a key with a limit', async (t) => {
   const refused = await ask(LIMITED, { tools: [advisor('up-unknown')] })
   t.equal(refused.status, 403)
