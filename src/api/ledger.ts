@@ -1,4 +1,5 @@
 /** The ledger for its operator, over the admin port: the running process owns its file, so the command line asks it. */
+import type { IncomingHttpHeaders } from 'node:http'
 import { exportRow } from '../ledger/export.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { LedgerReader, Reconciliation } from '../ledger/types.ts'
@@ -20,6 +21,8 @@ interface LedgerReply {
   chunks?: { type: string; content: AsyncIterable<string> }
 }
 
+type LedgerRoute = (request: { readonly headers: IncomingHttpHeaders }) => LedgerReply | Promise<LedgerReply>
+
 /**
  * Routes of the admin listener. The export is as long as the ledger, so it leaves row by row.
  * @param recovered what the start settled because a crash had left it open.
@@ -27,10 +30,17 @@ interface LedgerReply {
 export function ledgerRoutes(
   { ledger, scans }: { ledger: LedgerReader; scans: Pick<LedgerScans, 'verify'> },
   recovered: Reconciliation,
-): Map<string, () => LedgerReply | Promise<LedgerReply>> {
-  return new Map<string, () => LedgerReply | Promise<LedgerReply>>([
+): Map<string, LedgerRoute> {
+  return new Map<string, LedgerRoute>([
     ['GET /ledger/export', () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } })],
     ['GET /ledger/recovery', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(recovered) } })],
-    ['GET /ledger/verify', async () => ({ status: 200, text: { type: 'application/json', content: verdictText(await scans.verify()) } })],
+    [
+      'GET /ledger/verify',
+      async ({ headers }) => {
+        // RFC 9111 section 5.2.1.4: the caller wants no verdict that is kept.
+        const fresh = /(^|[\s,])no-cache($|[\s,])/i.test(headers['cache-control'] ?? '')
+        return { status: 200, text: { type: 'application/json', content: verdictText(await scans.verify({ fresh })) } }
+      },
+    ],
   ])
 }

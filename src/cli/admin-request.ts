@@ -9,6 +9,7 @@ export interface AdminRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body?: JsonObject
+  readonly headers?: Readonly<Record<string, string>>
   /** Milliseconds for the whole exchange; absent: no limit. */
   readonly limit?: number
 }
@@ -29,11 +30,12 @@ export async function requestAdmin(asked: AdminRequest, { admin }: Pick<Config, 
   throw new Error(`${addressOf(admin)} refused: ${message}`)
 }
 
-function send({ method, path, body, limit }: AdminRequest, admin: Config['admin']): Promise<IncomingMessage | undefined> {
+function send({ method, path, body, headers: more, limit }: AdminRequest, admin: Config['admin']): Promise<IncomingMessage | undefined> {
   const { host, port, socket } = admin
   const token = admin.token ?? (socket === undefined && admin.tokenFile !== undefined ? readToken(admin.tokenFile) : undefined)
   const content = body === undefined ? undefined : JSON.stringify(body)
   const headers = {
+    ...more,
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...(content === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
   }

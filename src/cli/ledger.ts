@@ -21,7 +21,7 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
   try {
     const config = loadConfig(configFile, process.env)
     // A long ledger takes its time, so there is no limit to it.
-    const reply = await requestAdmin({ method: 'GET', path: `/ledger/${verb}` }, config)
+    const reply = await requestAdmin({ method: 'GET', path: `/ledger/${verb}`, headers: { 'cache-control': 'no-cache' } }, config)
     if (verb === 'export') {
       if (reply) await written(reply)
       else await fromStore(config, ({ ledger }) => written(exportLines(ledger)))

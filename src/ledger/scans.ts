@@ -21,6 +21,18 @@ const RETRY_SECONDS = 10
 /** A verdict is kept for this many times as long as its scan took: verifying takes a tenth of the process at most. */
 const VERDICT_LIFE = 10
 
+/** A verdict that may be shared or kept. */
+export interface DatedVerdict extends Verdict {
+  /** ISO 8601: when its scan began. Whatever was recorded later need not be in it. */
+  checked_at: string
+}
+
+interface Scan {
+  readonly done: Promise<unknown>
+  /** It no longer waits for its turn. */
+  begun: boolean
+}
+
 interface Kept<T> {
   readonly value: T
   /** Monotonic milliseconds. */
@@ -32,8 +44,8 @@ export class LedgerScans {
   private readonly clock: Pick<Clock, 'now' | 'monotonic'>
   private readonly days = new Map<number, Kept<readonly UseRow[]>>()
   private readonly filtered = new Map<string, Kept<readonly UseRow[]>>()
-  private readonly running = new Map<string, Promise<unknown>>()
-  private verdict: Kept<Verdict> | undefined
+  private readonly running = new Map<string, Scan>()
+  private verdict: Kept<DatedVerdict> | undefined
   private last: Promise<unknown> = Promise.resolve()
 
   constructor(ledger: LedgerReader, clock: Pick<Clock, 'now' | 'monotonic'>) {
@@ -52,18 +64,20 @@ export class LedgerScans {
 
   /**
    * The sum of the entries against the balances, and the rules that every row keeps.
-   * The verdict of a long scan is kept for ten times as long as the scan took.
-   * @throws Fault `unavailable`.
+   * The verdict of a long scan is kept for ten times as long as the scan took; it states when the scan began.
+   * @param options.fresh only a scan that begins from now on will do. @throws Fault `unavailable`.
    */
-  async verify(): Promise<Verdict> {
-    if (this.verdict && this.verdict.until > this.clock.monotonic()) return this.verdict.value
-    return this.once('verify', async () => {
+  async verify({ fresh = false } = {}): Promise<DatedVerdict> {
+    if (!fresh && isKept(this.verdict, this.clock.monotonic())) return this.verdict.value
+    const scan = async (): Promise<DatedVerdict> => {
       const begun = this.clock.monotonic()
-      const value = await verifyLedger(this.ledger)
+      const checked_at = new Date(this.clock.now()).toISOString()
+      const value = { ...(await verifyLedger(this.ledger)), checked_at }
       const ended = this.clock.monotonic()
       this.verdict = { value, until: ended + VERDICT_LIFE * (ended - begun) }
       return value
-    })
+    }
+    return this.once('verify', scan, fresh)
   }
 
   private async wholeUse({ from, until }: UseQuery): Promise<readonly UseRow[]> {
@@ -111,16 +125,27 @@ export class LedgerScans {
     })
   }
 
-  /** Joins the scan of this name that runs or waits, else starts one behind those that do. */
-  private once<T>(name: string, scan: () => Promise<T>): Promise<T> {
+  /**
+   * Joins the scan of this name that runs or waits, else starts one behind those that do.
+   * @param fresh joins one that waits, and none that has begun.
+   */
+  private once<T>(name: string, read: () => Promise<T>, fresh = false): Promise<T> {
     const running = this.running.get(name)
     // A name always stands for a scan of the same type.
-    if (running) return running as Promise<T>
+    if (running && !(fresh && running.begun)) return running.done as Promise<T>
     if (this.running.size > MOST_WAITING)
       throw new Fault('unavailable', { message: 'Too many scans of the ledger wait', retryAfter: RETRY_SECONDS })
-    const done = this.last.then(scan).finally(() => this.running.delete(name))
+    const done = this.last
+      .then(() => {
+        scan.begun = true
+        return read()
+      })
+      .finally(() => {
+        if (this.running.get(name) === scan) this.running.delete(name)
+      })
+    const scan: Scan = { done, begun: false }
     this.last = done.catch(() => {})
-    this.running.set(name, done)
+    this.running.set(name, scan)
     return done
   }
 }

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
-import { adminFetch } from '../support/admin.ts'
+import { adminFetch, freshVerdict } from '../support/admin.ts'
 import {
   ask,
   booksAgree,
@@ -118,7 +118,7 @@ function neverBack(t: Test, servers: Servers): void {
     t.same([...(await record.forgetLost(3_600_000)).values()], [lost])
     const after = await exhaust(t, other, key)
     t.equal(before + after, LIMIT * 100 - 12, `${before}, then ${after} more: all that the process had not spent`)
-    t.match(await (await adminFetch(`${other.admin}/ledger/verify`)).json(), { ok: true })
+    t.match(await freshVerdict(other.admin), { ok: true })
   })
 }
 

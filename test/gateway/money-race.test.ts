@@ -3,7 +3,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { usdText } from '../../src/core/money.ts'
-import { adminFetch } from '../support/admin.ts'
+import { adminFetch, freshVerdict } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Row, rowsOf } from '../support/crash/audit.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
@@ -79,10 +79,6 @@ async function balance({ gateway }: Scene): Promise<{ spent: number; left: numbe
   return { spent: Math.round(data.usage * 1e9), left: Math.round(data.limit_remaining * 1e9) }
 }
 
-async function verified({ gateway }: Scene): Promise<{ ok: boolean; open: number; charged: number }> {
-  return (await (await adminFetch(`${gateway.admin}/ledger/verify`)).json()) as { ok: boolean; open: number; charged: number }
-}
-
 /** What `GET /v1/generation` shows. */
 async function generation({ gateway }: Scene, id: string): Promise<{ unrecovered_nano: number }> {
   return ((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: { unrecovered_nano: number } }).data
@@ -139,7 +135,7 @@ t.test('M01: credit for exactly ten holds, a hundred at once', async (t) => {
   t.equal((await ask(place, true)).status, 402, 'M13: one nano-dollar less than a hold')
   await place.limit(spent + hold)
   t.equal((await ask(place, true)).status, 200, 'exactly a hold')
-  t.match(await verified(place), { ok: true, open: 0 })
+  t.match(await freshVerdict(place.gateway.admin), { ok: true, open: 0 })
   t.equal(new Set((await rows(place)).map(({ id }) => id)).size, served.length + 2, 'a refused request has no row')
 })
 
@@ -193,7 +189,7 @@ t.test(`M02: a thousand at once with random usage (seed ${SEED})`, async (t) => 
   t.equal(spent + left, limit, 'no hold is left over')
   const provided = place.upstream.requests.length
   t.ok(all.length <= provided && provided > 150, 'every row is a call')
-  t.match(await verified(place), { ok: true, open: 0, charged: spent })
+  t.match(await freshVerdict(place.gateway.admin), { ok: true, open: 0, charged: spent })
 })
 
 t.test('M03: a provider that reports more than its request allowed', async (t) => {
@@ -214,7 +210,7 @@ t.test('M03: a provider that reports more than its request allowed', async (t) =
   t.equal(spent + unrecovered, before + served * used, 'the rest is recorded')
   const shown = await generation(place, all.find(({ unrecovered_nano: nano }) => nano > 0)?.id ?? '')
   t.ok(shown.unrecovered_nano > 0)
-  t.match(await verified(place), { ok: true, charged: spent })
+  t.match(await freshVerdict(place.gateway.admin), { ok: true, charged: spent })
   t.equal((await ask(place, false)).status, 402)
   const metrics = await (await fetch(`${place.gateway.admin}/metrics`)).text()
   t.match(metrics, new RegExp(`outcome="overrun"[^\\n]* ${served}$`, 'm'), 'and the operator is told')

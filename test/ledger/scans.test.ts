@@ -122,6 +122,26 @@ t.test('what was read is kept: five minutes for the last days and for keys, for 
   t.equal(await read(days(-30, 0, ['a'])), 1)
 })
 
+t.test('a fresh verdict comes from a scan that begins after the request', async (t) => {
+  const ledger = new GatedLedger()
+  const clock = new FakeClock()
+  const scans = new LedgerScans(ledger, clock)
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  const shared = scans.verify()
+  await turn()
+  await clock.advance(1_000)
+  const fresh = [scans.verify({ fresh: true }), scans.verify({ fresh: true })]
+  const joins = scans.verify()
+  t.equal(ledger.begun.length, 1)
+  await ledger.end()
+  const first = Date.parse((await shared).checked_at)
+  await turn()
+  await ledger.end()
+  const times = (await Promise.all([...fresh, joins])).map(({ checked_at: at }) => Date.parse(at) - first)
+  t.same(times, [1_000, 1_000, 1_000], 'one scan for all of them')
+  t.equal(ledger.begun.length, 2)
+})
+
 t.test('the verdict of a scan that took long is kept for ten times as long', async (t) => {
   const clock = new FakeClock()
   let scanned = 0
@@ -135,12 +155,13 @@ t.test('the verdict of a scan that took long is kept for ten times as long', asy
     },
   }
   const scans = new LedgerScans(ledger, clock)
-  await scans.verify()
+  const begun = new Date(clock.now()).toISOString()
+  t.equal((await scans.verify()).checked_at, begun, 'when its scan began')
   await clock.advance(19_999)
-  await scans.verify()
+  t.equal((await scans.verify()).checked_at, begun, 'the kept verdict states its age')
   t.equal(scanned, 1)
   await clock.advance(1)
-  await scans.verify()
+  t.equal(Date.parse((await scans.verify()).checked_at) - Date.parse(begun), 22_000)
   t.equal(scanned, 2)
 })
 

@@ -7,3 +7,10 @@ export function adminFetch(url: string, init: RequestInit = {}): Promise<Respons
   headers.set('authorization', `Bearer ${ADMIN_TOKEN}`)
   return fetch(url, { ...init, headers })
 }
+
+/** What `GET /ledger/verify` says of everything that was recorded before this call. */
+export async function freshVerdict(admin: string): Promise<{ ok: boolean; open: number; charged: number; problems: string[] }> {
+  const reply = await adminFetch(`${admin}/ledger/verify`, { headers: { 'cache-control': 'no-cache' } })
+  if (!reply.ok) throw new Error(`GET /ledger/verify: ${reply.status} ${await reply.text()}`)
+  return (await reply.json()) as { ok: boolean; open: number; charged: number; problems: string[] }
+}

@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { ADMIN_TOKEN, adminFetch } from './admin.ts'
+import { ADMIN_TOKEN, adminFetch, freshVerdict } from './admin.ts'
 import { rowsOf } from './crash/audit.ts'
 import { freePorts } from './crash/configuration.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
@@ -267,6 +267,6 @@ export async function booksAgree(t: Test, cluster: Cluster, members: readonly Me
     })
     t.same(rows.map(({ id }) => id).sort(), expected, 'one row for each call of the provider, and no other')
     t.same(new Set(rows.map(({ cost_nano: cost }) => cost)), new Set([PRICE]))
-    t.match(await (await adminFetch(`${admin}/ledger/verify`)).json(), { ok: true, open: 0, charged: expected.length * PRICE })
+    t.match(await freshVerdict(admin), { ok: true, open: 0, charged: expected.length * PRICE })
   }
 }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { ADMIN_TOKEN, adminFetch } from './admin.ts'
+import { ADMIN_TOKEN, adminFetch, freshVerdict } from './admin.ts'
 import { rowsOf } from './crash/audit.ts'
 import { freePorts } from './crash/configuration.ts'
 import { runProgram } from './program.ts'
@@ -86,10 +86,6 @@ async function keyAt(url: string): Promise<KeyView> {
   return ((await reply.json()) as { data: KeyView }).data
 }
 
-async function verdictAt(admin: string): Promise<{ ok: boolean; charged: number }> {
-  return (await (await adminFetch(`${admin}/ledger/verify`)).json()) as { ok: boolean; charged: number }
-}
-
 /** Runs it, and looks at everything afterwards. */
 export async function race(t: Test, { urls, admins, upstream }: Place): Promise<void> {
   const gate = new Gate()
@@ -127,10 +123,10 @@ export async function race(t: Test, { urls, admins, upstream }: Place): Promise<
     'never above the limit at any sample',
   )
   // What one process has settled the others hear when it has handed it in.
-  for (const admin of admins) while ((await verdictAt(admin)).charged < 1_000_000_000);
+  for (const admin of admins) while ((await freshVerdict(admin)).charged < 1_000_000_000);
   for (const url of urls) t.match(await keyAt(url), { usage: 1, limit_remaining: 0 }, 'everybody shows the same')
   const exported = rowsOf(await (await adminFetch(`${admins[0]}/ledger/export`)).text())
   t.equal(exported.length, FITTING, 'one row each')
   t.ok(exported.every(({ cost_nano: cost }) => cost === 10_000_000))
-  for (const admin of admins) t.match(await verdictAt(admin), { ok: true, charged: 1_000_000_000 })
+  for (const admin of admins) t.match(await freshVerdict(admin), { ok: true, charged: 1_000_000_000 })
 }

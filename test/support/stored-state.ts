@@ -133,7 +133,7 @@ export async function readState(gateway: Gateway): Promise<StoredState> {
     generations: Object.fromEntries(
       generations.map((row) => [String(row.id), Object.fromEntries(ROW_FIELDS.map((field) => [field, row[field]]))]),
     ),
-    verdict: JSON.parse(await admin('/ledger/verify')) as JsonObject,
+    verdict: { ...(JSON.parse(await admin('/ledger/verify')) as JsonObject), checked_at: undefined },
     recovered: JSON.parse(await admin('/ledger/recovery')) as JsonObject,
   }
 }

@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { adminFetch } from './admin.ts'
+import { adminFetch, freshVerdict } from './admin.ts'
 import { type Row, rowsOf } from './crash/audit.ts'
 import { fileText, freePorts } from './crash/configuration.ts'
 import { familyOf, ROOT, runShell } from './crash/processes.ts'
@@ -160,5 +160,5 @@ export async function rows(admin: string): Promise<Row[]> {
 }
 
 export async function verified(t: Test, admin: string): Promise<void> {
-  t.match(await (await adminFetch(`${admin}/ledger/verify`)).json(), { ok: true, open: 0 })
+  t.match(await freshVerdict(admin), { ok: true, open: 0 })
 }
