@@ -151,6 +151,7 @@ export function priceMoment(exchange: Exchange, endpoints: readonly Endpoint[]):
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
 export function inputBound(exchange: Exchange): number {
   let tokens = textBytes(exchange) + TOOL_PROMPT_TOKENS
+  if (isPlain(exchange)) return tokens
   for (const part of heavyMedia(exchange)) tokens += mediaBound(part)
   return tokens
 }

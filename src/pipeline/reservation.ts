@@ -172,20 +172,26 @@ interface Caps {
 
 /** @returns the largest cap in tokens. */
 function setCaps(exchange: Exchange, { needs, input, held, full }: Caps, upstreams: Payer['upstreams']): number {
+  const { candidates } = exchange
   const caps: OutputCap[] = []
+  let dropped: Set<Endpoint> | undefined
   let largest = 0
-  const kept = exchange.candidates.filter((endpoint, at) => {
+  for (let at = 0; at < candidates.length; at++) {
+    const endpoint = candidates[at]
     const need = needs[at]
     const affordable = held >= full ? outputInFull(need, input) : outputWithin(need, input, held)
-    if (affordable === undefined) return false
+    if (affordable === undefined) {
+      dropped ??= new Set()
+      dropped.add(endpoint)
+      continue
+    }
     const tokens = Math.min(need.most, affordable)
     largest = Math.max(largest, tokens)
     // Output that costs nothing needs no cap.
     if (affordable !== Number.POSITIVE_INFINITY && takesCap(endpoint, upstreams, true))
       caps.push({ endpoint, tokens, lowered: tokens < need.most })
-    return true
-  })
-  if (kept.length < exchange.candidates.length) exchange.candidates = kept
+  }
+  if (dropped) exchange.candidates = candidates.filter((endpoint) => !dropped.has(endpoint))
   exchange.outputCaps = caps
   return largest
 }

@@ -55,14 +55,7 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
 /** The `usage` of a reply as JSON text: what the ledger charged, never what the upstream said. */
 export function usageText(final: Final): string {
   const { usage } = final
-  const ran: JsonObject = {}
-  if (final.serverTools) {
-    ran.tool_calls_requested = final.serverTools.requested
-    ran.tool_calls_executed = final.serverTools.executed
-  }
-  const searches = (usage.webSearches ?? 0) + (final.serverTools?.searches ?? 0)
-  if (searches > 0) ran.web_search_requests = searches
-  const tools = Object.keys(ran).length === 0 ? '' : `,"server_tool_use_details":${JSON.stringify(ran)}`
+  const tools = final.serverTools || usage.webSearches ? `,"server_tool_use_details":${JSON.stringify(toolUse(final))}` : ''
   return (
     `{"prompt_tokens":${usage.input},"completion_tokens":${usage.output},"total_tokens":${usage.input + usage.output},` +
     `"prompt_tokens_details":{"cached_tokens":${usage.cached},"cache_write_tokens":${usage.cacheWrite},"audio_tokens":${usage.audioInput},"video_tokens":0},` +
@@ -70,6 +63,14 @@ export function usageText(final: Final): string {
     `"cost":${usd(final.cost)},"cost_details":{"upstream_inference_cost":${usd(final.inputCost + final.outputCost)},` +
     `"upstream_inference_prompt_cost":${usd(final.inputCost)},"upstream_inference_completions_cost":${usd(final.outputCost)}},"is_byok":false${tools}}`
   )
+}
+
+function toolUse({ usage, serverTools }: Final): JsonObject {
+  const searches = (usage.webSearches ?? 0) + (serverTools?.searches ?? 0)
+  return {
+    ...(serverTools ? { tool_calls_requested: serverTools.requested, tool_calls_executed: serverTools.executed } : {}),
+    ...(searches > 0 ? { web_search_requests: searches } : {}),
+  }
 }
 
 /** As `usageText`, parsed. */
