@@ -94,7 +94,9 @@ t.test('the lease of a dead worker is free again: a key spends its limit to the 
   await ready(crew.admin)
   const replies = await Promise.all(Array.from({ length: 1000 }, ask))
   const count = (status: number): number => replies.filter((reply) => reply.status === status).length
-  t.same([count(200), count(402)], [100, 900])
+  // A machine that is short of time may be overloaded by a thousand at once.
+  const shed = (await metricsOf(crew.admin))('headgate_shed_total')
+  t.same([count(200), count(402), count(503)], [100, 900 - shed, shed])
   await until('the rows of all', async () => ((await rows(crew.admin)).length === 110 ? true : undefined))
   t.equal(
     (await rows(crew.admin)).reduce((sum, row) => sum + row.cost_nano, 0),
