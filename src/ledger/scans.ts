@@ -18,7 +18,7 @@ const MOST_FILTERED = 32
 /** Different scans that may wait for their turn, and the seconds that callers beyond are asked to wait. */
 const MOST_WAITING = 8
 const RETRY_SECONDS = 10
-/** A verdict is kept for this many times as long as its scan took: verifying takes a tenth of the process at most. */
+/** A verdict is kept for this many times as long as its scan took: callers that want no fresh one take a tenth of the process at most. */
 const VERDICT_LIFE = 10
 
 /** A verdict that may be shared or kept. */

@@ -217,7 +217,9 @@ t.test('C05: a hundred reloads under load: none fails, the last one counts', asy
   await Promise.all(clients)
   // On a machine that is short of time a hundred reloads are overload, and what is refused for that is counted.
   const shed = await counter(scene, 'shed_total')
-  t.same([...new Set(statuses.filter((status) => shed === 0 || status !== 503))], [200])
+  const served = statuses.filter((status) => status !== 503)
+  t.same([...new Set(served)], [200])
+  t.ok(statuses.length - served.length <= shed, `${statuses.length - served.length} got 503, ${shed} of them all for overload`)
   t.equal(await counter(scene, 'reload_failures_total'), 0)
   t.equal(scene.program.child.exitCode, null)
 })

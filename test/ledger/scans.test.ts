@@ -20,17 +20,24 @@ const TICKS = 4096
 class GatedLedger implements LedgerReader {
   readonly begun: (number | undefined)[] = []
   private readonly waiting: (() => void)[] = []
+  private readonly watchers: (() => void)[] = []
 
   find(): undefined {}
 
   async *export(since?: number): AsyncGenerator<GenerationRecord> {
     this.begun.push(since)
+    for (const wake of this.watchers.splice(0)) wake()
     await new Promise<void>((resolve) => this.waiting.push(resolve))
     yield* []
   }
 
   spent(): Map<string, bigint> {
     return new Map()
+  }
+
+  /** Resolves once so many scans have begun. */
+  async reached(count: number): Promise<void> {
+    while (this.begun.length < count) await new Promise<void>((resolve) => this.watchers.push(resolve))
   }
 
   /** Ends the scan that runs. */
@@ -126,16 +133,15 @@ t.test('a fresh verdict comes from a scan that begins after the request', async 
   const ledger = new GatedLedger()
   const clock = new FakeClock()
   const scans = new LedgerScans(ledger, clock)
-  const turn = () => new Promise((resolve) => setImmediate(resolve))
   const shared = scans.verify()
-  await turn()
+  await ledger.reached(1)
   await clock.advance(1_000)
   const fresh = [scans.verify({ fresh: true }), scans.verify({ fresh: true })]
   const joins = scans.verify()
   t.equal(ledger.begun.length, 1)
   await ledger.end()
   const first = Date.parse((await shared).checked_at)
-  await turn()
+  await ledger.reached(2)
   await ledger.end()
   const times = (await Promise.all([...fresh, joins])).map(({ checked_at: at }) => Date.parse(at) - first)
   t.same(times, [1_000, 1_000, 1_000], 'one scan for all of them')
