@@ -1,0 +1,118 @@
+/**
+ * Small faults set into the sources one at a time, and whether the tests catch each: so that moving code or tests loses nothing.
+ *   node scripts/mutations.ts fix [--seed N] [--count 200]   chooses the mutations and writes down which ones the tests catch
+ *   node scripts/mutations.ts check [--only N,N]             sets the same ones into today's sources and runs today's tests
+ * Both work in copies of the committed tree, two at once, and take one to two hours. `check` finds a mutation by its line and its
+ * neighbours, in whichever file they now stand. A line that has changed is reported as lost: its entry in the file is then set
+ * right by hand. Exit code 1 where one that was caught before is not caught now, or is lost.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Cover, coverOf } from './mutations/cover.ts'
+import { type Mutation, mutationsOf, placeOf } from './mutations/mutation.ts'
+import { Copy } from './mutations/trial.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const FILE = join(ROOT, 'test', 'fixtures', 'mutations.json')
+/** Copies that work at the same time. */
+const JOBS = 2
+
+interface Fixed extends Mutation {
+  /** The test file that failed with it; null where all passed. */
+  caughtBy: string | null
+}
+
+interface Fixture {
+  seed: number
+  mutations: Fixed[]
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seed: { type: 'string', default: '1' }, count: { type: 'string', default: '200' }, only: { type: 'string' } },
+})
+
+/** Runs a task for every item, in as many copies as there are jobs. */
+async function each<Item>(items: readonly Item[], task: (item: Item, copy: Copy) => Promise<void>): Promise<void> {
+  const rest = [...items]
+  const copies = Array.from({ length: JOBS }, () => new Copy(ROOT))
+  try {
+    await Promise.all(
+      copies.map(async (copy) => {
+        for (let item = rest.shift(); item !== undefined; item = rest.shift()) await task(item, copy)
+      }),
+    )
+  } finally {
+    for (const copy of copies) copy.close()
+  }
+}
+
+/** What every test file reaches, measured without a mutation. */
+async function measured(): Promise<Cover> {
+  const cover = coverOf(ROOT)
+  await each(cover.testFiles, async (file, copy) => {
+    cover.add(file, await copy.coverage(file))
+    console.log(`reached by ${file}`)
+  })
+  return cover
+}
+
+/** @returns the first of the test files that fails with the mutation; null where none does. */
+async function catcherOf(
+  mutation: Mutation,
+  { copy, files, cover }: { copy: Copy; files: readonly string[]; cover: Cover },
+): Promise<string | null> {
+  copy.set(mutation)
+  try {
+    for (const file of files) if (!(await copy.passes(file, cover.seconds(file)))) return file
+    return null
+  } finally {
+    copy.restore()
+  }
+}
+
+async function fix(): Promise<number> {
+  const cover = await measured()
+  const seed = Number(values.seed)
+  const chosen = mutationsOf(ROOT, { seed, count: Number(values.count), reached: (place) => cover.reaching(place).length > 0 })
+  const mutations: Fixed[] = []
+  await each(chosen, async (mutation, copy) => {
+    const caughtBy = await catcherOf(mutation, { copy, files: cover.reaching(mutation), cover })
+    mutations.push({ ...mutation, caughtBy })
+    console.log(`${mutation.file}:${mutation.line} ${caughtBy ?? 'is not caught'}`)
+  })
+  mutations.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line)
+  const fixture: Fixture = { seed, mutations }
+  writeFileSync(FILE, `${JSON.stringify(fixture, undefined, 2)}\n`)
+  const caught = mutations.filter(({ caughtBy }) => caughtBy !== null).length
+  console.log(`${mutations.length} mutations, ${caught} caught`)
+  return 0
+}
+
+async function check(): Promise<number> {
+  const fixture = JSON.parse(readFileSync(FILE, 'utf8')) as Fixture
+  const only = values.only?.split(',').map(Number)
+  const before = fixture.mutations.filter(({ caughtBy }, at) => caughtBy !== null && (only?.includes(at) ?? true))
+  const cover = await measured()
+  let bad = 0
+  await each(before, async (mutation, copy) => {
+    const place = placeOf(ROOT, mutation)
+    const files = place ? cover.reaching(place) : []
+    const first = files.filter((file) => file === mutation.caughtBy)
+    const caughtBy = place && (await catcherOf(place, { copy, files: [...first, ...files.filter((file) => !first.includes(file))], cover }))
+    if (caughtBy) return
+    bad++
+    console.log(`${mutation.file}:${mutation.line} ${place ? 'is no longer caught' : 'is lost'}: ${mutation.before}`)
+  })
+  console.log(`${before.length} mutations, ${bad} lost or no longer caught`)
+  return bad === 0 ? 0 : 1
+}
+
+const commands: Record<string, () => Promise<number>> = { fix, check }
+const command = commands[positionals[0] ?? '']
+if (command) process.exitCode = await command()
+else {
+  console.error('usage: node scripts/mutations.ts fix|check')
+  process.exitCode = 2
+}
