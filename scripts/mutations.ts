@@ -1,16 +1,17 @@
 /**
  * Small faults set into the sources one at a time, and whether the tests catch each: so that moving code or tests loses nothing.
- *   node scripts/mutations.ts fix [--seed N] [--count 200]   chooses the mutations and writes down which ones the tests catch
+ *   node scripts/mutations.ts fix [--seed N] [--count 200]   chooses the mutations and writes down which ones the tests catch;
+ *                                                            goes on where it was ended
  *   node scripts/mutations.ts check [--only N,N]             sets the same ones into today's sources and runs today's tests
  * Both work in copies of the committed tree, two at once, and take one to two hours. `check` finds a mutation by its line and its
  * neighbours, in whichever file they now stand. A line that has changed is reported as lost: its entry in the file is then set
  * right by hand. Exit code 1 where one that was caught before is not caught now, or is lost.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Cover, coverOf } from './mutations/cover.ts'
-import { type Mutation, mutationsOf, placeOf } from './mutations/mutation.ts'
+import { type Mutation, mutationsOf, type Place, placeOf } from './mutations/mutation.ts'
 import { Copy } from './mutations/trial.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -19,8 +20,8 @@ const FILE = join(ROOT, 'test', 'fixtures', 'mutations.json')
 const JOBS = 2
 
 interface Fixed extends Mutation {
-  /** The test file that failed with it; null where all passed. */
-  caughtBy: string | null
+  /** The test file that failed with it; null where all passed, undefined before it was tried. */
+  caughtBy?: string | null
 }
 
 interface Fixture {
@@ -72,28 +73,35 @@ async function catcherOf(
   }
 }
 
+/** Goes on where an earlier run was ended. */
 async function fix(): Promise<number> {
   const cover = await measured()
   const seed = Number(values.seed)
-  const chosen = mutationsOf(ROOT, { seed, count: Number(values.count), reached: (place) => cover.reaching(place).length > 0 })
-  const mutations: Fixed[] = []
-  await each(chosen, async (mutation, copy) => {
-    const caughtBy = await catcherOf(mutation, { copy, files: cover.reaching(mutation), cover })
-    mutations.push({ ...mutation, caughtBy })
-    console.log(`${mutation.file}:${mutation.line} ${caughtBy ?? 'is not caught'}`)
+  if (!existsSync(FILE)) {
+    const reached = (place: Place): boolean => cover.reaching(place).length > 0
+    save({ seed, mutations: mutationsOf(ROOT, { seed, count: Number(values.count), reached }) })
+  }
+  const fixture = JSON.parse(readFileSync(FILE, 'utf8')) as Fixture
+  const untried = fixture.mutations.filter(({ caughtBy }) => caughtBy === undefined)
+  await each(untried, async (mutation, copy) => {
+    mutation.caughtBy = await catcherOf(mutation, { copy, files: cover.reaching(mutation), cover })
+    save(fixture)
+    console.log(`${mutation.file}:${mutation.line} ${mutation.caughtBy ?? 'is not caught'}`)
   })
-  mutations.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line)
-  const fixture: Fixture = { seed, mutations }
-  writeFileSync(FILE, `${JSON.stringify(fixture, undefined, 2)}\n`)
-  const caught = mutations.filter(({ caughtBy }) => caughtBy !== null).length
-  console.log(`${mutations.length} mutations, ${caught} caught`)
+  const caught = fixture.mutations.filter(({ caughtBy }) => caughtBy !== null).length
+  console.log(`${fixture.mutations.length} mutations, ${caught} caught`)
   return 0
+}
+
+function save(fixture: Fixture): void {
+  fixture.mutations.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line)
+  writeFileSync(FILE, `${JSON.stringify(fixture, undefined, 2)}\n`)
 }
 
 async function check(): Promise<number> {
   const fixture = JSON.parse(readFileSync(FILE, 'utf8')) as Fixture
   const only = values.only?.split(',').map(Number)
-  const before = fixture.mutations.filter(({ caughtBy }, at) => caughtBy !== null && (only?.includes(at) ?? true))
+  const before = fixture.mutations.filter(({ caughtBy }, at) => typeof caughtBy === 'string' && (only?.includes(at) ?? true))
   const cover = await measured()
   let bad = 0
   await each(before, async (mutation, copy) => {

@@ -120,33 +120,34 @@ function checkAllowedTools(choice: JsonObject): void {
 }
 
 /** Objects of caps and sampling in fields that formats do not name; none holds a JSON schema, whose bounds may be larger. */
-const NUMBERED = ['thinking', 'reasoning', 'chat_template_kwargs', 'context_management', 'options'] as const
+const NUMBERED: ReadonlySet<string> = new Set(['thinking', 'reasoning', 'chat_template_kwargs', 'context_management', 'options'])
 const SAFE = 'expected a number within the safe range, below 2^53'
 
-function checkMembers(object: JsonObject, at: string): void {
-  for (const key in object) {
-    const value = object[key]
-    if (typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) throw badField(`${at}${key}`, SAFE)
-  }
-}
+const isSafe = (value: number): boolean => Math.abs(value) <= Number.MAX_SAFE_INTEGER
 
 /**
  * Fields that the format does not name reach providers of its wire, which read numbers such as `max_new_tokens`, or the
  * `max_uses` of a tool, as caps (RFC 8259 section 6, issue 15 section 4).
  */
 function checkNumbers(body: JsonObject): void {
-  checkMembers(body, '')
-  if (Array.isArray(body.tools))
-    for (const [index, tool] of body.tools.entries()) if (isObject(tool)) checkMembers(tool, `tools[${index}].`)
-  for (const key of NUMBERED) {
-    if (typeof body[key] !== 'object') continue
-    const path = pathOfLarger(body[key], Number.MAX_SAFE_INTEGER)
-    if (path !== undefined) throw badField(`${key}${path}`, SAFE)
+  for (const key in body) {
+    const value = body[key]
+    if (typeof value === 'number') {
+      if (!isSafe(value)) throw badField(key, SAFE)
+    } else if (typeof value === 'object' && NUMBERED.has(key)) {
+      const path = pathOfLarger(value, Number.MAX_SAFE_INTEGER)
+      if (path !== undefined) throw badField(`${key}${path}`, SAFE)
+    }
+  }
+  if (!Array.isArray(body.tools)) return
+  for (const [index, tool] of body.tools.entries()) {
+    if (!isObject(tool)) continue
+    for (const key in tool) {
+      const value = tool[key]
+      if (typeof value === 'number' && !isSafe(value)) throw badField(`tools[${index}].${key}`, SAFE)
+    }
   }
 }
-
-/** Some upstreams are gateways themselves and would call, with their own key, whatever address a body names. */
-const OPERATORS_OWN = ['api_base', 'base_url', 'api_key']
 
 /**
  * What a schema says badly; runs after the schema, on any client dialect's body.
@@ -158,5 +159,8 @@ export function checkGatewayRules(body: JsonObject): void {
   checkNumbers(body)
   if (isObject(body.metadata)) checkMetadata(body.metadata)
   if (isObject(body.tool_choice)) checkAllowedTools(body.tool_choice)
-  for (const name of OPERATORS_OWN) if (body[name] !== undefined) throw badField(name, 'only the configuration names addresses and keys')
+  const { api_base, base_url, api_key } = body
+  const named = api_base !== undefined ? 'api_base' : base_url !== undefined ? 'base_url' : api_key !== undefined ? 'api_key' : undefined
+  // Some upstreams are gateways themselves and would call, with their own key, whatever address a body names.
+  if (named !== undefined) throw badField(named, 'only the configuration names addresses and keys')
 }

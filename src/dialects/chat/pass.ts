@@ -16,10 +16,13 @@ import { shapeRequest } from './shape-request.ts'
 import { decodeUsage } from './usage.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
+/** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
+const NOT_SENT: ReadonlySet<string> = new Set([...GATEWAY_KEYS, ...[...OWN_KEYS].filter((key) => key !== 'stream_options')])
+
 function passRequest(body: JsonObject, target: Target): Encoded {
   const dropped: string[] = []
   const copy: JsonObject = {}
-  for (const key of Object.keys(body)) if (!GATEWAY_KEYS.has(key) && (!OWN_KEYS.has(key) || key === 'stream_options')) copy[key] = body[key]
+  for (const key of Object.keys(body)) if (!NOT_SENT.has(key)) copy[key] = body[key]
   if (body.include_reasoning !== undefined) copy.include_reasoning = body.include_reasoning
   if (copy.prompt !== undefined) {
     copy.messages = messagesOf(body)

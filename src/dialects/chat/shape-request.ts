@@ -10,17 +10,23 @@ import { askedCap, askedReasoning } from './decode-request.ts'
 import { fitMessages, fitTools, messageFit } from './fit-messages.ts'
 import { SAMPLING } from './wire.ts'
 
-/** Parameters that an endpoint may lack; some have two canonical names. */
-const STRIPPABLE: readonly { field: string; names: readonly string[] }[] = [
-  ...SAMPLING.map(([field]) => ({ field, names: [field] })),
-  { field: 'stop', names: ['stop'] },
-  { field: 'tools', names: ['tools'] },
-  { field: 'tool_choice', names: ['tool_choice'] },
-  { field: 'response_format', names: ['response_format', 'structured_outputs'] },
-  { field: 'verbosity', names: ['verbosity'] },
-  { field: 'web_search_options', names: ['web_search_options'] },
-  { field: 'prediction', names: ['prediction'] },
-]
+/**
+ * Parameters that an endpoint may lack, each with its canonical names; some have two. Those without one no provider of this
+ * wire takes.
+ */
+const STRIPPABLE: ReadonlyMap<string, readonly string[]> = new Map([
+  ...SAMPLING.map(([field]): [string, string[]] => [field, [field]]),
+  ['stop', ['stop']],
+  ['tools', ['tools']],
+  ['tool_choice', ['tool_choice']],
+  ['response_format', ['response_format', 'structured_outputs']],
+  ['verbosity', ['verbosity']],
+  ['web_search_options', ['web_search_options']],
+  ['prediction', ['prediction']],
+  ['metadata', []],
+  ['image_config', []],
+  ['cache_control', []],
+])
 
 /** V8 keeps an object fast as long as nothing is deleted from it. */
 function remove(body: JsonObject, field: string): void {
@@ -32,14 +38,6 @@ function leaveOut(body: JsonObject, field: string, dropped: string[]): void {
   if (body[field] === undefined) return
   if (body[field] !== null) dropped.push(field)
   delete body[field]
-}
-
-/** Fields that no provider of this wire takes. */
-const NEVER_SENT = ['metadata', 'image_config', 'cache_control'] as const
-
-function leaveOutUnknown(body: JsonObject, quirks: JsonObject, dropped: string[]): void {
-  for (const field of NEVER_SENT) leaveOut(body, field, dropped)
-  if (quirks.explicit_caching !== true || body.prompt_cache_options === null) leaveOut(body, 'prompt_cache_options', dropped)
 }
 
 function fitConversation(body: JsonObject, quirks: JsonObject, dropped: string[]): void {
@@ -59,14 +57,14 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
   }
-  for (const { field, names } of STRIPPABLE) {
-    if (body[field] === undefined) continue
-    if (body[field] === null) delete body[field]
-    else if (target.supported && !names.some((name) => target.supported?.has(name))) {
-      delete body[field]
-      dropped.push(field)
-    }
+  // A body has fewer fields than an endpoint may lack.
+  for (const field in body) {
+    const names = STRIPPABLE.get(field)
+    if (names === undefined) continue
+    if (names.length === 0 || body[field] === null) leaveOut(body, field, dropped)
+    else if (target.supported && !names.some((name) => target.supported?.has(name))) leaveOut(body, field, dropped)
   }
+  if (target.quirks.explicit_caching !== true || body.prompt_cache_options === null) leaveOut(body, 'prompt_cache_options', dropped)
   if (body.tools === undefined) {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
@@ -130,6 +128,7 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
 }
 
 function setUser(body: JsonObject, target: Target, dropped: string[]): void {
+  if (body.user === undefined && body.safety_identifier === undefined) return
   for (const field of ['user', 'safety_identifier']) {
     const value = body[field]
     if (typeof value !== 'string') remove(body, field)
@@ -154,7 +153,6 @@ function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
 export function shapeRequest(body: JsonObject, target: Target, dropped: string[]): void {
   body.model = target.model
   fitConversation(body, target.quirks, dropped)
-  leaveOutUnknown(body, target.quirks, dropped)
   setReasoning(body, target, dropped)
   remove(body, 'include_reasoning')
   setCap(body, target, dropped)
