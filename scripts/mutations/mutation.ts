@@ -61,6 +61,9 @@ export function sourcesOf(root: string): string[] {
   return files.filter((file) => !/^(\/\/|\/\*).*generated/i.test(readFileSync(join(root, file), 'utf8').slice(0, 200))).sort()
 }
 
+/** One more of a few: a count or an index. Half of many: a limit or a time, of which one more makes no difference. */
+const otherNumber = (value: number): number => (value < 10 ? value + 1 : Math.floor(value / 2))
+
 function changesOf(code: string): Change[] {
   const changes: Change[] = []
   const operation = (node: Node): void => {
@@ -84,7 +87,7 @@ function changesOf(code: string): Change[] {
     },
     Literal({ value, start, end }) {
       if (typeof value === 'boolean') changes.push({ start, end, text: String(!value) })
-      if (typeof value === 'number') changes.push({ start, end, text: String(value + 1) })
+      if (typeof value === 'number') changes.push({ start, end, text: String(otherNumber(value)) })
     },
     ExpressionStatement({ expression, start, end }) {
       if (expression.type === 'CallExpression') changes.push({ start, end, text: '' })
