@@ -1,6 +1,7 @@
 /** Scans of a long ledger leave the event loop to requests: others are answered between their slices. */
 import { join } from 'node:path'
 import t from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
@@ -13,23 +14,28 @@ const ROWS = 60_000
 /** Requests that are answered during a scan without slices: those that were under way before it began. */
 const WITHOUT_SLICES = 2
 
+const NOW = Date.UTC(2026, 0, 5, 12)
+const YESTERDAY = Date.UTC(2026, 0, 4)
+
 const file = join(t.testdir(), 'ledger.db')
-const today = Date.now() - (Date.now() % 86_400_000)
 const journal = new SqliteJournal(openDatabase(file, 'process'), { clock: new FakeClock() })
 for (let index = 0; index < ROWS; index++) {
-  const seq = (today - 86_400_000) * 4096 + index
+  const seq = YESTERDAY * 4096 + index
   journal.hold(holdRow(seq))
   journal.settle(settleRow(seq, 2))
 }
 await journal.committed()
 journal.close()
 
-const gateway = await startGateway(`
+const gateway = await startGateway(
+  `
 store: { url: "sqlite:${file}" }
 auth: { keys: [ { name: ops, key: "${KEY}", management: true } ] }
 providers: { sim: { dialect: sim } }
 models: { sim/echo: { endpoints: [ { provider: sim, model: echo, price: free } ] } }
-`)
+`,
+  { clock: { ...systemClock, now: () => NOW } },
+)
 t.teardown(() => gateway.close())
 
 /** Requests that are answered, one after the other, until the scan is. */
