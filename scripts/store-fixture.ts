@@ -14,6 +14,7 @@ import { adminFetch } from '../test/support/admin.ts'
 import { FakeClock } from '../test/support/clock.ts'
 import { type Gateway, startGateway } from '../test/support/gateway.ts'
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts'
+import { setDatabaseTime } from '../test/support/postgres-clock.ts'
 import {
   APP,
   BOSS,
@@ -60,16 +61,20 @@ class Scene {
   readonly secrets: Record<string, string> = { app: APP }
   readonly hashes: Record<string, string> = {}
   place: Place
+  /** Of a store whose own clock decides on windows. */
+  private readonly setTime: (place: Place, moment: number) => Promise<void>
 
-  constructor(upstream: Upstream, place: Place) {
+  constructor(upstream: Upstream, place: Place, setTime: Scene['setTime'] = async () => {}) {
     this.upstream = upstream
     this.place = place
+    this.setTime = setTime
   }
 
   /** Runs a gateway from a moment on. */
   async at(moment: number, work: (gateway: Gateway, clock: FakeClock) => Promise<void>): Promise<void> {
     const clock = new FakeClock(moment, moment)
     const gateway = await startGateway(fixtureConfig(this.place, this.upstream.url), { clock })
+    await this.setTime(this.place, moment)
     await work(gateway, clock)
     await gateway.close()
   }
@@ -135,7 +140,6 @@ async function makeGuardrails(scene: Scene, gateway: Gateway): Promise<void> {
   const keys = [scene.hashes.daily, scene.hashes.weekly]
   await scene.manage(gateway, 'POST', `/guardrails/${budget}/assignments/keys`, { key_hashes: keys })
   await scene.manage(gateway, 'POST', `/guardrails/${filter}/assignments/keys`, { key_hashes: [scene.hashes.plain] })
-  await scene.manage(gateway, 'POST', `/guardrails/${filter}/assignments/members`, { member_user_ids: ['ada'] })
 }
 
 async function spend(scene: Scene, gateway: Gateway, rounds: number): Promise<void> {
@@ -204,9 +208,10 @@ function inserts(table: string, rows: readonly Record<string, unknown>[]): strin
 function dumpSqlite(file: string): string {
   const db = new DatabaseSync(file)
   const all = (sql: string, ...values: SQLInputValue[]) => db.prepare(sql).all(...values)
-  const tables = all("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY rowid")
+  const made = all("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY rowid")
+  const rows = (name: unknown): string => inserts(String(name), all(`SELECT * FROM ${String(name)}`))
   const pragma = (name: string) => `PRAGMA ${name} = ${String(db.prepare(`PRAGMA ${name}`).get()?.[name])};\n`
-  const text = tables.map(({ name, sql }) => `${String(sql)};\n${inserts(String(name), all(`SELECT * FROM ${String(name)}`))}`).join('')
+  const text = made.map(({ type, name, sql }) => `${String(sql)};\n${type === 'table' ? rows(name) : ''}`).join('')
   const dump = `BEGIN;\n${text}${pragma('application_id')}${pragma('user_version')}COMMIT;\n`
   db.close()
   return dump
@@ -273,7 +278,7 @@ async function writePostgres(folder: string, home: string): Promise<void> {
   const upstream = await startUpstream(answer)
   const journal = join(home, 'journal.db')
   const url = await server.database()
-  const scene = new Scene(upstream, { url, journal })
+  const scene = new Scene(upstream, { url, journal }, (place, moment) => setDatabaseTime(server, place.url, moment))
   let dump = ''
   let [rows, node] = ['', '']
   await live(scene, async (gateway) => {

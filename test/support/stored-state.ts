@@ -26,6 +26,7 @@ export interface Place {
 export function fixtureConfig({ url, journal }: Place, upstream: string): string {
   return `store: { url: "${url}"${journal === undefined ? '' : `, journal: "${journal}"`}, retention: 32d }
 auth:
+  sign_in: { pkce: optional }
   keys:
     - { name: app, key: "${APP}", limit: "3000000.00", limit_reset: monthly }
     - { name: boss, key: "${BOSS}", management: true }
@@ -121,6 +122,8 @@ export async function readState(gateway: Gateway): Promise<StoredState> {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as JsonObject)
+  const verdict = JSON.parse(await admin('/ledger/verify')) as JsonObject
+  delete verdict.checked_at
   return {
     keys: Object.fromEntries(
       keys.map((key) => [`${String(key.name)} ${String(key.label)}`, Object.fromEntries(KEY_FIELDS.map((field) => [field, key[field]]))]),
@@ -133,7 +136,7 @@ export async function readState(gateway: Gateway): Promise<StoredState> {
     generations: Object.fromEntries(
       generations.map((row) => [String(row.id), Object.fromEntries(ROW_FIELDS.map((field) => [field, row[field]]))]),
     ),
-    verdict: { ...(JSON.parse(await admin('/ledger/verify')) as JsonObject), checked_at: undefined },
+    verdict,
     recovered: JSON.parse(await admin('/ledger/recovery')) as JsonObject,
   }
 }
