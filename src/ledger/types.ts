@@ -134,9 +134,9 @@ export interface Journal extends LedgerReader {
   /** The same report, with nothing written: on what is open at this moment. */
   unsettled(): Reconciliation
   spent(): Map<string, bigint>
-  /** The same by key and payer, each generation once. */
+  /** The same by key and payer, each generation once; the charges of one key may come in several parts. */
   charges(): Iterable<KeyCharges>
-  /** The same per UTC day of the charge, for the days from `since` (milliseconds since the epoch) on; in no particular order. */
+  /** The same per UTC day of the charge, for the days from `since` (milliseconds since the epoch) on; in no particular order, and in several parts. */
   spentByDay(since: number): Iterable<DayCharge>
   /** Reads rows still queued as well. */
   find(id: string): GenerationRecord | undefined

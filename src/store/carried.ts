@@ -1,6 +1,6 @@
 /** The balance carried over: old generations leave the embedded store, their sums by key and day stay. */
 import type { DatabaseSync } from 'node:sqlite'
-import { atOnce, takeOff } from './charged.ts'
+import { type ChargedSums, takeOff } from './charged.ts'
 import { TICKS } from './rows.ts'
 
 const LAST_OF_BATCH = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM settlement WHERE seq < ? ORDER BY seq LIMIT ?)'
@@ -12,12 +12,12 @@ const REMOVE_SETTLEMENTS = 'DELETE FROM settlement WHERE seq <= ?'
  * @param before milliseconds since the epoch. @param most generations of one call.
  * @returns how many were removed. @throws whatever SQLite throws; then nothing has been removed.
  */
-export function pruneGenerations(db: DatabaseSync, before: number, most: number): number {
+export function pruneGenerations(db: DatabaseSync, charged: ChargedSums, before: number, most: number): number {
   const batch = db.prepare(LAST_OF_BATCH).get(before * TICKS, most)
   const count = Number(batch?.count ?? 0)
   if (count === 0) return 0
   const last = Number(batch?.last)
-  atOnce(db, () => {
+  charged.atOnce(() => {
     takeOff(db, { where: 'seq <= ?', value: last }, true)
     db.prepare(REMOVE_HOLDS).run(last, last)
     db.prepare(REMOVE_SETTLEMENTS).run(last)

@@ -1,14 +1,19 @@
 /**
- * Sums of the settled generations that the embedded store has, by key, payer and day of the charge: written in the same
- * transaction as the rows, so that neither the start nor a look at what was spent reads all rows.
+ * Sums of the settled generations that the embedded store has, by key, payer and day of the charge, so that neither the
+ * start nor a look at what was spent reads all rows. The table has the settlements below a watermark; those above it are
+ * summed here, and after a crash from their rows. So a settlement seldom writes a page of the table.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
+import type { DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
 import { chargedAt, DAY_MS, TICKS } from './rows.ts'
 import { bigInteger, integer, text } from './sqlite.ts'
 
 /** Sums are kept in whole dollars and a rest, for SQLite's integers end at 9.2e18 nano-dollars and its sums throw there. */
 export const NANO = 1_000_000_000
+
+/** The sums are written when they have this many settlements, or when there are this many of them: about a millisecond. */
+const MOST_SETTLEMENTS = 1_000
+const MOST_SUMS = 200
 
 interface Sum {
   readonly key: string
@@ -38,19 +43,91 @@ const ADD_OPEN = `INSERT INTO charged (key, payer, day, count, dollars, nano)
     dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO}, nano = (nano + excluded.nano) % ${NANO}`
 const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
   SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE seq NOT IN (SELECT seq FROM settlement)`
+const SPENT_BY_DAY = `WITH charge AS MATERIALIZED (
+    SELECT key, payer, day, sum(dollars) AS dollars, sum(nano) AS nano
+    FROM (SELECT key, payer, day, dollars, nano FROM charged WHERE day >= ?1
+      UNION ALL SELECT key, payer, day, dollars, nano FROM carried WHERE day >= ?1)
+    GROUP BY key, payer, day)
+  SELECT account, day, sum(dollars) AS dollars, sum(nano) AS nano
+  FROM (SELECT key AS account, day, dollars, nano FROM charge
+    UNION ALL SELECT payer, day, dollars, nano FROM charge WHERE payer <> '') GROUP BY account, day`
+const RAISE_WATERMARK = 'UPDATE charged_below SET seq = ?'
+
+class Sums {
+  /** Settlements in all of them. */
+  count = 0
+  private readonly byName = new Map<string, Sum>()
+  /** The sum that was added to last: nearly always it is the next one too. */
+  private latest: Sum | undefined
+
+  get size(): number {
+    return this.byName.size
+  }
+
+  values(): Iterable<Readonly<Sum>> {
+    return this.byName.values()
+  }
+
+  /** @param nano what is charged beside the whole dollars, below 2^53. */
+  add(of: Pick<Sum, 'key' | 'payer' | 'day'>, count: number, dollars: number, nano: number): void {
+    const sum = this.sumOf(of)
+    const rest = sum.nano + (nano % NANO)
+    sum.dollars += dollars + Math.floor(nano / NANO) + Math.floor(rest / NANO)
+    sum.nano = rest % NANO
+    sum.count += count
+    this.count += count
+  }
+
+  clear(): void {
+    if (this.count === 0) return
+    this.count = 0
+    this.byName.clear()
+    this.latest = undefined
+  }
+
+  private sumOf({ key, payer, day }: Pick<Sum, 'key' | 'payer' | 'day'>): Sum {
+    const { latest } = this
+    if (latest && latest.day === day && latest.key === key && latest.payer === payer) return latest
+    const name = `${day} ${key} ${payer}`
+    let sum = this.byName.get(name)
+    if (!sum) {
+      sum = { key, payer, day, count: 0, dollars: 0, nano: 0 }
+      this.byName.set(name, sum)
+    }
+    this.latest = sum
+    return sum
+  }
+}
 
 export class ChargedSums {
   private readonly db: DatabaseSync
   private readonly insert: StatementSync
+  private readonly raise: StatementSync
   /** Holds that were refused since their number was taken: what settles them may name another owner than the row's. */
   private readonly taken = new Set<number>()
-  private readonly batch = new Map<string, Sum>()
-  /** The sum of the batch that was added to last: nearly always it is the next one too. */
-  private latest: Sum | undefined
+  /** The table has exactly the settlements below this sequence. */
+  private watermark: number
+  /** Highest sequence of a settlement so far. */
+  private highest: number
+  /** Committed settlements from the watermark on. */
+  private readonly recent = new Sums()
+  /** Settlements of the transaction that is being written, from the watermark on and below it. */
+  private readonly batch = new Sums()
+  private readonly late = new Sums()
+  /** The transaction that is being written raises the watermark. */
+  private raising = false
 
+  /** @throws what SQLite throws. */
   constructor(db: DatabaseSync) {
     this.db = db
     this.insert = db.prepare(add('charged'))
+    this.raise = db.prepare(RAISE_WATERMARK)
+    this.watermark = integer(db.prepare('SELECT seq FROM charged_below').get()?.seq)
+    this.highest = Math.max(this.watermark - 1, integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM settlement').get()?.seq))
+    for (const row of db.prepare(sumsOf('seq >= ?')).iterate(this.watermark)) {
+      const of = { key: text(row.key), payer: text(row.payer), day: integer(row.day) }
+      this.recent.add(of, integer(row.count), integer(row.dollars), integer(row.nano))
+    }
   }
 
   /** A hold of the batch whose number another one has. */
@@ -60,48 +137,102 @@ export class ChargedSums {
 
   /** A settlement of the batch that is being written. @param find reads its hold. */
   settle(row: SettleRow, find: () => HoldOwner | undefined): void {
-    const doubted = this.taken.size > 0 && this.taken.delete(row.seq)
+    const doubted = this.taken.size > 0 && this.taken.has(row.seq)
     const owner = (doubted ? undefined : row.owner) ?? find()
+    if (row.seq > this.highest) this.highest = row.seq
     if (!owner) return
-    const { key, payer = '' } = owner
-    const day = Math.floor(chargedAt(row) / DAY_MS)
-    const sum = this.sumOf(key, payer, day)
-    sum.count++
-    const nano = sum.nano + (row.cost % NANO)
-    sum.dollars += Math.floor(row.cost / NANO) + Math.floor(nano / NANO)
-    sum.nano = nano % NANO
+    const sums = row.seq < this.watermark ? this.late : this.batch
+    sums.add({ key: owner.key, payer: owner.payer ?? '', day: Math.floor(chargedAt(row) / DAY_MS) }, 1, 0, row.cost)
   }
 
-  private sumOf(key: string, payer: string, day: number): Sum {
-    const { latest } = this
-    if (latest && latest.day === day && latest.key === key && latest.payer === payer) return latest
-    const name = `${day} ${key} ${payer}`
-    let sum = this.batch.get(name)
-    if (!sum) {
-      sum = { key, payer, day, count: 0, dollars: 0, nano: 0 }
-      this.batch.set(name, sum)
-    }
-    this.latest = sum
-    return sum
-  }
-
-  /** Writes the sums of the batch, within its transaction. */
+  /** Writes what the table needs of the batch, within its transaction. */
   write(): void {
-    for (const { key, payer, day, count, dollars, nano } of this.batch.values()) this.insert.run(key, payer, day, count, dollars, nano)
+    const { recent, batch, late } = this
+    if (recent.count + batch.count >= MOST_SETTLEMENTS || recent.size + batch.size >= MOST_SUMS) {
+      this.put(batch)
+      this.writeRecent()
+    }
+    this.put(late)
   }
 
   /** The batch is committed, or was refused: then its settlements come again. */
-  ended(): void {
+  ended(committed: boolean): void {
+    if (committed && !this.raising) for (const sum of this.batch.values()) this.recent.add(sum, sum.count, sum.dollars, sum.nano)
     this.batch.clear()
-    this.latest = undefined
+    this.late.clear()
+    this.raised(committed)
+  }
+
+  /** Runs it in one transaction, with all settlements in the table. @throws what it throws, with nothing done. */
+  atOnce(work: () => void): void {
+    try {
+      this.db.exec('BEGIN IMMEDIATE')
+      this.writeRecent()
+      work()
+      this.db.exec('COMMIT')
+    } catch (thrown) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
+      this.raised(false)
+      throw thrown
+    }
+    this.raised(true)
   }
 
   /** Settles all open holds at their floor. @throws what SQLite throws; then nothing was settled. */
   settleOpen(): void {
-    atOnce(this.db, () => {
+    this.highest = Math.max(this.highest, integer(this.db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq))
+    this.atOnce(() => {
       this.db.exec(ADD_OPEN)
       this.db.exec(RECONCILE)
     })
+  }
+
+  /** Before the file is closed: the next start reads no rows. What cannot be written it reads. */
+  close(): void {
+    if (this.recent.count === 0) return
+    try {
+      this.atOnce(() => {})
+    } catch {}
+  }
+
+  /** By key and payer, maybe in several parts. */
+  *charges(): Iterable<KeyCharges> {
+    yield* chargesOf(this.db, 'all')
+    for (const { key, payer, dollars, nano } of this.recent.values())
+      yield { key, payer: payer || undefined, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }
+  }
+
+  /** By account, from a day on; maybe in several parts. */
+  *byDay(first: number): Iterable<DayCharge> {
+    const statement = this.db.prepare(SPENT_BY_DAY)
+    statement.setReadBigInts(true)
+    for (const row of statement.all(first))
+      yield { key: text(row.account), day: Number(row.day) * DAY_MS, cost: bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano) }
+    for (const { key, payer, day, dollars, nano } of this.recent.values()) {
+      if (day < first) continue
+      const charge = { day: day * DAY_MS, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }
+      yield { key, ...charge }
+      if (payer !== '') yield { key: payer, ...charge }
+    }
+  }
+
+  /** Within a transaction. */
+  private writeRecent(): void {
+    this.raising = true
+    this.put(this.recent)
+    this.raise.run(this.highest + 1)
+  }
+
+  private raised(committed: boolean): void {
+    if (committed && this.raising) {
+      this.watermark = this.highest + 1
+      this.recent.clear()
+    }
+    this.raising = false
+  }
+
+  private put(sums: Sums): void {
+    for (const { key, payer, day, count, dollars, nano } of sums.values()) this.insert.run(key, payer, day, count, dollars, nano)
   }
 }
 
@@ -119,18 +250,6 @@ export function takeOff(db: DatabaseSync, rows: { where: string; value: number |
     if (keep) carry.run(key, payer, day, count, dollars, nano)
     less.run(count, dollars, nano, key, payer, day)
     drop.run(key, payer, day)
-  }
-}
-
-/** Runs it in one transaction. @throws what it throws, with nothing done. */
-export function atOnce(db: DatabaseSync, work: () => void): void {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    work()
-    db.exec('COMMIT')
-  } catch (thrown) {
-    if (db.isOpen && db.isTransaction) db.exec('ROLLBACK')
-    throw thrown
   }
 }
 

@@ -6,10 +6,10 @@ import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconci
 import type { UsePage, UseQuery } from '../ledger/use.ts'
 import { BatchQueue } from './batch.ts'
 import { pruneGenerations } from './carried.ts'
-import { atOnce, ChargedSums, chargesOf, NANO, takeOff } from './charged.ts'
+import { ChargedSums, chargesOf, takeOff } from './charged.ts'
 import { recoveryOf } from './recovery.ts'
 import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TICKS } from './rows.ts'
-import { bigInteger, type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { type Durability, integer, openDatabase, text } from './sqlite.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should hear about; no row's content is in it. */
@@ -41,14 +41,6 @@ const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, payer, model, endpoint, ho
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
 const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
-const SPENT_BY_DAY = `WITH charge AS MATERIALIZED (
-    SELECT key, payer, day, sum(dollars) AS dollars, sum(nano) AS nano
-    FROM (SELECT key, payer, day, dollars, nano FROM charged WHERE day >= ?1
-      UNION ALL SELECT key, payer, day, dollars, nano FROM carried WHERE day >= ?1)
-    GROUP BY key, payer, day)
-  SELECT account, day, sum(dollars) AS dollars, sum(nano) AS nano
-  FROM (SELECT key AS account, day, dollars, nano FROM charge
-    UNION ALL SELECT payer, day, dollars, nano FROM charge WHERE payer <> '') GROUP BY account, day`
 const OPEN = 'SELECT seq, tag, key, floor FROM hold WHERE seq NOT IN (SELECT seq FROM settlement) ORDER BY seq'
 
 const NAMED = 'seq IN (SELECT value FROM json_each(?))'
@@ -140,7 +132,7 @@ export class SqliteJournal implements Journal {
   }
 
   charges(): Iterable<KeyCharges> {
-    return chargesOf(this.db, 'all')
+    return this.charged.charges()
   }
 
   carried(): Map<string, bigint> {
@@ -149,19 +141,13 @@ export class SqliteJournal implements Journal {
 
   /** Removes the oldest settled generations admitted before a moment; their sums stay. @throws what SQLite throws. */
   prune(before: number, most: number): number {
-    const count = pruneGenerations(this.db, before, most)
+    const count = pruneGenerations(this.db, this.charged, before, most)
     if (count > 0) this.logged(count)
     return count
   }
 
-  *spentByDay(since: number): Iterable<DayCharge> {
-    const first = Math.floor(since / DAY_MS)
-    const statement = this.db.prepare(SPENT_BY_DAY)
-    statement.setReadBigInts(true)
-    for (const row of statement.all(first)) {
-      const cost = bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano)
-      yield { key: text(row.account), day: Number(row.day) * DAY_MS, cost }
-    }
+  spentByDay(since: number): Iterable<DayCharge> {
+    return this.charged.byDay(Math.floor(since / DAY_MS))
   }
 
   find(id: string): GenerationRecord | undefined {
@@ -201,7 +187,7 @@ export class SqliteJournal implements Journal {
   forget(seqs: readonly number[]): void {
     if (seqs.length === 0) return
     const named = JSON.stringify(seqs)
-    atOnce(this.db, () => {
+    this.charged.atOnce(() => {
       takeOff(this.db, { where: NAMED, value: named }, false)
       this.db.prepare(FORGET_HOLDS).run(named)
       this.db.prepare(FORGET_SETTLEMENTS).run(named)
@@ -220,6 +206,7 @@ export class SqliteJournal implements Journal {
     this.queue.flush()
     this.checkpointTimer?.cancel()
     this.retryTimer?.cancel()
+    this.charged.close()
     this.db.close()
   }
 
@@ -254,11 +241,11 @@ export class SqliteJournal implements Journal {
       charged.write()
       this.commit.run()
     } catch (cause) {
-      charged.ended()
+      charged.ended(false)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
-    charged.ended()
+    charged.ended(true)
     this.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
   }

@@ -43,4 +43,8 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create index api_key_issuer on api_key (issuer, expires_at) where issuer is not null',
   ],
   [],
+  [
+    'create table "charged_below" ("seq" integer not null, constraint "charged_below_pkey" primary key ("seq")) strict',
+    'insert into charged_below select ifnull(max(seq), 0) + 1 from hold',
+  ],
 ]

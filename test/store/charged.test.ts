@@ -1,4 +1,5 @@
 /** The sums that the embedded store keeps beside its rows: whatever happens to the rows, both agree. */
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
@@ -13,13 +14,19 @@ import { holdRow, settleRow } from './samples.ts'
 const DAY = 86_400_000
 const TICKS = 4096
 
+/** What a crash leaves of a journal that is open: its file and its log, as they are at this moment. */
+function crashCopy(file: string, copy: string): string {
+  for (const end of ['', '-wal']) cpSync(`${file}${end}`, `${copy}${end}`)
+  return copy
+}
+
 const open = (file: string): SqliteJournal => new SqliteJournal(openDatabase(file, 'process'), { clock: new FakeClock() })
 
 type Step =
   | { kind: 'hold' | 'settle' | 'both'; index: number; cost: number; late: number }
   | { kind: 'prune'; day: number; most: number }
   | { kind: 'forget'; indices: number[] }
-  | { kind: 'crash' }
+  | { kind: 'stop' | 'crash' }
 
 const index = fc.nat(20)
 const cost = fc.oneof(fc.nat(1000), fc.constantFrom(999_999_999, 1_000_000_000, 4e15))
@@ -31,7 +38,7 @@ const steps = fc.array(
     },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('prune' as const), day: fc.nat(4), most: fc.integer({ min: 1, max: 9 }) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget' as const), indices: fc.array(index, { maxLength: 4 }) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('stop' as const, 'crash' as const) }) },
   ),
   { maxLength: 40 },
 )
@@ -40,7 +47,7 @@ const seqOf = (place: number): number => (place % 4) * DAY * TICKS + place + 1
 const keyOf = (place: number): { key: string; payer?: string } =>
   place % 3 === 0 ? { key: 'child', payer: 'parent' } : { key: `key ${place % 3}` }
 
-async function apply(journal: SqliteJournal, step: Exclude<Step, { kind: 'crash' }>): Promise<void> {
+async function apply(journal: SqliteJournal, step: Exclude<Step, { kind: 'stop' | 'crash' }>): Promise<void> {
   if (step.kind === 'prune') journal.prune(step.day * DAY, step.most)
   else if (step.kind === 'forget') journal.forget(step.indices.map(seqOf))
   else {
@@ -59,10 +66,11 @@ t.test('sums and rows agree after any order of holds, settlements, removals, han
   let generations = 0
   await fc.assert(
     fc.asyncProperty(steps, async (all) => {
-      const file = join(directory, `${files++}.db`)
+      let file = join(directory, `${files++}.db`)
       let journal = open(file)
       for (const step of all) {
-        if (step.kind === 'crash') {
+        if (step.kind === 'stop' || step.kind === 'crash') {
+          if (step.kind === 'crash') file = crashCopy(file, join(directory, `${files++}.db`))
           journal.close()
           journal = open(file)
           journal.reconcile()
@@ -76,6 +84,30 @@ t.test('sums and rows agree after any order of holds, settlements, removals, han
     property(60, 3000),
   )
   t.ok(generations > 20, `${generations} generations were left`)
+})
+
+t.test('the sums are written with every thousandth settlement, and a crash loses none', async (t) => {
+  const directory = t.testdir()
+  const file = join(directory, 'ledger.db')
+  const journal = open(file)
+  t.teardown(() => journal.close())
+  const settle = async (seq: number): Promise<void> => {
+    if (seq > 1) journal.hold(holdRow(seq))
+    journal.settle(settleRow(seq, 3))
+    await journal.committed()
+  }
+  journal.hold(holdRow(1))
+  for (let seq = 2; seq <= 2500; seq++) await settle(seq)
+  // Admitted before the sums were written, and settled after.
+  await settle(1)
+  const copy = crashCopy(file, join(directory, 'crashed.db'))
+  const db = new DatabaseSync(copy)
+  t.same({ ...db.prepare('SELECT sum(count) AS count FROM charged').get() }, { count: 2001 })
+  db.close()
+  const again = open(copy)
+  t.teardown(() => again.close())
+  t.same([...again.spent()], [['dev', 7500n]])
+  t.match(await verifyLedger(again), { ok: true })
 })
 
 t.test('a row that is changed behind the sums is found by ledger verify', async (t) => {
