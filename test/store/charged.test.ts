@@ -26,7 +26,8 @@ type Step =
   | { kind: 'hold' | 'settle' | 'both'; index: number; cost: number; late: number }
   | { kind: 'prune'; day: number; most: number }
   | { kind: 'forget'; indices: number[] }
-  | { kind: 'stop' | 'crash' }
+  | { kind: 'stop' }
+  | { kind: 'crash' }
 
 const index = fc.nat(20)
 const cost = fc.oneof(fc.nat(1000), fc.constantFrom(999_999_999, 1_000_000_000, 4e15))
@@ -38,7 +39,7 @@ const steps = fc.array(
     },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('prune' as const), day: fc.nat(4), most: fc.integer({ min: 1, max: 9 }) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget' as const), indices: fc.array(index, { maxLength: 4 }) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('stop' as const, 'crash' as const) }) },
+    { weight: 1, arbitrary: fc.constantFrom({ kind: 'stop' as const }, { kind: 'crash' as const }) },
   ),
   { maxLength: 40 },
 )
