@@ -9,6 +9,7 @@ import { ConfigError } from '../../src/config/problems.ts'
 import { configSchema } from '../../src/config/schema/root.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { loadWhole } from '../../src/plugin-list.ts'
+import { SCHEMA_VERSION } from '../../src/store/schema.ts'
 import { serverTools } from '../../src/tools/registry.ts'
 import { paths, ROOT, read } from '../repository/source-tree.ts'
 
@@ -162,6 +163,15 @@ t.test('the tables of plugins and of server tools name all that there are, in th
       .filter((cell) => cell.startsWith('router:'))
       .sort(),
     serverTools.map(({ name }) => `router:${name}`).sort(),
+  )
+})
+
+t.test('the page on upgrades has every version of the schema', async (t) => {
+  const page = read('docs/upgrading.md')
+  t.match(page, `The schema version of this program is ${SCHEMA_VERSION}.`)
+  t.same(
+    [...page.matchAll(/^\| (\d+) +\|/gm)].map(([, version]) => Number(version)),
+    Array.from({ length: SCHEMA_VERSION }, (_, index) => index + 1),
   )
 })
 
