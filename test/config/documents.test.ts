@@ -7,11 +7,12 @@ import { shippedPlugins } from '../../plugins/registry.ts'
 import { policyTests } from '../../src/cli/policy-tests.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import { configSchema } from '../../src/config/schema/root.ts'
+import { FAULTS } from '../../src/core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { loadWhole } from '../../src/plugin-list.ts'
 import { SCHEMA_VERSION } from '../../src/store/schema.ts'
 import { serverTools } from '../../src/tools/registry.ts'
-import { paths, ROOT, read } from '../repository/source-tree.ts'
+import { paths, programFiles, ROOT, read } from '../repository/source-tree.ts'
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md', 'src/**/*.md', 'plugins/**/*.md', 'config/*.md')]
 
@@ -163,6 +164,51 @@ t.test('the tables of plugins and of server tools name all that there are, in th
       .filter((cell) => cell.startsWith('router:'))
       .sort(),
     serverTools.map(({ name }) => `router:${name}`).sort(),
+  )
+})
+
+/** Cells of the rows of a section's tables that begin with code, without its marks. */
+function rowsOf(page: string, from: string, to?: string): string[][] {
+  const text = read(page)
+  const start = text.indexOf(`\n${from}\n`)
+  const section = text.slice(start, to === undefined ? undefined : text.indexOf(`\n${to}\n`))
+  return start < 0
+    ? []
+    : [...section.matchAll(/^\| (`.+) \|$/gm)].map(([, row]) => row.split(' | ').map((cell) => cell.replace(/^\s*`?|`?\s*$/g, '')))
+}
+
+const TROUBLES = 'docs/troubleshooting.md'
+
+t.test('troubleshooting has every fault, with its status, type and message', async (t) => {
+  const rows = rowsOf(TROUBLES, '### Errors of the request', '### 503').map((cells) => cells.slice(0, 4))
+  const faults = Object.entries(FAULTS).map(([code, { status, type, message }]) => [code, String(status), type, message])
+  t.same(rows.sort(), faults.sort())
+})
+
+const LEVELS: Readonly<Record<string, string>> = { warn: '40', error: '50' }
+
+t.test('troubleshooting has every line that the log may have at level warn or error', async (t) => {
+  const lines = new Set<string>()
+  const kinds = new Set<string>()
+  for (const { path, text } of programFiles()) {
+    // The last argument of a call is the message; calls end their line.
+    for (const [call, level] of text.matchAll(/\blog\.(warn|error)\([\s\S]*?\)(?=[,;]?\n)/g)) {
+      const message = /(?:'([^']+)'|"([^"]+)"),?\s*\)$/.exec(call)
+      t.ok(message, `${path}: the message of ${call}`)
+      lines.add(`${LEVELS[level]} ${message?.[1] ?? message?.[2]}`)
+    }
+    // Lines that are written without the logger; those of failed exchanges have level error.
+    for (const [, message] of text.matchAll(/\bmsg: '([^']+)'/g)) lines.add(`50 ${message}`)
+    for (const [, kind] of text.matchAll(/\breport(?:\?\.)?\(\{ kind: '([a-z-]+)'/g)) kinds.add(kind)
+  }
+  t.ok(lines.size > 15 && kinds.size > 10, `${lines.size} lines and ${kinds.size} kinds`)
+  const written = rowsOf(TROUBLES, '### Lines by `msg`', '### Lines by `kind`').map(([message, level]) => `${level} ${message}`)
+  t.same(written.sort(), [...lines].sort())
+  t.same(
+    rowsOf(TROUBLES, '### Lines by `kind`')
+      .map(([kind]) => kind)
+      .sort(),
+    [...kinds].sort(),
   )
 })
 
