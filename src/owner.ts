@@ -13,7 +13,7 @@ import { forkWorker } from './cluster/owner-fork.ts'
 import type { Config } from './config/types.ts'
 import { type Reload, watchConfig } from './config/watch.ts'
 import { type Clock, systemClock } from './core/clock.ts'
-import { type Log, openLog, WHOLE_BYTES } from './core/log.ts'
+import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from './core/log.ts'
 import { DiskFiles } from './files/index.ts'
 import { LedgerScans } from './ledger/scans.ts'
 import { OwnerBooks } from './owner-books.ts'
@@ -267,6 +267,6 @@ class Owner {
   }
 
   private readonly oops = (error: unknown): void => {
-    this.log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
+    this.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
   }
 }

@@ -9,7 +9,7 @@ import type { Reload } from './config/watch.ts'
 import type { Clock } from './core/clock.ts'
 import { FirstUse } from './core/first-use.ts'
 import { GenerationIds } from './core/ids.ts'
-import type { LogSink } from './core/log.ts'
+import { type LogSink, stackWithoutMessage } from './core/log.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from './dialects/registry.ts'
 import { closeDocuments } from './documents/index.ts'
 import { DiskFiles } from './files/index.ts'
@@ -37,7 +37,7 @@ import { Gateway, type Serving } from './server/gateway.ts'
 import { Metrics } from './server/metrics.ts'
 import { operations } from './server/operations.ts'
 import { type LoopSource, Overload, systemLoop } from './server/overload.ts'
-import { planWitness, sourceOf, witnessWith } from './server/witness.ts'
+import { planWitness, witnessWith } from './server/witness.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import type { Shared } from './shared/index.ts'
 import { serverTools } from './tools/registry.ts'
@@ -118,7 +118,7 @@ export class Runtime {
     })
     this.parts.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
     this.catalog = this.catalogOf(config)
-    this.oops = (error) => log.error({ error: error instanceof Error ? error.stack : typeof error }, 'unexpected')
+    this.oops = (error) => log.error({ error: stackWithoutMessage(error) }, 'unexpected')
     this.bodies = new BodyMemory(clock, () => this.shed())
     this.resizeBodies()
     this.gateway = new Gateway({
@@ -338,7 +338,7 @@ function partsOf(
     },
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     pluginTrouble: (exchange, { cause, ...trouble }) =>
-      logs.log.warn({ gen: exchange.id, ...trouble, cause: sourceOf(cause) }, 'a plugin failed'),
+      logs.log.warn({ gen: exchange.id, ...trouble, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
     forcedLane,
   }
 }

@@ -86,3 +86,10 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
 function writeBytes(stream: { write(data: string): boolean }, bytes: Buffer): void {
   ;(stream as unknown as { write(data: Buffer): boolean }).write(bytes)
 }
+
+/** Name and stack of something thrown; its message stays out of the log, since it may quote a request. */
+export function stackWithoutMessage(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return typeof thrown
+  const frames = (thrown.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))
+  return [thrown.name, ...frames].join('\n')
+}

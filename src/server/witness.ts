@@ -1,7 +1,6 @@
 /** What is told of an exchange once it is over: the metrics and one log line. */
 import type { AuditTrail } from '../cluster/audit-trail.ts'
-import type { Fault } from '../core/faults.ts'
-import type { LogSink } from '../core/log.ts'
+import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import { findingsOf } from '../pipeline/guardrail-findings.ts'
 import type { Witness } from '../pipeline/parts.ts'
 import { logLine } from './log-line.ts'
@@ -53,7 +52,7 @@ export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditT
       in: usage?.input,
       out: usage?.output,
       cost_nano: final?.cost,
-      cause: fault?.code === 'internal' ? causeOf(fault) : undefined,
+      cause: fault?.code === 'internal' ? stackWithoutMessage(fault.cause) : undefined,
       msg: 'exchange',
     }
     logs.line(`${logLine(line)}\n`)
@@ -64,19 +63,7 @@ export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditT
 export function planWitness({ log }: LogSink): Witness {
   return (exchange, { status, fault }) => {
     const line = { gen: exchange.id, key: exchange.key.name, client: exchange.client.id, status, fault: fault?.code }
-    if (fault?.code === 'internal') log.error({ ...line, cause: causeOf(fault) }, 'plan')
+    if (fault?.code === 'internal') log.error({ ...line, cause: stackWithoutMessage(fault.cause) }, 'plan')
     else log.info(line, 'plan')
   }
-}
-
-/** Where an error of our own came from: its name and stack, not its message, which may quote a request. */
-function causeOf({ cause }: Fault): string {
-  return sourceOf(cause)
-}
-
-/** The same of anything thrown. */
-export function sourceOf(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(typeof cause)
-  const frames = (cause.stack ?? '').split('\n').filter((line) => line.startsWith('    at '))
-  return [cause.name, ...frames].join('\n')
 }
