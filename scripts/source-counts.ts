@@ -1,0 +1,148 @@
+/**
+ * What the size and the shape of the sources are: `node scripts/source-counts.ts [--list]`.
+ * Prints files, files with one importer, import circles, the entries of `src`, the files and functions through which one
+ * streamed chat request of the pass lane runs, and in how many files one thing of each kind is named. --list names the files.
+ */
+import { Session } from 'node:inspector/promises'
+import { dirname, join, normalize } from 'node:path/posix'
+import { fileURLToPath } from 'node:url'
+import { importsOf } from '../test/repository/import-rules.ts'
+import { programFiles, ROOT, type SourceFile } from '../test/repository/source-tree.ts'
+import { oneModel, startGateway } from '../test/support/gateway.ts'
+import { startUpstream } from '../test/support/upstream.ts'
+import { answerFor } from '../test/support/wire.ts'
+
+const LIST = process.argv.includes('--list')
+
+function print(what: string, count: number | string, list: readonly string[] = []): void {
+  console.log(`${what.padEnd(58)} ${String(count).padStart(6)}`)
+  if (LIST) for (const item of list) console.log(`    ${item}`)
+}
+
+type Graph = ReadonlyMap<string, ReadonlySet<string>>
+
+/** Files of the program that each file imports. @param types whether imports of types alone count. */
+function importGraph(files: readonly SourceFile[], types: boolean): Graph {
+  const known = new Set(files.map(({ path }) => path))
+  const targets = ({ path, text }: SourceFile): string[] =>
+    importsOf(text)
+      .filter(({ typeOnly }) => types || !typeOnly)
+      .map(({ specifier }) => normalize(join(dirname(path), specifier)))
+      .filter((target) => known.has(target))
+  return new Map(files.map((file) => [file.path, new Set(targets(file))]))
+}
+
+/** Groups of files that all reach each other (Tarjan's strongly connected components of more than one node). */
+function circlesOf(graph: Graph): string[][] {
+  const order = new Map<string, number>()
+  const lowest = new Map<string, number>()
+  const stack: string[] = []
+  const circles: string[][] = []
+  const visit = (node: string): number => {
+    const number = order.size
+    order.set(node, number)
+    stack.push(node)
+    let low = number
+    for (const next of graph.get(node) ?? []) {
+      if (!order.has(next)) low = Math.min(low, visit(next))
+      else if (stack.includes(next)) low = Math.min(low, order.get(next) ?? low)
+    }
+    lowest.set(node, low)
+    if (low === number) {
+      const circle = stack.splice(stack.indexOf(node))
+      if (circle.length > 1) circles.push(circle.sort())
+    }
+    return low
+  }
+  for (const node of graph.keys()) if (!order.has(node)) visit(node)
+  return circles
+}
+
+const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0
+
+function printFiles(files: readonly SourceFile[]): void {
+  const source = files.filter(({ path }) => path.startsWith('src/'))
+  const graph = importGraph(files, true)
+  const importers = (path: string): string[] => [...graph].filter(([, targets]) => targets.has(path)).map(([from]) => from)
+  const single = source.filter(({ path }) => importers(path).length === 1)
+  const entries = [...new Set(source.map(({ path }) => path.split('/')[1] ?? ''))].sort()
+  print('files of src', source.length)
+  print('lines of a file of src, median', median(source.map(({ text }) => text.split('\n').length - 1)))
+  print(
+    'files of src with one importer',
+    single.length,
+    single.map(({ path }) => `${path} < ${importers(path)[0]}`),
+  )
+  print('entries of src', entries.length, entries)
+  for (const [what, types] of [
+    ['import circles at run time', false],
+    ['import circles with types', true],
+  ] as const) {
+    const circles = circlesOf(importGraph(files, types))
+    print(
+      what,
+      circles.length,
+      circles.map((circle) => circle.join(' ')),
+    )
+  }
+}
+
+/** Names of things of which one was added, and where they stand besides. */
+const NAMED = [
+  { kind: 'routing criterion', word: 'distillable' },
+  { kind: 'setting', word: 'silence' },
+  { kind: 'metric', word: 'shed_total' },
+  { kind: 'plugin', word: 'response-healing' },
+  { kind: 'dialect', word: 'gemini' },
+] as const
+
+function printNamed(files: readonly SourceFile[]): void {
+  for (const { kind, word } of NAMED) {
+    const found = files.filter(({ path, text }) => text.includes(word) && !path.split('/').slice(0, -1).includes(word))
+    print(
+      `files that name the ${kind} ${word}`,
+      found.length,
+      found.map(({ path }) => path),
+    )
+  }
+}
+
+/** Functions of ours that run during one request, as `file: name`. */
+async function functionsOfRequest(): Promise<string[]> {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello', ' world'] }))
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+  const ask = async (): Promise<void> => {
+    const body = { model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'Hi' }] }
+    const reply = await gateway.post('/v1/chat/completions', body)
+    const text = await reply.text()
+    if (!text.includes('world')) throw new Error(`no answer: ${text}`)
+  }
+  // What is made once, at the first requests, is no part of a request.
+  for (let warm = 0; warm < 3; warm++) await ask()
+  const session = new Session()
+  session.connect()
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  await session.post('Profiler.takePreciseCoverage')
+  await ask()
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  session.disconnect()
+  await gateway.close()
+  await upstream.close()
+  return result.flatMap(({ url, functions }) => {
+    const path = url.startsWith('file://') ? fileURLToPath(url).slice(ROOT.length + 1) : ''
+    if (!/^(src|plugins)\//.test(path)) return []
+    return functions
+      .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+      .map(({ functionName, ranges }) => `${path}: ${functionName || 'anonymous'} at ${ranges[0]?.startOffset}`)
+  })
+}
+
+const files = programFiles()
+printFiles(files)
+printNamed(files)
+const functions = await functionsOfRequest()
+const touched = [...new Set(functions.map((name) => name.slice(0, name.indexOf(':'))))].sort()
+print('files that a streamed request of the pass lane runs through', touched.length, touched)
+print('  of them in src/pipeline', touched.filter((path) => path.startsWith('src/pipeline/')).length)
+print('functions of that request', functions.length, functions.sort())
