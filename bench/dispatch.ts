@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Dispatcher } from 'undici'
-import { Pools } from '../src/upstream/pools.ts'
+import { Pools } from '../src/services/upstream/pools.ts'
 
 const COUNTS = [10, 1_000, 5_000]
 const ROUNDS = 2_000

@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
-import { start } from '../src/main.ts'
+import { start } from '../src/app/start.ts'
 import { docxOf, paragraph, pdfOf, pdfWith } from '../test/support/documents.ts'
 
 const RUNS = Number(process.argv[2] ?? 5)

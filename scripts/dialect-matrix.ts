@@ -1,5 +1,5 @@
 /** The tables of docs/dialects.md that are made from data: what becomes of each parameter, and what is lost between two wires. */
-import { PARAMETERS, type ParameterOutcome } from '../src/canon/parameters.ts'
+import { PARAMETERS, type ParameterOutcome } from '../src/dialects/canon/parameters.ts'
 import type { ClientName, Loss, UpstreamName } from '../src/dialects/losses/loss.ts'
 import { replyLosses } from '../src/dialects/losses/replies.ts'
 import { requestLosses } from '../src/dialects/losses/requests.ts'

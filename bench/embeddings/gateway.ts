@@ -1,6 +1,6 @@
 /** headgate in a process of its own that watches its own event loop and memory; told by its parent when to begin and to report. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { start } from '../../src/main.ts'
+import { start } from '../../src/app/start.ts'
 import { leaveWithParent, upstreamPort } from '../child.ts'
 import { BENCH_KEY } from '../requests.ts'
 

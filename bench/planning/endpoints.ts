@@ -1,9 +1,10 @@
 /** Fifty endpoints over five models, and a book that knows a lot about each of them. */
-import { buildCatalog } from '../../src/catalog/catalog.ts'
-import type { Endpoint, Model } from '../../src/catalog/types.ts'
+
 import { loadConfig } from '../../src/config/load.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
+import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
+import type { Endpoint, Model } from '../../src/routing/catalog/types.ts'
 import { HealthBook } from '../../src/routing/index.ts'
 import { type Chance, chanceOf, jitter } from '../simulation/chance.ts'
 

@@ -1,9 +1,10 @@
 /** The simulated providers: an upstream dialect that answers on the virtual clock, and the record of every call. */
-import type { StreamEvent } from '../../src/canon/events.ts'
-import type { CanonicalRequest } from '../../src/canon/request.ts'
-import { noUsage } from '../../src/canon/usage.ts'
+
 import type { Clock, Timer } from '../../src/core/clock.ts'
 import { Fault, type FaultCode } from '../../src/core/faults.ts'
+import type { StreamEvent } from '../../src/dialects/canon/events.ts'
+import type { CanonicalRequest } from '../../src/dialects/canon/request.ts'
+import { noUsage } from '../../src/dialects/canon/usage.ts'
 import { simUpstream } from '../../src/dialects/sim/index.ts'
 import type { LocalRun, LocalSink, Target, UpstreamDialect } from '../../src/dialects/types.ts'
 import { type Chance, jitter } from './chance.ts'

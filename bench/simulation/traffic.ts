@@ -1,5 +1,5 @@
 /** What callers ask, and when: arrivals of a Poisson process and the bodies of the requests. */
-import type { CanonicalRequest } from '../../src/canon/request.ts'
+import type { CanonicalRequest } from '../../src/dialects/canon/request.ts'
 import type { Chance } from './chance.ts'
 import { MINUTE, type ModelSlug } from './market.ts'
 import type { Span } from './troubles.ts'

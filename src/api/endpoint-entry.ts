@@ -1,7 +1,8 @@
 /** One endpoint as the endpoint lists show it (contract section 4; every field that strict clients require). */
-import { parametersOf, pricing } from '../catalog/entry.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import type { JsonObject } from '../core/json.ts'
+import { parametersOf, pricing } from '../routing/catalog/entry.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { EndpointFigures } from '../routing/index.ts'
 import { endpointTag } from '../routing/index.ts'
 

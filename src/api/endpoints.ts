@@ -1,6 +1,6 @@
 /** The endpoint lists: GET /v1/models/{author}/{slug}/endpoints and GET /v1/endpoints/zdr. */
-import { modelEntry } from '../catalog/entry.ts'
-import type { Endpoint } from '../catalog/types.ts'
+import { modelEntry } from '../routing/catalog/entry.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { EndpointFigures } from '../routing/index.ts'
 import { endpointEntry } from './endpoint-entry.ts'
 import { type ModelSource, namedModel } from './models.ts'

@@ -1,7 +1,7 @@
 /** /v1/files: a key's own files, shown in the form of whoever asks. */
 import { badField, Fault } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
-import type { KeyFiles, StoredFile } from '../files/types.ts'
+import type { KeyFiles, StoredFile } from '../services/files/types.ts'
 import { choiceOf, integerOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 

@@ -1,7 +1,7 @@
 /** The catalogue as one key sees it: what no request of the key can ever reach is not there. */
-import type { ProviderPreferences } from '../canon/gateway-fields.ts'
-import type { Catalog } from '../catalog/catalog.ts'
-import type { Endpoint, Model } from '../catalog/types.ts'
+import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { Catalog } from '../routing/catalog/catalog.ts'
+import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { allowsModel, filterEndpoints, type MergedPreferences, mergePreferences, type Tier } from '../routing/index.ts'
 
 export type ListedCatalog = Pick<Catalog, 'models' | 'aliases' | 'find'>

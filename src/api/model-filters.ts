@@ -1,7 +1,8 @@
 /** Filters and orders of the model lists (contract section 4). A model without the figure asked for does not match, and sorts last. */
-import { modelEntry } from '../catalog/entry.ts'
-import type { Endpoint, Model } from '../catalog/types.ts'
+
 import { badField } from '../core/faults.ts'
+import { modelEntry } from '../routing/catalog/entry.ts'
+import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import type { Health } from '../routing/order.ts'
 import type { ModelUse } from './model-use.ts'
 import { choiceOf, integerOf, listOf, numberOf } from './query.ts'

@@ -1,9 +1,10 @@
 /** The model lists: GET /v1/models, /v1/models/count, /v1/models/user, /v1/embeddings/models and /v1/model/{author}/{slug}. */
-import type { Catalog, Found } from '../catalog/catalog.ts'
-import { aliasEntry, modelEntry } from '../catalog/entry.ts'
-import type { Model } from '../catalog/types.ts'
+
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Catalog, Found } from '../routing/catalog/catalog.ts'
+import { aliasEntry, modelEntry } from '../routing/catalog/entry.ts'
+import type { Model } from '../routing/catalog/types.ts'
 import type { Health } from '../routing/order.ts'
 import type { ListedCatalog } from './key-catalog.ts'
 import { modelTest, outputTest, sortModels } from './model-filters.ts'

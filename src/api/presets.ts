@@ -1,8 +1,8 @@
 /** GET /v1/presets and /v1/presets/{slug}: the presets of the configuration, as the service shows stored ones. */
 import { createHash } from 'node:crypto'
-import type { Preset, Presets } from '../canon/presets.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Preset, Presets } from '../dialects/canon/presets.ts'
 import { integerOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 

@@ -1,5 +1,5 @@
 /** GET /v1/providers: the configured providers, with what the operator states of them. */
-import type { Provider } from '../catalog/types.ts'
+import type { Provider } from '../routing/catalog/types.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** In order of the configuration; what is not stated is null. Addresses and keys are never shown. */

@@ -1,7 +1,7 @@
 /** `headgate check FILE`: says whether a file can be served, without opening a port. */
 
+import { loadWhole } from '../app/plugin-list.ts'
 import { ConfigError } from '../config/problems.ts'
-import { loadWhole } from '../plugin-list.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
 
 /**

@@ -1,6 +1,7 @@
 /** Models, and how a provider's list differs from them, as text for a terminal. */
-import type { Endpoint, Model } from '../catalog/types.ts'
+
 import { rateText } from '../core/money.ts'
+import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { endpointTag } from '../routing/index.ts'
 import type { ListingDiff } from './models-sync.ts'
 import { table, visible } from './plan-table.ts'

@@ -1,9 +1,9 @@
 /** How a provider's own list differs from what is configured for it. */
 import { stringify } from 'yaml'
-import { listedModels } from '../catalog/discover.ts'
-import { factsOfEntry, type ModelFacts } from '../catalog/server-facts.ts'
 import type { Config, ModelConfig } from '../config/types.ts'
 import type { JsonObject } from '../core/json.ts'
+import { listedModels } from '../routing/catalog/discover.ts'
+import { factsOfEntry, type ModelFacts } from '../routing/catalog/server-facts.ts'
 
 export interface ListingDiff {
   readonly provider: string

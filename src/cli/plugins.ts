@@ -1,9 +1,10 @@
 /** `headgate plugins`: which plugins there are, which are on, and what the operator has set. */
+
+import { listedPlugins, loadWhole, pluginSettings } from '../app/plugin-list.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Config } from '../config/types.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import type { PluginSetting } from '../pipeline/parts.ts'
-import { listedPlugins, loadWhole, pluginSettings } from '../plugin-list.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { table } from './plan-table.ts'
 import { SHIPPED_CONFIG } from './serve.ts'

@@ -1,12 +1,12 @@
 /** `headgate test DIR`: policy tests for an operator's own CI. Nothing is called, opened or written. */
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { loadWhole } from '../app/plugin-list.ts'
 import type { Environment } from '../config/expand.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { Config } from '../config/types.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { nanoFromUsd } from '../core/money.ts'
-import { loadWhole } from '../plugin-list.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { visible } from './plan-table.ts'
 import { type PolicyTest, readFixture } from './policy-fixture.ts'

@@ -1,7 +1,9 @@
 /** Plans requests in this process: the gateway's own chain, without a port, a file of its own or a call. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Endpoint } from '../catalog/types.ts'
+import { Runtime } from '../app/runtime.ts'
+import { chainSettings } from '../app/settings.ts'
 import { keepAlone } from '../cluster/bookkeeping.ts'
+import { shareNothing } from '../cluster/shared/index.ts'
 import { resolveKeys } from '../config/keys.ts'
 import type { Config } from '../config/types.ts'
 import type { Clock } from '../core/clock.ts'
@@ -16,10 +18,8 @@ import { Exchange } from '../pipeline/exchange.ts'
 import type { Plan } from '../pipeline/plan/answer.ts'
 import { type PlanFormat, planDialects, recogniseFormat } from '../pipeline/plan/format.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import { endpointTag } from '../routing/index.ts'
-import { Runtime } from '../runtime.ts'
-import { chainSettings } from '../settings.ts'
-import { shareNothing } from '../shared/index.ts'
 import { openStore } from '../store/open.ts'
 
 export interface RehearsedRequest {

@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import type { Owning } from '../app/owner.ts'
+import { type Running, start } from '../app/start.ts'
 import { WORKER_VARIABLE } from '../cluster/messages.ts'
 import { ConfigError } from '../config/problems.ts'
 import { systemClock } from '../core/clock.ts'
-import { type Running, start } from '../main.ts'
-import type { Owning } from '../owner.ts'
 import { drainOnSignals } from '../server/signals.ts'
 import { compact } from './compact.ts'
 import { plural } from './console.ts'
@@ -30,7 +30,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   process.stdout.on('error', () => {})
   if (process.env[WORKER_VARIABLE] && process.connected) {
     compact()
-    return (await import('../worker.ts')).work()
+    return (await import('../app/worker.ts')).work()
   }
   const port = flags.port === undefined ? undefined : Number(flags.port)
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port < 65_536))
@@ -43,7 +43,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const options = { configFile, host: flags.host, port }
   try {
     if (workers === undefined) serveAlone(await start({ ...options, watch: true }))
-    else serveWithWorkers(await (await import('../owner.ts')).own({ ...options, workers }), workers)
+    else serveWithWorkers(await (await import('../app/owner.ts')).own({ ...options, workers }), workers)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof ConfigError || error instanceof Error ? error.message : error}\n`)
     process.exitCode = 1

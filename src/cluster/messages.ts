@@ -4,10 +4,10 @@ import type { Config } from '../config/types.ts'
 import type { Json } from '../core/json.ts'
 import type { GenerationRecord, Sums } from '../ledger/types.ts'
 import type { UseQuery, UseRow } from '../ledger/use.ts'
-import type { CounterAnswer, CounterAsk, Topic } from '../shared/types.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows } from '../store/record.ts'
+import type { CounterAnswer, CounterAsk, Topic } from './shared/types.ts'
 
 /** The environment's variable that makes a process a worker; its value is the worker's number. */
 export const WORKER_VARIABLE = 'HEADGATE_WORKER'

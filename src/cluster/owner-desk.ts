@@ -3,7 +3,6 @@ import { Fault } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
-import type { CounterAnswer, CounterAsk, Counters, Topic } from '../shared/types.ts'
 import { WatchedGuardrails } from '../store/guardrails.ts'
 import { WatchedKeys } from '../store/key-news.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
@@ -11,6 +10,7 @@ import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import { type OwnerOffer, type Replaced, sentBalance, sentSums, type WorkerOffer } from './messages.ts'
 import { guardrailAnswers } from './remote-guardrails.ts'
+import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
 
 export type WorkerLine = Line<WorkerOffer, OwnerOffer>
 

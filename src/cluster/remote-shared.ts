@@ -1,9 +1,9 @@
 /** Rate counters and news where the owner passes them on: all workers of one machine, without Redis. */
 import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
-import type { CounterAnswer, CounterAsk, Counters, NewsWire, Topic } from '../shared/types.ts'
 import { within } from './bounded.ts'
 import type { OwnerLine } from './remote-record.ts'
+import type { CounterAnswer, CounterAsk, Counters, NewsWire, Topic } from './shared/types.ts'
 
 /** Milliseconds after which the owner counts as not answering: a request waits for it. */
 const LONGEST_COUNT = 500

@@ -1,7 +1,8 @@
 /** API keys of the file, and the development key where it names none. */
-import type { ProviderPreferences } from '../canon/gateway-fields.ts'
+
 import { randomTag } from '../core/ids.ts'
 import { hashOf, maskOf } from '../core/secret.ts'
+import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Config, KeyConfig } from './types.ts'
 

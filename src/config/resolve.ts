@@ -1,9 +1,9 @@
 /** From the checked file to `Config`: defaults, units, and what was left out. */
 import { dirname, join } from 'node:path'
-import type { Preset, Presets } from '../canon/presets.ts'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
 import { hashOf } from '../core/secret.ts'
+import type { Preset, Presets } from '../dialects/canon/presets.ts'
 import type { Environment } from './expand.ts'
 import { resolveGuardrail } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, plainKey } from './keys.ts'

@@ -1,9 +1,10 @@
 /** The configuration as plain data: every default filled in, durations in milliseconds, sizes in bytes. */
-import type { Presets } from '../canon/presets.ts'
-import type { StoredPrompt } from '../canon/prompts.ts'
-import type { ProviderFacts } from '../catalog/types.ts'
+
 import type { JsonObject } from '../core/json.ts'
+import type { Presets } from '../dialects/canon/presets.ts'
+import type { StoredPrompt } from '../dialects/canon/prompts.ts'
 import type { EngineSettings, TextFilters } from '../guardrails/index.ts'
+import type { ProviderFacts } from '../routing/catalog/types.ts'
 import type { RawModels } from './schema/root.ts'
 
 export interface ServerConfig {

@@ -1,19 +1,20 @@
 /** What a dialect adapter offers, split by direction: N client and M upstream dialects cost N + M adapters. */
-import type { End, StreamEvent } from '../canon/events.ts'
-import type { Folded } from '../canon/fold.ts'
-import type { GatewayFields } from '../canon/gateway-fields.ts'
-import type { SearchWire } from '../canon/native-search.ts'
-import type { CapWire } from '../canon/output-cap.ts'
-import type { ParameterTable } from '../canon/parameters.ts'
-import type { Preset } from '../canon/presets.ts'
-import type { StoredPrompts } from '../canon/prompts.ts'
-import type { CanonicalRequest, DialectId, Opaque, Part } from '../canon/request.ts'
-import type { ServiceTier } from '../canon/service-tier.ts'
-import type { Usage } from '../canon/usage.ts'
+
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
-import type { VectorForm, WrittenVector } from '../vectors/written.ts'
+import type { End, StreamEvent } from './canon/events.ts'
+import type { Folded } from './canon/fold.ts'
+import type { GatewayFields } from './canon/gateway-fields.ts'
+import type { SearchWire } from './canon/native-search.ts'
+import type { CapWire } from './canon/output-cap.ts'
+import type { ParameterTable } from './canon/parameters.ts'
+import type { Preset } from './canon/presets.ts'
+import type { StoredPrompts } from './canon/prompts.ts'
+import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
+import type { ServiceTier } from './canon/service-tier.ts'
+import type { Usage } from './canon/usage.ts'
+import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
 /** Facts of one reply, shared by whoever writes a piece of it. */
 export interface ReplyContext {

@@ -1,6 +1,6 @@
 /** One call of an engine: JSON there and back, within a time that is ours. */
 import type { Json } from '../core/json.ts'
-import { callService } from '../outbound/service-call.ts'
+import { callService } from '../services/outbound/service-call.ts'
 import type { EngineContext } from './engine.ts'
 
 /** Bytes of an answer that are read. */

@@ -1,6 +1,7 @@
 /** What of a request input guardrails read, and how it is written back. */
-import type { CanonicalRequest, Item, Part, ToolSpec } from '../canon/request.ts'
+
 import type { JsonObject } from '../core/json.ts'
+import type { CanonicalRequest, Item, Part, ToolSpec } from '../dialects/canon/request.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
 import { isPicture } from './whole-answer.ts'
 

@@ -1,8 +1,9 @@
 /** Usage × price: exact sums, rounded once. */
-import type { Usage } from '../canon/usage.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import { Bill, type Rate } from '../core/money.ts'
 import { PAID_TOOLS, type PaidTool, type PriceSnapshot, priceAt, priceIn, type Rates, ratesFor, ratesWithin } from '../core/price.ts'
+import type { Usage } from '../dialects/canon/usage.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 
 /** A price as it was at admission; `free` and `unpriced` cost nothing (limited keys never get to `unpriced`). */
 export type Tariff = PriceSnapshot | 'free' | 'unpriced'

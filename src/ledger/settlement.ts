@@ -2,8 +2,9 @@
  * What a request is charged: the one table, by who ended it and how far it had come, as a pure function.
  * Shown to operators and callers in docs/keys.md, "Who pays".
  */
-import { addUsage, NO_REPORT, noUsage, type Usage } from '../canon/usage.ts'
+
 import type { Fault } from '../core/faults.ts'
+import { addUsage, NO_REPORT, noUsage, type Usage } from '../dialects/canon/usage.ts'
 import { charge, type Extras, type Tariff } from './pricing.ts'
 import type { SettleStatus } from './types.ts'
 

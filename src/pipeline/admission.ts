@@ -1,8 +1,9 @@
 /** What a key may have going: requests and tokens per minute, open streams, bytes in flight. */
+
+import { type CounterAnswer, type Counters, MemoryCounters, shareOf } from '../cluster/shared/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { type CounterAnswer, type Counters, MemoryCounters, shareOf } from '../shared/index.ts'
 
 /** What a key has open in this process. */
 interface Use {

@@ -1,6 +1,7 @@
 /** Models that a provider's own tool asks beside the one that serves: Anthropic's `advisor_20260301` names one of the same provider. */
-import type { Endpoint } from '../catalog/types.ts'
+
 import type { JsonObject } from '../core/json.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import { allowsModel } from '../routing/index.ts'
 import type { Advisor, Exchange } from './exchange.ts'
 import { isLimited } from './guardrail-budgets.ts'

@@ -1,8 +1,9 @@
 /** What an attempt leaves behind: its record, what health and sticky sessions learn, metrics. */
-import type { Usage } from '../canon/usage.ts'
-import type { Endpoint, Provider } from '../catalog/types.ts'
+
 import { asFault, Fault } from '../core/faults.ts'
+import type { Usage } from '../dialects/canon/usage.ts'
 import type { AttemptRecord } from '../plugin-api/exchange.ts'
+import type { Endpoint, Provider } from '../routing/catalog/types.ts'
 import type { StickySessions } from '../routing/index.ts'
 import { cachesCheaper } from './conversation.ts'
 import type { Exchange } from './exchange.ts'

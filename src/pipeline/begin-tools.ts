@@ -1,7 +1,8 @@
 /** Begins the server tools of a request: their parameters are checked, and errors name the path that the caller wrote. */
-import type { ToolSpec, WrittenAt } from '../canon/request.ts'
+
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import type { ToolSpec, WrittenAt } from '../dialects/canon/request.ts'
 import type { ServerTool, SessionTool, ToolContext, ToolSession } from '../plugin-api/index.ts'
 import type { OfferParts } from './server-tools.ts'
 

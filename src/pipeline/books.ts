@@ -1,7 +1,7 @@
 /** The books of one exchange: what is reserved, what every turn used, what tools cost. */
 
-import { noUsage, type Usage } from '../canon/usage.ts'
-import type { Endpoint } from '../catalog/types.ts'
+import { noUsage, type Usage } from '../dialects/canon/usage.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import { Hold } from './hold.ts'
 import type { Turn } from './reply.ts'
 

@@ -1,13 +1,13 @@
 /** One upstream call: choose the lane, encode, send, and give back the reply as soon as it has ended. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import type { StreamEvent } from '../canon/events.ts'
-import { countsOutput } from '../canon/usage.ts'
-import type { Endpoint } from '../catalog/types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { StreamEvent } from '../dialects/canon/events.ts'
+import { countsOutput } from '../dialects/canon/usage.ts'
 import type { Encoded, Final, Target, UpstreamDialect } from '../dialects/types.ts'
-import { UpstreamCall } from '../upstream/call.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
+import { UpstreamCall } from '../services/upstream/call.ts'
 import { EventPath } from './event-path.ts'
 import type { Exchange } from './exchange.ts'
 import { chooseLane } from './lanes.ts'

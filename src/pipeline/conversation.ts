@@ -1,8 +1,8 @@
 /** What makes a conversation itself, so that it can stay where its prompt is cached (contract section 5.3). */
 import { hash } from 'node:crypto'
-import type { Endpoint } from '../catalog/types.ts'
 import { randomTag } from '../core/ids.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Exchange } from './exchange.ts'
 
 /** A conversation that may stay on one endpoint. */

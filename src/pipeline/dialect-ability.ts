@@ -1,10 +1,11 @@
 /** What the endpoints' dialects can say of a request: which parameters they send, and tools that only some of them have. */
-import { sentParameters } from '../canon/parameters.ts'
-import type { Opaque } from '../canon/request.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import { Fault } from '../core/faults.ts'
 import { isObject } from '../core/json.ts'
+import { sentParameters } from '../dialects/canon/parameters.ts'
+import type { Opaque } from '../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import { endpointTag, type Removed } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChainParts, ModelLookup } from './parts.ts'

@@ -1,6 +1,7 @@
 /** How many replies may be read on after their callers left, and for how long: what they report is what is charged. */
-import type { Provider } from '../catalog/types.ts'
+
 import type { Clock } from '../core/clock.ts'
+import type { Provider } from '../routing/catalog/types.ts'
 
 /** Of one process, whatever the providers' settings. */
 const SLOTS = 64

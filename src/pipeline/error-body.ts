@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type Json } from '../core/json.ts'
-import { retryAfterSeconds } from '../upstream/retry-after.ts'
+import { retryAfterSeconds } from '../services/upstream/retry-after.ts'
 
 const CAP = 64 * 1024
 

@@ -1,8 +1,8 @@
 /** Where decoded events go in the translate lane: taps, then the client's encoder or, not streaming, a fold. One per exchange. */
 
-import { isContent, type StreamEvent } from '../canon/events.ts'
-import { Fold } from '../canon/fold.ts'
 import type { Fault } from '../core/faults.ts'
+import { isContent, type StreamEvent } from '../dialects/canon/events.ts'
+import { Fold } from '../dialects/canon/fold.ts'
 import type { Final, StreamEncoder } from '../dialects/types.ts'
 import { AnswerEngines } from './answers/answer-engines.ts'
 import { AnswerGuard } from './answers/answer-guard.ts'

@@ -1,7 +1,8 @@
 /** What guardrails ask of models and endpoints: lists, zero retention by author, data policy, price (contract section 7). */
-import type { Endpoint } from '../catalog/types.ts'
+
 import type { PriceMoment } from '../core/price.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import { allowsModel, type Ceiling, listExcludes, listNames, namesModel, overCeiling, parseCeiling } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 import type { GuardrailBudget, GuardrailSetting, GuardrailTerms } from './parts.ts'

@@ -1,8 +1,9 @@
 /** Search tools of providers, turned into the gateway's own where no provider in question has them (contract section 1.4). */
-import type { Opaque, ToolSpec, WrittenAt } from '../canon/request.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import { isObject, type JsonObject } from '../core/json.ts'
+import type { Opaque, ToolSpec, WrittenAt } from '../dialects/canon/request.ts'
 import { hasEngines } from '../plugin-api/index.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Exchange } from './exchange.ts'
 import type { PluginSetting } from './parts.ts'
 

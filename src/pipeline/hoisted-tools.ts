@@ -2,9 +2,10 @@
  * Tools that providers and the gateway have under one name (contract section 1.4): a provider's own is run by the gateway
  * where no provider in question has it, and the gateway's is left to the provider where all of them say that they have it.
  */
-import type { Opaque, ToolChoice, ToolSpec } from '../canon/request.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import { isObject, type JsonObject } from '../core/json.ts'
+import type { Opaque, ToolChoice, ToolSpec } from '../dialects/canon/request.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChainParts } from './parts.ts'
 import { noteServerTools } from './server-tools-stage.ts'

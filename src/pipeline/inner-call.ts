@@ -1,9 +1,10 @@
 /** A call that a tool makes of a model: an exchange within the caller's own, on its key, its hold and its time. */
-import type { StreamEvent } from '../canon/events.ts'
-import { Fold, type Folded } from '../canon/fold.ts'
-import { addUsage, noUsage, type Usage } from '../canon/usage.ts'
+
 import { asFault, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import type { StreamEvent } from '../dialects/canon/events.ts'
+import { Fold, type Folded } from '../dialects/canon/fold.ts'
+import { addUsage, noUsage, type Usage } from '../dialects/canon/usage.ts'
 import type { ClientDialect, Final, StreamEncoder } from '../dialects/types.ts'
 import { charge, type Extras, tariffAt } from '../ledger/pricing.ts'
 import { countedUsage, enderOf } from '../ledger/settlement.ts'

@@ -1,7 +1,8 @@
 /** What the caller is told when no endpoint has answered (contract sections 5.2 and 8). */
-import type { Endpoint } from '../catalog/types.ts'
+
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Exchange } from './exchange.ts'
 
 export interface Failure {

@@ -1,6 +1,7 @@
 /** An attempt at a provider inside this process: its events go the translate lane, with the same holding, pausing and faults. */
-import type { StreamEvent } from '../canon/events.ts'
+
 import { asFault } from '../core/faults.ts'
+import type { StreamEvent } from '../dialects/canon/events.ts'
 import type { Encoded, LocalRun, LocalSink } from '../dialects/types.ts'
 import type { EndpointCall } from './call-endpoint.ts'
 import { beginTurn } from './call-endpoint.ts'

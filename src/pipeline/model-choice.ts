@@ -1,6 +1,7 @@
 /** From the slugs of a request to models: names, variants, router models, and what the key may use. */
-import type { Model, ModelKind } from '../catalog/types.ts'
+
 import { badField, Fault, type FaultCode } from '../core/faults.ts'
+import type { Model, ModelKind } from '../routing/catalog/types.ts'
 import { allowsModel, type Tier } from '../routing/index.ts'
 import type { Exchange, Variant } from './exchange.ts'
 import type { ChainSettings } from './parts.ts'

@@ -1,10 +1,11 @@
 /** Searches of the web that the provider of the model runs itself, in place of the gateway (contract section 6). */
-import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from '../canon/native-search.ts'
-import type { ToolSpec } from '../canon/request.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import { badField } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from '../dialects/canon/native-search.ts'
+import type { ToolSpec } from '../dialects/canon/request.ts'
 import { hasEngines, searchParameters, wayOf } from '../plugin-api/index.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import { asWritten } from './begin-tools.ts'
 import type { Exchange } from './exchange.ts'
 import { HOISTED, searchesItself } from './hoisted-search.ts'

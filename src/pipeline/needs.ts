@@ -1,12 +1,12 @@
 /** What a request asks of an endpoint, read from the body as cheaply as it can be. */
 
-import { isTextFile, type Media, mediaOf, payloadLength } from '../canon/media.ts'
-import { nativeSearchIn } from '../canon/native-search.ts'
-import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../canon/need.ts'
-import type { Endpoint } from '../catalog/types.ts'
 import { bytesOf, isObject, type Json, type JsonObject } from '../core/json.ts'
 import type { PriceMoment } from '../core/price.ts'
+import { isTextFile, type Media, mediaOf, payloadLength } from '../dialects/canon/media.ts'
+import { nativeSearchIn } from '../dialects/canon/native-search.ts'
+import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../dialects/canon/need.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../ledger/usage-estimate.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Tier } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 

@@ -1,6 +1,7 @@
 /** The endpoints of a request in the order in which they are to be tried: what fits, what the key can pay, then the routing's order. */
-import type { Endpoint } from '../catalog/types.ts'
+
 import { Fault } from '../core/faults.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import {
   filterEndpoints,
   NO_PREFERENCES,

@@ -1,8 +1,9 @@
 /** The preset that a request names, laid under what the request says itself. */
-import type { GatewayFields } from '../canon/gateway-fields.ts'
-import { type Preset, sends } from '../canon/presets.ts'
+
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { GatewayFields } from '../dialects/canon/gateway-fields.ts'
+import { type Preset, sends } from '../dialects/canon/presets.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { ChainSettings } from './parts.ts'
 

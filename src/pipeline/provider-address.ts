@@ -1,7 +1,8 @@
 /** Where a provider is and the headers of every call to it: made once per provider. */
-import type { Provider } from '../catalog/types.ts'
+
 import { Fault } from '../core/faults.ts'
 import type { ProviderWire } from '../dialects/types.ts'
+import type { Provider } from '../routing/catalog/types.ts'
 
 export interface ProviderAddress {
   origin: string

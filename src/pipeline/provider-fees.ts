@@ -1,8 +1,9 @@
 /** What a request makes its provider run for a fee beside its tokens, and what about it has no price. */
-import type { Endpoint } from '../catalog/types.ts'
+
 import { isObject, type JsonObject } from '../core/json.ts'
 import { PAID_TOOLS, type PaidTool, type Price } from '../core/price.ts'
 import type { Extras, Tariff } from '../ledger/pricing.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import { advisorAt } from './advisors.ts'
 import type { Exchange } from './exchange.ts'
 import { imageCount, offeredTools, searchBound } from './needs.ts'

@@ -1,9 +1,10 @@
 /** How a stream's bytes become the caller's bytes: one relay per lane, behind one interface. */
-import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../canon/events.ts'
+
 import { type Fault, unreadable } from '../core/faults.ts'
+import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../dialects/canon/events.ts'
+import { EventReader } from '../dialects/sse/reader.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../dialects/types.ts'
 import type { Tap } from '../plugin-api/index.ts'
-import { EventReader } from '../sse/reader.ts'
 import type { EventPath, LateReader } from './event-path.ts'
 
 export interface Relay extends PassFacts {

@@ -1,10 +1,11 @@
 /** What is left to say when everything below has ended: the reply as it travels back up the chain. */
-import type { End } from '../canon/events.ts'
-import type { Usage } from '../canon/usage.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import type { Fault } from '../core/faults.ts'
+import type { End } from '../dialects/canon/events.ts'
+import type { Usage } from '../dialects/canon/usage.ts'
 import type { Final } from '../dialects/types.ts'
 import type { Extras } from '../ledger/pricing.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Exchange } from './exchange.ts'
 
 export type Lane = 'pass' | 'observe' | 'translate'

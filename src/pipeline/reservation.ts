@@ -1,8 +1,8 @@
 /** What a turn may cost at most, over all endpoints that may serve it, and the output caps that follow from what was held. */
-import type { Usage } from '../canon/usage.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import { Fault } from '../core/faults.ts'
 import { usdText } from '../core/money.ts'
+import type { Usage } from '../dialects/canon/usage.ts'
 import type { Allowance, CreditAccount, CreditBook } from '../ledger/credit.ts'
 import {
   cappedNeed,
@@ -18,6 +18,7 @@ import { affordableOutput, charge, holdFor } from '../ledger/pricing.ts'
 import { windowEnd } from '../ledger/spend-windows.ts'
 import type { Journal } from '../ledger/types.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Exchange } from './exchange.ts'
 import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
 import { type HoldPart, NO_PART } from './hold.ts'

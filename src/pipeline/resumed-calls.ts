@@ -1,6 +1,7 @@
 /** Calls of an earlier reply that waited for the caller: they go on before the first turn. */
-import type { Item } from '../canon/request.ts'
+
 import { Fault } from '../core/faults.ts'
+import type { Item } from '../dialects/canon/request.ts'
 import { EventPath } from './event-path.ts'
 import type { Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'

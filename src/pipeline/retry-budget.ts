@@ -1,4 +1,4 @@
-import type { Model } from '../catalog/types.ts'
+import type { Model } from '../routing/catalog/types.ts'
 
 /** Share of a model's active turns that may wait for a retry at the same moment, and the least number of them. */
 const SHARE = 0.2

@@ -1,5 +1,5 @@
 /** A conversation with a router model stays on the model that it was given, as one with a model stays on its endpoint. */
-import type { Endpoint, Model } from '../catalog/types.ts'
+import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { type StickySessions, stickinessApplies } from '../routing/index.ts'
 import { conversationName } from './conversation.ts'
 import type { Exchange } from './exchange.ts'

@@ -1,7 +1,8 @@
 /** Slugs such as `router/auto` that stand for a choice among models: which plugin answers, what it is shown, what it chose. */
-import type { Endpoint, Model } from '../catalog/types.ts'
+
 import { type PriceMoment, ratesAt } from '../core/price.ts'
 import type { ModelRouter, RouterView } from '../plugin-api/index.ts'
+import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { allowsModel } from '../routing/index.ts'
 import type { Exchange } from './exchange.ts'
 import { inputModalities, priceMoment } from './needs.ts'

@@ -1,6 +1,7 @@
 /** What a turn is charged at: by the tier that served (contract section 5.5), the time of admission and the region that was asked for. */
-import type { Endpoint } from '../catalog/types.ts'
+
 import { type Tariff, tariffAt } from '../ledger/pricing.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Exchange } from './exchange.ts'
 import type { Turn } from './reply.ts'
 

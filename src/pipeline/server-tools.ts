@@ -1,7 +1,8 @@
 /** The gateway's own tools as the model sees them: functions, under names that no tool of the caller has. */
-import { allowFunctions } from '../canon/allowed-tools.ts'
-import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from '../canon/request.ts'
+
 import type { JsonObject } from '../core/json.ts'
+import { allowFunctions } from '../dialects/canon/allowed-tools.ts'
+import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from '../dialects/canon/request.ts'
 import type { Recalled, ServerTool, SessionTool, Tap, ToolFunction, ToolHost, ToolOutcome, ToolSession } from '../plugin-api/index.ts'
 import { ToolStarter } from './begin-tools.ts'
 import type { FoundCall } from './event-path.ts'

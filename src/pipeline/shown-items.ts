@@ -1,5 +1,5 @@
 /** Items that a tool of the gateway shows the caller, as events of blocks. */
-import type { StreamEvent } from '../canon/events.ts'
+import type { StreamEvent } from '../dialects/canon/events.ts'
 import type { ShownItem } from '../plugin-api/index.ts'
 
 export function shownEvents(shown: ShownItem, block: number): readonly StreamEvent[] {

@@ -1,5 +1,5 @@
 /** `stop_server_tools_when`: any one that fires ends the loop (contract section 6). */
-import type { StopCondition } from '../canon/gateway-fields.ts'
+import type { StopCondition } from '../dialects/canon/gateway-fields.ts'
 import { charge } from '../ledger/pricing.ts'
 import type { Exchange } from './exchange.ts'
 import { chargedExtras } from './provider-fees.ts'

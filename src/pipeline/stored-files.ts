@@ -1,8 +1,9 @@
 /** Files that the caller has uploaded: what a part names by its id goes on as the bytes, since no provider knows the id. */
-import { fileUrl } from '../canon/file-url.ts'
-import type { Item, Part } from '../canon/request.ts'
+
 import { badField, Fault } from '../core/faults.ts'
-import type { FileStore, StoredFile } from '../files/types.ts'
+import { fileUrl } from '../dialects/canon/file-url.ts'
+import type { Item, Part } from '../dialects/canon/request.ts'
+import type { FileStore, StoredFile } from '../services/files/types.ts'
 import type { Exchange } from './exchange.ts'
 import { fieldNaming } from './field-naming.ts'
 

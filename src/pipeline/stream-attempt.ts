@@ -1,10 +1,10 @@
 /** One streamed upstream answer: holds everything until the first content, then relays with back-pressure. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { countsOutput, type Usage } from '../canon/usage.ts'
 import { Fault, unreadable } from '../core/faults.ts'
+import { countsOutput, type Usage } from '../dialects/canon/usage.ts'
+import { StreamLife } from '../dialects/sse/life.ts'
 import type { Final } from '../dialects/types.ts'
-import { StreamLife } from '../sse/life.ts'
-import type { Receiver } from '../upstream/call.ts'
+import type { Receiver } from '../services/upstream/call.ts'
 import { ErrorBody } from './error-body.ts'
 import type { Exchange } from './exchange.ts'
 import type { Relay } from './relays.ts'

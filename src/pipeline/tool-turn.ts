@@ -1,9 +1,10 @@
 /** Between two turns of a tool loop: run what the model called for, show it to the caller, tell the model. */
-import { ALLOWED_TOOLS } from '../canon/allowed-tools.ts'
-import type { StreamEvent } from '../canon/events.ts'
-import type { Item, ToolChoice } from '../canon/request.ts'
+
 import { asFault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { ALLOWED_TOOLS } from '../dialects/canon/allowed-tools.ts'
+import type { StreamEvent } from '../dialects/canon/events.ts'
+import type { Item, ToolChoice } from '../dialects/canon/request.ts'
 import type { ShownItem, ToolOutcome } from '../plugin-api/index.ts'
 import type { Books } from './books.ts'
 import type { FoundCall } from './event-path.ts'

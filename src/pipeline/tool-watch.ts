@@ -1,6 +1,7 @@
 /** Reads beside a reply whether the model calls tools as it should: what the quality order knows of an endpoint. */
-import type { StreamEvent } from '../canon/events.ts'
+
 import { isObject, type Json } from '../core/json.ts'
+import type { StreamEvent } from '../dialects/canon/events.ts'
 import type { Tap } from '../plugin-api/index.ts'
 import type { Exchange } from './exchange.ts'
 import { offersTools } from './needs.ts'

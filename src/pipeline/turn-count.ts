@@ -1,7 +1,8 @@
 /** What is known of the tokens of one turn, as the settlement wants it. */
-import { MEDIA_BYTES } from '../canon/events.ts'
-import { countsOutput } from '../canon/usage.ts'
+
 import { Fault } from '../core/faults.ts'
+import { MEDIA_BYTES } from '../dialects/canon/events.ts'
+import { countsOutput } from '../dialects/canon/usage.ts'
 import { type Count, countedUsage, type EndedBy, enderOf } from '../ledger/settlement.ts'
 import { estimateFromBytes } from '../ledger/usage-estimate.ts'
 import type { Exchange } from './exchange.ts'

@@ -1,7 +1,8 @@
 /** What every attempt at an upstream answer shares: its promise, the caller's leaving, an answer that is an error. */
-import type { Endpoint } from '../catalog/types.ts'
+
 import { Fault } from '../core/faults.ts'
 import type { Final } from '../dialects/types.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
 import type { HealthBook } from '../routing/index.ts'
 import type { DrainSlots } from './drain-slots.ts'
 import type { ErrorBody, FaultSource } from './error-body.ts'

@@ -1,11 +1,11 @@
 /** One client request and everything known about it; each phase adds facts, and a missing fact does not compile. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { GatewayFields } from '../canon/gateway-fields.ts'
-import type { NativeSearch } from '../canon/native-search.ts'
-import type { CanonicalRequest } from '../canon/request.ts'
-import type { Endpoint, Model } from '../catalog/types.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { GatewayFields } from '../dialects/canon/gateway-fields.ts'
+import type { NativeSearch } from '../dialects/canon/native-search.ts'
+import type { CanonicalRequest } from '../dialects/canon/request.ts'
 import type { ClientDialect } from '../dialects/types.ts'
+import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import type { ApiKey } from './key.ts'
 
 /** A stage that acted, as `router_metadata.pipeline` shows it. */

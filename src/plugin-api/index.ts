@@ -1,40 +1,28 @@
 /** The only door for plugins and server tools. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { End, StreamEvent } from '../canon/events.ts'
-import type { Block } from '../canon/fold.ts'
-import type { CanonicalRequest, Opaque, ToolSpec } from '../canon/request.ts'
-import type { Usage } from '../canon/usage.ts'
-import type { Model } from '../catalog/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { FileStore } from '../files/types.ts'
+import type { End, StreamEvent } from '../dialects/canon/events.ts'
+import type { Block } from '../dialects/canon/fold.ts'
+import type { CanonicalRequest, Opaque, ToolSpec } from '../dialects/canon/request.ts'
+import type { Usage } from '../dialects/canon/usage.ts'
+import type { Model } from '../routing/catalog/types.ts'
+import type { FileStore } from '../services/files/types.ts'
 import type { Planned, Read, Resolved } from './exchange.ts'
 import type { ApiKey } from './key.ts'
 
-export { type FunctionSpec, isDeferred, loaded } from '../canon/deferred-tools.ts'
-export type * from '../canon/events.ts'
-export type { Block } from '../canon/fold.ts'
-export type { NativeSearch } from '../canon/native-search.ts'
-export { type Estimate, estimatedNeed, fixedTokens, itemTokens } from '../canon/need.ts'
-export type * from '../canon/request.ts'
-export type { Usage } from '../canon/usage.ts'
-export type { Endpoint, Model, Price } from '../catalog/types.ts'
 export type { Clock } from '../core/clock.ts'
 export { asFault, badField, Fault } from '../core/faults.ts'
 export { isObject, type Json, type JsonObject, objectWithin } from '../core/json.ts'
 export { linearRegex } from '../core/linear-regex.ts'
 export { nanoFromUsd } from '../core/money.ts'
-export {
-  type DocumentFailure,
-  type DocumentKind,
-  type DocumentLimits,
-  type DocumentSource,
-  type DocumentText,
-  documentKind,
-  type ReadOptions,
-  readDocument,
-} from '../documents/index.ts'
-export type { FileFacts, FileStore, KeyFiles, StoredFile } from '../files/types.ts'
+export { type FunctionSpec, isDeferred, loaded } from '../dialects/canon/deferred-tools.ts'
+export type * from '../dialects/canon/events.ts'
+export type { Block } from '../dialects/canon/fold.ts'
+export type { NativeSearch } from '../dialects/canon/native-search.ts'
+export { type Estimate, estimatedNeed, fixedTokens, itemTokens } from '../dialects/canon/need.ts'
+export type * from '../dialects/canon/request.ts'
+export type { Usage } from '../dialects/canon/usage.ts'
 export {
   findingData,
   findingMetadata,
@@ -49,6 +37,18 @@ export {
   moderationMessage,
   moderatorOf,
 } from '../guardrails/moderation/index.ts'
+export type { Endpoint, Model, Price } from '../routing/catalog/types.ts'
+export {
+  type DocumentFailure,
+  type DocumentKind,
+  type DocumentLimits,
+  type DocumentSource,
+  type DocumentText,
+  documentKind,
+  type ReadOptions,
+  readDocument,
+} from '../services/documents/index.ts'
+export type { FileFacts, FileStore, KeyFiles, StoredFile } from '../services/files/types.ts'
 export {
   entryOf,
   McpConnection,
@@ -58,9 +58,9 @@ export {
   remoteTools,
   ServerTrouble,
   settingsOnce,
-} from '../mcp/index.ts'
-export { domainRules, type Fetched, type FetchFailure, guardedFetch, OutboundPolicy } from '../outbound/index.ts'
-export { callService } from '../outbound/service-call.ts'
+} from '../services/mcp/index.ts'
+export { domainRules, type Fetched, type FetchFailure, guardedFetch, OutboundPolicy } from '../services/outbound/index.ts'
+export { callService } from '../services/outbound/service-call.ts'
 export {
   type FetchDesk,
   type FetchLimits,
@@ -75,10 +75,10 @@ export {
   PageTrouble,
   pageAccount,
   policyOf,
-} from '../pages/index.ts'
-export * from '../panel/index.ts'
-export { type Container, type Ran, type Sandbox, sandboxOf, sandboxSettings } from '../sandbox/index.ts'
-export * from '../search/index.ts'
+} from '../services/pages/index.ts'
+export * from '../services/panel/index.ts'
+export { type Container, type Ran, type Sandbox, sandboxOf, sandboxSettings } from '../services/sandbox/index.ts'
+export * from '../services/search/index.ts'
 export type * from './exchange.ts'
 export type * from './key.ts'
 

@@ -1,10 +1,11 @@
 /** `max_price`: the caller's price ceilings as exact rates, compared with an endpoint's own. */
-import type { ProviderPreferences } from '../canon/gateway-fields.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import { badField } from '../core/faults.ts'
 import type { Rate } from '../core/money.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
 import { type PriceMoment, type Rates, ratesAt } from '../core/price.ts'
+import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { Endpoint } from './catalog/types.ts'
 
 type Kind = 'prompt' | 'completion' | 'request' | 'image' | 'audio'
 export type Ceiling = readonly { readonly kind: Kind; readonly rate: Rate; readonly text: string }[]

@@ -1,7 +1,8 @@
 /** The hard filters: which endpoints may serve a request at all, each exclusion with its reason. */
-import { UNLISTED } from '../canon/parameters.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import type { PriceMoment } from '../core/price.ts'
+import { UNLISTED } from '../dialects/canon/parameters.ts'
+import type { Endpoint } from './catalog/types.ts'
 import type { Ceiling } from './ceiling.ts'
 import { overCeiling, parseCeiling } from './ceiling.ts'
 import type { MergedPreferences, SidedSlugs } from './merge.ts'

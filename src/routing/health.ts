@@ -1,8 +1,9 @@
 /** Bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool calls. */
-import type { Endpoint } from '../catalog/types.ts'
+
+import type { NewsWire } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
-import type { NewsWire } from '../shared/types.ts'
+import type { Endpoint } from './catalog/types.ts'
 import { EndpointRecord, type ServedSample } from './endpoint-record.ts'
 import { type EndpointFigures, figuresOf, NO_FIGURES } from './figures.ts'
 import { readOutageNews } from './outage-news.ts'

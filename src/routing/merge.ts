@@ -1,5 +1,5 @@
 /** Combines the preferences of request, key, account and guardrails into the ones that rule a request. */
-import type { ProviderPreferences, SortKey } from '../canon/gateway-fields.ts'
+import type { ProviderPreferences, SortKey } from '../dialects/canon/gateway-fields.ts'
 
 /** Whose preferences they are: shown in errors, so that a caller knows which list left nothing. */
 export interface PreferenceSide {

@@ -1,7 +1,8 @@
 /** In which order the endpoints that may serve are tried (contract sections 5.1, 5.2 and 5.5). */
-import type { ProviderPreferences, SortKey } from '../canon/gateway-fields.ts'
-import type { Endpoint } from '../catalog/types.ts'
+
 import type { PriceMoment } from '../core/price.ts'
+import type { ProviderPreferences, SortKey } from '../dialects/canon/gateway-fields.ts'
+import type { Endpoint } from './catalog/types.ts'
 import { drawFirst, toFront } from './draw.ts'
 import { onAPar, rateQuality } from './quality.ts'
 import type { Tier } from './slugs.ts'

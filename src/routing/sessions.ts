@@ -1,8 +1,8 @@
 /** Sticky sessions: a conversation stays on the endpoint that served it, where its prompt is cached. */
 import { LRUCache } from 'lru-cache'
+import type { NewsWire } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
-import type { NewsWire } from '../shared/types.ts'
 
 /** Contract section 5.3. */
 const IDLE_MS = 600_000

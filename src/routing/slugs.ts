@@ -1,5 +1,5 @@
 /** How the entries of `order`, `only` and `ignore` name endpoints (contract section 5.1, slug match). */
-import type { Endpoint } from '../catalog/types.ts'
+import type { Endpoint } from './catalog/types.ts'
 
 export type Tier = 'flex' | 'priority'
 

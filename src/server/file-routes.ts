@@ -1,9 +1,9 @@
 /** /v1/files and what stands below it: the files of the key that asks. */
 import { type FileForm, fileNamed, listFiles, noFile, oneFile, removeFile } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
-import type { FileStore, KeyFiles } from '../files/types.ts'
 import type { Admission } from '../pipeline/admission.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
+import type { FileStore, KeyFiles } from '../services/files/types.ts'
 import { receiveFile } from './file-upload.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'
 

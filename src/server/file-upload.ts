@@ -2,7 +2,7 @@
 import { type FileForm, fileEntry } from '../api/index.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { FileUpload, KeyFiles } from '../files/types.ts'
+import type { FileUpload, KeyFiles } from '../services/files/types.ts'
 import type { OperationRequest } from './gateway.ts'
 import { type FormPiece, FormReader } from './multipart.ts'
 import { boundaryOf, type PartHead } from './part-head.ts'

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Check } from 'typebox/value'
-import { checkGatewayRules, gatewayProperties } from '../../src/canon/gateway-schema.ts'
 import { checker } from '../../src/core/check.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { checkGatewayRules, gatewayProperties } from '../../src/dialects/canon/gateway-schema.ts'
 import { property } from '../support/seed.ts'
 
 const schema = Type.Object(gatewayProperties)

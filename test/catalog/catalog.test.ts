@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { buildCatalog, type Catalog } from '../../src/catalog/catalog.ts'
-import { discoveredModels } from '../../src/catalog/discover.ts'
-import { aliasEntry, modelEntry } from '../../src/catalog/entry.ts'
-import type { Endpoint } from '../../src/catalog/types.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { buildCatalog, type Catalog } from '../../src/routing/catalog/catalog.ts'
+import { discoveredModels } from '../../src/routing/catalog/discover.ts'
+import { aliasEntry, modelEntry } from '../../src/routing/catalog/entry.ts'
+import type { Endpoint } from '../../src/routing/catalog/types.ts'
 import { property } from '../support/seed.ts'
 
 const TEXT = `

@@ -1,9 +1,9 @@
 /** The newest model of a family: what names mean, and which model a slug finds. */
 import fc from 'fast-check'
 import t from 'tap'
-import { buildCatalog, type Catalog } from '../../src/catalog/catalog.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../../src/core/model-family.ts'
+import { buildCatalog, type Catalog } from '../../src/routing/catalog/catalog.ts'
 import { property } from '../support/seed.ts'
 
 t.test('the family is the name without versions and dates', async (t) => {

@@ -1,7 +1,7 @@
 /** `discover: true` at the usual servers of one's own: recorded lists, asked over HTTP by the running gateway. */
 import t, { type Test } from 'tap'
-import { describedList } from '../../src/catalog/server-facts.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { describedList } from '../../src/routing/catalog/server-facts.ts'
 import { startGateway } from '../support/gateway.ts'
 import { type Answer, Gate, jsonAnswer, refusingUrl, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 

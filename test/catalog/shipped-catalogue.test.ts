@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { parse } from 'yaml'
-import { buildCatalog } from '../../src/catalog/catalog.ts'
-import type { Model } from '../../src/catalog/types.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
+import type { Model } from '../../src/routing/catalog/types.ts'
 
 const FOLDER = fileURLToPath(new URL('../../config/catalog', import.meta.url))
 const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'))

@@ -1,12 +1,12 @@
 /** What a worker asks its owner over the channel: the store of record, rate counters, news. */
 import t, { type Test } from 'tap'
 import { OwnerDesk } from '../../src/cluster/owner-desk.ts'
+import { FallbackCounters, MemoryCounters } from '../../src/cluster/shared/index.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { Json } from '../../src/core/json.ts'
 import { Credit } from '../../src/ledger/accounts.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
-import { FallbackCounters, MemoryCounters } from '../../src/shared/index.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'

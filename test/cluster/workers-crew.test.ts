@@ -3,8 +3,8 @@ import { EventEmitter } from 'node:events'
 import t from 'tap'
 import { OwnerCrew, type WorkerProcess } from '../../src/cluster/owner-crew.ts'
 import { OwnerDesk, type Reception, type Station } from '../../src/cluster/owner-desk.ts'
+import { MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { MemoryCounters } from '../../src/shared/index.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 
 class FakeProcess extends EventEmitter implements WorkerProcess {

@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Check } from 'typebox/value'
 import { parse } from 'yaml'
-import { buildCatalog } from '../../src/catalog/catalog.ts'
 import { check } from '../../src/cli/check.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import { configJsonSchema } from '../../src/config/schema/publish.ts'
+import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const shipped = (name: string): string => join(ROOT, 'config', name)

@@ -1,7 +1,7 @@
 /** Each dialect's table of parameters tells the truth: what it sends arrives in the named field, what it drops is recorded and gone. */
 import t, { type Test } from 'tap'
-import { PARAMETERS, type ParameterName } from '../../src/canon/parameters.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
+import { PARAMETERS, type ParameterName } from '../../src/dialects/canon/parameters.ts'
 import { clientDialects, upstreamDialects } from '../../src/dialects/registry.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../src/dialects/types.ts'
 

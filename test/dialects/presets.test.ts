@@ -1,9 +1,9 @@
 /** Whatever a preset holds, it never makes a sound body wrong, and never changes what the caller sends. */
 import fc from 'fast-check'
 import t from 'tap'
-import { type Preset, sends } from '../../src/canon/presets.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { type Preset, sends } from '../../src/dialects/canon/presets.ts'
 import { chatClient } from '../../src/dialects/chat/index.ts'
 import { messagesClient, messagesCounting } from '../../src/dialects/messages/index.ts'
 import { responsesClient } from '../../src/dialects/responses/index.ts'

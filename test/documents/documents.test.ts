@@ -2,8 +2,14 @@
 import t from 'tap'
 import { systemClock as clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { type DocumentLimits, type DocumentSource, type DocumentText, documentKind, readDocument } from '../../src/documents/index.ts'
-import { checkZip } from '../../src/documents/zip.ts'
+import {
+  type DocumentLimits,
+  type DocumentSource,
+  type DocumentText,
+  documentKind,
+  readDocument,
+} from '../../src/services/documents/index.ts'
+import { checkZip } from '../../src/services/documents/zip.ts'
 import { docxOf, paragraph, pdfOf, pdfWith, zipOf } from '../support/documents.ts'
 
 const bytesOf = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buffer.from(text) : text)

@@ -1,7 +1,7 @@
 /** Pages before a tree is built of them: whatever comes in, what goes out is closed, shallow and without scripts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { tidied } from '../../src/documents/tidy.ts'
+import { tidied } from '../../src/services/documents/tidy.ts'
 
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '))
 

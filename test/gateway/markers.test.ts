@@ -3,7 +3,7 @@
  * or make a difference there, or stand in the table of losses with its reason. The table must hold no other entry.
  */
 import t, { type Test } from 'tap'
-import type { ParameterName } from '../../src/canon/parameters.ts'
+import type { ParameterName } from '../../src/dialects/canon/parameters.ts'
 import type { Loss } from '../../src/dialects/losses/loss.ts'
 import { replyLosses } from '../../src/dialects/losses/replies.ts'
 import { requestLosses } from '../../src/dialects/losses/requests.ts'

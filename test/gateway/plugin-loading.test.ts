@@ -2,11 +2,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
+import { loadWhole } from '../../src/app/plugin-list.ts'
 import { check } from '../../src/cli/check.ts'
 import { type PluginFlags, plugins } from '../../src/cli/plugins.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { loadWhole } from '../../src/plugin-list.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 
 const SIM = `providers: { sim: { dialect: sim } }

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { start } from '../../src/main.ts'
+import { start } from '../../src/app/start.ts'
 import { adminFetch } from '../support/admin.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
-import { networkFault } from '../../src/upstream/network-fault.ts'
+import { networkFault } from '../../src/services/upstream/network-fault.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'

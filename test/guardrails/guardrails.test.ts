@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import type { RE2JS } from 're2js'
 import t from 'tap'
-import type { CanonicalRequest, Item } from '../../src/canon/request.ts'
 import { Fault, faultBody } from '../../src/core/faults.ts'
 import { linearRegex } from '../../src/core/linear-regex.ts'
 import { patternProblem } from '../../src/core/pattern.ts'
+import type { CanonicalRequest, Item } from '../../src/dialects/canon/request.ts'
 import {
   type BuiltinFilter,
   blockFault,

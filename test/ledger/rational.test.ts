@@ -1,9 +1,9 @@
 /** Charges against exact rational arithmetic, over many random usages and prices. */
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { noUsage, type Usage } from '../../src/canon/usage.ts'
 import { Bill, rateFromUsdPerMillion } from '../../src/core/money.ts'
 import { type Price, type PriceOverride, priceAt, type Rates } from '../../src/core/price.ts'
+import { noUsage, type Usage } from '../../src/dialects/canon/usage.ts'
 import { Credit } from '../../src/ledger/accounts.ts'
 import { charge, holdFor } from '../../src/ledger/pricing.ts'
 import { FakeClock } from '../support/clock.ts'

@@ -1,7 +1,7 @@
 /** The table of charges, cell by cell: who ended it, how far it had come, what the provider reported. */
 import t from 'tap'
-import { noUsage } from '../../src/canon/usage.ts'
 import { Fault } from '../../src/core/faults.ts'
+import { noUsage } from '../../src/dialects/canon/usage.ts'
 import { countedUsage, type EndedBy, enderOf, type Outcome, type Progress, settlementOf } from '../../src/ledger/settlement.ts'
 
 /** 1 nano-dollar per input token, 10 per output token. */

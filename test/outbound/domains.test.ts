@@ -1,6 +1,6 @@
 /** Lists of domains (F10): label by label, and what is blocked stays blocked. */
 import t from 'tap'
-import { domainRules } from '../../src/outbound/domains.ts'
+import { domainRules } from '../../src/services/outbound/domains.ts'
 
 const CASES: readonly (readonly [rule: string, address: string, covered: boolean])[] = [
   ['example.com', 'https://example.com/', true],

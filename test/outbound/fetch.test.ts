@@ -5,8 +5,8 @@ import { type AddressInfo, createServer as createTcpServer, Socket } from 'node:
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Fault } from '../../src/core/faults.ts'
-import { isNeighbour, isPublic } from '../../src/outbound/addresses.ts'
-import { type FetchOptions, guardedConnect, guardedFetch, OutboundPolicy, type Resolved } from '../../src/outbound/index.ts'
+import { isNeighbour, isPublic } from '../../src/services/outbound/addresses.ts'
+import { type FetchOptions, guardedConnect, guardedFetch, OutboundPolicy, type Resolved } from '../../src/services/outbound/index.ts'
 import { FakeClock } from '../support/clock.ts'
 import { ADDRESSES, HOSTS } from '../support/private-addresses.ts'
 

@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { guardedClient } from '../../src/outbound/guarded-client.ts'
-import { OutboundPolicy, type Resolved } from '../../src/outbound/index.ts'
+import { guardedClient } from '../../src/services/outbound/guarded-client.ts'
+import { OutboundPolicy, type Resolved } from '../../src/services/outbound/index.ts'
 
 interface Canary {
   port: number

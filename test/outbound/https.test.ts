@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Fault } from '../../src/core/faults.ts'
-import { type Fetched, guardedFetch, OutboundPolicy, type Resolved } from '../../src/outbound/index.ts'
+import { type Fetched, guardedFetch, OutboundPolicy, type Resolved } from '../../src/services/outbound/index.ts'
 import { certificate, type Signed } from '../support/certificates.ts'
 
 const OPEN = '127.0.0.2'

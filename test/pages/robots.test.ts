@@ -2,8 +2,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { OutboundPolicy } from '../../src/outbound/index.ts'
-import { closeRobots, robotsAllow } from '../../src/pages/robots.ts'
+import { OutboundPolicy } from '../../src/services/outbound/index.ts'
+import { closeRobots, robotsAllow } from '../../src/services/pages/robots.ts'
 import { FakeClock } from '../support/clock.ts'
 
 /** Time stands still: however long the others take, nobody's is up. */

@@ -1,10 +1,10 @@
 /** Who sits on a panel where nobody names its members, and whose word counts. */
 import t from 'tap'
-import { buildCatalog } from '../../src/catalog/catalog.ts'
-import type { Model } from '../../src/catalog/types.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { panelFor } from '../../src/panel/index.ts'
+import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
+import type { Model } from '../../src/routing/catalog/types.ts'
+import { panelFor } from '../../src/services/panel/index.ts'
 
 /** Slug, mean score, prompt and completion price in USD per million. */
 const CATALOGUE: readonly (readonly [slug: string, score: number | undefined, prompt: number, completion: number])[] = [

@@ -1,8 +1,8 @@
 /** Events of an answer on their way past guardrails: what is joined, what waits, what is left out, and in which order. */
 import t from 'tap'
-import type { StreamEvent } from '../../src/canon/events.ts'
-import { fold } from '../../src/canon/fold.ts'
-import { EventOrder } from '../../src/canon/order.ts'
+import type { StreamEvent } from '../../src/dialects/canon/events.ts'
+import { fold } from '../../src/dialects/canon/fold.ts'
+import { EventOrder } from '../../src/dialects/canon/order.ts'
 import { AnswerPolicy, compileRules } from '../../src/guardrails/index.ts'
 import { AnswerGuard } from '../../src/pipeline/answers/answer-guard.ts'
 import type { Exchange } from '../../src/pipeline/exchange.ts'

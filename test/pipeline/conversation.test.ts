@@ -1,10 +1,10 @@
 /** What a conversation is known by. */
 import fc from 'fast-check'
 import t from 'tap'
-import { type GatewayFields, gatewayFields } from '../../src/canon/gateway-fields.ts'
-import type { Endpoint } from '../../src/catalog/types.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { type GatewayFields, gatewayFields } from '../../src/dialects/canon/gateway-fields.ts'
 import { conversationName } from '../../src/pipeline/conversation.ts'
+import type { Endpoint } from '../../src/routing/catalog/types.ts'
 import { model, usdPerMillion } from '../routing/catalogue.ts'
 import { property } from '../support/seed.ts'
 

@@ -4,11 +4,11 @@ import { groupItems } from '../../plugins/context-compression/groups.ts'
 import { largestContext } from '../../plugins/context-compression/largest-context.ts'
 import { middleOut, shortenText } from '../../plugins/context-compression/middle-out.ts'
 import { contextCompression } from '../../plugins/context-compression/plugin.ts'
-import { estimatedNeed, itemTokens } from '../../src/canon/need.ts'
-import type { Endpoint, Model } from '../../src/catalog/types.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { DiskFiles } from '../../src/files/index.ts'
+import { estimatedNeed, itemTokens } from '../../src/dialects/canon/need.ts'
 import type { CanonicalRequest, Host, Item, JsonObject, Plugin, Resolved, Role, Sampling, Stage } from '../../src/plugin-api/index.ts'
+import type { Endpoint, Model } from '../../src/routing/catalog/types.ts'
+import { DiskFiles } from '../../src/services/files/index.ts'
 
 const plugin: Plugin = contextCompression
 /** One token per four characters. */

@@ -85,18 +85,23 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Roots of the program: they load whatever they compose. */
-const ROOTS = new Set(['main', 'cli'])
+const ROOTS = new Set(['app', 'cli'])
 /** Not even a type may be taken from these by what lies below them. */
-const NO_TYPES_FROM = new Set(['pipeline', 'server', 'main', 'cli'])
+const NO_TYPES_FROM = new Set(['pipeline', 'server', 'app', 'cli'])
+/** Folders of a room of `src` that are layers of their own, named without the room. */
+const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
+  dialects: ['canon', 'sse', 'vectors'],
+  routing: ['catalog'],
+  cluster: ['shared'],
+}
 
 /** A file's layer, such as `core`, `dialects/chat` or `plugins/web`; undefined outside src and plugins. */
 export function layerOf(path: string): string | undefined {
   const [root, first, second] = path.split('/')
   if (root === 'plugins') return second === undefined ? 'plugins/list' : `plugins/${first}`
   if (root !== 'src') return undefined
-  if (first === 'dialects') return `dialects/${second.replace(/\.ts$/, '')}`
-  // Files straight under src are the composition root.
-  return second === undefined ? 'main' : first
+  if (first === 'services' || OWN_LAYERS[first]?.includes(second)) return second
+  return first === 'dialects' ? `dialects/${second.replace(/\.ts$/, '')}` : first
 }
 
 function rowOf(layer: string): string {

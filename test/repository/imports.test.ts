@@ -12,8 +12,7 @@ t.test('imports point down in every file of src and plugins', async (t) => {
 t.test('every folder of src has a row', async (t) => {
   const layers = new Set(programFiles().map((file) => layerOf(file.path)))
   for (const layer of layers) {
-    if (layer === undefined || layer === 'main' || layer === 'cli' || layer.startsWith('plugins/') || layer.startsWith('dialects/'))
-      continue
+    if (layer === undefined || layer === 'app' || layer === 'cli' || layer.startsWith('plugins/') || layer.startsWith('dialects/')) continue
     t.ok(ALLOWED[layer], layer)
   }
 })
@@ -64,20 +63,20 @@ t.test('the scanner reads every form of import', async (t) => {
 /** A planted import: from, to, kind, and whether it is allowed. */
 const PLANTED: readonly [from: string, to: string, kind: 'value' | 'type', allowed: boolean][] = [
   ['src/core/ids.ts', 'src/core/clock.ts', 'value', true],
-  ['src/core/ids.ts', 'src/canon/usage.ts', 'value', false],
-  ['src/canon/fold.ts', 'src/core/faults.ts', 'value', true],
-  ['src/canon/fold.ts', 'src/sse/frames.ts', 'value', false],
-  ['src/canon/fold.ts', 'src/sse/frames.ts', 'type', true],
-  ['src/config/load.ts', 'src/catalog/catalog.ts', 'value', false],
-  ['src/dialects/chat/wire.ts', 'src/sse/frames.ts', 'value', true],
+  ['src/core/ids.ts', 'src/dialects/canon/usage.ts', 'value', false],
+  ['src/dialects/canon/fold.ts', 'src/core/faults.ts', 'value', true],
+  ['src/dialects/canon/fold.ts', 'src/dialects/sse/frames.ts', 'value', false],
+  ['src/dialects/canon/fold.ts', 'src/dialects/sse/frames.ts', 'type', true],
+  ['src/config/load.ts', 'src/routing/catalog/catalog.ts', 'value', false],
+  ['src/dialects/chat/wire.ts', 'src/dialects/sse/frames.ts', 'value', true],
   ['src/dialects/chat/wire.ts', 'src/dialects/responses/wire.ts', 'value', false],
   ['src/dialects/chat/wire.ts', 'src/pipeline/chain.ts', 'type', false],
   ['src/dialects/chat/wire.ts', 'src/dialects/types.ts', 'value', true],
   ['src/dialects/registry.ts', 'src/dialects/chat/index.ts', 'value', true],
   ['src/ledger/credit.ts', 'src/store/journal.ts', 'value', false],
   ['src/store/journal.ts', 'src/ledger/types.ts', 'type', true],
-  ['src/upstream/send.ts', 'src/sse/frames.ts', 'value', true],
-  ['src/upstream/send.ts', 'src/ledger/credit.ts', 'value', false],
+  ['src/services/upstream/send.ts', 'src/dialects/sse/frames.ts', 'value', true],
+  ['src/services/upstream/send.ts', 'src/ledger/credit.ts', 'value', false],
   ['src/tools/datetime/index.ts', 'src/plugin-api/index.ts', 'value', true],
   ['src/tools/datetime/index.ts', 'src/core/faults.ts', 'value', false],
   ['src/tools/registry.ts', 'src/tools/datetime/index.ts', 'value', true],
@@ -89,12 +88,12 @@ const PLANTED: readonly [from: string, to: string, kind: 'value' | 'type', allow
   ['src/pipeline/chain.ts', 'src/config/load.ts', 'value', false],
   ['src/pipeline/chain.ts', 'src/dialects/chat/index.ts', 'value', false],
   ['src/pipeline/chain.ts', 'src/server/listener.ts', 'type', false],
-  ['src/api/models.ts', 'src/catalog/entry.ts', 'value', true],
+  ['src/api/models.ts', 'src/routing/catalog/entry.ts', 'value', true],
   ['src/api/models.ts', 'src/pipeline/chain.ts', 'value', false],
   ['src/server/listener.ts', 'src/pipeline/chain.ts', 'value', true],
   ['src/server/listener.ts', 'src/store/open.ts', 'value', false],
-  ['src/server/listener.ts', 'src/main.ts', 'type', false],
-  ['src/main.ts', 'src/store/open.ts', 'value', true],
+  ['src/server/listener.ts', 'src/app/start.ts', 'type', false],
+  ['src/app/start.ts', 'src/store/open.ts', 'value', true],
   ['src/cli/check.ts', 'src/config/load.ts', 'value', true],
   ['src/core/ids.ts', 'test/support/clock.ts', 'value', false],
   ['src/unknown/file.ts', 'src/core/ids.ts', 'value', false],
@@ -106,8 +105,8 @@ t.test('a planted import is refused exactly where the table says so', async (t) 
 })
 
 t.test('a broken rule is told with its line', async (t) => {
-  const source = "import { a } from '../core/ids.ts'\nimport { b } from '../store/open.ts'\n"
-  const broken = violationsOf('src/canon/fold.ts', source)
+  const source = "import { a } from '../../core/ids.ts'\nimport { b } from '../../store/open.ts'\n"
+  const broken = violationsOf('src/dialects/canon/fold.ts', source)
   t.equal(broken.length, 1)
-  t.match(broken[0], /^line 2: src\/canon\/fold\.ts imports src\/store\/open\.ts/)
+  t.match(broken[0], /^line 2: src\/dialects\/canon\/fold\.ts imports src\/store\/open\.ts/)
 })

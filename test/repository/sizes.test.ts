@@ -1,5 +1,5 @@
 import t from 'tap'
-import { withoutComments } from './import-rules.ts'
+import { layerOf, withoutComments } from './import-rules.ts'
 import { paths, programFiles, read } from './source-tree.ts'
 
 const LONGEST_FILE = 400
@@ -11,6 +11,15 @@ t.test('no file of src and plugins is over 400 lines', async (t) => {
   const long = programFiles().filter((file) => lines(file.text) > LONGEST_FILE)
   t.same(
     long.map((file) => `${file.path}: ${lines(file.text)}`),
+    [],
+  )
+})
+
+t.test('the first floor of src is a few rooms, and no loose files', async (t) => {
+  const entries = [...new Set(paths('src/*', 'src/*/**/*.ts').map((path) => path.split('/')[1]))]
+  t.ok(entries.length <= 16, `${entries.length}: ${entries.join(' ')}`)
+  t.same(
+    entries.filter((entry) => entry.includes('.')),
     [],
   )
 })
@@ -38,7 +47,7 @@ t.test('every folder of src and every plugin states its purpose', async (t) => {
   for (const { path } of programFiles()) {
     const parts = path.split('/').slice(0, -1)
     if (parts.length >= 2) folders.add(parts.slice(0, 2).join('/'))
-    if (parts[1] === 'dialects' && parts.length >= 3) folders.add(parts.slice(0, 3).join('/'))
+    if (['dialects', 'services', 'routing', 'cluster'].includes(parts[1]) && parts.length >= 3) folders.add(parts.slice(0, 3).join('/'))
   }
   t.ok(folders.size >= 5, 'folders were found')
   for (const folder of [...folders].sort()) t.match(purposeOf(folder) ?? '', /\w.*\./, folder)
@@ -53,7 +62,7 @@ const CONDITION = new RegExp(
 
 t.test('no provider name in a condition outside the dialects', async (t) => {
   const leaks = programFiles()
-    .filter((file) => !file.path.startsWith('src/dialects/'))
+    .filter(({ path }) => !layerOf(path)?.startsWith('dialects/'))
     .flatMap((file) =>
       withoutComments(file.text)
         .split('\n')

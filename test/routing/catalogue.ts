@@ -1,6 +1,7 @@
 /** Providers, models and endpoints made from the few facts that a test cares about. */
-import type { Endpoint, Model, Price, Provider } from '../../src/catalog/types.ts'
+
 import { rateFromUsdPerMillion } from '../../src/core/money.ts'
+import type { Endpoint, Model, Price, Provider } from '../../src/routing/catalog/types.ts'
 import type { Band, Health } from '../../src/routing/order.ts'
 
 export function provider(slug: string, facts: Partial<Provider> = {}): Provider {

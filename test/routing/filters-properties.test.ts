@@ -1,8 +1,8 @@
 /** The filters as laws, over random catalogues and random wishes of request, key and account. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { ProviderPreferences } from '../../src/canon/gateway-fields.ts'
-import type { Endpoint, Model } from '../../src/catalog/types.ts'
+import type { ProviderPreferences } from '../../src/dialects/canon/gateway-fields.ts'
+import type { Endpoint, Model } from '../../src/routing/catalog/types.ts'
 import { filterEndpoints, type Removed, type RouteNeeds } from '../../src/routing/filters.ts'
 import { mergePreferences } from '../../src/routing/merge.ts'
 import { noEndpointFault } from '../../src/routing/no-endpoint.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { ProviderPreferences } from '../../src/canon/gateway-fields.ts'
 import { Fault } from '../../src/core/faults.ts'
+import type { ProviderPreferences } from '../../src/dialects/canon/gateway-fields.ts'
 import type { FilterName, RouteNeeds } from '../../src/routing/filters.ts'
 import { filterEndpoints } from '../../src/routing/filters.ts'
 import { mergePreferences, NO_PREFERENCES, requestSides } from '../../src/routing/merge.ts'

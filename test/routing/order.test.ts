@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Endpoint } from '../../src/catalog/types.ts'
+import type { Endpoint } from '../../src/routing/catalog/types.ts'
 import type { OrderPreferences } from '../../src/routing/order.ts'
 import { orderEndpoints, stickinessApplies } from '../../src/routing/order.ts'
 import { FakeClock } from '../support/clock.ts'

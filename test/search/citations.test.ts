@@ -1,9 +1,9 @@
 /** Citations beside a stream: nothing of the reply changes, and every result is told once it is known that nothing follows. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { StreamEvent } from '../../src/canon/events.ts'
-import { fold } from '../../src/canon/fold.ts'
-import { Citations, type SearchResult } from '../../src/search/index.ts'
+import type { StreamEvent } from '../../src/dialects/canon/events.ts'
+import { fold } from '../../src/dialects/canon/fold.ts'
+import { Citations, type SearchResult } from '../../src/services/search/index.ts'
 import { property } from '../support/seed.ts'
 
 const page = (url: string): SearchResult => ({ url, title: url, content: '' })

@@ -1,8 +1,8 @@
 /** The adapters against stand-ins that speak the engines' own wires. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { engines } from '../../src/search/engines/index.ts'
-import { type EngineAccount, type SearchQuery, type SearchResult, searchWeb } from '../../src/search/index.ts'
+import { engines } from '../../src/services/search/engines/index.ts'
+import { type EngineAccount, type SearchQuery, type SearchResult, searchWeb } from '../../src/services/search/index.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 

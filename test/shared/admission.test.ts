@@ -1,10 +1,10 @@
 /** A key's limits where several processes hold them: on shared counters, and each with its share. */
 import t, { type Test } from 'tap'
+import { type Counters, connectShared, MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { Admission } from '../../src/pipeline/admission.ts'
 import type { ApiKey, RateLimits } from '../../src/plugin-api/key.ts'
-import { type Counters, connectShared, MemoryCounters } from '../../src/shared/index.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 

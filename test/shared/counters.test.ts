@@ -1,11 +1,11 @@
 /** Rate counters in memory, and the way out of shared ones, on a fake clock. */
 import fc from 'fast-check'
 import t from 'tap'
-import { FallbackCounters, type OutageNews } from '../../src/shared/fallback-counters.ts'
-import { connectShared } from '../../src/shared/index.ts'
-import { MemoryCounters } from '../../src/shared/memory-counters.ts'
-import { shareOf } from '../../src/shared/rate-law.ts'
-import type { CounterAnswer, CounterAsk, Counters } from '../../src/shared/types.ts'
+import { FallbackCounters, type OutageNews } from '../../src/cluster/shared/fallback-counters.ts'
+import { connectShared } from '../../src/cluster/shared/index.ts'
+import { MemoryCounters } from '../../src/cluster/shared/memory-counters.ts'
+import { shareOf } from '../../src/cluster/shared/rate-law.ts'
+import type { CounterAnswer, CounterAsk, Counters } from '../../src/cluster/shared/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
 

@@ -1,11 +1,11 @@
 /** What processes tell each other of sticky sessions and outages, over a wire in memory. */
 import fc from 'fast-check'
 import t from 'tap'
+import type { NewsWire, Topic } from '../../src/cluster/shared/types.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { Json } from '../../src/core/json.ts'
 import { conversationName } from '../../src/pipeline/conversation.ts'
 import { HealthBook, StickySessions } from '../../src/routing/index.ts'
-import type { NewsWire, Topic } from '../../src/shared/types.ts'
 import { model, usdPerMillion } from '../routing/catalogue.ts'
 import { FakeClock } from '../support/clock.ts'
 import { property } from '../support/seed.ts'

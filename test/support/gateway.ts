@@ -1,7 +1,7 @@
 /** The real program inside the test's own process, on free ports. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Running, type StartOptions, start } from '../../src/main.ts'
+import { type Running, type StartOptions, start } from '../../src/app/start.ts'
 import { ADMIN_TOKEN } from './admin.ts'
 
 export interface Gateway {

@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Provider } from '../../src/catalog/types.ts'
-import { Passage, type PassageEnd } from '../../src/upstream/passage.ts'
-import { Pools } from '../../src/upstream/pools.ts'
+import type { Provider } from '../../src/routing/catalog/types.ts'
+import { Passage, type PassageEnd } from '../../src/services/upstream/passage.ts'
+import { Pools } from '../../src/services/upstream/pools.ts'
 import { provider } from '../routing/catalogue.ts'
 import { FakeClock } from './clock.ts'
 

@@ -1,6 +1,6 @@
 /** Work for a thread that a test gives it: good, bad and endless. */
 import { parentPort, threadId } from 'node:worker_threads'
-import { Refusal, serveJobs } from '../../src/threads/index.ts'
+import { Refusal, serveJobs } from '../../src/services/threads/index.ts'
 
 serveJobs(async (job) => {
   const { does, bytes, latch } = job as { does: string; bytes?: Uint8Array; latch?: SharedArrayBuffer }

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
-import { type JobOptions, type PoolOptions, ThreadPool, ThreadTrouble } from '../../src/threads/index.ts'
+import { type JobOptions, type PoolOptions, ThreadPool, ThreadTrouble } from '../../src/services/threads/index.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 
 const module = new URL('../support/thread-jobs.ts', import.meta.url)
@@ -132,7 +132,7 @@ t.test('a caller who leaves, and the end of the pool', async (t) => {
 
 t.test('an idle thread keeps no process alive, a busy one does, and neither says a word', (t) => {
   const script = `
-    import { ThreadPool } from ${JSON.stringify(new URL('../../src/threads/index.ts', import.meta.url).href)}
+    import { ThreadPool } from ${JSON.stringify(new URL('../../src/services/threads/index.ts', import.meta.url).href)}
     import { systemClock as clock } from ${JSON.stringify(new URL('../../src/core/clock.ts', import.meta.url).href)}
     const pool = new ThreadPool({ module: new URL(${JSON.stringify(module.href)}) })
     console.log(await pool.run({ does: 'print' }, { clock, timeout: 60_000 }))`

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
-import { DiskFiles } from '../../src/files/index.ts'
 import type { Clock, Host } from '../../src/plugin-api/index.ts'
+import { DiskFiles } from '../../src/services/files/index.ts'
 import { datetime } from '../../src/tools/datetime/tool.ts'
 import { serverTools } from '../../src/tools/registry.ts'
 

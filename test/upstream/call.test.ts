@@ -2,8 +2,8 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import type { Fault } from '../../src/core/faults.ts'
-import { UpstreamCall } from '../../src/upstream/call.ts'
-import { Pools } from '../../src/upstream/pools.ts'
+import { UpstreamCall } from '../../src/services/upstream/call.ts'
+import { Pools } from '../../src/services/upstream/pools.ts'
 import { FakeClock } from '../support/clock.ts'
 import { Gate, startUpstream } from '../support/upstream.ts'
 

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { floatsOfBase64, floatsOfText } from '../../src/vectors/numbers.ts'
-import { type RawVector, ReplyScan } from '../../src/vectors/scan.ts'
-import { Turns } from '../../src/vectors/turns.ts'
-import { writeFloats, writeRaw } from '../../src/vectors/written.ts'
+import { floatsOfBase64, floatsOfText } from '../../src/dialects/vectors/numbers.ts'
+import { type RawVector, ReplyScan } from '../../src/dialects/vectors/scan.ts'
+import { Turns } from '../../src/dialects/vectors/turns.ts'
+import { writeFloats, writeRaw } from '../../src/dialects/vectors/written.ts'
 import { property } from '../support/seed.ts'
 
 const RUNS = property(500, 60_000)

@@ -32,7 +32,7 @@ const keyedEngine = (description: string) =>
     }),
   )
 
-/** Named once each here and in `src/search/engines/index.ts`. */
+/** Named once each here and in `src/services/search/engines/index.ts`. */
 const searchEngines = {
   searxng: Type.Optional(
     closed('An instance of SearXNG whose settings allow the format json.', { url: url('Address of the instance.'), price: searchPrice }),
@@ -56,7 +56,7 @@ const pageEngine = (description: string) =>
     }),
   )
 
-/** Named once each here and in `src/pages/engines/index.ts`. */
+/** Named once each here and in `src/services/pages/engines/index.ts`. */
 const pageEngines = { exa: pageEngine('Exa.'), firecrawl: pageEngine('Firecrawl.'), parallel: pageEngine('Parallel.') }
 
 const bounded = (description: string, minimum: number, maximum: number) => Type.Optional(Type.Integer({ description, minimum, maximum }))

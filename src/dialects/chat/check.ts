@@ -1,7 +1,8 @@
 /** The rules of a chat request: its schema, then what a schema says badly (contract sections 2.1 and 9). */
-import { checkGatewayRules } from '../../canon/gateway-schema.ts'
+
 import { badField } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { checkGatewayRules } from '../canon/gateway-schema.ts'
 import { checkMessages } from './check-messages.ts'
 import { checkShape } from './schema.ts'
 

@@ -1,8 +1,9 @@
 /** The deltas of one chat reply as canonical blocks; a whole message is one large delta. */
-import type { BlockKind, NoteKind, StreamEvent } from '../../canon/events.ts'
-import { otherMembers } from '../../canon/native.ts'
-import type { Opaque } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { BlockKind, NoteKind, StreamEvent } from '../canon/events.ts'
+import { otherMembers } from '../canon/native.ts'
+import type { Opaque } from '../canon/request.ts'
 import { flatAnnotation } from './annotations.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { type CallSlot, ToolCalls } from './tool-calls.ts'

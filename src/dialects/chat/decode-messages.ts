@@ -1,7 +1,8 @@
 /** Chat messages as canonical items: reasoning, then the message, then its calls, in this order. */
-import { otherMembers, withNative } from '../../canon/native.ts'
-import type { Item, Part, Role } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { otherMembers, withNative } from '../canon/native.ts'
+import type { Item, Part, Role } from '../canon/request.ts'
 import { decodeContent } from './decode-parts.ts'
 import { decodeReasoning } from './decode-reasoning.ts'
 import { OPAQUE, REPLAYED, WIRE } from './wire.ts'

@@ -1,8 +1,9 @@
 /** Content of chat messages as canonical parts. */
-import { fileUrl } from '../../canon/file-url.ts'
-import { otherMembers, withNative } from '../../canon/native.ts'
-import type { CacheMark, Part } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { fileUrl } from '../canon/file-url.ts'
+import { otherMembers, withNative } from '../canon/native.ts'
+import type { CacheMark, Part } from '../canon/request.ts'
 import { WIRE } from './wire.ts'
 
 const text = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)

@@ -1,6 +1,7 @@
 /** Reasoning of an earlier turn, in any of the forms that chat messages carry it in, as canonical items. */
-import type { Item } from '../../canon/request.ts'
+
 import type { Json, JsonObject } from '../../core/json.ts'
+import type { Item } from '../canon/request.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>

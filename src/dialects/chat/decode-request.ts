@@ -1,8 +1,9 @@
 /** A checked chat body as a canonical request. */
-import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
-import { otherMembers, withNative } from '../../canon/native.ts'
-import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
+import { otherMembers, withNative } from '../canon/native.ts'
+import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { serverToolName } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { cacheMark } from './decode-parts.ts'

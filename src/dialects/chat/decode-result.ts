@@ -1,7 +1,8 @@
 /** A whole reply as events: its message is read as one large delta, so it folds like the stream. */
-import type { StreamEvent } from '../../canon/events.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { StreamEvent } from '../canon/events.ts'
 import { ChatStreamDecoder, faultIn } from './decode-stream.ts'
 
 /** The choice of a whole reply; a fault where there is none that can be read. */

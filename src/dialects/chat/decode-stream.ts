@@ -1,8 +1,9 @@
 /** The chunks of an OpenAI-compatible stream as canonical events. */
-import type { End, StreamEvent } from '../../canon/events.ts'
-import type { Usage } from '../../canon/usage.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
+import type { End, StreamEvent } from '../canon/events.ts'
+import type { Usage } from '../canon/usage.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { servedTier, unify } from './end-reason.ts'

@@ -1,7 +1,8 @@
 /** Canonical items as chat messages; what belongs to one assistant turn becomes one message. */
-import { nativeOf } from '../../canon/native.ts'
-import type { Item, Part } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { nativeOf } from '../canon/native.ts'
+import type { Item, Part } from '../canon/request.ts'
 import { encodeContent, joinedContent, markedContent } from './encode-parts.ts'
 import { OPAQUE, REPLAYED, WIRE } from './wire.ts'
 

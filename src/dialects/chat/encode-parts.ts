@@ -1,8 +1,9 @@
 /** Canonical parts as content of chat messages. */
-import { TEXT_NAME, textUrl } from '../../canon/file-url.ts'
-import { nativeOf } from '../../canon/native.ts'
-import type { CacheMark, Part } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { TEXT_NAME, textUrl } from '../canon/file-url.ts'
+import { nativeOf } from '../canon/native.ts'
+import type { CacheMark, Part } from '../canon/request.ts'
 import { WIRE } from './wire.ts'
 
 type Media = Extract<Part, { kind: 'media' }>

@@ -1,9 +1,10 @@
 /** A canonical request as the body of an OpenAI-compatible `/chat/completions`. */
-import { offeredTools } from '../../canon/allowed-tools.ts'
-import { isNamedBeside, nativeOf } from '../../canon/native.ts'
-import { choosesSearch, nativeSearchIn } from '../../canon/native-search.ts'
-import type { CanonicalRequest, OutputFormat, Reasoning, ToolChoice, ToolSpec } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { offeredTools } from '../canon/allowed-tools.ts'
+import { isNamedBeside, nativeOf } from '../canon/native.ts'
+import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
+import type { CanonicalRequest, OutputFormat, Reasoning, ToolChoice, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 import { MessageWriter } from './encode-messages.ts'
 import { cacheControl } from './encode-parts.ts'

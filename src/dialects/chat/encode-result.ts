@@ -1,7 +1,8 @@
 /** Folded events as a whole chat reply (contract section 2.2). */
-import type { Block, Folded } from '../../canon/fold.ts'
+
 import { faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { Block, Folded } from '../canon/fold.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './decode-request.ts'

@@ -1,7 +1,8 @@
 /** Canonical events as chat chunks. */
-import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+
 import type { JsonObject } from '../../core/json.ts'
 import { quote } from '../../core/quote.ts'
+import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { chunkHead, closingChunks } from './chunk.ts'

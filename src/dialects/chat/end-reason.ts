@@ -1,5 +1,5 @@
 /** Why a turn ended: providers' words as the five of the wire. */
-import type { EndReason } from '../../canon/events.ts'
+import type { EndReason } from '../canon/events.ts'
 
 const REASONS: ReadonlyMap<string, EndReason> = new Map([
   ['stop', 'stop'],

@@ -1,7 +1,8 @@
 /** Images and audio in answers: the canon's form for every dialect, with what came on this wire beside it. */
-import { COMMON } from '../../canon/events.ts'
-import type { Opaque } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { COMMON } from '../canon/events.ts'
+import type { Opaque } from '../canon/request.ts'
 import { WIRE } from './wire.ts'
 
 const text = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)

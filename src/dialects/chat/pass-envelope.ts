@@ -1,6 +1,6 @@
 /** The bytes that all chunks of one upstream stream begin with, learned from one of them, and what they become. */
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
-import { binary, utf8 } from '../../sse/frames.ts'
+import { binary, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
 import { mirroredFrame, REASONING } from './mirror-reasoning.ts'
 import { frameWords, isImage, Skeleton } from './pass-skeleton.ts'

@@ -1,9 +1,10 @@
 /** The pass lane of a chat stream: content chunks keep their bytes, everything else is read and written anew. */
-import type { End } from '../../canon/events.ts'
-import type { Usage } from '../../canon/usage.ts'
+
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
+import type { End } from '../canon/events.ts'
+import type { Usage } from '../canon/usage.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { chunkHead, closingChunks } from './chunk.ts'
 import { choiceFault, faultIn } from './decode-stream.ts'

@@ -1,8 +1,9 @@
 /** Chat to an OpenAI-compatible provider without the canonical form: bodies travel with a short list of patches. */
-import type { End } from '../../canon/events.ts'
-import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+
 import { Fault, faultBody } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { End } from '../canon/events.ts'
+import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { hidesReasoning, messagesOf } from './decode-request.ts'
 import { firstChoice } from './decode-result.ts'

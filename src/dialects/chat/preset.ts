@@ -1,6 +1,7 @@
 /** What a preset says, in a chat request. */
-import { filled, type Preset, sends } from '../../canon/presets.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { filled, type Preset, sends } from '../canon/presets.ts'
 
 /** The system message stands first; the legacy `prompt` becomes the message behind it. */
 function withSystem(body: JsonObject, text: string): JsonObject {

@@ -1,6 +1,7 @@
 /** Parts of a reply that streams and whole replies write alike. */
-import type { Opaque } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Opaque } from '../canon/request.ts'
 
 const asText = (value: Json | undefined, fallback: string): string =>
   typeof value === 'string' ? value : value === undefined || value === null ? fallback : JSON.stringify(value)

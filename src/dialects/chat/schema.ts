@@ -1,9 +1,9 @@
 /** The request of `POST /v1/chat/completions` (contract section 2.1). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
-import { MOST_BIASES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, whole } from '../../canon/bounds.ts'
-import { EFFORTS } from '../../canon/efforts.ts'
-import { gatewayProperties } from '../../canon/gateway-schema.ts'
 import { checker } from '../../core/check.ts'
+import { MOST_BIASES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, whole } from '../canon/bounds.ts'
+import { EFFORTS } from '../canon/efforts.ts'
+import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))

@@ -1,7 +1,8 @@
 /** Token usage, both ways (contract section 2.2). */
-import { count, type Usage, withEarlierSides } from '../../canon/usage.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { count, type Usage, withEarlierSides } from '../canon/usage.ts'
 import type { Final } from '../types.ts'
 
 /**

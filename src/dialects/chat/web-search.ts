@@ -1,6 +1,7 @@
 /** The provider's own search of the web, as this wire asks for it: a setting, not a tool. */
-import type { NativeSearch, SearchWire } from '../../canon/native-search.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { NativeSearch, SearchWire } from '../canon/native-search.ts'
 
 export const searchWire: SearchWire = {
   tells: ({ allowed, excluded }) => allowed.length + excluded.length === 0,

@@ -1,7 +1,8 @@
 /** What a checked body asks for: for the provider as inputs and settings, for everybody else in the canonical form. */
-import { fileUrl } from '../../canon/file-url.ts'
-import type { CanonicalRequest, Item, Part } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { fileUrl } from '../canon/file-url.ts'
+import type { CanonicalRequest, Item, Part } from '../canon/request.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingSettings } from '../types.ts'
 import { CLIENT_ID } from './names.ts'
 

@@ -1,9 +1,9 @@
 /** The rules of an embedding request: its schema, then its input (contract sections 4 and 9). */
 import { Type } from 'typebox'
-import { checkGatewayRules, gatewayProperties } from '../../canon/gateway-schema.ts'
 import { checker } from '../../core/check.ts'
 import { badField } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { checkGatewayRules, gatewayProperties } from '../canon/gateway-schema.ts'
 import { checkInput } from './check-input.ts'
 
 const { model, models, preset, provider, route, session_id, user, metadata, trace } = gatewayProperties

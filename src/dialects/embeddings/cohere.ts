@@ -3,10 +3,11 @@
  * Source: docs.cohere.com/reference/embed (version 2; `V2EmbedRequest` of its TypeScript SDK): `input_type` is required,
  * `inputs` hold text and images, at most 96 of either a call; images as data URIs; longer inputs by `truncate`.
  */
-import type { Part } from '../../canon/request.ts'
-import { count, noUsage } from '../../canon/usage.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Part } from '../canon/request.ts'
+import { count, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
 import { dataOf } from './data-url.ts'
 import { type Purpose, purposeOf } from './input-types.ts'

@@ -4,10 +4,11 @@
  * ai.google.dev/gemini-api/docs/embeddings (media); at most 100 inputs a call (vercel/ai pull request 16575).
  * Longer inputs are cut by the provider without a word. Numbers come as text only.
  */
-import type { Part } from '../../canon/request.ts'
-import { count, type InputKind, type InputSplit, noUsage } from '../../canon/usage.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Part } from '../canon/request.ts'
+import { count, type InputKind, type InputSplit, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { dataOf } from './data-url.ts'
 import { type Purpose, purposeOf } from './input-types.ts'

@@ -2,8 +2,9 @@
  * Embeddings as OpenAI and everything compatible gives them.
  * Source: platform.openai.com/docs/api-reference/embeddings/create (2,048 inputs and 300,000 tokens a call; longer inputs are refused).
  */
-import { count, noUsage } from '../../canon/usage.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { count, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { listedVectors } from './data-list.ts'
 import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, leaveOut, splitFrom, userFor } from './provider-body.ts'

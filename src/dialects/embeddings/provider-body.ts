@@ -1,8 +1,8 @@
 /** What the bodies of all providers have in common: fields that are left out, and the end user's name. */
 import { hash } from 'node:crypto'
-import type { Part } from '../../canon/request.ts'
-import { count, INPUT_KINDS, type InputKind, type InputSplit } from '../../canon/usage.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
+import type { Part } from '../canon/request.ts'
+import { count, INPUT_KINDS, type InputKind, type InputSplit } from '../canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, ProviderWire } from '../types.ts'
 
 /** What is the same at every address that speaks it; how the key travels and what refusals mean is the dialect's. */

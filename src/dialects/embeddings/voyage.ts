@@ -3,9 +3,10 @@
  * Sources: docs.voyageai.com/reference/embeddings-api (1,000 texts a call; tokens by model, 120,000 the least) and
  * docs.voyageai.com/reference/multimodal-embeddings-api (1,000 inputs; images of one request all by URL or all as data).
  */
-import type { Part } from '../../canon/request.ts'
-import { count, noUsage } from '../../canon/usage.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Part } from '../canon/request.ts'
+import { count, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
 import { listedVectors } from './data-list.ts'
 import { dataOf } from './data-url.ts'

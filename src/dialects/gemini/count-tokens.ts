@@ -1,6 +1,7 @@
 /** Counting the tokens of a request at the provider (`countTokens`). */
-import type { CanonicalRequest } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 import { encodeRequest } from './encode-request.ts'
 import { operationPath, present, resourceOf } from './wire.ts'

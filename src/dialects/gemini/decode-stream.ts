@@ -1,9 +1,9 @@
 /** The frames of `streamGenerateContent` as canonical events: each is a whole `GenerateContentResponse` with the next parts. */
 import { createHash } from 'node:crypto'
-import type { End, StreamEvent } from '../../canon/events.ts'
-import { NO_REPORT, type Usage, withSearches } from '../../canon/usage.ts'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { End, StreamEvent } from '../canon/events.ts'
+import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
 import type { StreamDecoder } from '../types.ts'
 import { Citations } from './citations.ts'
 import { PartReader } from './decode-parts.ts'

@@ -1,6 +1,7 @@
 /** Canonical items as the system instruction and the contents of a request. */
-import type { Item, Part } from '../../canon/request.ts'
+
 import { type JsonObject, objectWithin } from '../../core/json.ts'
+import type { Item, Part } from '../canon/request.ts'
 import { encodeMedia } from './encode-media.ts'
 import { SEALED_FORMAT, WIRE } from './wire.ts'
 

@@ -1,6 +1,7 @@
 /** Media of a request as parts of the wire: bytes inline, addresses as file data. */
-import type { Part } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { Part } from '../canon/request.ts'
 import { audioType, mimeTypeOf } from './mime-types.ts'
 
 type Media = Extract<Part, { kind: 'media' }>

@@ -1,9 +1,10 @@
 /** A canonical request as the body of `generateContent`. */
-import { offeredTools } from '../../canon/allowed-tools.ts'
-import { choosesSearch, nativeSearchIn } from '../../canon/native-search.ts'
-import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
-import { losesTier, tierToSend } from '../../canon/service-tier.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { offeredTools } from '../canon/allowed-tools.ts'
+import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
+import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { losesTier, tierToSend } from '../canon/service-tier.ts'
 import type { Encoded, Target } from '../types.ts'
 import { ContentWriter } from './encode-contents.ts'
 import { generationConfig } from './generation-config.ts'

@@ -1,5 +1,5 @@
 /** `finishReason` in the canon's words. */
-import type { EndReason } from '../../canon/events.ts'
+import type { EndReason } from '../canon/events.ts'
 
 const FILTERED = /SAFETY|RECITATION|BLOCKLIST|PROHIBITED|SPII/
 

@@ -1,7 +1,8 @@
 /** Sampling, output format, modalities and reasoning as `generationConfig`. */
-import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
-import type { CanonicalRequest } from '../../canon/request.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { type CapWire, sendsCap } from '../canon/output-cap.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
 import type { Target } from '../types.ts'
 import type { ParameterFilter } from './parameter-filter.ts'
 import { thinkingConfig } from './thinking.ts'

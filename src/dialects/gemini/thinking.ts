@@ -1,7 +1,8 @@
 /** How much a model is to think: an effort or a budget as `thinkingConfig`. */
-import { effortOfBudget, effortShare, nearestEffort } from '../../canon/efforts.ts'
-import type { Reasoning } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
+import type { Reasoning } from '../canon/request.ts'
 
 const LEVELS = ['minimal', 'low', 'medium', 'high']
 

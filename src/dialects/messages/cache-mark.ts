@@ -1,6 +1,7 @@
 /** `cache_control` of a block, a tool or a body. */
-import type { CacheMark } from '../../canon/request.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { CacheMark } from '../canon/request.ts'
 
 const KNOWN: ReadonlySet<string> = new Set(['type', 'ttl'])
 

@@ -1,7 +1,8 @@
 /** Rules of content blocks: which members each kind must have (contract section 3). Kinds that are not known are tolerated. */
-import { MOST_PARTS } from '../../canon/bounds.ts'
+
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { MOST_PARTS } from '../canon/bounds.ts'
 
 interface Rule {
   strings?: readonly string[]

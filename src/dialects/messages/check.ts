@@ -1,7 +1,8 @@
 /** The rules of a Messages request: its schema, then what a schema says badly (contract sections 3 and 9). */
-import { checkGatewayRules } from '../../canon/gateway-schema.ts'
+
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { checkGatewayRules } from '../canon/gateway-schema.ts'
 import { checkBlocks, checkCacheMark } from './check-blocks.ts'
 import { checkShape } from './schema.ts'
 

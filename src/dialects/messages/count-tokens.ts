@@ -1,6 +1,7 @@
 /** Counting the tokens of a request at a provider of this wire. */
-import type { CanonicalRequest } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 import { encodeRequest, PATH } from './encode-request.ts'
 

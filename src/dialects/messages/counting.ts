@@ -1,6 +1,7 @@
 /** POST /v1/messages/count_tokens: the same request, answered with the size of its input. */
-import { MOST_TOKENS } from '../../canon/bounds.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { MOST_TOKENS } from '../canon/bounds.ts'
 import type { ClientDialect } from '../types.ts'
 import { check } from './check.ts'
 import { messagesClient } from './client.ts'

@@ -1,7 +1,8 @@
 /** Content blocks of an upstream of this wire as canonical blocks, whether they come whole or in pieces. */
-import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+
 import { randomTag } from '../../core/ids.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import { annotationOf } from './citations.ts'
 import { FORMAT, objectsOf, stringOf, WIRE } from './wire.ts'
 

@@ -1,6 +1,7 @@
 /** Messages as canonical items, block by block in the order in which they came. */
-import type { Item, Part, Role } from '../../canon/request.ts'
+
 import type { Json, JsonObject } from '../../core/json.ts'
+import type { Item, Part, Role } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { decodePart, decodeParts } from './decode-parts.ts'
 import { joinReasoning, redactedItem, thinkingItem } from './decode-reasoning.ts'

@@ -1,6 +1,7 @@
 /** Content blocks as canonical parts; what the canon cannot name of a block goes beside its part as `native`. */
-import type { Part } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Part } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isForeignCitation } from './foreign-blocks.ts'
 import { isGatewayTool } from './gateway-tools.ts'

@@ -1,8 +1,8 @@
 /** Thinking that a caller sends back, as canonical reasoning: this wire's own, or another's out of its envelope. */
 
-import { type Envelope, openEnvelope } from '../../canon/reasoning-envelope.ts'
-import type { Item } from '../../canon/request.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { type Envelope, openEnvelope } from '../canon/reasoning-envelope.ts'
+import type { Item } from '../canon/request.ts'
 import { beside, FORMAT, present, stringOf, withNative } from './wire.ts'
 
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>

@@ -1,7 +1,8 @@
 /** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` tells. */
-import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
-import type { CanonicalRequest, OutputFormat, Reasoning, Sampling } from '../../canon/request.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
+import type { CanonicalRequest, OutputFormat, Reasoning, Sampling } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { decodeTools } from './decode-tools.ts'

@@ -1,7 +1,8 @@
 /** A whole message of an upstream as events: it is read as a short stream, so it folds like one. */
-import type { StreamEvent } from '../../canon/events.ts'
+
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { StreamEvent } from '../canon/events.ts'
 import { isError, MessagesStreamDecoder } from './decode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { objectsOf } from './wire.ts'

@@ -1,8 +1,9 @@
 /** An upstream's event stream of this wire as canonical events. */
-import type { End, StreamEvent } from '../../canon/events.ts'
-import type { Usage } from '../../canon/usage.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { End, StreamEvent } from '../canon/events.ts'
+import type { Usage } from '../canon/usage.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockDecoder } from './decode-block.ts'
 import { decodeFault } from './fault.ts'

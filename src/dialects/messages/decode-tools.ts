@@ -1,6 +1,7 @@
 /** Tools and the choice between them, as canonical ones. */
-import type { CanonicalRequest, ToolChoice, ToolSpec } from '../../canon/request.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { CanonicalRequest, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isCustomTool, serverToolName } from './check.ts'
 import { beside, WIRE, withNative } from './wire.ts'

@@ -1,6 +1,7 @@
 /** Parts of messages and tool results as content blocks of this wire. */
-import type { CacheMark, Part } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { CacheMark, Part } from '../canon/request.ts'
 import { parsedInput } from './tool-input.ts'
 import { nativeOf, WIRE } from './wire.ts'
 

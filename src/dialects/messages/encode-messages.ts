@@ -1,6 +1,7 @@
 /** Canonical items as the system prompt and the messages of this wire. */
-import type { Item } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { Item } from '../canon/request.ts'
 import { contentOf, encodeParts, inputOf, marked, type Place, type WriteContext } from './encode-blocks.ts'
 import { FORMAT, nativeOf, WIRE } from './wire.ts'
 

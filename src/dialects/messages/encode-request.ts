@@ -1,8 +1,9 @@
 /** A canonical request as the body of an upstream that speaks Messages. */
-import { offeredTools } from '../../canon/allowed-tools.ts'
-import { nativeSearchIn } from '../../canon/native-search.ts'
-import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { offeredTools } from '../canon/allowed-tools.ts'
+import { nativeSearchIn } from '../canon/native-search.ts'
+import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 import { limitMarks } from './cache-limit.ts'
 import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'

@@ -1,6 +1,7 @@
 /** Folded events as a whole message (contract section 3). */
-import type { Block, Folded } from '../../canon/fold.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { Block, Folded } from '../canon/fold.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { citationOf } from './citations.ts'
 import { hidesThinking } from './decode-request.ts'

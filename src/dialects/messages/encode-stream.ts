@@ -1,8 +1,9 @@
 /** Canonical events as the event stream of this wire. */
-import type { BlockKind, StreamEvent } from '../../canon/events.ts'
-import type { Opaque } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
 import { quote } from '../../core/quote.ts'
+import type { BlockKind, StreamEvent } from '../canon/events.ts'
+import type { Opaque } from '../canon/request.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { citationOf } from './citations.ts'
 import { hidesThinking } from './decode-request.ts'

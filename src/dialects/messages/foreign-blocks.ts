@@ -1,7 +1,7 @@
 /** Blocks of a conversation that only the gateway can have written: no provider of this wire takes them as they stand. */
 
-import { isEnvelope } from '../../canon/reasoning-envelope.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { isEnvelope } from '../canon/reasoning-envelope.ts'
 import { isGatewayTool } from './gateway-tools.ts'
 import { objectsOf, stringOf } from './wire.ts'
 

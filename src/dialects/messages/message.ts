@@ -1,6 +1,7 @@
 /** The message around its content: how it begins, and all that is known only at its end. */
-import type { Opaque } from '../../canon/request.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Opaque } from '../canon/request.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { stopReasonOf } from './stop-reason.ts'
 import { encodeUsage, NO_USAGE } from './usage-write.ts'

@@ -1,6 +1,7 @@
 /** What a request holds beside the words of the canon, told to the parameter filters and to other wires. */
-import type { CanonicalRequest, Item, Opaque, Part, ToolSpec } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { CanonicalRequest, Item, Opaque, Part, ToolSpec } from '../canon/request.ts'
 
 interface Marked {
   native?: Opaque

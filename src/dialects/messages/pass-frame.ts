@@ -1,5 +1,5 @@
 /** Reads raw frames of this wire just far enough to send them on: most say in their first line that they are content. */
-import { textBytes } from '../../sse/words.ts'
+import { textBytes } from '../sse/words.ts'
 
 const CONTENT = 'event: content_block_'
 const DELTA = 'event: content_block_delta\ndata: '

@@ -1,9 +1,10 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
-import type { End } from '../../canon/events.ts'
-import type { Usage } from '../../canon/usage.ts'
+
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
+import type { End } from '../canon/events.ts'
+import type { Usage } from '../canon/usage.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { endOf, isError, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'

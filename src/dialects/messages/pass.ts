@@ -1,7 +1,8 @@
 /** Client and upstream speak Messages: bodies and frames travel with a short list of patches. */
-import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { serverToolName } from './check.ts'
 import { endOf, isError } from './decode-stream.ts'

@@ -1,7 +1,8 @@
 /** What a preset says, in a Messages request. */
-import { effortShare } from '../../canon/efforts.ts'
-import { filled, type Preset, picked, sends } from '../../canon/presets.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { effortShare } from '../canon/efforts.ts'
+import { filled, type Preset, picked, sends } from '../canon/presets.ts'
 import { LEAST_BUDGET } from './fit-target.ts'
 
 const MOST_BUDGET = 128_000

@@ -1,6 +1,7 @@
 /** Content blocks of a reply: those that come whole, and how those that come in pieces begin. */
-import type { Opaque } from '../../canon/request.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Opaque } from '../canon/request.ts'
 import { WIRE } from './wire.ts'
 
 /** Blocks whose input goes to callers in a delta of its own, as they expect it. */

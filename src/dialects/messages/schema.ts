@@ -1,8 +1,8 @@
 /** The request of `POST /v1/messages` (contract section 3). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
-import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../../canon/bounds.ts'
-import { gatewayProperties } from '../../canon/gateway-schema.ts'
 import { checker } from '../../core/check.ts'
+import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../canon/bounds.ts'
+import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))

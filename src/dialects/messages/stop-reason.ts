@@ -1,5 +1,5 @@
 /** Why a turn ended: `stop_reason` of this wire and the canon's words. */
-import type { End, EndReason } from '../../canon/events.ts'
+import type { End, EndReason } from '../canon/events.ts'
 
 const REASONS: ReadonlyMap<string, EndReason> = new Map([
   ['end_turn', 'stop'],

@@ -1,7 +1,8 @@
 /** How much a model thinks: efforts and budgets of callers in the words of this wire, and the rules that come with them. */
-import { effortOfBudget, effortShare, nearestEffort } from '../../canon/efforts.ts'
-import type { CanonicalRequest, Reasoning } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
+import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
 import type { Target } from '../types.ts'
 import { isThinking } from './encode-messages.ts'
 import { fitBudget, LEAST_BUDGET, MOST_SHARE } from './fit-target.ts'

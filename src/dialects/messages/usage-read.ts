@@ -1,6 +1,7 @@
 /** Token counts of an upstream of this wire. */
-import { count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../../canon/usage.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 
 /**
  * Lays a later `usage` over an earlier one. Counts are cumulative, so a later one wins,

@@ -1,7 +1,8 @@
 /** Token counts as this wire tells them (contract section 3): cache reads and writes stand beside `input_tokens`, not within. */
-import { count } from '../../canon/usage.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { count } from '../canon/usage.ts'
 import type { Final } from '../types.ts'
 
 /** `usage` of a message that has only begun. */

@@ -1,6 +1,7 @@
 /** The provider's own search of the web, as this wire asks for it. */
-import { bareDomain, type NativeSearch, type SearchWire, WEB_SEARCH } from '../../canon/native-search.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { bareDomain, type NativeSearch, type SearchWire, WEB_SEARCH } from '../canon/native-search.ts'
 
 /** The version that all models with a search know. */
 const USUAL_TYPE = 'web_search_20250305'

@@ -11,8 +11,9 @@
  * - a stream event `opaque` of type `OPAQUE.message`: members of the reply itself, `usage` among them.
  * A body with blocks that the gateway wrote for another wire's reply (`holdsForeignBlocks`) is no body for the pass lane.
  */
-import * as native from '../../canon/native.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import * as native from '../canon/native.ts'
 
 /** What opaque values of this wire are marked with, by the client and the upstream half alike. */
 export const WIRE = 'messages'

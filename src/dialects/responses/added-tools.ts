@@ -1,6 +1,7 @@
 /** Tools that stand among the input items (`additional_tools`): coding agents move all of theirs there. */
-import type { Opaque } from '../../canon/request.ts'
+
 import type { Json, JsonObject } from '../../core/json.ts'
+import type { Opaque } from '../canon/request.ts'
 import { objectsOf, WIRE } from './wire.ts'
 
 const ADDED = 'additional_tools'

@@ -1,7 +1,8 @@
 /** Output items that come in one piece: what only this wire knows, what the gateway's tools did, images, spoken answers. */
-import { COMMON } from '../../canon/events.ts'
-import type { Opaque } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { COMMON } from '../canon/events.ts'
+import type { Opaque } from '../canon/request.ts'
 import type { NewBlock } from './output-items.ts'
 import { present, stringOf, WIRE } from './wire.ts'
 

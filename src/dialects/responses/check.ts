@@ -1,7 +1,8 @@
 /** Everything a Responses body must hold before anybody reads it. */
-import { checkGatewayRules } from '../../canon/gateway-schema.ts'
+
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { checkGatewayRules } from '../canon/gateway-schema.ts'
 import { checkBody, checkFunctionTool, checkNamedChoice, checkServerTool, ITEM_CHECKS, PART_CHECKS, TOOL_CHECKS } from './schema.ts'
 
 /** `type` of an input item; an item with only a role is an easy message. */

@@ -1,8 +1,9 @@
 /** Input items of the wire as canonical items. */
-import { otherMembers, withNative } from '../../canon/native.ts'
-import { isEnvelope, openEnvelope } from '../../canon/reasoning-envelope.ts'
-import type { Item, Role } from '../../canon/request.ts'
+
 import type { Json, JsonObject } from '../../core/json.ts'
+import { otherMembers, withNative } from '../canon/native.ts'
+import { isEnvelope, openEnvelope } from '../canon/reasoning-envelope.ts'
+import type { Item, Role } from '../canon/request.ts'
 import { itemType } from './check.ts'
 import { decodeParts } from './decode-parts.ts'
 import { objectsOf, present, stringOf, WIRE } from './wire.ts'

@@ -1,8 +1,9 @@
 /** Content parts of the wire as canonical parts. */
-import { fileUrl } from '../../canon/file-url.ts'
-import { otherMembers, withNative } from '../../canon/native.ts'
-import type { Part } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { fileUrl } from '../canon/file-url.ts'
+import { otherMembers, withNative } from '../canon/native.ts'
+import type { Part } from '../canon/request.ts'
 import { objectsOf, present, stringOf, WIRE } from './wire.ts'
 
 type Media = Extract<Part, { kind: 'media' }>

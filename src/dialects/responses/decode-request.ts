@@ -1,8 +1,9 @@
 /** The caller's Responses body as a canonical request. */
-import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
-import { otherMembers, withNative } from '../../canon/native.ts'
-import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
+import { otherMembers, withNative } from '../canon/native.ts'
+import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { addedFunctions } from './added-tools.ts'
 import { decodeItems } from './decode-items.ts'
 import { booleanOf, numberOf, objectsOf, present, stringOf, stringsOf, WIRE } from './wire.ts'

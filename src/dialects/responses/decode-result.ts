@@ -1,7 +1,8 @@
 /** A whole Response object of an upstream as canonical events. */
-import type { StreamEvent } from '../../canon/events.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { StreamEvent } from '../canon/events.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { decodeUsage } from './usage.ts'
 import { isCallItem, itemEvents } from './whole-item.ts'

@@ -1,7 +1,8 @@
 /** An upstream's event stream of this wire as canonical events. */
-import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'

@@ -1,7 +1,8 @@
 /** Canonical items as input items of the wire. */
-import { nativeOf } from '../../canon/native.ts'
-import type { Item } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { nativeOf } from '../canon/native.ts'
+import type { Item } from '../canon/request.ts'
 import { encodeOutput, encodeParts, type ItemContext } from './encode-parts.ts'
 import { isOwnFormat } from './envelope.ts'
 import { present, WIRE } from './wire.ts'

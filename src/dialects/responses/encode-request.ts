@@ -1,9 +1,10 @@
 /** A canonical request as the body of an upstream that speaks Responses. */
-import { offeredTools } from '../../canon/allowed-tools.ts'
-import { isNamedBeside, nativeOf } from '../../canon/native.ts'
-import { choosesSearch, nativeSearchIn } from '../../canon/native-search.ts'
-import type { CanonicalRequest, Item, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { offeredTools } from '../canon/allowed-tools.ts'
+import { isNamedBeside, nativeOf } from '../canon/native.ts'
+import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
+import type { CanonicalRequest, Item, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 import { INSTRUCTIONS } from './decode-request.ts'
 import { encodeItem } from './encode-items.ts'

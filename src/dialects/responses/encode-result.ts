@@ -1,5 +1,5 @@
 /** Folded events as a whole reply: the same items that the stream would have ended with. */
-import type { Block, Folded } from '../../canon/fold.ts'
+import type { Block, Folded } from '../canon/fold.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { OutputItems } from './output-items.ts'

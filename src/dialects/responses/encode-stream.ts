@@ -1,6 +1,7 @@
 /** Canonical events as the event stream of this wire (order: contract 1.6). */
-import type { StreamEvent } from '../../canon/events.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { StreamEvent } from '../canon/events.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'

@@ -2,8 +2,9 @@
  * Seals of other families on this wire. A client replays what this API documents of a reasoning item and nothing else,
  * so `encrypted_content` carries all that the sealing family needs, in an envelope.
  */
-import { isEnvelope } from '../../canon/reasoning-envelope.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import { isEnvelope } from '../canon/reasoning-envelope.ts'
 
 /** Formats of the families that seal on this wire. */
 const OWN_FAMILY = /responses/

@@ -1,7 +1,8 @@
 /** Errors between this wire and the fault table. */
-import type { End, EndReason } from '../../canon/events.ts'
+
 import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { End, EndReason } from '../canon/events.ts'
 
 /** Codes that say more than the status does; the first expression that matches wins. */
 const BY_CODE: readonly (readonly [RegExp, FaultCode])[] = [

@@ -2,10 +2,11 @@
  * The output of a reply while it grows: owns the items, their identifiers and their snapshots.
  * Which block joins which item depends on the order of block starts alone, so a stream and a whole reply agree.
  */
-import type { BlockKind, NoteKind } from '../../canon/events.ts'
-import { closeEnvelope } from '../../canon/reasoning-envelope.ts'
-import type { Opaque } from '../../canon/request.ts'
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { BlockKind, NoteKind } from '../canon/events.ts'
+import { closeEnvelope } from '../canon/reasoning-envelope.ts'
+import type { Opaque } from '../canon/request.ts'
 import type { ReplyContext } from '../types.ts'
 import { outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
 import { SEALED } from './encode-request.ts'

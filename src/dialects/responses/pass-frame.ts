@@ -1,5 +1,5 @@
 /** Reads a raw frame of this wire just far enough to send it on: its type, and where its sequence number stands. */
-import { textBytes } from '../../sse/words.ts'
+import { textBytes } from '../sse/words.ts'
 
 export interface FrameView {
   /** Just behind the frame's blank line. */

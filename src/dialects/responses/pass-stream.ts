@@ -1,9 +1,10 @@
 /** The stream of the pass lane: content frames travel as they came, lifecycle frames are ours. */
-import { MEDIA_BYTES } from '../../canon/events.ts'
+
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/price.ts'
-import { binary, FrameSplitter, frameData, utf8 } from '../../sse/frames.ts'
+import { MEDIA_BYTES } from '../canon/events.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
 import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'

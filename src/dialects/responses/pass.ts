@@ -1,7 +1,8 @@
 /** Client and upstream speak Responses: bodies and frames travel with a short list of patches. */
-import { GATEWAY_KEYS } from '../../canon/gateway-fields.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { hasFailed } from './decode-result.ts'
 import { PATH } from './encode-request.ts'

@@ -1,6 +1,7 @@
 /** What a preset says, in a Responses request. */
-import { filled, type Preset, picked, sends } from '../../canon/presets.ts'
+
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { filled, type Preset, picked, sends } from '../canon/presets.ts'
 
 /** Parameters that this wire has under the same name; it has none for the others. */
 const SAME = ['temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty'] as const

@@ -1,7 +1,8 @@
 /** A stored prompt that a request names (`prompt: { id, variables }`), written out in front of its input. */
-import type { StoredPrompts } from '../../canon/prompts.ts'
+
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { StoredPrompts } from '../canon/prompts.ts'
 
 const PLACEHOLDER = /\{\{\s*([\w.-]{1,64})\s*\}\}/g
 /** Parts that a variable may stand for, beside plain text. */

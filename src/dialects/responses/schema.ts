@@ -1,8 +1,8 @@
 /** Shapes of the Responses request (contract 1.1, 1.2, 1.4). Unknown fields pass: they are kept for the same wire. */
 import { Type } from 'typebox'
-import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../../canon/bounds.ts'
-import { gatewayProperties } from '../../canon/gateway-schema.ts'
 import { checker } from '../../core/check.ts'
+import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../canon/bounds.ts'
+import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 const maybe = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const word = () => Type.String({ minLength: 1 })

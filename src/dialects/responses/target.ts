@@ -1,8 +1,8 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { createHash } from 'node:crypto'
-import { type CapWire, sendsCap } from '../../canon/output-cap.ts'
-import { losesTier, takeTierWords, tierToSend } from '../../canon/service-tier.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { type CapWire, sendsCap } from '../canon/output-cap.ts'
+import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
 

@@ -1,6 +1,7 @@
 /** A finished output item as canonical events: whole replies, and streams whose provider sends items only at their end. */
-import type { StreamEvent } from '../../canon/events.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { StreamEvent } from '../canon/events.ts'
 import { canonicalAnnotation, imageAnswer, messageOf } from './answer-items.ts'
 import { objectsOf, present, stringOf, WIRE } from './wire.ts'
 

@@ -1,8 +1,9 @@
 /** Simulated embeddings: the model `embed` gives every text the same unit vector, and texts with the same pieces near ones. */
-import type { Part } from '../../canon/request.ts'
-import { noUsage } from '../../canon/usage.ts'
+
 import type { Clock, Timer } from '../../core/clock.ts'
 import { asFault, Fault } from '../../core/faults.ts'
+import type { Part } from '../canon/request.ts'
+import { noUsage } from '../canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingTarget, EmbeddingWire, LocalRun, VectorSink } from '../types.ts'
 import { decodeFault, type FaultPlan, faultPlan } from './faults.ts'
 import { countTokens } from './tokens.ts'

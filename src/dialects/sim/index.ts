@@ -1,6 +1,7 @@
 /** The simulated provider: canonical events straight from this process. */
-import type { StreamEvent } from '../../canon/events.ts'
+
 import { Fault } from '../../core/faults.ts'
+import type { StreamEvent } from '../canon/events.ts'
 import type { UpstreamDialect } from '../types.ts'
 import { decodeFault } from './faults.ts'
 import { simParameters } from './parameters.ts'

@@ -1,5 +1,5 @@
 /** What a simulated model looks at. */
-import type { ParameterTable } from '../../canon/parameters.ts'
+import type { ParameterTable } from '../canon/parameters.ts'
 
 export const simParameters: ParameterTable = {
   temperature: { dropped: 'the simulated models have no use for it' },

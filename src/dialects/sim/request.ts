@@ -1,6 +1,7 @@
 /** What a simulated model reads in a request. */
-import type { CanonicalRequest, Part, ToolSpec } from '../../canon/request.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { CanonicalRequest, Part, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 
 /** A readable form of the request for the debug echo; nothing is sent anywhere. */

@@ -1,9 +1,10 @@
 /** One simulated answer on its way: caps, pace, faults and back-pressure. */
-import type { EndReason, StreamEvent } from '../../canon/events.ts'
-import type { CanonicalRequest } from '../../canon/request.ts'
-import { noUsage } from '../../canon/usage.ts'
+
 import type { Clock, Timer } from '../../core/clock.ts'
 import { asFault, Fault } from '../../core/faults.ts'
+import type { EndReason, StreamEvent } from '../canon/events.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
+import { noUsage } from '../canon/usage.ts'
 import type { LocalRun, LocalSink, Target } from '../types.ts'
 import { decodeFault, type FaultPlan, faultPlan } from './faults.ts'
 import { lastUserText, outputCap, steering } from './request.ts'

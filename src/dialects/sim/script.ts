@@ -1,5 +1,5 @@
 /** What each simulated model answers: a list of blocks, before caps, stop sequences and pace. */
-import type { CanonicalRequest } from '../../canon/request.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
 import { schemaInstance } from './instance.ts'
 import { type FunctionTool, functionTools, lastUserAt, lastUserText, type Steering, textOf } from './request.ts'
 import { story } from './story.ts'

@@ -1,5 +1,5 @@
 /** The simulator's tokens: a word with the space before it, or up to 12 characters of a longer word. */
-import type { CanonicalRequest, Item, Part } from '../../canon/request.ts'
+import type { CanonicalRequest, Item, Part } from '../canon/request.ts'
 
 const LONGEST = 12
 /** Plausible counts for what is not text. */

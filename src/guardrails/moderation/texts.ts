@@ -1,5 +1,5 @@
 /** What of a request the plugin has judged. */
-import type { CanonicalRequest } from '../../canon/request.ts'
+import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import { itemPassages } from '../passages.ts'
 
 /** Texts of messages, reasoning, arguments and results; parts of one message as one text, for a provider may join them. */

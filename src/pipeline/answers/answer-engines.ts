@@ -1,7 +1,8 @@
 /** Asks engines outside the gateway about an answer: what they have not seen is held. */
-import type { StreamEvent } from '../../canon/events.ts'
+
 import { asFault, type Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
+import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { isMedia, jsonTexts, legible, withTexts } from '../../guardrails/index.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import { askEngine } from '../ask-engine.ts'

@@ -1,6 +1,7 @@
 /** Reads the events of an answer for all rules of a key: the last tap but for what comes back. */
-import type { BlockKind, StreamEvent } from '../../canon/events.ts'
+
 import type { Fault } from '../../core/faults.ts'
+import type { BlockKind, StreamEvent } from '../../dialects/canon/events.ts'
 import {
   type AnswerPolicy,
   ArgsStream,

@@ -1,5 +1,5 @@
 /** Notes of blocks that hold no text of their own. */
-import type { NoteKind } from '../../canon/events.ts'
+import type { NoteKind } from '../../dialects/canon/events.ts'
 
 const TEXTLESS: ReadonlySet<NoteKind> = new Set(['signature', 'sealed', 'logprobs', 'format'])
 

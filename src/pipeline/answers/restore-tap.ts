@@ -1,6 +1,7 @@
 /** Turns placeholders of the request back into what they stand for, for the caller alone. */
-import type { StreamEvent } from '../../canon/events.ts'
+
 import type { JsonObject } from '../../core/json.ts'
+import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { type Vault, withTexts } from '../../guardrails/index.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import { hasTexts } from './notes.ts'

@@ -1,5 +1,5 @@
 /** One text of an answer that may go over several blocks: what is decided of it goes on, in its blocks. */
-import type { StreamEvent } from '../../canon/events.ts'
+import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { type AnswerPolicy, type Findings, redacted, type Span, TextStream } from '../../guardrails/index.ts'
 
 type Emit = (event: StreamEvent) => void

@@ -1,8 +1,9 @@
 /** What an exchange asks of a model of vectors, read once. */
-import type { Item } from '../../canon/request.ts'
-import type { Endpoint } from '../../catalog/types.ts'
+
 import { Fault } from '../../core/faults.ts'
+import type { Item } from '../../dialects/canon/request.ts'
 import type { EmbeddingAsk, EmbeddingClient, EmbeddingInput, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 

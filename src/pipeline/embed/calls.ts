@@ -1,6 +1,7 @@
 /** What an endpoint is asked for vectors: the inputs as it takes them, and the calls that they make. */
-import type { Endpoint } from '../../catalog/types.ts'
+
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Exchange } from '../exchange.ts'
 import { askOf, clientOf, type EmbeddingParts, targetOf, wireOf } from './asked.ts'
 import { type Batch, batchesOf } from './batches.ts'

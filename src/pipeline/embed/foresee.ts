@@ -1,5 +1,5 @@
 /** For plans: the calls that an endpoint would get, with nothing sent. */
-import type { Endpoint } from '../../catalog/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Foreseen } from '../plan/candidates.ts'
 import type { EmbeddingParts } from './asked.ts'

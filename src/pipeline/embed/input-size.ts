@@ -1,5 +1,5 @@
 /** How long inputs are, and cutting one that is too long. Estimates err high, as everywhere. */
-import { itemTokens } from '../../canon/need.ts'
+import { itemTokens } from '../../dialects/canon/need.ts'
 import type { EmbeddingInput } from '../../dialects/types.ts'
 import { estimateTokens } from '../../ledger/usage-estimate.ts'
 

@@ -1,8 +1,9 @@
 /** A call at a provider inside this process: its numbers are written as the caller wants them, with nothing to scan. */
-import type { Usage } from '../../canon/usage.ts'
+
 import { Fault } from '../../core/faults.ts'
+import type { Usage } from '../../dialects/canon/usage.ts'
 import type { EmbeddingAsk, VectorSink } from '../../dialects/types.ts'
-import { type WrittenVector, writeFloats } from '../../vectors/written.ts'
+import { type WrittenVector, writeFloats } from '../../dialects/vectors/written.ts'
 import type { Brought } from './call.ts'
 
 export class LocalCall implements VectorSink {

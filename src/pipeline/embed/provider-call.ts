@@ -1,7 +1,8 @@
 /** One call on its way: over HTTP, or at a provider inside this process. */
-import type { Endpoint } from '../../catalog/types.ts'
+
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
-import { UpstreamCall } from '../../upstream/call.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import { UpstreamCall } from '../../services/upstream/call.ts'
 import type { Exchange } from '../exchange.ts'
 import { callPath, providerAddress } from '../provider-address.ts'
 import type { EmbeddingParts } from './asked.ts'

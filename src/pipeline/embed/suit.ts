@@ -2,11 +2,12 @@
  * Stands between the guardrails and the plan: keeps the endpoints that can read the inputs as they are.
  * What nobody can read is told at once, with the place in the request, instead of by the first provider that is asked.
  */
-import type { Endpoint } from '../../catalog/types.ts'
+
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { EmbeddingAsk, EmbeddingLack, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Resolved } from '../../plugin-api/exchange.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { FilterName, Removed } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { GuardrailSetting } from '../parts.ts'

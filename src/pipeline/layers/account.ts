@@ -1,7 +1,8 @@
 /** 5. Opens the exchange's books and settles them once, whatever happened below: usage, price, ledger. */
-import type { End } from '../../canon/events.ts'
-import { addUsage, type Usage } from '../../canon/usage.ts'
+
 import { asFault, type Fault } from '../../core/faults.ts'
+import type { End } from '../../dialects/canon/events.ts'
+import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Final } from '../../dialects/types.ts'
 import { charge } from '../../ledger/pricing.ts'
 import {

@@ -1,9 +1,9 @@
 /** 11. Tries the candidates in order until one answers with content; after that nothing is tried again. */
 import pRetry from 'p-retry'
-import type { Endpoint } from '../../catalog/types.ts'
 import { Fault } from '../../core/faults.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
 import type { Planned } from '../../plugin-api/exchange.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isOutage } from '../../routing/index.ts'
 import { beginTrial, trialAnswered, trialBroken } from '../attempt-outcome.ts'
 import type { Exchange } from '../exchange.ts'

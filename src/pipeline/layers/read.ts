@@ -1,8 +1,8 @@
 /** 4. The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
 import { isUtf8 } from 'node:buffer'
-import { gatewayFields } from '../../canon/gateway-fields.ts'
 import { badField, Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
+import { gatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import type { Authed, Read } from '../../plugin-api/exchange.ts'
 import { bucketOf } from '../admission.ts'
 import type { Exchange } from '../exchange.ts'

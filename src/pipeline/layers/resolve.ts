@@ -1,8 +1,8 @@
 /** 6. From a slug to models to the endpoints that may serve, each exclusion with its reason. */
 
-import type { Endpoint, Model } from '../../catalog/types.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Read, Resolved } from '../../plugin-api/exchange.ts'
+import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import {
   filterEndpoints,
   type MergedPreferences,

@@ -1,5 +1,5 @@
 /** 8. Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
-import type { PluginEntry } from '../../canon/gateway-fields.ts'
+import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Resolved } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ChainParts, PluginSetting } from '../parts.ts'

@@ -1,8 +1,9 @@
 /** The endpoints that would be tried, in order, each with what a call of it would be like; nothing is called. */
-import type { Endpoint, Price } from '../../catalog/types.ts'
+
 import { asFault, type Fault } from '../../core/faults.ts'
 import { type Rate, rateText } from '../../core/money.ts'
 import { ratesAt } from '../../core/price.ts'
+import type { Endpoint, Price } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
 import { callOf, encode } from '../call-endpoint.ts'
 import type { Exchange } from '../exchange.ts'

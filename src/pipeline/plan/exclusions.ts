@@ -1,5 +1,5 @@
 /** Every endpoint of the requested models that is not among the candidates, with what took it out. */
-import type { Endpoint } from '../../catalog/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type FilterName } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { isLimited } from '../guardrail-budgets.ts'

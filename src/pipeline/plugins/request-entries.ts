@@ -1,6 +1,7 @@
 /** A request's `plugins` list over the operator's settings. */
-import type { PluginEntry } from '../../canon/gateway-fields.ts'
+
 import { badField } from '../../core/faults.ts'
+import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { PluginSetting } from '../parts.ts'
 
 /** Words of the configuration beside a plugin's own settings: no request sets them. */

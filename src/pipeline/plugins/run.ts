@@ -1,7 +1,8 @@
 /** One plugin at work on one request: held to its time, and its failures are its own. */
-import type { PluginEntry } from '../../canon/gateway-fields.ts'
+
 import { Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
+import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { endedEarly } from '../last-word.ts'

@@ -1,13 +1,13 @@
 /** Runs recorded chat streams through the dialect's lanes and reads what a client would see. */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { StreamEvent } from '../../../src/canon/events.ts'
-import { type Folded, fold } from '../../../src/canon/fold.ts'
-import { EventOrder } from '../../../src/canon/order.ts'
-import { noUsage } from '../../../src/canon/usage.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
+import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
+import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
+import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Final, PassFacts, PassWire, ReplyContext } from '../../../src/dialects/types.ts'
-import { EventReader } from '../../../src/sse/reader.ts'
 
 const FOLDER = new URL('../../fixtures/chat/', import.meta.url)
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { fold } from '../../../src/canon/fold.ts'
 import { isObject, type JsonObject } from '../../../src/core/json.ts'
+import { fold } from '../../../src/dialects/canon/fold.ts'
 import { chatClient } from '../../../src/dialects/chat/index.ts'
 import {
   chunksOf,

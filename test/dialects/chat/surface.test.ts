@@ -1,9 +1,9 @@
 /** The rest of the chat wire: what has no place in a plain conversation, in requests and in answers. */
 import t, { type Test } from 'tap'
-import { COMMON, type StreamEvent } from '../../../src/canon/events.ts'
-import { fold } from '../../../src/canon/fold.ts'
-import type { CanonicalRequest, Item, ToolSpec } from '../../../src/canon/request.ts'
 import { isObject, type JsonObject } from '../../../src/core/json.ts'
+import { COMMON, type StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { fold } from '../../../src/dialects/canon/fold.ts'
+import type { CanonicalRequest, Item, ToolSpec } from '../../../src/dialects/canon/request.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
 import { chunksOf, context, decode, decodeWhole, finalOf, pass, throughPass } from './rig.ts'

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { StreamEvent } from '../../../src/canon/events.ts'
-import { noUsage } from '../../../src/canon/usage.ts'
 import { Fault } from '../../../src/core/faults.ts'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
+import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
 import { COMPLETE, decode, decodeFrames, decodeWhole, recorded, recordedReply, STREAMS, told } from './rig.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { PARAMETERS, type ParameterName } from '../../../src/canon/parameters.ts'
-import type { CanonicalRequest, Item, Part, ToolSpec } from '../../../src/canon/request.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
+import { PARAMETERS, type ParameterName } from '../../../src/dialects/canon/parameters.ts'
+import type { CanonicalRequest, Item, Part, ToolSpec } from '../../../src/dialects/canon/request.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
 import { contents, encode, request, target, user } from './rig.ts'
 

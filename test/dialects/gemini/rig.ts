@@ -1,15 +1,15 @@
 /** Drives the Gemini dialect from outside: canonical requests in, bodies out; bytes of a provider in, folded events out. */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { End, StreamEvent } from '../../../src/canon/events.ts'
-import { type Block, fold } from '../../../src/canon/fold.ts'
-import { EventOrder } from '../../../src/canon/order.ts'
-import type { CanonicalRequest, Item } from '../../../src/canon/request.ts'
-import type { Usage } from '../../../src/canon/usage.ts'
 import type { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
+import type { End, StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { type Block, fold } from '../../../src/dialects/canon/fold.ts'
+import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import type { CanonicalRequest, Item } from '../../../src/dialects/canon/request.ts'
+import type { Usage } from '../../../src/dialects/canon/usage.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
+import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
-import { EventReader } from '../../../src/sse/reader.ts'
 
 const FOLDER = new URL('../../fixtures/gemini/', import.meta.url)
 

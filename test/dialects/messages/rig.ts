@@ -1,14 +1,14 @@
 /** Drives the client half of the Messages wire from outside: bodies in, canonical requests out; events in, replies out. */
 import fc from 'fast-check'
-import type { StreamEvent } from '../../../src/canon/events.ts'
-import { COMMON } from '../../../src/canon/events.ts'
-import { fold } from '../../../src/canon/fold.ts'
-import { EventOrder } from '../../../src/canon/order.ts'
-import { noUsage } from '../../../src/canon/usage.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
+import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { COMMON } from '../../../src/dialects/canon/events.ts'
+import { fold } from '../../../src/dialects/canon/fold.ts'
+import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { messagesClient } from '../../../src/dialects/messages/client.ts'
+import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Final, ReplyContext } from '../../../src/dialects/types.ts'
-import { EventReader } from '../../../src/sse/reader.ts'
 
 export const BODY: JsonObject = { model: 'acme/mobius', max_tokens: 4000, messages: [{ role: 'user', content: 'hi' }] }
 

@@ -1,13 +1,13 @@
 /** Drives the upstream half of the Messages wire from outside: bytes of a provider in, canonical events out. */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { StreamEvent } from '../../../src/canon/events.ts'
-import type { Folded } from '../../../src/canon/fold.ts'
-import { EventOrder } from '../../../src/canon/order.ts'
-import type { CanonicalRequest } from '../../../src/canon/request.ts'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
+import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
+import type { Folded } from '../../../src/dialects/canon/fold.ts'
+import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import type { CanonicalRequest } from '../../../src/dialects/canon/request.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
+import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Target } from '../../../src/dialects/types.ts'
-import { EventReader } from '../../../src/sse/reader.ts'
 
 const FOLDER = new URL('../../fixtures/messages/', import.meta.url)
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { CanonicalRequest } from '../../../src/canon/request.ts'
 import { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
+import type { CanonicalRequest } from '../../../src/dialects/canon/request.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import { jsonFixture, passWire, target } from './rig.ts'
 

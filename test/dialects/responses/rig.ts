@@ -1,13 +1,13 @@
 /** Drives the Responses dialect from outside: bytes of a provider in, parsed events of the caller out. */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { StreamEvent } from '../../../src/canon/events.ts'
-import { type Folded, fold } from '../../../src/canon/fold.ts'
-import { EventOrder } from '../../../src/canon/order.ts'
-import { noUsage } from '../../../src/canon/usage.ts'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
+import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
+import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
+import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Final, PassStream, PassWire, ReplyContext, Target } from '../../../src/dialects/types.ts'
-import { EventReader } from '../../../src/sse/reader.ts'
 
 const FOLDER = new URL('../../fixtures/responses/', import.meta.url)
 

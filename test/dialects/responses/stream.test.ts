@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import OpenAI from 'openai'
 import t from 'tap'
-import type { StreamEvent } from '../../../src/canon/events.ts'
-import { fold } from '../../../src/canon/fold.ts'
 import { Fault } from '../../../src/core/faults.ts'
 import { isObject, type JsonObject } from '../../../src/core/json.ts'
+import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { fold } from '../../../src/dialects/canon/fold.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
-import { MAX_FRAME } from '../../../src/sse/frames.ts'
+import { MAX_FRAME } from '../../../src/dialects/sse/frames.ts'
 import { property } from '../../support/seed.ts'
 import {
   BROKEN,

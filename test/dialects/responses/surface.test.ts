@@ -1,9 +1,9 @@
 /** The rest of the Responses wire: what has no place in a plain conversation, in requests and in answers. */
 import t from 'tap'
-import { COMMON, type StreamEvent } from '../../../src/canon/events.ts'
-import { fold } from '../../../src/canon/fold.ts'
-import type { CanonicalRequest, Item } from '../../../src/canon/request.ts'
 import { isObject, type JsonObject } from '../../../src/core/json.ts'
+import { COMMON, type StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { fold } from '../../../src/dialects/canon/fold.ts'
+import type { CanonicalRequest, Item } from '../../../src/dialects/canon/request.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
 import { context, decode, decodeWhole, encode, events, finalOf, passWire, response, target, type WireEvent } from './rig.ts'

@@ -1,9 +1,9 @@
 /** What a plugin has done is taken back as a whole where the request goes on without it. */
 import t from 'tap'
-import type { Endpoint } from '../../../src/catalog/types.ts'
 import type { Exchange } from '../../../src/pipeline/exchange.ts'
 import type { ChainParts } from '../../../src/pipeline/parts.ts'
 import { PluginView } from '../../../src/pipeline/plugins/view.ts'
+import type { Endpoint } from '../../../src/routing/catalog/types.ts'
 
 const endpoint = (name: string, searches: boolean): Endpoint =>
   ({

@@ -1,5 +1,5 @@
 /** Which fields of each client are which parameter of the canonical list. */
-import type { ParameterName } from '../../../src/canon/parameters.ts'
+import type { ParameterName } from '../../../src/dialects/canon/parameters.ts'
 
 const SAME: readonly ParameterName[] = [
   'temperature',

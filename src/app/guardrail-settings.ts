@@ -1,0 +1,142 @@
+/** From what the file or the store says of guardrails to what the chain holds: one model, whichever of the two it is from. */
+import type { Namable } from '../api/guardrail-body.ts'
+import { type RawGuardrail, resolveGuardrail } from '../config/guardrails.ts'
+import type { Config, GuardrailConfig } from '../config/types.ts'
+import { Fault } from '../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { arePrepared, compileRules, externalEngine, type GuardrailName, preparePatterns } from '../guardrails/index.ts'
+import type { GuardrailSetting, GuardrailTerms } from '../pipeline/parts.ts'
+import type { Catalog } from '../routing/catalog/catalog.ts'
+import type { GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
+
+export function fileGuardrails({ guardrails }: Pick<Config, 'guardrails'>): GuardrailSetting[] {
+  return guardrails.map((guardrail, i) => {
+    const { name, keys, audit } = guardrail
+    const who: GuardrailName = { id: name, name, scope: keys ? 'api-key' : 'account', full: audit === 'full' }
+    return settingOf(who, guardrail, { keys: keys ? new Set(keys) : undefined, path: `guardrails[${i}]` })
+  })
+}
+
+interface Kept {
+  readonly version: number
+  readonly setting: GuardrailSetting
+}
+
+/** Compiles what is stored; what has not changed since is compiled once. */
+export class StoredSettings {
+  private kept = new Map<string, Kept>()
+
+  /**
+   * Compiles the patterns of those that have changed and hold for somebody, so that `of` has none to compile.
+   * @returns undefined where there is nothing to do, so that a change is in force at once in the process that has tried it out.
+   */
+  prepare({ guardrails, assignments }: GuardrailSnapshot): Promise<void> | undefined {
+    const held = new Set(assignments.map(({ guardrail }) => guardrail))
+    const changed = guardrails.filter(({ id, version }) => held.has(id) && this.kept.get(id)?.version !== version)
+    const missing = changed.map(patternsOf).filter((patterns) => !arePrepared(patterns))
+    return missing.length === 0 ? undefined : prepareAll(missing)
+  }
+
+  /** Those that hold for somebody. @throws Fault for one that this program cannot put in force. */
+  of({ guardrails, assignments }: GuardrailSnapshot): GuardrailSetting[] {
+    const everywhere = new Set<string>()
+    const identities = new Map<string, Set<string>>()
+    for (const { kind, subject, guardrail } of assignments) {
+      // There is one workspace, and no key belongs to a member.
+      if (kind === 'workspace') everywhere.add(guardrail)
+      else if (kind === 'key') identities.set(guardrail, (identities.get(guardrail) ?? new Set()).add(subject))
+    }
+    const kept = new Map<string, Kept>()
+    const settings: GuardrailSetting[] = []
+    for (const guardrail of guardrails) {
+      const { id, version } = guardrail
+      const everyone = everywhere.has(id)
+      const own = identities.get(id)
+      if (!everyone && !own) continue
+      const scope = everyone ? 'account' : 'api-key'
+      const before = this.kept.get(id)
+      const same = before?.version === version && before.setting.scope === scope
+      const setting = same ? before.setting : storedSetting(guardrail, scope)
+      kept.set(id, { version, setting })
+      settings.push({ ...setting, identities: everyone ? undefined : own })
+    }
+    this.kept = kept
+    return settings
+  }
+}
+
+/** One that cannot be compiled is reported where it is put in force. */
+async function prepareAll(lists: readonly (readonly string[])[]): Promise<void> {
+  for (const patterns of lists) await preparePatterns(patterns)
+}
+
+/**
+ * Says whether what is about to be stored can be put in force. What it compiles is kept for that.
+ * @throws Fault 400 naming the field: `invalid_regex_pattern` where a pattern cannot be compiled.
+ */
+export async function tryOut(name: string, fields: JsonObject): Promise<void> {
+  const refused = await preparePatterns(patternsOf({ name, fields }))
+  if (!refused) return
+  const field = `content_filters[${refused.index}].pattern`
+  throw new Fault('bad_request', {
+    message: `${field}: invalid_regex_pattern: ${refused.problem}`,
+    metadata: { field, reason: 'invalid_regex_pattern' },
+  })
+}
+
+function patternsOf(guardrail: Pick<StoredGuardrail, 'name' | 'fields'>): string[] {
+  return configOf(guardrail).filters.contentFilters.map(({ pattern }) => pattern)
+}
+
+function storedSetting(guardrail: StoredGuardrail, scope: GuardrailName['scope']): GuardrailSetting {
+  const { id, name } = guardrail
+  const config = configOf(guardrail)
+  return settingOf({ id, name, scope, full: config.audit === 'full' }, config, { keys: undefined, path: `guardrail ${id}` })
+}
+
+/** The fields were checked when they were stored: they are those of the file's schema, with null where there is nothing. */
+function configOf({ name, fields }: Pick<StoredGuardrail, 'name' | 'fields'>): GuardrailConfig {
+  return resolveGuardrail({ ...(withoutNulls(fields) as JsonObject), name } as unknown as RawGuardrail)
+}
+
+function withoutNulls(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, each]) => (each === null || each === undefined ? [] : [[key, withoutNulls(each)]])),
+  )
+}
+
+/** @param place the keys of the file, and where it stands, for messages. */
+function settingOf(
+  who: GuardrailName,
+  { direction, restore, filters, engine, terms: { requireParameters, zdr, ...terms }, budget }: GuardrailConfig,
+  { keys, path }: { keys: ReadonlySet<string> | undefined; path: string },
+): GuardrailSetting {
+  const bounds = { allowedModels: undefined, allowedProviders: undefined, maxPrice: undefined, ...terms, zdr: new Set(zdr) }
+  return {
+    ...who,
+    keys,
+    direction,
+    restore,
+    rules: compileRules(who, filters, path),
+    engine: engine && externalEngine(engine),
+    terms: boundsNothing(bounds) ? undefined : bounds,
+    requireParameters,
+    budget: budget && { guardrail: who.name, ...budget },
+  }
+}
+
+function boundsNothing(terms: GuardrailTerms): boolean {
+  const { allowedModels, ignoredModels, allowedProviders, ignoredProviders, zdr, freeTraining, paidTraining, maxPrice } = terms
+  const lists = allowedModels !== undefined || allowedProviders !== undefined || ignoredModels.length > 0 || ignoredProviders.length > 0
+  return !lists && zdr.size === 0 && freeTraining && paidTraining && maxPrice === undefined
+}
+
+/** What lists of guardrails may name: an alias or a variant stands for its model. */
+export function namable(catalog: Pick<Catalog, 'find' | 'providers'>): Namable {
+  return {
+    model: (name) => catalog.find(name)?.model.slug,
+    provider: (slug) => catalog.providers.has(slug),
+  }
+}

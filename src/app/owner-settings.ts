@@ -1,0 +1,55 @@
+/** The configuration as the owner of workers hands it on: every process honours the same keys, random ones too. */
+import { FALLBACK_NAME, plainKey, resolveKeys } from '../config/keys.ts'
+import type { Config, KeyConfig } from '../config/types.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+
+export class OwnerSettings {
+  /** As read from the file. */
+  config: Config
+  /** A random secret made because the file names no keys: printed once. */
+  readonly generated: string | undefined
+  /** Where the workers listen, once that is known: the file may leave it to chance. */
+  port: number | undefined
+  /** Where the workers keep files together, where the configuration names no directory. */
+  uploads: string | undefined
+  private keys: readonly KeyConfig[]
+
+  constructor(config: Config) {
+    const { generated } = resolveKeys(config)
+    this.config = config
+    this.generated = generated
+    this.keys = keysOf(config, generated)
+  }
+
+  /** Takes over a new one. @returns false where its keys are not taken over: nobody would ever see the random one. */
+  apply(config: Config): boolean {
+    this.config = config
+    if (this.generated && !config.keysNamed) return true
+    if (resolveKeys(config).generated !== undefined) return false
+    this.keys = keysOf(config, undefined)
+    return true
+  }
+
+  /** With every key named, one port for all, and without the admin token: workers have no admin listener. */
+  get shared(): Config {
+    const { config, port = config.server.port } = this
+    const uploads = { ...config.uploads, path: config.uploads.path ?? this.uploads }
+    return {
+      ...config,
+      admin: { ...config.admin, token: undefined },
+      uploads,
+      server: { ...config.server, port },
+      keysNamed: true,
+      keys: [...this.keys],
+    }
+  }
+
+  get honoured(): readonly ApiKey[] {
+    return resolveKeys(this.shared).keys
+  }
+}
+
+function keysOf(config: Config, generated: string | undefined): readonly KeyConfig[] {
+  if (config.keysNamed) return config.keys
+  return [generated === undefined ? config.fallbackKey : plainKey(FALLBACK_NAME, generated)]
+}

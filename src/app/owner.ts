@@ -1,0 +1,272 @@
+/** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ledgerRoutes } from '../api/ledger.ts'
+import { portOf } from '../cluster/ipc-line.ts'
+import { packConfig } from '../cluster/messages.ts'
+import { OwnerCrew } from '../cluster/owner-crew.ts'
+import { OwnerDesk } from '../cluster/owner-desk.ts'
+import { forkWorker } from '../cluster/owner-fork.ts'
+import { type Counters, shareNothing } from '../cluster/shared/index.ts'
+import type { Config } from '../config/types.ts'
+import { type Reload, watchConfig } from '../config/watch.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from '../core/log.ts'
+import { LedgerScans } from '../ledger/scans.ts'
+import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
+import { type AdminRoute, startAdmin } from '../server/admin.ts'
+import { adminAddresses } from '../server/admin-token.ts'
+import type { Drain } from '../server/drain.ts'
+import { guardrailCommandRoute, keyCommandRoute } from '../server/key-command-route.ts'
+import { freeAddress } from '../server/listener.ts'
+import { MergedMetrics, type MetricSnapshot } from '../server/merged-metrics.ts'
+import { Metrics } from '../server/metrics.ts'
+import { DiskFiles } from '../services/files/index.ts'
+import { OwnerBooks } from './owner-books.ts'
+import { OwnerSettings } from './owner-settings.ts'
+import { loadWhole } from './plugin-list.ts'
+import { Trouble } from './trouble.ts'
+
+export interface OwnOptions {
+  configFile: string
+  /** 1 to 63. */
+  workers: number
+  /** `--host` and `--port`. */
+  host?: string
+  port?: number
+}
+
+export interface Owning {
+  readonly url: string
+  readonly adminUrl: string
+  readonly config: Config
+  readonly catalog: Pick<Catalog, 'models' | 'providers' | 'find'>
+  /** A random secret, to be printed once. */
+  readonly generated: string | undefined
+  /** Of all workers. */
+  readonly drain: Pick<Drain, 'open' | 'begin' | 'hurry'>
+  /** Closes everything; workers that still run are ended at once. */
+  close(): Promise<void>
+}
+
+/** A worker that does not answer within so many milliseconds is busy: metrics show what it said last. */
+const PATIENCE = 1_000
+/** Milliseconds that workers have for closing after the grace time of their drain. */
+const CLOSING = 15_000
+
+/** Starts the workers and waits until all of them listen. @throws ConfigError, Fault or a system error, with nothing left open. */
+export async function own(options: OwnOptions): Promise<Owning> {
+  const owner = new Owner(options, await read(options))
+  try {
+    return await owner.start()
+  } catch (error) {
+    await owner.close()
+    throw error
+  }
+}
+
+/** @returns a directory that goes with the owner. */
+function temporaryFiles(closers: Closer[]): string {
+  const path = mkdtempSync(join(tmpdir(), 'headgate-files-'))
+  closers.push(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+function read({ configFile, host, port }: OwnOptions): Config | Promise<Config> {
+  return loadWhole(configFile, process.env, { host, port })
+}
+
+type Closer = () => Promise<void> | void
+
+class Owner {
+  private readonly options: OwnOptions
+  private readonly clock: Clock = systemClock
+  private readonly logs = openLog(systemClock, undefined, WHOLE_BYTES)
+  private readonly log: Log = this.logs.log
+  private readonly metrics = new Metrics()
+  private readonly merged = new MergedMetrics()
+  private readonly settings: OwnerSettings
+  private readonly closers: Closer[] = []
+  private readonly trouble = new Trouble(systemClock, this.log)
+  private draining = false
+  /** Of this run: names that nobody outside can make. */
+  private readonly secret = randomUUID()
+
+  constructor(options: OwnOptions, config: Config) {
+    this.options = options
+    this.settings = new OwnerSettings(config)
+  }
+
+  async start(): Promise<Owning> {
+    const { settings, closers } = this
+    const { config } = settings
+    closers.push(this.logs.flush)
+    closers.push(() => this.metrics.close())
+    if (config.uploads.path === undefined) settings.uploads = temporaryFiles(closers)
+    const books = await this.openBooks()
+    closers.push(() => books.close())
+    const scans = new LedgerScans(books.books.ledger, this.clock)
+    const desk = new OwnerDesk({ record: books.record, scans, counters: this.counters(books), oops: this.oops })
+    const crew = this.crewOf(books, desk)
+    closers.push(() => crew.kill())
+    process.once('exit', () => void crew.kill())
+    const admin = await this.listen({ books, desk, crew, scans })
+    closers.push(() => admin.close())
+    // Taken for a moment: another gateway on the port would otherwise share it without a word.
+    settings.port = await freeAddress(config.server.host, config.server.port)
+    const url = await crew.start()
+    const watch = watchConfig(config, {
+      load: () => read(this.options),
+      clock: this.clock,
+      onReload: (reload) => this.reload(reload, crew),
+    })
+    closers.push(() => watch.close())
+    const drain: Owning['drain'] = {
+      get open() {
+        return crew.members.length
+      },
+      begin: async () => {
+        this.draining = true
+        await crew.drain(config.server.drain + CLOSING)
+        return { cut: 0 }
+      },
+      hurry: () => crew.hurry(),
+    }
+    return {
+      url,
+      adminUrl: admin.url,
+      config,
+      catalog: buildCatalog(config),
+      generated: settings.generated,
+      drain,
+      close: () => this.close(),
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const closer of this.closers.splice(0).reverse()) await closer()
+  }
+
+  private async openBooks(): Promise<OwnerBooks> {
+    const books = await OwnerBooks.open({
+      store: this.settings.config.store,
+      count: this.options.workers,
+      clock: this.clock,
+      report: this.trouble.books,
+      recovered: (worker, report) => this.log.warn({ worker, ...report }, 'generations that the end of a worker had left open are settled'),
+    })
+    if (books.recovered.count > 0) this.log.warn(books.recovered, 'generations that a crash had left open are settled')
+    return books
+  }
+
+  /** Where programs on other machines join the same store, this one's workers get their part of every limit. */
+  private counters({ books }: OwnerBooks): Counters {
+    return shareNothing(this.clock, () => books.processes() / (1 + this.options.workers)).counters
+  }
+
+  private crewOf(books: OwnerBooks, desk: OwnerDesk): OwnerCrew {
+    const count = this.options.workers
+    return new OwnerCrew({
+      count,
+      clock: this.clock,
+      log: this.log,
+      fork: forkWorker,
+      seat: (slot, process, reception) =>
+        desk.open(portOf(process), {
+          ...reception,
+          welcome: () => ({
+            slot,
+            count,
+            config: packConfig(this.settings.shared),
+            record: books.record !== undefined,
+            last: books.books.journal.lastSeq(),
+            secret: this.secret,
+          }),
+        }),
+      inherit: async (slot, station) => {
+        this.merged.end(String(slot))
+        await books.inherit(slot, station)
+      },
+    })
+  }
+
+  private listen({ books, desk, crew, scans }: { books: OwnerBooks; desk: OwnerDesk; crew: OwnerCrew; scans: LedgerScans }) {
+    const { books: kept, recovered, record } = books
+    const store = record ? desk.watchedKeys() : kept.keys
+    const files = new DiskFiles(this.settings.shared.uploads, this.clock)
+    const source = () => ({
+      store,
+      configured: this.settings.honoured,
+      credit: kept.credit,
+      files,
+      brand: this.settings.config.brand.word,
+      clock: this.clock,
+      guardrails: kept.guardrails,
+      written: this.settings.config.guardrails,
+    })
+    const { contentType } = this.merged
+    return startAdmin({
+      ...adminAddresses(this.settings.config, this.closers),
+      metrics: { contentType, text: () => this.metricsOf(crew) },
+      notReady: () => this.notReady(crew),
+      routes: new Map<string, AdminRoute>([
+        ...ledgerRoutes({ ledger: kept.ledger, scans }, recovered),
+        ...keyCommandRoute(source),
+        ...guardrailCommandRoute(source),
+      ]),
+      onError: this.oops,
+    })
+  }
+
+  private async metricsOf(crew: OwnerCrew): Promise<string> {
+    await Promise.all(
+      crew.members.map(async ({ slot, station }) => {
+        const snapshot = await this.soon(station.line.ask('metrics'))
+        if (snapshot) this.merged.show(String(slot), snapshot as unknown as MetricSnapshot[])
+      }),
+    )
+    const { members, restarts } = crew
+    return this.merged.text(await this.metrics.snapshot(), { listening: members.filter(({ url }) => url !== undefined).length, restarts })
+  }
+
+  private async notReady(crew: OwnerCrew): Promise<string[]> {
+    const said = await Promise.all(
+      crew.members
+        .filter(({ url }) => url !== undefined)
+        .map(async ({ slot, station }) => {
+          const reasons = (await this.soon(station.line.ask('notReady'))) ?? ['does not answer']
+          return reasons.map((reason) => `worker ${slot}: ${reason}`)
+        }),
+    )
+    return [...(this.draining ? ['draining'] : []), ...this.trouble.reasons(), ...crew.notListening(), ...said.flat()]
+  }
+
+  /** What a worker answers; undefined where it does not, or not soon. */
+  private soon<T>(answer: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const timer = this.clock.after(PATIENCE, () => resolve(undefined))
+      answer.then(resolve, () => resolve(undefined)).finally(() => timer.cancel())
+    })
+  }
+
+  private reload(reload: Reload, crew: OwnerCrew): void {
+    const { log } = this
+    this.metrics.reload(reload.kind === 'applied')
+    if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
+    else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
+    else {
+      const { file } = reload.config
+      if (!this.settings.apply(reload.config))
+        log.warn({ file }, 'the keys stay as they were: a real provider key asks for keys named in auth.keys')
+      const packed = packConfig(this.settings.shared)
+      for (const { station } of crew.members) station.line.tell('reload', packed)
+      log.info({ file }, 'configuration reloaded')
+    }
+  }
+
+  private readonly oops = (error: unknown): void => {
+    this.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
+  }
+}

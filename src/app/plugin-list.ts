@@ -1,0 +1,150 @@
+/** Which plugins there are: those that ship with the gateway and the operator's own, each with what the configuration says of it. */
+import { readFileSync } from 'node:fs'
+import { shippedPlugins } from '../../plugins/registry.ts'
+import type { Environment } from '../config/expand.ts'
+import { type LoadOptions, loadConfig } from '../config/load.ts'
+import { ConfigError, type Path } from '../config/problems.ts'
+import { Source } from '../config/source.ts'
+import { hint } from '../config/suggest.ts'
+import type { Config, PluginsConfig } from '../config/types.ts'
+import { Fault } from '../core/faults.ts'
+import type { PluginSetting } from '../pipeline/parts.ts'
+import type { Plugin } from '../plugin-api/index.ts'
+import { pluginsOf } from './plugin-form.ts'
+import { loadModule } from './plugin-modules.ts'
+
+/** Milliseconds, where neither the operator nor the plugin says how long it may take. */
+const TIMEOUT = 30_000
+
+export interface ListedPlugin {
+  plugin: Plugin
+  /** The entry of `plugins.load` that it came from; undefined for one that ships with the gateway. */
+  from: string | undefined
+}
+
+const shipped: readonly ListedPlugin[] = shippedPlugins.map((plugin) => ({ plugin, from: undefined }))
+const lists = new WeakMap<PluginsConfig, readonly ListedPlugin[]>()
+
+/** Where the text of a configuration is, for the place of a problem. */
+export interface ConfigText {
+  text?: string
+  env: Environment
+}
+
+/**
+ * Reads a configuration with the plugins that it names.
+ * @returns a promise only where there are such plugins.
+ * @throws ConfigError
+ */
+export function loadWhole(path: string, env: Environment, options: LoadOptions = {}): Config | Promise<Config> {
+  return withPlugins(loadConfig(path, env, options), { env, text: options.text })
+}
+
+/** Loads the plugins that a configuration names, and checks what it says of plugins. @throws ConfigError */
+export function withPlugins(config: Config, source: ConfigText): Config | Promise<Config> {
+  const ready = (list: readonly ListedPlugin[]): Config => {
+    lists.set(config.plugins, list)
+    const problem = problemIn(config.plugins, list)
+    if (problem) throw problemAt(config, source, problem)
+    return config
+  }
+  return config.plugins.load.length === 0 ? ready(shipped) : loaded(config, source).then(ready)
+}
+
+/** In the order in which they run: those that `plugins.order` names come first. @throws Error where `withPlugins` has not been called. */
+export function listedPlugins({ plugins }: Config): readonly ListedPlugin[] {
+  const { order, load } = plugins
+  const list = lists.get(plugins) ?? (load.length === 0 ? shipped : undefined)
+  if (!list) throw new Error('the plugins of this configuration have not been loaded')
+  const rank = (id: string): number => (order.includes(id) ? order.indexOf(id) : order.length)
+  return [...list].sort((a, b) => rank(a.plugin.id) - rank(b.plugin.id))
+}
+
+export function pluginSettings(config: Config): PluginSetting[] {
+  const { defaults, rules } = config.plugins
+  return listedPlugins(config).map(({ plugin }) => {
+    const { id, onError = 'fail', timeout = TIMEOUT } = plugin
+    const rule = rules[id]
+    return {
+      plugin,
+      defaults: defaults[id] ?? {},
+      locked: rule?.locked === true,
+      onError: rule?.onError ?? onError,
+      timeout: rule?.timeout ?? timeout,
+    }
+  })
+}
+
+interface Found {
+  path: Path
+  message: string
+  at?: 'key'
+}
+
+async function loaded(config: Config, source: ConfigText): Promise<readonly ListedPlugin[]> {
+  const list = [...shipped]
+  for (const [i, entry] of config.plugins.load.entries()) {
+    try {
+      for (const plugin of pluginsOf(await loadModule(entry, config.file))) {
+        const clash = clashOf(plugin, list)
+        if (clash !== undefined) throw new Error(clash)
+        list.push({ plugin, from: entry.name })
+      }
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      throw problemAt(config, source, { path: ['plugins', 'load', i], message: `this plugin cannot be used: ${why}` })
+    }
+  }
+  return list
+}
+
+function clashOf({ id, router }: Plugin, list: readonly ListedPlugin[]): string | undefined {
+  const where = (from: string | undefined): string => (from === undefined ? 'ships with the gateway' : `comes from ${from}`)
+  for (const { plugin, from } of list) {
+    if (plugin.id === id) return `a plugin with the id ${id} ${where(from)}, expected another id`
+    const name = router?.names.find((one) => plugin.router?.names.includes(one))
+    if (name !== undefined) return `the plugin ${plugin.id}, which ${where(from)}, answers for ${name} already, expected another name`
+  }
+  return undefined
+}
+
+/** The first thing that the configuration says wrongly of a plugin. */
+function problemIn({ order, defaults }: PluginsConfig, list: readonly ListedPlugin[]): Found | undefined {
+  const ids = list.map(({ plugin }) => plugin.id)
+  const stranger = order.findIndex((id) => !ids.includes(id))
+  if (stranger !== -1) return { path: ['plugins', 'order', stranger], message: `no such plugin${hint(order[stranger], ids)}` }
+  const unknown = Object.keys(defaults).find((id) => !ids.includes(id))
+  if (unknown !== undefined) return { path: ['plugins', 'defaults', unknown], message: `no such plugin${hint(unknown, ids)}`, at: 'key' }
+  for (const { plugin } of list) {
+    const settings = defaults[plugin.id]
+    const found = settings && settingsProblem(plugin, settings)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** What a plugin says of settings that it will meet again with every request. */
+function settingsProblem(plugin: Plugin, settings: Config['plugins']['defaults'][string]): Found | undefined {
+  const path = ['plugins', 'defaults', plugin.id]
+  try {
+    plugin.parse(settings, path.join('.'))
+    return undefined
+  } catch (thrown) {
+    const told = thrown instanceof Fault ? thrown.metadata?.field : undefined
+    const field = typeof told === 'string' && told.startsWith(`${path.join('.')}.`) ? told.slice(path.join('.').length + 1) : undefined
+    const [name, ...within] = field?.split(/[.[\]]+/).filter((segment) => segment !== '') ?? []
+    // What is missing may come with the request, unless none may set it or there is none that names the plugin.
+    const own = plugin.reserved?.includes(name) || settings.enabled === true
+    if (name !== undefined && settings[name] === undefined && !own) return undefined
+    const said = thrown instanceof Error ? thrown.message : 'the plugin takes no such settings'
+    const message = told === undefined ? said : said.replace(`${told}: `, '')
+    if (name === undefined) return { path, message, at: 'key' }
+    return { path: [...path, name, ...within.map((segment) => (/^\d+$/.test(segment) ? Number(segment) : segment))], message }
+  }
+}
+
+function problemAt(config: Config, { text, env }: ConfigText, { path, message, at }: Found): ConfigError {
+  const source = new Source(config.file, text ?? readFileSync(config.file, 'utf8'), env)
+  source.report(path, message, at)
+  return new ConfigError(source.problems.slice(-1))
+}

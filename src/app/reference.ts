@@ -1,0 +1,125 @@
+/** The description of the API that is served: the schemas of the client formats, put together with what the operations say of themselves. */
+import { readFileSync } from 'node:fs'
+import { type TSchema, Type } from 'typebox'
+import { openApi, withNotes } from '../api/openapi.ts'
+import { file, fileOperations } from '../api/openapi-files.ts'
+import { type ExampleModels, generationOperations, NOTES, type RequestSchemas } from '../api/openapi-generations.ts'
+import { guardrail, guardrailOperations } from '../api/openapi-guardrails.ts'
+import { managementOperations } from '../api/openapi-keys.ts'
+import { listOperations } from '../api/openapi-lists.ts'
+import { endpoint, key, messagesFault, model } from '../api/openapi-schemas.ts'
+import type { JsonObject } from '../core/json.ts'
+import { providerPreferences } from '../dialects/canon/gateway-schema.ts'
+import { chatRequest } from '../dialects/chat/schema.ts'
+import { embeddingSchema } from '../dialects/embeddings/check.ts'
+import { checkShape as checkMessages } from '../dialects/messages/schema.ts'
+import { ITEM_CHECKS, responsesRequest } from '../dialects/responses/schema.ts'
+import type { Model } from '../routing/catalog/types.ts'
+
+export interface ReferenceSource {
+  readonly brand: string
+  /** Of the catalogue: examples name some of them. */
+  readonly models: readonly Model[]
+}
+
+const { version: VERSION } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+
+const TAGS = [
+  { name: 'Generation', description: 'Answers of models, in the format that the caller speaks.' },
+  { name: 'Embeddings', description: 'Vectors of texts and images.' },
+  { name: 'Models', description: 'What can be called, where, and at what price.' },
+  { name: 'Files', description: 'Files that parts of requests name by their id.' },
+  { name: 'Presets', description: 'Stored settings that a request can name.' },
+  { name: 'Keys', description: 'Who may call, and how much they may spend.' },
+  { name: 'Guardrails', description: 'What may be asked of models, by whom, and at what cost.' },
+  { name: 'Records', description: 'What was called, and what it has cost.' },
+  { name: 'Sign-in', description: 'Keys for applications, with the consent of their users.' },
+]
+
+/** OpenAPI 3.1. */
+export function referenceDocument({ brand, models }: ReferenceSource): JsonObject {
+  const bodies = requestSchemas()
+  const examples = examplesFrom(models)
+  return openApi({
+    brand,
+    version: VERSION,
+    tags: TAGS,
+    operations: [
+      ...generationOperations(bodies, examples, brand),
+      ...listOperations(examples.generate),
+      ...fileOperations(),
+      ...managementOperations(),
+      ...guardrailOperations(),
+    ],
+    named: new Map<TSchema, string>([
+      [bodies.responses, 'ResponsesRequest'],
+      [bodies.chat, 'ChatRequest'],
+      [bodies.messages, 'MessagesRequest'],
+      [bodies.embeddings, 'EmbeddingsRequest'],
+      [providerPreferences, 'ProviderPreferences'],
+      [model, 'Model'],
+      [endpoint, 'Endpoint'],
+      [key, 'Key'],
+      [guardrail, 'Guardrail'],
+      [file, 'File'],
+      [messagesFault, 'MessagesError'],
+    ]),
+  })
+}
+
+/** Fields that are checked by hand, since a schema would tell badly what is wrong with them, are described here. */
+function requestSchemas(): RequestSchemas {
+  return {
+    responses: withFields(responsesRequest, { input: Type.Union([Type.String(), Type.Array(inputItem())]) }),
+    chat: withNotes(chatRequest, NOTES),
+    messages: withNotes(checkMessages.schema, NOTES),
+    embeddings: withFields(embeddingSchema, { input: embeddingInput() }),
+  }
+}
+
+function withFields(schema: TSchema, fields: Record<string, TSchema>): TSchema {
+  const { properties, required = [] } = schema as { properties?: Record<string, TSchema>; required?: string[] }
+  const all = { ...schema, properties: { ...properties, ...fields }, required: [...new Set([...required, ...Object.keys(fields)])] }
+  return withNotes(all as TSchema, NOTES)
+}
+
+/** Items whose fields are read; others go to providers of the same format as they are. */
+function inputItem(): TSchema {
+  const known = [...ITEM_CHECKS].map(([type, { schema }]) => {
+    const { properties, required = [] } = schema as { properties?: Record<string, TSchema>; required?: string[] }
+    // A message may leave its type out.
+    const must = type === 'message' ? required : ['type', ...required]
+    return { ...schema, title: type, properties: { type: Type.Literal(type), ...properties }, required: must } as TSchema
+  })
+  const types = [...ITEM_CHECKS.keys()]
+  const other = { title: 'other', type: 'object', required: ['type'], properties: { type: { type: 'string', not: { enum: types } } } }
+  return Type.Union([...known, other as TSchema])
+}
+
+function embeddingInput(): TSchema {
+  const text = () => Type.String({ minLength: 1 })
+  const tokens = () => Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 })
+  const part = Type.Union([
+    Type.Object({ type: Type.Literal('text'), text: Type.String() }),
+    Type.Object({ type: Type.Literal('image_url'), image_url: Type.Object({ url: text() }) }),
+    Type.Object({ type: Type.Enum(['input_audio', 'input_video', 'input_file']) }),
+  ])
+  const joint = Type.Object({ content: Type.Array(part, { minItems: 1 }) }, { description: 'Parts that become one vector.' })
+  return Type.Union([
+    text(),
+    Type.Array(text(), { minItems: 1 }),
+    tokens(),
+    Type.Array(tokens(), { minItems: 1 }),
+    Type.Array(joint, { minItems: 1 }),
+  ])
+}
+
+/** Models inside this process first: they answer without a key of any provider. */
+function examplesFrom(models: readonly Model[]): ExampleModels {
+  const of = (kind: Model['kind']): string | undefined => {
+    const some = models.filter((each) => each.kind === kind && each.slug.split('/').length === 2)
+    const own = some.find(({ endpoints }) => endpoints.some(({ provider }) => provider.baseUrl === undefined))
+    return (own ?? some[0])?.slug
+  }
+  return { generate: of('generate') ?? 'author/name', embedding: of('embedding') }
+}

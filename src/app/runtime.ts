@@ -1,0 +1,345 @@
+/** What runs: the parts that outlive a reload, and the serving that each configuration composes anew. */
+
+import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
+import type { Shared } from '../cluster/shared/index.ts'
+import { resolveKeys } from '../config/keys.ts'
+import type { Config } from '../config/types.ts'
+import type { Reload } from '../config/watch.ts'
+import type { Clock } from '../core/clock.ts'
+import { FirstUse } from '../core/first-use.ts'
+import { GenerationIds } from '../core/ids.ts'
+import { type LogSink, stackWithoutMessage } from '../core/log.ts'
+import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
+import { LedgerScans } from '../ledger/scans.ts'
+import { estimateTokens } from '../ledger/usage-estimate.ts'
+import { Admission } from '../pipeline/admission.ts'
+import { Attempts } from '../pipeline/attempt-buckets.ts'
+import { composeChain, composeCounting, composeEmbedding, composePlanning } from '../pipeline/chain.ts'
+import { DrainSlots } from '../pipeline/drain-slots.ts'
+import type { ChainParts } from '../pipeline/parts.ts'
+import { PassageDesk } from '../pipeline/passage-desk.ts'
+import type { Lane } from '../pipeline/reply.ts'
+import { RetryBudget } from '../pipeline/retry-budget.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
+import { Discovery } from '../routing/catalog/discovery.ts'
+import { HealthBook, StickySessions } from '../routing/index.ts'
+import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
+import { ClientAddresses } from '../server/client-address.ts'
+import { consentPages } from '../server/consent.ts'
+import { type ConsentSource, consentBuckets } from '../server/consent-routes.ts'
+import { referencePages } from '../server/docs-page.ts'
+import { Gateway, type Serving } from '../server/gateway.ts'
+import { Metrics } from '../server/metrics.ts'
+import { operations } from '../server/operations.ts'
+import { type LoopSource, Overload, systemLoop } from '../server/overload.ts'
+import { planWitness, witnessWith } from '../server/witness.ts'
+import { closeDocuments } from '../services/documents/index.ts'
+import { DiskFiles } from '../services/files/index.ts'
+import { closeRobots } from '../services/pages/index.ts'
+import type { Passage } from '../services/upstream/passage.ts'
+import { Pools } from '../services/upstream/pools.ts'
+import { serverTools } from '../tools/registry.ts'
+import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
+import { discoveredListing } from './provider-listing.ts'
+import { chainSettings, keyLookup } from './settings.ts'
+
+export interface RuntimeSource {
+  config: Config
+  clock: Clock
+  logs: LogSink
+  store: Bookkeeping
+  shared: Pick<Shared, 'counters' | 'news' | 'alone'>
+  /** Where this process is one of several on this machine. */
+  worker?: WorkerPlace
+  forcedLane: Lane | undefined
+  /** Instead of Node's own measurement. */
+  loop?: LoopSource
+}
+
+/** Milliseconds without a refusal after which the next one is logged. */
+const SHED_PAUSE = 10_000
+
+export class Runtime {
+  config: Config
+  catalog: Catalog
+  readonly gateway: Gateway
+  readonly metrics = new Metrics()
+  /** A random secret made because the file names no keys: printed once. */
+  readonly generated: string | undefined
+  /** Logs what nobody foresaw. */
+  readonly oops: (error: unknown) => void
+  private readonly source: RuntimeSource
+  readonly parts: ChainParts
+  private readonly overload: Overload
+  /** Outlives a reload, as what it has read stays true. */
+  readonly scans: LedgerScans
+  /** Of the request bodies of all callers. */
+  readonly bodies: BodyMemory
+  /** When the last request was refused under overload. Monotonic milliseconds. */
+  private shedAt = Number.NEGATIVE_INFINITY
+  private readonly passage: FirstUse<Passage>
+  private readonly files: DiskFiles
+  private readonly ids: GenerationIds
+  private readonly consentBuckets: ConsentSource['buckets']
+  readonly addresses: ClientAddresses
+  private keys: readonly ApiKey[]
+  private readonly discovery: Discovery
+  private readonly storedGuardrails = new StoredSettings()
+  /** True while patterns of stored guardrails are compiled: those that come meanwhile are regarded with them. */
+  private regarding = false
+
+  constructor(source: RuntimeSource) {
+    const { config, clock, store } = source
+    const { log } = source.logs
+    this.source = source
+    this.config = config
+    const { keys, generated } = resolveKeys(config)
+    this.keys = keys
+    this.generated = generated
+    this.files = new DiskFiles(config.uploads, clock)
+    this.scans = new LedgerScans(store.ledger, clock)
+    this.overload = new Overload(source.loop ?? systemLoop, () => this.shed())
+    this.parts = partsOf(source, this.metrics, { files: this.files, bodies: this.overload })
+    this.metrics.alone = source.shared.alone
+    this.metrics.bodiesWaiting = () => this.overload.waitingCount
+    this.metrics.auditDropped = () => store.audit.dropped
+    this.passage = new FirstUse(async () => new (await import('../services/upstream/passage.ts')).Passage(clock, this.parts.pools))
+    this.addresses = new ClientAddresses(config.server.trustedProxies, (proxy) =>
+      log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
+    )
+    this.consentBuckets = consentBuckets(clock)
+    this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
+    this.discovery = new Discovery({
+      clock,
+      fetch: discoveredListing,
+      changed: () => this.relist(),
+      failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
+    })
+    this.parts.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
+    this.catalog = this.catalogOf(config)
+    this.oops = (error) => log.error({ error: stackWithoutMessage(error) }, 'unexpected')
+    this.bodies = new BodyMemory(clock, () => this.shed())
+    this.resizeBodies()
+    this.gateway = new Gateway({
+      serving: this.compose(),
+      clock,
+      ids: this.ids,
+      clients: clientDialects,
+      oops: this.oops,
+      doors: {
+        clock,
+        memory: this.bodies,
+        slowAfter: config.server.bodyTimeout,
+        addresses: this.addresses,
+        streams: { opened: () => this.metrics.streamOpened(), closed: () => this.metrics.streamClosed() },
+      },
+      overload: this.overload,
+    })
+    store.guardrails.onChange(() => void this.regard().catch(this.oops))
+  }
+
+  /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
+  apply(reload: Reload): void {
+    const { log } = this.source.logs
+    this.metrics.reload(reload.kind === 'applied')
+    if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
+    else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
+    else {
+      this.config = reload.config
+      this.keys = this.keysAfter(reload.config)
+      this.catalog = this.catalogOf(reload.config)
+      this.gateway.serving = this.compose()
+      this.resizeBodies()
+      log.info({ file: reload.config.file }, 'configuration reloaded')
+      void this.discover()
+    }
+  }
+
+  /** Workers of one machine share its memory. */
+  private resizeBodies(): void {
+    const { bodyMemory = defaultBodyMemory(), maxBody } = this.config.server
+    this.bodies.resize(Math.floor(bodyMemory / (this.source.worker?.count ?? 1)), maxBody)
+  }
+
+  /** Compiles the patterns of other stored guardrails in turns, and then puts all of them in force. */
+  private async regard(): Promise<void> {
+    if (this.regarding) return
+    this.regarding = true
+    const { guardrails } = this.source.store
+    try {
+      for (let preparing = this.storedGuardrails.prepare(guardrails.current); preparing; ) {
+        const prepared = guardrails.current
+        await preparing
+        preparing = guardrails.current === prepared ? undefined : this.storedGuardrails.prepare(guardrails.current)
+      }
+    } finally {
+      this.regarding = false
+      this.putInForce()
+    }
+  }
+
+  /** Those of before stay where that fails: never none. */
+  private putInForce(): void {
+    const { log } = this.source.logs
+    try {
+      this.gateway.serving = this.compose()
+      log.info({ guardrails: this.source.store.guardrails.current.guardrails.length }, 'stored guardrails have changed')
+    } catch (error) {
+      log.error({ problem: String(error) }, 'guardrails kept: those that are stored now cannot be put in force')
+    }
+  }
+
+  /** Asks the providers with `discover` what they serve, now and from now on. Resolves when each has answered or failed. */
+  discover(): Promise<void> {
+    return this.discovery.watch(this.catalog.providers.values())
+  }
+
+  /** Serves what the providers list now. */
+  private relist(): void {
+    this.catalog = this.catalogOf(this.config)
+    this.gateway.serving = this.compose()
+  }
+
+  private catalogOf(config: Config): Catalog {
+    const catalog = buildCatalog(config, this.discovery.listings)
+    this.parts.health.protect(catalog.models.flatMap(({ endpoints }) => endpoints.map(({ id }) => id)))
+    return catalog
+  }
+
+  async close(): Promise<void> {
+    this.parts.drains.close()
+    this.discovery.close()
+    await this.passage.ifMade((passage) => passage.close())
+    this.metrics.close()
+    this.overload.close()
+    await this.parts.pools.close()
+    closeDocuments()
+    closeRobots()
+    this.files.close()
+  }
+
+  /** Refused requests have no log lines of their own: under overload these would cost as much as the refusals. */
+  private shed(): void {
+    this.metrics.shed()
+    const now = this.source.clock.monotonic()
+    if (now - this.shedAt >= SHED_PAUSE) this.source.logs.log.warn('requests are refused under overload; headgate_shed_total counts them')
+    this.shedAt = now
+  }
+
+  /** A random secret made at the start stays: it was printed once and is in use. One made now nobody would ever see. */
+  private keysAfter(config: Config): readonly ApiKey[] {
+    if (this.generated && !config.keysNamed) return this.keys
+    const { keys, generated } = resolveKeys(config)
+    if (generated === undefined) return keys
+    this.source.logs.log.warn({ file: config.file }, 'the keys stay as they were: a real provider key asks for keys named in auth.keys')
+    return this.keys
+  }
+
+  /** What the operations for management keys work on, as the configuration stands now. */
+  get management(): ConsentSource {
+    const { config, source } = this
+    return {
+      store: source.store.keys,
+      guardrails: source.store.guardrails,
+      written: config.guardrails,
+      there: namable(this.catalog),
+      tryOut,
+      configured: this.keys,
+      signIn: config.signIn,
+      buckets: this.consentBuckets,
+      credit: this.parts.credit,
+      files: this.files,
+      scans: this.scans,
+      brand: config.brand.word,
+      clock: source.clock,
+      maxBody: config.server.maxBody,
+      jsonDepth: config.server.jsonDepth,
+    }
+  }
+
+  private compose(): Serving {
+    const { config, catalog, parts, source } = this
+    const keys = keyLookup(this.keys, source.store.keys, config.limits)
+    const models = new Set(catalog.models.map((model) => model.slug))
+    this.metrics.know({ models, providers: new Set(catalog.providers.keys()) })
+    // The models of the configuration include the wildcards, which the catalogue's list leaves out.
+    parts.retries.keep(new Set([...Object.keys(config.models), ...models]))
+    const { store } = source
+    const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
+    // Few ask for it, so nobody waits for it at the start.
+    const reference = referencePages(async () =>
+      (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
+    )
+    const consent = consentPages(this.management)
+    return {
+      brand: config.brand.word,
+      front: composeChain(settings, parts),
+      counting: composeCounting(settings, parts),
+      embedding: composeEmbedding(settings, { ...parts, wires: embeddingWires }),
+      planning: composePlanning(settings, { ...parts, wires: embeddingWires, witness: planWitness(this.source.logs) }),
+      embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
+      operations: operations({
+        keys,
+        failures: parts.failures,
+        catalog,
+        preferences: config.provider as ProviderPreferences | undefined,
+        presets: config.presets,
+        guardrails: settings.guardrails,
+        ledger: store.ledger,
+        health: parts.health,
+        management: this.management,
+        files: { store: this.files, maxFile: config.uploads.maxFile, admission: parts.admission },
+      }),
+      pages: (asked) => reference(asked) ?? consent(asked),
+      passages: new PassageDesk(
+        { keys, guardrails: settings.guardrails, providers: catalog.providers, addressOf: (request) => this.addresses.of(request) },
+        { parts, passage: this.passage, ids: this.ids },
+      ),
+    }
+  }
+}
+
+function partsOf(
+  { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
+  metrics: Metrics,
+  { files, bodies }: { files: DiskFiles; bodies: Overload },
+): ChainParts {
+  const health = new HealthBook(clock)
+  const sessions = new StickySessions(clock)
+  health.share(shared.news)
+  sessions.share(shared.news)
+  return {
+    clock,
+    failures: new Attempts(clock, config.server.authFailures),
+    journal: store.journal,
+    credit: store.credit,
+    health,
+    sessions,
+    admission: new Admission(clock, shared.counters, store.processes),
+    bodies,
+    retries: new RetryBudget(),
+    drains: new DrainSlots(),
+    files,
+    pools: new Pools(),
+    upstreams: upstreamDialects,
+    tools: serverTools,
+    host: { clock, estimateTokens, files },
+    toolDialect,
+    witness: witnessWith(metrics, logs, store.audit),
+    alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
+    overrun: (exchange, { excess, unrecovered }) => {
+      const provider = exchange.committedEndpoint?.provider.slug ?? ''
+      metrics.attempt({ provider, outcome: 'overrun' })
+      logs.log.error({ gen: exchange.id, provider, nano: excess }, 'a provider used more than its request allowed')
+      if (unrecovered === 0) return
+      metrics.unrecovered(unrecovered)
+      logs.log.error({ gen: exchange.id, provider, unrecovered_nano: unrecovered }, 'usage beyond what the limits of the key could pay')
+    },
+    attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
+    pluginTrouble: (exchange, { cause, ...trouble }) =>
+      logs.log.warn({ gen: exchange.id, ...trouble, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
+    forcedLane,
+  }
+}

@@ -1,0 +1,92 @@
+/** From a configuration to what the chain is composed of. */
+
+import type { Config } from '../config/types.ts'
+import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { ChainSettings, GuardrailSetting, KeyLookup } from '../pipeline/parts.ts'
+import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
+import type { Catalog } from '../routing/catalog/catalog.ts'
+import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
+import type { KeyStore, StoredKey } from '../store/keys.ts'
+import { fileGuardrails } from './guardrail-settings.ts'
+import { pluginSettings } from './plugin-list.ts'
+
+/**
+ * Keys of the file by digest, then those of the store; of an issued key with its issuer.
+ * @param limits for keys of the store that set none of their own; those of the file have them already.
+ */
+export function keyLookup(keys: readonly ApiKey[], store: KeyStore, limits: RateLimits = {}): KeyLookup {
+  const byHash = new Map(keys.map((key) => [key.hash, key]))
+  const byIdentity = new Map(keys.map((key) => [key.identity, key]))
+  const withLimits = limitsFor(limits)
+  const withIssuer = issuersAt()
+  /** An issued key without its issuer is none. @param issuer as `look` gave it. */
+  const issued = (key: StoredKey, issuer: StoredKey | undefined): ApiKey | undefined =>
+    key.consent && issuer && isIssuer(key.consent, issuer) ? withIssuer(key, withLimits(issuer)) : undefined
+  type Found = StoredKey | undefined
+  const complete = (key: Found, look: (hash: string) => Found | Promise<Found>): ReturnType<KeyLookup['find']> => {
+    if (!key) return undefined
+    if (!key.consent) return withLimits(key)
+    const written = byIdentity.get(key.consent.by)
+    if (written) return isIssuer(key.consent, written) ? withIssuer(key, written) : undefined
+    const issuer = look(issuerHash(key.consent))
+    return issuer instanceof Promise ? issuer.then((found) => issued(key, found)) : issued(key, issuer)
+  }
+  const look = (hash: string): Found | Promise<Found> => store.find(hash)
+  return {
+    atHand: (hash) => {
+      const own = byHash.get(hash)
+      if (own || !store.atHand) return own
+      const found = complete(store.atHand(hash), (issuer) => store.atHand?.(issuer))
+      return found instanceof Promise ? undefined : found
+    },
+    find: (hash, isSuspect) => {
+      const own = byHash.get(hash)
+      if (own) return own
+      const found = store.find(hash, isSuspect)
+      return found instanceof Promise ? found.then((key) => complete(key, look)) : complete(found, look)
+    },
+  }
+}
+
+/** A store gives the same object as long as a key is unchanged, so that what is made of it is made once. */
+function limitsFor(limits: RateLimits): (key: StoredKey) => ApiKey {
+  const limited = new WeakMap<StoredKey, ApiKey>()
+  return (key) => {
+    let found = limited.get(key)
+    if (!found) {
+      found = { ...key, limits: { ...limits, ...key.limits } }
+      limited.set(key, found)
+    }
+    return found
+  }
+}
+
+function issuersAt(): (key: StoredKey, issuer: ApiKey) => ApiKey {
+  const joined = new WeakMap<StoredKey, ApiKey>()
+  return (key, issuer) => {
+    const known = joined.get(key)
+    if (known?.issuer === issuer) return known
+    const made = underIssuer<ApiKey>(key, issuer)
+    joined.set(key, made)
+    return made
+  }
+}
+
+/** @param stored guardrails beside those of the file. */
+export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup, stored: readonly GuardrailSetting[] = []): ChainSettings {
+  return {
+    keys,
+    catalog,
+    plugins: pluginSettings(config),
+    guardrails: [...fileGuardrails(config), ...stored],
+    prompts: config.prompts,
+    presets: config.presets,
+    defaultModel: config.defaultModel,
+    defaultMaxOutput: config.defaultMaxOutput,
+    provider: config.provider as ProviderPreferences | undefined,
+    maxBody: config.server.maxBody,
+    jsonDepth: config.server.jsonDepth,
+    deadline: config.server.deadline,
+    silence: config.server.silence,
+  }
+}

@@ -1,0 +1,181 @@
+/** The composition root: configuration, store, runtime, listeners. */
+import { ledgerRoutes } from '../api/ledger.ts'
+import { type Bookkeeping, openBookkeeping, type WorkerPlace } from '../cluster/bookkeeping.ts'
+import { connectShared } from '../cluster/shared/index.ts'
+import { loadConfig } from '../config/load.ts'
+import type { Config } from '../config/types.ts'
+import { type Reload, type WatchOptions, watchConfig } from '../config/watch.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
+import type { Lane } from '../pipeline/reply.ts'
+import { type AdminRoute, startAdmin } from '../server/admin.ts'
+import { adminAddresses } from '../server/admin-token.ts'
+import { Drain } from '../server/drain.ts'
+import { guardrailCommandRoute, keyCommandRoute } from '../server/key-command-route.ts'
+import { listen } from '../server/listener.ts'
+import type { LoopSource } from '../server/overload.ts'
+import { withPlugins } from './plugin-list.ts'
+import { Runtime } from './runtime.ts'
+import { Trouble } from './trouble.ts'
+
+export interface StartOptions {
+  configFile: string
+  /** Text to use instead of the file's. */
+  configText?: string
+  env?: Readonly<Record<string, string | undefined>>
+  /** `--host` and `--port`. */
+  host?: string
+  port?: number
+  clock?: Clock
+  /** Lane forced wherever the facts allow it, for contract tests. */
+  lane?: Lane
+  /** The event loop as the overload guard sees it, instead of Node's own measurement. */
+  loop?: LoopSource
+  /** Takes log lines instead of standard output. */
+  log?: (line: string) => void
+  /** Where this process is one of several on this machine: then the admin listener is its owner's. */
+  worker?: WorkerPlace
+  /** Gives the configuration in place of the file. */
+  load?: () => Config
+  /** Reload on SIGHUP and on file change. */
+  watch?: boolean
+}
+
+export interface Running {
+  readonly url: string
+  readonly adminUrl: string
+  readonly runtime: Runtime
+  readonly store: Bookkeeping
+  readonly drain: Drain
+  /** Why it should get no traffic; empty when it should. */
+  readonly notReady: () => string[]
+  /** Reads the configuration anew. */
+  reload(): Promise<Reload>
+  /** Closes everything at once; `drain.begin()` comes first where streams are to finish. */
+  close(): Promise<void>
+}
+
+/** Nothing but `Running.reload` reads the file again. */
+const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchFile'> = {
+  signals: { on: () => {}, off: () => {} },
+  watchFile: () => () => {},
+}
+
+/** Starts the gateway. @throws ConfigError, Fault or a system error, with nothing left open. */
+export async function start(options: StartOptions): Promise<Running> {
+  const { clock = systemClock, env = process.env } = options
+  const { configText: text } = options
+  const read = options.load ?? (() => loadConfig(options.configFile, env, { text, host: options.host, port: options.port }))
+  const load = (): Config | Promise<Config> => withPlugins(read(), { env, text })
+  const config = await load()
+  const closers: Closers = []
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).reverse()) await closer()
+  }
+  try {
+    const logs = openLog(clock, options.log, options.worker ? WHOLE_BYTES : undefined)
+    closers.push(logs.flush)
+    const trouble = new Trouble(clock, logs.log)
+    const store = await booksOf(config, { clock, trouble, log: logs.log, worker: options.worker }, closers)
+    const shared =
+      options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: trouble.shared }))
+    closers.push(() => shared.close())
+    await shared.ready
+    const runtime = new Runtime({
+      config,
+      clock,
+      logs,
+      store,
+      shared,
+      worker: options.worker,
+      forcedLane: options.lane,
+      loop: options.loop,
+    })
+    closers.push(() => runtime.close())
+    const drain = new Drain(clock, config.server.drain)
+    const url = await listening({ runtime, clock }, drain, closers)
+    const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...trouble.reasons()]
+    const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady }, closers)
+    const reload = reloading(config, { load, clock, runtime, watch: options.watch ?? false }, closers)
+    void runtime.discover()
+    return { url, adminUrl, runtime, store, drain, notReady, reload, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+type Closers = (() => Promise<void> | void)[]
+
+interface BooksSource {
+  clock: Clock
+  trouble: Trouble
+  log: Log
+  worker: WorkerPlace | undefined
+}
+
+async function booksOf(config: Config, { clock, trouble, log, worker }: BooksSource, closers: Closers): Promise<Bookkeeping> {
+  const store = await openBookkeeping({ ...config.store, clock, worker, report: trouble.books })
+  closers.push(() => store.close())
+  if (store.recovered.count > 0) log.warn(store.recovered, 'generations that a crash had left open are settled')
+  return store
+}
+
+/** The operator's listener. @returns its address. */
+async function administered(
+  runtime: Runtime,
+  { store, notReady }: { store: Bookkeeping; notReady: () => string[] },
+  closers: Closers,
+): Promise<string> {
+  const admin = await startAdmin({
+    ...adminAddresses(runtime.config, closers),
+    metrics: runtime.metrics,
+    notReady,
+    routes: new Map<string, AdminRoute>([
+      ...ledgerRoutes({ ledger: store.ledger, scans: runtime.scans }, store.recovered),
+      ...keyCommandRoute(() => runtime.management),
+      ...guardrailCommandRoute(() => runtime.management),
+    ]),
+    onError: runtime.oops,
+  })
+  closers.push(() => admin.close())
+  return admin.url
+}
+
+interface ReloadSource {
+  load: () => Config | Promise<Config>
+  clock: Clock
+  runtime: Runtime
+  watch: boolean
+}
+
+/** @returns what reads the configuration anew. */
+function reloading(config: Config, { load, clock, runtime, watch: watched }: ReloadSource, closers: Closers): () => Promise<Reload> {
+  let last: Reload = { kind: 'applied', config }
+  const onReload = (reload: Reload): void => {
+    last = reload
+    runtime.apply(reload)
+  }
+  const watch = watchConfig(config, { load, clock, onReload, ...(watched ? undefined : UNWATCHED) })
+  closers.push(() => watch.close())
+  return async () => {
+    await watch.reload()
+    return last
+  }
+}
+
+async function listening({ runtime, clock }: { runtime: Runtime; clock: Clock }, drain: Drain, closers: Closers): Promise<string> {
+  const { config, addresses } = runtime
+  const { proxyProtocol, headerTimeout: limit } = config.server
+  const proxyHeaders = proxyProtocol ? { isTrusted: (address: string) => addresses.isTrusted(address), clock, limit } : undefined
+  const { server, url } = await listen({ ...config.server, proxyHeaders }, runtime.gateway)
+  drain.follow(server)
+  closers.push(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  )
+  return url
+}

@@ -1,0 +1,32 @@
+/** What goes wrong with the books and with what processes share: told in the log, and in readiness as long as it lasts. */
+import type { BooksNews } from '../cluster/bookkeeping.ts'
+import type { SharedReport } from '../cluster/shared/index.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+
+/** Milliseconds for which a refused write keeps readiness red: without requests nothing would show that it is over. */
+const REFUSAL_COUNTS = 5_000
+
+export class Trouble {
+  private refusedAt = Number.NEGATIVE_INFINITY
+  private readonly clock: Clock
+  private readonly log: Log
+
+  constructor(clock: Clock, log: Log) {
+    this.clock = clock
+    this.log = log
+  }
+
+  /** While nothing can be written every request is refused. */
+  readonly books = (news: BooksNews): void => {
+    if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
+    if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
+    else this.log.warn(news, 'the ledger')
+  }
+
+  readonly shared = (news: SharedReport): void => this.log.warn(news, 'what processes share')
+
+  reasons(): string[] {
+    return this.clock.monotonic() - this.refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []
+  }
+}

@@ -1,0 +1,142 @@
+/** The root of a worker: learns from its owner how to start, serves on the shared port, and ends at the owner's word. */
+import { type Answers, Line, type Port } from '../cluster/ipc-line.ts'
+import { type OwnerOffer, unpackConfig, WORKER_VARIABLE, type WorkerOffer } from '../cluster/messages.ts'
+import { RemoteRecord } from '../cluster/remote-record.ts'
+import { RemoteCounters, RemoteNews } from '../cluster/remote-shared.ts'
+import { FallbackCounters, MemoryCounters, type Shared } from '../cluster/shared/index.ts'
+import { systemClock } from '../core/clock.ts'
+import type { Json } from '../core/json.ts'
+import { drainOnSignals } from '../server/signals.ts'
+import { type Running, start } from './start.ts'
+
+/** Serves until the owner says otherwise, or is gone. */
+export async function work(): Promise<void> {
+  // Sent to the whole group by a terminal or a service manager; the owner decides what they mean.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+  const worker = new Worker()
+  await worker.start()
+}
+
+class Worker {
+  private readonly line: Line<OwnerOffer, WorkerOffer>
+  private readonly record: RemoteRecord
+  private readonly news: RemoteNews
+  private running: Running | undefined
+  /** The configuration as it came last, packed. */
+  private config = ''
+  private slot = 0
+  /** Tells the drain of a signal. */
+  private signal: (() => void) | undefined
+
+  constructor() {
+    this.line = new Line<OwnerOffer, WorkerOffer>(portToOwner(), this.answers(), (error) => this.oops(error))
+    this.record = new RemoteRecord(this.line)
+    this.news = new RemoteNews(this.line)
+  }
+
+  /** Ends the process where it cannot start. */
+  async start(): Promise<void> {
+    const { slot, count, config, record, last, secret } = await this.line.ask('welcome')
+    process.title = `headgate worker ${slot}`
+    this.slot = slot
+    this.config = config
+    this.news.secret = secret
+    const first = unpackConfig(config)
+    try {
+      this.running = await start({
+        configFile: first.file,
+        load: () => unpackConfig(this.config),
+        worker: {
+          slot,
+          count,
+          last,
+          record: record ? this.record : undefined,
+          shared: first.shared.url === undefined ? this.shared(count) : undefined,
+        },
+      })
+    } catch (thrown) {
+      await this.line.ask('failed', thrown instanceof Error ? thrown.message : String(thrown))
+      process.exit(1)
+    }
+    this.serve(this.running)
+    if (this.config !== config) await this.running.reload()
+  }
+
+  private serve(running: Running): void {
+    // The owner is gone without a word: what this turn has gathered is written down, and the next owner takes it in.
+    process.once('exit', () => running.store.journal.close())
+    drainOnSignals({
+      clock: systemClock,
+      process: { on: (_signal, listener) => (this.signal = listener), off: () => {}, exit: (code) => process.exit(code) },
+      drain: running.drain,
+      close: () => running.close(),
+      notice: (text) => process.stderr.write(`headgate: worker ${this.slot}: ${text}\n`),
+    })
+    this.line.tell('serving', running.url)
+  }
+
+  private answers(): Answers<WorkerOffer> {
+    return {
+      urge: () => {
+        this.record.urge()
+        return null
+      },
+      news: (topic, message) => {
+        this.news.arrived(topic, message)
+        return null
+      },
+      metrics: async () => ((await this.running?.runtime.metrics.snapshot()) ?? []) as unknown as Json[],
+      notReady: () => this.running?.notReady() ?? ['starting'],
+      reload: async (config) => {
+        this.config = config
+        await this.running?.reload()
+        return null
+      },
+      drain: () => {
+        if (this.signal) this.signal()
+        else process.exit(0)
+        return null
+      },
+      hurry: () => {
+        this.signal?.()
+        return null
+      },
+    }
+  }
+
+  /** By way of the owner; while it does not answer each worker holds its share of the limits. */
+  private shared(count: number): Shared {
+    const { line, news } = this
+    const counters = new FallbackCounters({
+      clock: systemClock,
+      shared: new RemoteCounters(line, systemClock),
+      alone: new MemoryCounters(systemClock),
+      processes: () => count,
+      report: (report) => process.stderr.write(`headgate: worker ${this.slot}: rate limits are held ${report.kind}\n`),
+    })
+    return { counters, news, alone: () => counters.alone, ready: Promise.resolve(), close: () => counters.close() }
+  }
+
+  private oops(error: unknown): void {
+    if (this.running) this.running.runtime.oops(error)
+    else process.stderr.write(`headgate: worker ${this.slot}: ${error instanceof Error ? error.stack : error}\n`)
+  }
+}
+
+/** The channel to the process that forked this one. @throws Error where there is none. */
+function portToOwner(): Port {
+  const send = process.send?.bind(process)
+  if (!send) throw new Error(`${WORKER_VARIABLE} is set, but nobody has forked this process`)
+  return {
+    get open() {
+      return process.connected
+    },
+    send: (message) => {
+      send(message, undefined, undefined, () => {})
+    },
+    listen: (hear, gone) => {
+      process.on('message', hear)
+      process.once('disconnect', gone)
+    },
+  }
+}

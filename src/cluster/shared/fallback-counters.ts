@@ -1,0 +1,99 @@
+/**
+ * Shared counters with a way out: while they do not answer, this process goes on alone with its share of each limit.
+ *
+ * What was taken together is counted here as well, so that an outage does not begin with a fresh allowance. An answer
+ * that stays out is decided here at once; only when a second question stays out too is it an outage.
+ */
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { MemoryCounters } from './memory-counters.ts'
+import { UNIT } from './rate-law.ts'
+import { ShareCounters } from './share-counters.ts'
+import type { CounterAnswer, CounterAsk, Counters } from './types.ts'
+
+export type OutageNews = { kind: 'alone'; reason: string } | { kind: 'together' }
+
+export interface FallbackSource {
+  clock: Clock
+  /** Their promises may be rejected. */
+  shared: Counters
+  alone: MemoryCounters
+  /** Processes that live, this one among them, as last known. */
+  processes: () => number
+  /** Told once when an outage begins, and once when it ends. */
+  report: (news: OutageNews) => void
+}
+
+/** Between questions whether the shared counters answer again. */
+const ASK_AGAIN_MS = 1_000
+/** Takes something, since a server may still answer but no longer write; it has drained a millisecond later. */
+const PROBE: CounterAsk = { name: 'probe', perMinute: UNIT, take: 1, always: true }
+
+export class FallbackCounters implements Counters {
+  private readonly source: FallbackSource
+  private readonly share: ShareCounters
+  private isAlone = false
+  private asking: Promise<void> | undefined
+  private timer: Timer | undefined
+  private closed = false
+
+  constructor(source: FallbackSource) {
+    this.source = source
+    this.share = new ShareCounters(source.alone, source.processes)
+  }
+
+  /** True during an outage. */
+  get alone(): boolean {
+    return this.isAlone
+  }
+
+  /** Never rejected; no promise during an outage. */
+  take(ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> {
+    if (this.isAlone) return this.share.take(ask)
+    const asked = this.source.shared.take(ask)
+    if (!(asked instanceof Promise)) return this.mirror(ask, asked)
+    return asked.then(
+      (answer) => this.mirror(ask, answer),
+      () => {
+        void this.check()
+        return this.share.take(ask)
+      },
+    )
+  }
+
+  /** Asks whether the shared counters answer: at once where there is reason to think that they do, or that they do not. */
+  check(): Promise<void> {
+    if (this.closed) return Promise.resolve()
+    this.asking ??= this.ask().finally(() => {
+      this.asking = undefined
+    })
+    return this.asking
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    this.timer?.cancel()
+    await this.source.shared.close()
+    await this.source.alone.close()
+  }
+
+  private async ask(): Promise<void> {
+    this.timer?.cancel()
+    this.timer = undefined
+    try {
+      await this.source.shared.take(PROBE)
+    } catch (error) {
+      if (this.closed) return
+      this.timer = this.source.clock.after(ASK_AGAIN_MS, () => void this.check())
+      if (!this.isAlone) this.source.report({ kind: 'alone', reason: error instanceof Error ? error.message : 'unknown' })
+      this.isAlone = true
+      return
+    }
+    if (this.isAlone && !this.closed) this.source.report({ kind: 'together' })
+    this.isAlone = false
+  }
+
+  private mirror(ask: CounterAsk, answer: CounterAnswer): CounterAnswer {
+    if (answer.taken && ask.take !== 0) this.source.alone.take({ ...ask, always: true })
+    return answer
+  }
+}

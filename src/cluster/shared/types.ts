@@ -1,0 +1,45 @@
+/** What processes share besides money: each has one way that reaches all of them, and one that only reaches this process. */
+import type { Json } from '../../core/json.ts'
+
+/** One limit that is counted: so many in each minute, by the generic cell rate algorithm. */
+export interface CounterAsk {
+  /** Names the counter: kind of limit and identity of the key. */
+  readonly name: string
+  /** Units per minute, and the most that may come at once. */
+  readonly perMinute: number
+  /** Units taken now; 0 only looks. Negative gives back what was taken too much. */
+  readonly take: number
+  /** True: counted even where it does not fit, since it has happened already. */
+  readonly always?: boolean
+}
+
+export interface CounterAnswer {
+  readonly taken: boolean
+  /** Units left after this. */
+  readonly left: number
+  /** Milliseconds until what was asked for would fit; 0 where it was taken. Means nothing where more than `perMinute` was asked for. */
+  readonly wait: number
+}
+
+/** Rate counters. An answer that is no promise came from this process alone. */
+export interface Counters {
+  take(ask: CounterAsk): CounterAnswer | Promise<CounterAnswer>
+  close(): Promise<void>
+}
+
+export type Topic = 'session' | 'outage'
+
+/** News for the other processes: told at most once, perhaps never; nobody waits for it. */
+export interface NewsWire {
+  /** True where there is nobody to tell: who would tell something need not even remember what. */
+  readonly reachesNobody?: boolean
+  publish(topic: Topic, message: Json): void
+  /** Hears what other processes published, never what this one did. */
+  subscribe(topic: Topic, hear: (message: Json) => void): void
+  /**
+   * Hears a secret that all processes on this wire have in common, now or later, and again should it change.
+   * Absent where they have none.
+   */
+  commonSecret?(hear: (secret: string) => void): void
+  close(): Promise<void>
+}

@@ -1,0 +1,42 @@
+/** Efforts of reasoning: their order, their share of the output, and the nearest one where a provider knows but a few. */
+import type { Json } from '../../core/json.ts'
+
+/** From none to most. */
+export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+
+/** Shares of the output that efforts stand for (contract section 1.1). */
+const SHARES: readonly (readonly [effort: string, share: number])[] = [
+  ['minimal', 0.1],
+  ['low', 0.2],
+  ['medium', 0.5],
+  ['high', 0.8],
+  ['xhigh', 0.95],
+  ['max', 0.95],
+]
+
+const rank = (effort: unknown): number => (EFFORTS as readonly unknown[]).indexOf(effort)
+
+/** Undefined for `none` and for what is no effort. */
+export function effortShare(effort: string): number | undefined {
+  return SHARES.find(([name]) => name === effort)?.[1]
+}
+
+/** The effort whose share of the output comes nearest to a budget of reasoning tokens; the lower one where two are as near. */
+export function effortOfBudget(budget: number, output: number | undefined): string {
+  if (output === undefined || output <= 0) return 'medium'
+  const distance = (share: number): number => Math.abs(share - budget / output)
+  return SHARES.reduce((best, each) => (distance(each[1]) < distance(best[1]) ? each : best))[0]
+}
+
+/**
+ * The nearest effort that is offered; the lower one where two are as near.
+ * @param offered a list of efforts as the quirk `efforts` holds it; anything else, or a list without any, offers `usual`.
+ */
+export function nearestEffort(effort: string, offered: Json | undefined, usual: readonly string[] = EFFORTS): string {
+  const listed = Array.isArray(offered) ? offered.filter((name) => typeof name === 'string') : []
+  if (listed.includes(effort)) return effort
+  const known = listed.filter((name) => rank(name) !== -1)
+  const choice = (known.length > 0 ? known : usual).toSorted((a, b) => rank(a) - rank(b))
+  const distance = (name: string): number => Math.abs(rank(name) - rank(effort))
+  return rank(effort) === -1 && known.length === 0 ? effort : choice.reduce((best, each) => (distance(each) < distance(best) ? each : best))
+}

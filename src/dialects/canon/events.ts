@@ -1,0 +1,91 @@
+/** The nine canonical events. A result is folded events: streaming and non-streaming share one path. */
+import type { Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Opaque } from './request.ts'
+import type { Usage } from './usage.ts'
+
+/**
+ * text, refusal: the message. reasoning: raw reasoning text. summary: one reasoning summary part.
+ * call: a tool call whose deltas are argument text. media: an image or audio answer (whole, in `of`).
+ * opaque: an output item that only its own dialect understands (whole, in `of`).
+ * server: the output item of a tool that the gateway ran (whole, in `of`; `of.type` is `<brand>:<name>`).
+ */
+export type BlockKind = 'text' | 'refusal' | 'reasoning' | 'summary' | 'call' | 'media' | 'opaque' | 'server'
+
+/** Unified end of a turn; chat's finish_reason has the same words. */
+export type EndReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error'
+
+/** How a turn ended. */
+export interface End {
+  reason: EndReason
+  /** The provider's own word. */
+  raw?: string
+  /** The stop sequence that was met, where the provider tells it. */
+  sequence?: string
+  /** Service tier that the provider says it served: `default`, `flex` or `priority`. */
+  tier?: string
+}
+
+/**
+ * Facts about a block, beside its text. Their `data`:
+ * annotation: a flat `url_citation`, `file_citation` or `file_path` as the Responses API has them (contract section 1.3);
+ *   members that only the provider's own wire knows stand in `native: { dialect, data }`.
+ * signature: `{ signature, format? }`, of the reasoning block. sealed: `{ data, id?, format? }`, reasoning that only its provider can read.
+ * progress: `{ type, … }`, of a server block: how far the tool is. outcome: what the item of a server block has become, in place of what it began with.
+ * logprobs: `{ content }` or `{ refusal }`, entries as in the contract. format: `{ format }`, who can take the reasoning back.
+ */
+export type NoteKind = 'annotation' | 'signature' | 'sealed' | 'logprobs' | 'format' | 'progress' | 'outcome'
+
+/**
+ * The `format` of sealed or signed reasoning names the family of providers that can take it back:
+ * `anthropic-claude-v1`, `openai-responses-v1`, `google-gemini-v1`.
+ */
+export type ReasoningFormat = string
+
+/** Dialect of an opaque that every dialect understands: `image` `{ url, media_type? }`, `audio` `{ data, format?, transcript? }`. */
+export const COMMON = 'common'
+
+export type StreamEvent =
+  | { type: 'start'; model?: string }
+  | {
+      type: 'block-start'
+      /** Rises by one per block over the whole exchange. */
+      block: number
+      kind: BlockKind
+      /** Blocks that share it belong to one output item (a message with two parts, a reasoning item with summaries). */
+      item?: string
+      call?: { id: string; name: string }
+      of?: Opaque
+    }
+  | { type: 'block-delta'; block: number; text: string }
+  | { type: 'block-note'; block: number; note: NoteKind; data: JsonObject }
+  | { type: 'block-end'; block: number }
+  /** Cumulative: the last one counts. Before the end it may count one side alone, or searches alone (`inputUnknown`, `outputUnknown`). */
+  | { type: 'usage'; usage: Usage }
+  | ({ type: 'end' } & End)
+  | { type: 'fault'; fault: Fault }
+  | { type: 'opaque'; of: Opaque }
+
+/** What an image counts as where its tokens are not reported: one of 1024 × 1024 (ai.google.dev, Gemini API pricing). */
+export const IMAGE_TOKENS = 1_290
+
+/** What an image or a sound of an answer counts as, in bytes of text, of which 2.5 are a token. */
+export const MEDIA_BYTES = IMAGE_TOKENS * 2.5
+
+/** The end that an event tells. */
+export function endOf({ type: _type, ...end }: { type: 'end' } & End): End {
+  return end
+}
+
+/**
+ * True for an event that carries content: the commit point of a stream.
+ * A block that merely opens is not content (an empty answer must still be able to fall back);
+ * a call, media, opaque or server block is, since its name alone tells the caller something.
+ */
+export function isContent(event: StreamEvent): boolean {
+  if (event.type === 'block-delta') return event.text.length > 0
+  if (event.type === 'block-start')
+    return event.kind !== 'text' && event.kind !== 'reasoning' && event.kind !== 'summary' && event.kind !== 'refusal'
+  // Whose reasoning is to come says nothing yet.
+  return event.type === 'block-note' && event.note !== 'format'
+}

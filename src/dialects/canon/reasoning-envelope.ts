@@ -1,0 +1,50 @@
+/**
+ * Reasoning that is foreign to the caller's wire, in the one opaque field that its clients send back unchanged:
+ * `hg.` and base64url of JSON that tells whose it is. An own seal stands in that field bare.
+ */
+import { isObject } from '../../core/json.ts'
+
+const MARK = 'hg.'
+
+export interface Envelope {
+  /** Who can take the reasoning back. */
+  format?: string
+  /** Of the reasoning item, or of the call that the reasoning belongs to. */
+  id?: string
+  /** Reasoning that only its provider can read. */
+  sealed?: string
+  /** Of `text`, which must come back unchanged. */
+  signature?: string
+  /** True where the shown text is a summary. */
+  summary?: boolean
+  /** The text itself, where it is not shown as it is. */
+  text?: string
+}
+
+export function closeEnvelope(envelope: Envelope): string {
+  return MARK + Buffer.from(JSON.stringify(envelope)).toString('base64url')
+}
+
+/** True for the text of an envelope: only the translate lane can put back what it holds. */
+export function isEnvelope(text: unknown): text is string {
+  return typeof text === 'string' && text.startsWith(MARK)
+}
+
+/** @returns undefined for what is none or cannot be read. */
+export function openEnvelope(text: unknown): Envelope | undefined {
+  if (!isEnvelope(text)) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(text.slice(MARK.length), 'base64url').toString('utf8'))
+  } catch {
+    return undefined
+  }
+  if (!isObject(value)) return undefined
+  const envelope: Envelope = {}
+  for (const key of ['format', 'id', 'sealed', 'signature', 'text'] as const) {
+    const member = value[key]
+    if (typeof member === 'string') envelope[key] = member
+  }
+  if (value.summary === true) envelope.summary = true
+  return envelope
+}

@@ -1,0 +1,159 @@
+/**
+ * The canonical request: what a caller asked, free of any dialect.
+ * Built lazily from the parsed body, only if a layer asks for it.
+ */
+import type { JsonObject } from '../../core/json.ts'
+
+export type DialectId = string
+
+/** What we do not understand: written back verbatim to the same dialect, dropped and recorded towards another. */
+export interface Opaque {
+  dialect: DialectId
+  type: string
+  data: JsonObject
+}
+
+/** The prompt up to here is worth caching: `5m` or `1h`. */
+export type CacheMark = { ttl?: string }
+
+export type Part =
+  | { kind: 'text'; text: string; cache?: CacheMark }
+  | { kind: 'refusal'; text: string }
+  | {
+      kind: 'media'
+      media: 'image' | 'audio' | 'video' | 'file'
+      /**
+       * Public or data URL. Audio carries `data` (base64) and `format` instead.
+       * A file that is plain text carries it as `data` with `format: 'text'`.
+       */
+      url?: string
+      data?: string
+      format?: string
+      fileId?: string
+      name?: string
+      detail?: string
+      cache?: CacheMark
+    }
+  | { kind: 'opaque'; of: Opaque }
+
+export type Role = 'system' | 'developer' | 'user' | 'assistant'
+
+export type Item =
+  | { kind: 'message'; role: Role; parts: Part[]; name?: string; id?: string; phase?: string }
+  | {
+      kind: 'reasoning'
+      id?: string
+      text?: string
+      summary?: string[]
+      /** Sealed reasoning goes back only to the provider family that sealed it (`format`). */
+      sealed?: string
+      signature?: string
+      format?: string
+    }
+  | { kind: 'call'; callId: string; name: string; args: string; id?: string; cache?: CacheMark }
+  | { kind: 'result'; callId: string; parts: Part[]; error?: boolean; id?: string; cache?: CacheMark }
+  | { kind: 'opaque'; of: Opaque }
+
+export type ToolSpec =
+  /** `inItems`: on its own wire the tool stands among the items, as an opaque one that holds it. */
+  | {
+      kind: 'function'
+      inItems?: true
+      name: string
+      description?: string
+      parameters?: JsonObject | null
+      strict?: boolean | null
+      /** The caller wants it shown only once the model has looked for it; wires that know the field have it beside the function. */
+      deferLoading?: true
+      cache?: CacheMark
+    }
+  /** A `<brand>:<name>` tool that the gateway runs itself; `name` is without the brand word. */
+  | {
+      kind: 'server'
+      name: string
+      parameters: JsonObject
+      /** Type of the provider's tool in whose place it is run: the caller knows the items of that one. */
+      standsFor?: string
+      /** Where the caller wrote what `parameters` holds, for errors; absent where it is `parameters` of the tool itself. */
+      written?: WrittenAt
+    }
+  | { kind: 'opaque'; of: Opaque }
+
+/** Paths in the caller's request, such as `plugins[0]` or `tools[1]`. */
+export interface WrittenAt {
+  /** Of the object that has the parameters as its fields. */
+  object: string
+  /** Of the field that asked for the tool. */
+  type: string
+  /** Parameters that have another name there, with it: `allowed_domains`, `filters.allowed_domains`. */
+  fields?: Readonly<Record<string, string>>
+}
+
+export type ToolChoice = { mode: 'auto' | 'none' | 'required' } | { mode: 'named'; name: string } | { mode: 'opaque'; of: Opaque }
+
+/** Sampling and length; absent means that the caller sent nothing. */
+export interface Sampling {
+  temperature?: number
+  topP?: number
+  topK?: number
+  minP?: number
+  topA?: number
+  frequencyPenalty?: number
+  presencePenalty?: number
+  repetitionPenalty?: number
+  seed?: number
+  stop?: string[]
+  maxOutput?: number
+  logprobs?: boolean
+  topLogprobs?: number
+  logitBias?: JsonObject
+  parallelToolCalls?: boolean
+}
+
+export interface Reasoning {
+  effort?: string
+  maxTokens?: number
+  enabled?: boolean
+  summary?: string
+  /** Keep reasoning out of the reply; its tokens still count. */
+  exclude?: boolean
+}
+
+export interface OutputFormat {
+  type: 'text' | 'json_object' | 'json_schema'
+  name?: string
+  description?: string
+  schema?: JsonObject
+  strict?: boolean | null
+}
+
+export interface CanonicalRequest {
+  items: Item[]
+  tools: ToolSpec[]
+  toolChoice?: ToolChoice
+  sampling: Sampling
+  reasoning?: Reasoning
+  format?: OutputFormat
+  verbosity?: string
+  serviceTier?: string
+  modalities?: string[]
+  include?: string[]
+  user?: string
+  safetyIdentifier?: string
+  cacheKey?: string
+  /** `cache_control` of the whole request: the provider chooses the place. */
+  cache?: CacheMark
+  /** The caller's own pairs, where providers keep them with the generation. */
+  metadata?: JsonObject
+  /** Text that the answer is expected to repeat mostly (`prediction` of chat). */
+  prediction?: JsonObject
+  /** `image_config` of chat and responses. */
+  imageConfig?: JsonObject
+  /** Voice and format of spoken answers (`audio` of chat). */
+  audio?: JsonObject
+  stream: boolean
+  /** Top-level fields of the client's dialect that the canon does not name, for the same dialect only. */
+  extras?: { dialect: DialectId; fields: JsonObject }
+  /** Canonical names of the parameters that the caller really sent (what parameter filters need). */
+  used: Set<string>
+}

@@ -1,0 +1,115 @@
+/** Token counts, normalised once for the client and the ledger alike: `input >= cached + cacheWrite`. */
+import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
+
+export interface Usage {
+  input: number
+  output: number
+  cached: number
+  cacheWrite: number
+  reasoning: number
+  audioInput: number
+  audioOutput: number
+  imageOutput: number
+  /** Share of `cacheWrite` that is kept for an hour instead of minutes, where the provider tells it. */
+  cacheWriteLong?: number
+  /** Searches that the provider itself ran. */
+  webSearches?: number
+  /** Calls of its other tools that it takes a fee for, by type. */
+  toolCalls?: Readonly<Partial<Record<PaidTool, number>>>
+  /** Rounds that another model of the provider has run for the answer, which no other count holds. */
+  others?: readonly { model: string; usage: Usage }[]
+  /** Of vectors: how `input` is made up, where the provider tells it. */
+  inputSplit?: InputSplit
+  /** True where the provider reported nothing and the counts are our estimate. */
+  estimated?: boolean
+  /** True in a report as long as none of the answer's reports has counted the input: what stands there is no zero of the provider's. */
+  inputUnknown?: true
+  /** As `inputUnknown`, of the output. */
+  outputUnknown?: true
+}
+
+/** Tokens by what they were read from; kinds without any are absent. */
+export type InputSplit = Readonly<Partial<Record<InputKind, number>>>
+
+export const INPUT_KINDS = ['text', 'image', 'audio', 'file', 'video'] as const
+export type InputKind = (typeof INPUT_KINDS)[number]
+
+export function noUsage(): Usage {
+  return { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
+}
+
+/** No report of more is believed, and sums of such counts stay exact. */
+const MOST = 1e10
+
+/** A count as providers send it: a non-negative integer, or else 0. */
+export function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.min(Math.floor(value), MOST) : 0
+}
+
+/** What is known before the first report: nothing of either side. */
+export const NO_REPORT: Usage = Object.freeze({ ...noUsage(), inputUnknown: true, outputUnknown: true })
+
+/** True for a report that counts the output, as far as it had come. */
+export function countsOutput(usage: Usage | undefined): usage is Usage {
+  return usage !== undefined && usage.outputUnknown !== true
+}
+
+/**
+ * Completes a report that leaves out a whole side: what an earlier one of the same answer counted of it still holds.
+ * @param counted which sides the report itself has counts of.
+ */
+export function withEarlierSides(usage: Usage, before: Usage | undefined, counted: { input: boolean; output: boolean }): Usage {
+  if (counted.input && counted.output) return usage
+  const { input, cached, cacheWrite, audioInput, cacheWriteLong, inputUnknown } = before ?? NO_REPORT
+  const { output, reasoning, audioOutput, imageOutput, outputUnknown } = before ?? NO_REPORT
+  const ofInput = { input, cached, cacheWrite, audioInput, ...(cacheWriteLong ? { cacheWriteLong } : {}) }
+  return {
+    ...usage,
+    ...(counted.input ? {} : { ...ofInput, ...(inputUnknown ? { inputUnknown } : {}) }),
+    ...(counted.output ? {} : { output, reasoning, audioOutput, imageOutput, ...(outputUnknown ? { outputUnknown } : {}) }),
+  }
+}
+
+/** A report with at least as many searches of the provider's own as its answer has shown so far. */
+export function withSearches(usage: Usage, shown: number): Usage {
+  return shown > (usage.webSearches ?? 0) ? { ...usage, webSearches: shown } : usage
+}
+
+/** The sum of two counts of calls; undefined where there are none. */
+export function addCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['toolCalls'] {
+  if (!a || !b) return a ?? b
+  const sum: Partial<Record<PaidTool, number>> = { ...a }
+  for (const tool of PAID_TOOLS) if (b[tool]) sum[tool] = (a[tool] ?? 0) + b[tool]
+  return sum
+}
+
+/** The sum of two turns of one exchange. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cached: a.cached + b.cached,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    reasoning: a.reasoning + b.reasoning,
+    audioInput: a.audioInput + b.audioInput,
+    audioOutput: a.audioOutput + b.audioOutput,
+    imageOutput: a.imageOutput + b.imageOutput,
+    ...(a.cacheWriteLong || b.cacheWriteLong ? { cacheWriteLong: (a.cacheWriteLong ?? 0) + (b.cacheWriteLong ?? 0) } : {}),
+    ...(a.webSearches || b.webSearches ? { webSearches: (a.webSearches ?? 0) + (b.webSearches ?? 0) } : {}),
+    ...(a.toolCalls || b.toolCalls ? { toolCalls: addCalls(a.toolCalls, b.toolCalls) } : {}),
+    ...(a.others || b.others ? { others: [...(a.others ?? []), ...(b.others ?? [])] } : {}),
+    ...(a.inputSplit || b.inputSplit ? { inputSplit: addSplits(a, b) } : {}),
+    ...(a.estimated || b.estimated ? { estimated: true } : {}),
+  }
+}
+
+/** What one side does not tell counts as text, so that the sum still makes up the whole. */
+function addSplits(a: Usage, b: Usage): InputSplit {
+  const sum: Partial<Record<InputKind, number>> = {}
+  for (const { inputSplit, input } of [a, b]) {
+    for (const [kind, tokens] of Object.entries(inputSplit ?? (input > 0 ? { text: input } : {}))) {
+      sum[kind as InputKind] = (sum[kind as InputKind] ?? 0) + tokens
+    }
+  }
+  return sum
+}

@@ -1,0 +1,164 @@
+/** Builds the catalogue from the configuration and finds models by slug. */
+import { LRUCache } from 'lru-cache'
+import type { Config, ModelConfig, ProviderConfig } from '../../config/types.ts'
+import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../../core/model-family.ts'
+import { discoveredModels, type Listing } from './discover.ts'
+import { buildModel } from './endpoints.ts'
+import type { Model, Provider } from './types.ts'
+
+export interface Found {
+  model: Model
+  /** Suffix of the slug that no model's own slug holds, such as `nitro` or `floor:online`. */
+  variant?: string
+  /** `latest`: the slug stands for the newest model of a family. */
+  strategy?: 'latest'
+}
+
+/** Kinds of model that a file can declare. */
+type DeclaredKind = NonNullable<ModelConfig['kind']>
+
+/** What a slug comes to once aliases and variant suffixes are taken off. */
+export interface Bare {
+  slug: string
+  variant?: string
+}
+
+export interface Catalog {
+  /** By slug. */
+  readonly providers: ReadonlyMap<string, Provider>
+  /** Declared and discovered models without wildcards, in order of the file. */
+  readonly models: readonly Model[]
+  /** Other slugs, with the slugs that they stand for. */
+  readonly aliases: ReadonlyMap<string, string>
+  /**
+   * Exact slug, then alias, then the newest of a family, then without variant suffixes, then a bare name, then a wildcard.
+   * @param kind of the operation: what a name behind a wildcard is that declares no kind.
+   */
+  find(slug: string, kind?: DeclaredKind): Found | undefined
+  /** Where aliases and variant suffixes lead, whether or not a model is there. */
+  bare(slug: string): Bare
+}
+
+/** Suffixes that change how a model is routed (contract section 2.4); any other belongs to a name. */
+const VARIANTS: ReadonlySet<string> = new Set(['free', 'extended', 'thinking', 'nitro', 'floor', 'exacto', 'online'])
+
+/** Clients of one provider name a model by its dated release. */
+const DATE = /-20\d{6}$/
+
+/** Callers choose the names behind a wildcard, so what is made for them is bounded. */
+const MOST_MADE = 1000
+const LONGEST_SLUG = 256
+/** Aliases and suffixes of one slug; the loader refuses circles. */
+const MOST_STEPS = 32
+
+/**
+ * @param listings what providers list, by slug, for providers with `discover: true`.
+ */
+export function buildCatalog(config: Config, listings: ReadonlyMap<string, Listing> = new Map()): Catalog {
+  return new BuiltCatalog(config, listings)
+}
+
+class BuiltCatalog implements Catalog {
+  readonly providers: ReadonlyMap<string, Provider>
+  readonly models: readonly Model[]
+  readonly aliases: ReadonlyMap<string, string>
+  private readonly bySlug = new Map<string, Model>()
+  /** By author. */
+  private readonly wildcards = new Map<string, ModelConfig>()
+  /** Models by bare name: the part of the slug behind the author, then what providers call them. */
+  private readonly byName = new Map<string, Model>()
+  /** The newest model of each family by its `~author/family-latest`. */
+  private readonly latest = new Map<string, Model>()
+  private readonly made = new LRUCache<string, Model>({ max: MOST_MADE })
+
+  constructor(config: Config, listings: ReadonlyMap<string, Listing>) {
+    this.providers = new Map(config.providers.map((provider) => [provider.slug, buildProvider(provider)]))
+    this.aliases = new Map(Object.entries(config.aliases))
+    for (const [slug, model] of Object.entries(config.models)) {
+      if (slug.endsWith('/*')) this.wildcards.set(slug.slice(0, -2), model)
+      else this.bySlug.set(slug, buildModel(slug, model, this.providers))
+    }
+    for (const provider of this.providers.values()) {
+      const listing = provider.discover ? listings.get(provider.slug) : undefined
+      for (const model of listing ? discoveredModels(provider, listing) : []) {
+        if (!this.bySlug.has(model.slug)) this.bySlug.set(model.slug, model)
+      }
+    }
+    this.models = [...this.bySlug.values()]
+    this.nameModels()
+    this.nameFamilies()
+  }
+
+  find(slug: string, kind: DeclaredKind = 'generate'): Found | undefined {
+    const exact = this.bySlug.get(slug)
+    if (exact) return { model: exact }
+    const { slug: bare, variant } = this.bare(slug)
+    const newest = isLatestSlug(bare) ? this.latest.get(bare) : undefined
+    const model =
+      newest ?? this.bySlug.get(bare) ?? this.byName.get(bare) ?? this.byName.get(bare.replace(DATE, '')) ?? this.fromWildcard(bare, kind)
+    if (!model) return undefined
+    const found: Found = { model }
+    if (variant !== undefined) found.variant = variant
+    if (newest || isLatestSlug(slug.replace(/:.*/, ''))) found.strategy = 'latest'
+    return found
+  }
+
+  bare(slug: string): Bare {
+    let bare = slug
+    let variant: string | undefined
+    for (let step = 0; step < MOST_STEPS; step++) {
+      if (this.bySlug.has(bare)) break
+      const target = this.aliases.get(bare)
+      const colon = bare.lastIndexOf(':')
+      const suffix = bare.slice(colon + 1)
+      if (target !== undefined) bare = target
+      else if (colon > 0 && VARIANTS.has(suffix)) {
+        variant = variant === undefined ? suffix : `${suffix}:${variant}`
+        bare = bare.slice(0, colon)
+      } else break
+    }
+    return variant === undefined ? { slug: bare } : { slug: bare, variant }
+  }
+
+  /** By day of release, then by version; of two that are equal in both the first in the file. */
+  private nameFamilies(): void {
+    for (const model of this.models) {
+      const slug = model.kind === 'generate' ? latestSlug(model.slug) : undefined
+      const rival = slug === undefined ? undefined : this.latest.get(slug)
+      if (slug !== undefined && (!rival || isNewer(model, rival))) this.latest.set(slug, model)
+    }
+  }
+
+  /** Of two models with one name the first in the file has it, so that an alias or an order can decide. */
+  private nameModels(): void {
+    const name = (bare: string, model: Model): void => {
+      if (!bare.includes('/') && !this.byName.has(bare)) this.byName.set(bare, model)
+    }
+    for (const model of this.models) name(model.slug.slice(model.slug.indexOf('/') + 1), model)
+    for (const model of this.models) for (const endpoint of model.endpoints) name(endpoint.upstreamModel, model)
+  }
+
+  private fromWildcard(slug: string, kind: DeclaredKind): Model | undefined {
+    const slash = slug.indexOf('/')
+    const author = slug.slice(0, slash)
+    const config = slash < 1 || slug.length > LONGEST_SLUG || slug.includes('*') ? undefined : this.wildcards.get(author)
+    if (!config || slash === slug.length - 1) return undefined
+    const name = `${kind} ${slug}`
+    let model = this.made.get(name)
+    if (!model) {
+      model = buildModel(slug, { kind, ...config }, this.providers, { slug: `${author}/*`, tail: slug.slice(slash + 1) })
+      this.made.set(name, model)
+    }
+    return model
+  }
+}
+
+function isNewer(model: Model, rival: Model): boolean {
+  return model.created > rival.created || (model.created === rival.created && compareVersions(member(model), member(rival)) > 0)
+}
+
+const member = (model: Model) => familyMember(model.slug.slice(model.slug.indexOf('/') + 1))
+
+function buildProvider(config: ProviderConfig): Provider {
+  return Object.freeze({ ...config })
+}

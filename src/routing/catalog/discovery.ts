@@ -1,0 +1,95 @@
+/** Asks providers with `discover` what they serve: at the start, on an interval, and when one comes back. */
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { Listing } from './discover.ts'
+import type { Provider } from './types.ts'
+
+export interface DiscoveryOptions {
+  readonly clock: Clock
+  /** Rejects where the provider does not answer; has time-outs of its own. */
+  readonly fetch: (provider: Provider) => Promise<Listing>
+  /** Called when a list is new or has changed. */
+  readonly changed: () => void
+  readonly failed: (provider: Provider) => void
+}
+
+/** Milliseconds until a provider that does not answer is asked again. */
+const AWAY_MS = 15_000
+
+interface Watched {
+  readonly provider: Provider
+  timer: Timer | undefined
+  asking: Promise<void> | undefined
+  /** Of the last list, to see changes. */
+  text: string
+}
+
+export class Discovery {
+  /** By slug of the provider. A provider that stops answering keeps its last list: requests then show what is wrong. */
+  readonly listings = new Map<string, Listing>()
+  private readonly watched = new Map<string, Watched>()
+  private readonly options: DiscoveryOptions
+
+  constructor(options: DiscoveryOptions) {
+    this.options = options
+  }
+
+  /** Asks these providers now and from now on, and no others. Resolves when each has answered or failed. */
+  async watch(providers: Iterable<Provider>): Promise<void> {
+    const before = new Map(this.watched)
+    this.close()
+    for (const provider of providers) {
+      if (!provider.discover) continue
+      // A list of another address, or one that another key was given, is not this provider's.
+      const old = before.get(provider.slug)
+      const same = old !== undefined && JSON.stringify(old.provider) === JSON.stringify(provider)
+      if (!same) this.listings.delete(provider.slug)
+      this.watched.set(provider.slug, { provider, timer: undefined, asking: undefined, text: same ? old.text : '' })
+    }
+    for (const slug of this.listings.keys()) if (!this.watched.has(slug)) this.listings.delete(slug)
+    await Promise.all([...this.watched.values()].map((each) => this.ask(each)))
+  }
+
+  /** Asks one provider now: it serves again after an outage, perhaps other models than before. */
+  again(slug: string): void {
+    const watched = this.watched.get(slug)
+    if (watched) void this.ask(watched)
+  }
+
+  close(): void {
+    for (const { timer } of this.watched.values()) timer?.cancel()
+    this.watched.clear()
+  }
+
+  private ask(watched: Watched): Promise<void> {
+    watched.asking ??= this.asked(watched).finally(() => {
+      watched.asking = undefined
+    })
+    return watched.asking
+  }
+
+  private async asked(watched: Watched): Promise<void> {
+    const { provider } = watched
+    watched.timer?.cancel()
+    let next = provider.discovery?.every ?? AWAY_MS
+    try {
+      this.take(watched, await this.options.fetch(provider))
+    } catch {
+      this.options.failed(provider)
+      next = Math.min(next, AWAY_MS)
+    }
+    if (this.isCurrent(watched)) watched.timer = this.options.clock.after(next, () => void this.ask(watched))
+  }
+
+  private take(watched: Watched, listing: Listing): void {
+    const text = JSON.stringify(listing)
+    if (!this.isCurrent(watched) || text === watched.text) return
+    watched.text = text
+    this.listings.set(watched.provider.slug, listing)
+    this.options.changed()
+  }
+
+  /** False for an answer that comes after the provider was replaced, or after the end. */
+  private isCurrent(watched: Watched): boolean {
+    return this.watched.get(watched.provider.slug) === watched
+  }
+}

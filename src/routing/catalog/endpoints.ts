@@ -1,0 +1,158 @@
+/** One model with its endpoints, from its declaration. */
+import type { EndpointConfig, ModelConfig } from '../../config/types.ts'
+import { type Rate, rateFromUsd, rateFromUsdPerMillion } from '../../core/money.ts'
+import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../../core/price.ts'
+import type { Endpoint, Model, Provider } from './types.ts'
+
+const NO_SCORES: Model['scores'] = Object.freeze({})
+
+/** `endpoints` is filled in once the model exists: the two point at each other. */
+type Draft = Omit<Model, 'endpoints'> & { endpoints: Endpoint[] }
+
+/** The wildcard that a model is made for, and what its `*` stands for. */
+export interface Wildcard {
+  readonly slug: string
+  readonly tail: string
+}
+
+/** @param wildcard absent for a model that the configuration names. */
+export function buildModel(slug: string, config: ModelConfig, providers: ReadonlyMap<string, Provider>, wildcard?: Wildcard): Model {
+  const draft: Draft = {
+    slug,
+    ...(wildcard === undefined ? {} : { wildcard: wildcard.slug }),
+    name: config.name ?? slug,
+    description: config.description ?? '',
+    created: config.created === undefined ? 0 : Math.floor(Date.parse(config.created) / 1000),
+    kind: config.kind ?? 'generate',
+    context: config.context,
+    maxOutput: config.max_output,
+    ...(config.default_max_output === undefined ? {} : { defaultMaxOutput: config.default_max_output }),
+    input: config.input ?? ['text'],
+    // A declared model of embeddings reads text unless it says more; what a name behind a wildcard reads is not known.
+    ...(config.input === undefined && (config.kind !== 'embedding' || wildcard !== undefined) ? { anyInput: true } : {}),
+    output: config.output ?? (config.kind === 'embedding' ? ['embeddings'] : ['text']),
+    ...(config.long_input === undefined ? {} : { longInput: config.long_input }),
+    scores: config.scores ?? NO_SCORES,
+    distillable: config.distillable ?? false,
+    endpoints: [],
+  }
+  for (const endpoint of config.endpoints) {
+    const provider = providers.get(endpoint.provider)
+    if (provider) draft.endpoints.push(buildEndpoint(draft, provider, endpoint, wildcard))
+  }
+  return draft
+}
+
+function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig, wildcard: Wildcard | undefined): Endpoint {
+  const suffix = config.variant ?? config.tier
+  return {
+    id: endpointId(model.slug, provider.slug, suffix),
+    provider,
+    model,
+    upstreamModel: wildcard === undefined ? config.model : config.model.replace('*', () => wildcard.tail),
+    price: priceOf(config.price, provider),
+    context: config.context ?? model.context,
+    maxOutput: config.max_output ?? model.maxOutput,
+    quantization: config.quantization ?? 'unknown',
+    variant: config.variant,
+    tier: config.tier,
+    scores: config.scores === undefined ? model.scores : { ...model.scores, ...config.scores },
+    supported: config.supported_parameters && new Set(config.supported_parameters),
+    ...(config.quirks === undefined ? {} : { quirks: { ...provider.quirks, ...config.quirks } }),
+    ...(wildcard === undefined ? {} : { wildcardId: endpointId(wildcard.slug, provider.slug, suffix) }),
+  }
+}
+
+/** `model@provider`, or `model@provider/variant`. */
+export function endpointId(model: string, provider: string, suffix: string | undefined): string {
+  return suffix === undefined ? `${model}@${provider}` : `${model}@${provider}/${suffix}`
+}
+
+/** A provider inside this process costs nothing unless priced. */
+function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['price'] {
+  if (price === 'free') return 'free'
+  if (price === undefined) return provider.baseUrl === undefined ? 'free' : 'unpriced'
+  const { overrides } = price
+  return {
+    ...NO_RATES,
+    ...tokenRates(price),
+    request: unit(price.request),
+    image: unit(price.image),
+    webSearch: unit(price.web_search),
+    container: unit(price.container),
+    ...(price.tools === undefined ? {} : toolRates(price.tools)),
+    ...(price.inference_geo === undefined ? {} : { regions: factorsOf(price.inference_geo) }),
+    ...(overrides === undefined || overrides.length === 0 ? {} : { overrides: overrides.map(overrideOf) }),
+  }
+}
+
+type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
+type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]
+
+function toolRates(prices: NonNullable<PriceConfig['tools']>): Pick<Rates, 'tools' | 'drawing'> {
+  const tools = Object.fromEntries(PAID_TOOLS.flatMap((tool) => (prices[tool] === undefined ? [] : [[tool, rateFromUsd(prices[tool])]])))
+  const { image_generation: drawn } = prices
+  if (drawn === undefined) return { tools }
+  const perToken = (text: string): Rate => rateFromUsdPerMillion(text) ?? 0n
+  return { tools, drawing: { prompt: perToken(drawn.prompt), completion: perToken(drawn.completion) } }
+}
+
+/** In thousandths. */
+function factorsOf(factors: Record<string, number>): ReadonlyMap<string, bigint> {
+  return new Map(Object.entries(factors).map(([region, factor]) => [region, BigInt(Math.round(factor * 1000))]))
+}
+
+const unit = (text: string | undefined) => (text === undefined ? undefined : rateFromUsd(text))
+
+/** All kinds in one order, so that every price is an object of one shape. */
+const NO_RATES: Rates = {
+  prompt: 0n,
+  completion: 0n,
+  cached: undefined,
+  cacheWrite: undefined,
+  cacheWriteLong: undefined,
+  reasoning: undefined,
+  imageOutput: undefined,
+  audioOutput: undefined,
+  audio: undefined,
+  imageInput: undefined,
+}
+
+const TOKEN_KINDS = [
+  ['prompt', 'prompt'],
+  ['completion', 'completion'],
+  ['cached', 'cached'],
+  ['cache_write', 'cacheWrite'],
+  ['cache_write_1h', 'cacheWriteLong'],
+  ['reasoning', 'reasoning'],
+  ['image_output', 'imageOutput'],
+  ['audio_output', 'audioOutput'],
+  ['audio', 'audio'],
+  ['image_token', 'imageInput'],
+] as const satisfies readonly (readonly [keyof OverrideConfig, RateKind])[]
+
+/** The stated rates per token, and no others: an override leaves what it does not state as it is. */
+function tokenRates(price: PriceConfig | OverrideConfig): PriceOverride['rates'] {
+  const rates: { -readonly [kind in RateKind]?: Rates[kind] } = {}
+  for (const [name, kind] of TOKEN_KINDS) {
+    const text = price[name]
+    if (text !== undefined) rates[kind] = rateFromUsdPerMillion(text)
+  }
+  return rates
+}
+
+function overrideOf(config: OverrideConfig): PriceOverride {
+  const { min_prompt_tokens: above, utc_start: start, utc_end: end } = config
+  const window: DayWindow | undefined =
+    start === undefined || end === undefined ? undefined : { start: minuteOf(start), end: minuteOf(end) }
+  return {
+    ...(above === undefined ? {} : { minPromptTokens: above }),
+    ...(window === undefined ? {} : { window }),
+    rates: tokenRates(config),
+  }
+}
+
+/** Minutes since midnight. @param clock HHMM. */
+function minuteOf(clock: string): number {
+  return Number(clock.slice(0, 2)) * 60 + Number(clock.slice(2))
+}

@@ -1,0 +1,154 @@
+/** The entry of a model in `GET /v1/models` (contract section 4; every field that strict clients require). */
+import type { JsonObject } from '../../core/json.ts'
+import { type Rate, rateText } from '../../core/money.ts'
+import type { PriceOverride, RateKind, Rates } from '../../core/price.ts'
+import type { Endpoint, Model, Price } from './types.ts'
+
+/** What both chat dialects hand on where an endpoint names nothing. */
+const COMMON_PARAMETERS: ReadonlySet<string> = new Set([
+  'frequency_penalty',
+  'include_reasoning',
+  'logit_bias',
+  'logprobs',
+  'max_completion_tokens',
+  'max_tokens',
+  'parallel_tool_calls',
+  'presence_penalty',
+  'reasoning',
+  'reasoning_effort',
+  'response_format',
+  'seed',
+  'stop',
+  'structured_outputs',
+  'temperature',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'verbosity',
+])
+
+const NO_PARAMETERS: ReadonlySet<string> = new Set()
+
+/** What a price list shows where there is no price to show. */
+const UNKNOWN_PRICE = '-1'
+
+/**
+ * One model as the model lists show it. Prices are those of the cheapest endpoint, decimal strings in USD per token or unit;
+ * lengths are the largest of any endpoint; `created` is Unix seconds, 0 where unknown.
+ */
+export function modelEntry(model: Model): JsonObject {
+  const context = largest(model.context, model.endpoints, (endpoint) => endpoint.context)
+  return {
+    id: model.slug,
+    canonical_slug: model.slug,
+    hugging_face_id: null,
+    name: model.name,
+    created: model.created,
+    description: model.description,
+    context_length: context,
+    architecture: {
+      modality: `${model.input.join('+')}->${model.output.join('+')}`,
+      input_modalities: [...model.input],
+      output_modalities: [...model.output],
+      tokenizer: 'Other',
+      instruct_type: null,
+    },
+    pricing: pricing(cheapest(model.endpoints)),
+    top_provider: {
+      context_length: context,
+      max_completion_tokens: largest(model.maxOutput, model.endpoints, (endpoint) => endpoint.maxOutput),
+      is_moderated: false,
+    },
+    per_request_limits: null,
+    supported_parameters: supportedParameters(model.endpoints),
+    default_parameters: null,
+    supported_voices: null,
+    knowledge_cutoff: null,
+    expiration_date: null,
+    links: { details: `/v1/models/${model.slug}/endpoints` },
+  }
+}
+
+/** The entry of an alias: the model's own facts under the alias's slug. */
+export function aliasEntry(alias: string, model: Model): JsonObject {
+  return { ...modelEntry(model), id: alias, alias_target: { slug: model.slug, name: model.name } }
+}
+
+function largest(own: number | undefined, endpoints: readonly Endpoint[], of: (endpoint: Endpoint) => number | undefined): number | null {
+  const most = endpoints.reduce((highest, endpoint) => Math.max(highest, of(endpoint) ?? 0), 0)
+  return most > 0 ? most : (own ?? null)
+}
+
+/** Names of the parameters that the endpoint takes, as lists show them. */
+export function parametersOf({ supported, model }: Endpoint): ReadonlySet<string> {
+  return supported ?? (model.kind === 'generate' ? COMMON_PARAMETERS : NO_PARAMETERS)
+}
+
+function supportedParameters(endpoints: readonly Endpoint[]): string[] {
+  const all = new Set<string>()
+  for (const endpoint of endpoints) for (const name of parametersOf(endpoint)) all.add(name)
+  return [...all].sort()
+}
+
+/** Service tiers are served on demand only, so their prices are not the model's. */
+function cheapest(endpoints: readonly Endpoint[]): Endpoint['price'] {
+  const prices = endpoints.filter((endpoint) => endpoint.tier === undefined).map((endpoint) => endpoint.price)
+  if (prices.includes('free')) return 'free'
+  const priced = prices.filter((price): price is Price => typeof price === 'object')
+  const sum = (price: Price): Rate => price.prompt + price.completion
+  return priced.reduce<Endpoint['price']>(
+    (least, price) => (typeof least !== 'object' || sum(price) < sum(least) ? price : least),
+    'unpriced',
+  )
+}
+
+/** Decimal strings in USD per token or unit. */
+export function pricing(price: Endpoint['price']): JsonObject {
+  if (price === 'free') return { prompt: '0', completion: '0', request: '0', image: '0' }
+  if (price === 'unpriced') return { prompt: UNKNOWN_PRICE, completion: UNKNOWN_PRICE }
+  return {
+    prompt: rateText(price.prompt),
+    completion: rateText(price.completion),
+    request: rateText(price.request ?? 0n),
+    image: rateText(price.image ?? 0n),
+    ...namedRates(price, LISTED),
+    ...(price.overrides === undefined ? {} : { overrides: price.overrides.map(overrideEntry) }),
+  }
+}
+
+/** Kinds that are listed where they are stated, by their names on the wire. */
+const LISTED: readonly (readonly [RateKind, string])[] = [
+  ['cached', 'input_cache_read'],
+  ['cacheWrite', 'input_cache_write'],
+  ['cacheWriteLong', 'input_cache_write_1h'],
+  ['webSearch', 'web_search'],
+  ['imageOutput', 'image_output'],
+  ['audioOutput', 'audio_output'],
+  ['reasoning', 'internal_reasoning'],
+  ['audio', 'audio'],
+  ['imageInput', 'image_token'],
+]
+const OVERRIDABLE: typeof LISTED = [['prompt', 'prompt'], ['completion', 'completion'], ...LISTED]
+
+function namedRates(rates: Partial<Rates>, names: typeof LISTED): JsonObject {
+  const entry: JsonObject = {}
+  for (const [kind, name] of names) {
+    const rate = rates[kind]
+    if (rate !== undefined) entry[name] = rateText(rate)
+  }
+  return entry
+}
+
+/** Hours are clock numbers: 130 is 01:30 UTC. */
+function overrideEntry({ minPromptTokens, window, rates }: PriceOverride): JsonObject {
+  return {
+    ...(minPromptTokens === undefined ? {} : { min_prompt_tokens: minPromptTokens }),
+    ...(window === undefined ? {} : { utc_start: clockNumber(window.start), utc_end: clockNumber(window.end) }),
+    ...namedRates(rates, OVERRIDABLE),
+  }
+}
+
+function clockNumber(minute: number): number {
+  return Math.floor(minute / 60) * 100 + (minute % 60)
+}

@@ -1,0 +1,109 @@
+/** Providers, models and their endpoints: data, as the configuration declared it. */
+
+import type { JsonObject } from '../../core/json.ts'
+import type { Price } from '../../core/price.ts'
+import type { DialectId } from '../../dialects/canon/request.ts'
+
+export type { Price }
+
+export interface Timeouts {
+  /** Milliseconds each. */
+  connect: number
+  firstByte: number
+  /** For answers that are not streamed: `first_byte` if the file sets it, else `total`. */
+  firstByteWhole: number
+  idle: number
+  total: number
+}
+
+/** What an operator may state of a provider beside how to call it. */
+export interface ProviderFacts {
+  readonly privacyUrl?: string
+  readonly termsUrl?: string
+  readonly statusUrl?: string
+  /** Two-letter country codes (ISO 3166-1). */
+  readonly headquarters?: string
+  readonly datacenters?: readonly string[]
+}
+
+export interface Provider {
+  readonly slug: string
+  /** Display name in replies and metadata. */
+  readonly name: string
+  readonly dialect: DialectId
+  /** Absent for a provider inside this process. */
+  readonly baseUrl?: string
+  readonly key?: string
+  readonly headers: Readonly<Record<string, string>>
+  /** How the key travels, where not as the dialect has it: header, and the word before the key ('' for none). */
+  readonly auth?: { header: string; scheme: string }
+  /** Path of the operation in place of the dialect's own; `{model}` stands for the endpoint's model. */
+  readonly path?: string
+  /** Query of every call, encoded, without its question mark. */
+  readonly query?: string
+  readonly timeouts: Timeouts
+  readonly onAbort: 'cancel' | 'drain'
+  readonly dataCollection: 'allow' | 'deny'
+  readonly zdr: boolean
+  /** Facts for people, as `GET /v1/providers` shows them. */
+  readonly about: ProviderFacts
+  readonly user: 'pass' | 'hash' | 'drop'
+  readonly quirks: JsonObject
+  readonly discover: boolean
+  /** Set where `discover` is: milliseconds between two questions, and what the models cost where that is stated. */
+  readonly discovery?: { readonly every: number; readonly price?: 'free' }
+  /** `passage` of the provider's YAML: nano-dollars per request; absent where the passage is closed. */
+  readonly passagePrice?: number
+}
+
+export interface Endpoint {
+  /** `model@provider` or `model@provider/variant`: stable over reloads, the key of statistics. */
+  readonly id: string
+  readonly provider: Provider
+  readonly model: Model
+  /** The provider's own name of the model. */
+  readonly upstreamModel: string
+  /** `free`: costs nothing by declaration. `unpriced`: refused for a key with a limit. */
+  readonly price: Price | 'free' | 'unpriced'
+  readonly context: number | undefined
+  readonly maxOutput: number | undefined
+  readonly quantization: string
+  readonly variant: string | undefined
+  readonly tier: 'flex' | 'priority' | undefined
+  readonly supported: ReadonlySet<string> | undefined
+  /** Quality by kind of task, 0 to 1: the model's scores with the endpoint's own on top. */
+  readonly scores: Readonly<Record<string, number>>
+  /** The provider's quirks with the endpoint's own on top; absent where it has none of its own. */
+  readonly quirks?: JsonObject
+  /** Of a model behind a wildcard: the id that all its names share, such as `local/*@ollama`. */
+  readonly wildcardId?: string
+}
+
+export type ModelKind = 'generate' | 'embedding' | 'rerank' | 'image'
+
+export interface Model {
+  /** `author/name`. */
+  readonly slug: string
+  /** The wildcard that the model was made for, such as `local/*`. Callers choose the names behind it. */
+  readonly wildcard?: string
+  readonly name: string
+  readonly description: string
+  /** Unix seconds. */
+  readonly created: number
+  readonly kind: ModelKind
+  readonly context: number | undefined
+  readonly maxOutput: number | undefined
+  /** Output cap in tokens, set by hand, where the request sets none and a limit applies. */
+  readonly defaultMaxOutput?: number
+  readonly input: readonly string[]
+  /** True where the configuration does not declare what it reads: lists show `input`, and requests with other media are sent too. */
+  readonly anyInput?: boolean
+  /** Of embeddings: what becomes of an input that is longer than the context; undefined: what the provider makes of it. */
+  readonly longInput?: 'truncate' | 'reject'
+  readonly output: readonly string[]
+  /** Quality by kind of task, 0 to 1; what is not scored is absent. */
+  readonly scores: Readonly<Record<string, number>>
+  /** True where the author is known to allow training on the output. */
+  readonly distillable: boolean
+  readonly endpoints: readonly Endpoint[]
+}

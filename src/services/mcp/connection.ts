@@ -1,0 +1,166 @@
+/** A connection to one server for one request: opened when it is needed, by the protocol's own client library. */
+import type { Client, Transport } from '@modelcontextprotocol/client'
+import type { Clock } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { type GuardedClient, guardedClient } from '../outbound/guarded-client.ts'
+import { boundAnswer, boundMessages } from './bounded.ts'
+import type { McpEntry } from './entry.ts'
+import { answerText, type RemoteTool, remoteTools } from './remote-tools.ts'
+import type { McpSettings } from './settings.ts'
+
+/** What may be told to callers and models; `cause` is for the operator. */
+export class ServerTrouble extends Error {}
+
+/** Statuses by which a server of the older transport tells that it does not know the newer. */
+const OLDER: ReadonlySet<number> = new Set([400, 404, 405])
+
+const LONGEST_MESSAGE = 1000
+/** Milliseconds for good-byes. */
+const PARTING = 1_000
+
+export class McpConnection {
+  private readonly entry: McpEntry
+  private readonly settings: McpSettings
+  private readonly clock: Clock
+  private opening: Promise<Client> | undefined
+  private http: GuardedClient | undefined
+  private transport: Transport | undefined
+  private closed = false
+  /** Rejects where the server has said too much. */
+  private readonly full = Promise.withResolvers<never>()
+
+  constructor(entry: McpEntry, settings: McpSettings, clock: Clock) {
+    this.entry = entry
+    this.settings = settings
+    this.clock = clock
+    this.full.promise.catch(() => this.close())
+  }
+
+  /** @throws ServerTrouble, or the signal's reason. */
+  list(signal: AbortSignal): Promise<RemoteTool[]> {
+    return this.within(signal, async (limited) => {
+      const client = await this.open()
+      if (!client.getServerCapabilities()?.tools) return []
+      const { tools } = await client.listTools(undefined, { signal: limited, timeout: this.settings.timeout })
+      return remoteTools(tools, this.entry)
+    })
+  }
+
+  /** @throws ServerTrouble, or the signal's reason. */
+  call(name: string, args: JsonObject, signal: AbortSignal): Promise<{ text: string; failed: boolean }> {
+    return this.within(signal, async (limited) => {
+      const client = await this.open()
+      const result = await client.callTool({ name, arguments: args }, { signal: limited, timeout: this.settings.timeout })
+      return { text: answerText(result, this.settings.maxOutput), failed: result.isError === true }
+    })
+  }
+
+  /** Says good-bye, and does not wait for long: a server may keep a stream open for ever. */
+  close(): void {
+    if (this.closed) return
+    this.closed = true
+    const drop = (): void => {
+      this.http?.close().catch(() => {})
+      // What the library still waits for has timers of its own.
+      this.transport?.close().catch(() => {})
+    }
+    const timer = this.clock.after(PARTING, drop)
+    this.opening
+      ?.then(ended)
+      .then(drop, drop)
+      .finally(() => timer.cancel())
+  }
+
+  private open(): Promise<Client> {
+    this.opening ??= this.connect()
+    return this.opening
+  }
+
+  private async connect(): Promise<Client> {
+    const { SSEClientTransport, StreamableHTTPClientTransport, SdkHttpError } = await import('@modelcontextprotocol/client')
+    const { policy, maxBytes } = this.settings
+    const { url, headers } = this.entry
+    const http = await guardedClient({ policy, origin: url.origin, maxBytes, tooMuch: this.full.reject })
+    this.http = http
+    const asked: GuardedClient['fetch'] = async (address, init) => boundAnswer(await http.fetch(address, init))
+    const options = { fetch: asked, requestInit: { headers: { ...headers } } }
+    try {
+      return await this.greet(new StreamableHTTPClientTransport(new URL(url), options))
+    } catch (thrown) {
+      if (!(thrown instanceof SdkHttpError) || !OLDER.has(thrown.status)) throw thrown
+    }
+    return await this.greet(new SSEClientTransport(new URL(url), options))
+  }
+
+  private async greet(transport: Transport): Promise<Client> {
+    const { Client: ClientOf } = await import('@modelcontextprotocol/client')
+    if (this.closed) throw new ServerTrouble('the request has ended')
+    const client = new ClientOf(
+      { name: 'headgate', version: '1' },
+      {
+        versionNegotiation: { mode: 'auto' },
+        // A server's schemas are a stranger's: nothing is compiled from them.
+        jsonSchemaValidator: { getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }) },
+      },
+    )
+    client.onerror = () => {}
+    this.transport = transport
+    boundMessages(transport, () => this.full.reject(new ServerTrouble('the server said too much')))
+    try {
+      await client.connect(transport, { timeout: this.settings.timeout })
+      return client
+    } catch (thrown) {
+      await client.close().catch(() => {})
+      throw thrown
+    }
+  }
+
+  /** The library's own timer does not cover all of it, such as a stream that never says where to write to. */
+  private async within<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    signal.throwIfAborted()
+    const limit = new AbortController()
+    const { promise: stopped, reject } = Promise.withResolvers<never>()
+    const stop = (reason: unknown): void => {
+      limit.abort(reason)
+      reject(reason)
+    }
+    const timer = this.clock.after(this.settings.timeout, () => stop(new ServerTrouble('the server did not answer in time')))
+    const gone = (): void => stop(signal.reason)
+    this.full.promise.catch(stop)
+    signal.addEventListener('abort', gone, { once: true })
+    try {
+      return await Promise.race([ask(limit.signal), stopped])
+    } catch (thrown) {
+      if (signal.aborted) throw signal.reason
+      throw thrown instanceof ServerTrouble ? thrown : new ServerTrouble(words(thrown), { cause: thrown })
+    } finally {
+      timer.cancel()
+      signal.removeEventListener('abort', gone)
+    }
+  }
+}
+
+async function ended(client: Client): Promise<void> {
+  const { transport } = client
+  if (transport && 'terminateSession' in transport && typeof transport.terminateSession === 'function')
+    await Promise.resolve(transport.terminateSession()).catch(() => {})
+  await client.close().catch(() => {})
+}
+
+/** One text for whatever the network shows: which hosts and ports there are is nobody's to learn. */
+function words(thrown: unknown): string {
+  for (let at: unknown = thrown; at instanceof Error; at = at.cause) {
+    if (at instanceof Fault) return at.status === 413 ? 'the server said too much' : UNREACHABLE
+  }
+  if (!(thrown instanceof Error)) return UNREACHABLE
+  const { status } = thrown as { status?: unknown }
+  if (status === 401 || status === 403) return `the server refused the authorization, with status ${status}`
+  if (typeof status === 'number') return `the server answered with status ${status}`
+  // The server's own words about a question that it understood.
+  const { code } = thrown as { code?: unknown }
+  if (typeof code === 'number') return `the server refused: ${thrown.message.slice(0, LONGEST_MESSAGE)}`
+  return UNREACHABLE
+}
+
+const UNREACHABLE = 'the server could not be reached'

@@ -1,0 +1,93 @@
+/** One page: by the gateway itself, or through an engine; checked the same way in both cases. */
+import type { Clock } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import { readDocument } from '../documents/index.ts'
+import { checkAddress, guardedFetch } from '../outbound/index.ts'
+import { askEngine } from '../search/ask-engine.ts'
+import { EngineTrouble } from '../search/engine-trouble.ts'
+import { PageTrouble } from './page-trouble.ts'
+import { robotsAllow } from './robots.ts'
+import type { FetchDesk } from './settings.ts'
+import type { Page, PageAccount, PageEngine, PageRequest, Resolve } from './types.ts'
+
+export interface PageOptions {
+  clock: Clock
+  signal: AbortSignal
+  /** Looks names up in place of the system. */
+  resolve?: Resolve
+}
+
+/** Milliseconds for robots.txt and the page together, and then for reading it. */
+const TIMEOUT = 10_000
+/** '' stands for a server that names no type. */
+const TYPES = ['text/*', 'application/*', 'image/svg+xml', '']
+
+/**
+ * Fetches one page as markdown.
+ * @throws PageTrouble where there is no such page for us; Fault of the fetch or of reading; EngineTrouble.
+ */
+export async function fetchPage(desk: FetchDesk, account: PageAccount, asked: PageRequest, options: PageOptions): Promise<Page> {
+  // Engines of others are not shown private addresses either.
+  const address = checkAddress(asked.url, desk.policy)
+  if (!asked.allows(address)) throw new PageTrouble('the domain is not allowed')
+  if (account.engine) return askedPage(account.engine, account, { ...asked, url: address.href }, options)
+  return ownPage(desk, address.href, asked, options)
+}
+
+async function ownPage(
+  { policy, robots, maxBytes }: FetchDesk,
+  address: string,
+  { characters, allows }: PageRequest,
+  { clock, signal, resolve }: PageOptions,
+): Promise<Page> {
+  const end = clock.monotonic() + TIMEOUT
+  const left = (): number => Math.max(1, end - clock.monotonic())
+  const permitted = async (url: string): Promise<void> => {
+    if (robots && !(await robotsAllow(url, { policy, clock, signal, resolve, timeout: left() })))
+      throw new PageTrouble("the site's robots.txt does not allow it")
+  }
+  await permitted(address)
+  const fetched = await guardedFetch(address, { policy, clock, signal, resolve, maxBytes, allows, types: TYPES, timeout: left() })
+  // Where a redirect leads is known only now.
+  if (fetched.url !== address) await permitted(fetched.url)
+  const { status: httpStatus, url } = fetched
+  if (httpStatus < 200 || httpStatus > 299) throw new PageTrouble(`the page answered with status ${httpStatus}`, httpStatus)
+  const limits = { maxBytes, maxCharacters: characters, timeout: TIMEOUT }
+  const {
+    title,
+    text,
+    truncated = false,
+  } = await readDocument(fetched.bytes, { type: fetched.declared, url }, { clock, signal, limits, handOver: true })
+  return { url, title: title ?? '', content: text, httpStatus, truncated }
+}
+
+async function askedPage(engine: PageEngine, account: PageAccount, asked: PageRequest, options: PageOptions): Promise<Page> {
+  const page = await engineAnswer(engine, account, asked, options)
+  if (!page) throw new PageTrouble('the page could not be fetched')
+  const { title, content, httpStatus } = page
+  if (typeof httpStatus === 'number' && httpStatus >= 400) throw new PageTrouble(`the page answered with status ${httpStatus}`, httpStatus)
+  if (typeof content !== 'string') throw new PageTrouble('the page could not be fetched')
+  const url = URL.parse(typeof page.url === 'string' ? page.url : asked.url) ?? new URL(asked.url)
+  if (!asked.allows(url)) throw new PageTrouble('the domain is not allowed')
+  return {
+    url: url.href,
+    title: typeof title === 'string' ? title.slice(0, 300) : '',
+    content: content.slice(0, asked.characters).replace(/[\uD800-\uDBFF]$/, ''),
+    ...(typeof httpStatus === 'number' && Number.isInteger(httpStatus) ? { httpStatus } : {}),
+    truncated: content.length > asked.characters,
+  }
+}
+
+async function engineAnswer(
+  engine: PageEngine,
+  account: PageAccount,
+  asked: PageRequest,
+  { clock, signal }: PageOptions,
+): Promise<ReturnType<PageEngine['read']>> {
+  try {
+    return engine.read(await askEngine(engine.ask(asked, account), { clock, signal }))
+  } catch (thrown) {
+    if (thrown instanceof Fault) throw thrown
+    throw new EngineTrouble(engine.name, thrown instanceof Error ? thrown.message : 'failed')
+  }
+}

@@ -1,0 +1,74 @@
+/** What a site's robots.txt says of a page (RFC 9309). */
+import { extname } from 'node:path'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import { type FetchOptions, guardedFetch } from '../outbound/index.ts'
+import { ThreadPool, ThreadTrouble } from '../threads/index.ts'
+import type { RobotsJob } from './robots-worker.ts'
+
+const AGENT = 'headgate'
+/** Bytes that are read; the RFC asks for 500 KiB at least. */
+const SIZE = 512 * 1024
+/** Milliseconds that an answer is kept for. */
+const KEPT = 5 * 60_000
+/** Milliseconds that its rules may be looked through. */
+const LOOK = 3000
+
+interface Kept {
+  /** '' where all is allowed, undefined where nothing is. */
+  text: string | undefined
+  /** On the monotonic clock. */
+  until: number
+}
+
+const kept = new LRUCache<string, Kept>({ maxSize: 8 * 1024 * 1024, sizeCalculation: ({ text }) => (text?.length ?? 0) + 100 })
+/** Looks that may wait: most take no time. */
+const WAITING = 1000
+const threads = new ThreadPool({
+  module: new URL(`./robots-worker${extname(import.meta.url)}`, import.meta.url),
+  threads: 1,
+  waiting: WAITING,
+})
+
+export interface RobotsOptions extends Pick<FetchOptions, 'policy' | 'signal' | 'resolve'> {
+  clock: Clock
+  /** Milliseconds that fetching it may take. */
+  timeout: number
+}
+
+/** @throws Fault where the site cannot be reached at all, as its page would; 503 where too many ask. */
+export async function robotsAllow(address: string, options: RobotsOptions): Promise<boolean> {
+  const at = new URL('/robots.txt', address).href
+  const text = await robotsOf(at, options)
+  if (text === undefined || text === '') return text === ''
+  const job: RobotsJob = { at, text, url: address, agent: AGENT }
+  try {
+    return (await threads.run(job, { clock: options.clock, timeout: LOOK, signal: options.signal })) === true
+  } catch (thrown) {
+    // That others are being looked at says nothing of the site.
+    if (thrown instanceof ThreadTrouble && thrown.failure === 'busy') throw new Fault('unavailable', { retryAfter: 1, cause: thrown })
+    return false
+  }
+}
+
+/** Ends the thread; a later question starts it anew. */
+export function closeRobots(): void {
+  threads.close()
+}
+
+async function robotsOf(at: string, { policy, clock, timeout, signal, resolve }: RobotsOptions): Promise<string | undefined> {
+  const known = kept.get(at)
+  const now = clock.monotonic()
+  if (known && known.until > now && known.until <= now + KEPT) return known.text
+  const fetched = await guardedFetch(at, { policy, clock, timeout, signal, resolve, maxBytes: SIZE }).catch(endless)
+  // Section 2.3.1: what is not there forbids nothing; a site that is out of order forbids all.
+  const text = fetched && (fetched.status < 300 ? fetched.bytes.toString('utf8') : fetched.status < 500 ? '' : undefined)
+  kept.set(at, { text, until: now + KEPT })
+  return text
+}
+
+/** A robots.txt without end is out of order, too. */
+function endless(thrown: unknown): undefined {
+  if (!(thrown instanceof Fault) || thrown.metadata?.fetch !== 'too_large') throw thrown
+}

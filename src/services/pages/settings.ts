@@ -1,0 +1,135 @@
+/** The operator's settings of fetching: who fetches and what it costs, what may be reached, and the limits. */
+import { badField } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { nanoFromUsd } from '../../core/money.ts'
+import { OutboundPolicy } from '../outbound/index.ts'
+import { domainsOf, wholeNumber } from '../search/scope.ts'
+import { engines } from './engines/index.ts'
+import type { PageAccount } from './types.ts'
+
+/** Where the operator writes them. */
+const PLACE = 'plugins.defaults.web-fetch'
+
+/** The gateway itself. */
+export const ROUTER = 'router'
+/** What the wire names beside these. */
+const NATIVE = 'native'
+
+/** Contract section 6: fetches of one request at most, whatever it asks for. */
+export const MOST_USES = 50
+const MAX_BYTES = 10 * 1024 * 1024
+const USUAL_TOKENS = 25_000
+const MOST_TOKENS = 1_000_000
+
+/** How much of which pages. */
+export interface FetchLimits {
+  maxUses: number
+  /** Approximate tokens of content per page. */
+  maxTokens: number
+  allowed: readonly string[]
+  blocked: readonly string[]
+}
+
+export interface FetchDesk {
+  /** The gateway's own first. */
+  accounts: readonly PageAccount[]
+  /** The one that `auto` stands for. */
+  usual: string
+  policy: OutboundPolicy
+  robots: boolean
+  /** Of a page, as sent and as unpacked. */
+  maxBytes: number
+  limits: FetchLimits
+}
+
+/** @param settings the operator's, of the plugin `web-fetch`. @param path of these settings. @throws Fault 400 naming the path. */
+export function fetchDesk(settings: JsonObject, path = PLACE): FetchDesk {
+  const { robots = true, engine = ROUTER } = settings
+  if (typeof robots !== 'boolean') throw badField(`${path}.robots`, 'expected true or false')
+  const own: PageAccount = { engine: undefined, url: '', key: '', price: priceOf(settings.price, `${path}.price`) ?? 0 }
+  const accounts = [own, ...accountsOf(settings.engines ?? {}, own.price, `${path}.engines`)]
+  const usual = engine === 'auto' ? ROUTER : String(engine)
+  if (path === PLACE && !accounts.some((account) => nameOf(account) === usual))
+    throw badField(`${path}.engine`, `${usual} is not configured, expected auto or one of: ${accounts.map(nameOf).join(', ')}`)
+  return {
+    accounts,
+    usual,
+    policy: policyOf(settings.allow_private, `${path}.allow_private`),
+    robots,
+    maxBytes: wholeNumber(settings.max_bytes, `${path}.max_bytes`, { min: 1, max: MAX_BYTES }) ?? MAX_BYTES,
+    limits: limitsOf(settings, path),
+  }
+}
+
+/** The fields that a request, the plugin's entry and the operator have in common. @throws Fault 400 naming the path. */
+export function limitsOf(fields: JsonObject, path: string): FetchLimits {
+  const uses = wholeNumber(fields.max_uses, `${path}.max_uses`, { min: 1 }) ?? MOST_USES
+  const tokens = wholeNumber(fields.max_content_tokens, `${path}.max_content_tokens`, { min: 1 }) ?? USUAL_TOKENS
+  return {
+    maxUses: Math.min(uses, MOST_USES),
+    maxTokens: Math.min(tokens, MOST_TOKENS),
+    allowed: domainsOf(fields.allowed_domains, `${path}.allowed_domains`),
+    blocked: domainsOf(fields.blocked_domains, `${path}.blocked_domains`),
+  }
+}
+
+/**
+ * Who is to fetch.
+ * @param asked the caller's word for the engine, else the operator's.
+ * @param at path of that word.
+ * @throws Fault 400 for an engine that there is not, saying what the operator has to configure.
+ */
+export function pageAccount({ accounts, usual }: FetchDesk, asked: Json | undefined, at: string): PageAccount {
+  const names = [ROUTER, NATIVE, ...engines.map(({ name }) => name)]
+  const name = asked === undefined || asked === null || asked === 'auto' ? usual : String(asked)
+  const there = accounts.map(nameOf).join(', ')
+  if (!names.includes(name)) throw badField(at, `expected auto, ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`)
+  const found = accounts.find((account) => nameOf(account) === name)
+  if (found) return found
+  if (name === NATIVE)
+    throw badField(at, `native is not there: a provider's own tool is asked for by its own type; expected auto or one of: ${there}`)
+  throw badField(at, `${name} is not configured: the operator has to name it under ${PLACE}.engines.${name}; there is: ${there}`)
+}
+
+export function nameOf({ engine }: PageAccount): string {
+  return engine?.name ?? ROUTER
+}
+
+function accountsOf(given: Json, usualPrice: number, path: string): PageAccount[] {
+  if (!isObject(given)) throw badField(path, 'expected an object')
+  return Object.entries(given).map(([name, own]) => {
+    const at = `${path}.${name}`
+    const engine = engines.find((one) => one.name === name)
+    if (!engine) throw badField(at, `expected one of: ${engines.map((one) => one.name).join(', ')}`)
+    if (!isObject(own)) throw badField(at, 'expected an object')
+    const { key, url = engine.url } = own
+    if (typeof url !== 'string' || !/^https?:\/\//.test(url)) throw badField(`${at}.url`, 'expected an http or https address')
+    if (typeof key !== 'string' || key === '') throw badField(`${at}.key`, 'expected the key of your account')
+    return { engine, url: url.replace(/\/+$/, ''), key, price: priceOf(own.price, `${at}.price`) ?? usualPrice }
+  })
+}
+
+/** @param entries of `allow_private`. @throws Fault 400 naming the entry. */
+export function policyOf(entries: Json | undefined, path: string): OutboundPolicy {
+  if (entries === undefined) return new OutboundPolicy()
+  if (!Array.isArray(entries)) throw badField(path, 'expected a list of hosts, addresses and ranges')
+  for (const [i, entry] of entries.entries()) {
+    try {
+      new OutboundPolicy({ allowPrivate: [String(entry)] })
+    } catch {
+      throw badField(
+        `${path}[${i}]`,
+        'expected a host such as wiki.corp, *.corp or wiki.corp:8080, an address or a range such as 10.1.0.0/16',
+      )
+    }
+  }
+  return new OutboundPolicy({ allowPrivate: entries.map(String) })
+}
+
+/** USD as the file has it. */
+function priceOf(price: Json | undefined, path: string): number | undefined {
+  if (price === undefined) return undefined
+  const nano = typeof price === 'string' ? nanoFromUsd(price) : undefined
+  if (nano === undefined) throw badField(path, 'expected USD per page as a decimal in quotes, such as "0.001"')
+  return nano
+}

@@ -1,0 +1,105 @@
+/** Commands in containers: a folder that stays, and processes that do not. */
+import { spawn } from 'node:child_process'
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { argvFor } from './argv.ts'
+import { Folders, holdsMore } from './folders.ts'
+import { type Ran, runProcess } from './process.ts'
+import { type SandboxSettings, sandboxSettings } from './settings.ts'
+import { Slots } from './slots.ts'
+
+export type { Ran } from './process.ts'
+export { type SandboxSettings, sandboxSettings } from './settings.ts'
+
+/** Whose container it is, and which. */
+export interface Container {
+  readonly key: string
+  readonly id: string
+  /** Milliseconds that it is kept after its last command. */
+  readonly sleepAfter: number
+}
+
+export interface RunOptions {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** Milliseconds, and bytes shown of each stream; the operator's limits hold as well. */
+  readonly time?: number
+  readonly output?: number
+}
+
+const SWEEP = 60_000
+
+export class Sandbox {
+  readonly settings: SandboxSettings
+  private readonly folders: Folders
+  private readonly slots: Slots
+  private sweeping: Timer | undefined
+  private runs = 0
+
+  constructor(settings: SandboxSettings) {
+    this.settings = settings
+    this.folders = new Folders(settings.folder, settings.way.type === 'bubblewrap' && process.getuid?.() === 0)
+    this.slots = new Slots(settings.limits.atOnce)
+  }
+
+  /** @throws Error where nothing can be run, or the signal's reason. */
+  async run(command: string, container: Container, { clock, signal, time, output }: RunOptions): Promise<Ran> {
+    const { limits } = this.settings
+    await this.slots.take(container.key, signal)
+    try {
+      const most = Math.min(time ?? limits.time, limits.time)
+      const folder = await this.folders.open(container.key, container.id, {
+        until: clock.now() + most + container.sleepAfter,
+        most: limits.containers,
+      })
+      const argv = argvFor(this.settings, command, { folder, name: `headgate-${process.pid}-${++this.runs}` })
+      const tooBig = (): Promise<boolean> => holdsMore(folder, limits.disk)
+      const bounds = { clock, signal, time: most, output: Math.min(output ?? limits.output, limits.output), tooBig }
+      const ran = await runProcess(argv, bounds).finally(() => stop(argv.stop))
+      const full = ran.killed === 'disk' || (await tooBig())
+      if (full) await this.folders.remove(folder)
+      else await this.folders.keep(folder, clock.now() + container.sleepAfter)
+      this.sweepLater(clock)
+      return full ? { ...ran, killed: 'disk' } : ran
+    } finally {
+      this.slots.give(container.key)
+    }
+  }
+
+  /** Goes on for as long as there is anything that may come to its end. */
+  private sweepLater(clock: Clock): void {
+    this.sweeping ??= clock.after(SWEEP, () => {
+      this.sweeping = undefined
+      this.folders.sweep(clock.now()).then(
+        (left) => {
+          if (left > 0) this.sweepLater(clock)
+        },
+        () => {},
+      )
+    })
+  }
+}
+
+/** What a killed client of a container engine may have left. */
+function stop([program, ...rest]: readonly string[]): void {
+  if (program === undefined) return
+  const child = spawn(program, rest, { stdio: 'ignore', env: { PATH: '/usr/local/bin:/usr/bin:/bin' } })
+  child.on('error', () => {})
+  child.unref()
+}
+
+const sandboxes = new WeakMap<JsonObject, Sandbox | null>()
+
+/**
+ * The sandbox of the operator's settings of the plugin `shell`: one for each configuration.
+ * @returns undefined where none is configured.
+ */
+export function sandboxOf(settings: JsonObject): Sandbox | undefined {
+  let found = sandboxes.get(settings)
+  if (found === undefined) {
+    const own = sandboxSettings(settings.sandbox, 'plugins.defaults.shell.sandbox')
+    found = own ? new Sandbox(own) : null
+    sandboxes.set(settings, found)
+  }
+  return found ?? undefined
+}

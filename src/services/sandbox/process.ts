@@ -1,0 +1,168 @@
+/** One process with all its children: its output is bounded, and it is killed whole. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import type { Clock } from '../../core/clock.ts'
+import type { Argv } from './argv.ts'
+
+export interface Ran {
+  stdout: string
+  stderr: string
+  /** As a shell tells it: 128 and the number of the signal that ended it. */
+  exitCode: number
+  /** Why it was killed, if it was. */
+  killed?: 'time' | 'output' | 'disk' | 'gone'
+}
+
+export interface ProcessBounds {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** Milliseconds. */
+  readonly time: number
+  /** Bytes shown of each stream. */
+  readonly output: number
+  /** Asked every second; true ends the process. */
+  readonly tooBig?: () => Promise<boolean>
+}
+
+/** The only variable that the process is given: where programs are. */
+const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
+
+/** Whoever writes so many times what is shown is ended. */
+const FLOOD = 64
+/** Milliseconds between looks at the folder, and for output to come after the end. */
+const LOOK = 1_000
+const LAST_WORDS = 250
+
+const KILLED = 137
+
+/** @throws Error where it cannot be started. */
+export function runProcess(argv: Argv, bounds: ProcessBounds): Promise<Ran> {
+  return new Run(argv, bounds).done
+}
+
+class Run {
+  readonly done: Promise<Ran>
+  private readonly child: ChildProcess
+  private readonly bounds: ProcessBounds
+  private readonly streams: { stdout: Bounded; stderr: Bounded }
+  private killed: Ran['killed']
+  private over = false
+  private readonly takeBack: (() => void)[] = []
+
+  constructor({ words: [program, ...rest], user }: Argv, bounds: ProcessBounds) {
+    this.bounds = bounds
+    const { promise, resolve, reject } = Promise.withResolvers<Ran>()
+    this.done = promise
+    this.child = spawn(program, rest, {
+      cwd: '/',
+      env: ENVIRONMENT,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // Its own group, which is killed as one.
+      detached: true,
+      ...(user === undefined ? {} : { uid: user, gid: user }),
+    })
+    const flood = (): void => this.kill('output')
+    this.streams = {
+      stdout: new Bounded(this.child.stdout, bounds.output, flood),
+      stderr: new Bounded(this.child.stderr, bounds.output, flood),
+    }
+    this.child.on('error', (error) => {
+      this.end()
+      reject(error)
+    })
+    this.child.on('exit', (code, signal) => this.exited(code ?? (signal ? KILLED : 1), resolve))
+    this.watch()
+  }
+
+  private watch(): void {
+    const { clock, signal, time, tooBig } = this.bounds
+    const timer = clock.after(time, () => this.kill('time'))
+    const gone = (): void => this.kill('gone')
+    signal.addEventListener('abort', gone, { once: true })
+    this.takeBack.push(
+      () => timer.cancel(),
+      () => signal.removeEventListener('abort', gone),
+    )
+    if (signal.aborted) gone()
+    if (tooBig) this.look(tooBig)
+  }
+
+  private look(tooBig: () => Promise<boolean>): void {
+    const timer = this.bounds.clock.after(LOOK, () => {
+      tooBig().then(
+        (big) => {
+          if (this.over) return
+          if (big) this.kill('disk')
+          else this.look(tooBig)
+        },
+        () => this.kill('disk'),
+      )
+    })
+    this.takeBack.push(() => timer.cancel())
+  }
+
+  private kill(why: NonNullable<Ran['killed']>): void {
+    if (this.over) return
+    this.killed ??= why
+    this.killGroup()
+  }
+
+  private killGroup(): void {
+    const { pid } = this.child
+    if (pid === undefined) return
+    try {
+      process.kill(-pid, 'SIGKILL')
+    } catch {
+      // Nobody is left of it.
+    }
+  }
+
+  /** What it has started does not outlive it; a pipe that somebody else holds open is not waited for. */
+  private exited(exitCode: number, resolve: (ran: Ran) => void): void {
+    this.killGroup()
+    const { clock } = this.bounds
+    const tell = (): void => {
+      if (this.over) return
+      this.end()
+      const { stdout, stderr } = this.streams
+      resolve({ stdout: stdout.text(), stderr: stderr.text(), exitCode, ...(this.killed ? { killed: this.killed } : {}) })
+    }
+    const timer = clock.after(LAST_WORDS, tell)
+    this.child.on('close', () => {
+      timer.cancel()
+      tell()
+    })
+  }
+
+  private end(): void {
+    this.over = true
+    for (const undo of this.takeBack) undo()
+    this.child.stdout?.destroy()
+    this.child.stderr?.destroy()
+  }
+}
+
+/** The beginning of a stream; the rest is read and thrown away, up to a point. */
+class Bounded {
+  private readonly chunks: Buffer[] = []
+  private readonly most: number
+  private kept = 0
+  private seen = 0
+
+  constructor(stream: Readable | null, most: number, flood: () => void) {
+    this.most = most
+    stream?.on('error', () => {})
+    stream?.on('data', (chunk: Buffer) => {
+      this.seen += chunk.length
+      const taken = chunk.subarray(0, most - this.kept)
+      if (taken.length > 0) this.chunks.push(Buffer.from(taken))
+      this.kept += taken.length
+      if (this.seen > most * FLOOD) flood()
+    })
+  }
+
+  text(): string {
+    const text = Buffer.concat(this.chunks).toString('utf8')
+    return this.seen > this.kept ? `${text}\n[cut off after ${this.most} bytes]` : text
+  }
+}

@@ -1,0 +1,24 @@
+import { isObject, type JsonObject } from '../../../core/json.ts'
+import type { FoundPage, SearchEngine } from '../types.ts'
+import { withSites } from './query-text.ts'
+
+/** SearXNG's own JSON format (docs.searxng.org/dev/search_api.html); `search.formats` of the instance must list `json`. */
+export const searxng: SearchEngine = {
+  name: 'searxng',
+  url: undefined,
+  keyed: false,
+  most: 25,
+  bothLists: false,
+
+  ask(query, { url }) {
+    const asked = new URLSearchParams({ q: withSites(query, 1000), format: 'json' })
+    return { url: `${url}/search?${asked}`, headers: {} }
+  },
+
+  read({ results, unresponsive_engines: silent }: JsonObject): FoundPage[] {
+    const found = Array.isArray(results) ? results.filter(isObject) : []
+    // An empty list that nobody stands behind is no answer.
+    if (found.length === 0 && Array.isArray(silent) && silent.length > 0) throw new Error('its engines do not respond')
+    return found.map(({ url, title, content, publishedDate }) => ({ url, title, content, published: publishedDate }))
+  },
+}

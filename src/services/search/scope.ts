@@ -1,0 +1,82 @@
+/** Fields of a request that tool and plugin share: how much is wanted, of which pages, for whom. */
+import { badField } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { domainRules } from '../outbound/domains.ts'
+import type { UserLocation } from './types.ts'
+
+/** Contract section 1.4. */
+export const MOST_RESULTS = 25
+export const USUAL_RESULTS = 5
+
+const MODES = ['instant', 'fast', 'auto', 'deep-lite', 'deep', 'deep-reasoning', 'turbo', 'basic', 'advanced']
+
+/** Characters per result by `search_context_size`. */
+const SIZES: Readonly<Record<string, number>> = { low: 500, medium: 1500, high: 4000 }
+export const USUAL_CHARACTERS = 1500
+const MOST_CHARACTERS = 100_000
+
+/**
+ * A whole number within bounds; undefined where nothing was sent.
+ * @param bounds without `max` as far as whole numbers are exact, which the error does not name: it is no rule of the field.
+ * @throws Fault 400 naming the path.
+ */
+export function wholeNumber(value: Json | undefined, path: string, bounds: { min: number; max?: number }): number | undefined {
+  if (value === undefined || value === null) return undefined
+  const { min, max } = bounds
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || (max !== undefined && value > max))
+    throw badField(path, `expected a whole number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`)
+  return value
+}
+
+/** `max_characters` beats `search_context_size`. @param path of the object that holds both. */
+export function charactersOf({ max_characters: most, search_context_size: size }: JsonObject, path: string): number {
+  if (size !== undefined && size !== null && (typeof size !== 'string' || SIZES[size] === undefined))
+    throw badField(`${path}.search_context_size`, "expected 'low', 'medium' or 'high'")
+  const exact = wholeNumber(most, `${path}.max_characters`, { min: 1, max: MOST_CHARACTERS })
+  return exact ?? (typeof size === 'string' ? SIZES[size] : USUAL_CHARACTERS)
+}
+
+export function modeOf(mode: Json | undefined, path: string): string | undefined {
+  if (mode === undefined || mode === null) return undefined
+  if (typeof mode !== 'string' || !MODES.includes(mode)) throw badField(path, `expected one of: ${MODES.join(', ')}`)
+  return mode
+}
+
+/** Each is held against each result, and again for each tool of the request. */
+const MOST_DOMAINS = 1000
+
+/** @throws Fault 400 naming the entry that is no domain, or the list that is too long. */
+export function domainsOf(list: Json | undefined, path: string): string[] {
+  if (list === undefined || list === null) return []
+  if (!Array.isArray(list)) throw badField(path, 'expected a list of domains')
+  if (list.length > MOST_DOMAINS) throw badField(path, `expected at most ${MOST_DOMAINS} domains`)
+  return list.map((entry, i) => {
+    if (typeof entry !== 'string') throw badField(`${path}[${i}]`, 'expected a domain')
+    try {
+      domainRules({ allowed: [entry] })
+    } catch {
+      throw badField(`${path}[${i}]`, 'expected a domain such as example.com, *.example.com or example.com/blog')
+    }
+    return entry.trim()
+  })
+}
+
+/** @param typed true where the `type` must be there. */
+export function locationOf(value: Json | undefined, path: string, typed: boolean): UserLocation | undefined {
+  if (value === undefined || value === null) return undefined
+  if (!isObject(value)) throw badField(path, 'expected an object')
+  if (value.type !== 'approximate' && (typed || value.type !== undefined)) throw badField(`${path}.type`, "expected 'approximate'")
+  const location: UserLocation = {}
+  for (const name of ['city', 'country', 'region', 'timezone'] as const) {
+    const word = value[name]
+    if (word === undefined || word === null) continue
+    if (typeof word !== 'string' || word.length > 100 || /[^\x20-\x7e\u00a0-\uffff]/.test(word))
+      throw badField(`${path}.${name}`, 'expected a short text')
+    location[name] = word
+  }
+  const { country, timezone } = location
+  // Engines know codes of two letters; any other word for a country is none for them.
+  if (country !== undefined) location.country = /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined
+  if (timezone !== undefined && !/^[A-Za-z0-9/_+-]+$/.test(timezone)) throw badField(`${path}.timezone`, 'expected an IANA time zone name')
+  return location
+}

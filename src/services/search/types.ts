@@ -1,0 +1,75 @@
+/** What every search engine is asked, and what it gives. */
+import type { Json, JsonObject } from '../../core/json.ts'
+
+/** Where the caller's user is, roughly; engines take of it what they know. */
+export interface UserLocation {
+  city?: string
+  /** Two letters, such as `DE`. */
+  country?: string
+  region?: string
+  timezone?: string
+}
+
+/** How much of which pages is wanted. */
+export interface SearchScope {
+  /** Results at most. */
+  count: number
+  /** Characters of content per result. */
+  characters: number
+  /** Domains, with `*.` in front for subdomains only, or with a path; empty: all. */
+  allowed: readonly string[]
+  excluded: readonly string[]
+  location?: UserLocation
+  /** The engine's own mode; one that it does not know is left out. */
+  mode?: string
+}
+
+export interface SearchQuery extends SearchScope {
+  text: string
+}
+
+export interface SearchResult {
+  /** http or https, normalised. */
+  url: string
+  title: string
+  /** A snippet or an excerpt of the page; may be empty. */
+  content: string
+  /** As the engine tells it. */
+  published?: string
+}
+
+/** An engine's account as the operator has configured it. */
+export interface EngineAccount {
+  engine: SearchEngine
+  /** Address of its API, without a final slash. */
+  url: string
+  key: string
+  /** Nano-dollars per search. */
+  price: number
+}
+
+/** One HTTP request to an engine: a GET, or a POST where there is a body. */
+export interface EngineRequest {
+  url: string
+  headers: Readonly<Record<string, string>>
+  body?: Json
+}
+
+/** A result before it is checked: any field may be anything. */
+export type FoundPage = Partial<Record<keyof SearchResult, Json | undefined>>
+
+/** The adapter of one engine: pure, both ways. */
+export interface SearchEngine {
+  readonly name: string
+  /** Address of its API; undefined where the operator has to name it. */
+  readonly url: string | undefined
+  /** False where it wants no key. */
+  readonly keyed: boolean
+  /** Results of one call at most. */
+  readonly most: number
+  /** True where it can be given allowed and excluded domains at once. */
+  readonly bothLists: boolean
+  ask(query: SearchQuery, account: EngineAccount): EngineRequest
+  /** @throws Error with a word for the log where the answer tells of a failure. */
+  read(answer: JsonObject): FoundPage[]
+}

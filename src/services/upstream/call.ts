@@ -1,0 +1,244 @@
+/** One call to a provider: request out, reply in, with our own time-outs, caps and back-pressure. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import { type Inflater, inflaterFor } from './inflate.ts'
+import { networkFault } from './network-fault.ts'
+import { connectionsMade, isConnected } from './pools.ts'
+import { framingProblem } from './reply-framing.ts'
+
+export interface CallRequest {
+  path: string
+  /** Flat list: name, value, name, value. */
+  headers: string[]
+  body: string
+}
+
+/** Milliseconds; each state of a call has one of the first three, and all of them together have `total`. */
+export interface CallTimeouts {
+  /** Until a connection is there and the request goes out. */
+  connect: number
+  /** From then until the reply begins: its first sign of life, not merely its head. */
+  firstByte: number
+  /** Between two signs of life of the reply. */
+  idle: number
+  total: number
+}
+
+/** Takes the reply. After `end` or `fail` nothing more comes. */
+export interface Receiver {
+  head(status: number, headers: IncomingHttpHeaders): void
+  data(chunk: Buffer): void
+  end(): void
+  fail(fault: Fault): void
+}
+
+/**
+ * connecting: waits for a connection. head: the request has gone out; the reply has not begun.
+ * body: the reply has begun. ended: nothing more is reported.
+ */
+type State = 'connecting' | 'head' | 'body' | 'ended'
+
+/** Milliseconds for the end of a reply whose last event has come: some providers keep the connection open. */
+const AFTERWARDS = 1_000
+
+export class UpstreamCall implements Dispatcher.DispatchHandler {
+  /** Monotonic milliseconds at which the head of the reply came; undefined before. */
+  headAt: number | undefined
+  private readonly receiver: Receiver
+  private readonly clock: Clock
+  private readonly timeouts: CallTimeouts
+  private controller: Dispatcher.DispatchController | undefined
+  private inflater: Inflater | undefined
+  private timer: Timer | undefined
+  private state: State = 'connecting'
+  /** Limit of the state, in milliseconds. */
+  private limit: number
+  /** Monotonic milliseconds; both move on by the time that the reply is paused. */
+  private started: number
+  /** When the state began or, of a body, its last sign of life. */
+  private since: number
+  private pausedAt: number | undefined
+  /** The decompressor has enough to do. */
+  private full = false
+  private stopped = false
+  private pool: Dispatcher | undefined
+  private connections: number | undefined
+
+  constructor(receiver: Receiver, clock: Clock, timeouts: CallTimeouts) {
+    this.receiver = receiver
+    this.clock = clock
+    this.timeouts = timeouts
+    this.limit = timeouts.connect
+    this.started = clock.monotonic()
+    this.since = this.started
+  }
+
+  send(pool: Dispatcher, request: CallRequest): void {
+    this.pool = pool
+    this.connections = connectionsMade(pool)
+    const connected = isConnected(pool)
+    pool.dispatch({ method: 'POST', path: request.path, headers: request.headers, body: request.body }, this)
+    // A connection that stands takes the request within this turn; where it turns out to have ended, the pool has the same limit.
+    if (this.state === 'connecting' && !connected) this.arm(this.since)
+  }
+
+  /** False where the provider cannot have seen anything of the request. */
+  get sent(): boolean {
+    return this.controller !== undefined
+  }
+
+  /** A sign of life: comments and keep-alives are none, so the receiver reports it. */
+  alive(at: number = this.clock.monotonic()): void {
+    if (this.state === 'body') this.since = at
+    else if (this.state === 'head') this.enter('body', this.timeouts.idle, at)
+  }
+
+  /** The reply is complete; only its end is missing. */
+  answered(): void {
+    if (this.state === 'body' && this.limit > AFTERWARDS) this.enter('body', AFTERWARDS)
+  }
+
+  /** Stops the reply and the clocks of `idle` and `total`: the provider is not late while we hold it back. */
+  pause(): void {
+    if (this.pausedAt !== undefined) return
+    this.pausedAt = this.clock.monotonic()
+    this.inflater?.pause()
+    this.flow()
+  }
+
+  resume(): void {
+    if (this.pausedAt === undefined) return
+    const now = this.clock.monotonic()
+    const paused = now - this.pausedAt
+    this.pausedAt = undefined
+    this.started += paused
+    this.since += paused
+    if (!this.timer) this.arm(now)
+    this.inflater?.resume()
+    this.flow()
+  }
+
+  /** Ends the call without a report to the receiver. */
+  abort(): void {
+    if (this.finish()) this.controller?.abort(new Error('aborted by the gateway'))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Called before the request is written: one that has ended never leaves.
+    if (this.state === 'ended') {
+      controller.abort(new Error('aborted by the gateway'))
+      return
+    }
+    this.controller = controller
+    this.enter('head', this.timeouts.firstByte)
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (this.state === 'ended' || status < 200) return
+    this.headAt = this.clock.monotonic()
+    const problem = framingProblem(headers)
+    if (problem !== undefined) {
+      this.fail(new Fault('upstream_garbled', { cause: new Error(problem) }))
+      return
+    }
+    this.receiver.head(status, headers)
+    const encoding = headers['content-encoding']
+    if (encoding !== undefined && encoding !== 'identity') {
+      this.inflater = inflaterFor(encoding, {
+        data: (chunk) => this.deliver(chunk),
+        end: () => this.complete(),
+        fail: (cause) => this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause })),
+        drained: () => {
+          this.full = false
+          this.flow()
+        },
+      })
+      if (!this.inflater) this.fail(new Fault('upstream_garbled', { cause: new Error('unknown content-encoding') }))
+    }
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.state === 'ended') return
+    if (!this.inflater) this.receiver.data(chunk)
+    else if (!this.inflater.push(chunk)) {
+      this.full = true
+      this.flow()
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.state === 'ended') return
+    if (this.inflater) this.inflater.close()
+    else this.complete()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    const reused = this.connections !== undefined && this.pool !== undefined && connectionsMade(this.pool) === this.connections
+    this.fail(networkFault(error, this.headAt !== undefined, reused))
+  }
+
+  /** Ends the call with a fault of ours. */
+  fail(fault: Fault): void {
+    if (!this.finish()) return
+    this.controller?.abort(new Error(fault.code))
+    this.receiver.fail(fault)
+  }
+
+  private deliver(chunk: Buffer): void {
+    if (this.state !== 'ended') this.receiver.data(chunk)
+  }
+
+  private complete(): void {
+    if (this.finish()) this.receiver.end()
+  }
+
+  private finish(): boolean {
+    if (this.state === 'ended') return false
+    this.state = 'ended'
+    this.timer?.cancel()
+    this.inflater?.destroy()
+    return true
+  }
+
+  /** Stops and starts the connection as the caller and the decompressor need it. */
+  private flow(): void {
+    const stop = this.pausedAt !== undefined || this.full
+    if (stop === this.stopped || this.state === 'ended') return
+    this.stopped = stop
+    if (stop) this.controller?.pause()
+    else this.controller?.resume()
+  }
+
+  private enter(state: State, limit: number, at: number = this.clock.monotonic()): void {
+    this.state = state
+    this.limit = limit
+    this.since = at
+    this.arm(at)
+  }
+
+  /** One timer, for whichever of the state's limit and `total` comes first. A sign of life leaves it: it then sleeps again. */
+  private arm(now: number): void {
+    this.timer?.cancel()
+    this.timer = this.clock.after(this.due() - now, () => this.check())
+  }
+
+  /** Monotonic milliseconds at which the call has taken too long. */
+  private due(): number {
+    return Math.min(this.since + this.limit, this.started + this.timeouts.total)
+  }
+
+  private check(): void {
+    this.timer = undefined
+    if (this.pausedAt !== undefined) return
+    const now = this.clock.monotonic()
+    if (this.due() - now > 0.5) this.arm(now)
+    else this.fail(new Fault(this.state === 'body' && this.totalComesFirst() ? 'upstream_overlong' : 'upstream_silent'))
+  }
+
+  /** Which limit has passed follows from the limits alone: timers may fire a fraction of a millisecond early. */
+  private totalComesFirst(): boolean {
+    return this.started + this.timeouts.total < this.since + this.limit
+  }
+}

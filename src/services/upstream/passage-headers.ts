@@ -1,0 +1,91 @@
+/** Which headers the pass-through relays: end-to-end ones, without credentials, framing, and state of either origin. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../../core/faults.ts'
+
+/** Hop-by-hop fields (RFC 9110 section 7.6.1); every `proxy-…` field is one as well. */
+const HOP_BY_HOP = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings']
+
+/**
+ * Fields that end here: the caller's credentials, cookies of our origin, proxies in front of us, and what our own HTTP
+ * client declares for the new hop (`host`, `content-length`). `expect` has been answered by our server.
+ */
+const CALLERS_OWN = [
+  'host',
+  'content-length',
+  'authorization',
+  'x-api-key',
+  'cookie',
+  'expect',
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-real-ip',
+]
+
+/** Fields about the provider's origin, which is not ours. */
+const PROVIDERS_OWN = ['set-cookie', 'alt-svc', 'strict-transport-security', 'www-authenticate', 'authentication-info']
+
+const NOT_UPSTREAM: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...CALLERS_OWN])
+const NOT_TO_CLIENT: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...PROVIDERS_OWN])
+
+export interface UpstreamExtras {
+  /** The provider's configured headers; they replace the caller's. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Header that carries the provider's key; it replaces the caller's field of that name. */
+  readonly auth: readonly [name: string, value: string] | undefined
+}
+
+/** How the body of a request is framed towards the provider (RFC 9112 section 6). */
+export type Framing = { kind: 'none' } | { kind: 'length'; bytes: number } | { kind: 'chunked' }
+
+/**
+ * The framing that the caller's server connection was parsed with. `Connection` options have no say in it: a field that
+ * they name is removed from the relayed headers, but the body that it announced has been read.
+ * @throws Fault 413 for a length that is no exact integer.
+ */
+export function framingOf(headers: IncomingHttpHeaders): Framing {
+  if (headers['transfer-encoding'] !== undefined) return { kind: 'chunked' }
+  const bytes = Number(headers['content-length'] ?? 0)
+  if (!Number.isSafeInteger(bytes)) throw new Fault('too_large')
+  return bytes > 0 ? { kind: 'length', bytes } : { kind: 'none' }
+}
+
+/** Headers of the provider's request, without framing. Names are lower case. */
+export function upstreamHeaders(headers: IncomingHttpHeaders, extras: UpstreamExtras): IncomingHttpHeaders {
+  const kept = endToEnd(headers, NOT_UPSTREAM)
+  for (const [name, value] of Object.entries(extras.headers)) kept[name.toLowerCase()] = value
+  if (extras.auth) kept[extras.auth[0].toLowerCase()] = extras.auth[1]
+  return kept
+}
+
+/** Headers of the provider's request for a WebSocket. */
+export function upgradeRequestHeaders(headers: IncomingHttpHeaders, extras: UpstreamExtras): IncomingHttpHeaders {
+  return { ...upstreamHeaders(headers, extras), ...UPGRADE }
+}
+
+/** Headers of the caller's reply. A 204 has no length (RFC 9110 section 8.6). */
+export function clientHeaders(status: number, headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const kept = endToEnd(headers, NOT_TO_CLIENT)
+  if (status === 204) delete kept['content-length']
+  return kept
+}
+
+/** Headers of the caller's 101: the upgrade concerns one hop, so it is declared again. */
+export function upgradedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return { ...clientHeaders(101, headers), ...UPGRADE }
+}
+
+const UPGRADE = { connection: 'Upgrade', upgrade: 'websocket' }
+
+function endToEnd(headers: IncomingHttpHeaders, dropped: ReadonlySet<string>): IncomingHttpHeaders {
+  const named = new Set(`${headers.connection ?? ''}`.split(',').map((name) => name.trim().toLowerCase()))
+  const kept: IncomingHttpHeaders = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || dropped.has(name) || named.has(name) || name.startsWith('proxy-')) continue
+    kept[name] = value
+  }
+  return kept
+}

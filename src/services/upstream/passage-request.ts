@@ -1,0 +1,105 @@
+/** One HTTP request of the pass-through over the connection pools that every other call uses. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import type { Timer } from '../../core/clock.ts'
+import { networkFault } from './network-fault.ts'
+import type { Framing } from './passage-headers.ts'
+import type { PassageRun, UpstreamSide } from './passage-run.ts'
+import { watchUpload } from './passage-upload.ts'
+import { connectionsMade } from './pools.ts'
+
+export interface PassageHead {
+  method: string
+  /** Path and query at the provider's origin. */
+  path: string
+  /** Without framing. */
+  headers: IncomingHttpHeaders
+  framing: Framing
+}
+
+export class PassageRequest implements Dispatcher.DispatchHandler, UpstreamSide {
+  private readonly run: PassageRun
+  private controller: Dispatcher.DispatchController | undefined
+  private body: PassThrough | undefined
+  private connecting: Timer | undefined
+  private firstByte: Timer | undefined
+  private pool: Dispatcher | undefined
+  private connections: number | undefined
+  /** True once the provider's side has ended by itself. */
+  private done = false
+
+  constructor(run: PassageRun) {
+    this.run = run
+  }
+
+  /** Dispatches the request; `source` is the caller's, from which the body is read as fast as the provider takes it. */
+  send(pool: Dispatcher, source: IncomingMessage, { method, path, headers, framing }: PassageHead): void {
+    this.run.begin(this)
+    this.connecting = this.run.limit(this.run.limits.connect, 'upstream_connect')
+    this.pool = pool
+    this.connections = connectionsMade(pool)
+    if (framing.kind !== 'none') {
+      this.body = bodyFrom(source)
+      watchUpload(this.run, source, this.body)
+    }
+    // undici writes a body that has a declared length with exactly that many bytes or gives the connection up, and
+    // any other stream in chunks (AsyncWriter in client-h1.js of 8.12.4).
+    const declared = framing.kind === 'length' ? { ...headers, 'content-length': String(framing.bytes) } : headers
+    pool.dispatch({ method: method as Dispatcher.HttpMethod, path, headers: declared, body: this.body }, this)
+  }
+
+  abort(): void {
+    if (this.done) return
+    this.done = true
+    this.controller?.abort(new Error('aborted by the gateway'))
+    this.body?.destroy()
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller
+    this.connecting?.cancel()
+    if (this.done) controller.abort(new Error('aborted by the gateway'))
+  }
+
+  /** A slow upload is the caller's: the provider is expected to answer from its end on. Whether it will stream is unknown. */
+  onRequestSent(): void {
+    if (!this.run.over && !this.run.headSent) this.firstByte = this.run.limit(this.run.limits.firstByteWhole, 'upstream_silent')
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return
+    this.firstByte?.cancel()
+    this.run.head(status, headers)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.run.data(chunk)) return
+    controller.pause()
+    this.run.onDrain(() => controller.resume())
+  }
+
+  onResponseEnd(): void {
+    this.done = true
+    this.run.complete()
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.done = true
+    this.body?.destroy()
+    const reused = this.pool !== undefined && this.connections !== undefined && connectionsMade(this.pool) === this.connections
+    this.run.fail(networkFault(error, this.run.headSent, reused))
+  }
+}
+
+/**
+ * The caller's body as a stream of its own: undici destroys what it was given, and with Node's `IncomingMessage` that
+ * would take the caller's socket with it (util.destroy in core/util.js of 8.12.4).
+ */
+function bodyFrom(source: IncomingMessage): PassThrough {
+  const body = new PassThrough()
+  // undici listens only while the request runs; its own end of the stream reports nothing that the caller's has not.
+  body.on('error', () => {})
+  source.on('error', (error) => body.destroy(error))
+  return source.pipe(body)
+}

@@ -1,0 +1,262 @@
+/** The caller's side of one pass-through exchange: its one end, its time limits, and its errors as our own error bodies. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { Fault, type FaultCode, faultBody } from '../../core/faults.ts'
+import type { Provider, Timeouts } from '../../routing/catalog/types.ts'
+import { clientHeaders } from './passage-headers.ts'
+import { framingProblem } from './reply-framing.ts'
+
+export interface PassageEnd {
+  /** Status of the provider's reply; 101 for an opened WebSocket, null where none came. */
+  readonly status: number | null
+  readonly outcome: 'completed' | 'failed' | 'aborted'
+  readonly fault?: Fault
+  /** False where the provider was not called. */
+  readonly sent?: false
+}
+
+export interface PassageCall {
+  readonly provider: Provider
+  /** Path and query behind `/v1/passage/{provider}`, beginning with a slash. */
+  readonly path: string
+  /** Name and value of the header that carries the provider's key. */
+  readonly auth: readonly [name: string, value: string] | undefined
+  /** Called exactly once. The end of a completed reply waits for the promise, and is cut if it rejects. */
+  readonly onEnd: (end: PassageEnd) => Promise<void> | undefined
+}
+
+/** The provider's side, as far as the caller's side controls it. */
+export interface UpstreamSide {
+  /** Gives the exchange with the provider up; called at every end, also after the provider has finished. */
+  abort(): void
+}
+
+/** Statuses by which a provider refuses our own key: the text may quote it, so it is never shown. */
+const REFUSES_US: ReadonlySet<number> = new Set([401, 402, 403])
+
+/** Milliseconds for which the rest of a body is read that nobody takes any more. */
+const LONGEST_DISCARD = 30_000
+
+export class PassageRun {
+  readonly limits: Timeouts
+  private readonly clock: Clock
+  private readonly call: PassageCall
+  private readonly request: IncomingMessage
+  private readonly response: ServerResponse
+  private readonly timers = new Set<Timer>()
+  private upstream: UpstreamSide | undefined
+  /** The caller's end of an open WebSocket. */
+  private tunnel: Socket | undefined
+  private isOver = false
+  private providerStatus: number | null = null
+  /** Clock time of the provider's last byte. */
+  private heard = 0
+
+  constructor(clock: Clock, call: PassageCall, caller: { request: IncomingMessage; response: ServerResponse }) {
+    this.clock = clock
+    this.call = call
+    this.limits = call.provider.timeouts
+    this.request = caller.request
+    this.response = caller.response
+    this.response.once('close', () => this.abandoned())
+  }
+
+  get over(): boolean {
+    return this.isOver
+  }
+
+  get headSent(): boolean {
+    return this.response.headersSent
+  }
+
+  /** True, and the exchange is over, where the caller had gone before it began: no event will report that any more. */
+  leftAlready(socket: Socket): boolean {
+    if (!this.response.destroyed && !socket.destroyed) return false
+    this.abandoned()
+    return true
+  }
+
+  /** The provider's side begins: the limit on the whole exchange starts. */
+  begin(upstream: UpstreamSide): void {
+    this.upstream = upstream
+    this.after(this.limits.total, () => this.totalPassed())
+  }
+
+  /** Ends the exchange with this fault after so many milliseconds, unless the timer is cancelled. */
+  limit(ms: number, code: FaultCode): Timer {
+    return this.after(ms, () => this.fail(new Fault(code)))
+  }
+
+  /** Milliseconds of the clock that all limits run on. */
+  now(): number {
+    return this.clock.monotonic()
+  }
+
+  /** Calls back after so many milliseconds, unless the exchange is over by then. */
+  after(ms: number, fn: () => void): Timer {
+    const timer = this.clock.after(ms, () => {
+      this.timers.delete(timer)
+      fn()
+    })
+    this.timers.add(timer)
+    return timer
+  }
+
+  /** The caller's body comes too slowly: 408, and the connection ends (RFC 9110 section 15.5.9). The provider has been called, so it is charged. */
+  late(why: string): void {
+    if (this.isOver || this.response.headersSent) return
+    this.response.setHeader('connection', 'close')
+    this.finish('aborted', new Fault('client_timeout', { message: `The request was not received in time: ${why}` }))
+  }
+
+  /** Sends the head of the provider's reply to the caller. @returns false where the exchange ended instead. */
+  head(status: number, headers: IncomingHttpHeaders): boolean {
+    if (this.isOver) return false
+    const { response } = this
+    this.providerStatus = status
+    if (REFUSES_US.has(status)) {
+      this.fail(new Fault('upstream_auth', { metadata: { provider_code: status } }))
+      return false
+    }
+    const problem = framingProblem(headers)
+    try {
+      if (problem !== undefined) throw new Error(problem)
+      response.writeHead(status, clientHeaders(status, headers))
+    } catch (cause) {
+      this.fail(new Fault('upstream_garbled', { cause }))
+      return false
+    }
+    // The head goes out now: an event stream may stay silent for long.
+    response.flushHeaders()
+    this.watchIdle()
+    return true
+  }
+
+  /** Relays bytes of the reply's body. @returns false where the provider must pause until `onDrain`. */
+  data(chunk: Buffer): boolean {
+    this.heard = this.clock.monotonic()
+    return this.isOver || this.response.write(chunk)
+  }
+
+  onDrain(resume: () => void): void {
+    this.response.once('drain', () => {
+      // Up to now we have held the provider back (issue 15, section 1).
+      this.heard = this.clock.monotonic()
+      resume()
+    })
+  }
+
+  /** The provider's reply is whole. */
+  complete(): void {
+    const settled = this.end('completed')
+    this.discardBody()
+    if (settled === undefined) this.response.end()
+    else
+      settled.then(
+        () => this.response.end(),
+        () => this.response.destroy(),
+      )
+  }
+
+  /** The WebSocket stands: from now on only its two ends decide how long. */
+  opened(socket: Socket, upstream: Socket): void {
+    this.stopTimers()
+    this.tunnel = socket
+    this.providerStatus = 101
+    upstream.once('close', () => {
+      this.end('completed')
+      socket.destroySoon()
+    })
+    socket.once('close', () => {
+      this.end('completed')
+      upstream.destroy()
+    })
+  }
+
+  /** Ends in failure: our own error body where no head has been sent, else the caller's connection is closed at once. */
+  fail(fault: Fault): void {
+    if (this.isOver) return
+    const { tunnel } = this
+    if (tunnel) {
+      this.end('failed', { fault })
+      tunnel.destroySoon()
+      return
+    }
+    this.finish('failed', fault)
+  }
+
+  private finish(outcome: 'failed' | 'aborted', fault: Fault): void {
+    const { response } = this
+    const told = response.headersSent
+    this.end(outcome, { fault })
+    if (told) this.cut()
+    else {
+      const body = JSON.stringify(faultBody(fault))
+      response.writeHead(fault.status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+      response.end(body)
+      this.discardBody()
+    }
+    this.upstream?.abort()
+  }
+
+  private abandoned(): void {
+    this.end('aborted', this.upstream ? {} : { sent: false })
+    this.upstream?.abort()
+  }
+
+  /** A reply that still arrives has been delivered in part: it is charged, unlike a provider that never answered. */
+  private totalPassed(): void {
+    if (!this.isOver) this.finish(this.response.headersSent ? 'aborted' : 'failed', new Fault('upstream_silent'))
+  }
+
+  /** Node flushes a chunk one tick after it was written: what came before is delivered, and no proper end is feigned. */
+  private cut(): void {
+    process.nextTick(() => this.response.destroy())
+  }
+
+  /** Reads what the caller still sends, so that the reply is not lost to a reset and the next request can be parsed. */
+  private discardBody(): void {
+    const { request } = this
+    if (request.complete) return
+    const { socket } = request
+    request.unpipe()
+    request.resume()
+    const impatience = this.clock.after(LONGEST_DISCARD, () => socket.destroy())
+    const done = (): void => {
+      impatience.cancel()
+      request.off('close', done)
+      socket.off('close', done)
+    }
+    // Node ends the request with its connection only until its reply has been written (lib/_http_server.js, resOnFinish).
+    request.once('close', done)
+    socket.once('close', done)
+  }
+
+  private end(outcome: PassageEnd['outcome'], more: Pick<PassageEnd, 'fault' | 'sent'> = {}): Promise<void> | undefined {
+    if (this.isOver) return undefined
+    this.isOver = true
+    this.stopTimers()
+    const settled = this.call.onEnd({ status: this.providerStatus, outcome, ...more })
+    // Only a completed reply waits for it; after any other end the failure is the callee's to report.
+    settled?.catch(() => {})
+    return settled
+  }
+
+  /** Silence is the provider's only while the caller takes what comes. */
+  private watchIdle(): void {
+    this.heard = this.clock.monotonic()
+    const check = () => {
+      const silence = this.clock.monotonic() - this.heard
+      if (this.response.writableNeedDrain) this.after(this.limits.idle, check)
+      else if (silence >= this.limits.idle) this.fail(new Fault('upstream_silent'))
+      else this.after(this.limits.idle - silence, check)
+    }
+    this.after(this.limits.idle, check)
+  }
+
+  private stopTimers(): void {
+    for (const timer of this.timers) timer.cancel()
+    this.timers.clear()
+  }
+}

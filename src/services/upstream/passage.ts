@@ -1,0 +1,92 @@
+/** The pass-through: a provider's own operations, relayed untouched behind our authentication. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
+import { badField, Fault } from '../../core/faults.ts'
+import { ServerResponse as HttpReply } from '../../core/node-http.ts'
+import { HANDSHAKE, isHandshake } from '../../core/websocket-handshake.ts'
+import type { Provider } from '../../routing/catalog/types.ts'
+import { framingOf, upgradeRequestHeaders, upstreamHeaders } from './passage-headers.ts'
+import { PassageRequest } from './passage-request.ts'
+import { type PassageCall, PassageRun } from './passage-run.ts'
+import { PassageTunnel } from './passage-tunnel.ts'
+import type { Pools } from './pools.ts'
+
+export type { PassageCall, PassageEnd } from './passage-run.ts'
+
+export class Passage {
+  private readonly clock: Clock
+  private readonly pools: Pick<Pools, 'for'>
+  private readonly tunnel = new PassageTunnel()
+
+  /** @param pools are closed by their owner. */
+  constructor(clock: Clock, pools: Pick<Pools, 'for'>) {
+    this.clock = clock
+    this.pools = pools
+  }
+
+  /** Relays one HTTP request. */
+  web(request: IncomingMessage, response: ServerResponse, call: PassageCall): void {
+    const run = new PassageRun(this.clock, call, { request, response })
+    if (run.leftAlready(request.socket)) return
+    try {
+      const { provider, auth } = call
+      const target = passageTarget(provider, call.path)
+      const framing = framingOf(request.headers)
+      const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth })
+      if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+      const pool = this.pools.for({ origin: target.origin, connectTimeout: provider.timeouts.connect })
+      const head = { method: request.method ?? 'GET', path: target.pathname + target.search, headers, framing }
+      new PassageRequest(run).send(pool, request, head)
+    } catch (error) {
+      run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
+    }
+  }
+
+  /** Opens a WebSocket to the provider and joins the two ends. `socket` is the caller's, as Node's `upgrade` event gave it. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, call: PassageCall): void {
+    // Node has let go of the socket: without a listener of our own its errors would end the process.
+    socket.on('error', () => {})
+    const response = replyOn(request, socket)
+    const run = new PassageRun(this.clock, call, { request, response })
+    if (run.leftAlready(socket)) return
+    try {
+      if (!isHandshake(request)) throw badField('Upgrade', HANDSHAKE)
+      const { provider, auth } = call
+      const target = passageTarget(provider, call.path)
+      request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth })
+      this.tunnel.open({ request, socket, head, response }, run, target)
+    } catch (error) {
+      run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
+    }
+  }
+
+  close(): void {
+    this.tunnel.close()
+  }
+}
+
+/**
+ * The address of a pass-through call: the provider's base URL and the caller's path, which cannot climb out of it.
+ * @throws Fault 404 for a provider without an address, 400 for a path that would leave the base URL.
+ */
+export function passageTarget(provider: Provider, path: string): URL {
+  if (provider.baseUrl === undefined) throw new Fault('not_found', { message: `Provider ${provider.slug} has no address to pass on to` })
+  const base = new URL(provider.baseUrl)
+  const root = base.pathname.replace(/\/+$/, '')
+  const target = path.startsWith('/') ? URL.parse(`${base.origin}${root}${path}`) : null
+  if (!target || target.origin !== base.origin || !target.pathname.startsWith(`${root}/`)) {
+    throw badField('path', "expected a path below the provider's base URL")
+  }
+  target.hash = ''
+  return target
+}
+
+/** A reply on a socket that Node has let go of; it is the last one there. */
+function replyOn(request: IncomingMessage, socket: Socket): ServerResponse {
+  const response = new HttpReply(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket)
+  response.once('finish', () => socket.destroySoon())
+  return response
+}
