@@ -4,9 +4,8 @@
  * streamed chat request of the pass lane runs, and in how many files one thing of each kind is named. --list names the files.
  */
 import { Session } from 'node:inspector/promises'
-import { dirname, join, normalize } from 'node:path/posix'
 import { fileURLToPath } from 'node:url'
-import { importsOf } from '../test/repository/import-rules.ts'
+import { circlesOf, importGraph } from '../test/repository/import-circles.ts'
 import { programFiles, ROOT, type SourceFile } from '../test/repository/source-tree.ts'
 import { oneModel, startGateway } from '../test/support/gateway.ts'
 import { startUpstream } from '../test/support/upstream.ts'
@@ -17,45 +16,6 @@ const LIST = process.argv.includes('--list')
 function print(what: string, count: number | string, list: readonly string[] = []): void {
   console.log(`${what.padEnd(58)} ${String(count).padStart(6)}`)
   if (LIST) for (const item of list) console.log(`    ${item}`)
-}
-
-type Graph = ReadonlyMap<string, ReadonlySet<string>>
-
-/** Files of the program that each file imports. @param types whether imports of types alone count. */
-function importGraph(files: readonly SourceFile[], types: boolean): Graph {
-  const known = new Set(files.map(({ path }) => path))
-  const targets = ({ path, text }: SourceFile): string[] =>
-    importsOf(text)
-      .filter(({ typeOnly }) => types || !typeOnly)
-      .map(({ specifier }) => normalize(join(dirname(path), specifier)))
-      .filter((target) => known.has(target))
-  return new Map(files.map((file) => [file.path, new Set(targets(file))]))
-}
-
-/** Groups of files that all reach each other (Tarjan's strongly connected components of more than one node). */
-function circlesOf(graph: Graph): string[][] {
-  const order = new Map<string, number>()
-  const lowest = new Map<string, number>()
-  const stack: string[] = []
-  const circles: string[][] = []
-  const visit = (node: string): number => {
-    const number = order.size
-    order.set(node, number)
-    stack.push(node)
-    let low = number
-    for (const next of graph.get(node) ?? []) {
-      if (!order.has(next)) low = Math.min(low, visit(next))
-      else if (stack.includes(next)) low = Math.min(low, order.get(next) ?? low)
-    }
-    lowest.set(node, low)
-    if (low === number) {
-      const circle = stack.splice(stack.indexOf(node))
-      if (circle.length > 1) circles.push(circle.sort())
-    }
-    return low
-  }
-  for (const node of graph.keys()) if (!order.has(node)) visit(node)
-  return circles
 }
 
 const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0

@@ -1,13 +1,11 @@
 /** The files of a request: where they stand, and their bytes. */
 import { createHash } from 'node:crypto'
-import { badField, type CanonicalRequest, Fault, guardedFetch, type Item, type Part } from '../../src/plugin-api/index.ts'
-import type { ReadingRoom } from './read-file.ts'
+import { badField, type CanonicalRequest, Fault, type Item, type Part } from '../../src/plugin-api/index.ts'
 
 export type FilePart = Extract<Part, { kind: 'media' }>
 
 /** Bytes of one file. */
-const MOST_BYTES = 20 * 1024 * 1024
-const FETCH_TIMEOUT = 30_000
+export const MOST_BYTES = 20 * 1024 * 1024
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*?)(;base64)?,/
 /** Bytes hashed before others have their turn. */
 const PIECE = 2 * 1024 * 1024
@@ -81,14 +79,6 @@ export function inlineBytes({ url, data, fileId }: FilePart): FileBytes | undefi
   const bytes = base64 ? Buffer.from(url.slice(head.length), 'base64') : Buffer.from(unescaped(url.slice(head.length)), 'utf8')
   if (bytes.length > MOST_BYTES) throw tooLarge()
   return { bytes, type, dataUrl: base64 ? url : undefined }
-}
-
-/** @throws Fault 400 for an address that may not be fetched, 408, 413, 422. */
-export async function fetchedBytes({ url = '' }: FilePart, { policy, clock, cancel }: ReadingRoom): Promise<FileBytes> {
-  const options = { policy, clock, signal: cancel.signal, maxBytes: MOST_BYTES, timeout: FETCH_TIMEOUT }
-  const { status, bytes, type } = await guardedFetch(url, options)
-  if (status < 200 || status > 299) throw new Fault('unprocessable', { message: 'The address could not be fetched' })
-  return { bytes, type, dataUrl: undefined }
 }
 
 function tooLarge(): Fault {

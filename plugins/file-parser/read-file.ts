@@ -5,14 +5,18 @@ import {
   type DocumentText,
   documentKind,
   Fault,
+  guardedFetch,
   type JsonObject,
   type OutboundPolicy,
   readDocument,
 } from '../../src/plugin-api/index.ts'
 import type { FileNote } from './annotations.ts'
 import type { Engine } from './config.ts'
-import { type FileBytes, type FilePart, fetchedBytes, hashOf, inlineBytes, mayBePdf } from './file-parts.ts'
+import { type FileBytes, type FilePart, hashOf, inlineBytes, MOST_BYTES, mayBePdf } from './file-parts.ts'
 import { type OcrAccount, readScan } from './ocr.ts'
+
+/** Milliseconds for fetching one file. */
+const FETCH_TIMEOUT = 30_000
 
 /** What reading has to work with. */
 export interface ReadingRoom {
@@ -111,4 +115,12 @@ function textOf(text: string): JsonObject {
 function nameOf(url = ''): string {
   const path = url.startsWith('data:') ? '' : (URL.parse(url)?.pathname ?? '')
   return path.split('/').findLast((one) => one !== '') ?? 'file'
+}
+
+/** @throws Fault 400 for an address that may not be fetched, 408, 413, 422. */
+async function fetchedBytes({ url = '' }: FilePart, { policy, clock, cancel }: ReadingRoom): Promise<FileBytes> {
+  const options = { policy, clock, signal: cancel.signal, maxBytes: MOST_BYTES, timeout: FETCH_TIMEOUT }
+  const { status, bytes, type } = await guardedFetch(url, options)
+  if (status < 200 || status > 299) throw new Fault('unprocessable', { message: 'The address could not be fetched' })
+  return { bytes, type, dataUrl: undefined }
 }

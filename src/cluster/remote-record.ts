@@ -1,7 +1,6 @@
 /** The store of record as a worker has it: every call is a question to the owner. */
 import { Fault } from '../core/faults.ts'
-import type { GenerationRecord, LedgerReader, Sums } from '../ledger/types.ts'
-import type { UseQuery, UseRow } from '../ledger/use.ts'
+import type { GenerationRecord, LedgerReader, Sums, UseQuery, UseRow } from '../ledger/types.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'

@@ -7,7 +7,7 @@ export { externalEngine } from './engines.ts'
 export { type Evidence, evidenceOf } from './evidence.ts'
 export { Findings, type Hit } from './findings.ts'
 export { jsonTexts, withTexts } from './json-texts.ts'
-export { itemPassages, type Passage, passages, rewrite } from './passages.ts'
+export { itemPassages, passages, rewrite } from './passages.ts'
 export { arePrepared, preparePatterns } from './pattern.ts'
 export { redacted, type Span } from './redaction.ts'
 export { blockFault, engineFault, engineStage, silentStage, stagesOf } from './report.ts'
@@ -20,7 +20,7 @@ export {
   type Rule,
   type TextFilters,
 } from './rule.ts'
-export { Scan, TextPolicy } from './scan.ts'
+export { type Passage, Scan, TextPolicy } from './scan.ts'
 export { HELD_MOST, TextStream } from './text-stream.ts'
 export { Vault } from './vault.ts'
 export { isMedia, legible, wholeValue } from './whole-answer.ts'

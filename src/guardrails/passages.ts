@@ -3,18 +3,8 @@
 import type { JsonObject } from '../core/json.ts'
 import type { CanonicalRequest, Item, Part, ToolSpec } from '../dialects/canon/request.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
+import type { Passage } from './scan.ts'
 import { isPicture } from './whole-answer.ts'
-
-/** Texts that belong together: a provider may join the parts of a message, so a text cut in two is still one. */
-export interface Passage {
-  readonly texts: readonly string[]
-  /** The user's own words, not those of instructions, tools or the model. */
-  readonly user: boolean
-  /** Each text is JSON, in which escapes could hide a match. */
-  readonly json?: true
-  /** The texts have nothing to do with one another: many small ones, which are looked at together first. */
-  readonly apart?: true
-}
 
 /** Everything of a request that a provider reads as text (contract section 7). */
 export function* passages(request: CanonicalRequest): Generator<Passage> {

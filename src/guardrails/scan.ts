@@ -7,7 +7,6 @@ import { Glance } from './glance.ts'
 import { JointText } from './joint-text.ts'
 import { unescaped } from './json-escapes.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
-import type { Passage } from './passages.ts'
 import { redacted, redactedInSteps, type Span } from './redaction.ts'
 import type { Rule } from './rule.ts'
 import type { Vault } from './vault.ts'
@@ -24,6 +23,17 @@ export function groupsOf(rules: readonly Rule[]): Group[] {
   const byDetector = new Map<Detector, Rule[]>()
   for (const rule of rules) byDetector.set(rule.detector, [...(byDetector.get(rule.detector) ?? []), rule])
   return [...byDetector].map(([detector, each]) => ({ detector, rules: each, userOnly: each.every(({ userOnly }) => userOnly) }))
+}
+
+/** Texts that belong together: a provider may join the parts of a message, so a text cut in two is still one. */
+export interface Passage {
+  readonly texts: readonly string[]
+  /** The user's own words, not those of instructions, tools or the model. */
+  readonly user: boolean
+  /** Each text is JSON, in which escapes could hide a match. */
+  readonly json?: true
+  /** The texts have nothing to do with one another: many small ones, which are looked at together first. */
+  readonly apart?: true
 }
 
 export class TextPolicy {

@@ -4,8 +4,8 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import type { LedgerReader } from './types.ts'
-import { DAY_MS, scanUse, type UseQuery, type UseRow } from './use.ts'
+import type { LedgerReader, UseQuery, UseRow } from './types.ts'
+import { DAY_MS, scanUse } from './use.ts'
 import { type Verdict, verifyLedger } from './verify.ts'
 
 /** Milliseconds for which the figures of today and of the two days before are kept: processes forward rows late. */

@@ -1,6 +1,5 @@
 /** Rows of the journal: one when money is reserved, one when it is settled. */
 import type { LimitReset } from '../plugin-api/key.ts'
-import type { UsePage, UseQuery, UseRow } from './use.ts'
 
 /** Written before the upstream is called. */
 export interface HoldRow {
@@ -85,6 +84,39 @@ export interface OpenWindows {
   readonly starts: Readonly<Record<LimitReset, number>>
   /** Nano-dollars, without what has been carried over. */
   readonly sums: Readonly<Record<LimitReset, bigint>>
+}
+
+export interface UseQuery {
+  /** Milliseconds since the epoch of the admission: from here on, and before there. */
+  readonly from: number
+  readonly until: number
+  /** Identities; absent: all keys. */
+  readonly keys?: readonly string[]
+}
+
+/** Sums of the settled generations that were admitted on one UTC day. */
+export interface UseRow {
+  /** Start of the day, milliseconds since the epoch. */
+  readonly day: number
+  readonly model: string
+  readonly endpoint: string
+  /** Empty where none is recorded. */
+  readonly provider: string
+  /** False for generations that failed, or whose outcome is unknown. */
+  readonly answered: boolean
+  readonly requests: number
+  /** Nano-dollars. */
+  readonly cost: bigint
+  readonly input: number
+  readonly output: number
+  readonly reasoning: number
+}
+
+/** Sums of some consecutive generations, and where the next page begins. */
+export interface UsePage {
+  readonly rows: readonly UseRow[]
+  /** Absent after the last page. */
+  readonly next?: string
 }
 
 /** What the ledger shows: the journal of a process alone, or the store of record behind several. */

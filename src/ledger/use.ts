@@ -1,40 +1,7 @@
 /** What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
 import { factsOf } from './facts.ts'
 import { Pace } from './pace.ts'
-import type { GenerationRecord, LedgerReader } from './types.ts'
-
-export interface UseQuery {
-  /** Milliseconds since the epoch of the admission: from here on, and before there. */
-  readonly from: number
-  readonly until: number
-  /** Identities; absent: all keys. */
-  readonly keys?: readonly string[]
-}
-
-/** Sums of the settled generations that were admitted on one UTC day. */
-export interface UseRow {
-  /** Start of the day, milliseconds since the epoch. */
-  readonly day: number
-  readonly model: string
-  readonly endpoint: string
-  /** Empty where none is recorded. */
-  readonly provider: string
-  /** False for generations that failed, or whose outcome is unknown. */
-  readonly answered: boolean
-  readonly requests: number
-  /** Nano-dollars. */
-  readonly cost: bigint
-  readonly input: number
-  readonly output: number
-  readonly reasoning: number
-}
-
-/** Sums of some consecutive generations, and where the next page begins. */
-export interface UsePage {
-  readonly rows: readonly UseRow[]
-  /** Absent after the last page. */
-  readonly next?: string
-}
+import type { GenerationRecord, LedgerReader, UsePage, UseQuery, UseRow } from './types.ts'
 
 export const DAY_MS = 86_400_000
 

@@ -4,9 +4,21 @@ import { closeSync, fchmodSync, mkdirSync, openSync, readFileSync, renameSync, r
 import { dirname } from 'node:path'
 import type { Config } from '../config/types.ts'
 import { Fault } from '../core/faults.ts'
-import type { AdminOptions } from './admin.ts'
 
 const TOKEN_BYTES = 32
+
+/** Where the admin listeners listen, and what opens them. */
+export interface AdminAddresses {
+  host?: string
+  /** 0 takes a free port. */
+  port: number
+  /** Opens the operator's routes over TCP; undefined: nothing does. */
+  token?: string
+  /** Path of a unix socket of mode 0600 that serves every route without a token. */
+  socket?: string
+  /** A listener for health and readiness alone. */
+  health?: { readonly host: string; readonly port: number }
+}
 
 /**
  * Where the admin listeners listen, and the token that opens them. A fresh token for each start: a program that listened
@@ -15,10 +27,7 @@ const TOKEN_BYTES = 32
  * @param closers takes what removes the file.
  * @throws Fault `unavailable` naming the file where it cannot be written.
  */
-export function adminAddresses(
-  { admin, server }: Pick<Config, 'admin' | 'server'>,
-  closers: (() => void)[],
-): Pick<AdminOptions, 'host' | 'port' | 'token' | 'socket' | 'health'> {
+export function adminAddresses({ admin, server }: Pick<Config, 'admin' | 'server'>, closers: (() => void)[]): AdminAddresses {
   const { host, port, socket, healthPort, tokenFile } = admin
   const health = healthPort === undefined ? {} : { health: { host: server.host, port: healthPort } }
   const addresses = { host, port, socket, ...health }

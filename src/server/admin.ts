@@ -6,7 +6,7 @@ import { pipeline, Readable } from 'node:stream'
 import { asFault, Fault, faultBody } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import { createServer } from '../core/node-http.ts'
-import { tokenCheck } from './admin-token.ts'
+import { type AdminAddresses, tokenCheck } from './admin-token.ts'
 import { headFault } from './edge-guard.ts'
 
 export interface AdminReply {
@@ -21,21 +21,12 @@ export interface AdminReply {
 
 export type AdminRoute = (request: IncomingMessage, url: URL) => AdminReply | Promise<AdminReply>
 
-export interface AdminOptions {
-  host?: string
-  /** 0 takes a free port. */
-  port: number
+export interface AdminOptions extends AdminAddresses {
   metrics: { text(): Promise<string>; readonly contentType: string }
   /** Why the process should get no traffic; empty when it should. */
   notReady: () => readonly string[] | Promise<readonly string[]>
   /** Further routes by method and path, such as `GET /keys`; a caller needs the token, or the socket. */
   routes?: ReadonlyMap<string, AdminRoute>
-  /** Opens `routes` over TCP; undefined: nothing does. */
-  token?: string
-  /** Path of a unix socket of mode 0600 that serves every route without a token. */
-  socket?: string
-  /** A listener for health and readiness alone. */
-  health?: { readonly host: string; readonly port: number }
   /** Told what went wrong behind a 500. */
   onError?: (error: unknown) => void
 }

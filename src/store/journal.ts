@@ -2,8 +2,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow, SettleStatus } from '../ledger/types.ts'
-import type { UsePage, UseQuery } from '../ledger/use.ts'
+import type {
+  DayCharge,
+  GenerationRecord,
+  HoldRow,
+  Journal,
+  KeyCharges,
+  Reconciliation,
+  SettleRow,
+  SettleStatus,
+  UsePage,
+  UseQuery,
+} from '../ledger/types.ts'
 import { BatchQueue } from './batch.ts'
 import { pruneGenerations } from './carried.ts'
 import { ChargedSums, chargesOf, takeOff } from './charged.ts'

@@ -1,6 +1,6 @@
 /** Sums of use by day, model, endpoint and provider, as SQLite computes them: a page takes a few milliseconds. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { UsePage, UseQuery, UseRow } from '../ledger/use.ts'
+import type { UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { AdaptivePage } from './adaptive-page.ts'
 import { NANO } from './charged.ts'
 import { DAY_MS, TICKS } from './rows.ts'

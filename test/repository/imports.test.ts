@@ -1,4 +1,5 @@
 import t from 'tap'
+import { circlesOf, importGraph } from './import-circles.ts'
 import { ALLOWED, importsOf, layerOf, objection, violationsOf } from './import-rules.ts'
 import { programFiles } from './source-tree.ts'
 
@@ -7,6 +8,17 @@ t.test('imports point down in every file of src and plugins', async (t) => {
   t.ok(files.length > 20, 'the program was found')
   const broken = files.flatMap((file) => violationsOf(file.path, file.text))
   t.same(broken, [], 'no rule is broken')
+})
+
+t.test('no files import each other in a circle', async (t) => {
+  const files = programFiles()
+  t.same(circlesOf(importGraph(files, false)), [], 'at run time')
+  // The exchange names the types of its parts, and these take the exchange.
+  const withTypes = circlesOf(importGraph(files, true)).filter((circle) => !circle.includes('src/pipeline/exchange.ts'))
+  t.same(withTypes, [], 'by types')
+  const planted = (names: string) =>
+    new Map([...names].map((name, at): [string, Set<string>] => [name, new Set([names[at + 1] ?? names[0]])]))
+  t.same(circlesOf(new Map([...planted('abc'), ['d', new Set(['a'])]])), [['a', 'b', 'c']])
 })
 
 t.test('every folder of src has a row', async (t) => {

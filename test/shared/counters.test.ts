@@ -1,11 +1,11 @@
 /** Rate counters in memory, and the way out of shared ones, on a fake clock. */
 import fc from 'fast-check'
 import t from 'tap'
-import { FallbackCounters, type OutageNews } from '../../src/cluster/shared/fallback-counters.ts'
+import { FallbackCounters } from '../../src/cluster/shared/fallback-counters.ts'
 import { connectShared } from '../../src/cluster/shared/index.ts'
 import { MemoryCounters } from '../../src/cluster/shared/memory-counters.ts'
 import { shareOf } from '../../src/cluster/shared/rate-law.ts'
-import type { CounterAnswer, CounterAsk, Counters } from '../../src/cluster/shared/types.ts'
+import type { CounterAnswer, CounterAsk, Counters, OutageNews } from '../../src/cluster/shared/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
 

@@ -8,9 +8,7 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import type { MemoryCounters } from './memory-counters.ts'
 import { UNIT } from './rate-law.ts'
 import { ShareCounters } from './share-counters.ts'
-import type { CounterAnswer, CounterAsk, Counters } from './types.ts'
-
-export type OutageNews = { kind: 'alone'; reason: string } | { kind: 'together' }
+import type { CounterAnswer, CounterAsk, Counters, OutageNews } from './types.ts'
 
 export interface FallbackSource {
   clock: Clock

@@ -1,38 +1,15 @@
 /** Opens what processes share: through Redis or Valkey where there is an address, else within this process alone. */
 import type { Clock } from '../../core/clock.ts'
-import type { OutageNews } from './fallback-counters.ts'
 import { MemoryCounters } from './memory-counters.ts'
 import { NoNews } from './no-news.ts'
 import { ShareCounters } from './share-counters.ts'
-import type { Counters, NewsWire } from './types.ts'
+import type { Shared, SharedSource } from './types.ts'
 
 export { FallbackCounters } from './fallback-counters.ts'
 export { MemoryCounters } from './memory-counters.ts'
 export { NoNews } from './no-news.ts'
 export { shareOf } from './rate-law.ts'
-export type { CounterAnswer, CounterAsk, Counters, NewsWire, Topic } from './types.ts'
-
-/** `deaf`: limits are shared, but news of other processes cannot be heard. */
-export type SharedReport = OutageNews | { kind: 'deaf'; reason: string }
-
-export interface SharedSource {
-  clock: Clock
-  /** Processes that live, this one among them, as last known. */
-  processes: () => number
-  report: (news: SharedReport) => void
-  /** Before every key and channel, for several gateways on one server. */
-  prefix?: string
-}
-
-export interface Shared {
-  readonly counters: Counters
-  readonly news: NewsWire
-  /** True while limits are held by shares because the server does not answer. */
-  readonly alone: () => boolean
-  /** Resolves once the server has answered or has had its chance; never rejected. */
-  readonly ready: Promise<void>
-  close(): Promise<void>
-}
+export type { CounterAnswer, CounterAsk, Counters, NewsWire, Shared, SharedReport, SharedSource, Topic } from './types.ts'
 
 /**
  * @param url `redis://` or `rediss://`; undefined: counters in memory, and a wire that reaches nobody.

@@ -1,11 +1,11 @@
 /** What processes share through Redis or Valkey: counters and news on two connections. */
 import type { Redis } from 'ioredis'
 import { FallbackCounters } from './fallback-counters.ts'
-import type { Shared, SharedSource } from './index.ts'
 import { MemoryCounters } from './memory-counters.ts'
 import { openListener, openRedis } from './redis-connection.ts'
 import { RedisCounters } from './redis-counters.ts'
 import { RedisNews } from './redis-news.ts'
+import type { Shared, SharedSource } from './types.ts'
 
 /** A start is not held up for longer. */
 const PATIENCE_MS = 1_000

@@ -1,4 +1,5 @@
 /** What processes share besides money: each has one way that reaches all of them, and one that only reaches this process. */
+import type { Clock } from '../../core/clock.ts'
 import type { Json } from '../../core/json.ts'
 
 /** One limit that is counted: so many in each minute, by the generic cell rate algorithm. */
@@ -41,5 +42,29 @@ export interface NewsWire {
    * Absent where they have none.
    */
   commonSecret?(hear: (secret: string) => void): void
+  close(): Promise<void>
+}
+
+export type OutageNews = { kind: 'alone'; reason: string } | { kind: 'together' }
+
+/** `deaf`: limits are shared, but news of other processes cannot be heard. */
+export type SharedReport = OutageNews | { kind: 'deaf'; reason: string }
+
+export interface SharedSource {
+  clock: Clock
+  /** Processes that live, this one among them, as last known. */
+  processes: () => number
+  report: (news: SharedReport) => void
+  /** Before every key and channel, for several gateways on one server. */
+  prefix?: string
+}
+
+export interface Shared {
+  readonly counters: Counters
+  readonly news: NewsWire
+  /** True while limits are held by shares because the server does not answer. */
+  readonly alone: () => boolean
+  /** Resolves once the server has answered or has had its chance; never rejected. */
+  readonly ready: Promise<void>
   close(): Promise<void>
 }

@@ -1,9 +1,8 @@
 /** Output items that come in one piece: what only this wire knows, what the gateway's tools did, images, spoken answers. */
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { COMMON } from '../canon/events.ts'
+import { type BlockKind, COMMON } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
-import type { NewBlock } from './output-items.ts'
 import { present, stringOf, WIRE } from './wire.ts'
 
 const DATA_URL = /^data:([^;,]+)[^,]*,/
@@ -12,6 +11,14 @@ const DATA_URL = /^data:([^;,]+)[^,]*,/
 function nativeData(data: JsonObject): JsonObject | undefined {
   const { native } = data
   return isObject(native) && native.dialect === WIRE && isObject(native.data) ? native.data : undefined
+}
+
+/** What begins an item, or a part of one. */
+export interface NewBlock {
+  kind: BlockKind
+  item?: string
+  call?: { id: string; name: string }
+  of?: Opaque
 }
 
 /** An image that a provider of this wire made, for every dialect. */

@@ -6,9 +6,8 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { BlockKind, NoteKind } from '../canon/events.ts'
 import { closeEnvelope } from '../canon/reasoning-envelope.ts'
-import type { Opaque } from '../canon/request.ts'
 import type { ReplyContext } from '../types.ts'
-import { outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
+import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
 import { SEALED } from './encode-request.ts'
 import { isOwnFormat } from './envelope.ts'
 import { objectsOf, stringOf, WIRE } from './wire.ts'
@@ -54,13 +53,6 @@ export interface OutputItem {
   closed: boolean
   /** The final snapshot as JSON text, once the item is closed. */
   json: string
-}
-
-export interface NewBlock {
-  kind: BlockKind
-  item?: string
-  call?: { id: string; name: string }
-  of?: Opaque
 }
 
 type ItemType = OutputItem['type']

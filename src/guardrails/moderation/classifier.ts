@@ -6,8 +6,9 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { postJson } from '../engine-call.ts'
 import { addressOf } from './address.ts'
+import type { Moderator } from './moderator.ts'
 import { allOf, slicesOf } from './slices.ts'
-import type { ModerationSettings, Moderator, Reason } from './types.ts'
+import type { ModerationSettings, Reason } from './types.ts'
 
 /** Of the answer: codes of all categories that there are. */
 const TOKENS = 64

@@ -2,8 +2,9 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { postJson } from '../engine-call.ts'
 import { addressOf } from './address.ts'
+import type { Moderator } from './moderator.ts'
 import { allOf, batchesOf, type Slice, slicesOf } from './slices.ts'
-import type { Judgement, ModerationSettings, Moderator, Reason } from './types.ts'
+import type { Judgement, ModerationSettings, Reason } from './types.ts'
 
 const USUAL_URL = 'https://api.openai.com/v1/moderations'
 const USUAL_MODEL = 'omni-moderation-latest'

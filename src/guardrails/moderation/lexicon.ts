@@ -4,7 +4,8 @@ import { folded } from '../fold.ts'
 import { phraseDetector } from '../phrases.ts'
 import { distinct, unfolded } from '../scan.ts'
 import { windowsOf } from '../windows.ts'
-import type { Judgement, ModerationSettings, Moderator, Reason } from './types.ts'
+import type { Moderator } from './moderator.ts'
+import type { Judgement, ModerationSettings, Reason } from './types.ts'
 
 /** Of each category in one text. */
 const MATCHES = 20

@@ -1,5 +1,4 @@
-/** What judges texts, and what it says of them. */
-import type { EngineContext, EngineQuestion } from '../engine.ts'
+/** Settings of a moderation, and its judgement of a text. */
 
 export const MODERATORS = ['openai', 'classifier', 'lexicon'] as const
 export type ModeratorName = (typeof MODERATORS)[number]
@@ -37,10 +36,4 @@ export interface Judgement {
   readonly reasons: readonly Reason[]
   /** What of it matched, where that is known. */
   readonly matched: readonly string[]
-}
-
-export interface Moderator {
-  readonly name: ModeratorName
-  /** Of the texts those that something is wrong with. Rejects where it does not answer in time, or not as agreed. */
-  judge(texts: readonly string[], direction: EngineQuestion['direction'], context: EngineContext): Promise<Judgement[]>
 }

@@ -1,8 +1,7 @@
 /** The ledger of all processes, as PostgreSQL keeps it. */
 import { sql } from 'kysely'
 import { parseGenerationId } from '../../core/ids.ts'
-import type { GenerationRecord, LedgerReader, RecordedWindows } from '../../ledger/types.ts'
-import type { UsePage, UseQuery, UseRow } from '../../ledger/use.ts'
+import type { GenerationRecord, LedgerReader, RecordedWindows, UsePage, UseQuery, UseRow } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
