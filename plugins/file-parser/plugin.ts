@@ -64,7 +64,7 @@ async function shape(exchange: Resolved, config: FileParserConfig, host: Host): 
   const fresh = done.filter((file) => file.fresh).map(({ note }) => note)
   const failed = found.find((one) => one.status === 'rejected')
   if (failed) throw withNotes(asFault(failed.reason), fresh.map(shownNote))
-  if (fresh.length > 0) exchange.tellOnFailure({ file_annotations: fresh.map(shownNote) })
+  if (fresh.length > 0) exchange.addErrorMetadata({ file_annotations: fresh.map(shownNote) })
   for (const note of fresh) config.notes.add(note)
   const seesImages = exchange.endpoints.every(({ model }) => model.input.includes('image'))
   const parts = new Map(files.map((file, i): [FilePart, Part[]] => [file, partsOf(done[i].note, seesImages)]))

@@ -22,7 +22,7 @@ export const moderation: Plugin<ModerationConfig> = {
   remote: true,
   // A request can ask for it, and neither shape it nor switch it off.
   reserved: ['engine', 'url', 'key', 'model', 'thresholds', 'ignored_categories', 'lexicon', 'price'],
-  steadfast: true,
+  ignoreRequestEnabled: true,
   parse: parseConfig,
   bound: (_exchange, { moderator, price }) => (moderator ? price : 0),
   shape,

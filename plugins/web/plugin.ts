@@ -17,7 +17,7 @@ export const web: Plugin<WebConfig> = {
   parse: parseConfig,
   bound,
   shape,
-  foretell: searchedByProvider,
+  preview: searchedByProvider,
   tap,
 }
 

@@ -50,7 +50,7 @@ export interface RuntimeSource {
   clock: Clock
   logs: LogSink
   store: Bookkeeping
-  shared: Pick<Shared, 'counters' | 'news' | 'alone'>
+  shared: Pick<Shared, 'counters' | 'news' | 'isDegraded'>
   /** Where this process is one of several on this machine. */
   worker?: WorkerPlace
   forcedLane: Lane | undefined
@@ -68,7 +68,7 @@ export class Runtime {
   readonly metrics = new Metrics()
   /** A random secret made because the file names no keys: printed once. */
   readonly generated: string | undefined
-  /** Logs what nobody foresaw. */
+  /** Logs an unexpected error. */
   readonly oops: (error: unknown) => void
   private readonly source: RuntimeSource
   readonly parts: ChainParts
@@ -102,7 +102,7 @@ export class Runtime {
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, () => this.shed())
     this.parts = partsOf(source, this.metrics, { files: this.files, bodies: this.overload })
-    this.metrics.alone = source.shared.alone
+    this.metrics.redisUnavailable = source.shared.isDegraded
     this.metrics.bodiesWaiting = () => this.overload.waitingCount
     this.metrics.auditDropped = () => store.audit.dropped
     this.passage = new FirstUse(async () => new (await import('../services/upstream/passage.ts')).Passage(clock, this.parts.pools))

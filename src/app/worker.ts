@@ -110,11 +110,14 @@ class Worker {
     const counters = new FallbackCounters({
       clock: systemClock,
       shared: new RemoteCounters(line, systemClock),
-      alone: new MemoryCounters(systemClock),
+      local: new MemoryCounters(systemClock),
       processes: () => count,
-      report: (report) => process.stderr.write(`headgate: worker ${this.slot}: rate limits are held ${report.kind}\n`),
+      report: (report) =>
+        process.stderr.write(
+          `headgate: worker ${this.slot}: the owner's rate counters are ${report.kind === 'shared-lost' ? 'unavailable' : 'available again'}\n`,
+        ),
     })
-    return { counters, news, alone: () => counters.alone, ready: Promise.resolve(), close: () => counters.close() }
+    return { counters, news, isDegraded: () => counters.isDegraded, ready: Promise.resolve(), close: () => counters.close() }
   }
 
   private oops(error: unknown): void {

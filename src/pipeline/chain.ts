@@ -20,7 +20,7 @@ import { callEndpoint } from './call-endpoint.ts'
 import { countTokens } from './count-tokens.ts'
 import type { EmbeddingParts } from './embed/asked.ts'
 import { embedAt } from './embed/embed-at.ts'
-import { foreseeVectors } from './embed/foresee.ts'
+import { previewVectors } from './embed/preview.ts'
 import { suit } from './embed/suit.ts'
 import { account } from './layers/account.ts'
 import { admit } from './layers/admit.ts'
@@ -34,8 +34,8 @@ import { type Front, receive } from './layers/receive.ts'
 import { resolve } from './layers/resolve.ts'
 import { shape, shapeForPlan } from './layers/shape.ts'
 import type { ChainParts, ChainSettings } from './parts.ts'
-import { explain, foretell } from './plan/answer.ts'
-import { foreseeAnswer } from './plan/candidates.ts'
+import { explain, previewEnd } from './plan/answer.ts'
+import { previewAnswer } from './plan/candidates.ts'
 import type { At, Service } from './reply.ts'
 
 export type { Front } from './layers/receive.ts'
@@ -84,10 +84,10 @@ export function composeCounting(settings: ChainSettings, parts: ChainParts): Fro
 export function composePlanning(settings: ChainSettings, parts: EmbeddingParts): Front {
   const readAgain = guardAdditions(settings.guardrails)
   const converses = converseForPlan(settings, parts, { readAgain, inner: (exchange) => resolves(exchange) })(
-    foretell(settings, parts, foreseeAnswer(parts)),
+    previewEnd(settings, parts, previewAnswer(parts)),
   )
   const shapes = shapeForPlan(settings.plugins, parts)(converses)
-  const vectors = foretell(settings, parts, (exchange, endpoint) => foreseeVectors(exchange, endpoint, parts))
+  const vectors = previewEnd(settings, parts, (exchange, endpoint) => previewVectors(exchange, endpoint, parts))
   const suits = suit(settings.guardrails.filter(readsTexts), parts)(vectors)
   const either: Service<At<Resolved>> = (exchange) => (exchange.client.embedding ? suits(exchange) : shapes(exchange))
   const resolves = resolve(settings, parts)(guard(settings.guardrails)(either))

@@ -222,7 +222,7 @@ export class Exchange implements Planned {
     this.edits.push(by)
   }
 
-  tellOnFailure(metadata: JsonObject): void {
+  addErrorMetadata(metadata: JsonObject): void {
     this.failureMetadata = { ...this.failureMetadata, ...metadata }
   }
 

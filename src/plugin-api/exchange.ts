@@ -95,7 +95,7 @@ export interface Resolved extends Read {
    */
   charge(nano: number, what: string): boolean
   /** Adds to `error.metadata` of the request where its providers fail. */
-  tellOnFailure(metadata: JsonObject): void
+  addErrorMetadata(metadata: JsonObject): void
   /** How many of the endpoints have a provider that can search the web itself as asked. */
   searchers(search: NativeSearch): 'all' | 'some' | 'none'
   /** Has the provider search with a tool of its own; the endpoints that cannot are out. @returns false where none can. */

@@ -150,7 +150,7 @@ export interface Plugin<Config = unknown> {
   /** Whether a request ends with the plugin's failure or goes on without it, where the operator does not say; `fail` by default. */
   readonly onError?: 'fail' | 'skip'
   /** True: a request may name it, and its `enabled` has no effect there. */
-  readonly steadfast?: true
+  readonly ignoreRequestEnabled?: true
   /** Milliseconds that `shape` may take, where the operator does not say; 30,000 by default. */
   readonly timeout?: number
   /** True where it asks somebody outside the gateway: a plan does not run it. */
@@ -165,7 +165,7 @@ export interface Plugin<Config = unknown> {
   /** Changes the request before it is planned. */
   shape?(exchange: Resolved, config: Config, host: Host): void | Promise<void>
   /** In a plan, where `shape` is not run because it costs money or asks others: the changes that are known without. */
-  foretell?(exchange: Resolved, config: Config): void
+  preview?(exchange: Resolved, config: Config): void
   tap?(exchange: Planned, config: Config, host: Host): Tap | undefined
   readonly router?: ModelRouter<Config>
 }

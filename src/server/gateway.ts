@@ -300,7 +300,7 @@ export class Gateway implements RequestHandler {
     response.end(json)
   }
 
-  /** What nobody foresaw is logged; the caller is told nothing of it. */
+  /** An unexpected error is logged; the reply has nothing of it. */
   private faultOf(thrown: unknown): Fault {
     const fault = asFault(thrown)
     if (fault.code === 'internal') this.oops(fault.cause)

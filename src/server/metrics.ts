@@ -63,7 +63,7 @@ export class Metrics {
   private attemptSeries = 0
   private streams = 0
   /** True while this process counts for itself although others serve the same keys. */
-  alone: () => boolean = () => false
+  redisUnavailable: () => boolean = () => false
   /** How many long request bodies have arrived and wait for their turn. */
   bodiesWaiting: () => number = () => 0
   /** Findings that were not written down. */
@@ -324,8 +324,8 @@ export class Metrics {
     }
     gauge('open_streams', 'Streams being relayed now.', () => this.streams)
     gauge('bodies_waiting', 'Long request bodies that have arrived and wait for their turn.', () => this.bodiesWaiting())
-    gauge('shared_alone', '1 while limits are held by shares of this process, because what processes share does not answer.', () =>
-      this.alone() ? 1 : 0,
+    gauge('redis_unavailable', '1 while limits are held by shares of this process, because what processes share does not answer.', () =>
+      this.redisUnavailable() ? 1 : 0,
     )
   }
 

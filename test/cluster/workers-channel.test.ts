@@ -172,7 +172,7 @@ t.test('an owner that says nothing is not waited for: each worker holds its shar
   const counters = new FallbackCounters({
     clock,
     shared,
-    alone: new MemoryCounters(clock),
+    local: new MemoryCounters(clock),
     processes: () => 2,
     report: ({ kind }) => news.push(kind),
   })
@@ -181,7 +181,7 @@ t.test('an owner that says nothing is not waited for: each worker holds its shar
   await clock.advance(500)
   t.match(await first, { taken: true, left: 1 })
   await clock.advance(500)
-  t.same(news, ['alone'])
+  t.same(news, ['shared-lost'])
   t.match([take(), take()], [{ taken: true, left: 0 }, { taken: false }])
   await counters.close()
 })

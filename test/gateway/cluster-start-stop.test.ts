@@ -96,7 +96,7 @@ function starts(t: Test, servers: Servers): void {
     const parts = { shared: `redis://:${PASSWORD}@127.0.0.1:${nobody}`, keys: [SIX] }
     const members = await Promise.all([cluster.start(parts), cluster.start({ ...parts, workers: 2 })])
     for (const member of members) {
-      await until('said', () => /"kind":"alone","reason":"ECONNREFUSED"/.exec(member.out()) ?? undefined)
+      await until('said', () => /"kind":"shared-lost","reason":"ECONNREFUSED"/.exec(member.out()) ?? undefined)
       t.same(await rush([member], 6), { 200: 6 })
       t.notMatch(member.out() + member.err(), PASSWORD)
     }

@@ -125,7 +125,7 @@ function limitsAreOne(t: Test, cluster: Cluster, members: Pair): void {
     const loads = members.map((member) => startLoad(member, 4, asking))
     const more = (count: number) => Promise.all(loads.map((load) => load.more(count)))
     const alone = (wanted: number) => async () => {
-      const counts = await Promise.all(members.map(async ({ admin }) => (await metricsOf(admin))('headgate_shared_alone')))
+      const counts = await Promise.all(members.map(async ({ admin }) => (await metricsOf(admin))('headgate_redis_unavailable')))
       return counts.every((count) => (wanted > 0 ? count > 0 : count === 0)) || undefined
     }
     await more(20)
@@ -147,8 +147,8 @@ function limitsAreOne(t: Test, cluster: Cluster, members: Pair): void {
       t.same(load.broken, [])
     }
     for (const member of members) {
-      t.match(member.out(), /"kind":"alone"/)
-      t.match(member.out(), /"kind":"together"/)
+      t.match(member.out(), /"kind":"shared-lost"/)
+      t.match(member.out(), /"kind":"shared-back"/)
     }
     t.same(await rush(members, 40, { key: FEW_MORE }), { 200: 5, 429: 35 }, 'and it counts for all again')
     await booksAgree(t, cluster, members)

@@ -99,7 +99,7 @@ function scene(processes = 3) {
   const counters = new FallbackCounters({
     clock,
     shared,
-    alone: new MemoryCounters(clock),
+    local: new MemoryCounters(clock),
     processes: () => live.processes,
     report: (news) => reports.push(news),
   })
@@ -113,7 +113,7 @@ t.test('one answer that stays out is no outage', async (t) => {
   shared.answers = 'well'
   t.same(await answered, { taken: true, left: 1, wait: 0 }, 'decided here, of a share of two')
   await clock.advance(5_000)
-  t.equal(counters.alone, false)
+  t.equal(counters.isDegraded, false)
   t.same(reports, [])
 })
 
@@ -123,8 +123,8 @@ t.test('an outage is told once, asked about each second, and over when an answer
   shared.answers = 'not'
   await Promise.all([counters.take(ask({ name: 'a' })), counters.take(ask({ name: 'b' }))])
   await turn()
-  t.equal(counters.alone, true)
-  t.same(reports, [{ kind: 'alone', reason: 'not connected' }])
+  t.equal(counters.isDegraded, true)
+  t.same(reports, [{ kind: 'shared-lost', reason: 'not connected' }])
   t.same(counters.take(ask()), { taken: true, left: 0, wait: 0 }, 'a share of two, one of which was taken before')
   t.same(counters.take(ask()), { taken: false, left: 0, wait: 30_000 }, 'at the rate of the share')
   live.processes = 1
@@ -137,8 +137,8 @@ t.test('an outage is told once, asked about each second, and over when an answer
   t.equal(reports.length, 1)
   shared.answers = 'well'
   await clock.advance(1_000)
-  t.equal(counters.alone, false)
-  t.same(reports.slice(1), [{ kind: 'together' }])
+  t.equal(counters.isDegraded, false)
+  t.same(reports.slice(1), [{ kind: 'shared-back' }])
   t.equal((await counters.take(ask({ name: 'fresh' }))).left, 5)
   shared.answers = 'not'
   await counters.take(ask())
@@ -181,6 +181,6 @@ t.test('without an address all is in memory and reaches nobody', async (t) => {
   t.equal(shared.counters.take(ask()) instanceof Promise, false)
   shared.news.subscribe('session', () => t.fail('nobody is there'))
   shared.news.publish('session', {})
-  t.equal(shared.alone(), false)
+  t.equal(shared.isDegraded(), false)
   await shared.close()
 })

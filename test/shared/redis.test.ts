@@ -116,13 +116,13 @@ function outages(t: Test, server: RedisServer): void {
       await server[how]()
       const alone = await passed(members, 30)
       t.same(alone, [1, 2, 2], 'what the first took before counts in its share')
-      await until(() => members.every(({ shared }) => shared.alone()), 'all know')
+      await until(() => members.every(({ shared }) => shared.isDegraded()), 'all know')
       t.equal(sum(await passed(members, 30)), 0)
       t.equal(members[0].shared.counters.take({ name: 'x', perMinute: 4, take: 1 }) instanceof Promise, false, 'nobody waits')
-      for (const { reports } of members) t.match(reports, [{ kind: 'alone', reason: /^E[A-Z]+$|not connected/ }], 'said once')
+      for (const { reports } of members) t.match(reports, [{ kind: 'shared-lost', reason: /^E[A-Z]+$|not connected/ }], 'said once')
       await server.start()
-      await until(() => members.every(({ shared }) => !shared.alone()), 'together again')
-      for (const { reports } of members) t.match(reports, { length: 2, 1: { kind: 'together' } })
+      await until(() => members.every(({ shared }) => !shared.isDegraded()), 'together again')
+      for (const { reports } of members) t.match(reports, { length: 2, 1: { kind: 'shared-back' } })
       t.equal(sum(await passed(members, 30)), 4, 'shared again')
     })
 
@@ -132,10 +132,10 @@ function outages(t: Test, server: RedisServer): void {
     server.pause()
     t.teardown(() => server.resume())
     t.same(await passed(members, 20), [2, 2])
-    await until(() => members.every(({ shared }) => shared.alone()), 'all know')
-    t.match(members[0].reports, [{ kind: 'alone', reason: 'no answer in time' }])
+    await until(() => members.every(({ shared }) => shared.isDegraded()), 'all know')
+    t.match(members[0].reports, [{ kind: 'shared-lost', reason: 'no answer in time' }])
     server.resume()
-    await until(() => members.every(({ shared }) => !shared.alone()), 'together again')
+    await until(() => members.every(({ shared }) => !shared.isDegraded()), 'together again')
     const more = await passed(members, 30)
     t.ok(sum(more) <= 4, `${more}`)
   })
@@ -147,10 +147,10 @@ function outages(t: Test, server: RedisServer): void {
     await member.shared.ready
     await redis.call('REPLICAOF', '127.0.0.1', '1')
     t.same(await passed([member], 20), [2])
-    await until(() => member.shared.alone(), 'alone')
-    t.match(member.reports, [{ kind: 'alone', reason: /^READONLY$|not connected/ }])
+    await until(() => member.shared.isDegraded(), 'alone')
+    t.match(member.reports, [{ kind: 'shared-lost', reason: /^READONLY$|not connected/ }])
     await redis.call('REPLICAOF', 'NO', 'ONE')
-    await until(() => !member.shared.alone(), 'together')
+    await until(() => !member.shared.isDegraded(), 'together')
   })
 
   t.test('a server that is silent when the connection is made, and speaks later', async (t) => {
@@ -159,9 +159,9 @@ function outages(t: Test, server: RedisServer): void {
     const member = await join(t, server.url)
     await member.shared.ready
     t.same(await passed([member], 20), [2])
-    await until(() => member.shared.alone(), 'alone')
+    await until(() => member.shared.isDegraded(), 'alone')
     server.resume()
-    await until(() => !member.shared.alone(), 'together')
+    await until(() => !member.shared.isDegraded(), 'together')
     t.equal(await taken(member, { name: 'new' }), true)
   })
 
@@ -171,8 +171,8 @@ function outages(t: Test, server: RedisServer): void {
     await member.shared.ready
     t.same(await passed([member], 20), [2])
     await server.start()
-    await until(() => !member.shared.alone(), 'together')
-    t.match(member.reports, [{ kind: 'alone', reason: 'ECONNREFUSED' }, { kind: 'together' }])
+    await until(() => !member.shared.isDegraded(), 'together')
+    t.match(member.reports, [{ kind: 'shared-lost', reason: 'ECONNREFUSED' }, { kind: 'shared-back' }])
   })
 }
 
@@ -191,16 +191,16 @@ function weather(t: Test, server: RedisServer): void {
     for (let round = 0; round < 5; round++) {
       const before = answers
       await server[round % 2 === 0 ? 'kill' : 'stop']()
-      await until(() => members.every(({ shared }) => shared.alone()) && answers > before + 5, 'alone')
+      await until(() => members.every(({ shared }) => shared.isDegraded()) && answers > before + 5, 'alone')
       await server.start()
-      await until(() => members.every(({ shared }) => !shared.alone()), 'together')
+      await until(() => members.every(({ shared }) => !shared.isDegraded()), 'together')
     }
     over = true
     await Promise.all(asking)
     for (const { reports } of members) {
       t.same(
         reports.map(({ kind }) => kind),
-        Array.from({ length: 5 }, () => ['alone', 'together']).flat(),
+        Array.from({ length: 5 }, () => ['shared-lost', 'shared-back']).flat(),
       )
     }
   })
@@ -293,7 +293,7 @@ function secrecy(t: Test, server: RedisServer): void {
     t.equal(await taken(member), true)
     member.shared.news.publish('session', 'nobody hears')
     t.equal(await taken(member), true)
-    t.same(member.reports, [{ kind: 'deaf', reason: 'NOPERM' }])
+    t.same(member.reports, [{ kind: 'news-lost', reason: 'NOPERM' }])
   })
 
   t.test('neither the address nor the password is ever told', async (t) => {
@@ -308,12 +308,12 @@ function secrecy(t: Test, server: RedisServer): void {
     wrong.shared.news.subscribe('session', () => {})
     await wrong.shared.ready
     t.equal(await taken(wrong), true)
-    await until(() => wrong.shared.alone(), 'alone')
+    await until(() => wrong.shared.isDegraded(), 'alone')
     await guarded.stop()
-    await until(async () => (await taken(right, { name: 'y' })) && right.shared.alone(), 'alone')
+    await until(async () => (await taken(right, { name: 'y' })) && right.shared.isDegraded(), 'alone')
     await turn()
     const told = JSON.stringify([right.reports, wrong.reports])
-    t.match(wrong.reports[0], { kind: 'alone', reason: 'WRONGPASS' })
+    t.match(wrong.reports[0], { kind: 'shared-lost', reason: 'WRONGPASS' })
     t.notMatch(told, /pa55word|an0ther|of-the-server/)
   })
 }

@@ -14,7 +14,7 @@ export interface FallbackSource {
   clock: Clock
   /** Their promises may be rejected. */
   shared: Counters
-  alone: MemoryCounters
+  local: MemoryCounters
   /** Processes that live, this one among them, as last known. */
   processes: () => number
   /** Told once when an outage begins, and once when it ends. */
@@ -29,24 +29,24 @@ const PROBE: CounterAsk = { name: 'probe', perMinute: UNIT, take: 1, always: tru
 export class FallbackCounters implements Counters {
   private readonly source: FallbackSource
   private readonly share: ShareCounters
-  private isAlone = false
+  private degraded = false
   private asking: Promise<void> | undefined
   private timer: Timer | undefined
   private closed = false
 
   constructor(source: FallbackSource) {
     this.source = source
-    this.share = new ShareCounters(source.alone, source.processes)
+    this.share = new ShareCounters(source.local, source.processes)
   }
 
   /** True during an outage. */
-  get alone(): boolean {
-    return this.isAlone
+  get isDegraded(): boolean {
+    return this.degraded
   }
 
   /** Never rejected; no promise during an outage. */
   take(ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> {
-    if (this.isAlone) return this.share.take(ask)
+    if (this.degraded) return this.share.take(ask)
     const asked = this.source.shared.take(ask)
     if (!(asked instanceof Promise)) return this.mirror(ask, asked)
     return asked.then(
@@ -71,7 +71,7 @@ export class FallbackCounters implements Counters {
     this.closed = true
     this.timer?.cancel()
     await this.source.shared.close()
-    await this.source.alone.close()
+    await this.source.local.close()
   }
 
   private async ask(): Promise<void> {
@@ -82,16 +82,16 @@ export class FallbackCounters implements Counters {
     } catch (error) {
       if (this.closed) return
       this.timer = this.source.clock.after(ASK_AGAIN_MS, () => void this.check())
-      if (!this.isAlone) this.source.report({ kind: 'alone', reason: error instanceof Error ? error.message : 'unknown' })
-      this.isAlone = true
+      if (!this.degraded) this.source.report({ kind: 'shared-lost', reason: error instanceof Error ? error.message : 'unknown' })
+      this.degraded = true
       return
     }
-    if (this.isAlone && !this.closed) this.source.report({ kind: 'together' })
-    this.isAlone = false
+    if (this.degraded && !this.closed) this.source.report({ kind: 'shared-back' })
+    this.degraded = false
   }
 
   private mirror(ask: CounterAsk, answer: CounterAnswer): CounterAnswer {
-    if (answer.taken && ask.take !== 0) this.source.alone.take({ ...ask, always: true })
+    if (answer.taken && ask.take !== 0) this.source.local.take({ ...ask, always: true })
     return answer
   }
 }

@@ -25,5 +25,5 @@ export async function connectShared(url: string | undefined, source: SharedSourc
 /** Without a server each process counts for itself, and where it is not the only one it takes its share of every limit. */
 export function shareNothing(clock: Clock, processes: () => number = () => 1): Shared {
   const counters = new ShareCounters(new MemoryCounters(clock), processes)
-  return { counters, news: new NoNews(), alone: () => false, ready: Promise.resolve(), close: () => counters.close() }
+  return { counters, news: new NoNews(), isDegraded: () => false, ready: Promise.resolve(), close: () => counters.close() }
 }

@@ -37,7 +37,7 @@ export class RedisNews implements NewsWire {
   private secret: string | undefined
   private beat: Timer | undefined
   private closed = false
-  private deafFor: string | undefined
+  private unavailableFor: string | undefined
 
   constructor(source: RedisNewsSource) {
     this.source = source
@@ -83,8 +83,8 @@ export class RedisNews implements NewsWire {
     this.source.listener.subscribe(channel).catch((error) => {
       const reason = troubleOf(error)
       // A connection that is lost is made anew, and then asks again.
-      if (this.closed || reason === 'not connected' || reason === this.deafFor) return
-      this.deafFor = reason
+      if (this.closed || reason === 'not connected' || reason === this.unavailableFor) return
+      this.unavailableFor = reason
       this.source.report(reason)
     })
   }

@@ -23,13 +23,14 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
   const counters = new FallbackCounters({
     clock,
     shared: new RedisCounters(speaker, { prefix }),
-    alone: new MemoryCounters(clock),
+    local: new MemoryCounters(clock),
     processes: source.processes,
     // The connection knows better why than the command that found none.
-    report: (news) => report(news.kind === 'alone' && news.reason === 'not connected' ? { ...news, reason: trouble ?? news.reason } : news),
+    report: (news) =>
+      report(news.kind === 'shared-lost' && news.reason === 'not connected' ? { ...news, reason: trouble ?? news.reason } : news),
   })
   speaker.on('ready', () => void counters.check())
-  const news = new RedisNews({ speaker, listener, clock, prefix, report: (reason) => report({ kind: 'deaf', reason }) })
+  const news = new RedisNews({ speaker, listener, clock, prefix, report: (reason) => report({ kind: 'news-lost', reason }) })
   const close = async (): Promise<void> => {
     await counters.close()
     await news.close()
@@ -37,7 +38,7 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
   }
   // Without it a start would say nothing of a server that is not there until the first request that needs it.
   const ready = readyOf(speaker).then(() => counters.check())
-  return { counters, news, alone: () => counters.alone, ready, close }
+  return { counters, news, isDegraded: () => counters.isDegraded, ready, close }
 }
 
 /** Real time: it is the socket that is waited for. */

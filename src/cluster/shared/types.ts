@@ -45,10 +45,10 @@ export interface NewsWire {
   close(): Promise<void>
 }
 
-export type OutageNews = { kind: 'alone'; reason: string } | { kind: 'together' }
+export type OutageNews = { kind: 'shared-lost'; reason: string } | { kind: 'shared-back' }
 
-/** `deaf`: limits are shared, but news of other processes cannot be heard. */
-export type SharedReport = OutageNews | { kind: 'deaf'; reason: string }
+/** `news-lost`: limits are shared, but news of other processes cannot be received. */
+export type SharedReport = OutageNews | { kind: 'news-lost'; reason: string }
 
 export interface SharedSource {
   clock: Clock
@@ -63,7 +63,7 @@ export interface Shared {
   readonly counters: Counters
   readonly news: NewsWire
   /** True while limits are held by shares because the server does not answer. */
-  readonly alone: () => boolean
+  readonly isDegraded: () => boolean
   /** Resolves once the server has answered or has had its chance; never rejected. */
   readonly ready: Promise<void>
   close(): Promise<void>

@@ -40,7 +40,7 @@ function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, onl
       exchange.pluginIds = [...exchange.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
       const bound = runs.reduce((sum, run) => sum + (run.lives ? run.bound : 0), 0)
       const acting = only ? runs.filter(only) : runs
-      if (only) for (const run of runs) if (!only(run)) run.foretell()
+      if (only) for (const run of runs) if (!only(run)) run.preview()
       const waiting = bound > 0 ? hold(exchange, bound).then(() => shapes(acting, 0)) : shapes(acting, 0)
       return waiting ? waiting.then(() => next(exchange)) : next(exchange)
     }
@@ -76,7 +76,7 @@ function runUnasked(exchange: Exchange, setting: PluginSetting, parts: RunParts)
 }
 
 function isOff({ enabled }: PluginEntry, { plugin }: PluginSetting): boolean {
-  return enabled === false && plugin.steadfast !== true
+  return enabled === false && plugin.ignoreRequestEnabled !== true
 }
 
 /** False for a plugin that has said all it has to say when it chose the models. */

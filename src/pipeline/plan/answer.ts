@@ -11,7 +11,7 @@ import { orderedCandidates } from '../ordering.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { type At, answeredHere, type Layer, type Reply, type Service } from '../reply.ts'
 import { takeHold } from '../reservation.ts'
-import { type Foresee, type PlanCandidate, planCandidates } from './candidates.ts'
+import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './exclusions.ts'
 
 export type Plan = {
@@ -68,12 +68,12 @@ export function explain(): Layer<At<Read>> {
     }
 }
 
-export function foretell(
+export function previewEnd(
   { guardrails, defaultMaxOutput }: Pick<ChainSettings, 'guardrails' | 'defaultMaxOutput'>,
   parts: ChainParts,
-  foresee: Foresee,
+  previewCall: PreviewCall,
 ): Service<At<Resolved>> {
-  return async function foretold(exchange) {
+  return async function preview(exchange) {
     exchange.candidates = orderedCandidates(exchange, parts)
     const { key, books } = exchange
     const { account, input, outputCap } = await takeHold(exchange, {
@@ -96,7 +96,7 @@ export function foretell(
       stream: exchange.stream,
       ...(embedding ? { inputs: embedding.ask(exchange.body).inputs.length } : {}),
       key: key.name,
-      candidates: planCandidates(exchange, parts, foresee),
+      candidates: planCandidates(exchange, parts, previewCall),
       excluded: exclusions(exchange),
       hold: {
         usd: usdText(amount),

@@ -39,12 +39,12 @@ export type PlanCandidate = {
   /** Parameters of the request that would not reach the provider; absent as `lane`. */
   dropped?: string[]
   /** Of vectors: how the inputs would be split; absent as `lane`. */
-  calls?: ForeseenCalls
+  calls?: CallsPreview
   /** What the call would fail with before it is made. */
   refused?: { code: number; message: string }
 }
 
-export type ForeseenCalls = {
+export type CallsPreview = {
   count: number
   /** So many of them run at the same time. */
   at_once: number
@@ -58,15 +58,15 @@ export type ForeseenCalls = {
 }
 
 /** What is known of a call before it is made. */
-export type Foreseen = Pick<PlanCandidate, 'lane' | 'dropped' | 'calls'>
+export type CallPreview = Pick<PlanCandidate, 'lane' | 'dropped' | 'calls'>
 /** @throws Fault that the call would be refused with. */
-export type Foresee = (exchange: Exchange, endpoint: Endpoint) => Foreseen
+export type PreviewCall = (exchange: Exchange, endpoint: Endpoint) => CallPreview
 
 /** Candidates for which the provider's request is written to see what gets lost: a body may be long. */
 export const ENCODED = 16
 
 /** @throws Fault that the first candidate's call would be refused with before it is made. */
-export function planCandidates(exchange: Exchange, parts: ChainParts, foresee: Foresee): PlanCandidate[] {
+export function planCandidates(exchange: Exchange, parts: ChainParts, previewCall: PreviewCall): PlanCandidate[] {
   const moment = priceMoment(exchange, exchange.candidates)
   const reasons = placeReasons(exchange, parts)
   return exchange.candidates.map((endpoint, at) => ({
@@ -81,17 +81,17 @@ export function planCandidates(exchange: Exchange, parts: ChainParts, foresee: F
     quantization: endpoint.quantization,
     tier: endpoint.tier ?? null,
     why: reasons[at],
-    ...(at < ENCODED ? dryCall(exchange, { endpoint, first: at === 0 }, foresee) : undefined),
+    ...(at < ENCODED ? dryCall(exchange, { endpoint, first: at === 0 }, previewCall) : undefined),
   }))
 }
 
 function dryCall(
   exchange: Exchange,
   { endpoint, first }: { endpoint: Endpoint; first: boolean },
-  foresee: Foresee,
-): Foreseen & Pick<PlanCandidate, 'refused'> {
+  previewCall: PreviewCall,
+): CallPreview & Pick<PlanCandidate, 'refused'> {
   try {
-    return foresee(exchange, endpoint)
+    return previewCall(exchange, endpoint)
   } catch (thrown) {
     const fault: Fault = asFault(thrown)
     if (first || fault.code === 'internal') throw fault
@@ -100,7 +100,7 @@ function dryCall(
 }
 
 /** What the request would be for a model that generates. */
-export function foreseeAnswer(parts: ChainParts): Foresee {
+export function previewAnswer(parts: ChainParts): PreviewCall {
   return (exchange, endpoint) => {
     const call = callOf(exchange, endpoint, parts)
     return { lane: call.lane, dropped: [...encode(call).dropped] }

@@ -91,12 +91,12 @@ export class PluginRun implements TapOwner {
   }
 
   /** In place of `shape` in a plan: what is known of its work without asking anybody. */
-  foretell(): void {
+  preview(): void {
     const { plugin } = this.setting
-    if (!plugin.foretell || this.skipped) return
+    if (!plugin.preview || this.skipped) return
     this.view.open = true
     try {
-      plugin.foretell(this.view, this.config)
+      plugin.preview(this.view, this.config)
       this.shaped()
     } catch (thrown) {
       this.view.close()

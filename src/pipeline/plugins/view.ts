@@ -122,8 +122,8 @@ export class PluginView implements Planned {
     return this.bill(nano, what)
   }
 
-  tellOnFailure(metadata: JsonObject): void {
-    if (this.open) this.exchange.tellOnFailure(metadata)
+  addErrorMetadata(metadata: JsonObject): void {
+    if (this.open) this.exchange.addErrorMetadata(metadata)
   }
 
   searchers(search: NativeSearch): 'all' | 'some' | 'none' {

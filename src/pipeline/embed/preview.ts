@@ -1,12 +1,12 @@
 /** For plans: the calls that an endpoint would get, with nothing sent. */
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Foreseen } from '../plan/candidates.ts'
+import type { CallPreview } from '../plan/candidates.ts'
 import type { EmbeddingParts } from './asked.ts'
 import { AT_ONCE, callsAt, mostOf } from './calls.ts'
 import { inputTokens } from './input-size.ts'
 
-export function foreseeVectors(exchange: Exchange, endpoint: Endpoint, parts: Pick<EmbeddingParts, 'wires'>): Foreseen {
+export function previewVectors(exchange: Exchange, endpoint: Endpoint, parts: Pick<EmbeddingParts, 'wires'>): CallPreview {
   const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, parts)
   const { dropped } = wire.encode({ ...ask, inputs: [] }, target)
   const most = mostOf(wire, target)
