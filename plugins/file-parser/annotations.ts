@@ -1,5 +1,5 @@
 /** What was read of a file, as the caller gets it and sends it back: then it is not read again. */
-import { type Item, isObject, type Json, type JsonObject, type Part } from '../../src/plugin-api/index.ts'
+import { type Item, isObject, type Json, type JsonObject, objectsOf, type Part } from '../../src/plugin-api/index.ts'
 
 export interface FileNote {
   /** SHA-256, hex: of the bytes, or of the address where the caller sent one. */
@@ -59,8 +59,4 @@ export function withoutNotes(item: Item): Item {
     return left.length > 0 ? [{ ...part, of: { ...part.of, data } }] : []
   })
   return { ...item, parts }
-}
-
-function objectsOf(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
 }

@@ -8,6 +8,22 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Elements of a list that are objects; none where it is no list. */
+export function objectsOf(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** The text, where it is one. */
+export function stringOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** The object itself, without its undefined members: absent stays absent when it is written. */
+export function present<T extends object>(fields: T): T {
+  for (const key in fields) if (fields[key] === undefined) delete fields[key]
+  return fields
+}
+
 /** What every escape of an ASCII character begins with. */
 const ASCII_ESCAPE = '\\u00'
 const DIGIT_4 = 0x34

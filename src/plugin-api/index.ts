@@ -13,7 +13,7 @@ import type { ApiKey } from './key.ts'
 
 export type { Clock } from '../core/clock.ts'
 export { asFault, badField, Fault } from '../core/faults.ts'
-export { isObject, type Json, type JsonObject, objectWithin } from '../core/json.ts'
+export { isObject, type Json, type JsonObject, objectsOf, objectWithin } from '../core/json.ts'
 export { linearRegex } from '../core/linear-regex.ts'
 export { nanoFromUsd } from '../core/money.ts'
 export { type FunctionSpec, isDeferred, loaded } from '../dialects/canon/deferred-tools.ts'

@@ -1,7 +1,7 @@
 /** `/openapi.json` and, made from it, `/docs`: what the API is, for programs and for people. Both need no key. */
 import { createHash } from 'node:crypto'
 import { Fault } from '../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
 import { escaped, fieldTable, inline, schemaName } from './docs-fields.ts'
 import type { OperationRequest } from './gateway.ts'
 
@@ -169,8 +169,4 @@ const anchor = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/
 
 function objectOf(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
-}
-
-function objectsOf(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
 }

@@ -1,6 +1,5 @@
 /** Sources of an answer: grounding and citation metadata as `url_citation` annotations. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { objectsOf, present, stringOf } from './wire.ts'
+import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 
 interface Source {
   url: string

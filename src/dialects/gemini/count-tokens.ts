@@ -1,10 +1,10 @@
 /** Counting the tokens of a request at the provider (`countTokens`). */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, present } from '../../core/json.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 import { encodeRequest } from './encode-request.ts'
-import { operationPath, present, resourceOf } from './wire.ts'
+import { operationPath, resourceOf } from './wire.ts'
 
 /**
  * Everything that costs tokens on the way in. Models of a publisher take it as it is; others within a request of their own,

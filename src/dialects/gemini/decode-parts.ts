@@ -1,11 +1,11 @@
 /** The parts of a reply as canonical blocks; a whole reply is one long list of the parts that a stream brings in pieces. */
 
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
 import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import { AudioAnswer } from './audio-answer.ts'
 import type { Citations } from './citations.ts'
-import { SEALED_FORMAT, stringOf, WIRE } from './wire.ts'
+import { SEALED_FORMAT, WIRE } from './wire.ts'
 
 /** What a part may have beside the one thing that it is. */
 const BESIDE: ReadonlySet<string> = new Set(['thought', 'thoughtSignature', 'videoMetadata', 'mediaResolution', 'partMetadata'])

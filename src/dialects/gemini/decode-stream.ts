@@ -1,7 +1,7 @@
 /** The frames of `streamGenerateContent` as canonical events: each is a whole `GenerateContentResponse` with the next parts. */
 import { createHash } from 'node:crypto'
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { End, StreamEvent } from '../canon/events.ts'
 import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
 import type { StreamDecoder } from '../types.ts'
@@ -11,7 +11,6 @@ import { unify } from './end-reason.ts'
 import { decodeFault } from './fault.ts'
 import { logprobEntries } from './logprobs.ts'
 import { decodeTier, decodeUsage } from './usage.ts'
-import { stringOf } from './wire.ts'
 
 const SAFE_WORD = /^[A-Z][A-Z_]{0,63}$/
 

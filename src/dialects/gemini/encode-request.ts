@@ -1,6 +1,6 @@
 /** A canonical request as the body of `generateContent`. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, present } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
@@ -9,7 +9,7 @@ import type { Encoded, Target } from '../types.ts'
 import { ContentWriter } from './encode-contents.ts'
 import { generationConfig } from './generation-config.ts'
 import { ParameterFilter } from './parameter-filter.ts'
-import { operationPath, present, WIRE } from './wire.ts'
+import { operationPath, WIRE } from './wire.ts'
 
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
 

@@ -1,7 +1,6 @@
 /** A provider's error as one of our faults. Its free text is read for its meaning and never passed on. */
 import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { objectsOf, stringOf } from './wire.ts'
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 
 /** `google.rpc.Code` by name. */
 const BY_WORD: ReadonlyMap<string, FaultCode> = new Map([

@@ -1,12 +1,11 @@
 /** Sampling, output format, modalities and reasoning as `generationConfig`. */
 
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, present } from '../../core/json.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { Target } from '../types.ts'
 import type { ParameterFilter } from './parameter-filter.ts'
 import { thinkingConfig } from './thinking.ts'
-import { present } from './wire.ts'
 
 /** Most stop sequences that the API takes. */
 const MAX_STOPS = 5

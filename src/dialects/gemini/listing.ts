@@ -1,6 +1,5 @@
 /** The provider's list of models (`models.list`) in the form that the catalogue reads. */
-import type { Json, JsonObject } from '../../core/json.ts'
-import { objectsOf, stringOf } from './wire.ts'
+import { type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 
 /** One page holds them all. */
 export const LISTING_PATH = '/models?pageSize=1000'

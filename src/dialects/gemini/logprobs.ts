@@ -1,6 +1,5 @@
 /** `logprobsResult` of a candidate as logprob entries of the contract. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { objectsOf } from './wire.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 
 function entry(candidate: JsonObject): JsonObject {
   const token = typeof candidate.token === 'string' ? candidate.token : ''

@@ -1,8 +1,7 @@
 /** Token counts of this wire as canonical ones. */
 
-import { isObject, type Json } from '../../core/json.ts'
+import { isObject, type Json, objectsOf } from '../../core/json.ts'
 import { count, type Usage, withEarlierSides } from '../canon/usage.ts'
-import { objectsOf } from './wire.ts'
 
 /** Tokens of one modality in a `…TokensDetails` list. */
 function ofModality(details: Json | undefined, modality: string): number {

@@ -1,24 +1,9 @@
-/** What every file of this wire shares: its names and careful readings. Reference: types of @google/genai 3.1.0, API v1beta. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+/** What every file of this wire shares: its names and paths. Reference: types of @google/genai 3.1.0, API v1beta. */
 
 export const WIRE = 'gemini'
 
 /** Marks thought signatures as this family's own. */
 export const SEALED_FORMAT = 'google-gemini-v1'
-
-export function objectsOf(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-export function stringOf(value: Json | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined
-}
-
-/** The object without its undefined members, so that absent stays absent. */
-export function present(fields: JsonObject): JsonObject {
-  for (const key in fields) if (fields[key] === undefined) delete fields[key]
-  return fields
-}
 
 const RESOURCE = /^(?:models|tunedModels|publishers|projects)\//
 

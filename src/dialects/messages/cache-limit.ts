@@ -1,6 +1,5 @@
 /** Marks where the prompt is worth caching: the API takes four of them in one request. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { objectsOf } from './wire.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 
 const MOST = 4
 

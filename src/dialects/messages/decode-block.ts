@@ -1,10 +1,10 @@
 /** Content blocks of an upstream of this wire as canonical blocks, whether they come whole or in pieces. */
 
 import { randomTag } from '../../core/ids.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import { annotationOf } from './citations.ts'
-import { FORMAT, objectsOf, stringOf, WIRE } from './wire.ts'
+import { FORMAT, WIRE } from './wire.ts'
 
 interface OpenBlock {
   /** Canonical number; -1 until a block that travels whole is complete. */

@@ -1,11 +1,11 @@
 /** Messages as canonical items, block by block in the order in which they came. */
 
-import type { Json, JsonObject } from '../../core/json.ts'
+import { type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import type { Item, Part, Role } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { decodePart, decodeParts } from './decode-parts.ts'
 import { joinReasoning, redactedItem, thinkingItem } from './decode-reasoning.ts'
-import { beside, objectsOf, present, stringOf, withNative } from './wire.ts'
+import { beside, withNative } from './wire.ts'
 
 const MESSAGE: ReadonlySet<string> = new Set(['role', 'content'])
 const CALL: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control', 'caller'])

@@ -1,11 +1,11 @@
 /** Content blocks as canonical parts; what the canon cannot name of a block goes beside its part as `native`. */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import type { Part } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isForeignCitation } from './foreign-blocks.ts'
 import { isGatewayTool } from './gateway-tools.ts'
-import { beside, objectsOf, present, stringOf, WIRE, withNative } from './wire.ts'
+import { beside, WIRE, withNative } from './wire.ts'
 
 type Media = Extract<Part, { kind: 'media' }>
 

@@ -1,9 +1,9 @@
 /** Thinking that a caller sends back, as canonical reasoning: this wire's own, or another's out of its envelope. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, present, stringOf } from '../../core/json.ts'
 import { type Envelope, openEnvelope } from '../canon/reasoning-envelope.ts'
 import type { Item } from '../canon/request.ts'
-import { beside, FORMAT, present, stringOf, withNative } from './wire.ts'
+import { beside, FORMAT, withNative } from './wire.ts'
 
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
 

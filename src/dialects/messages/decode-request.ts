@@ -1,6 +1,6 @@
 /** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` tells. */
 
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, present, stringOf } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, Sampling } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
@@ -8,7 +8,7 @@ import { decodeMessages } from './decode-messages.ts'
 import { decodeTools } from './decode-tools.ts'
 import { askedTier } from './gateway-fields.ts'
 import { nameBeside } from './native-names.ts'
-import { beside, FORMAT_NAME, present, stringOf, WIRE } from './wire.ts'
+import { beside, FORMAT_NAME, WIRE } from './wire.ts'
 
 /** Fields that become canonical ones, or that this gateway sets itself; the rest are extras. */
 const NAMED: ReadonlySet<string> = new Set([

@@ -1,11 +1,10 @@
 /** A whole message of an upstream as events: it is read as a short stream, so it folds like one. */
 
 import { Fault } from '../../core/faults.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, objectsOf } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import { isError, MessagesStreamDecoder } from './decode-stream.ts'
 import { decodeFault } from './fault.ts'
-import { objectsOf } from './wire.ts'
 
 /** Events of a reply that is there at once, ending with `usage` and `end`, or with `fault`. */
 export function decodeResult(body: JsonObject, out: StreamEvent[]): void {

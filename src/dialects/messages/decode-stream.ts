@@ -1,7 +1,7 @@
 /** An upstream's event stream of this wire as canonical events. */
 
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { End, StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { StreamDecoder } from '../types.ts'
@@ -9,7 +9,7 @@ import { BlockDecoder } from './decode-block.ts'
 import { decodeFault } from './fault.ts'
 import { reasonOf } from './stop-reason.ts'
 import { tierOf, UsageReports } from './usage-read.ts'
-import { OPAQUE, stringOf, WIRE } from './wire.ts'
+import { OPAQUE, WIRE } from './wire.ts'
 
 /** Members of a message that only callers of this wire are shown. */
 export const MEMBERS = ['container', 'context_management', 'stop_details', 'diagnostics', 'input_transformations'] as const

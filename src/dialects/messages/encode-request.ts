@@ -1,6 +1,6 @@
 /** A canonical request as the body of an upstream that speaks Messages. */
 
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
@@ -11,7 +11,7 @@ import { type SystemInside, TurnWriter } from './encode-messages.ts'
 import { betaHeaders, fitToTarget, neverSends } from './fit-target.ts'
 import { keepThinkingRules, planThinking } from './thinking.ts'
 import { searchTool } from './web-search.ts'
-import { nativeOf, objectsOf, WIRE } from './wire.ts'
+import { nativeOf, WIRE } from './wire.ts'
 
 /** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
 export const PATH = '/v1/messages'

@@ -1,9 +1,8 @@
 /** Blocks of a conversation that only the gateway can have written: no provider of this wire takes them as they stand. */
 
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { isEnvelope } from '../canon/reasoning-envelope.ts'
 import { isGatewayTool } from './gateway-tools.ts'
-import { objectsOf, stringOf } from './wire.ts'
 
 /** True for a citation that was made from another wire's annotation, or from what the gateway read: it quotes nothing, or holds no index. */
 export function isForeignCitation(citation: JsonObject): boolean {

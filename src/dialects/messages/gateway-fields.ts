@@ -1,8 +1,7 @@
 /** What this wire says in words of its own about the gateway's fields. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { GatewayFields } from '../canon/gateway-fields.ts'
-import { objectsOf, stringOf } from './wire.ts'
 
 /** The service tier in the gateway's words; undefined where the caller names none. */
 export function askedTier(body: JsonObject): string | undefined {

@@ -1,10 +1,9 @@
 /** Tools that the gateway ran, as the pair of blocks that this wire shows a tool of the server by. */
 
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, present, stringOf } from '../../core/json.ts'
 import type { Opaque } from '../canon/request.ts'
 import { publishedBlocks } from './published-results.ts'
 import { parsedInput } from './tool-input.ts'
-import { present, stringOf } from './wire.ts'
 
 /** Marks the blocks when a caller sends them back. */
 const ID = 'srvtoolu_hg_'

@@ -1,7 +1,7 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
 
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
 import type { End } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
@@ -12,7 +12,7 @@ import { decodeFault } from './fault.ts'
 import { messageHead } from './message.ts'
 import { type ContentRun, contentRun, eventName } from './pass-frame.ts'
 import { mergeUsage, UsageReports } from './usage-read.ts'
-import { eventFrame, OPAQUE, stringOf, WIRE } from './wire.ts'
+import { eventFrame, OPAQUE, WIRE } from './wire.ts'
 
 /** Blocks that say nothing by merely beginning. */
 const QUIET: ReadonlySet<unknown> = new Set(['text', 'thinking'])

@@ -1,7 +1,7 @@
 /** Client and upstream speak Messages: bodies and frames travel with a short list of patches. */
 
 import { Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { serverToolName } from './check.ts'
@@ -15,7 +15,7 @@ import { messageHead, OwnMembers } from './message.ts'
 import { PassStreamOfMessages } from './pass-stream.ts'
 import { isAdaptive } from './thinking.ts'
 import { decodeUsage } from './usage-read.ts'
-import { CLIENT_ID, OPAQUE, objectsOf, stringOf, WIRE } from './wire.ts'
+import { CLIENT_ID, OPAQUE, WIRE } from './wire.ts'
 
 /** Fields of the gateway's that stay here, and those of other wires that this provider has no words for. */
 const OWN_KEYS: ReadonlySet<string> = new Set([

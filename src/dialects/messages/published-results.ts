@@ -1,6 +1,5 @@
 /** Results of the gateway's tools in the blocks that this wire's own provider publishes for tools of the same kind. */
-import { type Json, type JsonObject, objectWithin } from '../../core/json.ts'
-import { objectsOf, stringOf } from './wire.ts'
+import { type Json, type JsonObject, objectsOf, objectWithin, stringOf } from '../../core/json.ts'
 
 interface Published {
   /** Name of the tool and beginning of its types. */

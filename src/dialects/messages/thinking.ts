@@ -1,12 +1,12 @@
 /** How much a model thinks: efforts and budgets of callers in the words of this wire, and the rules that come with them. */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
 import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
 import type { Target } from '../types.ts'
 import { isThinking } from './encode-messages.ts'
 import { fitBudget, LEAST_BUDGET, MOST_SHARE } from './fit-target.ts'
-import { objectsOf, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 /** Efforts that `output_config` knows. */
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max']

@@ -1,9 +1,9 @@
 /** One reasoning or summary block on its way to the caller: what makes its seals, however they came. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, present, stringOf } from '../../core/json.ts'
 import type { BlockKind, NoteKind } from '../canon/events.ts'
 import { closeEnvelope, type Envelope } from '../canon/reasoning-envelope.ts'
-import { FORMAT, present, stringOf } from './wire.ts'
+import { FORMAT } from './wire.ts'
 
 interface Seal {
   data: string

@@ -12,7 +12,7 @@
  * A body with blocks that the gateway wrote for another wire's reply (`holdsForeignBlocks`) is no body for the pass lane.
  */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 import * as native from '../canon/native.ts'
 
 /** What opaque values of this wire are marked with, by the client and the upstream half alike. */
@@ -45,20 +45,6 @@ export function withNative<T extends object>(value: T, type: string, data: JsonO
 /** Members that this wire left beside a part, an item or a tool; empty where it left none. */
 export function nativeOf(value: object): JsonObject {
   return native.nativeOf(value, WIRE) ?? {}
-}
-
-export function stringOf(value: Json | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined
-}
-
-export function objectsOf(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-/** The object without its undefined members, so that absent stays absent. */
-export function present<T extends object>(fields: T): T {
-  for (const key of Object.keys(fields) as (keyof T)[]) if (fields[key] === undefined) delete fields[key]
-  return fields
 }
 
 /** Members of a block that are neither in `known` nor null: what only this wire can say. */

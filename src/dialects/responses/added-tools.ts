@@ -1,8 +1,8 @@
 /** Tools that stand among the input items (`additional_tools`): coding agents move all of theirs there. */
 
-import type { Json, JsonObject } from '../../core/json.ts'
+import { type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { Opaque } from '../canon/request.ts'
-import { objectsOf, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 const ADDED = 'additional_tools'
 

@@ -1,9 +1,9 @@
 /** Output items that come in one piece: what only this wire knows, what the gateway's tools did, images, spoken answers. */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, present, stringOf } from '../../core/json.ts'
 import { type BlockKind, COMMON } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
-import { present, stringOf, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 const DATA_URL = /^data:([^;,]+)[^,]*,/
 

@@ -1,12 +1,12 @@
 /** Input items of the wire as canonical items. */
 
-import type { Json, JsonObject } from '../../core/json.ts'
+import { type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import { isEnvelope, openEnvelope } from '../canon/reasoning-envelope.ts'
 import type { Item, Role } from '../canon/request.ts'
 import { itemType } from './check.ts'
 import { decodeParts } from './decode-parts.ts'
-import { objectsOf, present, stringOf, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 /** What is read of each item; anything else stays beside it. A status tells nothing that its place does not. */
 const KNOWN = {

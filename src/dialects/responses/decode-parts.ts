@@ -1,10 +1,10 @@
 /** Content parts of the wire as canonical parts. */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import { fileUrl } from '../canon/file-url.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { Part } from '../canon/request.ts'
-import { objectsOf, present, stringOf, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 type Media = Extract<Part, { kind: 'media' }>
 

@@ -1,12 +1,12 @@
 /** The caller's Responses body as a canonical request. */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { addedFunctions } from './added-tools.ts'
 import { decodeItems } from './decode-items.ts'
-import { booleanOf, numberOf, objectsOf, present, stringOf, stringsOf, WIRE } from './wire.ts'
+import { booleanOf, numberOf, stringsOf, WIRE } from './wire.ts'
 
 /** Marks the system message that came as `instructions`, so that the same wire gets it back there. */
 export const INSTRUCTIONS = 'instructions'

@@ -1,12 +1,11 @@
 /** A whole Response object of an upstream as canonical events. */
 
 import { Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { decodeUsage } from './usage.ts'
 import { isCallItem, itemEvents } from './whole-item.ts'
-import { objectsOf, stringOf } from './wire.ts'
 
 /** True where an upstream says in a 200 that it failed. */
 export function hasFailed(body: JsonObject): boolean {

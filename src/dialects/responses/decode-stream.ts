@@ -1,14 +1,13 @@
 /** An upstream's event stream of this wire as canonical events. */
 
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { FORMAT, formatNote, isCallItem, itemEvents, sealNotes } from './whole-item.ts'
-import { objectsOf, stringOf } from './wire.ts'
 
 interface OpenBlock {
   number: number

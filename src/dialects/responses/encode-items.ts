@@ -1,11 +1,11 @@
 /** Canonical items as input items of the wire. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, present } from '../../core/json.ts'
 import { nativeOf } from '../canon/native.ts'
 import type { Item } from '../canon/request.ts'
 import { encodeOutput, encodeParts, type ItemContext } from './encode-parts.ts'
 import { isOwnFormat } from './envelope.ts'
-import { present, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 /** Providers of this wire refuse an identifier that lacks the prefix of its kind. */
 function idOf(id: string | undefined, prefix: string): string | undefined {

@@ -1,10 +1,10 @@
 /** Canonical parts as content parts of the wire. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, present } from '../../core/json.ts'
 import { TEXT_NAME, textUrl } from '../canon/file-url.ts'
 import { nativeOf } from '../canon/native.ts'
 import type { CacheMark, Part, Role } from '../canon/request.ts'
-import { present, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 /** Where an item is written to: the same wire takes everything back, another caller's items lose what has no name here. */
 export interface ItemContext {

@@ -1,6 +1,6 @@
 /** A canonical request as the body of an upstream that speaks Responses. */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { isNamedBeside, nativeOf } from '../canon/native.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
@@ -11,7 +11,7 @@ import { encodeItem } from './encode-items.ts'
 import type { ItemContext } from './encode-parts.ts'
 import { fitToTarget } from './target.ts'
 import { SEARCH_TYPE, searchTool } from './web-search.ts'
-import { present, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 export const PATH = '/responses'
 

@@ -3,14 +3,14 @@
  * Which block joins which item depends on the order of block starts alone, so a stream and a whole reply agree.
  */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { BlockKind, NoteKind } from '../canon/events.ts'
 import { closeEnvelope } from '../canon/reasoning-envelope.ts'
 import type { ReplyContext } from '../types.ts'
 import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
 import { SEALED } from './encode-request.ts'
 import { isOwnFormat } from './envelope.ts'
-import { objectsOf, stringOf, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 export interface Part {
   readonly item: OutputItem

@@ -1,12 +1,11 @@
 /** What the pass lane reads off an upstream's Response object. */
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, objectsOf } from '../../core/json.ts'
 import type { PassFacts } from '../types.ts'
 import { hasFailed } from './decode-result.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { isOurs } from './result-object.ts'
 import { decodeUsage, type ShownItems } from './usage.ts'
 import { isCallItem } from './whole-item.ts'
-import { objectsOf } from './wire.ts'
 
 /** Usage, end and fault of an upstream's Response object. @param shown what its stream has shown. */
 export function factsOf(response: JsonObject, shown?: ShownItems): PassFacts {

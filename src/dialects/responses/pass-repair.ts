@@ -2,10 +2,10 @@
  * The items of a passed stream, for the day it is cut: closes what is open and lists the output so far.
  * Frames are only kept on the way through; nothing is parsed unless the stream breaks.
  */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import { frameData, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
-import { eventFrame, stringOf } from './wire.ts'
+import { eventFrame } from './wire.ts'
 
 /** Bytes of frames that are kept for one stream; beyond them a cut reply shows finished items only. */
 const MAX_KEPT = 4 * 1024 * 1024

@@ -1,7 +1,7 @@
 /** The stream of the pass lane: content frames travel as they came, lifecycle frames are ours. */
 
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/price.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
@@ -13,7 +13,6 @@ import { deltaBytes, digitsEnd, type FrameView, sequenceAt, spells, viewFrame } 
 import { OpenItems, parseFrame } from './pass-repair.ts'
 import { closingJson, endingOf } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
-import { objectsOf } from './wire.ts'
 
 const CALL_DONE = 'response.function_call_arguments.done'
 const PARTIAL_IMAGE = 'image_generation_call.partial_image'

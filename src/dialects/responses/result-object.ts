@@ -1,10 +1,9 @@
 /** The Response object (contract 1.5): one writer for every event and reply that carries it. */
 import type { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { responseErrorCode } from './fault.ts'
 import { encodeUsage } from './usage.ts'
-import { objectsOf } from './wire.ts'
 
 export type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 

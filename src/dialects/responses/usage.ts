@@ -1,12 +1,11 @@
 /** Token counts between this wire and the canon. */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
 import { IMAGE_TOKENS } from '../canon/events.ts'
 import { addCalls, count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 import type { Final } from '../types.ts'
-import { objectsOf } from './wire.ts'
 
 /** Searches that the provider ran: its usage does not tell them, its output does. Opening a page is none. */
 export function searchesIn(items: Json | undefined): number {

@@ -1,8 +1,7 @@
 /** The provider's own search of the web, as this wire asks for it. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, present } from '../../core/json.ts'
 import { bareDomain, isPlainHost, type NativeSearch, type SearchWire } from '../canon/native-search.ts'
-import { present } from './wire.ts'
 
 export const SEARCH_TYPE = 'web_search'
 

@@ -1,9 +1,9 @@
 /** A finished output item as canonical events: whole replies, and streams whose provider sends items only at their end. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import { canonicalAnnotation, imageAnswer, messageOf } from './answer-items.ts'
-import { objectsOf, present, stringOf, WIRE } from './wire.ts'
+import { WIRE } from './wire.ts'
 
 /** Hands out block numbers over one reply. */
 export interface Numbering {

@@ -1,5 +1,5 @@
-/** What every file of this wire shares: its id, its frames, and careful readings of parsed JSON. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+/** What every file of this wire shares: its id, its frames, and readers of parsed values. */
+import type { Json } from '../../core/json.ts'
 import type { ReplyContext } from '../types.ts'
 
 /** One id for client and upstream, so that opaque items and extra fields go back verbatim. */
@@ -12,10 +12,6 @@ export function eventFrame(ctx: ReplyContext, type: string, fields: string): str
   return `data: {"type":"${type}","sequence_number":${ctx.sequence++}${fields}}\n\n`
 }
 
-export function stringOf(value: Json | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined
-}
-
 export function numberOf(value: Json | undefined): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
@@ -24,16 +20,6 @@ export function booleanOf(value: Json | undefined): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined
 }
 
-export function objectsOf(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
 export function stringsOf(value: Json | undefined): string[] | undefined {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : undefined
-}
-
-/** The object without its undefined members, so that absent stays absent. */
-export function present(fields: JsonObject): JsonObject {
-  for (const key in fields) if (fields[key] === undefined) delete fields[key]
-  return fields
 }

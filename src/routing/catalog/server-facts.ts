@@ -1,5 +1,5 @@
 /** What servers of one's own tell of their models beside the plain list, brought into one form. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 
 /** Asks the server: `path` stands under its root, with a body it is a POST. Rejects where there is no such thing. */
 export type AskServer = (path: string, body?: JsonObject) => Promise<JsonObject>
@@ -156,10 +156,6 @@ function quantizationOf(name: Json | undefined): string | undefined {
 /** Absent members rather than undefined ones, so that a later answer can fill them. */
 function withoutGaps(facts: { [name in keyof ModelFacts]: ModelFacts[name] | undefined }): ModelFacts {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as ModelFacts
-}
-
-function objectsOf(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 export function positive(value: Json | undefined): number | undefined {
