@@ -130,20 +130,8 @@ async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, ca
     return call()
   }
   try {
-    return await pRetry(tries, {
-      retries: 1,
-      minTimeout: 0,
-      onFailedAttempt: ({ retriesLeft }) => (retriesLeft > 0 ? pause(exchange) : undefined),
-    })
+    return await pRetry(tries, { retries: 1, minTimeout: 10, maxTimeout: 25, randomize: true })
   } finally {
     permit.end(false)
   }
-}
-
-/** Milliseconds before the same endpoint is tried again: at least, and by chance so many more, so that callers do not come at once. */
-const PAUSE = 10
-const SPREAD = 15
-
-function pause({ clock }: Exchange): Promise<void> {
-  return new Promise((resolve) => void clock.after(PAUSE + SPREAD * clock.random(), resolve))
 }
