@@ -50,7 +50,7 @@ async function statuses(scenes: readonly Scene[], count: number): Promise<Record
   return found
 }
 
-const outages = ({ gateway }: Scene): string[] => gateway.logs.filter((line) => /"kind":"(alone|together)"/.test(line))
+const outages = ({ gateway }: Scene): string[] => gateway.logs.filter((line) => /"kind":"shared-(lost|back)"/.test(line))
 
 function tests(t: Test, server: RedisServer): void {
   t.test('requests per minute are those of both together', async (t) => {
