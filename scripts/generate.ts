@@ -11,7 +11,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
   ['src/server/log-line.ts', () => serialiser('logLine')],
-  ['src/pipeline/facts-text.ts', () => serialiser('factsText')],
+  ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]

@@ -7,13 +7,13 @@ import { GenerationIds } from '../../src/core/ids.ts'
 import { clientDialects, toolDialect } from '../../src/dialects/registry.ts'
 import { Credit } from '../../src/ledger/accounts.ts'
 import { estimateTokens } from '../../src/ledger/usage-estimate.ts'
-import { Admission } from '../../src/pipeline/admission.ts'
-import { Attempts } from '../../src/pipeline/attempt-buckets.ts'
+import { DrainSlots } from '../../src/pipeline/attempt/drain-slots.ts'
+import { RetryBudget } from '../../src/pipeline/attempt/retry-budget.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
-import { DrainSlots } from '../../src/pipeline/drain-slots.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
 import type { ChainParts } from '../../src/pipeline/parts.ts'
-import { RetryBudget } from '../../src/pipeline/retry-budget.ts'
+import { Admission } from '../../src/pipeline/request/admission.ts'
+import { Attempts } from '../../src/pipeline/request/attempt-buckets.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
 import { HealthBook, StickySessions } from '../../src/routing/index.ts'
 import { DiskFiles } from '../../src/services/files/index.ts'
@@ -88,7 +88,7 @@ export class SimulatedGateway {
   private compose(minute: number): Front {
     const config = loadConfig('simulation.yaml', {}, { text: configText(minute, SECRET) })
     const { keys } = resolveKeys(config)
-    return composeChain(chainSettings(config, buildCatalog(config), keyLookup(keys, this.keys)), this.parts)
+    return composeChain('generate', chainSettings(config, buildCatalog(config), keyLookup(keys, this.keys)), this.parts)
   }
 
   private partsOf(providers: Providers): ChainParts {
@@ -106,6 +106,7 @@ export class SimulatedGateway {
       drains: new DrainSlots(),
       pools: new Pools(),
       upstreams: new Map([['sim', providers.dialect()]]),
+      wires: new Map(),
       files,
       tools: serverTools,
       host: { clock, estimateTokens, files },

@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises'
 import type { JsonObject } from '../core/json.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
-import { providerAddress } from '../pipeline/provider-address.ts'
+import { providerAddress } from '../pipeline/route/provider-address.ts'
 import type { Listing } from '../routing/catalog/discover.ts'
 import { describedList } from '../routing/catalog/server-facts.ts'
 import type { Provider } from '../routing/catalog/types.ts'

@@ -13,14 +13,14 @@ import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { estimateTokens } from '../ledger/usage-estimate.ts'
-import { Admission } from '../pipeline/admission.ts'
-import { Attempts } from '../pipeline/attempt-buckets.ts'
-import { composeChain, composeCounting, composeEmbedding, composePlanning } from '../pipeline/chain.ts'
-import { DrainSlots } from '../pipeline/drain-slots.ts'
+import { DrainSlots } from '../pipeline/attempt/drain-slots.ts'
+import { RetryBudget } from '../pipeline/attempt/retry-budget.ts'
+import { composeChain } from '../pipeline/chain.ts'
+import { PassageDesk } from '../pipeline/money/passage-desk.ts'
 import type { ChainParts } from '../pipeline/parts.ts'
-import { PassageDesk } from '../pipeline/passage-desk.ts'
 import type { Lane } from '../pipeline/reply.ts'
-import { RetryBudget } from '../pipeline/retry-budget.ts'
+import { Admission } from '../pipeline/request/admission.ts'
+import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
@@ -275,10 +275,12 @@ export class Runtime {
     const consent = consentPages(this.management)
     return {
       brand: config.brand.word,
-      front: composeChain(settings, parts),
-      counting: composeCounting(settings, parts),
-      embedding: composeEmbedding(settings, { ...parts, wires: embeddingWires }),
-      planning: composePlanning(settings, { ...parts, wires: embeddingWires, witness: planWitness(this.source.logs) }),
+      fronts: {
+        generate: composeChain('generate', settings, parts),
+        embed: composeChain('embed', settings, parts),
+        count: composeChain('count', settings, parts),
+        plan: composeChain('plan', settings, { ...parts, witness: planWitness(this.source.logs) }),
+      },
       embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
       operations: operations({
         keys,
@@ -324,6 +326,7 @@ function partsOf(
     files,
     pools: new Pools(),
     upstreams: upstreamDialects,
+    wires: embeddingWires,
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,

@@ -2,7 +2,18 @@
 
 import { loadWhole } from '../app/plugin-list.ts'
 import { ConfigError } from '../config/problems.ts'
+import { layersOf, OPERATIONS } from '../pipeline/chain.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
+
+/** `headgate check --chain`: the layers that a request of each operation goes through, in order. @returns the exit code. */
+export function printChain(streams: Streams = CONSOLE): number {
+  for (const operation of OPERATIONS) {
+    streams.out(`${operation}:`)
+    for (const [at, { name, what }] of layersOf(operation).entries())
+      streams.out(`  ${String(at + 1).padStart(2)}. ${name.padEnd(12)}  ${what}`)
+  }
+  return 0
+}
 
 /**
  * Prints one line if the file is good, else every problem as `file:line:column: what, and what was expected`.

@@ -7,8 +7,8 @@ const HELP = `headgate: one address in front of many model providers
   headgate [serve] [--config FILE] [--host HOST] [--port PORT] [--workers N]
       Serves. Without a file: the shipped configuration, with every provider whose key is in the environment.
       --workers: N processes answer on the port, 1 to 63, or auto for one per processor.
-  headgate check FILE
-      Says whether a configuration is good, or line by line what is wrong.
+  headgate check FILE | --chain
+      Says whether a configuration is good, or line by line what is wrong. --chain shows the layers that requests go through.
   headgate plan FILE REQUEST.json [--format responses|chat|messages|embeddings] [--key NAME] [--json]
       Says what would become of a request: which endpoints in which order, which not and why, and the money held.
       Nothing is called. REQUEST.json is a generation body, - reads standard input; exit code 1 if it would be refused.
@@ -50,7 +50,7 @@ Signals: SIGTERM and SIGINT drain, a second one hurries; SIGHUP reloads the conf
 /** What stands behind the verbs that take a fixed number of words. */
 const WORDS: Readonly<Record<string, string>> = {
   serve: 'no words behind it',
-  check: 'FILE',
+  check: 'FILE or --chain',
   plan: 'FILE REQUEST.json',
   test: 'DIR',
   ledger: 'export, verify or recovery',
@@ -69,6 +69,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   if (values.help) process.stdout.write(HELP)
   else if (values.version) process.stdout.write(`${await version()}\n`)
   else if (verb === 'serve' && rest.length === 0) await serve(values)
+  else if (verb === 'check' && values.chain && rest.length === 0) process.exitCode = (await import('./check.ts')).printChain()
   else if (verb === 'check' && rest.length === 1) process.exitCode = await (await import('./check.ts')).check(rest[0])
   else if (verb === 'plan' && rest.length === 2) process.exitCode = await (await import('./plan.ts')).plan([rest[0], rest[1]], values)
   else if (verb === 'test' && rest.length === 1) process.exitCode = await (await import('./policy-tests.ts')).policyTests(rest[0])
@@ -101,6 +102,7 @@ function parse(argv: readonly string[]) {
       provider: { type: 'string' },
       kind: { type: 'string' },
       write: { type: 'string' },
+      chain: { type: 'boolean' },
       since: { type: 'string' },
       guardrail: { type: 'string' },
       help: { type: 'boolean', short: 'h' },

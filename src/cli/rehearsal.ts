@@ -11,8 +11,8 @@ import { Fault } from '../core/faults.ts'
 import { GenerationIds } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import { openLog } from '../core/log.ts'
-import { clientDialects, embeddingWires } from '../dialects/registry.ts'
-import { composePlanning } from '../pipeline/chain.ts'
+import { clientDialects } from '../dialects/registry.ts'
+import { composeChain } from '../pipeline/chain.ts'
 import type { Door } from '../pipeline/door.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import type { Plan } from '../pipeline/plan/answer.ts'
@@ -89,7 +89,7 @@ export class Rehearsal {
     const witness: typeof parts.witness = (_exchange, { fault }) => {
       if (fault?.code === 'internal') unexpected = fault.cause
     }
-    await composePlanning(settings, { ...parts, wires: embeddingWires, witness })(exchange)
+    await composeChain('plan', settings, { ...parts, witness })(exchange)
     if (unexpected !== undefined) throw unexpected
     const body = JSON.parse(door.said) as JsonObject
     return door.status === 200 ? { kind: 'plan', plan: body as unknown as Plan } : { kind: 'refused', status: door.status, body }

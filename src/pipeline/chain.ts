@@ -1,96 +1,143 @@
-/**
- * The way of a request, in order. Composed once per configuration, never per request.
- *
- *  1. receive       refuses by the head alone; writes the reply when all below has ended
- *  2. authenticate  who is asking, still from the head: nothing is read for a stranger
- *  3. admit         how much a key may have going, before its body takes memory
- *  4. read          the body once, parsed once, checked
- *  5. account       the books: whatever happens below is settled here, exactly once
- *  6. resolve       slug to models to endpoints, each exclusion with its reason
- *  7. guard         what the policy forbids, before anything else sees the text
- *  8. shape         request plugins, which need to know what the endpoints can do
- *  9. converse      the server-tool loop: wraps what is below, once per turn
- * 10. plan          the order of the endpoints, and the hold over all that may serve
- * 11. attempt       one endpoint after the other, until content comes
- *
- * The phase types make a wrong order a compile error: each layer takes the facts that it needs and adds its own.
- */
-import type { Head, Read, Resolved } from '../plugin-api/exchange.ts'
-import { callEndpoint } from './call-endpoint.ts'
+/** The way of a request, in order. Composed once per configuration, never per request. */
+import type { ClientDialect } from '../dialects/types.ts'
+import type { Read, Resolved } from '../plugin-api/exchange.ts'
+import { attempt } from './attempt/attempt.ts'
+import { callEndpoint } from './attempt/call-endpoint.ts'
 import { countTokens } from './count-tokens.ts'
-import type { EmbeddingParts } from './embed/asked.ts'
-import { embedAt } from './embed/embed-at.ts'
-import { previewVectors } from './embed/preview.ts'
-import { suit } from './embed/suit.ts'
-import { account } from './layers/account.ts'
-import { admit } from './layers/admit.ts'
-import { attempt } from './layers/attempt.ts'
-import { authenticate } from './layers/authenticate.ts'
-import { converse, converseForPlan } from './layers/converse.ts'
-import { guard, guardAdditions, readsTexts } from './layers/guard.ts'
-import { plan } from './layers/plan.ts'
-import { read } from './layers/read.ts'
-import { type Front, receive } from './layers/receive.ts'
-import { resolve } from './layers/resolve.ts'
-import { shape, shapeForPlan } from './layers/shape.ts'
+import { embedAt } from './embeddings/embed-at.ts'
+import { previewVectors } from './embeddings/preview.ts'
+import { suit } from './embeddings/suit.ts'
+import { guard, guardAdditions, readsTexts } from './guard/guard.ts'
+import { account } from './money/account.ts'
 import type { ChainParts, ChainSettings } from './parts.ts'
 import { explain, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
-import type { At, Service } from './reply.ts'
+import { shape, shapeForPlan } from './plugins/shape.ts'
+import type { At, Layer, Service } from './reply.ts'
+import { admit } from './request/admit.ts'
+import { authenticate } from './request/authenticate.ts'
+import { read } from './request/read.ts'
+import { type Front, receive } from './request/receive.ts'
+import { plan } from './route/plan.ts'
+import { resolve } from './route/resolve.ts'
+import { converse, converseForPlan } from './tools/converse.ts'
 
-export type { Front } from './layers/receive.ts'
+export type { Front } from './request/receive.ts'
 
-export function composeChain(settings: ChainSettings, parts: ChainParts): Front {
-  const attempted = attempt(parts, callEndpoint)
-  const planned = plan(settings, parts)(attempted)
-  const readAgain = guardAdditions(settings.guardrails)
-  // What a tool asks of a model goes the same way as a caller's request, from the choice of models on.
-  const inner: Service<At<Read>> = (exchange) => resolved(exchange)
-  const conversed = converse(settings, parts, { readAgain, inner })(planned)
-  const shaped = shape(settings.plugins, parts)(conversed)
-  const guarded = guard(settings.guardrails)(shaped)
-  const resolved = resolve(settings, parts)(guarded)
-  const accounted = account(parts)(resolved)
-  const readBody = read(settings, parts)(accounted)
-  const admitted = admit(parts.admission)(readBody)
-  const authenticated: Service<At<Head>> = authenticate(settings, parts)(admitted)
-  return receive(settings, parts)(authenticated)
+/** What a chain is for: an answer, vectors, a count of tokens, or a plan of what a request would do. */
+export const OPERATIONS = ['generate', 'embed', 'count', 'plan'] as const
+export type Operation = (typeof OPERATIONS)[number]
+
+/** What a layer is made of. */
+interface Composition {
+  readonly operation: Operation
+  readonly settings: ChainSettings
+  readonly parts: ChainParts
+  /** The way of a call that a tool makes of a model: as a caller's request, from the choice of models on. */
+  readonly inner: Service<At<Read>>
 }
 
-/**
- * The chain of embeddings: no plugins and no server tools, and the call is for vectors.
- * The endpoints that can read the inputs are chosen once the guardrails have read them.
- */
-export function composeEmbedding(settings: ChainSettings, parts: EmbeddingParts): Front {
-  const suits = suit(settings.guardrails.filter(readsTexts), parts)(plan(settings, parts)(attempt(parts, embedAt)))
-  const accounts = account(parts)(resolve(settings, parts)(guard(settings.guardrails)(suits)))
-  const admits = admit(parts.admission)(read(settings, parts)(accounts))
-  return receive(settings, parts)(authenticate(settings, parts)(admits))
+// biome-ignore lint/suspicious/noExplicitAny: each layer needs the facts of the layers above it; the rows differ in that.
+type Row = readonly [name: string, layer: (composition: Composition) => Layer<any, any>, applies: readonly Operation[], what: string]
+
+const ALL = OPERATIONS
+
+/** The layers behind `receive`, each with the operations that it applies to. */
+const LAYERS: readonly Row[] = [
+  [
+    'authenticate',
+    ({ settings, parts }) => authenticate(settings, parts),
+    ALL,
+    'finds the key, still from the head: no body is read without one',
+  ],
+  ['admit', ({ parts }) => admit(parts.admission), ALL, 'how much a key may have going, before its body takes memory'],
+  ['read', ({ settings, parts }) => read(settings, parts), ALL, 'the body once, parsed once, checked'],
+  ['account', ({ parts }) => account(parts), ['generate', 'embed'], 'the books: whatever happens below is settled here, exactly once'],
+  ['explain', () => explain(), ['plan'], 'adds to a refusal which endpoints were excluded'],
+  ['resolve', ({ settings, parts }) => resolve(settings, parts), ALL, 'slug to models to endpoints, each exclusion with its reason'],
+  ['guard', ({ settings }) => guard(settings.guardrails), ALL, 'guardrails over the request, before anything else sees the text'],
+  ['suit', suits, ['embed', 'plan'], 'which endpoints can read the inputs of an embedding'],
+  ['shape', shapes, ['generate', 'plan'], 'request plugins, which need to know what the endpoints can do'],
+  ['converse', converses, ['generate', 'plan'], 'the server-tool loop: runs what is below once per turn'],
+  [
+    'reread',
+    ({ settings }) => guardAdditions(settings.guardrails),
+    ['generate', 'plan'],
+    'guardrails over what plugins and tools have added',
+  ],
+  [
+    'plan',
+    ({ settings, parts }) => plan(settings, parts),
+    ['generate', 'embed'],
+    'the order of the endpoints, and the hold over all that may serve',
+  ],
+]
+
+function suits({ operation, settings, parts }: Composition): Layer<At<Resolved>> {
+  const layer = suit(settings.guardrails.filter(readsTexts), parts)
+  return operation === 'plan' ? ofClients((client) => client.embedding !== undefined, layer) : layer
 }
 
-/** The chain of operations that count tokens: the same layers up to the guard, and nothing is held or charged. */
-export function composeCounting(settings: ChainSettings, parts: ChainParts): Front {
-  const guarded = guard(settings.guardrails)(countTokens(parts))
-  const resolved = resolve(settings, parts)(guarded)
-  const admitted = admit(parts.admission)(read(settings, parts)(resolved))
-  const authenticated: Service<At<Head>> = authenticate(settings, parts)(admitted)
-  return receive(settings, parts)(authenticated)
+function shapes({ operation, settings, parts }: Composition): Layer<At<Resolved>> {
+  if (operation !== 'plan') return shape(settings.plugins, parts)
+  return ofClients((client) => client.embedding === undefined, shapeForPlan(settings.plugins, parts))
 }
 
-/**
- * The chain of plans: every layer that decides something, and in place of the call an account of it.
- * A plan counts as a request of its key; nothing is sent, held, pinned, measured or written down.
- */
-export function composePlanning(settings: ChainSettings, parts: EmbeddingParts): Front {
-  const readAgain = guardAdditions(settings.guardrails)
-  const converses = converseForPlan(settings, parts, { readAgain, inner: (exchange) => resolves(exchange) })(
-    previewEnd(settings, parts, previewAnswer(parts)),
+function converses({ operation, settings, parts, inner }: Composition): Layer<At<Resolved>> {
+  if (operation !== 'plan') return converse(settings, parts, inner)
+  return ofClients((client) => client.embedding === undefined, converseForPlan(settings, parts, inner))
+}
+
+/** Plans have one chain for all client formats: a layer that is not for the format of a request steps aside. */
+function ofClients(applies: (client: ClientDialect) => boolean, layer: Layer<At<Resolved>>): Layer<At<Resolved>> {
+  return (next) => {
+    const inside = layer(next)
+    return (exchange) => (applies(exchange.client) ? inside(exchange) : next(exchange))
+  }
+}
+
+function preview({ settings, parts }: Composition): Service<At<Resolved>> {
+  const answer = previewAnswer(parts)
+  return previewEnd(settings, parts, (exchange, endpoint) =>
+    exchange.client.embedding ? previewVectors(exchange, endpoint, parts) : answer(exchange, endpoint),
   )
-  const shapes = shapeForPlan(settings.plugins, parts)(converses)
-  const vectors = previewEnd(settings, parts, (exchange, endpoint) => previewVectors(exchange, endpoint, parts))
-  const suits = suit(settings.guardrails.filter(readsTexts), parts)(vectors)
-  const either: Service<At<Resolved>> = (exchange) => (exchange.client.embedding ? suits(exchange) : shapes(exchange))
-  const resolves = resolve(settings, parts)(guard(settings.guardrails)(either))
-  const admits = admit(parts.admission)(read(settings, parts)(explain()(resolves)))
-  return receive(settings, parts)(authenticate(settings, parts)(admits))
+}
+
+/** What stands at the end of each chain. */
+// biome-ignore lint/suspicious/noExplicitAny: as for the rows.
+const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Composition) => Service<any>; what: string }>> = {
+  generate: {
+    name: 'attempt',
+    end: ({ parts }) => attempt(parts, callEndpoint),
+    what: 'one endpoint after the other, until content comes',
+  },
+  embed: {
+    name: 'attempt',
+    end: ({ parts }) => attempt(parts, embedAt),
+    what: 'one endpoint after the other, until the vectors are there',
+  },
+  count: { name: 'count', end: ({ parts }) => countTokens(parts), what: 'asks a provider that counts, else estimates' },
+  plan: { name: 'preview', end: preview, what: 'the plan as JSON: nothing is sent, held, pinned or written down' },
+}
+
+/** The chain of an operation, for a configuration. */
+export function composeChain(operation: Operation, settings: ChainSettings, parts: ChainParts): Front {
+  // biome-ignore lint/suspicious/noExplicitAny: as for the rows.
+  const services: Record<string, Service<any>> = {}
+  const composition: Composition = { operation, settings, parts, inner: (exchange) => services.resolve(exchange) }
+  // biome-ignore lint/suspicious/noExplicitAny: as for the rows.
+  let service: Service<any> = ENDS[operation].end(composition)
+  for (const [name, layer, applies] of LAYERS.toReversed()) {
+    if (!applies.includes(operation)) continue
+    service = layer(composition)(service)
+    services[name] = service
+  }
+  return receive(settings, parts)(service)
+}
+
+/** The layers of an operation from the outermost inwards, with its end: each with one line that says what it does. */
+export function layersOf(operation: Operation): { name: string; what: string }[] {
+  const inside = LAYERS.filter(([, , applies]) => applies.includes(operation)).map(([name, , , what]) => ({ name, what }))
+  const { name, what } = ENDS[operation]
+  return [{ name: 'receive', what: 'refuses by the head alone; writes the reply when all below has ended' }, ...inside, { name, what }]
 }

@@ -8,12 +8,12 @@ import { estimateTokens } from '../ledger/usage-estimate.ts'
 import type { Resolved } from '../plugin-api/exchange.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import { type Receiver, UpstreamCall } from '../services/upstream/call.ts'
-import { targetOf } from './endpoint-call.ts'
-import { ErrorBody, type FaultSource } from './error-body.ts'
+import { targetOf } from './attempt/endpoint-call.ts'
+import { ErrorBody, type FaultSource } from './attempt/error-body.ts'
 import type { Exchange } from './exchange.ts'
 import type { ChainParts } from './parts.ts'
-import { callPath, providerAddress } from './provider-address.ts'
 import { type At, answeredHere, type Reply, type Service } from './reply.ts'
+import { callPath, providerAddress } from './route/provider-address.ts'
 
 /** A count is a short object. */
 const CAP = 64 * 1024

@@ -7,7 +7,7 @@ import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import type { Presets } from '../dialects/canon/presets.ts'
 import type { StoredPrompts } from '../dialects/canon/prompts.ts'
 import type { DialectId } from '../dialects/canon/request.ts'
-import type { ClientDialect, UpstreamDialect } from '../dialects/types.ts'
+import type { ClientDialect, EmbeddingWire, UpstreamDialect } from '../dialects/types.ts'
 import type { ExternalEngine, GuardrailName, Rule } from '../guardrails/index.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
@@ -16,12 +16,12 @@ import type { Model, Provider } from '../routing/catalog/types.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
 import type { FileStore } from '../services/files/types.ts'
 import type { Pools } from '../services/upstream/pools.ts'
-import type { Admission } from './admission.ts'
-import type { Attempts } from './attempt-buckets.ts'
-import type { DrainSlots } from './drain-slots.ts'
+import type { DrainSlots } from './attempt/drain-slots.ts'
+import type { RetryBudget } from './attempt/retry-budget.ts'
 import type { Exchange } from './exchange.ts'
 import type { Lane } from './reply.ts'
-import type { RetryBudget } from './retry-budget.ts'
+import type { Admission } from './request/admission.ts'
+import type { Attempts } from './request/attempt-buckets.ts'
 
 export interface KeyLookup {
   /** The key if no other process need be asked for it. @param hash SHA-256 of the secret, hex. */
@@ -161,6 +161,8 @@ export interface ChainParts {
   drains: DrainSlots
   pools: Pools
   upstreams: ReadonlyMap<DialectId, UpstreamDialect>
+  /** Formats of embeddings by the dialects of their providers. */
+  wires: ReadonlyMap<string, EmbeddingWire>
   tools: readonly (ServerTool | SessionTool)[]
   host: Host
   /** In whose form tools ask models: that of the Responses API. */

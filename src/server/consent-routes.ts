@@ -2,7 +2,7 @@
 import { type ApiReply, authorize, exchangeCode, signInOf } from '../api/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { asFault, Fault } from '../core/faults.ts'
-import { Attempts } from '../pipeline/attempt-buckets.ts'
+import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { OperationRequest, Operations } from './gateway.ts'
 import { bodyOf, type ManagementSource } from './management.ts'

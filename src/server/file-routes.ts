@@ -1,7 +1,7 @@
 /** /v1/files and what stands below it: the files of the key that asks. */
 import { type FileForm, fileNamed, listFiles, noFile, oneFile, removeFile } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
-import type { Admission } from '../pipeline/admission.ts'
+import type { Admission } from '../pipeline/request/admission.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore, KeyFiles } from '../services/files/types.ts'
 import { receiveFile } from './file-upload.ts'

@@ -7,10 +7,10 @@ import { asFault, Fault, faultReply } from '../core/faults.ts'
 import type { GenerationIds } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect } from '../dialects/types.ts'
-import { brandHeaders } from '../pipeline/brand-headers.ts'
-import type { Front } from '../pipeline/chain.ts'
+import type { Front, Operation } from '../pipeline/chain.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { type PlanDialects, planDialects, recogniseFormat } from '../pipeline/plan/format.ts'
+import { brandHeaders } from '../pipeline/reply/brand-headers.ts'
 import type { Page } from './consent-page.ts'
 import { wasCut } from './drain.ts'
 import { edgeFault } from './edge-guard.ts'
@@ -50,13 +50,7 @@ export interface Passages {
 
 /** What a configuration decides; replaced whole on reload, running exchanges keep theirs. */
 export interface Serving {
-  front: Front
-  /** For operations that answer with vectors. */
-  embedding: Front
-  /** For operations that count tokens. */
-  counting: Front
-  /** For plans. */
-  planning: Front
+  fronts: Readonly<Record<Operation, Front>>
   /** True for the slug of a model that gives vectors. */
   embeds: (slug: string) => boolean
   brand: string
@@ -139,9 +133,9 @@ export class Gateway implements RequestHandler {
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
     if (this.isTooLate(path, client, request)) this.shed(request, response, client)
     else if (client && request.method === 'POST') {
-      const { counting, embedding, front } = this.serving
-      const serves = client.countBody ? counting : client.embedding ? embedding : front
-      this.complete(this.open(client, request, response, expectsContinue), serves, response)
+      const { fronts } = this.serving
+      const front = client.countBody ? fronts.count : client.embedding ? fronts.embed : fronts.generate
+      this.complete(this.open(client, request, response, expectsContinue), front, response)
     } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
     else if (client) this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
     else if (this.serving.passages.matches(path)) this.pass(request, response)
@@ -205,7 +199,7 @@ export class Gateway implements RequestHandler {
     const { exchange } = opened
     const asked = new URLSearchParams(url.slice(PLAN_PATH.length)).get('format')
     recogniseFormat(exchange, this.formats, asked, this.serving.embeds)
-    this.complete(opened, this.serving.planning, response)
+    this.complete(opened, this.serving.fronts.plan, response)
   }
 
   private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Opened {

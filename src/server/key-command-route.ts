@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type GuardrailReading, type KeySource, runGuardrailCommand, runKeyCommand } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
-import { parseBody } from '../pipeline/layers/read.ts'
+import { parseBody } from '../pipeline/request/read.ts'
 import type { AdminRoute } from './admin.ts'
 
 /** Bytes and levels: a command is small. */

@@ -1,7 +1,7 @@
 /** What is told of an exchange once it is over: the metrics and one log line. */
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import { findingsOf } from '../pipeline/guardrail-findings.ts'
+import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
 import type { Witness } from '../pipeline/parts.ts'
 import { logLine } from './log-line.ts'
 import type { Metrics } from './metrics.ts'

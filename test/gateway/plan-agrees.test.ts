@@ -236,7 +236,7 @@ class Bench {
   async ask(asked: Question, what: 'plan' | 'act'): Promise<{ exchange: Exchange; status: number; body: JsonObject }> {
     this.clock.rewind(asked.seed)
     const { serving } = this.runtime.gateway
-    const front: Front = what === 'plan' ? serving.planning : serving.front
+    const front: Front = serving.fronts[what === 'plan' ? 'plan' : 'generate']
     const dialects = planDialects(clientDialects)
     const door = new Caller(bodyOf(asked))
     const exchange = new Exchange({

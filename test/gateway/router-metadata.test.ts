@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { FAULTS, Fault, type FaultCode } from '../../src/core/faults.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { metadataOnFault } from '../../src/pipeline/metadata.ts'
+import { metadataOnFault } from '../../src/pipeline/reply/metadata.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
 import { CLIENTS, type Client, questionFor, type Scene, type SceneOptions, startScene } from '../support/providers.ts'

@@ -1,7 +1,7 @@
 /** The budget of further attempts, alone. */
 import fc from 'fast-check'
 import t from 'tap'
-import { RetryBudget, type RetryPermit } from '../../src/pipeline/retry-budget.ts'
+import { RetryBudget, type RetryPermit } from '../../src/pipeline/attempt/retry-budget.ts'
 import type { Model } from '../../src/routing/catalog/types.ts'
 import { property } from '../support/seed.ts'
 

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { layersOf, OPERATIONS, type Operation } from '../../src/pipeline/chain.ts'
 import { paths, ROOT, read } from './source-tree.ts'
-
-const LAYERS = 'src/pipeline/layers'
 
 /** Files and folders of the program that a text names, those of its own worked example left out. */
 function namedPaths(text: string): string[] {
@@ -57,57 +56,45 @@ t.test('every function that the architecture names stands in a file of the same 
   t.ok(count > 40, 'functions were found')
 })
 
-/** The list in the chain's opening comment. */
-function listed(source: string): string[] {
-  const header = source.slice(0, source.indexOf('*/'))
-  return [...header.matchAll(/^ \* +(\d+)\. (\w+) /gm)].map(([, number, name]) => `${number} ${name}`)
-}
+/** The layers of an operation, with its end. */
+const names = (operation: Operation): string[] => layersOf(operation).map(({ name }) => name)
 
-/** The layers from the outermost inwards, as each one is given what follows it. */
-function composed(source: string): string[] {
-  const layers = new Set([...source.matchAll(/from '\.\/layers\/([\w-]+)\.ts'/g)].map(([, name]) => name))
-  const made = new Map<string, { layer: string; next: string | undefined }>()
-  let current: { layer: string; next: string | undefined } | undefined
-  for (const [, variable, layer, next] of source.matchAll(/^ +(?:const (\w+)[^=\n]*=|return) (\w+)\([^()]*\)(?:\((\w+)\))?$/gm)) {
-    if (!layers.has(layer)) continue
-    if (variable) made.set(variable, { layer, next })
-    else current = { layer, next }
-  }
-  const order: string[] = []
-  while (current) {
-    order.push(`${order.length + 1} ${current.layer}`)
-    current = current.next === undefined ? undefined : made.get(current.next)
-  }
-  return order
-}
-
-t.test('the chain is composed in the order of its list', async (t) => {
-  const chain = read('src/pipeline/chain.ts')
-  const order = composed(chain)
-  t.equal(order.length, 11, 'all layers are composed')
-  t.same(listed(chain), order, 'the list in the comment')
-  const swapped = chain.replace('guard(settings.guardrails)(shaped)', 'guard(settings.guardrails)(conversed)')
-  t.not(swapped, chain)
-  t.notSame(composed(swapped), order, 'another composition is another order')
+t.test('a plan and a count go through the layers of an answer as far as they go', async (t) => {
+  const generate = names('generate')
+  const shared = (operation: Operation): string[] => names(operation).filter((name) => generate.includes(name))
+  t.same(
+    names('count').slice(0, -1),
+    generate.filter((name) => names('count').includes(name)),
+    'count',
+  )
+  t.same(
+    shared('plan'),
+    generate.filter((name) => names('plan').includes(name)),
+    'plan',
+  )
+  t.same(
+    shared('embed'),
+    generate.filter((name) => names('embed').includes(name)),
+    'embed',
+  )
 })
 
-t.test('each layer says its number', async (t) => {
-  const numbers = paths(`${LAYERS}/*.ts`).map((path) => `${/^\/\*\* (\d+)\. /.exec(read(path))?.[1]} ${path.slice(LAYERS.length + 1, -3)}`)
-  t.same(
-    numbers.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)),
-    composed(read('src/pipeline/chain.ts')),
-  )
+t.test('a file of the pipeline is named after each layer', async (t) => {
+  const files = new Set(paths('src/pipeline/**/*.ts').map((path) => path.split('/').at(-1)))
+  const layers = new Set(OPERATIONS.flatMap((operation) => names(operation).slice(0, -1)))
+  // Two that share a file with what they are like.
+  t.same([...layers].filter((name) => !files.has(`${name}.ts`)).sort(), ['explain', 'reread'])
 })
 
 t.test('the documents show the same order', async (t) => {
-  const order = composed(read('src/pipeline/chain.ts'))
+  const order = names('generate')
   const architecture = [...read('docs/architecture.md').matchAll(/^(\d+)\. `(\w+)`: /gm)].map(([, number, name]) => `${number} ${name}`)
-  t.same(architecture, order, 'architecture')
+  t.same(
+    architecture,
+    order.map((name, i) => `${i + 1} ${name}`),
+    'architecture',
+  )
   const [picture] = /^ client ─► .*$/m.exec(read('README.md')) ?? ['']
   const shown = picture.split('─►').map((name) => name.trim())
-  t.same(
-    shown.slice(1, -1).map((name, i) => `${i + 1} ${name}`),
-    order,
-    'the picture of the README',
-  )
+  t.same(shown.slice(1, -1), order, 'the picture of the README')
 })

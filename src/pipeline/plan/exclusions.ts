@@ -2,9 +2,9 @@
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type FilterName } from '../../routing/index.ts'
 import type { Exchange } from '../exchange.ts'
-import { isLimited } from '../guardrail-budgets.ts'
-import { contextNeed, contextOf } from '../needs.ts'
-import { unpriced } from '../provider-fees.ts'
+import { isLimited } from '../money/guardrail-budgets.ts'
+import { unpriced } from '../money/provider-fees.ts'
+import { contextNeed, contextOf } from '../route/needs.ts'
 
 /** The hard filters, and what is decided after them: a price that nobody knows, and fallbacks that were not allowed. */
 export type Exclusion = FilterName | 'unpriced' | 'allow_fallbacks'

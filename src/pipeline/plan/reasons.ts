@@ -6,8 +6,8 @@ import { rateQuality } from '../../routing/quality.ts'
 import { listNames } from '../../routing/slugs.ts'
 import { standingsOf } from '../../routing/standing.ts'
 import type { Exchange } from '../exchange.ts'
-import { orderPreferences } from '../ordering.ts'
 import type { ChainParts } from '../parts.ts'
+import { orderPreferences } from '../route/ordering.ts'
 import { orderedAmong } from './exclusions.ts'
 
 export type PlaceReason = {

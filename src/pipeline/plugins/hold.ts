@@ -3,9 +3,9 @@ import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money.ts'
 import { type CreditBook, fixedAsk } from '../../ledger/credit.ts'
 import type { Exchange } from '../exchange.ts'
-import { accountOf, allowancesOf, isBudget, overBudget } from '../guardrail-budgets.ts'
+import { accountOf, allowancesOf, isBudget, overBudget } from '../money/guardrail-budgets.ts'
+import { writeHold } from '../money/reservation.ts'
 import type { ChainParts } from '../parts.ts'
-import { writeHold } from '../reservation.ts'
 
 /**
  * Adds to the hold of the exchange, and writes it down: a plugin spends before the endpoints are put in order.

@@ -9,8 +9,8 @@ import type { ApiKey, AttemptRecord, Cancel, Planned, Stage } from '../../plugin
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import { CancelSource } from '../cancel.ts'
 import type { Exchange } from '../exchange.ts'
-import { searchersOf, searchNatively } from '../native-search.ts'
 import type { ChainParts } from '../parts.ts'
+import { searchersOf, searchNatively } from '../route/native-search.ts'
 
 export class PluginView implements Planned {
   /** Of this plugin alone. */

@@ -1,0 +1,90 @@
+/** An attempt at a provider inside this process: its events go the translate lane, with the same holding, pausing and faults. */
+
+import { asFault } from '../../core/faults.ts'
+import type { StreamEvent } from '../../dialects/canon/events.ts'
+import type { Encoded, LocalRun, LocalSink } from '../../dialects/types.ts'
+import type { ChainParts } from '../parts.ts'
+import { EventRelay, finishAll } from '../reply/relays.ts'
+import type { Reply } from '../reply.ts'
+import { beginTurn, type EndpointCall } from './endpoint-call.ts'
+import { StreamAttempt } from './stream-attempt.ts'
+import { translated, WholeAttempt } from './whole-attempt.ts'
+
+/** A provider inside this process must not be hit by what taps and encoders throw: nobody there would catch it. */
+function guarded(attempt: Pick<StreamAttempt | WholeAttempt, 'fail'>): (step: () => void) => void {
+  return (step) => {
+    try {
+      step()
+    } catch (thrown) {
+      attempt.fail(asFault(thrown))
+    }
+  }
+}
+
+export function runLocal(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
+  const { exchange, endpoint, dialect, target } = call
+  const path = exchange.path ?? beginTurn(exchange)
+  const cap = dialect.cap.written(encoded.body)
+  const decodeFault = dialect.decodeFault.bind(dialect)
+  const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
+  const show = (batch: readonly StreamEvent[]): void => {
+    for (const tap of observers) for (const event of batch) tap.push(event, () => {})
+  }
+  if (!exchange.stream) {
+    const attempt = new WholeAttempt(exchange, {
+      endpoint,
+      lane: 'translate',
+      cap,
+      drains: parts.drains,
+      health: parts.health,
+      decodeFault,
+      read: () => translated([], path),
+    })
+    const events: StreamEvent[] = []
+    const take = guarded(attempt)
+    start(attempt, {
+      events: (batch) =>
+        take(() => {
+          show(batch)
+          for (const event of batch) events.push(event)
+        }),
+      fail: (fault) => attempt.fail(fault),
+      end: () =>
+        take(() => {
+          finishAll(observers)
+          attempt.complete(translated(events, path))
+        }),
+    })
+    return attempt.done
+  }
+  const relay = new EventRelay(path)
+  const attempt = new StreamAttempt(exchange, {
+    endpoint,
+    lane: 'translate',
+    cap,
+    relay,
+    drains: parts.drains,
+    health: parts.health,
+    decodeFault,
+  })
+  const take = guarded(attempt)
+  start(attempt, {
+    events: (batch) =>
+      take(() => {
+        show(batch)
+        attempt.relay(relay.take(batch))
+      }),
+    fail: (fault) => attempt.fail(fault),
+    end: () => {
+      take(() => finishAll(observers))
+      attempt.end()
+    },
+  })
+  return attempt.done
+
+  function start(attempt: StreamAttempt | WholeAttempt, sink: LocalSink): void {
+    // The run may answer at once: what it says before its handle exists must still find the attempt.
+    const run: LocalRun | undefined = dialect.run?.(exchange.request(), target, exchange.clock, sink)
+    attempt.flow = run
+  }
+}

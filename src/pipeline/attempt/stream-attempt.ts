@@ -1,0 +1,264 @@
+/** One streamed upstream answer: holds everything until the first content, then relays with back-pressure. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Fault, unreadable } from '../../core/faults.ts'
+import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
+import { StreamLife } from '../../dialects/sse/life.ts'
+import type { Final } from '../../dialects/types.ts'
+import type { Receiver } from '../../services/upstream/call.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Relay } from '../reply/relays.ts'
+import { ErrorBody } from './error-body.ts'
+import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
+
+export interface StreamPlan extends AttemptPlan {
+  relay: Relay
+}
+
+export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiver {
+  private pending = ''
+  private committed = false
+  private breaking = false
+  /** The upstream is paused until an engine has answered. */
+  private crowded = false
+  private readonly life = new StreamLife()
+  /** The last report of usage, and the bytes and images of content that had come before the last one that counts them. */
+  private report: Usage | undefined
+  private covered = 0
+  private coveredImages = 0
+  private before = 0
+  private imagesBefore = 0
+  /** Monotonic milliseconds of the first content, and of the provider's last event. */
+  private contentAt: number | undefined
+  private endedAt: number | undefined
+  /** Monotonic milliseconds since which the provider is held back; and for how many it was before. */
+  private heldSince: number | undefined
+  private heldBack = 0
+
+  constructor(exchange: Exchange, plan: StreamPlan) {
+    super(exchange, plan)
+    plan.relay.listen?.({
+      text: (text) => {
+        if (this.over) return
+        this.relay(text)
+        if (this.crowded && !plan.relay.crowded) {
+          this.crowded = false
+          this.letGo()
+        }
+      },
+      fail: (fault) => this.fail(fault),
+    })
+  }
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    this.exchange.noteStatus(status)
+    const type = headers['content-type']?.toLowerCase() ?? ''
+    if (status < 200 || status > 299 || !type.startsWith('text/event-stream')) {
+      this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.plan.decodeFault })
+    }
+  }
+
+  data(chunk: Buffer): void {
+    if (this.over) return
+    if (this.tookError(chunk)) return
+    const { relay } = this.plan
+    if (this.life.push(chunk)) this.flow?.alive?.()
+    let text: string
+    try {
+      text = relay.feed(chunk)
+    } catch (cause) {
+      this.fail(unreadable(cause))
+      return
+    }
+    this.relay(text)
+    if (relay.fault) this.fail(relay.fault)
+    else if (relay.end && countsOutput(relay.usage)) {
+      this.endedAt ??= this.exchange.clock.monotonic()
+      this.flow?.answered?.()
+    }
+    if (relay.crowded && !this.over) {
+      this.crowded = true
+      this.holdBack()
+    }
+  }
+
+  private holdBack(): void {
+    this.heldSince ??= this.exchange.clock.monotonic()
+    this.flow?.pause()
+  }
+
+  private letGo(): void {
+    if (this.heldSince !== undefined) this.heldBack += this.exchange.clock.monotonic() - this.heldSince
+    this.heldSince = undefined
+    this.flow?.resume()
+  }
+
+  /** Hands on what a relay returned; a provider inside this process calls it straight. */
+  relay(text: string): void {
+    const { relay } = this.plan
+    this.note()
+    if (!this.committed) {
+      this.pending += text
+      if (!relay.committed) return
+      this.commit()
+      text = this.pending
+      this.pending = ''
+    }
+    if (text === '' || this.discarding) return
+    if (this.exchange.reply?.write(text, relay.raw) === false) {
+      this.holdBack()
+      this.exchange.door.onDrain(() => this.letGo())
+    }
+  }
+
+  end(): void {
+    if (this.over) return
+    if (this.error) {
+      this.fail(this.error.fault())
+      return
+    }
+    this.endedAt ??= this.exchange.clock.monotonic()
+    const { relay } = this.plan
+    try {
+      this.relay(relay.close())
+    } catch (cause) {
+      this.fail(unreadable(cause))
+      return
+    }
+    if (relay.pending) relay.pending.then(() => this.ended())
+    else this.ended()
+  }
+
+  private ended(): void {
+    if (this.over) return
+    const { relay } = this.plan
+    if (relay.fault) {
+      this.fail(relay.fault)
+      return
+    }
+    if (!relay.end) {
+      this.fail(new Fault(this.committed ? 'upstream_cut' : 'upstream_empty'))
+      return
+    }
+    if (!this.committed && relay.end.reason === 'error') {
+      this.fail(new Fault('upstream_error'))
+      return
+    }
+    if (!this.committed) {
+      this.commit()
+      this.exchange.reply?.write(this.pending, relay.raw)
+    }
+    this.finished(undefined)
+  }
+
+  fail(fault: Fault): void {
+    if (this.over) return
+    const { relay } = this.plan
+    // Some providers keep the connection open after their last event: an answer that has ended is whole.
+    if ((fault.code === 'upstream_silent' || fault.code === 'upstream_overlong') && relay.end && !relay.fault) {
+      this.end()
+      return
+    }
+    if (relay.refusal) this.refused(relay.refusal)
+    // The caller has ended it already, whatever becomes of the rest.
+    else if (this.discarding) this.gone()
+    else if (relay.begun && (fault.origin === 'upstream' || fault.code === 'deadline')) this.brokeOff(fault)
+    else if (this.committed) this.finished(fault)
+    else this.refuse(fault)
+  }
+
+  /** The answer had begun: what is held of it goes out first. */
+  private brokeOff(fault: Fault): void {
+    const { relay } = this.plan
+    if (this.breaking) return
+    this.breaking = true
+    try {
+      this.relay(relay.abandon?.() ?? '')
+    } catch {
+      // A guardrail refuses it, or a tap has failed: the answer has failed already.
+    }
+    const last = (): void => {
+      if (this.over) return
+      if (relay.refusal) this.refused(relay.refusal)
+      else if (this.committed) this.finished(fault)
+      else {
+        // Nothing has left the path, so the next attempt may have a new one.
+        this.exchange.path = undefined
+        this.refuse(fault)
+      }
+    }
+    if (relay.pending) relay.pending.then(last)
+    else last()
+  }
+
+  /** The gateway's own word: nothing more goes out, nobody else is asked, and what the provider did is paid for. */
+  private refused(refused: Fault): void {
+    const { exchange, plan } = this
+    if (!this.committed) exchange.commit(plan.endpoint)
+    this.settle({ refused, end: REFUSED, fault: undefined, aborted: this.discarding })
+  }
+
+  private commit(): void {
+    const { exchange, plan } = this
+    this.committed = true
+    exchange.commit(plan.endpoint)
+    if (!this.discarding) exchange.reply?.open()
+  }
+
+  private finished(fault: Fault | undefined): void {
+    this.settle({ fault, aborted: this.discarding })
+  }
+
+  /** Notes which content a report of usage covers, and when content began. */
+  private note(): void {
+    const { relay } = this.plan
+    if (relay.usage !== this.report) {
+      // What came in the same chunk may have come after it.
+      if (countsMore(relay.usage, this.report)) {
+        this.covered = this.before
+        this.coveredImages = this.imagesBefore
+      }
+      this.report = relay.usage
+    }
+    this.before = relay.relayed
+    this.imagesBefore = relay.images
+    if (this.contentAt === undefined && (relay.begun ?? relay.committed)) this.contentAt = this.exchange.clock.monotonic()
+  }
+
+  protected override facts() {
+    this.note()
+    const { usage, end, relayed, images } = this.plan.relay
+    const begun = this.contentAt !== undefined
+    const { heldBack } = this
+    // The report with which an answer ends covers all of it.
+    if (countsOutput(usage) && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
+    // Counted is the larger of what is reported and what is estimated (issue 15, section 1).
+    const hidden = this.covered > 0 ? 0 : Math.max(0, this.hiddenTokens(this.contentAt) - (usage?.reasoning ?? 0))
+    return { usage, end, begun, relayed: relayed - this.covered, images: images - this.coveredImages, hidden, heldBack }
+  }
+
+  /**
+   * Milliseconds in which the provider wrote its output. Reasoning may have come unseen before the first content, so its time
+   * counts from the head of the reply, as in the estimate of hidden reasoning. Of a reply that was held back nothing is known:
+   * the provider may have waited or have written on into the buffers between, so the caller would choose the figure.
+   */
+  private writing({ reasoning }: Usage): number | undefined {
+    const { contentAt, endedAt, heldBack } = this
+    if (contentAt === undefined || endedAt === undefined) return undefined
+    const headAt = reasoning > 0 ? this.flow?.headAt : undefined
+    const ms = endedAt - (headAt ?? contentAt)
+    return ms < SHORTEST || heldBack > ms * MOST_HELD ? undefined : ms
+  }
+
+  protected override finish(final: Final): string {
+    return this.plan.relay.finish(final)
+  }
+}
+
+/** Milliseconds: pieces that arrive nearly together, such as a reply of two tokens or a tool call in one piece, show no speed. */
+const SHORTEST = 100
+/** Share of a reply's time for which it may be held back: full buffers for a moment are common in long replies. */
+const MOST_HELD = 0.05
+/** True for a report that counts more output than the one before: others, as of the input alone, say nothing of what has come since. */
+function countsMore(report: Usage | undefined, before: Usage | undefined): boolean {
+  return countsOutput(report) && (!countsOutput(before) || report.output > before.output)
+}

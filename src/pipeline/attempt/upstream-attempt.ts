@@ -1,0 +1,181 @@
+/** What every attempt at an upstream answer shares: its promise, the caller's leaving, an answer that is an error. */
+
+import { Fault } from '../../core/faults.ts'
+import type { Final } from '../../dialects/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { HealthBook } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Lane, Reply, Turn } from '../reply.ts'
+import type { DrainSlots } from './drain-slots.ts'
+import type { ErrorBody, FaultSource } from './error-body.ts'
+
+/** What the attempt steers: an HTTP call or a provider inside this process. */
+export interface Flow {
+  pause(): void
+  resume(): void
+  abort(): void
+  /** @param at monotonic milliseconds, where they are at hand. */
+  alive?(at?: number): void
+  /** The answer is whole: whatever may still come is worth a short wait only. */
+  answered?(): void
+  /** False where the provider cannot have seen anything of the request. */
+  readonly sent?: boolean
+  /** Monotonic milliseconds of the reply's head. */
+  readonly headAt?: number
+}
+
+export interface AttemptPlan {
+  endpoint: Endpoint
+  lane: Lane
+  /** Output cap of the request as it is sent, in tokens; undefined where it sets none. */
+  cap: number | undefined
+  drains: DrainSlots
+  health: Pick<HealthBook, 'throughput'>
+  decodeFault: FaultSource['decode']
+}
+
+/** How a turn ends that a guardrail refuses. */
+export const REFUSED = { reason: 'content_filter', raw: 'content_filter' } as const
+
+/** What a turn leaves for the settlement: its usage so far, and what that does not cover. */
+type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'images' | 'hidden' | 'writing' | 'heldBack'>
+
+/** How it ended; an `end` of its own stands before that of the answer. */
+type Ended = Pick<Turn, 'fault' | 'aborted' | 'refused'> & { end?: Turn['end'] }
+
+export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
+  /** Rejects with a fault where nothing has reached the caller: another endpoint may be tried. */
+  readonly done: Promise<Reply>
+  flow: Flow | undefined
+  protected readonly exchange: Exchange
+  protected readonly plan: Plan
+  protected over = false
+  /** The caller has gone and the provider is read on for the usage it reports. */
+  protected discarding = false
+  protected error: ErrorBody | undefined
+  private resolve: (reply: Reply) => void = () => {}
+  private reject: (fault: Fault) => void = () => {}
+  private leaveSlot: (() => void) | undefined
+  /** Monotonic milliseconds at which the caller left; reading on is not its doing. */
+  private leftAt: number | undefined
+  private readonly takeBack: () => void
+
+  constructor(exchange: Exchange, plan: Plan) {
+    this.exchange = exchange
+    this.plan = plan
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+    this.takeBack = exchange.cancel.onAbort(() => this.cancelled())
+  }
+
+  abstract fail(fault: Fault): void
+  /** What is known of the turn now. */
+  protected abstract facts(): Facts
+  /** Says what is left to say of a turn that has ended. */
+  protected abstract finish(final: Final): string
+
+  /** Takes a piece of an answer that is an error. @returns false where the answer is none. */
+  protected tookError(chunk: Buffer): boolean {
+    if (!this.error) return false
+    if (!this.error.push(chunk)) this.fail(this.error.fault())
+    return true
+  }
+
+  protected refuse(fault: Fault): void {
+    const { exchange } = this
+    const told = this.error?.instead(fault) ?? fault
+    exchange.unfinished = this.turn({ fault: told, aborted: false })
+    this.close()
+    this.reject(told)
+  }
+
+  protected settle(ended: Ended, finish = (final: Final) => this.finish(final)): void {
+    const turn = this.turn(ended)
+    this.close()
+    this.resolve({ turn, finish })
+  }
+
+  /** The caller has gone for good: settles with what is known. */
+  protected gone(): void {
+    this.settle({ fault: undefined, aborted: true })
+  }
+
+  private turn(ended: Ended): Turn {
+    const { endpoint, lane, cap } = this.plan
+    const known = this.facts()
+    const { fault, aborted, refused } = ended
+    const turn: Turn = {
+      endpoint,
+      lane,
+      cap,
+      usage: known.usage,
+      end: ended.end ?? known.end,
+      fault,
+      refused,
+      aborted,
+      begun: known.begun,
+      relayed: known.relayed,
+      images: known.images,
+      hidden: known.hidden,
+      writing: known.writing,
+      heldBack: known.heldBack,
+    }
+    if (!this.flow || this.flow.sent === false) turn.sent = false
+    return turn
+  }
+
+  private close(): void {
+    this.over = true
+    this.takeBack()
+    this.leaveSlot?.()
+    this.flow?.abort()
+  }
+
+  private cancelled(): void {
+    if (this.over) return
+    const { exchange, plan } = this
+    const { reason } = exchange.cancel
+    // A caller that still waits for its reply does not wait for the usage as well.
+    if (reason instanceof Fault && reason.code === 'deadline') {
+      this.fail(reason)
+      return
+    }
+    const late = (): void => {
+      if (!this.over) this.gone()
+    }
+    const ending = reason instanceof Fault && reason.code === 'shutdown'
+    if (!ending && this.flow && this.flow.sent !== false) {
+      this.leaveSlot = plan.drains.take(exchange.clock, plan.endpoint.provider.onAbort, late)
+    }
+    if (!this.leaveSlot) {
+      this.gone()
+      return
+    }
+    this.discarding = true
+    // Nobody is there for its comments.
+    exchange.reply?.stop()
+    this.leftAt = exchange.clock.monotonic()
+    this.flow?.resume()
+  }
+
+  /**
+   * Tokens of reasoning that nobody has reported: the time from the head of the reply to its first content at the pace of the
+   * endpoint. @param contentAt monotonic milliseconds; undefined where no content has come yet.
+   */
+  protected hiddenTokens(contentAt: number | undefined): number {
+    const { exchange, flow, plan } = this
+    const { endpoint, health } = plan
+    if (flow?.headAt === undefined || !mayReason(endpoint)) return 0
+    const seconds = ((contentAt ?? this.leftAt ?? exchange.clock.monotonic()) - flow.headAt) / 1000
+    return seconds > 0 ? seconds * (health.throughput(endpoint, 'p50') ?? SLOW_PACE) : 0
+  }
+}
+
+function mayReason({ supported }: Endpoint): boolean {
+  return supported === undefined || supported.has('reasoning') || supported.has('reasoning_effort') || supported.has('include_reasoning')
+}
+
+/** Tokens per second of an endpoint that has served nothing of late: slower than most. */
+const SLOW_PACE = 20

@@ -1,0 +1,248 @@
+/** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { asFault, Fault, unreadable } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { endOf, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { countsOutput } from '../../dialects/canon/usage.ts'
+import type { Final, PassFacts } from '../../dialects/types.ts'
+import type { Receiver } from '../../services/upstream/call.ts'
+import type { EventPath } from '../reply/event-path.ts'
+import { ErrorBody } from './error-body.ts'
+import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
+
+/** A reply longer than this is cut off. */
+const CAP = 16 * 1024 * 1024
+
+/** What a lane makes of a parsed body. */
+export interface WholeResult extends PassFacts {
+  /** Bytes of content, where no usage was reported. */
+  content?: number
+  /** A guardrail refuses the answer. */
+  refused?: Fault
+  /** Guardrails read a long answer, and let others have their turn. Gives the fault where they refuse it. */
+  reading?: Promise<Fault | undefined>
+  /** Engines still read it. */
+  path?: Pick<EventPath, 'pending' | 'refusal' | 'late'>
+  finish(final: Final): string
+}
+
+export interface WholePlan extends AttemptPlan {
+  read(body: JsonObject): WholeResult
+}
+
+export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver {
+  private chunks: Buffer[] = []
+  private size = 0
+  /** Monotonic milliseconds of the first byte that is no blank. */
+  private begunAt: number | undefined
+  private result: WholeResult | undefined
+  /** The body holds an error and no answer, as some providers report failures inside a 200: content has not begun. */
+  private onlyError = false
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    this.exchange.noteStatus(status)
+    if (status !== 200 && status !== 201) {
+      this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.plan.decodeFault })
+    }
+  }
+
+  data(chunk: Buffer): void {
+    if (this.over || this.tookError(chunk)) return
+    // Some providers send blanks while they work: the reply has not begun with them.
+    const now = this.exchange.clock.monotonic()
+    if (this.begunAt === undefined) {
+      if (isBlank(chunk)) return
+      this.begunAt = now
+    }
+    this.flow?.alive?.(now)
+    this.size += chunk.length
+    if (this.size > CAP) this.fail(new Fault('upstream_oversized'))
+    else this.chunks.push(chunk)
+  }
+
+  end(): void {
+    if (this.over) return
+    if (this.error) {
+      this.fail(this.error.fault())
+      return
+    }
+    try {
+      this.complete(this.plan.read(this.parse()))
+    } catch (thrown) {
+      this.fail(unreadable(thrown))
+    }
+  }
+
+  fail(fault: Fault): void {
+    if (this.over) return
+    // The caller has ended it already, whatever becomes of the rest.
+    if (this.discarding) this.gone()
+    else this.refuse(fault)
+  }
+
+  /** Takes the finished answer; a provider inside this process calls it straight. */
+  complete(result: WholeResult): void {
+    if (this.over) return
+    this.result = result
+    if (result.reading) {
+      const { reading, ...rest } = result
+      reading.then(
+        (refused) => this.complete({ ...rest, refused }),
+        (thrown: unknown) => this.fail(asFault(thrown)),
+      )
+      return
+    }
+    const empty = !result.content && !result.usage?.output
+    if (result.fault) {
+      this.onlyError = empty
+      this.fail(result.fault)
+      return
+    }
+    // An end in error is a failure as long as there is nothing to show for it, as in a stream.
+    if (result.end?.reason === 'error' && empty) {
+      this.fail(new Fault('upstream_error'))
+      return
+    }
+    const { path } = result
+    if (!path?.pending) {
+      this.completed(result)
+      return
+    }
+    let failed: Fault | undefined
+    path.late = {
+      text: () => {},
+      fail: (fault) => {
+        failed = fault
+      },
+    }
+    path.pending.then(() => {
+      if (this.over) return
+      if (path.refusal) this.completed({ ...result, refused: path.refusal })
+      else if (failed) this.fail(failed)
+      else this.completed(result)
+    })
+  }
+
+  private completed(result: WholeResult): void {
+    const { exchange, plan } = this
+    exchange.commit(plan.endpoint)
+    const { refused } = result
+    const aborted = this.discarding
+    this.settle(refused ? { refused, end: REFUSED, fault: undefined, aborted } : { fault: undefined, aborted }, (final) =>
+      result.finish(final),
+    )
+  }
+
+  private parse(): JsonObject {
+    const bytes = this.chunks.length === 1 ? this.chunks[0] : Buffer.concat(this.chunks)
+    this.chunks = []
+    if (bytes.length === 0) throw new Fault('upstream_empty')
+    let body: unknown
+    try {
+      body = JSON.parse(bytes.toString())
+    } catch (cause) {
+      throw new Fault('upstream_garbled', { cause })
+    }
+    if (!isObject(body)) throw new Fault('upstream_garbled')
+    if (isObject(body.error)) {
+      this.onlyError = true
+      throw this.plan.decodeFault(200, body)
+    }
+    return body
+  }
+
+  protected override facts() {
+    const { result, begunAt, onlyError } = this
+    if (result) {
+      const { usage, end, content = 0 } = result
+      return { usage, end, begun: !onlyError, relayed: countsOutput(usage) ? 0 : content }
+    }
+    return {
+      usage: undefined,
+      end: undefined,
+      begun: begunAt !== undefined && !onlyError,
+      relayed: this.size,
+      hidden: this.hiddenTokens(begunAt),
+    }
+  }
+
+  protected override finish(): string {
+    return ''
+  }
+}
+
+function isBlank(chunk: Buffer): boolean {
+  for (const byte of chunk) if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return false
+  return true
+}
+
+/** Characters of an answer that guardrails read in one go, and of a slice of a longer one: a few milliseconds. */
+const LONG = 16_384
+const SLICE = 4_096
+
+function lengthOf(events: readonly StreamEvent[]): number {
+  let length = 0
+  for (const event of events) if (event.type === 'block-delta') length += event.text.length
+  return length
+}
+
+/** @returns why guardrails refuse the answer, where they do. */
+async function inSlices(events: readonly StreamEvent[], path: Pick<EventPath, 'push' | 'close' | 'refusal'>): Promise<Fault | undefined> {
+  try {
+    let read = 0
+    for (const event of events) {
+      const pieces = event.type === 'block-delta' ? (event.text.match(PIECES) ?? []).map((text) => ({ ...event, text })) : [event]
+      for (const piece of pieces) {
+        path.push([piece])
+        read += piece.type === 'block-delta' ? piece.text.length : 0
+        if (read < SLICE) continue
+        read = 0
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    path.close()
+    return undefined
+  } catch (thrown) {
+    if (!path.refusal) throw thrown
+    return path.refusal
+  }
+}
+
+const PIECES = new RegExp(`[^]{1,${SLICE}}`, 'g')
+
+/** Reads a body by way of canonical events, into the exchange's path. */
+export function translated(
+  events: readonly StreamEvent[],
+  path: Pick<EventPath, 'push' | 'close' | 'finish' | 'pending' | 'refusal' | 'late' | 'guarded'>,
+): WholeResult {
+  const result: WholeResult = { path, finish: (final) => path.finish(final) }
+  for (const event of events) {
+    if (event.type === 'usage') result.usage = event.usage
+    else if (event.type === 'end') result.end = endOf(event)
+    else if (event.type === 'fault') result.fault = event.fault
+  }
+  if (!result.fault) {
+    if (path.guarded && lengthOf(events) > LONG) result.reading = inSlices(events, path)
+    else {
+      try {
+        path.push(events)
+        path.close()
+      } catch (thrown) {
+        if (!path.refusal) throw thrown
+        result.refused = path.refusal
+      }
+    }
+  }
+  if (!countsOutput(result.usage)) result.content = contentBytes(events)
+  return result
+}
+
+/** What the model said, in bytes: the base of an estimate where the provider reports no usage. */
+export function contentBytes(events: readonly StreamEvent[]): number {
+  let bytes = 0
+  for (const event of events) {
+    if (event.type === 'block-delta') bytes += Buffer.byteLength(event.text)
+    else if (event.type === 'block-start' && event.kind === 'media') bytes += MEDIA_BYTES
+  }
+  return bytes
+}

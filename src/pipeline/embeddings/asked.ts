@@ -1,0 +1,54 @@
+/** What an exchange asks of a model of vectors, read once. */
+
+import { Fault } from '../../core/faults.ts'
+import type { Item } from '../../dialects/canon/request.ts'
+import type { EmbeddingAsk, EmbeddingClient, EmbeddingInput, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts } from '../parts.ts'
+
+const read = new WeakMap<Exchange, { ask: EmbeddingAsk; edits: number }>()
+
+/** What was sent, with what a layer has changed of it. */
+export function askOf(exchange: Exchange): EmbeddingAsk {
+  const known = read.get(exchange)
+  const edits = exchange.edits.length
+  if (known?.edits === edits) return known.ask
+  const sent = clientOf(exchange).ask(exchange.body)
+  const ask = edits === 0 ? sent : { ...sent, inputs: editedInputs(sent.inputs, exchange.request().items) }
+  read.set(exchange, { ask, edits })
+  return ask
+}
+
+/** Each input is a message of the canonical form; token ids nobody edits. @throws Fault 500 where some are gone or new. */
+function editedInputs(sent: readonly EmbeddingInput[], items: readonly Item[]): EmbeddingInput[] {
+  if (items.length !== sent.length) throw new Fault('internal', { cause: new Error('inputs of an embedding were added or removed') })
+  return sent.map((input, index) => {
+    const item = items[index]
+    if (input.kind === 'tokens' || item.kind !== 'message') return input
+    const texts = item.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []))
+    return texts.length === item.parts.length ? { kind: 'text', text: texts.join('\n') } : { kind: 'parts', parts: item.parts }
+  })
+}
+
+/** @throws Fault 500 where the operation is none of embeddings. */
+export function clientOf({ client }: Exchange): EmbeddingClient {
+  if (!client.embedding) throw new Fault('internal', { cause: new Error(`${client.id} asks for no vectors`) })
+  return client.embedding
+}
+
+export function wireOf({ provider }: Endpoint, { wires }: Pick<ChainParts, 'wires'>): EmbeddingWire {
+  const wire = wires.get(provider.dialect)
+  if (!wire) throw new Fault('internal', { cause: new Error(`no embeddings in ${provider.dialect}`) })
+  return wire
+}
+
+export function targetOf({ model, upstreamModel, quirks, provider }: Endpoint): EmbeddingTarget {
+  return {
+    model: upstreamModel,
+    quirks: quirks ?? provider.quirks,
+    user: provider.user,
+    reads: model.input,
+    longInput: model.longInput,
+  }
+}

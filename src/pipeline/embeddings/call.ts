@@ -1,0 +1,156 @@
+/** One call for vectors: its reply is scanned as it comes, and every vector is written as the caller wants it at once. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../../core/faults.ts'
+import { isObject } from '../../core/json.ts'
+import type { Usage } from '../../dialects/canon/usage.ts'
+import type { EmbeddingAsk, EmbeddingWire } from '../../dialects/types.ts'
+import { type RawVector, ReplyScan } from '../../dialects/vectors/scan.ts'
+import { SpentChunks } from '../../dialects/vectors/spent.ts'
+import { Turns } from '../../dialects/vectors/turns.ts'
+import { type WrittenVector, writeRaw } from '../../dialects/vectors/written.ts'
+import type { Receiver } from '../../services/upstream/call.ts'
+import { ErrorBody } from '../attempt/error-body.ts'
+import type { Flow } from '../attempt/upstream-attempt.ts'
+import type { Exchange } from '../exchange.ts'
+
+/** What one call brought. */
+export interface Brought {
+  /** In the order of its inputs. */
+  readonly vectors: readonly WrittenVector[]
+  readonly usage: Usage | undefined
+}
+
+/** Numbers of a vector where the caller names no length: more than any known model gives. */
+const MOST_NUMBERS = 16_384
+/** Bytes of the text of a number, blanks of a pretty printer included. */
+const NUMBER_BYTES = 48
+/** Bytes beside the vectors, and beside the numbers of each. */
+const ROOM = 16 * 1024 * 1024
+const VECTOR_ROOM = 1024
+/** Bytes worked off at once: a millisecond or two, also where numbers have to be written anew. */
+const TURN = 32 * 1024
+
+export class EmbeddingCall implements Receiver {
+  readonly done: Promise<Brought>
+  private readonly exchange: Exchange
+  private readonly ask: EmbeddingAsk
+  private readonly wire: EmbeddingWire
+  private readonly vectors: WrittenVector[] = []
+  private readonly scan: ReplyScan
+  private readonly turns: Turns
+  /** Undefined once a vector is made of views of the chunks. */
+  private spent: SpentChunks | undefined = new SpentChunks()
+  /** Bytes of the whole reply; known closely once the first vector has come. */
+  private cap: number
+  private size = 0
+  /** Bytes of what the scan has been given. */
+  private scanned = 0
+  private over = false
+  private error: ErrorBody | undefined
+  /** The call itself, once there is one. */
+  flow: Flow | undefined
+  private resolve: (brought: Brought) => void = () => {}
+  private reject: (fault: Fault) => void = () => {}
+
+  constructor(exchange: Exchange, ask: EmbeddingAsk, wire: EmbeddingWire) {
+    this.exchange = exchange
+    this.ask = ask
+    this.wire = wire
+    const { dimensions = MOST_NUMBERS } = ask.settings
+    this.cap = capOf(ask, dimensions)
+    this.scan = new ReplyScan({ keys: wire.keys, length: dimensions, take: (raw) => this.take(raw) })
+    this.turns = new Turns(TURN, (chunk) => this.read(chunk), { pause: () => this.flow?.pause(), resume: () => this.flow?.resume() })
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    this.exchange.noteStatus(status)
+    if (status === 200 || status === 201) return
+    this.error = new ErrorBody(status, headers, {
+      clock: this.exchange.clock,
+      decode: (code, body) => this.wire.decodeFault(code, body),
+    })
+  }
+
+  data(chunk: Buffer): void {
+    if (this.over) return
+    this.flow?.alive?.()
+    if (this.error) {
+      if (!this.error.push(chunk)) this.fail(this.error.fault())
+      return
+    }
+    this.size += chunk.length
+    if (this.size > this.cap) this.fail(new Fault('upstream_oversized'))
+    else {
+      this.spent?.came(chunk)
+      this.turns.push(chunk)
+    }
+  }
+
+  end(): void {
+    if (this.over) return
+    if (this.error) this.fail(this.error.fault())
+    else this.turns.end(() => this.complete())
+  }
+
+  fail(fault: Fault): void {
+    if (this.over) return
+    this.over = true
+    this.turns.stop()
+    this.reject(this.error?.instead(fault) ?? fault)
+  }
+
+  private read(chunk: Buffer): void {
+    if (this.over) return
+    try {
+      this.scan.push(chunk)
+      this.scanned += chunk.length
+    } catch (thrown) {
+      this.fail(thrown instanceof Fault ? thrown : new Fault('internal', { cause: thrown }))
+    }
+  }
+
+  /** @throws Fault `upstream_garbled` for a vector too many, or of another length than the first or than was asked for. */
+  private take(raw: RawVector): void {
+    const { settings, inputs } = this.ask
+    const vector = writeRaw(raw, settings.form)
+    // What stood before the bytes at hand has been written anew.
+    if (vector.pieces === raw.pieces) this.spent = undefined
+    this.spent?.free(this.scanned)
+    const length = settings.dimensions ?? this.vectors[0]?.length ?? vector.length
+    if (vector.length !== length || this.vectors.length >= inputs.length) throw new Fault('upstream_garbled')
+    if (this.vectors.push(vector) === 1) this.cap = capOf(this.ask, length)
+  }
+
+  private complete(): void {
+    if (this.over) return
+    try {
+      const body = this.scan.end()
+      // Some providers report a failure inside a 200.
+      if (isObject(body.error)) throw this.wire.decodeFault(200, body)
+      const { vectors: order, usage } = this.wire.decode(body)
+      const vectors = inOrder(order, this.vectors, this.ask.inputs.length)
+      this.over = true
+      this.resolve({ vectors, usage })
+    } catch (thrown) {
+      this.fail(thrown instanceof Fault ? thrown : new Fault('upstream_garbled', { cause: thrown }))
+    }
+  }
+}
+
+function capOf({ inputs }: EmbeddingAsk, dimensions: number): number {
+  return ROOM + inputs.length * (VECTOR_ROOM + dimensions * NUMBER_BYTES)
+}
+
+/** One vector for each input, each once. @throws Fault `upstream_garbled`. */
+function inOrder(order: readonly number[], came: readonly WrittenVector[], inputs: number): WrittenVector[] {
+  if (order.length !== inputs || came.length !== inputs || new Set(order).size !== inputs) throw new Fault('upstream_garbled')
+  return order.map((number) => {
+    const vector = came[number]
+    if (!vector) throw new Fault('upstream_garbled')
+    return vector
+  })
+}

@@ -1,0 +1,57 @@
+/** What an endpoint is asked for vectors: the inputs as it takes them, and the calls that they make. */
+
+import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts } from '../parts.ts'
+import { askOf, clientOf, targetOf, wireOf } from './asked.ts'
+import { type Batch, batchesOf } from './batches.ts'
+import { cutTo, inputTokens } from './input-size.ts'
+
+/** Calls under way at once. */
+export const AT_ONCE = 4
+
+export interface EmbeddingCalls {
+  readonly wire: EmbeddingWire
+  readonly target: EmbeddingTarget
+  readonly ask: EmbeddingAsk
+  /** In the order of the inputs; one for each call. */
+  readonly batches: Batch[]
+  /** What has been cut off, in words for `dropped`. */
+  readonly cut: readonly string[]
+}
+
+/** Sends nothing. */
+export function callsAt(exchange: Exchange, endpoint: Endpoint, parts: Pick<ChainParts, 'wires'>): EmbeddingCalls {
+  const wire = wireOf(endpoint, parts)
+  const target = targetOf(endpoint)
+  const cut: string[] = []
+  const ask = fitting(exchange, { endpoint, wire, target }, cut)
+  return { wire, target, ask, batches: batchesOf(ask.inputs, mostOf(wire, target)), cut }
+}
+
+interface Taker {
+  readonly endpoint: Endpoint
+  readonly wire: EmbeddingWire
+  readonly target: EmbeddingTarget
+}
+
+/** Where the operator wants long inputs cut and the provider would refuse them, they are cut here. */
+function fitting(exchange: Exchange, { endpoint: { context }, wire, target }: Taker, cut: string[]): EmbeddingAsk {
+  const ask = askOf(exchange)
+  if (target.longInput !== 'truncate' || wire.longInput !== 'rejects' || context === undefined) return ask
+  const inputs = ask.inputs.map((input, index) => {
+    if (inputTokens(input) <= context) return input
+    cut.push(`${clientOf(exchange).pathOf(exchange.body, index)} beyond ${context} tokens`)
+    return cutTo(input, context)
+  })
+  return { ...ask, inputs }
+}
+
+/** The wire's bounds, with the operator's in their place. */
+export function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
+  return {
+    inputs: typeof quirks.max_batch === 'number' ? quirks.max_batch : most.inputs,
+    tokens: typeof quirks.max_batch_tokens === 'number' ? quirks.max_batch_tokens : most.tokens,
+  }
+}

@@ -1,0 +1,262 @@
+/** One endpoint's answer: the batch as calls, some of them at once, their vectors in the order of the inputs. */
+
+import { asFault, Fault } from '../../core/faults.ts'
+import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
+import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import type { WrittenVector } from '../../dialects/vectors/written.ts'
+import { isRejection } from '../../ledger/settlement.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import { isOutage } from '../../routing/index.ts'
+import type { RetryPermit } from '../attempt/retry-budget.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts } from '../parts.ts'
+import type { Reply, Turn } from '../reply.ts'
+import { clientOf } from './asked.ts'
+import type { Batch } from './batches.ts'
+import type { Brought } from './call.ts'
+import { AT_ONCE, callsAt } from './calls.ts'
+import { imagesIn, imageTokens, inputTokens } from './input-size.ts'
+import { type Calling, callProvider } from './provider-call.ts'
+
+export function embedAt(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
+  const run = new EmbeddingRun(exchange, endpoint, parts)
+  run.start()
+  return run.done
+}
+
+interface Running {
+  readonly batch: Batch
+  readonly calling: Calling
+}
+
+class EmbeddingRun {
+  /** Rejects with a fault: the caller has got nothing, and another endpoint may be tried. */
+  readonly done: Promise<Reply>
+  private readonly exchange: Exchange
+  private readonly endpoint: Endpoint
+  private readonly parts: ChainParts
+  private readonly wire: EmbeddingWire
+  private readonly target: EmbeddingTarget
+  private readonly ask: EmbeddingAsk
+  private readonly queue: Batch[]
+  private readonly running = new Set<Running>()
+  /** Calls that have failed once, with the leave to make them again. */
+  private readonly failedOnce = new Map<Batch, RetryPermit>()
+  private readonly vectors: WrittenVector[]
+  private readonly dropped = new Set<string>()
+  /** Of the calls that have ended well. */
+  private usage: Usage | undefined
+  /** Estimate of those that were sent and cut off. */
+  private cut: Usage | undefined
+  /** Images in the inputs of all these calls, for prices per image. */
+  private images = 0
+  private succeeded = 0
+  private calls: number
+  private over = false
+  /** The caller has gone, and the calls run on for the usage that they report. */
+  private discarding = false
+  private takeBack: () => void = () => {}
+  private leaveSlot: (() => void) | undefined
+  private resolve: (reply: Reply) => void = () => {}
+  private reject: (fault: Fault) => void = () => {}
+
+  constructor(exchange: Exchange, endpoint: Endpoint, parts: ChainParts) {
+    this.exchange = exchange
+    this.endpoint = endpoint
+    this.parts = parts
+    const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, parts)
+    this.wire = wire
+    this.target = target
+    this.ask = ask
+    this.queue = batches
+    for (const what of cut) this.dropped.add(what)
+    this.calls = this.queue.length
+    this.vectors = new Array<WrittenVector>(this.ask.inputs.length)
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  start(): void {
+    const { exchange, endpoint } = this
+    exchange.ctx.model = endpoint.model.slug
+    exchange.ctx.provider = endpoint.provider.name
+    this.takeBack = exchange.cancel.onAbort(() => this.cancelled())
+    this.fill()
+  }
+
+  private fill(): void {
+    while (!this.over && this.running.size < AT_ONCE) {
+      const batch = this.queue.shift()
+      if (!batch) return
+      this.begin(batch)
+    }
+  }
+
+  private begin(batch: Batch): void {
+    const { exchange, endpoint, wire, target, ask } = this
+    const inputs = batch.to - batch.from === ask.inputs.length ? ask.inputs : ask.inputs.slice(batch.from, batch.to)
+    const calling = callProvider({ exchange, endpoint, wire, target, ask: { ...ask, inputs } }, this.parts)
+    for (const name of calling.dropped) this.dropped.add(name)
+    const running = { batch, calling }
+    this.running.add(running)
+    calling.done
+      .then(
+        (brought) => this.came(running, brought),
+        (thrown) => this.broke(running, asFault(thrown)),
+      )
+      .catch((thrown) => this.fail(asFault(thrown)))
+  }
+
+  private came(running: Running, { vectors, usage }: Brought): void {
+    this.running.delete(running)
+    running.calling.abort()
+    if (this.over) return
+    const { from, to } = running.batch
+    for (let i = from; i < to; i++) this.vectors[i] = vectors[i - from]
+    this.usage = sumOf(this.usage, usage ?? this.estimated(running.batch))
+    this.images += this.imagesOf(running.batch)
+    this.succeeded++
+    this.failedOnce.get(running.batch)?.end(true)
+    if (this.vectors[0] !== undefined && vectors[0].length !== this.vectors[0].length) this.fail(new Fault('upstream_garbled'))
+    else if (this.succeeded === this.calls) this.complete()
+    else this.fill()
+  }
+
+  /**
+   * Of several calls one may fail and be made again at the end, as long as no more have failed than have come off:
+   * an endpoint that is down is left at once, one that stumbled is not asked for everything anew elsewhere.
+   */
+  private broke(running: Running, fault: Fault): void {
+    this.running.delete(running)
+    running.calling.abort()
+    if (this.over) return
+    const { batch } = running
+    if (this.discarding) {
+      // The caller has ended it: what was sent is charged, whatever became of it, unless the provider refused it as wrong.
+      if (!isRejection(fault)) this.cutOff(running)
+      this.calls--
+      if (this.succeeded === this.calls) this.complete()
+      return
+    }
+    const again = this.calls > 1 && isOutage(fault) && !this.failedOnce.has(batch) && this.failedOnce.size <= this.succeeded
+    const permit = again ? this.parts.retries.take(this.endpoint.model) : undefined
+    if (!permit) {
+      this.fail(fault, running)
+      return
+    }
+    this.parts.attempted(this.endpoint.provider.slug, fault.code)
+    this.failedOnce.set(batch, permit)
+    this.queue.push(batch)
+    this.fill()
+  }
+
+  private cancelled(): void {
+    if (this.over) return
+    const { exchange, parts, endpoint } = this
+    const { reason } = exchange.cancel
+    // A caller that still waits for its reply does not wait for the usage as well.
+    if (reason instanceof Fault && reason.code !== 'client_gone') {
+      this.fail(reason)
+      return
+    }
+    if (this.sent) this.leaveSlot = parts.drains.take(exchange.clock, endpoint.provider.onAbort, () => this.gone())
+    if (!this.leaveSlot) {
+      this.gone()
+      return
+    }
+    this.discarding = true
+    // What has not been asked for yet nobody needs any more.
+    this.calls -= this.queue.length
+    this.queue.length = 0
+    if (this.succeeded === this.calls) this.complete()
+  }
+
+  /** The caller has gone for good: what was under way is charged by estimate. */
+  private gone(): void {
+    if (this.over) return
+    for (const running of this.running) this.cutOff(running)
+    this.settle(true)
+  }
+
+  private get sent(): boolean {
+    if (this.usage) return true
+    for (const { calling } of this.running) if (calling.sent()) return true
+    return false
+  }
+
+  /** Counts the input of a call that ends before it reports, where the provider had it. */
+  private cutOff({ batch, calling }: Running): void {
+    if (!calling.sent()) return
+    this.cut = sumOf(this.cut, this.estimated(batch))
+    this.images += this.imagesOf(batch)
+  }
+
+  private complete(): void {
+    this.exchange.commit(this.endpoint)
+    this.settle(this.discarding)
+  }
+
+  private settle(aborted: boolean): void {
+    this.close()
+    const { exchange, vectors } = this
+    const pieces = (final: Parameters<Reply['finish']>[0]): Buffer[] => clientOf(exchange).encode(vectors, exchange.ctx, final)
+    this.resolve({
+      turn: this.turn({ aborted, fault: undefined, end: ENDED }),
+      pieces,
+      finish: (final) => Buffer.concat(pieces(final)).toString('utf8'),
+    })
+  }
+
+  /** @param broken the call that failed, where one did: refused as wrong it costs nothing itself, and the others are charged. */
+  private fail(fault: Fault, broken?: Running): void {
+    if (this.over) return
+    const rejected = broken !== undefined && isRejection(fault)
+    for (const running of this.running) this.cutOff(running)
+    if (broken && !rejected) this.cutOff(broken)
+    const turn = this.turn({ aborted: false, fault, end: undefined })
+    if (rejected && turn.sent !== false) turn.callRejected = true
+    this.exchange.unfinished = turn
+    this.close()
+    this.reject(fault)
+  }
+
+  private turn(facts: Pick<Turn, 'aborted' | 'fault' | 'end'>): Turn {
+    const { endpoint, usage, cut, images, succeeded } = this
+    const turn: Turn = { endpoint, lane: 'translate', usage, cut, extras: { images }, begun: succeeded > 0, relayed: 0, ...facts }
+    if (!usage && !cut) turn.sent = false
+    return turn
+  }
+
+  private close(): void {
+    this.over = true
+    this.takeBack()
+    this.leaveSlot?.()
+    for (const { calling } of this.running) calling.abort()
+    for (const permit of this.failedOnce.values()) permit.end(false)
+    const record = this.exchange.attempts.at(-1)
+    if (record && this.dropped.size > 0) record.dropped = [...this.dropped]
+  }
+
+  private imagesOf({ from, to }: Batch): number {
+    let images = 0
+    for (let i = from; i < to; i++) images += imagesIn(this.ask.inputs[i])
+    return images
+  }
+
+  private estimated({ from, to }: Batch): Usage {
+    let input = 0
+    let image = 0
+    for (let i = from; i < to; i++) {
+      input += inputTokens(this.ask.inputs[i])
+      image += imageTokens(this.ask.inputs[i])
+    }
+    return { ...noUsage(), input, ...(image > 0 ? { inputSplit: { text: input - image, image } } : {}), estimated: true }
+  }
+}
+
+const sumOf = (before: Usage | undefined, more: Usage): Usage => (before ? addUsage(before, more) : more)
+
+/** Vectors end in one way only; a provider gives no reason for it. */
+const ENDED = { reason: 'stop', raw: 'stop' } as const

@@ -1,0 +1,54 @@
+/** One call on its way: over HTTP, or at a provider inside this process. */
+
+import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import { UpstreamCall } from '../../services/upstream/call.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts } from '../parts.ts'
+import { callPath, providerAddress } from '../route/provider-address.ts'
+import { type Brought, EmbeddingCall } from './call.ts'
+import { LocalCall } from './local-call.ts'
+
+export interface ProviderAsk {
+  readonly exchange: Exchange
+  readonly endpoint: Endpoint
+  readonly wire: EmbeddingWire
+  readonly target: EmbeddingTarget
+  readonly ask: EmbeddingAsk
+}
+
+export interface Calling {
+  /** Rejects with a fault. */
+  readonly done: Promise<Brought>
+  /** What the provider cannot take. */
+  readonly dropped: readonly string[]
+  /** False where the provider cannot have seen anything of it. */
+  sent(): boolean
+  /** Ends the call; harmless where it has ended. */
+  abort(): void
+}
+
+export function callProvider(asked: ProviderAsk, parts: ChainParts): Calling {
+  const { exchange, endpoint, wire, target, ask } = asked
+  const encoded = wire.encode(ask, target)
+  if (wire.run) {
+    const local = new LocalCall(ask)
+    const run = wire.run(ask, target, exchange.clock, local)
+    return { done: local.done, dropped: encoded.dropped, sent: () => true, abort: () => run.abort() }
+  }
+  const { provider } = endpoint
+  const address = providerAddress(provider, wire)
+  const own = target.quirks.embeddings_path
+  // A path of the provider's is that of generations.
+  const path = callPath(address, { path: typeof own === 'string' ? own : undefined }, { path: encoded.path, model: target.model })
+  const request = {
+    path,
+    headers: [...address.headers, 'x-client-request-id', exchange.id, ...(encoded.headers ?? [])],
+    body: JSON.stringify(encoded.body),
+  }
+  const call = new EmbeddingCall(exchange, ask, wire)
+  const upstream = new UpstreamCall(call, exchange.clock, address.timeouts)
+  call.flow = upstream
+  upstream.send(parts.pools.for(address), request)
+  return { done: call.done, dropped: encoded.dropped, sent: () => upstream.sent, abort: () => upstream.abort() }
+}

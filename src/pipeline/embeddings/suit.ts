@@ -1,0 +1,135 @@
+/**
+ * Stands between the guardrails and the plan: keeps the endpoints that can read the inputs as they are.
+ * What nobody can read is told at once, with the place in the request, instead of by the first provider that is asked.
+ */
+
+import { Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { EmbeddingAsk, EmbeddingLack, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import type { Resolved } from '../../plugin-api/exchange.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { FilterName, Removed } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts, GuardrailSetting } from '../parts.ts'
+import type { At, Layer } from '../reply.ts'
+import { askOf, clientOf, targetOf } from './asked.ts'
+import { inputTokens } from './input-size.ts'
+
+export function suit(guardrails: readonly GuardrailSetting[], parts: Pick<ChainParts, 'wires'>): Layer<At<Resolved>> {
+  return (next) =>
+    function suited(exchange) {
+      const ask = askOf(exchange)
+      checkLegible(exchange, ask, guardrails)
+      const { kept, first, removed } = sorted(exchange, ask, parts)
+      if (removed.length > 0) exchange.removed = [...exchange.removed, ...removed]
+      if (kept.length === 0 && first) throw refusal(exchange, first)
+      exchange.endpoints = kept
+      return next(exchange)
+    }
+}
+
+/** Guardrails read words: what hides them is not let past. @throws Fault 400. */
+function checkLegible(exchange: Exchange, { inputs }: EmbeddingAsk, guardrails: readonly GuardrailSetting[]): void {
+  const hidden = inputs.findIndex(({ kind }) => kind === 'tokens')
+  if (hidden === -1) return
+  const guardrail = guardrails.find(({ keys }) => !keys || keys.has(exchange.key.name))
+  if (!guardrail) return
+  const field = clientOf(exchange).pathOf(exchange.body, hidden)
+  throw new Fault('bad_request', {
+    message: `${field}: expected text: the guardrail ${guardrail.name} cannot read token ids`,
+    metadata: { field },
+  })
+}
+
+interface Lacking {
+  endpoint: Endpoint
+  lack: EmbeddingLack
+  filter: FilterName
+}
+
+interface Sorted {
+  kept: Endpoint[]
+  first?: Lacking
+  removed: Removed[]
+}
+
+function sorted(exchange: Exchange, ask: EmbeddingAsk, parts: Pick<ChainParts, 'wires'>): Sorted {
+  const strict = exchange.preferences.require_parameters === true
+  const kept: Endpoint[] = []
+  const removed: Removed[] = []
+  let first: Lacking | undefined
+  for (const endpoint of exchange.endpoints) {
+    const wire = parts.wires.get(endpoint.provider.dialect)
+    const lacking = wire ? lackingOf(ask, endpoint, { wire, strict }) : { endpoint, lack: NO_WIRE, filter: 'dialect' as const }
+    if (!lacking) {
+      kept.push(endpoint)
+      continue
+    }
+    first ??= lacking
+    const { lack, filter } = lacking
+    removed.push({ endpoint, filter, detail: `${placeOf(exchange, lack)}: it ${lack.why}` })
+  }
+  return { kept, first, removed }
+}
+
+/** A list of models may name one where nothing else speaks of embeddings. */
+const NO_WIRE: EmbeddingLack = { at: 'model', why: 'gives no vectors' }
+
+function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict }: { wire: EmbeddingWire; strict: boolean }): Lacking | undefined {
+  const target = targetOf(endpoint)
+  const looks: readonly (readonly [FilterName, () => EmbeddingLack | undefined])[] = [
+    ['input_modality', () => (endpoint.model.anyInput ? undefined : unreadable(ask, target))],
+    ['dialect', () => wire.lacks(ask, target)],
+    ['require_parameters', () => (strict ? unsaid(ask, wire, target) : undefined)],
+    ['context', () => tooLong(ask, endpoint, wire)],
+  ]
+  for (const [filter, look] of looks) {
+    const lack = look()
+    if (lack) return { endpoint, lack, filter }
+  }
+  return undefined
+}
+
+/** Where in the request it is that cannot be served. */
+function placeOf(exchange: Exchange, { at }: EmbeddingLack): string {
+  return typeof at === 'string' ? at : clientOf(exchange).pathOf(exchange.body, at.input, at.part)
+}
+
+/** A medium that the model does not read. */
+function unreadable({ inputs }: EmbeddingAsk, { reads }: EmbeddingTarget): EmbeddingLack | undefined {
+  for (const [input, each] of inputs.entries()) {
+    if (each.kind !== 'parts') continue
+    for (const [part, { kind, ...rest }] of each.parts.entries()) {
+      const media = kind === 'media' && 'media' in rest ? rest.media : undefined
+      if (media !== undefined && !reads.includes(media)) return { at: { input, part }, why: `reads no ${media}, only ${reads.join(', ')}` }
+    }
+  }
+  return undefined
+}
+
+/** With `require_parameters` nothing is left out. */
+function unsaid(ask: EmbeddingAsk, wire: EmbeddingWire, target: EmbeddingTarget): EmbeddingLack | undefined {
+  const [name] = wire.encode({ ...ask, inputs: [] }, target).dropped
+  return name === undefined ? undefined : { at: name, why: 'does not take it, and require_parameters is set' }
+}
+
+/** Where longer inputs are to be refused and the provider would cut them, we count. */
+function tooLong({ inputs }: EmbeddingAsk, { context, model }: Endpoint, wire: EmbeddingWire): EmbeddingLack | undefined {
+  if (model.longInput !== 'reject' || wire.longInput !== 'truncates' || context === undefined) return undefined
+  const input = inputs.findIndex((each) => inputTokens(each) > context)
+  return input === -1 ? undefined : { at: { input }, why: `takes at most ${context} tokens of each input` }
+}
+
+function refusal(exchange: Exchange, { endpoint, lack, filter }: Lacking): Fault {
+  const { why } = lack
+  const field = placeOf(exchange, lack)
+  const availability: JsonObject = {
+    code: 'constraint_filtered',
+    retryable: false,
+    requested_models: exchange.models.map(({ slug }) => slug),
+    docs_url: 'docs/embeddings.md',
+    constraint: { field, detail: why },
+  }
+  const message = `${field}: ${endpoint.model.slug} at ${endpoint.provider.name} ${why}`
+  return new Fault(filter === 'context' ? 'context_length' : 'bad_request', { message, metadata: { field }, availability })
+}

@@ -1,0 +1,185 @@
+/** Asks engines outside the gateway about an answer: what they have not seen is held. */
+
+import { asFault, type Fault } from '../../core/faults.ts'
+import { isObject, type Json } from '../../core/json.ts'
+import type { StreamEvent } from '../../dialects/canon/events.ts'
+import { isMedia, jsonTexts, legible, withTexts } from '../../guardrails/index.ts'
+import type { Tap } from '../../plugin-api/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { GuardrailSetting } from '../parts.ts'
+import { askEngine } from './ask-engine.ts'
+import { hasTexts } from './notes.ts'
+
+type Emit = (event: StreamEvent) => void
+
+/** Characters of a stream's block about which an engine is asked before the block ends. */
+const SLICE = 16_384
+/** Arguments of a tool are asked about whole, as far as this goes. */
+const LONGEST_ARGS = 262_144
+/** Characters that wait behind a question; more are not read from the provider. */
+const CROWDED = 65_536
+
+export interface Answered {
+  /** Events have been let go outside of a push. */
+  released(): void
+  failed(fault: Fault): void
+}
+
+export class AnswerEngines implements Tap {
+  readonly mode = 'mutate'
+  refusal: Fault | undefined
+  /** Settles, never rejecting, once nothing is asked any more. */
+  pending: Promise<void> | undefined
+  private readonly exchange: Exchange
+  private readonly guardrails: readonly GuardrailSetting[]
+  private readonly answered: Answered
+  private emit: Emit = () => {}
+  private queue: StreamEvent[] = []
+  private size = 0
+  private due = false
+  private readonly calls = new Set<number>()
+
+  constructor(exchange: Exchange, guardrails: readonly GuardrailSetting[], answered: Answered) {
+    this.exchange = exchange
+    this.guardrails = guardrails
+    this.answered = answered
+  }
+
+  /** More waits than should. */
+  get crowded(): boolean {
+    return this.pending !== undefined && this.size > CROWDED
+  }
+
+  push(event: StreamEvent, emit: Emit): void {
+    this.emit = emit
+    if (event.type === 'usage' || event.type === 'start') {
+      emit(event)
+      return
+    }
+    this.queue.push(event)
+    if (event.type === 'block-delta') this.size += event.text.length
+    else if (event.type === 'block-start' && event.kind === 'call') this.calls.add(event.block)
+    const call = event.type === 'block-delta' && this.calls.has(event.block)
+    // An answer that does not stream is asked about as a whole.
+    const enough = this.exchange.stream && (event.type === 'block-end' || this.size >= (call ? LONGEST_ARGS : SLICE))
+    if (enough || event.type === 'end' || event.type === 'fault') this.ask()
+  }
+
+  finish(emit: Emit): void {
+    this.emit = emit
+    if (this.queue.length > 0) this.ask()
+  }
+
+  private ask(): void {
+    this.due = true
+    if (this.refusal) return
+    this.pending ??= this.questions()
+  }
+
+  private async questions(): Promise<void> {
+    // What stands in the same batch belongs to the question.
+    await Promise.resolve()
+    try {
+      while (this.due && !this.refusal) {
+        const { queue } = this
+        this.due = false
+        this.queue = []
+        this.size = 0
+        for (const event of await this.read(queue)) this.emit(event)
+        this.answered.released()
+      }
+    } catch (thrown) {
+      const fault = asFault(thrown)
+      if (fault.code === 'guardrail_blocked') this.refusal = fault
+      this.queue = []
+      this.due = false
+      this.answered.failed(fault)
+    } finally {
+      this.pending = undefined
+    }
+  }
+
+  /** One engine after the other: each reads what the one before has left. */
+  private async read(events: readonly StreamEvent[]): Promise<readonly StreamEvent[]> {
+    let left = events
+    for (const guardrail of this.guardrails) {
+      const said = textsOf(left)
+      const texts = [...said.values()].flatMap((text) => [...this.partsOf(text)])
+      for (const event of left)
+        for (const data of dataOf(event)) for (const text of jsonTexts(data)) if (!isMedia(text)) texts.push(legible(text).text)
+      const asked = texts.filter((text) => text.trim() !== '' && !isMedia(text))
+      const verdict = await askEngine(this.exchange, guardrail, asked, 'output')
+      if (verdict && verdict.replaced.size > 0) left = this.rewritten(left, said, verdict.replaced)
+    }
+    return left
+  }
+
+  /** The texts of arguments that are JSON; any other text itself. */
+  private *partsOf({ text, block }: Said): Generator<string> {
+    const value = this.calls.has(block) ? parsed(text) : undefined
+    if (value === undefined) yield text
+    else yield* jsonTexts(value)
+  }
+
+  private rewritten(events: readonly StreamEvent[], said: ReadonlyMap<number, Said>, replaced: ReadonlyMap<string, string>): StreamEvent[] {
+    const replace = (text: string): string | undefined => replaced.get(text)
+    const replaceIn = (source: string): string | undefined => {
+      const { text, whole } = legible(source)
+      const found = replaced.get(text)
+      return found === undefined ? undefined : whole(found)
+    }
+    const other = new Map<number, string>()
+    for (const { block, text } of said.values()) {
+      const value = this.calls.has(block) ? parsed(text) : undefined
+      const changed = value === undefined ? replace(text) : JSON.stringify(withTexts(value, replace))
+      if (changed !== undefined && changed !== text && (value === undefined || withTexts(value, replace) !== value))
+        other.set(block, changed)
+    }
+    const told = new Set<number>()
+    return events.flatMap((event): StreamEvent[] => {
+      if ((event.type === 'block-start' || event.type === 'opaque') && event.of)
+        return [{ ...event, of: { ...event.of, data: withTexts(event.of.data, replaceIn) } }]
+      if (event.type !== 'block-delta' && event.type !== 'block-note') return [event]
+      const text = other.get(event.block)
+      if (event.type === 'block-note') {
+        if (hasTexts(event.note)) return [{ ...event, data: withTexts(event.data, replaceIn) }]
+        // What spells or seals the text as it was does not fit it any more.
+        return text === undefined ? [event] : []
+      }
+      if (text === undefined) return [event]
+      if (told.has(event.block)) return []
+      told.add(event.block)
+      return text === '' ? [] : [{ ...event, text }]
+    })
+  }
+}
+
+interface Said {
+  readonly block: number
+  text: string
+}
+
+function textsOf(events: readonly StreamEvent[]): Map<number, Said> {
+  const said = new Map<number, Said>()
+  for (const event of events) {
+    if (event.type !== 'block-delta') continue
+    const known = said.get(event.block)
+    if (known) known.text += event.text
+    else said.set(event.block, { block: event.block, text: event.text })
+  }
+  return said
+}
+
+function* dataOf(event: StreamEvent): Generator<Json> {
+  if ((event.type === 'block-start' || event.type === 'opaque') && event.of) yield event.of.data
+  else if (event.type === 'block-note' && hasTexts(event.note)) yield event.data
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) || Array.isArray(value) ? (value as Json) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,45 @@
+/** One guardrail's engine asked about texts of an exchange, whichever way they go. */
+import { Fault } from '../../core/faults.ts'
+import {
+  answerEngineFault,
+  type EngineQuestion,
+  type EngineVerdict,
+  engineFault,
+  engineStage,
+  ofAnswer,
+  silentStage,
+} from '../../guardrails/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { GuardrailSetting } from '../parts.ts'
+
+/**
+ * Adds the stage that tells of it.
+ * @returns undefined where the engine found nothing, or did not answer and need not.
+ * @throws Fault 403 where it blocks, 503 where it did not answer and the guardrail is closed.
+ */
+export async function askEngine(
+  exchange: Exchange,
+  guardrail: GuardrailSetting,
+  texts: readonly string[],
+  direction: EngineQuestion['direction'],
+): Promise<EngineVerdict | undefined> {
+  const { engine, name } = guardrail
+  const distinct = [...new Set(texts)]
+  if (!engine || distinct.length === 0) return undefined
+  const { clock, cancel, key, requested, stages } = exchange
+  const question = { texts: distinct, guardrail: name, key: key.name, model: requested, direction }
+  const context = { clock, onAbort: (fn: () => void) => cancel.onAbort(fn) }
+  const verdict = await engine.ask(question, context).catch((cause: unknown) => {
+    if (cancel.aborted) throw cancel.reason instanceof Fault ? cancel.reason : new Fault('client_gone')
+    const silent = silentStage(guardrail, engine)
+    stages.push(direction === 'output' ? ofAnswer(silent, []) : silent)
+    if (engine.open) return undefined
+    throw new Fault('unavailable', { message: `The guardrail ${name} could not be asked, and nothing passes without it`, cause })
+  })
+  const stage = verdict && engineStage(guardrail, engine, verdict)
+  if (!verdict || !stage) return undefined
+  stages.push(direction === 'output' ? ofAnswer(stage, verdict.entities) : stage)
+  const fault = direction === 'output' ? answerEngineFault(verdict) : engineFault(verdict, requested)
+  if (fault) throw fault
+  return verdict
+}

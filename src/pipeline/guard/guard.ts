@@ -1,0 +1,248 @@
+/** Guardrails: what a key's policy forbids never reaches a provider, what it hides goes out hidden, and the answer is read if it says so. */
+import { asFault, Fault } from '../../core/faults.ts'
+import { isObject, type Json } from '../../core/json.ts'
+import {
+  AnswerPolicy,
+  blockFault,
+  itemPassages,
+  jsonTexts,
+  type Passage,
+  passages,
+  type Rule,
+  rewrite,
+  Scan,
+  stagesOf,
+  TextPolicy,
+  Vault,
+} from '../../guardrails/index.ts'
+import type { Resolved } from '../../plugin-api/exchange.ts'
+import type { ApiKey } from '../../plugin-api/key.ts'
+import type { AnswerWatch, Exchange } from '../exchange.ts'
+import type { GuardrailSetting } from '../parts.ts'
+import type { At, Layer } from '../reply.ts'
+import { askEngine } from './ask-engine.ts'
+import { holdsFor } from './guardrail-terms.ts'
+
+/** What holds for one key, compiled once. */
+interface Watch {
+  readonly policy: TextPolicy | undefined
+  /** Guardrails that ask an engine. */
+  readonly asking: readonly GuardrailSetting[]
+  /** Something that is hidden comes back in the answer. */
+  readonly restores: boolean
+  readonly answers: AnswerWatch | undefined
+}
+
+/** Milliseconds for which one request may keep the event loop. */
+const TURN = 5
+/** Texts that surely take less. */
+const SHORT = 16_384
+
+export function guard(guardrails: readonly GuardrailSetting[]): Layer<At<Resolved>> {
+  const watchOf = watches(guardrails)
+  return (next) =>
+    watchOf === undefined
+      ? next
+      : function guarded(exchange) {
+          const watch = watchOf(exchange.key)
+          if (watch === undefined) return next(exchange)
+          // Vectors have no texts.
+          if (!exchange.client.embedding) {
+            exchange.answerWatch = watch.answers
+            if (watch.restores) exchange.vault = new Vault(() => textsOf(exchange))
+          }
+          if (!readsRequests(watch)) return next(exchange)
+          // Files that the body only names are not among its bytes.
+          const short = exchange.bodyBytes <= SHORT && !exchange.edited
+          const checked = check(exchange, watch, { texts: () => passages(exchange.request()), short })
+          if (checked) return checked.then(() => next(exchange))
+          return next(exchange)
+        }
+}
+
+/**
+ * Reads what later layers have added to the request, such as the results of server tools: it stands below them, and is
+ * passed by every turn. What the model itself wrote is not read (contract section 9, C-161).
+ */
+export function guardAdditions(guardrails: readonly GuardrailSetting[]): Layer<At<Resolved>> {
+  const watchOf = watches(guardrails)
+  return (next) =>
+    watchOf === undefined
+      ? next
+      : function guardedAgain(exchange) {
+          const before = exchange.guarded
+          const watch = before && exchange.edits.length > before.edits ? watchOf(exchange.key) : undefined
+          if (!before || !watch || !readsRequests(watch)) return next(exchange)
+          // How much a tool or a plugin has brought is not known.
+          const checked = check(exchange, watch, { texts: () => added(exchange, before.items), short: false })
+          if (checked) return checked.then(() => next(exchange))
+          return next(exchange)
+        }
+}
+
+function readsRequests({ policy, asking }: Watch): boolean {
+  return policy !== undefined || asking.length > 0
+}
+
+/** All texts of a request, for whoever chooses words that are not among them. */
+function* textsOf(exchange: Exchange): Generator<string> {
+  for (const { texts } of passages(exchange.request())) yield* texts
+  yield* jsonTexts(exchange.body)
+}
+
+function* added(exchange: Exchange, known: WeakSet<object>): Generator<Passage> {
+  for (const item of exchange.request().items) {
+    const written = item.kind === 'reasoning' || (item.kind === 'message' && item.role === 'assistant')
+    if (!known.has(item) && !written) yield* itemPassages(item)
+  }
+}
+
+/** False for a guardrail that only bounds models, endpoints or spend, or reads answers alone. */
+export function readsTexts(guardrail: GuardrailSetting): boolean {
+  return guardrail.direction !== 'output' && looksAtTexts(guardrail)
+}
+
+/** True for a guardrail that reads what models answer. */
+export function readsAnswers(guardrail: GuardrailSetting): boolean {
+  return guardrail.direction !== 'input' && looksAtTexts(guardrail)
+}
+
+function looksAtTexts({ rules, engine }: GuardrailSetting): boolean {
+  return rules.length > 0 || engine !== undefined
+}
+
+/** @returns undefined where no guardrail reads texts, for any key. */
+function watches(guardrails: readonly GuardrailSetting[]): ((key: ApiKey) => Watch | undefined) | undefined {
+  const reading = guardrails.filter(looksAtTexts)
+  if (reading.length === 0) return undefined
+  const known = new WeakMap<ApiKey, Watch | null>()
+  /** Keys for which the same holds share what reads their texts. */
+  const shared = new Map<string, Watch>()
+  // What is shared by all is compiled before the first request comes.
+  watchOf(reading, shared)
+  return (key) => {
+    let watch = known.get(key)
+    if (watch === undefined) {
+      const own = reading.filter((guardrail) => holdsFor(guardrail, key))
+      watch = own.length === 0 ? null : watchOf(own, shared)
+      known.set(key, watch)
+    }
+    return watch ?? undefined
+  }
+}
+
+function watchOf(own: readonly GuardrailSetting[], shared: Map<string, Watch>): Watch {
+  const name = own.map(({ id }) => id).join('\n')
+  let watch = shared.get(name)
+  if (!watch) {
+    watch = newWatch(own)
+    shared.set(name, watch)
+  }
+  return watch
+}
+
+function newWatch(own: readonly GuardrailSetting[]): Watch {
+  const requests = own.filter(readsTexts)
+  const rules = requests.flatMap(({ rules, restore }) => (restore ? rules.map((rule): Rule => ({ ...rule, restore })) : rules))
+  return {
+    policy: rules.length > 0 ? new TextPolicy(rules) : undefined,
+    asking: requests.filter(({ engine }) => engine !== undefined),
+    restores: rules.some(({ restore, action }) => restore === true && action === 'redact'),
+    answers: answersOf(own.filter(readsAnswers)),
+  }
+}
+
+function answersOf(own: readonly GuardrailSetting[]): AnswerWatch | undefined {
+  if (own.length === 0) return undefined
+  const policy = new AnswerPolicy(own.flatMap(({ rules }) => rules))
+  const asking = own.filter(({ engine }) => engine !== undefined)
+  if (policy.groups.length === 0 && asking.length === 0) return undefined
+  return { policy: policy.groups.length > 0 ? policy : undefined, asking }
+}
+
+interface Reading {
+  texts: () => Iterable<Passage>
+  /** It surely takes little time. */
+  short: boolean
+}
+
+/** @returns a promise only where there is much to read, or an engine to ask. @throws Fault 403. */
+function check(exchange: Exchange, watch: Watch, { texts, short }: Reading): Promise<void> | undefined {
+  const asking = watch.asking.length > 0 ? () => ask(exchange, watch.asking, texts) : undefined
+  if (!watch.policy) {
+    remember(exchange)
+    return asking?.()
+  }
+  const scan = new Scan(watch.policy, exchange.vault)
+  const steps = scan.read(texts())
+  const done = (): Promise<void> | undefined => {
+    act(exchange, scan)
+    return asking?.()
+  }
+  if (short) while (!steps.next().done);
+  else if (!ended(steps, exchange)) return rest(steps, exchange).then(done)
+  return done()
+}
+
+/** Takes steps until the time of this turn is over. */
+function ended(steps: Generator<void, void>, { clock }: Exchange): boolean {
+  const until = clock.monotonic() + TURN
+  for (;;) {
+    if (steps.next().done) return true
+    if (clock.monotonic() >= until) return false
+  }
+}
+
+async function rest(steps: Generator<void, void>, exchange: Exchange): Promise<void> {
+  do {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (exchange.cancel.aborted) throw asFault(exchange.cancel.reason instanceof Fault ? exchange.cancel.reason : new Fault('client_gone'))
+  } while (!ended(steps, exchange))
+}
+
+function act(exchange: Exchange, scan: Scan): void {
+  if (scan.hits.size > 0) {
+    const hits = [...scan.hits.values()]
+    exchange.stages.push(...stagesOf(hits))
+    const fault = blockFault(hits)
+    if (fault) throw fault
+    redact(exchange, scan.replaced)
+  }
+  remember(exchange)
+}
+
+function redact(exchange: Exchange, replaced: ReadonlyMap<string, string>): void {
+  if (replaced.size === 0) return
+  const replace = (text: string): string | undefined => replaced.get(text)
+  exchange.edit('guard', (draft) => rewrite(draft, replace))
+  if (exchange.client.embedding) redactInputs(exchange, replace)
+}
+
+function remember(exchange: Exchange): void {
+  exchange.guarded = { edits: exchange.edits.length, items: new WeakSet(exchange.request().items) }
+}
+
+/** One after the other: each reads what the one before has left. */
+async function ask(exchange: Exchange, guardrails: readonly GuardrailSetting[], texts: () => Iterable<Passage>): Promise<void> {
+  for (const guardrail of guardrails) {
+    const found = [...texts()].flatMap((passage) => passage.texts)
+    const verdict = await askEngine(exchange, guardrail, found, 'input')
+    if (!verdict) continue
+    redact(exchange, verdict.replaced)
+  }
+  remember(exchange)
+}
+
+/** Embeddings are read from the body itself: what guardrails hide is hidden there, too. @param replace what stands in place of a text; undefined where it stays. */
+function redactInputs(exchange: Exchange, replace: (text: string) => string | undefined): void {
+  exchange.body = { ...exchange.body, input: withTexts(exchange.body.input ?? null, replace) }
+}
+
+/** An input is a text, a list of texts, or a list of objects with parts. */
+function withTexts(value: Json, replace: (text: string) => string | undefined): Json {
+  if (typeof value === 'string') return replace(value) ?? value
+  if (Array.isArray(value)) return value.map((each) => withTexts(each, replace))
+  if (!isObject(value)) return value
+  if (Array.isArray(value.content)) return { ...value, content: value.content.map((each) => withTexts(each, replace)) }
+  return typeof value.text === 'string' ? { ...value, text: replace(value.text) ?? value.text } : value
+}

@@ -1,0 +1,127 @@
+/** What guardrails ask of models and endpoints: lists, zero retention by author, data policy, price (contract section 7). */
+
+import type { PriceMoment } from '../../core/price.ts'
+import type { ApiKey } from '../../plugin-api/key.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import { allowsModel, type Ceiling, listExcludes, listNames, namesModel, overCeiling, parseCeiling } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { GuardrailBudget, GuardrailSetting, GuardrailTerms } from '../parts.ts'
+
+export interface BoundTerms {
+  /** The first thing that some guardrail has against the endpoint. @param moment decides between prices where there are several. */
+  bar(endpoint: Endpoint, moment: PriceMoment | undefined): { detail: string; from: string } | undefined
+  /** A price is asked for. */
+  readonly priced: boolean
+}
+
+/** Guardrails that hold for one key, made once per key and configuration. */
+interface Bound {
+  readonly terms: BoundTerms | undefined
+  readonly budgets: readonly GuardrailBudget[]
+  readonly requireParameters: boolean
+}
+
+const bounds = new WeakMap<readonly GuardrailSetting[], WeakMap<ApiKey, Bound>>()
+
+/** Keys issued through sign-in inherit the guardrails of the key that issued them. */
+export function holdsFor(guardrail: Pick<GuardrailSetting, 'keys' | 'identities'>, { name, identity, consent, issuer }: ApiKey): boolean {
+  const { keys, identities } = guardrail
+  if (keys === undefined && identities === undefined) return true
+  if (keys?.has(name) || identities?.has(identity)) return true
+  if (issuer) return holdsFor(guardrail, issuer)
+  // Of a key of the file the identity is its name.
+  return consent !== undefined && (keys?.has(consent.by) || identities?.has(consent.by)) === true
+}
+
+/** Budgets for a key. A guardrail that holds for the issuer of a key has one budget for both, kept at the issuer. */
+export function budgetsFor(guardrails: readonly GuardrailSetting[], { issuer }: Pick<ApiKey, 'issuer'>): readonly GuardrailBudget[] {
+  return guardrails.flatMap((guardrail) => {
+    const { budget } = guardrail
+    if (!budget) return []
+    return issuer && holdsFor(guardrail, issuer) ? [{ ...budget, of: 'payer' as const }] : [budget]
+  })
+}
+
+/** Sets the budgets of the exchange and what its preferences must not loosen. @returns what is asked of endpoints. */
+export function bindGuardrails(exchange: Exchange, guardrails: readonly GuardrailSetting[]): BoundTerms | undefined {
+  const bound = boundFor(guardrails, exchange.key)
+  exchange.budgets = bound.budgets
+  if (bound.requireParameters) exchange.preferences = { ...exchange.preferences, require_parameters: true }
+  return bound.terms
+}
+
+/** What is asked of endpoints for a key, whatever it requests. */
+export function termsFor(guardrails: readonly GuardrailSetting[], key: ApiKey): BoundTerms | undefined {
+  return boundFor(guardrails, key).terms
+}
+
+function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
+  let byKey = bounds.get(guardrails)
+  if (!byKey) {
+    byKey = new WeakMap()
+    bounds.set(guardrails, byKey)
+  }
+  let bound = byKey.get(key)
+  if (!bound) {
+    bound = boundOf(
+      guardrails.filter((guardrail) => holdsFor(guardrail, key)),
+      key,
+    )
+    byKey.set(key, bound)
+  }
+  return bound
+}
+
+function boundOf(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
+  const compiled = guardrails.flatMap(({ name, terms }) => (terms ? [compile(name, terms)] : []))
+  const terms: BoundTerms | undefined =
+    compiled.length === 0
+      ? undefined
+      : {
+          priced: compiled.some(({ ceiling }) => ceiling.length > 0),
+          bar(endpoint, moment) {
+            for (const each of compiled) {
+              const detail = objection(endpoint, each, moment)
+              if (detail !== undefined) return { detail: `${detail} of the guardrail ${each.name}`, from: each.name }
+            }
+            return undefined
+          },
+        }
+  return {
+    terms,
+    budgets: budgetsFor(guardrails, key),
+    requireParameters: guardrails.some(({ requireParameters }) => requireParameters),
+  }
+}
+
+interface CompiledTerms extends GuardrailTerms {
+  readonly name: string
+  readonly ceiling: Ceiling
+}
+
+function compile(name: string, terms: GuardrailTerms): CompiledTerms {
+  return { ...terms, name, ceiling: parseCeiling(terms.maxPrice) }
+}
+
+/** Authors whose models have a switch of their own for zero retention; all others share one. */
+const ZDR_GROUPS: ReadonlyMap<string, string> = new Map([
+  ['anthropic', 'anthropic'],
+  ['openai', 'openai'],
+  ['google', 'google'],
+  ['x-ai', 'xai'],
+  ['xai', 'xai'],
+])
+const TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
+
+function objection(endpoint: Endpoint, terms: CompiledTerms, moment: PriceMoment | undefined): string | undefined {
+  const { provider, price } = endpoint
+  const { slug } = endpoint.model
+  if (!allowsModel(terms.allowedModels, slug)) return 'not among the allowed models'
+  if (terms.ignoredModels.some((entry) => namesModel(entry, slug))) return 'among the ignored models'
+  if (terms.allowedProviders && !listNames(terms.allowedProviders, endpoint, TIERS)) return 'not among the allowed providers'
+  if (listExcludes(terms.ignoredProviders, endpoint)) return 'among the ignored providers'
+  if (!provider.zdr && terms.zdr.has(ZDR_GROUPS.get(slug.slice(0, slug.indexOf('/'))) ?? 'other')) return 'without the zero retention'
+  if (provider.dataCollection !== 'deny' && !(price === 'free' ? terms.freeTraining : terms.paidTraining)) return 'against the data policy'
+  const over = overCeiling(endpoint, terms.ceiling, moment)
+  return over === undefined ? undefined : `${over}, the ceiling`
+}

@@ -1,0 +1,168 @@
+/** Opens the exchange's books and settles them once, whatever happened below: usage, price, ledger. */
+
+import { asFault, type Fault } from '../../core/faults.ts'
+import type { End } from '../../dialects/canon/events.ts'
+import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
+import type { Final } from '../../dialects/types.ts'
+import { charge } from '../../ledger/pricing.ts'
+import {
+  type Count,
+  type EarlierTurns,
+  enderOf,
+  isReported,
+  type Outcome,
+  type Progress,
+  type Settlement,
+  settlementOf,
+} from '../../ledger/settlement.ts'
+import type { SettleStatus } from '../../ledger/types.ts'
+import type { Read } from '../../plugin-api/exchange.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts } from '../parts.ts'
+import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
+import type { At, Layer, Reply, Turn } from '../reply.ts'
+import { generationFacts } from './generation-facts.ts'
+import type { SettledHold } from './hold.ts'
+import { chargedExtras } from './provider-fees.ts'
+import { pricedEndpoint, tariffOf } from './served-tier.ts'
+import { settleTokens } from './token-rate.ts'
+import { countOf, turnEndedBy } from './turn-count.ts'
+
+export function account(parts: ChainParts): Layer<At<Read>> {
+  return (next) =>
+    async function accounted(exchange): Promise<Reply> {
+      let reply: Reply | undefined
+      let fault: Fault | undefined
+      try {
+        reply = await next(exchange)
+      } catch (thrown) {
+        fault = asFault(thrown)
+      }
+      const last = reply?.turn ?? exchange.unfinished
+      const settlement = settlementOf(outcomeOf(exchange, last, fault))
+      settleTokens(exchange, settlement, parts.admission)
+      exchange.final = finalOf(exchange, settlement, reply?.turn.fault ?? fault)
+      await settle(exchange, { settlement, last }, parts)
+      if (reply) return reply
+      throw fault
+    }
+}
+
+/** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
+function settle(
+  exchange: Exchange,
+  { settlement, last }: { settlement: Settlement; last: Turn | undefined },
+  parts: ChainParts,
+): Promise<void> | undefined {
+  const { books } = exchange
+  const at = Math.floor(parts.clock.now())
+  const { usage } = settlement
+  const settling = books.hold.settle(parts.journal, {
+    seq: exchange.seq,
+    status: settlement.status,
+    cost: settlement.cost,
+    at,
+    input: usage.input,
+    output: usage.output,
+    cached: usage.cached,
+    cacheWrite: usage.cacheWrite,
+    reasoning: usage.reasoning,
+    estimated: settlement.estimated,
+    facts: books.hold.open ? generationFacts(exchange, settlement, last) : '',
+    owner: books.hold.owner,
+  })
+  const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
+    if (excess > 0) parts.overrun(exchange, { excess, unrecovered })
+    if (unrecovered > 0 && exchange.final) exchange.final = { ...exchange.final, cost: charged }
+    return committed
+  }
+  return settling instanceof Promise ? settling.then(done) : done(settling)
+}
+
+function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | undefined): Outcome {
+  const { books } = exchange
+  // The call of a batch that was refused has brought nothing, whatever the others did.
+  const others = last?.callRejected === true
+  const begun = last?.begun === true && !others
+  const endedBy = fault ? enderOf(fault, begun) : last ? turnEndedBy(exchange, last) : 'gateway'
+  const rejected = endedBy === 'caller' && !begun && !others && (fault ?? last?.fault)?.origin === 'upstream'
+  const progress = progressOf(last, rejected)
+  const count: Count = last && progress !== 'not_sent' ? countOf(exchange, last, endedBy) : NOTHING_SENT
+  return {
+    endedBy,
+    progress: isReported(count) && !count.reported.estimated ? 'usage_known' : progress,
+    status: statusOf(last, fault),
+    reported: count.reported,
+    unreported: count.unreported,
+    pictured: count.pictured,
+    input: count.input,
+    cut: count.cut,
+    finish: statedReason(last?.end),
+    tools: books.toolCost,
+    price: last ? tariffOf(exchange, pricedEndpoint(last)) : 'free',
+    extras: last?.extras ?? chargedExtras(exchange, last?.endpoint),
+    earlier: earlierTurns(exchange, last),
+    // Where nothing was held there is no bound.
+    held: books.hold.amount > 0 ? books.hold.amount : undefined,
+  }
+}
+
+const NOTHING_SENT: Count = { reported: undefined, unreported: 0, input: 0 }
+
+/** @param rejected the provider has refused the request as wrong, and did nothing for it. */
+function progressOf(last: Turn | undefined, rejected: boolean): Progress {
+  if (!last || last.sent === false || rejected) return 'not_sent'
+  return last.begun ? 'content' : 'sent'
+}
+
+function statusOf(last: Turn | undefined, fault: Fault | undefined): SettleStatus {
+  if (fault) return fault.code === 'client_gone' || fault.code === 'shutdown' ? 'aborted' : 'failed'
+  if (!last || last.fault) return 'failed'
+  if (last.aborted) return 'aborted'
+  return last.end?.reason === 'length' || last.end?.reason === 'content_filter' ? 'incomplete' : 'completed'
+}
+
+/** What dialects take for an ordinary end counts as one only where the provider gave a reason (contract section 5.2, insurance). */
+function statedReason(end: End | undefined): string | undefined {
+  return end?.reason === 'error' || end?.raw?.trim() ? end.reason : undefined
+}
+
+/** Every turn sends the images again. */
+function earlierTurns(exchange: Exchange, last: Turn | undefined): EarlierTurns | undefined {
+  let sum: EarlierTurns | undefined
+  for (const turn of exchange.books.turns) {
+    if (turn === last || !turn.usage) continue
+    const part = charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint))
+    const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
+    sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
+  }
+  return sum
+}
+
+function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | undefined): Final {
+  const { books } = exchange
+  const last = exchange.lastTurn
+  if (fault?.origin === 'upstream' && exchange.failureMetadata) fault.metadata = { ...fault.metadata, ...exchange.failureMetadata }
+  const wantsMetadata = fault ? metadataOnFault(exchange, fault) : exchange.wantsMetadata
+  return {
+    usage: settlement.usage,
+    cost: settlement.cost,
+    inputCost: settlement.input,
+    outputCost: settlement.output,
+    end: fault ? { reason: 'error' } : endOf(last),
+    fault,
+    completedAt: Math.floor(exchange.clock.now() / 1000),
+    metadata: wantsMetadata ? routerMetadata(exchange, fault !== undefined) : undefined,
+    serverTools:
+      books.toolsRequested > 0
+        ? { requested: books.toolsRequested, executed: books.toolsExecuted, searches: books.toolSearches, fetches: books.toolFetches }
+        : undefined,
+  }
+}
+
+/** The tier is that of the endpoint which served, where its provider does not say (contract section 5.5). */
+function endOf(last: Turn | undefined): End {
+  const end: End = last?.end ?? { reason: 'stop' }
+  const tier = last?.endpoint.tier
+  return tier === undefined || end.tier !== undefined ? end : { ...end, tier }
+}

@@ -1,0 +1,90 @@
+/** The part of a generation's record that no query needs as a column, as JSON text: only what the columns do not tell. */
+import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
+import type { Settlement } from '../../ledger/settlement.ts'
+import type { Exchange } from '../exchange.ts'
+import { brandHeaders } from '../reply/brand-headers.ts'
+import type { Turn } from '../reply.ts'
+import { NATIVE_SEARCH } from '../route/native-search.ts'
+import { factsText } from './facts-text.ts'
+import { creditCap } from './reservation.ts'
+
+/**
+ * What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
+ * @param charged the last turn, finished or not.
+ */
+export function generationFacts(exchange: Exchange, settlement: Settlement, charged: Turn | undefined): string {
+  const { clock, headers, gateway, attempts, candidates } = exchange
+  const last = charged ?? exchange.lastTurn
+  const endpoint = last?.endpoint
+  const held = exchange.books.heldAt ?? candidates[0]
+  const elapsed = clock.monotonic() - exchange.started
+  const finish = last?.end
+  const plain = attempts.length === 1 && attempts[0].status === 200 && attempts[0].code === undefined && !attempts[0].dropped
+  const web = webFacts(exchange)
+  const facts: Facts = {
+    model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
+    provider: endpoint?.provider.name,
+    endpoint: endpoint && endpoint !== held ? endpoint.id : undefined,
+    router: exchange.strategy === 'direct' || exchange.strategy === 'fallback' ? undefined : exchange.requested,
+    operation: exchange.client.id,
+    api_type: exchange.client.embedding ? 'embeddings' : undefined,
+    user: typeof exchange.body.user === 'string' ? exchange.body.user : undefined,
+    session_id: gateway.sessionId,
+    finish_reason: finish?.reason,
+    native_finish_reason: finish?.raw === finish?.reason ? undefined : finish?.raw,
+    latency: Math.round(exchange.firstContentAt === 0 ? elapsed : exchange.firstContentAt - exchange.started),
+    generation_time: Math.round(elapsed),
+    streamed: exchange.stream || undefined,
+    credit_output_cap: creditCap(exchange),
+    service_tier: tierOf(last),
+    charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
+    tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
+    num_search_results: web?.num_search_results,
+    num_fetches: web?.num_fetches,
+    web_search_engine: web?.web_search_engine,
+    moderation_latency: moderationTime(exchange),
+    provider_responses: plain
+      ? undefined
+      : attempts.map((attempt) => ({
+          provider_name: attempt.provider,
+          endpoint: attempt.endpoint,
+          status: attempt.status,
+          latency: attempt.latency,
+          code: attempt.code,
+          dropped: attempt.dropped && [...attempt.dropped],
+        })),
+    http_referer: shortened(headers['http-referer'] ?? headers.referer),
+    app_title: shortened(headers[brandHeaders(exchange.brand).title] ?? headers['x-title']),
+  }
+  return factsText(facts)
+}
+
+/** The tier that served, where it is not the usual one. */
+function tierOf(turn: Turn | undefined): string | undefined {
+  const tier = turn?.end?.tier ?? turn?.endpoint.tier
+  return tier === 'default' ? undefined : tier
+}
+
+/** Milliseconds that the moderation of the request has taken. */
+function moderationTime({ stages }: Exchange): number | undefined {
+  const took = stages.length > 0 ? stages.find(({ name }) => name === 'moderation')?.data?.duration_ms : undefined
+  return typeof took === 'number' ? took : undefined
+}
+
+/** Who searched the web, how many results the model was shown (a provider that searches itself does not tell), how many pages were fetched. */
+function webFacts(exchange: Exchange): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
+  const { books, stages, edits } = exchange
+  const before = stages.length > 0 ? stages.find(({ type, name }) => type === 'plugin' && name === 'web-search')?.data : undefined
+  const engine = books.found?.engine ?? before?.engine ?? (edits.includes(NATIVE_SEARCH) ? 'native' : undefined)
+  if (engine === undefined && books.toolFetches === 0) return undefined
+  const results = (books.found?.results ?? 0) + (typeof before?.results === 'number' ? before.results : 0)
+  return {
+    web_search_engine: typeof engine === 'string' ? engine : undefined,
+    num_search_results: engine === undefined || engine === 'native' ? undefined : results,
+    num_fetches: books.toolFetches > 0 ? books.toolFetches : undefined,
+  }
+}
+
+function shortened(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value.slice(0, 256) : undefined
+}

@@ -1,0 +1,151 @@
+/** The money of one exchange: reserved before a provider is called, extended by turns and tools, settled once. */
+import type { JsonObject } from '../../core/json.ts'
+import { readableJson } from '../../core/readable-json.ts'
+import { type Allowance, type Charged, type CreditAccount, chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
+import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'
+
+/** What a part of a hold was taken for; amounts in nano-dollars. */
+export interface HoldPart {
+  readonly amount: number
+  /** Charged where the outcome stays unknown; at most `amount`. */
+  readonly floor: number
+}
+
+/** How a hold ended; amounts in nano-dollars. */
+export interface SettledHold extends Charged {
+  /** By which the cost passed the hold. */
+  readonly excess: number
+  /** The commit of the row, undefined where none was written. */
+  readonly committed: Promise<void> | undefined
+}
+
+export const NO_PART: HoldPart = Object.freeze({ amount: 0, floor: 0 })
+
+/** States: nothing reserved, reserved, written to the journal (a settlement must follow), settled. */
+export class Hold {
+  private reserved = 0
+  private least = 0
+  /** Nano-dollars of it that were reserved for costs of parts beyond what was held for these. */
+  private covered = 0
+  private account: CreditAccount | undefined
+  /** Those of the last part. */
+  private allowances: readonly Allowance[] = []
+  private state: 'unwritten' | 'written' | 'settled' = 'unwritten'
+  /** That of the row in the journal; undefined before. */
+  owner: HoldOwner | undefined
+
+  /** Nano-dollars reserved; after the settlement those that it ended. */
+  get amount(): number {
+    return this.reserved
+  }
+
+  /** Nano-dollars that a crash is charged. */
+  get floor(): number {
+    return Math.min(this.least, this.reserved)
+  }
+
+  /** True where the journal has its row and waits for the settlement. */
+  get open(): boolean {
+    return this.state === 'written'
+  }
+
+  /**
+   * Reserves more, under all allowances at once.
+   * @returns nano-dollars, undefined where they do not fit; a promise only where credit is leased and the lease in hand is too small.
+   * @throws Fault `unavailable` where the store of record does not answer.
+   */
+  take(account: CreditAccount, ask: HoldAsk, allowances: readonly Allowance[]): number | undefined | Promise<number | undefined> {
+    this.allowances = allowances
+    const held = account.tryHold(ask, allowances)
+    if (held === undefined && account.seek) return account.seek(ask, allowances).then((later) => this.add(account, later))
+    return this.add(account, held)
+  }
+
+  /** Says what of the amount a crash is charged. @param floor nano-dollars, added to those of earlier parts. */
+  raiseFloor(floor: number): void {
+    this.least += floor
+  }
+
+  /**
+   * A part is over: its cost stays reserved until the settlement, the rest is free again. Of a cost beyond the part as much
+   * is reserved as the allowances still pay for, so that the next part cannot spend it.
+   * @param cost nano-dollars. @returns a promise only where credit has to be leased for a cost beyond the part.
+   */
+  conclude(part: HoldPart, cost: number): Promise<void> | undefined {
+    const { account, allowances } = this
+    const kept = Math.min(cost, part.amount)
+    if (part.amount > kept) account?.release(part.amount - kept)
+    this.reserved -= part.amount - kept
+    this.least += kept - part.floor
+    if (!account || cost <= part.amount) return undefined
+    const cover = (amount: number): void => {
+      this.reserved += amount
+      this.least += amount
+      this.covered += amount
+    }
+    const covering = account.cover(cost - part.amount, allowances)
+    if (typeof covering !== 'number') return covering.then(cover)
+    cover(covering)
+    return undefined
+  }
+
+  /** Gives all back: nothing was begun. */
+  release(): void {
+    this.account?.release(this.reserved)
+    this.reserved = 0
+    this.least = 0
+    this.covered = 0
+  }
+
+  /**
+   * Writes the row, again with the new sums where it is there already, and awaits the commit.
+   * From here on a settlement must follow, even if the commit fails: the row may be there.
+   */
+  write(journal: Journal, row: Omit<HoldRow, 'hold' | 'floor'>): Promise<void> {
+    const { seq, tag, key, payer, model, endpoint } = row
+    this.owner = { key, payer }
+    journal.hold({ seq, tag, key, payer, model, endpoint, hold: this.amount, floor: this.floor })
+    this.state = 'written'
+    return journal.committed()
+  }
+
+  /**
+   * Turns the hold into a charge, in memory and in the journal. A cost beyond the hold is charged as far as the allowances
+   * pay for it; the row names the rest as `unrecovered_nano` (issue 15, section 2).
+   * @returns a promise only where credit has to be leased for a cost beyond the hold.
+   */
+  settle(journal: Journal, row: SettleRow): SettledHold | Promise<SettledHold> {
+    const { account, reserved, allowances } = this
+    const written = this.state === 'written'
+    this.state = 'settled'
+    if (!account) return this.record(journal, row, written, { charged: row.cost, unrecovered: 0 })
+    const charging = chargeWithin(account, { held: reserved, cost: row.cost, at: row.at }, allowances)
+    if (charging instanceof Promise) return charging.then((charged) => this.record(journal, row, written, charged))
+    return this.record(journal, row, written, charging)
+  }
+
+  private record(journal: Journal, row: SettleRow, written: boolean, { charged, unrecovered }: Charged): SettledHold {
+    if (written) {
+      const facts = readableJson(row.facts)
+      const readable = facts === row.facts ? row : { ...row, facts }
+      journal.settle(unrecovered > 0 ? chargedRow(readable, charged) : readable)
+    }
+    const excess = this.account ? Math.max(0, row.cost - (this.reserved - this.covered)) : 0
+    return { charged, unrecovered, excess, committed: written ? journal.committed() : undefined }
+  }
+
+  private add(account: CreditAccount, held: number | undefined): number | undefined {
+    this.account = account
+    this.reserved += held ?? 0
+    return held
+  }
+}
+
+/** The row of a charge that no allowance could pay in full. Tools come first: their price is ours. */
+function chargedRow(row: SettleRow, charged: number): SettleRow {
+  const facts = row.facts === '' ? {} : (JSON.parse(row.facts) as JsonObject)
+  const { tools_cost: tools } = facts
+  if (typeof tools === 'number') facts.tools_cost = Math.min(tools, charged)
+  facts.unrecovered_nano = row.cost - charged
+  return { ...row, cost: charged, facts: JSON.stringify(facts) }
+}

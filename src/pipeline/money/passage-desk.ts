@@ -1,0 +1,172 @@
+/** The passage's front desk: who may pass, what it costs, and one ledger row for each passing. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { asFault, Fault } from '../../core/faults.ts'
+import type { FirstUse } from '../../core/first-use.ts'
+import type { GenerationId, GenerationIds } from '../../core/ids.ts'
+import { usdText } from '../../core/money.ts'
+import { fixedAsk } from '../../ledger/credit.ts'
+import type { ApiKey } from '../../plugin-api/key.ts'
+import type { Provider } from '../../routing/catalog/types.ts'
+import type { Passage, PassageCall, PassageEnd } from '../../services/upstream/passage.ts'
+import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
+import type { ChainParts, GuardrailBudget, GuardrailSetting, KeyLookup } from '../parts.ts'
+import { bucketOf } from '../request/admission.ts'
+import { authenticateCaller } from '../request/authenticate.ts'
+import { keyHeader } from '../route/provider-address.ts'
+import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
+import { Hold } from './hold.ts'
+
+const PASSAGE_PREFIX = '/v1/passage/'
+
+export interface PassageSettings {
+  keys: KeyLookup
+  /** What failed authentications of a caller count by. */
+  addressOf: (request: IncomingMessage) => string
+  guardrails: readonly GuardrailSetting[]
+  providers: ReadonlyMap<string, Provider>
+}
+
+/** @returns a promise where there is no room now. @throws Fault 503. */
+type Reserve = (payer: string) => Promise<void> | undefined
+
+interface Booking {
+  id: GenerationId
+  key: ApiKey
+  provider: Provider
+  price: number
+  hold: Hold
+  startedAt: number
+}
+
+export class PassageDesk {
+  private readonly settings: PassageSettings
+  private readonly parts: Pick<ChainParts, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams'>
+  private readonly passage: FirstUse<Passage>
+  private readonly ids: GenerationIds
+
+  constructor(settings: PassageSettings, source: { parts: PassageDesk['parts']; passage: FirstUse<Passage>; ids: GenerationIds }) {
+    this.settings = settings
+    this.parts = source.parts
+    this.passage = source.passage
+    this.ids = source.ids
+  }
+
+  matches(path: string): boolean {
+    return path.startsWith(PASSAGE_PREFIX)
+  }
+
+  /**
+   * Relays one request; whatever refuses it is thrown.
+   * @param reserve takes the memory of its buffers, which counts towards a key's identity.
+   */
+  async request(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<void> {
+    const passage = await this.passage.get()
+    const booking = await this.book(request, reserve)
+    response.setHeader('X-Generation-Id', booking.id.id)
+    passage.web(request, response, this.call(booking, request))
+  }
+
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const passage = await this.passage.get()
+    const booking = await this.book(request)
+    passage.upgrade(request, socket as Socket, head, this.call(booking, request))
+  }
+
+  private call(booking: Booking, request: IncomingMessage): PassageCall {
+    const { provider } = booking
+    const dialect = this.parts.upstreams.get(provider.dialect)
+    return {
+      provider,
+      path: (request.url ?? '').slice(PASSAGE_PREFIX.length + provider.slug.length),
+      auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
+      onEnd: (end) => this.settle(booking, end),
+    }
+  }
+
+  /** Checks the key, takes the price and writes the hold's row before anything goes out. */
+  private async book(request: IncomingMessage, reserve?: Reserve): Promise<Booking> {
+    const { parts, settings } = this
+    const key = await authenticateCaller(
+      { headers: request.headers, address: () => settings.addressOf(request) },
+      { keys: settings.keys, clock: parts.clock, failures: parts.failures },
+    )
+    const slug = (request.url ?? '').slice(PASSAGE_PREFIX.length).split(/[/?]/, 1)[0]
+    const provider = settings.providers.get(slug)
+    if (key.management || !key.passage) throw new Fault('forbidden', { message: 'This key may not use the passage' })
+    if (!provider || provider.passagePrice === undefined) throw new Fault('not_found', { message: `No passage to ${slug.slice(0, 64)}` })
+    const budgets = this.budgetsOf(key)
+    await parts.admission.request(key)
+    await reserve?.(bucketOf(key))
+    const price = provider.passagePrice
+    const account = accountOf(key, parts.credit)
+    const allowances = allowancesOf(key, budgets)
+    const hold = new Hold()
+    if ((await hold.take(account, fixedAsk(price), allowances)) === undefined) {
+      const tightest = account.tightest(allowances)
+      if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, price, tightest.left)
+      throw new Fault('no_credit', { message: `Insufficient credits: a passage to ${slug} costs $${usdText(price)}` })
+    }
+    hold.raiseFloor(price)
+    const id = this.ids.next(parts.clock.now())
+    const booking = { id, key, provider, price, hold, startedAt: parts.clock.monotonic() }
+    const endpoint = `passage@${provider.slug}`
+    try {
+      await hold.write(parts.journal, {
+        seq: id.seq,
+        tag: id.tag,
+        key: key.identity,
+        payer: key.issuer?.identity,
+        model: 'passage',
+        endpoint,
+      })
+    } catch (thrown) {
+      const fault = asFault(thrown)
+      // The row may be there all the same; the refusal is told by the fault.
+      this.settle(booking, { status: null, outcome: 'failed' }).catch(() => {})
+      throw fault
+    }
+    return booking
+  }
+
+  /** What guardrails let the key spend. @throws Fault 403 where one asks for more than can be kept of what nobody reads. */
+  private budgetsOf(key: ApiKey): readonly GuardrailBudget[] {
+    const own = this.settings.guardrails.filter((guardrail) => holdsFor(guardrail, key))
+    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.terms !== undefined)
+    if (reading) {
+      const { name } = reading
+      const message = `The guardrail ${name} cannot read what goes through the passage, so this key may not use it`
+      throw new Fault('guardrail_blocked', { message, metadata: { guardrail: name } })
+    }
+    return budgetsFor(own, key)
+  }
+
+  /** A request that the provider never got, or never answered, costs nothing. */
+  private async settle(booking: Booking, end: PassageEnd): Promise<void> {
+    const { parts } = this
+    const { id, provider, price, hold } = booking
+    const { committed } = await hold.settle(parts.journal, {
+      seq: id.seq,
+      status: end.outcome,
+      cost: end.outcome === 'failed' || end.sent === false ? 0 : price,
+      at: Math.floor(parts.clock.now()),
+      input: 0,
+      output: 0,
+      cached: 0,
+      cacheWrite: 0,
+      reasoning: 0,
+      estimated: false,
+      facts: JSON.stringify({
+        model: 'passage',
+        provider: provider.name,
+        endpoint: `passage@${provider.slug}`,
+        operation: 'passage',
+        generation_time: Math.round(parts.clock.monotonic() - booking.startedAt),
+        cancelled: end.outcome === 'aborted',
+        provider_responses: [{ provider_name: provider.name, status: end.status }],
+      }),
+    })
+    await committed
+  }
+}

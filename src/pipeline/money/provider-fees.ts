@@ -1,0 +1,113 @@
+/** What a request makes its provider run for a fee beside its tokens, and what about it has no price. */
+
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
+import type { Extras, Tariff } from '../../ledger/pricing.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Exchange } from '../exchange.ts'
+import { advisorAt } from '../route/advisors.ts'
+import { imageCount, offeredTools, searchBound } from '../route/needs.ts'
+import { tariffOf } from './served-tier.ts'
+
+interface Fees {
+  readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
+  /** Gigabytes of memory of the containers that the provider starts. */
+  readonly containers: number
+}
+
+/** Calls of one tool held for where the caller sets no bound. */
+const USUAL_CALLS = 10
+
+const IMAGES = 'image_generation'
+/** Images held for where the caller sets no bound, and tokens of each: a large one of high quality. */
+const USUAL_IMAGES = 2
+const IMAGE_TOKENS = 8192
+
+/** Undefined for nearly all requests. */
+function feesOf(exchange: Exchange): Fees | undefined {
+  let containers = 0
+  let tools: Set<PaidTool | 'shell' | 'image_generation'> | undefined
+  for (const tool of offeredTools(exchange)) {
+    const container = containerOf(tool)
+    const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : tool.type === IMAGES ? IMAGES : undefined)
+    if (!type) continue
+    tools ??= new Set()
+    tools.add(type)
+    containers += container
+  }
+  return tools && { tools, containers }
+}
+
+/**
+ * Gigabytes of the container that a tool has started for it; 0 where it names one that is there. OpenAI charges for an automatic one
+ * with every response, whether the model runs something or not (community.openai.com/t/1364328), by its size: 1, 4, 16 or 64 GB.
+ */
+function containerOf({ type, container, environment }: JsonObject): number {
+  if (type === 'shell') return isObject(environment) && environment.type === 'container_auto' ? memoryOf(environment) : 0
+  if (type !== 'code_interpreter' || typeof container === 'string') return 0
+  return isObject(container) ? memoryOf(container) : 1
+}
+
+function memoryOf({ memory_limit: limit }: JsonObject): number {
+  const gigabytes = typeof limit === 'string' ? /^(\d{1,4})g$/.exec(limit)?.[1] : undefined
+  return Math.max(1, Number(gigabytes ?? 1))
+}
+
+/** What a charge counts beside the usage; undefined where there is nothing. @param endpoint the one that served. */
+export function chargedExtras(exchange: Exchange, endpoint: Endpoint | undefined): Extras | undefined {
+  const fees = feesOf(exchange)
+  const advised = endpoint && exchange.advisors.length > 0
+  if (!fees && !advised) return exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
+  return {
+    images: imageCount(exchange),
+    containers: fees?.containers,
+    tariffOf: endpoint && ((model) => otherTariff(exchange, endpoint, model)),
+  }
+}
+
+/** @param model as the usage names it. */
+function otherTariff(exchange: Exchange, endpoint: Endpoint, model: string): Tariff | undefined {
+  if (model === IMAGES) return typeof endpoint.price === 'object' ? endpoint.price.drawing : undefined
+  const advisor = advisorAt(exchange, endpoint, model)
+  return advisor && tariffOf(exchange, advisor)
+}
+
+/** The same for a hold, with all calls that the provider may run. */
+export function heldExtras(exchange: Exchange): Extras | undefined {
+  const webSearches = searchBound(exchange)
+  const fees = feesOf(exchange)
+  const { advisors } = exchange
+  if (!exchange.mayHoldMedia && webSearches === 0 && !fees && advisors.length === 0) return undefined
+  const advice = advisors.flatMap(({ uses, endpoints }) =>
+    endpoints.slice(0, 1).map((endpoint) => ({ uses, tariff: tariffOf(exchange, endpoint) })),
+  )
+  const extras: Extras = { images: imageCount(exchange), webSearches, advice }
+  if (!fees) return extras
+  const { max_tool_calls: most } = exchange.body
+  const bound = typeof most === 'number' && most >= 0 ? most : undefined
+  return {
+    ...extras,
+    containers: fees.containers,
+    toolCalls: Object.fromEntries([...fees.tools].map((tool) => [tool, bound ?? USUAL_CALLS])),
+    drawn: fees.tools.has(IMAGES) ? (bound ?? USUAL_IMAGES) * IMAGE_TOKENS : 0,
+  }
+}
+
+/**
+ * What of the request has no price at the endpoint: a key with a limit is never charged by an unknown price.
+ * @returns the name of a tool, `endpoint` where nothing has one, undefined where all is priced.
+ */
+export function unpriced(exchange: Exchange, { price }: Endpoint): string | undefined {
+  if (price === 'unpriced') return 'endpoint'
+  if (price === 'free') return undefined
+  for (const tool of feesOf(exchange)?.tools ?? []) {
+    if (!isStated(tool, price)) return tool
+  }
+  return undefined
+}
+
+function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, container, drawing }: Price): boolean {
+  if (tool === IMAGES) return drawing !== undefined
+  if (tool === 'shell') return container !== undefined
+  return tools?.[tool] !== undefined || (tool === 'code_interpreter' && container !== undefined)
+}

@@ -1,0 +1,262 @@
+/** What a turn may cost at most, over all endpoints that may serve it, and the output caps that follow from what was held. */
+
+import { Fault } from '../../core/faults.ts'
+import { usdText } from '../../core/money.ts'
+import type { Usage } from '../../dialects/canon/usage.ts'
+import type { Allowance, CreditAccount, CreditBook } from '../../ledger/credit.ts'
+import {
+  cappedNeed,
+  holdNeedOf,
+  type InputNeed,
+  type OutputNeed,
+  openNeed,
+  outputInFull,
+  outputWithin,
+  UNKNOWN_MAX_OUTPUT,
+} from '../../ledger/output-cap.ts'
+import { affordableOutput, charge, holdFor } from '../../ledger/pricing.ts'
+import { windowEnd } from '../../ledger/spend-windows.ts'
+import type { Journal } from '../../ledger/types.ts'
+import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts } from '../parts.ts'
+import type { Turn } from '../reply.ts'
+import { callerCap, contextNeed, contextOf, inputBound } from '../route/needs.ts'
+import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
+import { type HoldPart, NO_PART } from './hold.ts'
+import { chargedExtras, heldExtras } from './provider-fees.ts'
+import { pricedEndpoint, tariffOf } from './served-tier.ts'
+
+/** The output cap of one endpoint for one turn, in tokens. */
+export interface OutputCap {
+  readonly endpoint: Endpoint
+  readonly tokens: number
+  /** True where the credit that is left lowered it. */
+  readonly lowered: boolean
+}
+
+export interface Payer {
+  /** As it is now. */
+  readonly key: ApiKey
+  readonly credit: CreditBook
+  readonly upstreams: ChainParts['upstreams']
+  /** Output cap of the configuration where the request, the key and the model set none; tokens. */
+  readonly defaultMaxOutput: number | undefined
+}
+
+export interface Reservation {
+  readonly account: CreditAccount
+  readonly part: HoldPart
+  /** Upper bound of the input's tokens. */
+  readonly input: number
+  /** The most output tokens that any endpoint may write for it. */
+  readonly outputCap: number
+}
+
+/**
+ * Takes the hold of a turn and sets the output caps of its endpoints; endpoints that the credit cannot pay leave the candidates.
+ * @returns a promise only where credit is leased and the lease in hand is too small.
+ * @throws Fault 402 where the key has less left than the cheapest endpoint needs, 403 where a guardrail's budget has; 503
+ *   where the store of record cannot be asked.
+ */
+export function takeHold(exchange: Exchange, payer: Payer): Reservation | Promise<Reservation> {
+  const { hold } = exchange.books
+  const account = accountOf(payer.key, payer.credit)
+  const allowances = allowancesOf(payer.key, exchange.budgets)
+  const limited = allowances.some(({ limit }) => limit !== null)
+  const input = inputNeed(exchange)
+  const needs = exchange.candidates.map((endpoint) => outputNeed(exchange, endpoint, payer, limited))
+  const { ask, inputCost } = holdNeedOf(needs, input)
+  const asked: Asked = { needs, input, limited, full: ask.full, needed: ask.floor, account, allowances, inputCost }
+  const taken = hold.take(account, ask, allowances)
+  return taken instanceof Promise ? taken.then((held) => granted(exchange, payer, asked, held)) : granted(exchange, payer, asked, taken)
+}
+
+/** @param held nano-dollars; undefined where not even the least fits. */
+function granted(exchange: Exchange, payer: Payer, asked: Asked, held: number | undefined): Reservation | Promise<Reservation> {
+  if (held === undefined) return takeCheaper(exchange, payer, asked)
+  const { needs, input, limited, full, account, inputCost } = asked
+  const outputCap = limited ? setCaps(exchange, { needs, input, held, full }, payer.upstreams) : withoutCaps(exchange, needs)
+  const floor = exchange.candidates.length === needs.length ? inputCost : mostInputCost(exchange, input)
+  const part = { amount: held, floor: Math.min(floor, held) }
+  exchange.books.hold.raiseFloor(part.floor)
+  exchange.turnHold = part
+  return { account, part, input: input.tokens, outputCap }
+}
+
+/** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
+export function writeHold({ seq, tag, key, books }: Exchange, endpoint: Endpoint, journal: Journal): Promise<void> {
+  books.heldAt ??= endpoint
+  const { identity, issuer } = key
+  const row = { seq, tag, key: identity, payer: issuer?.identity, model: books.heldAt.model.slug, endpoint: books.heldAt.id }
+  return books.hold.write(journal, row)
+}
+
+/**
+ * A turn is over: what it cost stays held, the rest is free for the next one (issue 15, section 2).
+ * @returns a promise only where the turn cost more than was held for it and credit has to be leased.
+ */
+export function concludeTurn(exchange: Exchange): Promise<void> | undefined {
+  const { lastTurn, turnHold, books } = exchange
+  if (turnHold === NO_PART) return undefined
+  exchange.turnHold = NO_PART
+  return books.hold.conclude(turnHold, lastTurn?.usage ? costOf(exchange, lastTurn, lastTurn.usage) : 0)
+}
+
+function costOf(exchange: Exchange, turn: Turn, usage: Usage): number {
+  return charge(usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
+}
+
+/** What the hold pays of the endpoint's output; undefined where no limit applies to it. A list of one is the usual case. */
+export function capOf({ outputCaps }: Exchange, endpoint: Endpoint): OutputCap | undefined {
+  return outputCaps?.find((cap) => cap.endpoint === endpoint)
+}
+
+/** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */
+export function upstreamCap(exchange: Exchange, endpoint: Endpoint): number | undefined {
+  const cap = capOf(exchange, endpoint)
+  if (cap === undefined) return undefined
+  const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
+  return declared !== undefined && cap.tokens >= declared ? undefined : cap.tokens
+}
+
+/** The cap that ended the answer, where the credit had lowered it; undefined where the answer ended for another reason. */
+export function creditCap(exchange: Exchange): number | undefined {
+  const { lastTurn } = exchange
+  const cap = lastTurn && lastTurn.end?.reason === 'length' ? capOf(exchange, lastTurn.endpoint) : undefined
+  return cap?.lowered ? cap.tokens : undefined
+}
+
+function inputNeed(exchange: Exchange): InputNeed {
+  return { tokens: inputBound(exchange), extras: heldExtras(exchange) }
+}
+
+/** True where the endpoint's requests carry an output cap. @param limited a limit applies: the cap is held, and sent with it. */
+function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, upstreams: Payer['upstreams'], limited: boolean): boolean {
+  return upstreams.get(provider.dialect)?.cap.sends({ quirks, supported }, limited) === true
+}
+
+/**
+ * The caller's own cap holds as it is, then one that the operator set by hand; without either the credit decides. A cap that is
+ * not sent binds no provider, so it counts for nothing here, and one set by hand is sent only where a limit applies. Under a
+ * limit an endpoint that takes no cap has to be paid for all that it may write: a smaller share could not be enforced, so the
+ * floor of issue 15 section 2 is as high as its maximum, and where the credit does not reach so far it leaves the plan.
+ */
+function outputNeed(exchange: Exchange, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
+  const tariff = tariffOf(exchange, endpoint)
+  if (exchange.client.embedding) return cappedNeed(tariff, 0)
+  const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
+  const capped = takesCap(endpoint, payer.upstreams, limited)
+  const own = capped ? callerCap(exchange) : undefined
+  if (own !== undefined) return cappedNeed(tariff, Math.max(0, Math.min(own, declared ?? own)))
+  const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
+  const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
+  const context = contextOf(endpoint)
+  const room = context === Number.POSITIVE_INFINITY ? most : context - contextNeed(exchange, context - most)
+  const fitting = Math.max(1, Math.min(most, room))
+  return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
+}
+
+function withoutCaps(exchange: Exchange, needs: readonly OutputNeed[]): number {
+  exchange.outputCaps = undefined
+  return needs.reduce((largest, { most }) => Math.max(largest, most), 0)
+}
+
+interface Caps {
+  needs: readonly OutputNeed[]
+  input: InputNeed
+  /** Nano-dollars; `full` is what the dearest endpoint may cost. */
+  held: number
+  full: number
+}
+
+/** @returns the largest cap in tokens. */
+function setCaps(exchange: Exchange, { needs, input, held, full }: Caps, upstreams: Payer['upstreams']): number {
+  const { candidates } = exchange
+  const caps: OutputCap[] = []
+  let dropped: Set<Endpoint> | undefined
+  let largest = 0
+  for (let at = 0; at < candidates.length; at++) {
+    const endpoint = candidates[at]
+    const need = needs[at]
+    const affordable = held >= full ? outputInFull(need, input) : outputWithin(need, input, held)
+    if (affordable === undefined) {
+      dropped ??= new Set()
+      dropped.add(endpoint)
+      continue
+    }
+    const tokens = Math.min(need.most, affordable)
+    largest = Math.max(largest, tokens)
+    // Output that costs nothing needs no cap.
+    if (affordable !== Number.POSITIVE_INFINITY && takesCap(endpoint, upstreams, true))
+      caps.push({ endpoint, tokens, lowered: tokens < need.most })
+  }
+  if (dropped) exchange.candidates = candidates.filter((endpoint) => !dropped.has(endpoint))
+  exchange.outputCaps = caps
+  return largest
+}
+
+/** Nano-dollars of the input at the dearest candidate. */
+function mostInputCost(exchange: Exchange, { tokens, extras }: InputNeed): number {
+  return exchange.candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffOf(exchange, endpoint), tokens, 0, extras).floor), 0)
+}
+
+interface Asked {
+  needs: readonly OutputNeed[]
+  input: InputNeed
+  /** A limit applies. */
+  limited: boolean
+  /** Nano-dollars that were asked for. */
+  full: number
+  /** Nano-dollars of the least that was asked for. */
+  needed: number
+  /** Nano-dollars of the input at the dearest candidate. */
+  inputCost: number
+  account: CreditAccount
+  allowances: readonly Allowance[]
+}
+
+/** Endpoints that cost more than what is left are given up, and the hold is tried once more for those that do not. */
+function takeCheaper(exchange: Exchange, payer: Payer, { needs, input, ...refusal }: Asked): Reservation | Promise<Reservation> {
+  const tightest = refusal.account.tightest(refusal.allowances)
+  const left = tightest?.left ?? 0
+  const within = exchange.candidates.filter((_, at) => outputWithin(needs[at], input, left) !== undefined)
+  if (within.length > 0 && within.length < exchange.candidates.length) {
+    exchange.candidates = within
+    return takeHold(exchange, payer)
+  }
+  if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, refusal.needed, left)
+  const capped = exchange.candidates.filter((endpoint) => takesCap(endpoint, payer.upstreams, true))
+  throw noCredit(exchange, tightest?.allowance.limitReset ?? null, { needed: refusal.needed, left, input, capped })
+}
+
+/**
+ * The 402: what was needed, what is left and what would be affordable, and when the limit begins anew where it does.
+ * @param capped the candidates that take an output cap.
+ */
+function noCredit(
+  exchange: Exchange,
+  limitReset: LimitReset | null,
+  { needed, left, input, capped }: { needed: number; left: number; input: InputNeed; capped: readonly Endpoint[] },
+): Fault {
+  const tokens = capped.reduce(
+    (best, endpoint) => Math.max(best, affordableOutput(tariffOf(exchange, endpoint), input.tokens, left, input.extras)),
+    0,
+  )
+  const affordable = Math.max(0, Math.floor(tokens))
+  const anew = limitReset === null ? undefined : new Date(windowEnd(limitReset, exchange.clock.now())).toISOString()
+  return new Fault('no_credit', {
+    message: [
+      `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left`,
+      ...(affordable > 0 ? [`With an output cap of ${affordable} tokens it would fit`] : []),
+      ...(anew === undefined ? [] : [`The limit begins anew at ${anew}`]),
+    ].join('. '),
+    metadata: {
+      needed: usdText(needed),
+      left: usdText(left),
+      affordable_output_tokens: affordable,
+      ...(anew === undefined ? {} : { limit_resets_at: anew }),
+    },
+  })
+}

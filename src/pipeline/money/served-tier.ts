@@ -1,0 +1,30 @@
+/** What a turn is charged at: by the tier that served (contract section 5.5), the time of admission and the region that was asked for. */
+
+import { type Tariff, tariffAt } from '../../ledger/pricing.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Turn } from '../reply.ts'
+
+/**
+ * The endpoint whose prices a turn is charged at: the one that was called, unless its provider reports another tier and
+ * the configuration states prices for that one, which is an endpoint of the same provider, model name and that tier.
+ */
+export function pricedEndpoint({ endpoint, end }: Pick<Turn, 'endpoint' | 'end'>): Endpoint {
+  const reported = end?.tier
+  if (reported === undefined || reported === (endpoint.tier ?? 'default') || endpoint.variant !== undefined) return endpoint
+  const served = endpoint.model.endpoints.find(
+    ({ provider, upstreamModel, tier, variant, price }) =>
+      provider === endpoint.provider &&
+      upstreamModel === endpoint.upstreamModel &&
+      (tier ?? 'default') === reported &&
+      variant === undefined &&
+      price !== 'unpriced',
+  )
+  return served ?? endpoint
+}
+
+/** What the endpoint charges for this request. */
+export function tariffOf({ at, body, client }: Exchange, endpoint: Endpoint): Tariff {
+  const region = client.regionField === undefined ? undefined : body[client.regionField]
+  return tariffAt(endpoint, at, typeof region === 'string' ? region : undefined)
+}

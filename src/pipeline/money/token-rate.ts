@@ -1,0 +1,28 @@
+/** Tokens of a key's minute: taken by estimate before the call, put right when the usage is known. */
+import type { Settlement } from '../../ledger/settlement.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Admission } from '../request/admission.ts'
+import { callerCap, inputEstimate } from '../route/needs.ts'
+
+/**
+ * Takes the estimate of the input, and of the output what the caller asked for; nothing where it set no cap.
+ * Call once for each turn: only the first can be refused.
+ * @returns a promise only where the key has such a limit and the counters are shared.
+ * @throws Fault 429.
+ */
+export function takeTokens(exchange: Exchange, admission: Admission): Promise<void> | undefined {
+  const { key, books } = exchange
+  if (key.limits.tokens === undefined) return undefined
+  const count = Math.ceil(inputEstimate(exchange) + Math.max(0, callerCap(exchange) ?? 0))
+  const waiting = admission.tokens(key, count, books.turns.length > 0)
+  if (!waiting) books.rateTokens += count
+  return waiting?.then(() => {
+    books.rateTokens += count
+  })
+}
+
+/** Call once, when the exchange is settled. What is not charged does not count; nor does what is read from a cache count less. */
+export function settleTokens({ key, books }: Exchange, { used }: Settlement, admission: Admission): void {
+  if (key.limits.tokens === undefined) return
+  admission.correctTokens(key, used - books.rateTokens)
+}

@@ -1,0 +1,110 @@
+/** Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
+import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
+import type { Resolved } from '../../plugin-api/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts, PluginSetting } from '../parts.ts'
+import type { At, Layer } from '../reply.ts'
+import { holdFor, reserveFor } from './hold.ts'
+import { checkIds, configOf } from './request-entries.ts'
+import { PluginRun, type RunParts } from './run.ts'
+
+export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
+  return layerOf(plugins, parts, { hold: (exchange, bound) => holdFor('plugins', exchange, bound, parts) })
+}
+
+/** In a plan: what costs money or asks others is not run, and its bound is reserved until the plan is made. */
+export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
+  const hold = (exchange: Exchange, bound: number): Promise<void> => reserveFor('plugins', exchange, bound, parts.credit)
+  return layerOf(plugins, parts, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
+}
+
+interface Ways {
+  /** Called before the first plugin begins, where some may cost money. */
+  hold: (exchange: Exchange, bound: number) => Promise<void>
+  /** Those that are run. */
+  only?: (run: PluginRun) => boolean
+}
+
+function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, only }: Ways): Layer<At<Resolved>> {
+  const known = new Set(plugins.map(({ plugin }) => plugin.id))
+  /** Those that may act on a request which names none. */
+  const unasked = plugins.filter((setting) => acts(setting) && mayActUnasked(setting))
+  return (next) =>
+    function shaped(exchange) {
+      const entries = exchange.gateway.plugins
+      if (entries.length === 0 && unasked.length === 0) return next(exchange)
+      if (entries.length > 0) checkIds(entries, known)
+      const runs = runsOf(exchange, entries.length > 0 ? plugins : unasked, parts)
+      if (!runs) return next(exchange)
+      exchange.pluginRuns = runs
+      exchange.pluginIds = [...exchange.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
+      const bound = runs.reduce((sum, run) => sum + (run.lives ? run.bound : 0), 0)
+      const acting = only ? runs.filter(only) : runs
+      if (only) for (const run of runs) if (!only(run)) run.preview()
+      const waiting = bound > 0 ? hold(exchange, bound).then(() => shapes(acting, 0)) : shapes(acting, 0)
+      return waiting ? waiting.then(() => next(exchange)) : next(exchange)
+    }
+}
+
+/** Settings of plugins that do not act are still checked: their mistakes are the caller's to know. */
+function runsOf(exchange: Exchange, plugins: readonly PluginSetting[], parts: RunParts): PluginRun[] | undefined {
+  const entries = exchange.gateway.plugins
+  let runs: PluginRun[] | undefined
+  for (const setting of plugins) {
+    const entry = entries.length > 0 ? entries.find(({ id }) => id === setting.plugin.id) : undefined
+    if (!entry && !acts(setting)) continue
+    if (entry && (isOff(entry, setting) || !acts(setting))) configOf(setting, entries)
+    else {
+      const run = entry ? new PluginRun(exchange, setting, parts) : runUnasked(exchange, setting, parts)
+      if (!run) continue
+      if (run.lives) run.begin(entries)
+      runs ??= []
+      runs.push(run)
+    }
+  }
+  return runs
+}
+
+function runUnasked(exchange: Exchange, setting: PluginSetting, parts: RunParts): PluginRun | undefined {
+  try {
+    return isOn(setting, exchange) ? new PluginRun(exchange, setting, parts) : undefined
+  } catch (thrown) {
+    const run = new PluginRun(exchange, setting, parts)
+    run.stumbled(thrown)
+    return run
+  }
+}
+
+function isOff({ enabled }: PluginEntry, { plugin }: PluginSetting): boolean {
+  return enabled === false && plugin.ignoreRequestEnabled !== true
+}
+
+/** False for a plugin that has said all it has to say when it chose the models. */
+function acts({ plugin }: PluginSetting): boolean {
+  return plugin.shape !== undefined || plugin.tap !== undefined
+}
+
+function mayActUnasked({ plugin, defaults }: PluginSetting): boolean {
+  return defaults.enabled === true || (defaults.enabled !== false && plugin.implied !== undefined)
+}
+
+function isOn({ plugin, defaults }: PluginSetting, exchange: Exchange): boolean {
+  return defaults.enabled === true || (defaults.enabled !== false && plugin.implied?.(exchange) === true)
+}
+
+/** One after the other, from the given place on. @returns a promise only where a plugin waits for something. */
+function shapes(runs: readonly PluginRun[], from: number): Promise<void> | undefined {
+  for (let i = from; i < runs.length; i++) {
+    const run = runs[i]
+    if (!run.lives) continue
+    const waiting = run.shape()
+    if (waiting) return waiting.then(() => settled(run)).then(() => shapes(runs, i + 1))
+    settled(run)
+  }
+  return undefined
+}
+
+function settled(run: PluginRun): void {
+  run.listen()
+  run.tell()
+}

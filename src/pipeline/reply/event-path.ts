@@ -1,0 +1,205 @@
+/** Where decoded events go in the translate lane: taps, then the client's encoder or, not streaming, a fold. One per exchange. */
+
+import type { Fault } from '../../core/faults.ts'
+import { isContent, type StreamEvent } from '../../dialects/canon/events.ts'
+import { Fold } from '../../dialects/canon/fold.ts'
+import type { Final, StreamEncoder } from '../../dialects/types.ts'
+import type { Exchange } from '../exchange.ts'
+import { AnswerEngines } from '../guard/answer-engines.ts'
+import { AnswerGuard } from '../guard/answer-guard.ts'
+import { RestoreTap } from '../guard/restore-tap.ts'
+import { shownEvents } from '../tools/shown-items.ts'
+
+/** A call of a server tool found in a turn: kept from the caller, run by the gateway. */
+export interface FoundCall {
+  id: string
+  name: string
+  args: string
+}
+
+/** Who is told of what an engine lets go, or refuses, while no event comes. */
+export interface LateReader {
+  text(text: string): void
+  fail(fault: Fault): void
+}
+
+export class EventPath {
+  /** Content has left the last tap. Told only where guardrails read the answer. */
+  said = false
+  /** Guardrails read the answer: content may be held back. */
+  readonly guarded: boolean
+  late: LateReader | undefined
+  private readonly guard: AnswerGuard | undefined
+  private readonly engines: AnswerEngines | undefined
+  private readonly closers: (() => void)[] = []
+  private readonly exchange: Exchange
+  private readonly encoder: StreamEncoder | undefined
+  private readonly folded: Fold | undefined
+  private readonly entry: (event: StreamEvent) => void
+  private batch: StreamEvent[] = []
+  /** Next block number towards the caller; turns count on. */
+  private nextBlock = 0
+  private blocks = new Map<number, number>()
+  private serverTools: ReadonlySet<string> | undefined
+  private withheld = new Map<number, FoundCall>()
+  /** The running turn as the model wrote it, for the next turn's request; only kept where tools may run. */
+  turn: Fold | undefined
+  calls: FoundCall[] = []
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange
+    if (exchange.stream) this.encoder = exchange.client.streamEncoder(exchange.ctx)
+    else this.folded = new Fold()
+    const { answerWatch } = exchange
+    this.guarded = answerWatch !== undefined
+    if (answerWatch?.policy) this.guard = new AnswerGuard(exchange, answerWatch.policy)
+    if (answerWatch && answerWatch.asking.length > 0) {
+      this.engines = new AnswerEngines(exchange, answerWatch.asking, {
+        released: () => this.release(),
+        failed: (fault) => this.late?.fail(fault),
+      })
+    }
+    this.entry = this.chained(exchange)
+  }
+
+  /** The first tap's entrance, each tap's exit being the next one's entrance. */
+  private chained({ taps, vault }: Exchange): (event: StreamEvent) => void {
+    let entry = this.guarded ? (event: StreamEvent) => this.leave(event) : (event: StreamEvent) => void this.batch.push(event)
+    if (!taps && !this.guarded && !vault) return entry
+    // What comes back is the caller's own: no guardrail reads it again.
+    const last = [this.guard, this.engines, vault && new RestoreTap(vault)].filter((tap) => tap !== undefined)
+    for (const tap of [...(taps ?? []).filter((one) => one.mode === 'mutate'), ...last].reverse()) {
+      const next = entry
+      entry = (event) => tap.push(event, next)
+      this.closers.unshift(() => tap.finish?.(next))
+    }
+    return entry
+  }
+
+  private leave(event: StreamEvent): void {
+    if (!this.said && isContent(event)) this.said = true
+    this.batch.push(event)
+  }
+
+  /** A guardrail refuses the answer. */
+  get refusal(): Fault | undefined {
+    return this.guard?.refusal ?? this.engines?.refusal
+  }
+
+  /** Settles, never rejecting, once engines have let go all that they were asked about. */
+  get pending(): Promise<void> | undefined {
+    return this.engines?.pending
+  }
+
+  /** More waits for an engine than should. */
+  get crowded(): boolean {
+    return this.engines?.crowded === true
+  }
+
+  /** No more events of this turn: taps hand on what they hold. @returns text for the client. */
+  close(): string {
+    try {
+      for (const closer of this.closers) closer()
+    } catch (thrown) {
+      this.failed(thrown)
+    }
+    return this.flush()
+  }
+
+  private release(): void {
+    const text = this.flush()
+    this.late?.text(text)
+  }
+
+  /** What a refusal leaves behind goes nowhere. */
+  private failed(thrown: unknown): never {
+    if (this.refusal) this.batch = []
+    throw thrown
+  }
+
+  /** @param serverTools names under which the gateway's own tools were offered; undefined where none were. */
+  beginTurn(serverTools: ReadonlySet<string> | undefined): void {
+    this.blocks = new Map()
+    this.withheld = new Map()
+    this.calls = []
+    this.serverTools = serverTools
+    this.turn = serverTools ? new Fold() : undefined
+  }
+
+  /** Takes events as decoded in this turn. @returns text for the client, '' where nothing is to be sent. */
+  push(events: readonly StreamEvent[]): string {
+    try {
+      this.open()
+      for (const event of events) {
+        this.turn?.push(event)
+        const renumbered = this.renumber(event)
+        if (renumbered) this.entry(renumbered)
+      }
+    } catch (thrown) {
+      this.failed(thrown)
+    }
+    return this.flush()
+  }
+
+  /** Adds a whole block of the gateway's own, such as the output item of a tool that ran. */
+  add(events: (block: number) => readonly StreamEvent[]): string {
+    try {
+      for (const event of events(this.nextBlock++)) this.entry(event)
+    } catch (thrown) {
+      this.failed(thrown)
+    }
+    return this.flush()
+  }
+
+  finish(final: Final): string {
+    if (this.encoder) return this.encoder.finish(final)
+    return this.exchange.client.encodeResult((this.folded ?? new Fold()).result, this.exchange.ctx, final)
+  }
+
+  /** What comes before the first turn, once there is something to come before. */
+  private open(): void {
+    const { opening } = this.exchange
+    if (!opening) return
+    this.exchange.opening = undefined
+    for (const shown of opening) for (const event of shownEvents(shown, this.nextBlock++)) this.entry(event)
+  }
+
+  private flush(): string {
+    const { batch } = this
+    if (batch.length === 0) return ''
+    this.batch = []
+    if (this.encoder) return this.encoder.push(batch)
+    for (const event of batch) this.folded?.push(event)
+    return ''
+  }
+
+  private renumber(event: StreamEvent): StreamEvent | undefined {
+    switch (event.type) {
+      case 'block-start': {
+        if (event.kind === 'call' && event.call && this.serverTools?.has(event.call.name)) {
+          const call = { id: event.call.id, name: event.call.name, args: '' }
+          this.withheld.set(event.block, call)
+          this.calls.push(call)
+          return undefined
+        }
+        const block = this.nextBlock++
+        this.blocks.set(event.block, block)
+        return block === event.block ? event : { ...event, block }
+      }
+      case 'block-delta':
+      case 'block-note':
+      case 'block-end': {
+        const held = this.withheld.get(event.block)
+        if (held) {
+          if (event.type === 'block-delta') held.args += event.text
+          return undefined
+        }
+        const block = this.blocks.get(event.block)
+        if (block === undefined) return undefined
+        return block === event.block ? event : { ...event, block }
+      }
+      default:
+        return event
+    }
+  }
+}

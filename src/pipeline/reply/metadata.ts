@@ -1,0 +1,85 @@
+/** `router_metadata`: where a request went and why (contract section 5.7). */
+
+import type { Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { AttemptRecord } from '../../plugin-api/index.ts'
+import type { Exchange } from '../exchange.ts'
+import { creditCap } from '../money/reservation.ts'
+import { tierOf } from '../route/needs.ts'
+
+/** @param failed no endpoint is shown as selected, whoever began to answer. */
+export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
+  const selected = failed ? undefined : exchange.committedEndpoint
+  const listed = exchange.candidates.length > 0 ? exchange.candidates : exchange.endpoints
+  const available = listed.map((endpoint) => ({
+    provider: endpoint.provider.name,
+    model: endpoint.model.slug,
+    selected: endpoint === selected,
+  }))
+  const summary = selected ? `available=${available.length}, selected=${selected.provider.name}` : `available=${available.length}`
+  const metadata: JsonObject = {
+    requested: exchange.requested,
+    strategy: exchange.strategy,
+    region: null,
+    summary,
+    attempt: attemptsOfTurn(exchange),
+    is_byok: false,
+    endpoints: { total: available.length, available },
+  }
+  if (exchange.attempts.length > 0) {
+    metadata.attempts = exchange.attempts.map((attempt) => attemptEntry(attempt, exchange.turns > 1))
+  }
+  const cap = creditCap(exchange)
+  // The answer ended because the credit that was left paid for no more.
+  if (cap !== undefined) metadata.output_cap = { tokens: cap, reason: 'credit' }
+  const params = paramsOf(exchange)
+  if (params) metadata.params = params
+  for (const run of exchange.pluginRuns ?? []) run.tell()
+  if (exchange.stages.length > 0) metadata.pipeline = exchange.stages.map((stage) => ({ ...stage }) as JsonObject)
+  return metadata
+}
+
+/** Number of the attempt that served, or attempts made, within the last turn (contract section 5.7). */
+function attemptsOfTurn({ attempts, turns }: Exchange): number {
+  let count = 0
+  for (const { turn } of attempts) if (turn === turns) count++
+  return count
+}
+
+/** `status` is the provider's own; `code` says why an attempt failed, since a reply of 200 may break off as well. */
+function attemptEntry({ provider, model, status, code, dropped, turn }: AttemptRecord, severalTurns: boolean): JsonObject {
+  const entry: JsonObject = { provider, model, status }
+  if (code !== undefined) entry.code = code
+  if (severalTurns) entry.turn = turn
+  if (dropped) entry.dropped = [...dropped]
+  return entry
+}
+
+/**
+ * What of the request bounded the choice; undefined where nothing did.
+ * `version_group`: the model that the asked name stands for, where that is another name: an alias, or the newest of a family.
+ * `quality_floor`: the least score that a router model was told to accept, 0 to 1.
+ * `throughput_floor`: `preferred_min_throughput` in tokens per second; of several percentiles the lowest one named.
+ * `service_tier`: the tier that was asked for, where it is not the usual one.
+ */
+function paramsOf({ gateway, preferences, models, strategy }: Exchange): JsonObject | undefined {
+  const params: JsonObject = {}
+  const score = gateway.plugins.length > 0 ? gateway.plugins.find((entry) => typeof entry.min_coding_score === 'number') : undefined
+  if (score && strategy === 'pareto') params.quality_floor = score.min_coding_score
+  const goal = preferences.preferred_min_throughput
+  const floor = typeof goal === 'object' ? (goal?.p50 ?? goal?.p75 ?? goal?.p90 ?? goal?.p99) : goal
+  if (floor !== undefined) params.throughput_floor = floor
+  if ((strategy === 'latest' || strategy === 'alias') && models.length > 0) params.version_group = models[0].slug
+  const tier = tierOf(gateway.serviceTier)
+  if (tier) params.service_tier = tier
+  return Object.keys(params).length > 0 ? params : undefined
+}
+
+/** Errors that came before routing, or that are our own, say nothing of it. */
+export function metadataOnFault(exchange: Pick<Exchange, 'wantsMetadata' | 'requested'>, fault: Fault): boolean {
+  if (!exchange.wantsMetadata || exchange.requested === '') return false
+  if (fault.status === 500 || fault.status === 401) return false
+  // What fits no context was found out by routing.
+  if (fault.code === 'context_length') return true
+  return !(fault.origin === 'client' && (fault.status === 400 || fault.status === 429))
+}

@@ -1,0 +1,238 @@
+/** How a stream's bytes become the caller's bytes: one relay per lane, behind one interface. */
+
+import { type Fault, unreadable } from '../../core/faults.ts'
+import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { EventReader } from '../../dialects/sse/reader.ts'
+import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
+import type { Tap } from '../../plugin-api/index.ts'
+import type { EventPath, LateReader } from './event-path.ts'
+
+export interface Relay extends PassFacts {
+  /** True if `feed` returns bytes, one per character; else text. */
+  readonly raw: boolean
+  /** True once content has been returned: the commit point. */
+  readonly committed: boolean
+  readonly relayed: number
+  readonly images: number
+  feed(chunk: Buffer): string
+  close(): string
+  /** The upstream broke off: what taps hold is handed on. */
+  abandon?(): string
+  finish(final: Final): string
+  /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
+  readonly begun?: boolean
+  /** A guardrail refuses the answer. */
+  readonly refusal?: Fault
+  /** Settles once nothing waits for an engine any more. */
+  readonly pending?: Promise<void>
+  readonly crowded?: boolean
+  /** What comes while no bytes do. */
+  listen?(late: LateReader): void
+}
+
+/** Same wire on both sides: frames travel with a short list of patches. */
+export class PassRelay implements Relay {
+  readonly raw = true
+  private readonly stream: PassStream
+  constructor(stream: PassStream) {
+    this.stream = stream
+  }
+  get committed(): boolean {
+    return this.stream.committed
+  }
+  get relayed(): number {
+    return this.stream.relayed
+  }
+  get images(): number {
+    return this.stream.images
+  }
+  get usage() {
+    return this.stream.usage
+  }
+  get end() {
+    return this.stream.end
+  }
+  get fault(): Fault | undefined {
+    return this.stream.fault
+  }
+  feed(chunk: Buffer): string {
+    return this.stream.feed(chunk)
+  }
+  close(): string {
+    return this.stream.close()
+  }
+  finish(final: Final): string {
+    return this.stream.finish(final)
+  }
+}
+
+/** As pass, with the events decoded on the side for taps that only read. */
+export class ObserveRelay extends PassRelay {
+  private readonly reader: EventReader
+  private readonly decoder: StreamDecoder
+  private readonly taps: readonly Tap[]
+  private events: StreamEvent[] = []
+
+  constructor(stream: PassStream, decoder: StreamDecoder, taps: readonly Tap[]) {
+    super(stream)
+    this.decoder = decoder
+    this.taps = taps
+    this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
+  }
+
+  override feed(chunk: Buffer): string {
+    this.reader.push(chunk)
+    this.show()
+    return super.feed(chunk)
+  }
+
+  override close(): string {
+    this.reader.close()
+    this.decoder.end(this.events)
+    this.show()
+    finishAll(this.taps)
+    return super.close()
+  }
+
+  abandon(): string {
+    finishAll(this.taps)
+    return ''
+  }
+
+  private show(): void {
+    const { events } = this
+    if (events.length === 0) return
+    this.events = []
+    for (const event of events) for (const tap of this.taps) tap.push(event, ignore)
+  }
+}
+
+const ignore = (): void => {}
+
+export function finishAll(taps: readonly Tap[]): void {
+  for (const tap of taps) tap.finish?.(ignore)
+}
+
+/** Decoded, tapped, encoded. Events are held until the first content, so that a failed attempt leaves no trace. */
+export class EventRelay implements Relay {
+  readonly raw = false
+  begun = false
+  relayed = 0
+  images = 0
+  usage: PassFacts['usage']
+  end: PassFacts['end']
+  fault: Fault | undefined
+  private readonly path: EventPath
+  private held: StreamEvent[] = []
+
+  constructor(path: EventPath) {
+    this.path = path
+  }
+
+  get committed(): boolean {
+    return this.begun && (!this.path.guarded || this.path.said)
+  }
+  get refusal(): Fault | undefined {
+    return this.path.refusal
+  }
+  get pending(): Promise<void> | undefined {
+    return this.path.pending
+  }
+  get crowded(): boolean {
+    return this.path.crowded
+  }
+
+  listen(late: LateReader): void {
+    this.path.late = late
+  }
+
+  /** Takes decoded events. @returns text for the client. */
+  take(events: readonly StreamEvent[]): string {
+    let content = false
+    for (const event of events) {
+      if (event.type === 'usage') this.usage = event.usage
+      else if (event.type === 'end') this.end = endOf(event)
+      else if (event.type === 'fault') this.fault ??= event.fault
+      else if (event.type === 'block-delta') this.relayed += Buffer.byteLength(event.text)
+      else if (event.type === 'block-start' && event.kind === 'media') {
+        this.relayed += MEDIA_BYTES
+        if (event.of?.type === 'image') this.images++
+      }
+      content ||= isContent(event)
+    }
+    if (this.begun) return this.path.push(events)
+    if (!content) {
+      for (const event of events) this.held.push(event)
+      return ''
+    }
+    this.begun = true
+    const all = this.held.length === 0 ? events : [...this.held, ...events]
+    this.held = []
+    return this.path.push(all)
+  }
+
+  feed(_chunk: Buffer): string {
+    return ''
+  }
+
+  /** An answer that ended well without content is still an answer. */
+  close(): string {
+    if (this.begun) return this.path.close()
+    if (this.held.length === 0 || this.fault) return ''
+    const { held } = this
+    this.held = []
+    return this.path.push(held) + this.path.close()
+  }
+
+  abandon(): string {
+    return this.begun ? this.path.close() : ''
+  }
+
+  finish(final: Final): string {
+    return this.path.finish(final)
+  }
+}
+
+/** The event relay behind a provider's event stream. */
+export class TranslateRelay extends EventRelay {
+  private readonly reader: EventReader
+  private readonly decoder: StreamDecoder
+  private readonly observers: readonly Tap[]
+  private events: StreamEvent[] = []
+
+  constructor(path: EventPath, decoder: StreamDecoder, observers: readonly Tap[]) {
+    super(path)
+    this.decoder = decoder
+    this.observers = observers
+    this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
+  }
+
+  override feed(chunk: Buffer): string {
+    try {
+      this.reader.push(chunk)
+    } catch (cause) {
+      this.events.push({ type: 'fault', fault: unreadable(cause) })
+    }
+    return this.drain()
+  }
+
+  override close(): string {
+    this.reader.close()
+    this.decoder.end(this.events)
+    const text = this.drain()
+    finishAll(this.observers)
+    return text + super.close()
+  }
+
+  override abandon(): string {
+    finishAll(this.observers)
+    return super.abandon()
+  }
+
+  private drain(): string {
+    const { events } = this
+    this.events = []
+    for (const tap of this.observers) for (const event of events) tap.push(event, ignore)
+    return this.take(events)
+  }
+}

@@ -1,0 +1,85 @@
+/** The head of a streamed reply and its silence: nothing goes out before content, except after long silence. */
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { Timer } from '../../core/clock.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Exchange } from '../exchange.ts'
+
+export class ReplyStream {
+  /** True once the head has gone out: a failure is then told in-band. */
+  sent = false
+  private ended = false
+  private readonly exchange: Exchange
+  private readonly headers: OutgoingHttpHeaders
+  private readonly comment: string
+  private readonly debugBodies: JsonObject[] = []
+  private preface = ''
+  private lastWrite: number
+  private timer: Timer
+  /** Milliseconds of silence after which a comment goes out, with head and lifecycle events if nothing has gone yet. */
+  private readonly patience: number
+
+  constructor(exchange: Exchange, headers: OutgoingHttpHeaders, patience: number) {
+    this.exchange = exchange
+    this.headers = headers
+    this.patience = patience
+    this.comment = `: ${exchange.brand.toUpperCase()} PROCESSING\n\n`
+    this.lastWrite = exchange.clock.monotonic()
+    this.timer = exchange.clock.after(this.patience, () => this.silence())
+  }
+
+  /**
+   * Readies the head for an attempt: lifecycle events and, if asked, one debug event per attempted provider before them.
+   * Done anew for each attempt until the head has gone out, since the events name the model that serves.
+   */
+  prepare(upstreamBody: JsonObject | undefined): void {
+    const { client, ctx } = this.exchange
+    if (this.sent) {
+      if (upstreamBody) this.exchange.door.text(client.debug(ctx, upstreamBody))
+      return
+    }
+    if (upstreamBody) this.debugBodies.push(upstreamBody)
+    ctx.sequence = 0
+    let text = ''
+    for (const body of this.debugBodies) text += client.debug(ctx, body)
+    this.preface = text + client.open(ctx)
+    ctx.opened = true
+  }
+
+  /** Sends the head and what was prepared; does nothing if it has gone out. */
+  open(): void {
+    if (this.sent) return
+    if (!this.exchange.ctx.opened) this.prepare(undefined)
+    this.sent = true
+    this.exchange.door.openStream(this.headers)
+    this.exchange.door.text(this.preface)
+    this.preface = ''
+  }
+
+  /** @param raw true if `text` holds bytes, one per character. @returns false if the caller should be waited for. */
+  write(text: string, raw: boolean): boolean {
+    this.lastWrite = this.exchange.clock.monotonic()
+    return raw ? this.exchange.door.bytes(text) : this.exchange.door.text(text)
+  }
+
+  end(text: string): void {
+    this.stop()
+    this.exchange.door.endStream(text)
+  }
+
+  /** No more comments. */
+  stop(): void {
+    this.ended = true
+    this.timer.cancel()
+  }
+
+  private silence(): void {
+    if (this.ended) return
+    const { clock } = this.exchange
+    const left = this.lastWrite + this.patience - clock.monotonic()
+    if (left <= 0.5) {
+      this.open()
+      this.write(this.comment, false)
+    }
+    this.timer = clock.after(left <= 0.5 ? this.patience : left, () => this.silence())
+  }
+}

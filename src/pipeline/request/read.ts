@@ -1,0 +1,200 @@
+/** The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
+import { isUtf8 } from 'node:buffer'
+import { badField, Fault } from '../../core/faults.ts'
+import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
+import { gatewayFields } from '../../dialects/canon/gateway-fields.ts'
+import type { Authed, Read } from '../../plugin-api/exchange.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts, ChainSettings } from '../parts.ts'
+import { endedEarly } from '../reply/last-word.ts'
+import { type At, advance, type Layer, type Reply } from '../reply.ts'
+import { bucketOf } from './admission.ts'
+import { withPreset } from './preset-choice.ts'
+import { fillInFiles } from './stored-files.ts'
+
+export function read(
+  settings: ChainSettings,
+  { admission, files, bodies }: Pick<ChainParts, 'admission' | 'files' | 'bodies'>,
+): Layer<At<Authed>, At<Read>> {
+  return (next) =>
+    async function readBody(exchange): Promise<Reply> {
+      bodies?.expect(exchange.door.contentLength)
+      const { cancel, key, books, door } = exchange
+      // A body of announced length was counted before (admit).
+      const unannounced = door.contentLength === undefined && key.limits.bytes !== undefined
+      let bytes = await door.readBody(settings.maxBody, {
+        cancel,
+        payer: bucketOf(key),
+        count: unannounced
+          ? (more) => {
+              admission.takeBytes(key, more, books.rateBytes)
+              books.rateBytes += more
+            }
+          : undefined,
+      })
+      const others = bodies?.begin(bytes.length, exchange.cancel)
+      if (others) {
+        await others
+        if (exchange.cancel.aborted) throw endedEarly(exchange, [])
+      }
+      const parsed = parseJson(bytes, settings.jsonDepth)
+      const sent = parsed.body
+      const counting = parsed.weight > 0 ? exchange.door.reserve?.(parsed.weight) : undefined
+      if (counting) await counting
+      const expanded = exchange.client.expand?.(sent, settings.prompts) ?? sent
+      const { body, fields } = withPreset(expanded, exchange.client, settings)
+      exchange.client.check(body)
+      acceptBody(exchange, body, body === sent ? { text: parsed.text, bytes: bytes.length } : textOf(body))
+      // This function's own variables live as long as the reply.
+      bytes = EMPTY
+      parsed.text = ''
+      if (fields) Object.assign(exchange.gateway, fields)
+      const filling = fillInFiles(exchange, files, settings.maxBody)
+      if (filling) await filling
+      // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
+      if (!exchange.stream) return await next(advance<Read>(exchange))
+      admission.openStream(exchange.key)
+      try {
+        return await next(advance<Read>(exchange))
+      } finally {
+        admission.closeStream(exchange.key)
+      }
+    }
+}
+
+/** A body as JSON text. */
+export interface BodyText {
+  text: string
+  /** Its length in UTF-8. */
+  bytes: number
+}
+
+export function textOf(body: JsonObject): BodyText {
+  const text = JSON.stringify(body)
+  return { text, bytes: Buffer.byteLength(text) }
+}
+
+/** Sets what a checked body says. @throws Fault 400 for more tools than are set up for one request. */
+export function acceptBody(exchange: Exchange, body: JsonObject, { text, bytes }: BodyText): void {
+  checkToolCount(body)
+  const session = exchange.headers['x-session-id']
+  const shared = gatewayFields(body, typeof session === 'string' ? session : undefined)
+  const own = exchange.client.gatewayFields?.(body)
+  exchange.accept(body, bytes, own ? { ...shared, ...own } : shared)
+  exchange.mayHoldMedia = mayHoldMedia(text)
+}
+
+/** Tools that a request may have that are more than functions of the caller's: each is set up, and some call a server of their own. */
+const MOST_TOOLS = 128
+
+/** Types of functions; the messages format may leave the word out. */
+const FUNCTIONS: ReadonlySet<unknown> = new Set([undefined, null, 'function', 'custom'])
+
+/** @throws Fault 400. */
+function checkToolCount({ tools }: JsonObject): void {
+  if (!Array.isArray(tools) || tools.length <= MOST_TOOLS) return
+  let others = 0
+  for (const tool of tools) if (isObject(tool) && !FUNCTIONS.has(tool.type)) others++
+  if (others > MOST_TOOLS) throw badField('tools', `expected at most ${MOST_TOOLS} tools that are no functions, found ${others}`)
+}
+
+/** The end of `"type"`, in which a part that is no text says so. A search begins with the first letter: quotes and t are frequent. */
+const TYPE = 'ype"'
+
+/** Words without which no part of a body is an image, sound, film or file; a hit only means a closer look. */
+const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document']
+
+/** False where the body surely holds text alone; letters written as escapes would hide the words. */
+function mayHoldMedia(text: string): boolean {
+  return (text.includes(TYPE) && MEDIA.some((word) => text.includes(word))) || escapesLetters(text)
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/**
+ * Objects and arrays of one body: 250,000 of the smallest take 0.1 s to parse and to check, 2.7 million (8 MB) 0.9 s. A conversation
+ * of 30,000 messages with several parts each stays below.
+ */
+const MOST_CONTAINERS = 250_000
+
+/**
+ * Members of all objects of one body, twice the objects: parts of messages and of tools have two or three. 500,000 distinct names
+ * take 0.5 s to parse, 1.5 million (13 MB) several seconds.
+ */
+const MOST_MEMBERS = 500_000
+
+/**
+ * Members of one object. V8 keeps a large one as a dictionary, and copying and writing it take longer with every member: 16,384
+ * take 0.05 s together, 250,000 2 s. No field of a request is meant for more; `logit_bias` has 4,096.
+ */
+const MOST_MEMBERS_OF_ONE = 16_384
+
+/** Commas of one body, about its members and elements together. Embeddings send tokens as arrays; 4 million numbers take 0.1 s. */
+const MOST_COMMAS = 4_000_000
+
+/** Bytes of memory for each object or array beside the bytes of the text: 20 (arrays) to 170 (objects of one unusual name each). */
+const CONTAINER_WEIGHT = 96
+/** For each member: 11 (objects alike) to 75 (names of its own). What the text and the object weigh covers a few of each. */
+const MEMBER_WEIGHT = 40
+const COVERED_MEMBERS = 4
+
+/** Below, the weight of the text covers them. */
+const FEW_CONTAINERS = 1_000
+
+/** Of the text that is being parsed: measuring and reading it are one step. */
+const size = new JsonSize()
+const most = { depth: 0, members: MOST_MEMBERS, commas: MOST_COMMAS }
+
+/** @throws Fault 400 for a text that takes too long to parse. @returns bytes of memory for its objects and members. */
+function weighed(text: string, depth: number): number {
+  most.depth = depth
+  const { containers, members, commas } = size.measure(text, most)
+  if (containers < 0) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
+  if (containers > MOST_CONTAINERS) throw tooMuch(`at most ${MOST_CONTAINERS} objects and arrays`)
+  if (members > MOST_MEMBERS) throw tooMuch(`at most ${MOST_MEMBERS} members of objects`)
+  if (commas > MOST_COMMAS) throw tooMuch(`at most ${MOST_COMMAS} members and elements`)
+  // Only where one may have as many: the text is walked a second time.
+  if (members > MOST_MEMBERS_OF_ONE && membersExceed(text, MOST_MEMBERS_OF_ONE))
+    throw tooMuch(`at most ${MOST_MEMBERS_OF_ONE} members in each object`)
+  const beyond = Math.max(0, members - COVERED_MEMBERS * Math.max(containers, FEW_CONTAINERS))
+  return (containers > FEW_CONTAINERS ? containers * CONTAINER_WEIGHT : 0) + beyond * MEMBER_WEIGHT
+}
+
+function tooMuch(expected: string): Fault {
+  return new Fault('bad_request', { message: `body: expected ${expected}` })
+}
+
+/** @throws Fault 400; what stands in the body is never quoted. */
+export function parseBody(bytes: Buffer, depth: number): JsonObject {
+  return parseJson(bytes, depth).body
+}
+
+/** @throws Fault 400 for a number such as 1e400, which parses to infinity and would be written as null (RFC 8259 section 6). */
+function checkFinite(body: JsonObject): void {
+  const path = pathOfLarger(body, Number.MAX_VALUE)
+  if (path !== undefined) throw badField(path.slice(1, LONGEST_PATH), 'expected a number below 1.8e308')
+}
+
+/** Characters of a path in an error: its names are the caller's. */
+const LONGEST_PATH = 200
+
+/** @returns the body, its text, and bytes of memory for it beside those of the text. */
+function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: string; weight: number } {
+  if (bytes.length === 0) throw new Fault('bad_request', { message: 'body: expected a JSON object, found nothing' })
+  // Decoding would put three bytes in the place of one, which the hold has not counted. JSON is UTF-8 (RFC 8259 section 8.1).
+  if (!isUtf8(bytes)) throw new Fault('bad_request', { message: 'body: expected valid UTF-8' })
+  const text = bytes.toString()
+  const weight = weighed(text, depth)
+  const { mayOverflow } = size
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch (problem) {
+    const at = /position (\d+)/.exec(String(problem))
+    throw new Fault('bad_request', { message: `body: expected valid JSON${at ? `, but it breaks at position ${at[1]}` : ''}` })
+  }
+  if (!isObject(body)) throw new Fault('bad_request', { message: 'body: expected a JSON object' })
+  if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
+  if (mayOverflow) checkFinite(body)
+  return { body, text, weight }
+}

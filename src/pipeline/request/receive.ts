@@ -1,0 +1,142 @@
+/** Checks the head of a request before a byte of its body is read, and writes the reply when all below has ended. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Timer } from '../../core/clock.ts'
+import { asFault, badField, Fault, faultReply } from '../../core/faults.ts'
+import type { Head } from '../../plugin-api/exchange.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts, ChainSettings } from '../parts.ts'
+import { brandHeaders } from '../reply/brand-headers.ts'
+import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
+import { type At, advance, type Reply, type Service } from '../reply.ts'
+
+/** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
+export type Front = (exchange: Exchange) => Promise<void>
+
+export function receive(settings: ChainSettings, parts: ChainParts): (next: Service<At<Head>>) => Front {
+  return (next) =>
+    async function received(exchange) {
+      let deadline: Timer | undefined
+      exchange.silence = settings.silence
+      try {
+        const allowed = deadlineOf(exchange.headers, exchange.brand, settings.deadline)
+        deadline = parts.clock.after(allowed, () => exchange.cancel.abort(new Fault('deadline')))
+        checkBodyHead(exchange.headers, exchange.door.contentLength, settings.maxBody)
+        checkSession(exchange)
+        const reply = await next(advance<Head>(exchange))
+        const { refused, aborted, fault, lane } = reply.turn
+        // As long as nothing has gone out, a refused answer is a refusal like any other.
+        const plainly = refused !== undefined && !aborted && exchange.reply?.sent !== true
+        if (plainly) refuse(exchange, refused)
+        else answer(exchange, reply)
+        parts.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
+      } catch (thrown) {
+        const fault = asFault(thrown)
+        refuse(exchange, fault)
+        parts.witness(exchange, { status: fault.status, fault })
+      } finally {
+        deadline?.cancel()
+        exchange.reply?.stop()
+      }
+    }
+}
+
+function answer(exchange: Exchange, reply: Reply): void {
+  const { final } = exchange
+  if (!final || reply.turn.aborted) return
+  if (reply.pieces) {
+    exchange.door.whole(200, { 'X-Generation-Id': exchange.id }, reply.pieces(final))
+    return
+  }
+  const text = reply.finish(final)
+  if (exchange.reply) {
+    exchange.reply.open()
+    exchange.reply.end(text)
+  } else exchange.door.whole(200, { 'X-Generation-Id': exchange.id }, text)
+}
+
+function refuse(exchange: Exchange, fault: Fault): void {
+  if (fault.code === 'client_gone' || fault.code === 'shutdown') return
+  if (exchange.reply?.sent) {
+    exchange.reply.end(inBand(exchange, fault))
+    return
+  }
+  const shown = metadataOnFault(exchange, fault) ? { key: `${exchange.brand}_metadata`, value: routerMetadata(exchange, true) } : undefined
+  const reply = faultReply(fault, {
+    headers: { 'X-Generation-Id': exchange.id },
+    routerMetadata: shown,
+    id: exchange.id,
+    body: exchange.client.faultBody,
+  })
+  exchange.door.whole(reply.status, reply.headers, reply.json)
+}
+
+/** The head had gone out early: the failure becomes the dialect's one terminal event. */
+function inBand(exchange: Exchange, fault: Fault): string {
+  const final = exchange.final ?? {
+    usage: exchange.books.noUsage,
+    cost: 0,
+    inputCost: 0,
+    outputCost: 0,
+    end: { reason: 'error' as const },
+    completedAt: Math.floor(exchange.clock.now() / 1000),
+  }
+  const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange, true) : undefined
+  // Earlier turns may have said something: the one who wrote it knows what the last event must hold.
+  const encoder = exchange.path ?? exchange.client.streamEncoder(exchange.ctx)
+  return encoder.finish({ ...final, end: { reason: 'error' }, fault, metadata })
+}
+
+/** What a head says of the body that follows. @param contentLength bytes. @throws Fault 413, 415. */
+export function checkBodyHead(headers: IncomingHttpHeaders, contentLength: number | undefined, maxBody: number): void {
+  if (contentLength !== undefined && contentLength > maxBody) {
+    throw new Fault('too_large', { message: `Request payload too large: at most ${maxBody} bytes are accepted` })
+  }
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new Fault('media_type', { message: 'content-encoding: request bodies are taken uncompressed only' })
+  }
+  const type = headers['content-type']
+  if (type !== undefined && !isJsonLabel(type)) throw new Fault('media_type', { message: 'content-type: expected application/json' })
+}
+
+function checkSession({ headers }: Exchange): void {
+  const session = headers['x-session-id']
+  if (session !== undefined && session.length > 256) {
+    throw new Fault('bad_request', { message: 'x-session-id: must be at most 256 characters', metadata: { field: 'x-session-id' } })
+  }
+}
+
+/** The form type is what curl says of any body; it is taken for JSON. */
+function isJsonLabel(type: string): boolean {
+  if (type === 'application/json') return true
+  const [name, ...parameters] = type.toLowerCase().split(';')
+  const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='))
+  if (charset !== undefined && charset.slice(8).replaceAll('"', '') !== 'utf-8') return false
+  return /^\s*application\/([\w.+-]+\+)?(json|x-www-form-urlencoded)\s*$/.test(name)
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const SECONDS = /^\d{1,9}(?:\.\d{1,9})?$/
+const DURATION = /^(\d{1,9})(ms|s|m|h)$/
+
+/**
+ * Milliseconds from the head of the request to its end. `X-<Brand>-Deadline` is a decimal number of seconds or a
+ * duration as the configuration writes it (`1500ms`, `30s`, `2m`); it can only shorten.
+ * @param configured milliseconds of `server.deadline`.
+ * @throws Fault 400 naming the header.
+ */
+export function deadlineOf(headers: IncomingHttpHeaders, brand: string, configured: number): number {
+  const name = brandHeaders(brand).deadline
+  const value = headers[name]
+  if (value === undefined) return configured
+  const wanted = typeof value === 'string' ? milliseconds(value.trim()) : 0
+  if (!(wanted > 0)) throw badField(name, 'expected seconds above 0 such as 2.5, or a duration such as 1500ms, 30s or 2m')
+  return Math.min(wanted, configured)
+}
+
+/** Not a number where the text is neither. */
+function milliseconds(text: string): number {
+  if (SECONDS.test(text)) return Number(text) * 1000
+  const match = DURATION.exec(text)
+  return match ? Number(match[1]) * UNITS[match[2]] : Number.NaN
+}

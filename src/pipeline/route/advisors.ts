@@ -1,0 +1,63 @@
+/** Models that a provider's own tool asks beside the one that serves: Anthropic's `advisor_20260301` names one of the same provider. */
+
+import type { JsonObject } from '../../core/json.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import { allowsModel } from '../../routing/index.ts'
+import type { Advisor, Exchange } from '../exchange.ts'
+import type { BoundTerms } from '../guard/guardrail-terms.ts'
+import { isLimited } from '../money/guardrail-budgets.ts'
+import type { ModelLookup } from '../parts.ts'
+import { offeredTools } from './needs.ts'
+
+/** Questions held for where the caller sets no bound. */
+const USUAL_USES = 3
+
+/** The advisors that the request offers, as the catalogue knows them: 128 at most, like all tools that are no functions (`checkToolCount`). */
+export function advisorsIn(exchange: Exchange, { models }: ModelLookup): readonly Advisor[] {
+  const found: Advisor[] = []
+  for (const tool of offeredTools(exchange)) {
+    if (!isAdvisor(tool)) continue
+    const endpoints = models.flatMap((one) => one.endpoints.filter((endpoint) => names(endpoint, tool.model)))
+    const uses = typeof tool.max_uses === 'number' && tool.max_uses >= 1 ? tool.max_uses : USUAL_USES
+    found.push({ model: tool.model, uses, endpoints })
+  }
+  return found
+}
+
+function isAdvisor(tool: JsonObject): tool is JsonObject & { model: string } {
+  return typeof tool.type === 'string' && tool.type.startsWith('advisor_') && typeof tool.model === 'string'
+}
+
+/** Tiers and variants of an endpoint have prices of their own; advisors are asked at the usual ones. */
+function names({ upstreamModel, tier, variant }: Endpoint, model: string): boolean {
+  return upstreamModel === model && tier === undefined && variant === undefined
+}
+
+/** The advisor's endpoint at the provider that serves; undefined where the catalogue has none. */
+export function advisorAt(exchange: Exchange, { provider }: Endpoint, model: string): Endpoint | undefined {
+  const advisor = exchange.advisors.find((one) => one.model === model)
+  return advisor?.endpoints.find((endpoint) => endpoint.provider === provider)
+}
+
+/**
+ * What forbids an endpoint for the advisors of the request: what a key may not use, or has no price for a key with a limit,
+ * is not asked through a tool either.
+ */
+export function advisorBar(
+  exchange: Exchange,
+  endpoint: Endpoint,
+  terms: BoundTerms | undefined,
+): { detail: string; from: string } | undefined {
+  for (const { model } of exchange.advisors) {
+    const advisor = advisorAt(exchange, endpoint, model)
+    const bar = advisor && terms?.bar(advisor, undefined)
+    if (bar) return { detail: `its advisor ${model}: ${bar.detail}`, from: bar.from }
+    const { allowedModels } = exchange.key
+    if (allowedModels && !(advisor && allowsModel(allowedModels, advisor.model.slug)))
+      return { detail: `the key may not use its advisor ${model}`, from: 'key' }
+    if (terms && !advisor) return { detail: `its advisor ${model} is not in the catalogue`, from: 'account' }
+    if (isLimited(exchange.key, exchange.budgets) && (!advisor || advisor.price === 'unpriced'))
+      return { detail: `its advisor ${model} has no price, and the key has a limit`, from: 'key' }
+  }
+  return undefined
+}

@@ -1,0 +1,99 @@
+/** Search tools of providers, turned into the gateway's own where no provider in question has them (contract section 1.4). */
+
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { Opaque, ToolSpec, WrittenAt } from '../../dialects/canon/request.ts'
+import { hasEngines } from '../../plugin-api/index.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Exchange } from '../exchange.ts'
+import type { PluginSetting } from '../parts.ts'
+
+const TOOL = 'web_search'
+
+/** Name of the edit. */
+export const HOISTED = 'hoisted-search'
+
+/** The wire whose providers have a search and no tool for it. */
+const WITHOUT_TOOL = 'chat'
+
+/** Fields that callers may set and the provider of the wire would refuse. */
+const OURS: Readonly<Record<string, readonly string[]>> = {
+  responses: ['engine', 'max_results', 'max_uses', 'mode', 'allowed_domains', 'excluded_domains'],
+  messages: ['engine', 'max_results', 'mode', 'search_context_size', 'excluded_domains'],
+}
+
+/** `web_search`, `web_search_preview`, `web_search_20250305` and others: the word, then a version. */
+const NATIVE = /^web_search(?:_|$)/
+
+/** Fields of the native tools that the gateway's own has under the same name. */
+const SAME = [
+  'engine',
+  'max_results',
+  'max_uses',
+  'mode',
+  'search_context_size',
+  'user_location',
+  'allowed_domains',
+  'excluded_domains',
+] as const
+
+/** What the YAML says of the provider. */
+export function searchesItself(endpoint: Endpoint): boolean {
+  const quirks = endpoint.quirks ?? endpoint.provider.quirks
+  return quirks.web_search === true
+}
+
+/** True where the request has a search tool that no provider of its own wire takes as it stands. */
+export function needsHoisting(exchange: Exchange): boolean {
+  return exchange.request().tools.some((tool) => isSearch(tool) && isOurs(tool.of))
+}
+
+function isOurs({ dialect, data }: Opaque): boolean {
+  return dialect === WITHOUT_TOOL || OURS[dialect]?.some((name) => (data[name] ?? null) !== null) === true
+}
+
+/**
+ * Puts the gateway's own search in the place of the provider's.
+ * @param endpoints that may serve.
+ * @returns false where the request has no such tool, or there is neither an engine nor a provider that searches itself: nothing has changed then.
+ */
+export function hoistSearch(exchange: Exchange, plugins: readonly PluginSetting[], endpoints: readonly Endpoint[]): boolean {
+  const { tools } = exchange.request()
+  if (!tools.some(isSearch)) return false
+  const engines = hasEngines(plugins.find(({ plugin }) => plugin.id === 'web')?.defaults ?? {})
+  // Whoever names an engine learns it where there is none.
+  const named = tools.some((tool) => isSearch(tool) && typeof tool.of.data.engine === 'string')
+  if (!engines && !named && !endpoints.some(searchesItself)) return false
+  exchange.edit(HOISTED, (draft) => {
+    draft.tools = draft.tools.map((tool, place) =>
+      isSearch(tool) ? { kind: 'server', name: TOOL, ...parametersOf(tool.of.data, `tools[${place}]`) } : tool,
+    )
+    const { toolChoice } = draft
+    if (toolChoice?.mode === 'opaque' && NATIVE.test(toolChoice.of.type)) draft.toolChoice = { mode: 'named', name: TOOL }
+  })
+  return true
+}
+
+function isSearch(tool: ToolSpec): tool is { kind: 'opaque'; of: Opaque } {
+  return tool.kind === 'opaque' && NATIVE.test(tool.of.type)
+}
+
+/** The parameters of the gateway's tool, and where the caller wrote each of them. */
+function parametersOf(data: JsonObject, at: string): { parameters: JsonObject; written: WrittenAt } {
+  const parameters: JsonObject = {}
+  const fields: Record<string, string> = {}
+  const take = (name: string, from: JsonObject, path: string): void => {
+    const [last] = path.split('.').slice(-1)
+    if ((from[last] ?? null) === null) return
+    parameters[name] = from[last]
+    fields[name] = path
+  }
+  const nested = isObject(data.parameters) ? data.parameters : {}
+  for (const name of Object.keys(nested)) take(name, nested, `parameters.${name}`)
+  for (const name of SAME) take(name, data, name)
+  take('excluded_domains', data, 'blocked_domains')
+  const filters = isObject(data.filters) ? data.filters : {}
+  take('allowed_domains', filters, 'filters.allowed_domains')
+  take('excluded_domains', filters, 'filters.blocked_domains')
+  take('excluded_domains', filters, 'filters.excluded_domains')
+  return { parameters, written: { object: at, type: `${at}.type`, fields } }
+}

@@ -1,0 +1,150 @@
+/** From the slugs of a request to models: names, variants, router models, and what the key may use. */
+
+import { badField, Fault, type FaultCode } from '../../core/faults.ts'
+import type { Model, ModelKind } from '../../routing/catalog/types.ts'
+import { allowsModel, type Tier } from '../../routing/index.ts'
+import type { Exchange, Variant } from '../exchange.ts'
+import type { ChainSettings } from '../parts.ts'
+import { type NamedRouter, routerNamed } from './router-models.ts'
+
+/** What the slugs come to. */
+export interface ModelChoice {
+  /** The primary one first, then those to fall back on; with a router only the latter. */
+  readonly models: readonly Model[]
+  /** Set where the primary slug stands for a choice among models, which is made once the filters are known. */
+  readonly router?: NamedRouter
+}
+
+type Settings = Pick<ChainSettings, 'catalog' | 'defaultModel' | 'plugins'>
+
+/**
+ * The models that a request may be served by; sets what the slug says of strategy and variant.
+ * @throws Fault 400 without a model or for one of another kind (404 of embeddings), 404 for one that is not there, 403 where the key may use none.
+ */
+export function findModels(exchange: Exchange, settings: Settings): ModelChoice {
+  const { gateway } = exchange
+  const wanted = exchange.client.embedding ? EMBEDDING : GENERATING
+  const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
+  if (first === undefined) throw badField('model', 'is required: no default model is configured')
+  exchange.requested = gateway.asked ?? first
+  const found = settings.catalog.find(first, wanted.kind)
+  const router = found ? undefined : routerNamed(first, exchange.brand, settings)
+  if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
+  if (router) return routed(exchange, router, settings)
+  const { model, variant, strategy } = ofKind(wanted, first, found)
+  if (variant !== undefined) exchange.variant = variantOf(first, variant, exchange)
+  const alias = model.slug !== first && !first.startsWith(`${model.slug}:`)
+  const fallbacks = gateway.model === undefined ? gateway.models.length - 1 : gateway.models.length
+  exchange.strategy = strategy ?? (fallbacks > 0 ? 'fallback' : alias ? 'alias' : 'direct')
+  exchange.ctx.model = model.slug
+  const models = withFallbacks([model], exchange, settings)
+  const { allowedModels } = exchange.key
+  if (!allowedModels) return { models }
+  const allowed = models.filter(({ slug }) => allowsModel(allowedModels, slug))
+  if (allowed.length === 0) throw new Fault('forbidden', { message: `This key may not use ${models.map(({ slug }) => slug).join(', ')}` })
+  return { models: allowed }
+}
+
+function routed(exchange: Exchange, router: NamedRouter, settings: Settings): ModelChoice {
+  if (exchange.gateway.model === undefined && exchange.gateway.models.length > 0) throw routerInList(0)
+  if (router.suffixes !== undefined) exchange.variant = variantOf(exchange.requested, router.suffixes, exchange)
+  exchange.strategy = router.router.strategy
+  const models = withFallbacks([], exchange, settings)
+  return { models: models.filter(({ slug }) => allowsModel(exchange.key.allowedModels, slug)), router }
+}
+
+/** The models of `models`, each once; the first of them where it is the primary one already leads the list. */
+function withFallbacks(models: Model[], exchange: Exchange, settings: Settings): Model[] {
+  const { gateway, brand } = exchange
+  const wanted = exchange.client.embedding ? EMBEDDING : GENERATING
+  for (let i = gateway.model === undefined ? 1 : 0; i < gateway.models.length; i++) {
+    const slug = gateway.models[i]
+    if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
+    const found = settings.catalog.find(slug, wanted.kind)
+    if (!found && routerNamed(slug, brand, settings)) throw routerInList(i)
+    const { model } = ofKind(wanted, slug, found)
+    if (!models.includes(model)) models.push(model)
+  }
+  return models
+}
+
+function routerInList(i: number): Fault {
+  return badField(`models[${i}]`, 'expected a model: one that stands for a choice among models can only be named by `model`')
+}
+
+type Found = NonNullable<ReturnType<ChainSettings['catalog']['find']>>
+
+/** Kinds of model that an operation may call, with the faults of any other: an embedding has no malformed slugs (contract section 0, row 12). */
+interface Wanted {
+  readonly kind: 'generate' | 'embedding'
+  readonly wrong: FaultCode
+  readonly bareIsUnknown: boolean
+}
+
+const GENERATING: Wanted = { kind: 'generate', wrong: 'bad_request', bareIsUnknown: false }
+const EMBEDDING: Wanted = { kind: 'embedding', wrong: 'model_not_found', bareIsUnknown: true }
+
+/** Operations by the kind of model that they call, for callers who took the wrong one. */
+const OPERATIONS: Partial<Record<ModelKind, string>> = { generate: '/v1/chat/completions', embedding: '/v1/embeddings' }
+
+function ofKind(wanted: Wanted, slug: string, found: Found | undefined): Found {
+  if (!found)
+    throw wanted.bareIsUnknown || slug.includes('/') || slug.startsWith('@')
+      ? modelNotFound(slug)
+      : badField('model', 'expected a model slug of the form author/name')
+  const { kind } = found.model
+  if (kind === wanted.kind) return found
+  const is = kind === 'generate' ? 'is a model that generates text' : `does not generate text; it is an ${kind} model`
+  throw wrongKind(slug, is, wanted, OPERATIONS[kind])
+}
+
+function wrongKind(slug: string, is: string, wanted: Wanted, operation = OPERATIONS.generate): Fault {
+  return new Fault(wanted.wrong, {
+    message: `model: ${slug} ${is}`,
+    availability: {
+      code: 'wrong_endpoint',
+      retryable: false,
+      requested_models: [slug],
+      docs_url: '/docs',
+      ...(operation === undefined ? {} : { constraint: { field: 'model', detail: `served by ${operation}` } }),
+    },
+  })
+}
+
+function modelNotFound(slug: string): Fault {
+  return new Fault('model_not_found', {
+    message: `No such model: ${slug}`,
+    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
+  })
+}
+
+/**
+ * Suffixes that change the order (contract section 2.4). Static ones are listings of their own: not listed, not found.
+ * @param suffixes chained by colons, such as `floor:exacto`; the first that sorts decides.
+ */
+function variantOf(slug: string, suffixes: string, exchange: Exchange): Variant {
+  let variant: Variant = {}
+  for (const suffix of suffixes.split(':')) {
+    const known = VARIANTS[suffix]
+    if (suffix === 'online' && !exchange.client.embedding) {
+      withWeb(exchange)
+      continue
+    }
+    if (!known) throw modelNotFound(slug)
+    variant = { ...known, ...variant }
+  }
+  return variant
+}
+
+/** `:online` is another way to name the plugin; an entry of the request's own says how, or that it is not wanted. */
+function withWeb(exchange: Exchange): void {
+  const { gateway } = exchange
+  if (gateway.plugins.some(({ id }) => id === 'web')) return
+  exchange.gateway = { ...gateway, plugins: [...gateway.plugins, { id: 'web' }] }
+}
+
+const VARIANTS: Readonly<Record<string, Variant>> = {
+  nitro: { sort: 'throughput', tiers: new Set<Tier>(['priority']) },
+  floor: { sort: 'price', tiers: new Set<Tier>(['flex']) },
+  exacto: { sort: 'exacto' },
+}

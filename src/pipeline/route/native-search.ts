@@ -1,0 +1,106 @@
+/** Searches of the web that the provider of the model runs itself, in place of the gateway (contract section 6). */
+
+import { badField } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from '../../dialects/canon/native-search.ts'
+import type { ToolSpec } from '../../dialects/canon/request.ts'
+import { hasEngines, searchParameters, wayOf } from '../../plugin-api/index.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts, PluginSetting } from '../parts.ts'
+import { asWritten } from '../tools/begin-tools.ts'
+import { noteServerTools } from '../tools/server-tools-stage.ts'
+import { HOISTED, searchesItself } from './hoisted-search.ts'
+
+/** Name of the edit. */
+export const NATIVE_SEARCH = 'native-search'
+
+type Upstreams = ChainParts['upstreams']
+
+export interface Searchers {
+  /** Endpoints whose provider can search as asked. */
+  able: readonly Endpoint[]
+  /** True where they are all that are in question. */
+  all: boolean
+  /** What the first of the others lacks, in words behind `native: `. */
+  why: string
+}
+
+/** @param own true where the tool that asks for the search stands among the request's tools itself. */
+export function searchersOf(exchange: Exchange, search: NativeSearch, upstreams: Upstreams, own: boolean): Searchers {
+  const { endpoints } = exchange
+  const beside = exchange.request().tools.filter((tool) => tool.kind !== 'opaque').length > (own ? 1 : 0)
+  const able: Endpoint[] = []
+  let why = ''
+  for (const endpoint of endpoints) {
+    const lack = lackOf(endpoint, search, { upstreams, beside })
+    if (lack === undefined) able.push(endpoint)
+    else why ||= `${endpoint.model.slug} at ${endpoint.provider.name} ${lack}`
+  }
+  return { able, all: able.length === endpoints.length, why }
+}
+
+interface Around {
+  upstreams: Upstreams
+  /** Other tools are offered, too. */
+  beside: boolean
+}
+
+function lackOf(endpoint: Endpoint, search: NativeSearch, { upstreams, beside }: Around): string | undefined {
+  const wire = upstreams.get(endpoint.provider.dialect)?.webSearch
+  if (!wire || !searchesItself(endpoint)) return 'has no web search of its own'
+  if (wire.isTool && endpoint.supported?.has('tools') === false) return 'takes no tools'
+  if (!wire.tells(search)) return 'has a web search of its own that cannot keep to these domains'
+  return beside && !wire.besideFunctions ? 'has a web search of its own that takes no other tools beside it' : undefined
+}
+
+/** From here on only these endpoints serve, and the provider's search is among the tools. @param own as for `searchersOf`. */
+export function searchNatively(exchange: Exchange, search: NativeSearch, able: readonly Endpoint[], own: number | undefined): void {
+  exchange.endpoints = able
+  exchange.edit(NATIVE_SEARCH, (draft) => {
+    const tool = nativeSearchTool(search)
+    if (own !== undefined) draft.tools = draft.tools.map((each, i) => (i === own ? tool : each))
+    else if (!draft.tools.some(nativeSearchIn)) draft.tools = [...draft.tools, tool]
+  })
+}
+
+/** True where the request offers the model the gateway's search of the web; a body without tools is not decoded for this. */
+export function offersSearch({ body, edits }: Exchange): boolean {
+  const { tools } = body
+  if (!Array.isArray(tools)) return false
+  return (
+    edits.includes(HOISTED) || tools.some((tool) => isObject(tool) && typeof tool.type === 'string' && tool.type.endsWith(`:${WEB_SEARCH}`))
+  )
+}
+
+/**
+ * Hands the search tool over to the providers where the caller or the operator wants that, or nobody says otherwise and they can.
+ * @throws Fault 400 naming the field: parameters that do not fit, or `native` where nobody can.
+ */
+export function settleSearch(exchange: Exchange, plugins: readonly PluginSetting[], upstreams: Upstreams): void {
+  const settings: JsonObject = plugins.find(({ plugin }) => plugin.id === 'web')?.defaults ?? {}
+  for (const [i, tool] of exchange.request().tools.entries()) {
+    if (tool.kind !== 'server' || tool.name !== WEB_SEARCH) continue
+    const way = wayOf(tool.parameters.engine, settings)
+    if (way !== 'native' && way !== 'auto') continue
+    const search = searchFields(tool, i)
+    const { able, all, why } = searchersOf(exchange, search, upstreams, true)
+    if (way === 'native' && able.length === 0)
+      throw asWritten(badField(`tools[${i}].parameters.engine`, `native: ${why}`), `tools[${i}]`, tool.written)
+    // An endpoint to fall back on is worth more than who searches, as long as somebody can.
+    if (able.length > 0 && (way === 'native' || all || !hasEngines(settings))) {
+      searchNatively(exchange, search, able, i)
+      if (tool.written === undefined) noteServerTools(exchange, 'native', [tool.name])
+    }
+  }
+}
+
+/** @throws Fault 400 naming the path that the caller wrote. */
+function searchFields({ parameters, written }: Extract<ToolSpec, { kind: 'server' }>, place: number): NativeSearch {
+  const at = `tools[${place}]`
+  try {
+    return searchParameters(parameters, `${at}.parameters`).native
+  } catch (thrown) {
+    throw asWritten(thrown, at, written)
+  }
+}

@@ -1,0 +1,186 @@
+/** What a request asks of an endpoint, read from the body as cheaply as it can be. */
+
+import { bytesOf, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { PriceMoment } from '../../core/price.ts'
+import { isTextFile, type Media, mediaOf, payloadLength } from '../../dialects/canon/media.ts'
+import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
+import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../../dialects/canon/need.ts'
+import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../../ledger/usage-estimate.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Tier } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+
+/** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
+export const MEDIA_TOKENS = 20_000
+
+/** Kinds of input beside text; undefined where there are none. */
+export function inputModalities(exchange: Exchange): Set<string> | undefined {
+  if (!exchange.mayHoldMedia) return undefined
+  const found = new Set<string>()
+  for (const { part, replayed } of mediaOf(exchange.request())) if (!replayed) found.add(part.media)
+  return found.size > 0 ? found : undefined
+}
+
+export function imageCount(exchange: Exchange): number {
+  if (!exchange.mayHoldMedia) return 0
+  let count = 0
+  for (const { part, replayed } of mediaOf(exchange.request())) if (part.media === 'image' && !replayed) count++
+  return count
+}
+
+/** Searches held for where the caller sets no bound of its own. */
+const USUAL_SEARCHES = 10
+
+/** The most searches that the provider's own tools may run for this request; 0 where it offers none. */
+export function searchBound(exchange: Exchange): number {
+  let most = searchesByOptions(exchange.edited ? exchange.request().extras?.fields : exchange.body)
+  if (exchange.edited) {
+    for (const tool of exchange.request().tools) {
+      const search = nativeSearchIn(tool)
+      if (search) most += search.maxUses ?? USUAL_SEARCHES
+    }
+  }
+  for (const tool of offeredTools(exchange)) most += searchesOf(tool)
+  return most
+}
+
+/** Tools of the request as its format writes them, functions among them, wherever they stand. */
+export function offeredTools(exchange: Exchange): readonly JsonObject[] {
+  const { body, client, edited } = exchange
+  // Nearly all requests of the formats whose tools stand in one place.
+  if (!edited && body.tools === undefined && client.nativeTools === undefined) return NO_TOOLS
+  const listed = edited
+    ? exchange.request().tools.flatMap((tool) => (tool.kind === 'opaque' ? [tool.of.data] : []))
+    : Array.isArray(body.tools)
+      ? body.tools.filter(isObject)
+      : NO_TOOLS
+  const added = client.nativeTools?.(body)
+  return added === undefined || added.length === 0 ? listed : [...listed, ...added.map(({ of }) => of.data)]
+}
+
+const NO_TOOLS: readonly JsonObject[] = []
+
+/** Chat models that search by themselves (OpenAI SDK 7.55.0, ChatCompletionCreateParams: `web_search_options`). */
+const searchesByOptions = (fields: JsonObject | undefined): number => (isObject(fields?.web_search_options) ? USUAL_SEARCHES : 0)
+
+function searchesOf({ type, max_uses: most }: JsonObject): number {
+  if (typeof type !== 'string' || !type.startsWith('web_search')) return 0
+  return typeof most === 'number' && most >= 1 ? most : USUAL_SEARCHES
+}
+
+/**
+ * Tokens that must fit into an endpoint's context: input and the caller's own output cap, erring high.
+ * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.
+ */
+export function contextNeed(exchange: Exchange, smallest: number): number {
+  // Each input has the context to itself; what is too long is the matter of its endpoint's rule.
+  if (exchange.client.embedding) return 0
+  const surely = exchange.bodyBytes + (callerCap(exchange) ?? 0)
+  if (!exchange.edited && !exchange.mayHoldMedia && surely <= smallest) return surely
+  return estimatedNeed(exchange.request(), estimateTokens).total
+}
+
+/** Tokens of input and output that the endpoint takes together. */
+export const contextOf = (endpoint: Endpoint): number => endpoint.context ?? endpoint.model.context ?? Number.POSITIVE_INFINITY
+
+/** True where the body as it came is all text that a provider gets. */
+const isPlain = ({ mayHoldMedia, edited }: Exchange): boolean => !mayHoldMedia && !edited
+
+/** Bytes of all that may be sent but the encoded bytes of media, whatever the field: providers read more fields than we know. */
+function textBytes(exchange: Exchange): number {
+  if (isPlain(exchange)) return exchange.bodyBytes
+  const request = exchange.request()
+  let bytes = exchange.edited ? bytesOf(request as unknown as Json) : exchange.bodyBytes
+  for (const { part } of mediaOf(request)) bytes -= payloadLength(part)
+  return bytes
+}
+
+/** All but files of plain text, which are text. */
+function* heavyMedia(exchange: Exchange): Generator<Media> {
+  if (isPlain(exchange)) return
+  for (const { part } of mediaOf(exchange.request())) if (!isTextFile(part)) yield part
+}
+
+/** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */
+export function inputEstimate(exchange: Exchange): number {
+  let tokens = estimateFromBytes(textBytes(exchange))
+  for (const _ of heavyMedia(exchange)) tokens += COUNTED_MEDIA_TOKENS
+  return tokens
+}
+
+/**
+ * Tokens of the input that a provider was sent and did not report: what a caller that leaves is charged. Other than for the
+ * context, media count by their size, since a document of hundreds of pages or an hour of video may be nearly all of it.
+ */
+export function sentEstimate(exchange: Exchange, endpoint: Endpoint): number {
+  let tokens = estimateFromBytes(textBytes(exchange))
+  for (const part of heavyMedia(exchange)) tokens += Math.max(COUNTED_MEDIA_TOKENS, mediaEstimate(part))
+  return Math.min(tokens, contextOf(endpoint))
+}
+
+/** Tokens of an image at the usual resolution, and the least of any other medium. */
+const IMAGE_TOKENS = 1_500
+/**
+ * Bytes per token. A page of a document is some 50 KB and 2,500 tokens, text and picture together; sound is 32 tokens and about
+ * 4 KB a second, video 263 tokens and ten times as many bytes (Anthropic: PDF support; Gemini API: audio, video understanding).
+ */
+const BYTES_PER_MEDIA_TOKEN = { file: 20, audio: 128, video: 150 } as const
+
+/** What the hold counts: of all but images, whose size models limit, four times the estimate. */
+function mediaBound(part: Media): number {
+  return part.media === 'image' ? MEDIA_TOKENS : Math.max(MEDIA_TOKENS, 4 * mediaEstimate(part))
+}
+
+function mediaEstimate(part: Media): number {
+  const { media } = part
+  if (media === 'image') return IMAGE_TOKENS
+  const encoded = payloadLength(part)
+  // The size of what stands elsewhere is not known.
+  if (encoded === 0) return MEDIA_TOKENS
+  return Math.max(IMAGE_TOKENS, Math.ceil((encoded * 3) / 4 / BYTES_PER_MEDIA_TOKEN[media]))
+}
+
+/** What decides between the prices of these endpoints; undefined, and nothing is counted, where each has but one. */
+export function priceMoment(exchange: Exchange, endpoints: readonly Endpoint[]): PriceMoment | undefined {
+  for (const { price } of endpoints) {
+    if (typeof price === 'object' && price.overrides !== undefined) return { at: exchange.at, promptTokens: inputEstimate(exchange) }
+  }
+  return undefined
+}
+
+/** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
+export function inputBound(exchange: Exchange): number {
+  let tokens = textBytes(exchange) + TOOL_PROMPT_TOKENS
+  if (isPlain(exchange)) return tokens
+  for (const part of heavyMedia(exchange)) tokens += mediaBound(part)
+  return tokens
+}
+
+/**
+ * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
+ * or charged.
+ */
+export function callerCap(exchange: Exchange): number | undefined {
+  const { body, client } = exchange
+  if (!client.capFields) return undefined
+  // What is sent is the canonical form, in which a plugin may have changed the cap.
+  if (exchange.edited) return exchange.request().sampling.maxOutput
+  for (const field of client.capFields) {
+    const cap = body[field]
+    if (typeof cap === 'number') return cap
+  }
+  return undefined
+}
+
+/** True where the model may call something. */
+export function offersTools(exchange: Exchange): boolean {
+  if (exchange.edited) return exchange.request().tools.length > 0
+  const { tools } = exchange.body
+  return Array.isArray(tools) && tools.length > 0
+}
+
+/** The tier that `service_tier` names; `fast` is another word for priority. */
+export function tierOf(value: unknown): Tier | undefined {
+  if (value === 'flex') return 'flex'
+  return value === 'priority' || value === 'fast' ? 'priority' : undefined
+}

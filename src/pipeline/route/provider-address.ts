@@ -1,0 +1,69 @@
+/** Where a provider is and the headers of every call to it: made once per provider. */
+
+import { Fault } from '../../core/faults.ts'
+import type { ProviderWire } from '../../dialects/types.ts'
+import type { Provider } from '../../routing/catalog/types.ts'
+
+export interface ProviderAddress {
+  origin: string
+  /** Path of the base URL, without a slash at its end. */
+  path: string
+  /** `?` and the query of every call, or ''. */
+  query: string
+  connectTimeout: number
+  /** Flat lists of names and values. */
+  headers: string[]
+  streamHeaders: string[]
+  /** A whole answer has no first byte before its last token: unless the file says otherwise it may take the total. */
+  timeouts: Provider['timeouts']
+}
+
+/** What a dialect adds to every call. */
+type Addressed = Pick<ProviderWire, 'auth' | 'headers'>
+
+const known = new WeakMap<Provider, ProviderAddress>()
+
+export function providerAddress(provider: Provider, dialect: Addressed): ProviderAddress {
+  let address = known.get(provider)
+  if (!address) {
+    address = make(provider, dialect)
+    known.set(provider, address)
+  }
+  return address
+}
+
+export function keyHeader({ auth }: Provider, key: string, dialect: Addressed): [name: string, value: string] {
+  if (!auth) return dialect.auth(key)
+  return [auth.header, auth.scheme === '' ? key : `${auth.scheme} ${key}`]
+}
+
+/**
+ * Path and query of one call.
+ * @param operation path of the dialect's operation, perhaps with a query of its own.
+ */
+export function callPath(address: ProviderAddress, { path }: Pick<Provider, 'path'>, operation: { path: string; model: string }): string {
+  const own = path === undefined ? operation.path : path.replaceAll('{model}', () => encodeURIComponent(operation.model))
+  if (address.query === '') return address.path + own
+  return `${address.path}${own}${own.includes('?') ? `&${address.query.slice(1)}` : address.query}`
+}
+
+function make(provider: Provider, dialect: Addressed): ProviderAddress {
+  if (!provider.baseUrl) throw new Fault('internal', { cause: new Error(`provider ${provider.slug} has no address`) })
+  const url = new URL(provider.baseUrl)
+  const own = new Map<string, string>([
+    ['content-type', 'application/json'],
+    ['user-agent', 'headgate'],
+  ])
+  for (const [name, value] of Object.entries(dialect.headers ?? {})) own.set(name, value)
+  if (provider.key !== undefined) own.set(...keyHeader(provider, provider.key, dialect))
+  for (const [name, value] of Object.entries(provider.headers)) own.set(name.toLowerCase(), value)
+  return {
+    origin: url.origin,
+    path: url.pathname.replace(/\/+$/, ''),
+    query: provider.query === undefined ? '' : `?${provider.query}`,
+    connectTimeout: provider.timeouts.connect,
+    headers: [...own].flat(),
+    streamHeaders: [...own, ['accept', 'text/event-stream']].flat(),
+    timeouts: { ...provider.timeouts, firstByte: provider.timeouts.firstByteWhole },
+  }
+}

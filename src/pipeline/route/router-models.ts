@@ -1,0 +1,150 @@
+/** Slugs such as `router/auto` that stand for a choice among models: which plugin answers, what it is shown, what it chose. */
+
+import { type PriceMoment, ratesAt } from '../../core/price.ts'
+import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
+import type { Endpoint, Model } from '../../routing/catalog/types.ts'
+import { allowsModel } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainParts, ChainSettings, PluginSetting } from '../parts.ts'
+import { configOf } from '../plugins/request-entries.ts'
+import { strayPromise } from '../plugins/thenable.ts'
+import { inputModalities, priceMoment } from './needs.ts'
+import { type RouterMemory, routerMemory, stickyModel } from './router-memory.ts'
+
+export interface NamedRouter {
+  readonly setting: PluginSetting
+  readonly router: ModelRouter
+  /** The part of the slug behind the brand word and its slash, without variants. */
+  readonly name: string
+  /** Variants of the slug, chained by colons. */
+  readonly suffixes: string | undefined
+}
+
+/** @param slug as sent, or an alias of such a slug. @returns undefined for any other slug. */
+export function routerNamed(
+  slug: string,
+  brand: string,
+  { catalog, plugins }: Pick<ChainSettings, 'catalog' | 'plugins'>,
+): NamedRouter | undefined {
+  const { slug: bare, variant } = catalog.bare(slug)
+  if (!bare.startsWith(`${brand}/`)) return undefined
+  const name = bare.slice(brand.length + 1)
+  for (const setting of plugins) {
+    const { router } = setting.plugin
+    if (router?.names.includes(name)) return { setting, router, name, suffixes: variant }
+  }
+  return undefined
+}
+
+/** Models that a router may choose from, in catalogue order. */
+export function routableModels({ key }: Exchange, { models }: ChainSettings['catalog']): Model[] {
+  return models.filter(({ kind, slug }) => kind === 'generate' && allowsModel(key.allowedModels, slug))
+}
+
+/** What a choice is made of. */
+export interface Offer {
+  readonly models: readonly Model[]
+  /** Endpoints of these models, and of those to fall back on, that the hard filters leave. */
+  readonly endpoints: readonly Endpoint[]
+  /** Models that the request itself names to fall back on. */
+  readonly fallbacks: readonly Model[]
+}
+
+/**
+ * Has the plugin choose, and sets models, endpoints and the stage that tells of it.
+ * @returns what to remember the choice by once it has served.
+ * @throws Fault 400 for settings of the plugin that do not fit, 404 where no model does.
+ */
+export function routeModels(
+  exchange: Exchange,
+  named: NamedRouter,
+  offer: Offer,
+  parts: Pick<ChainParts, 'health' | 'clock' | 'sessions'>,
+): RouterMemory | undefined {
+  const { setting, router, name } = named
+  const served = byModel(offer.endpoints)
+  const models = readers(
+    exchange,
+    offer.models.filter((model) => served.has(model)),
+  )
+  const memory = routerMemory(exchange, name, offer.endpoints, parts.sessions)
+  const sticky = stickyModel(exchange, memory, models, parts.sessions)
+  const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, parts)
+  const choice = router.choose(exchange, configOf(setting, exchange.gateway.plugins), view)
+  if (strayPromise(choice)) throw new TypeError(`${setting.plugin.id} gave a promise, expected a choice`)
+  exchange.models = [...new Set([...choice.models, ...offer.fallbacks])]
+  exchange.endpoints = exchange.models.flatMap((model) => served.get(model) ?? [])
+  exchange.ctx.model = exchange.models[0].slug
+  exchange.pluginIds = [setting.plugin.id]
+  exchange.stages.push({
+    type: 'plugin',
+    name: setting.plugin.id,
+    ...(choice.summary === undefined ? {} : { summary: choice.summary }),
+    ...(choice.data === undefined ? {} : { data: choice.data }),
+  })
+  return memory
+}
+
+/** A choice is made among models that declare to read what the request holds; among undeclared ones only where there is none. */
+function readers(exchange: Exchange, models: readonly Model[]): readonly Model[] {
+  const media = inputModalities(exchange)
+  if (!media) return models
+  const declared = models.filter(({ anyInput, input }) => !anyInput && [...media].every((each) => input.includes(each)))
+  return declared.length > 0 ? declared : models
+}
+
+function byModel(endpoints: readonly Endpoint[]): Map<Model, Endpoint[]> {
+  const served = new Map<Model, Endpoint[]>()
+  for (const endpoint of endpoints) {
+    const group = served.get(endpoint.model)
+    if (group) group.push(endpoint)
+    else served.set(endpoint.model, [endpoint])
+  }
+  return served
+}
+
+interface Seen {
+  readonly named: NamedRouter
+  readonly models: readonly Model[]
+  readonly served: ReadonlyMap<Model, readonly Endpoint[]>
+  readonly sticky: Model | undefined
+  readonly moment: PriceMoment | undefined
+}
+
+function viewOf({ named, models, served, sticky, moment }: Seen, parts: Pick<ChainParts, 'health' | 'clock'>): RouterView {
+  const { name, suffixes } = named
+  return {
+    models,
+    name,
+    variants: new Set(suffixes?.split(':')),
+    sticky,
+    speed: (model) => fastest(served.get(model) ?? [], parts),
+    price: (model) => cheapest(served.get(model) ?? [], moment),
+    random: () => parts.clock.random(),
+  }
+}
+
+/** Output tokens per second, median of late. */
+function fastest(endpoints: readonly Endpoint[], { health }: Pick<ChainParts, 'health'>): number | undefined {
+  let best: number | undefined
+  for (const endpoint of endpoints) {
+    const speed = health.throughput(endpoint, 'p50')
+    if (speed !== undefined && (best === undefined || speed > best)) best = speed
+  }
+  return best
+}
+
+/** Attodollars per token in a dollar per million tokens. */
+const PER_MILLION = 1e12
+
+function cheapest(endpoints: readonly Endpoint[], moment: PriceMoment | undefined): ReturnType<RouterView['price']> {
+  let best: ReturnType<RouterView['price']>
+  for (const { price } of endpoints) {
+    if (price === 'free') return { prompt: 0, completion: 0 }
+    if (price === 'unpriced') continue
+    const { prompt, completion } = ratesAt(price, moment)
+    const each = { prompt: Number(prompt) / PER_MILLION, completion: Number(completion) / PER_MILLION }
+    if (!best || each.prompt + each.completion < best.prompt + best.completion) best = each
+  }
+  return best
+}

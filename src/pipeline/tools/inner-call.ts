@@ -1,0 +1,231 @@
+/** A call that a tool makes of a model: an exchange within the caller's own, on its key, its hold and its time. */
+
+import { asFault, Fault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { StreamEvent } from '../../dialects/canon/events.ts'
+import { Fold, type Folded } from '../../dialects/canon/fold.ts'
+import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
+import type { ClientDialect, Final, StreamEncoder } from '../../dialects/types.ts'
+import { charge, type Extras, tariffAt } from '../../ledger/pricing.ts'
+import { countedUsage, enderOf } from '../../ledger/settlement.ts'
+import type { ModelAnswer, ModelCall, Read } from '../../plugin-api/index.ts'
+import type { Door } from '../door.ts'
+import { Exchange } from '../exchange.ts'
+import { chargedExtras } from '../money/provider-fees.ts'
+import { concludeTurn } from '../money/reservation.ts'
+import { pricedEndpoint } from '../money/served-tier.ts'
+import { countOf, turnEndedBy } from '../money/turn-count.ts'
+import { endedEarly } from '../reply/last-word.ts'
+import { type At, advance, type Reply, type Service, type Turn } from '../reply.ts'
+import { acceptBody, textOf } from '../request/read.ts'
+
+/** Calls within calls within calls: deeper than this something goes round in circles. */
+const DEEPEST = 4
+
+const NO_EXTRAS: Extras = {}
+
+export interface InnerParts {
+  /** The way of the call, from the choice of models on. */
+  inner: Service<At<Read>>
+  /** The Responses dialect, in whose form tools ask. */
+  dialect: ClientDialect
+  /** Aborted when the tool's own call has ended. */
+  ended: AbortSignal
+}
+
+/**
+ * What its turns use is part of the caller's request: one hold, one settlement.
+ * @throws Fault where no model answers, and 400 where the tool asks for what no request may.
+ */
+export async function askModel(outer: Exchange, call: ModelCall, { inner, dialect, ended }: InnerParts): Promise<ModelAnswer> {
+  if (outer.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
+  const answer = new Answer(call.onEvent)
+  const exchange = childOf(outer, answer.dialect(dialect))
+  const body = { ...call.body, ...demandsOf(outer, call.body), stream: call.onEvent !== undefined }
+  dialect.check(body)
+  acceptBody(exchange, body, textOf(body))
+  // The answer is wanted as events, whoever gives it.
+  exchange.edit('tool', () => {})
+  const release = tie(exchange, outer, [ended, ...(call.signal ? [call.signal] : [])])
+  const turns: Turn[] = []
+  exchange.ownTurns = turns
+  try {
+    const reply = await inner(advance<Read>(exchange))
+    closeBooks(exchange, reply.turn)
+    reply.finish(finalOf(exchange, reply))
+    count(exchange, turns)
+    return answerOf(reply.turn, turns, { folded: answer.folded, at: outer.at })
+  } catch (thrown) {
+    chargeBroken(exchange, turns, asFault(thrown))
+    throw thrown
+  } finally {
+    const concluding = concludeTurn(exchange)
+    if (concluding) await concluding
+    release()
+    exchange.reply?.stop()
+    outer.upstreamMs += exchange.upstreamMs
+    // What guardrails found is the caller's to see, and the audit trail's to keep, wherever it was found.
+    for (const stage of exchange.stages) if (stage.type === 'guardrail') outer.stages.push(stage)
+    count(exchange, turns)
+    outer.ownTurns?.push(...turns)
+  }
+}
+
+/** What the caller demands of providers about its data holds for all that are shown a part of it. */
+function demandsOf({ preferences: { zdr, data_collection: collection } }: Exchange, { provider }: JsonObject): JsonObject {
+  if (zdr !== true && collection !== 'deny') return {}
+  const own = isObject(provider) ? provider : {}
+  return { provider: { ...own, ...(zdr === true ? { zdr } : {}), ...(collection === 'deny' ? { data_collection: collection } : {}) } }
+}
+
+/** What is counted beside tokens: the caller's own request is not what these turns were sent. */
+function count(exchange: Exchange, turns: readonly Turn[]): void {
+  for (const turn of turns) turn.extras ??= chargedExtras(exchange, turn.endpoint) ?? NO_EXTRAS
+}
+
+function childOf(outer: Exchange, client: ClientDialect): Exchange {
+  const { id, seq, tag, headers, clock, brand, books, depth, at } = outer
+  const exchange = new Exchange({
+    id: { id, seq, tag },
+    client,
+    headers,
+    door: { ...nowhere, reserve: (bytes) => outer.door.reserve?.(bytes) },
+    clock,
+    brand,
+    wantsMetadata: false,
+    within: { books, depth: depth + 1, at },
+  })
+  exchange.key = outer.key
+  exchange.silence = outer.silence
+  return exchange
+}
+
+/** Ends the call with the caller's exchange, or when one of the signals says so. @returns what takes that back. */
+function tie(exchange: Exchange, outer: Exchange, signals: readonly AbortSignal[]): () => void {
+  const untie = outer.cancel.onAbort(() => exchange.cancel.abort(outer.cancel.reason))
+  const stop = (): void => exchange.cancel.abort(new Fault('client_gone'))
+  for (const signal of signals) {
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  }
+  return () => {
+    untie()
+    for (const signal of signals) signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Whoever ended it, the table of `ledger/settlement.ts` holds as for a caller's own request. */
+function chargeBroken(exchange: Exchange, turns: Turn[], fault: Fault): void {
+  const { unfinished, books } = exchange
+  const endedBy = enderOf(fault, (unfinished ?? turns.at(-1))?.begun === true)
+  if (endedBy === 'provider') {
+    // Insurance covers the whole answer, earlier turns included.
+    for (const turn of turns) turn.usage = undefined
+  } else if (unfinished && unfinished.sent !== false && endedBy !== 'gateway' && !(endedBy === 'caller' && fault.origin === 'upstream')) {
+    unfinished.usage = countedUsage(countOf(exchange, unfinished, endedBy))
+    turns.push(unfinished)
+    books.turns.push(unfinished)
+    // What it costs stays held.
+    exchange.lastTurn = unfinished
+  }
+}
+
+/**
+ * As for a caller's own: what broke off at the provider is not charged, nor is an answer of nothing; what was given up is,
+ * as far as it came.
+ * @throws Fault.
+ */
+function closeBooks(exchange: Exchange, turn: Turn): void {
+  const { aborted, end } = turn
+  const endedBy = turnEndedBy(exchange, turn)
+  const free = endedBy === 'gateway' || turn.sent === false
+  turn.usage = free ? undefined : countedUsage(countOf(exchange, turn, endedBy))
+  if (turn.fault) throw turn.fault
+  if (aborted) throw endedEarly(exchange, [])
+  // What the provider did is paid for.
+  if (turn.refused) throw turn.refused
+  if (end?.reason === 'error') throw new Fault('upstream_error')
+  if ((turn.usage?.output ?? 0) <= 0 && !end?.raw?.trim()) throw new Fault('upstream_empty')
+}
+
+function finalOf(exchange: Exchange, { turn }: Reply): Final {
+  return {
+    usage: turn.usage ?? noUsage(),
+    cost: 0,
+    inputCost: 0,
+    outputCost: 0,
+    end: turn.end ?? { reason: 'stop' },
+    completedAt: Math.floor(exchange.clock.now() / 1000),
+  }
+}
+
+/** @param turns with those of calls within the call. @param at when the caller's request was admitted: prices are those of then. */
+function answerOf(last: Turn, turns: readonly Turn[], { folded, at }: { folded: Folded; at: number }): ModelAnswer {
+  const { blocks } = folded
+  let usage: Usage | undefined
+  let cost = 0
+  for (const turn of turns) {
+    if (!turn.usage) continue
+    usage = usage ? addUsage(usage, turn.usage) : turn.usage
+    cost += charge(turn.usage, tariffAt(pricedEndpoint(turn), at), turn.extras).total
+  }
+  return {
+    model: last.endpoint.model.slug,
+    text: blocks.map((block) => (block.kind === 'text' ? block.text : '')).join(''),
+    blocks,
+    end: last.end ?? { reason: 'stop' },
+    usage: usage ?? noUsage(),
+    cost,
+  }
+}
+
+/** Takes the events of an answer instead of writing them for anybody. */
+class Answer {
+  folded: Folded = { blocks: [], opaque: [] }
+  private readonly onEvent: ((event: StreamEvent) => void) | undefined
+
+  constructor(onEvent: ModelCall['onEvent']) {
+    this.onEvent = onEvent
+  }
+
+  dialect(responses: ClientDialect): ClientDialect {
+    return {
+      ...responses,
+      open: () => '',
+      debug: () => '',
+      streamEncoder: () => this.encoder(),
+      encodeResult: (folded) => {
+        this.folded = folded
+        return ''
+      },
+    }
+  }
+
+  private encoder(): StreamEncoder {
+    const fold = new Fold()
+    this.folded = fold.result
+    return {
+      push: (events) => {
+        for (const event of events) {
+          fold.push(event)
+          this.onEvent?.(event)
+        }
+        return ''
+      },
+      finish: () => '',
+    }
+  }
+}
+
+/** There is nobody at this door. */
+const nowhere: Door = {
+  contentLength: undefined,
+  readBody: () => Promise.reject(new Fault('internal')),
+  whole: () => {},
+  openStream: () => {},
+  bytes: () => true,
+  text: () => true,
+  onDrain: (fn) => fn(),
+  endStream: () => {},
+  probe: () => {},
+}

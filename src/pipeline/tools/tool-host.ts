@@ -1,0 +1,81 @@
+/** What the gateway's own tools are given to work with: per request, and per call. */
+import { Fault } from '../../core/faults.ts'
+import type { Host, ModelAnswer, ModelCall, ToolContext, ToolHost } from '../../plugin-api/index.ts'
+import { allowsModel } from '../../routing/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { ChainSettings } from '../parts.ts'
+import type { FoundCall } from '../reply/event-path.ts'
+import { askModel, type InnerParts } from './inner-call.ts'
+
+/** What every tool of a request is told of it. */
+export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs' | 'checkTools'>
+
+/** What a tool is told of the request that offers it. */
+export function toolContext(exchange: Exchange, { models }: ChainSettings['catalog'], plan: boolean): RequestContext {
+  const { key, brand, depth, clock, headers } = exchange
+  return {
+    key,
+    brand,
+    depth,
+    clock,
+    headers,
+    client: exchange.client.id,
+    signal: exchange.cancel.signal,
+    request: () => exchange.request(),
+    plan,
+    get models() {
+      return models.filter(({ slug }) => allowsModel(key.allowedModels, slug))
+    },
+  }
+}
+
+export interface CallHost extends ToolHost {
+  /** The call has ended: what it still asks of models is given up, and waited for. */
+  end(): Promise<void>
+}
+
+/** Makes the host of one call. @param name of the function, as its tool calls it. */
+export type HostOf = (call: FoundCall, name: string, progress: ToolHost['progress']) => CallHost
+
+export interface HostParts extends Omit<InnerParts, 'ended'> {
+  host: Host
+}
+
+export function hostsOf(exchange: Exchange, context: RequestContext, parts: HostParts): HostOf {
+  return (call, name, progress) => {
+    const end = new AbortController()
+    const running = new Set<Promise<unknown>>()
+    const generate = async (asked: ModelCall): Promise<ModelAnswer> => {
+      if (end.signal.aborted) throw new Fault('internal', { cause: new Error('the call of the tool has ended') })
+      const answer = askModel(exchange, asked, { ...parts, ended: end.signal })
+      running.add(answer)
+      try {
+        return await answer
+      } finally {
+        running.delete(answer)
+      }
+    }
+    return {
+      ...parts.host,
+      key: context.key,
+      client: context.client,
+      brand: context.brand,
+      depth: context.depth,
+      callId: call.id,
+      function: name,
+      get models() {
+        return context.models
+      },
+      get model() {
+        return (exchange.lastTurn?.endpoint.model ?? exchange.models[0]).slug
+      },
+      request: () => exchange.request(),
+      generate,
+      progress,
+      end: async () => {
+        end.abort(new Fault('client_gone'))
+        await Promise.allSettled(running)
+      },
+    }
+  }
+}

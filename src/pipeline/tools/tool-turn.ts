@@ -1,0 +1,228 @@
+/** Between two turns of a tool loop: run what the model called for, show it to the caller, tell the model. */
+
+import { asFault } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { ALLOWED_TOOLS } from '../../dialects/canon/allowed-tools.ts'
+import type { StreamEvent } from '../../dialects/canon/events.ts'
+import type { Item, ToolChoice } from '../../dialects/canon/request.ts'
+import type { ShownItem, ToolOutcome } from '../../plugin-api/index.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Books } from '../money/books.ts'
+import type { FoundCall } from '../reply/event-path.ts'
+import type { Offer } from './server-tools.ts'
+import { shownEvents } from './shown-items.ts'
+import type { CallHost, HostOf } from './tool-host.ts'
+
+export interface CallOutput {
+  call: FoundCall
+  /** Name without the brand word. */
+  tool: string
+  outcome: ToolOutcome
+}
+
+/** Calls of one turn that are run at once; without a step budget nothing else bounds how many models they ask. */
+const MOST_AT_ONCE = 64
+
+interface RunPlan {
+  offer: Offer
+  hostOf: HostOf
+  /** Steps that the budget still has. */
+  left: number
+  /** Tells the operator. */
+  failed: (tool: string, cause: unknown) => void
+}
+
+/**
+ * Runs the calls of one turn at once, and shows each as an output item of its own. All have ended when this returns or
+ * throws: what a tool still did afterwards would be in nobody's books.
+ * @throws Fault where guardrails refuse to show an item.
+ */
+export async function runCalls(exchange: Exchange, calls: readonly FoundCall[], plan: RunPlan): Promise<CallOutput[]> {
+  exchange.books.toolsRequested += calls.length
+  const running = calls.map((call, i) => {
+    const offered = plan.offer.get(call.name)
+    const tool = offered?.name ?? call.name
+    const item = new ToolItem(exchange, `${exchange.brand}:${tool}`)
+    const host = plan.hostOf(call, offered?.function ?? call.name, (type, data) => item.progress(type, data))
+    return { call, tool, item, host, outcome: runCall(exchange, call, { ...plan, host, left: Math.min(plan.left, MOST_AT_ONCE) - i }) }
+  })
+  const outputs: CallOutput[] = []
+  let refusal: { thrown: unknown } | undefined
+  for (const { call, tool, item, outcome: waiting } of running) {
+    const outcome = await waiting
+    enter(exchange.books, outcome)
+    outputs.push({ call, tool, outcome })
+    if (refusal) continue
+    try {
+      item.end(call, outcome)
+    } catch (thrown) {
+      refusal = { thrown }
+      for (const { host } of running) void host.end()
+    }
+  }
+  if (refusal) throw refusal.thrown
+  return outputs
+}
+
+function enter(books: Books, outcome: ToolOutcome): void {
+  books.toolCost += outcome.cost ?? 0
+  books.toolSearches += outcome.searches ?? 0
+  books.toolFetches += outcome.fetches ?? 0
+  if (outcome.found) books.addFound(outcome.found)
+}
+
+async function runCall(
+  exchange: Exchange,
+  call: FoundCall,
+  { offer, host, left, failed }: Omit<RunPlan, 'hostOf'> & { host: CallHost },
+): Promise<ToolOutcome> {
+  const offered = offer.get(call.name)
+  if (!offered || left <= 0) return failure('no tool steps are left in this request')
+  const args = parseArguments(call.args)
+  if (!args) return failure('the arguments are not a JSON object')
+  exchange.books.toolsExecuted++
+  try {
+    const outcome = await offered.run(args, host, exchange.cancel.signal)
+    if (outcome.cause !== undefined && !exchange.cancel.aborted) failed(offered.name, outcome.cause)
+    return outcome
+  } catch (thrown) {
+    const fault = asFault(thrown)
+    if (fault.origin !== 'client' && !exchange.cancel.aborted) failed(offered.name, thrown)
+    return failure(fault.origin === 'client' ? fault.message : 'the tool failed')
+  } finally {
+    await host.end()
+  }
+}
+
+function failure(error: string): ToolOutcome {
+  return { output: JSON.stringify({ error }), item: { error }, status: 'failed' }
+}
+
+function parseArguments(text: string): JsonObject | undefined {
+  if (text.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The output item of a call: shown at its end, or from the first thing on that its tool tells on the way. */
+class ToolItem {
+  private readonly exchange: Exchange
+  private readonly type: string
+  private block: number | undefined
+  private ended = false
+
+  constructor(exchange: Exchange, type: string) {
+    this.exchange = exchange
+    this.type = type
+  }
+
+  progress(type: string, data: JsonObject): void {
+    const { exchange, block } = this
+    // Only the Responses API has items that grow before they are done.
+    if (!exchange.stream || exchange.client.id !== 'responses' || this.ended || exchange.cancel.aborted) return
+    if (block === undefined) {
+      this.write((fresh) => {
+        this.block = fresh
+        return [{ type: 'block-start', block: fresh, kind: 'server', of: this.of({ status: 'in_progress' }) }, note(fresh, type, data)]
+      })
+    } else this.write(() => [note(block, type, data)])
+  }
+
+  end(call: FoundCall, outcome: ToolOutcome): void {
+    this.ended = true
+    const data: JsonObject = {
+      status: outcome.status,
+      ...outcome.item,
+      call: { tool_call_id: call.id, tool_name: this.type, arguments: call.args, result: outcome.output },
+    }
+    const { block } = this
+    if (block !== undefined)
+      this.write(() => [
+        { type: 'block-note', block, note: 'outcome', data },
+        { type: 'block-end', block },
+      ])
+    else if (!outcome.shown) this.show({ kind: 'server', of: this.of(data) })
+    for (const shown of outcome.shown ?? []) this.show(shown)
+  }
+
+  private show(shown: ShownItem): void {
+    this.write((block) => shownEvents(shown, block))
+  }
+
+  private of(data: JsonObject): { dialect: string; type: string; data: JsonObject } {
+    return { dialect: 'gateway', type: this.type, data }
+  }
+
+  private write(events: (block: number) => readonly StreamEvent[]): void {
+    const text = this.exchange.path?.add(events)
+    if (text) this.exchange.reply?.write(text, false)
+  }
+}
+
+function note(block: number, type: string, data: JsonObject): StreamEvent {
+  return { type: 'block-note', block, note: 'progress', data: { ...data, type } }
+}
+
+/** Adds the model's turn and the tools' answers to the request of the next turn. */
+export function appendTurn(exchange: Exchange, outputs: readonly CallOutput[]): void {
+  const turn = exchange.path?.turn?.result
+  if (!turn) return
+  const items: Item[] = []
+  for (const [i, block] of turn.blocks.entries()) {
+    const before = turn.blocks[i - 1]
+    const last = items.at(-1)
+    if (block.kind === 'text' && block.text !== '') {
+      items.push({ kind: 'message', role: 'assistant', parts: [{ kind: 'text', text: block.text }] })
+    } else if (block.kind === 'call' && block.call) {
+      items.push({ kind: 'call', callId: block.call.id, name: block.call.name, args: block.text === '' ? '{}' : block.text })
+    } else if (block.kind === 'opaque' && block.of) items.push({ kind: 'opaque', of: block.of })
+    else if (block.kind === 'reasoning')
+      items.push({ kind: 'reasoning', ...(block.text === '' ? {} : { text: block.text }), ...seals(block.notes) })
+    else if (block.kind === 'summary') {
+      // Several summaries of one item go back as one.
+      const joins = block.item !== undefined && before?.item === block.item && last?.kind === 'reasoning'
+      if (joins) Object.assign(last, seals(block.notes), { summary: [...(last.summary ?? []), block.text] })
+      else items.push({ kind: 'reasoning', summary: [block.text], ...seals(block.notes) })
+    }
+  }
+  for (const { call, outcome } of outputs) {
+    items.push({ kind: 'result', callId: call.id, parts: [{ kind: 'text', text: outcome.output }], error: outcome.status === 'failed' })
+  }
+  exchange.edit('server-tools', (draft) => {
+    for (const item of items) draft.items.push(item)
+    // A choice that forced the call has been obeyed.
+    if (draft.toolChoice?.mode !== 'auto' && draft.toolChoice?.mode !== 'none') draft.toolChoice = released(draft.toolChoice)
+  })
+}
+
+/** The choice of the next turn: whatever forced a call no longer does. */
+function released(choice: ToolChoice | undefined): ToolChoice | undefined {
+  if (choice?.mode === 'required' || choice?.mode === 'named') return { mode: 'auto' }
+  if (choice?.mode !== 'opaque' || choice.of.type !== ALLOWED_TOOLS) return choice
+  const { data } = choice.of
+  const nested = isObject(data.allowed_tools) ? { allowed_tools: { ...data.allowed_tools, mode: 'auto' } } : { mode: 'auto' }
+  return { mode: 'opaque', of: { ...choice.of, data: { ...data, ...nested } } }
+}
+
+function seals(notes: readonly { note: string; data: JsonObject }[]): {
+  signature?: string
+  sealed?: string
+  format?: string
+  id?: string
+} {
+  const found: { signature?: string; sealed?: string; format?: string; id?: string } = {}
+  for (const { note, data } of notes) {
+    if (note === 'signature' && typeof data.signature === 'string') found.signature = data.signature
+    if (note === 'sealed') {
+      const sealed = data.encrypted_content ?? data.data
+      if (typeof sealed === 'string') found.sealed = sealed
+    }
+    if (typeof data.format === 'string') found.format = data.format
+    if (typeof data.id === 'string') found.id = data.id
+  }
+  return found
+}
