@@ -1,11 +1,12 @@
 /** From what the file or the store says of guardrails to what the chain holds: one model, whichever of the two it is from. */
+
 import type { Namable } from '../api/guardrail-body.ts'
 import { type RawGuardrail, resolveGuardrail } from '../config/guardrails.ts'
 import type { Config, GuardrailConfig } from '../config/types.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { arePrepared, compileRules, externalEngine, type GuardrailName, preparePatterns } from '../guardrails/index.ts'
-import type { GuardrailSetting, GuardrailTerms } from '../pipeline/parts.ts'
+import type { GuardrailSetting, GuardrailTerms } from '../pipeline/guard/guardrail-setting.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 

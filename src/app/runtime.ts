@@ -15,10 +15,10 @@ import { LedgerScans } from '../ledger/scans.ts'
 import { estimateTokens } from '../ledger/usage-estimate.ts'
 import { DrainSlots } from '../pipeline/attempt/drain-slots.ts'
 import { RetryBudget } from '../pipeline/attempt/retry-budget.ts'
+import type { Lane } from '../pipeline/attempt/turn.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import { PassageDesk } from '../pipeline/money/passage-desk.ts'
 import type { ChainParts } from '../pipeline/parts.ts'
-import type { Lane } from '../pipeline/reply.ts'
 import { Admission } from '../pipeline/request/admission.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -333,16 +333,19 @@ function partsOf(
     witness: witnessWith(metrics, logs, store.audit),
     alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
     overrun: (exchange, { excess, unrecovered }) => {
-      const provider = exchange.committedEndpoint?.provider.slug ?? ''
+      const provider = exchange.run.committedEndpoint?.provider.slug ?? ''
       metrics.attempt({ provider, outcome: 'overrun' })
-      logs.log.error({ gen: exchange.id, provider, nano: excess }, 'a provider used more than its request allowed')
+      logs.log.error({ gen: exchange.head.id, provider, nano: excess }, 'a provider used more than its request allowed')
       if (unrecovered === 0) return
       metrics.unrecovered(unrecovered)
-      logs.log.error({ gen: exchange.id, provider, unrecovered_nano: unrecovered }, 'usage beyond what the limits of the key could pay')
+      logs.log.error(
+        { gen: exchange.head.id, provider, unrecovered_nano: unrecovered },
+        'usage beyond what the limits of the key could pay',
+      )
     },
     attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     pluginTrouble: (exchange, { cause, ...trouble }) =>
-      logs.log.warn({ gen: exchange.id, ...trouble, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
+      logs.log.warn({ gen: exchange.head.id, ...trouble, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
     forcedLane,
   }
 }

@@ -2,7 +2,8 @@
 
 import type { Config } from '../config/types.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
-import type { ChainSettings, GuardrailSetting, KeyLookup } from '../pipeline/parts.ts'
+import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
+import type { ChainSettings, KeyLookup } from '../pipeline/parts.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'

@@ -1,4 +1,5 @@
 /** The composition root: configuration, store, runtime, listeners. */
+
 import { ledgerRoutes } from '../api/ledger.ts'
 import { type Bookkeeping, openBookkeeping, type WorkerPlace } from '../cluster/bookkeeping.ts'
 import { connectShared } from '../cluster/shared/index.ts'
@@ -7,7 +8,7 @@ import type { Config } from '../config/types.ts'
 import { type Reload, type WatchOptions, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
-import type { Lane } from '../pipeline/reply.ts'
+import type { Lane } from '../pipeline/attempt/turn.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses } from '../server/admin-token.ts'
 import { Drain } from '../server/drain.ts'

@@ -16,7 +16,7 @@ import { composeChain } from '../pipeline/chain.ts'
 import type { Door } from '../pipeline/door.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import type { Plan } from '../pipeline/plan/answer.ts'
-import { type PlanFormat, planDialects, recogniseFormat } from '../pipeline/plan/format.ts'
+import { dialectByBody, type PlanFormat, planDialects } from '../pipeline/plan/format.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import { endpointTag } from '../routing/index.ts'
@@ -72,19 +72,13 @@ export class Rehearsal {
     const door = new TextDoor(request.text)
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
-      client: planDialects(clientDialects).chat,
+      client: dialectByBody(planDialects(clientDialects), request.format ?? null, (slug) => catalog.find(slug)?.model.kind === 'embedding'),
       headers: { ...request.headers, authorization: 'Bearer rehearsal' },
       door,
       clock: this.clock,
       brand: config.brand.word,
       wantsMetadata: false,
     })
-    recogniseFormat(
-      exchange,
-      planDialects(clientDialects),
-      request.format ?? null,
-      (slug) => catalog.find(slug)?.model.kind === 'embedding',
-    )
     let unexpected: unknown
     const witness: typeof parts.witness = (_exchange, { fault }) => {
       if (fault?.code === 'internal') unexpected = fault.cause

@@ -1,5 +1,6 @@
 /** What a dialect adapter offers, split by direction: N client and M upstream dialects cost N + M adapters. */
 
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
@@ -68,6 +69,8 @@ export interface ClientDialect {
   readonly capFields?: readonly string[]
   /** Field of the body that names the region in which the model is to run; absent where the format has none. */
   readonly regionField?: string
+  /** The dialect of a body, where the path does not say it. @throws Fault 400. */
+  recognise?(body: JsonObject, headers: IncomingHttpHeaders): ClientDialect
   /** Writes out a stored prompt that the body names. @throws Fault 400. */
   expand?(body: JsonObject, prompts: StoredPrompts): JsonObject
   /**

@@ -1,19 +1,20 @@
 /** The way of a request, in order. Composed once per configuration, never per request. */
+
 import type { ClientDialect } from '../dialects/types.ts'
-import type { Read, Resolved } from '../plugin-api/exchange.ts'
 import { attempt } from './attempt/attempt.ts'
 import { callEndpoint } from './attempt/call-endpoint.ts'
 import { countTokens } from './count-tokens.ts'
 import { embedAt } from './embeddings/embed-at.ts'
 import { previewVectors } from './embeddings/preview.ts'
 import { suit } from './embeddings/suit.ts'
+import type { Accepted, Guarded, Received } from './exchange.ts'
 import { guard, guardAdditions, readsTexts } from './guard/guard.ts'
+import type { Layer, Service } from './layer.ts'
 import { account } from './money/account.ts'
 import type { ChainParts, ChainSettings } from './parts.ts'
 import { explain, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
 import { shape, shapeForPlan } from './plugins/shape.ts'
-import type { At, Layer, Service } from './reply.ts'
 import { admit } from './request/admit.ts'
 import { authenticate } from './request/authenticate.ts'
 import { read } from './request/read.ts'
@@ -34,78 +35,98 @@ interface Composition {
   readonly settings: ChainSettings
   readonly parts: ChainParts
   /** The way of a call that a tool makes of a model: as a caller's request, from the choice of models on. */
-  readonly inner: Service<At<Read>>
+  readonly inner: Service<Accepted>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: each layer needs the facts of the layers above it; the rows differ in that.
-type Row = readonly [name: string, layer: (composition: Composition) => Layer<any, any>, applies: readonly Operation[], what: string]
+/** A layer of the table, with the operations that it applies to. */
+interface Row<In, Out> {
+  readonly name: string
+  readonly layer: (composition: Composition) => Layer<In, Out>
+  readonly applies: readonly Operation[]
+  readonly what: string
+}
+
+function row<In, Out>(name: string, layer: Row<In, Out>['layer'], applies: readonly Operation[], what: string): Row<In, Out> {
+  return { name, layer, applies, what }
+}
 
 const ALL = OPERATIONS
 
-/** The layers behind `receive`, each with the operations that it applies to. */
-const LAYERS: readonly Row[] = [
-  [
+/** The layers behind `receive`, from the outermost inwards. */
+const LAYERS = inOrder(
+  row(
     'authenticate',
     ({ settings, parts }) => authenticate(settings, parts),
     ALL,
-    'finds the key, still from the head: no body is read without one',
-  ],
-  ['admit', ({ parts }) => admit(parts.admission), ALL, 'how much a key may have going, before its body takes memory'],
-  ['read', ({ settings, parts }) => read(settings, parts), ALL, 'the body once, parsed once, checked'],
-  ['account', ({ parts }) => account(parts), ['generate', 'embed'], 'the books: whatever happens below is settled here, exactly once'],
-  ['explain', () => explain(), ['plan'], 'adds to a refusal which endpoints were excluded'],
-  ['resolve', ({ settings, parts }) => resolve(settings, parts), ALL, 'slug to models to endpoints, each exclusion with its reason'],
-  ['guard', ({ settings }) => guard(settings.guardrails), ALL, 'guardrails over the request, before anything else sees the text'],
-  ['suit', suits, ['embed', 'plan'], 'which endpoints can read the inputs of an embedding'],
-  ['shape', shapes, ['generate', 'plan'], 'request plugins, which need to know what the endpoints can do'],
-  ['converse', converses, ['generate', 'plan'], 'the server-tool loop: runs what is below once per turn'],
-  [
+    'finds the key by the head: no body is read without one',
+  ),
+  row('admit', ({ parts }) => admit(parts.admission), ALL, 'how much a key may have going, before its body takes memory'),
+  row('read', ({ settings, parts }) => read(settings, parts), ALL, 'the body once, parsed once, checked'),
+  row('account', ({ parts }) => account(parts), ['generate', 'embed'], 'the books: whatever happens below is settled here, exactly once'),
+  row('explain', () => explain(), ['plan'], 'adds to a refusal which endpoints were excluded'),
+  row('resolve', ({ settings, parts }) => resolve(settings, parts), ALL, 'slug to models to endpoints, each exclusion with its reason'),
+  row('guard', ({ settings }) => guard(settings.guardrails), ALL, 'guardrails over the request, before anything else sees the text'),
+  row('suit', suits, ['embed', 'plan'], 'which endpoints can read the inputs of an embedding'),
+  row('shape', shapes, ['generate', 'plan'], 'request plugins, which need to know what the endpoints can do'),
+  row('converse', converses, ['generate', 'plan'], 'the server-tool loop: runs what is below once per turn'),
+  row(
     'reread',
     ({ settings }) => guardAdditions(settings.guardrails),
     ['generate', 'plan'],
     'guardrails over what plugins and tools have added',
-  ],
-  [
+  ),
+  row(
     'plan',
     ({ settings, parts }) => plan(settings, parts),
     ['generate', 'embed'],
     'the order of the endpoints, and the hold over all that may serve',
-  ],
-]
+  ),
+)
 
-function suits({ operation, settings, parts }: Composition): Layer<At<Resolved>> {
+/** True where each layer finds the records that it needs set by the layers above it. */
+type InOrder<Rows, Now> = Rows extends readonly [Row<infer In, infer Out>, ...infer Below]
+  ? Now extends In
+    ? InOrder<Below, Now & Out>
+    : false
+  : true
+
+/** Another order of the rows does not compile. */
+function inOrder<Rows extends readonly unknown[]>(...rows: Rows): InOrder<Rows, Received> extends true ? Rows : never {
+  return rows as InOrder<Rows, Received> extends true ? Rows : never
+}
+
+function suits({ operation, settings, parts }: Composition): Layer<Guarded> {
   const layer = suit(settings.guardrails.filter(readsTexts), parts)
   return operation === 'plan' ? ofClients((client) => client.embedding !== undefined, layer) : layer
 }
 
-function shapes({ operation, settings, parts }: Composition): Layer<At<Resolved>> {
+function shapes({ operation, settings, parts }: Composition): Layer<Guarded> {
   if (operation !== 'plan') return shape(settings.plugins, parts)
   return ofClients((client) => client.embedding === undefined, shapeForPlan(settings.plugins, parts))
 }
 
-function converses({ operation, settings, parts, inner }: Composition): Layer<At<Resolved>> {
+function converses({ operation, settings, parts, inner }: Composition): Layer<Guarded> {
   if (operation !== 'plan') return converse(settings, parts, inner)
   return ofClients((client) => client.embedding === undefined, converseForPlan(settings, parts, inner))
 }
 
 /** Plans have one chain for all client formats: a layer that is not for the format of a request steps aside. */
-function ofClients(applies: (client: ClientDialect) => boolean, layer: Layer<At<Resolved>>): Layer<At<Resolved>> {
+function ofClients(applies: (client: ClientDialect) => boolean, layer: Layer<Guarded>): Layer<Guarded> {
   return (next) => {
     const inside = layer(next)
-    return (exchange) => (applies(exchange.client) ? inside(exchange) : next(exchange))
+    return (exchange) => (applies(exchange.request.client) ? inside(exchange) : next(exchange))
   }
 }
 
-function preview({ settings, parts }: Composition): Service<At<Resolved>> {
+function preview({ settings, parts }: Composition): Service<Guarded> {
   const answer = previewAnswer(parts)
   return previewEnd(settings, parts, (exchange, endpoint) =>
-    exchange.client.embedding ? previewVectors(exchange, endpoint, parts) : answer(exchange, endpoint),
+    exchange.request.client.embedding ? previewVectors(exchange, endpoint, parts) : answer(exchange, endpoint),
   )
 }
 
 /** What stands at the end of each chain. */
-// biome-ignore lint/suspicious/noExplicitAny: as for the rows.
-const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Composition) => Service<any>; what: string }>> = {
+const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Composition) => Service<never>; what: string }>> = {
   generate: {
     name: 'attempt',
     end: ({ parts }) => attempt(parts, callEndpoint),
@@ -116,28 +137,28 @@ const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Compos
     end: ({ parts }) => attempt(parts, embedAt),
     what: 'one endpoint after the other, until the vectors are there',
   },
-  count: { name: 'count', end: ({ parts }) => countTokens(parts), what: 'asks a provider that counts, else estimates' },
+  count: { name: 'count', end: ({ parts }) => countTokens(parts), what: 'has a provider count that does, else estimates' },
   plan: { name: 'preview', end: preview, what: 'the plan as JSON: nothing is sent, held, pinned or written down' },
 }
 
 /** The chain of an operation, for a configuration. */
 export function composeChain(operation: Operation, settings: ChainSettings, parts: ChainParts): Front {
-  // biome-ignore lint/suspicious/noExplicitAny: as for the rows.
-  const services: Record<string, Service<any>> = {}
-  const composition: Composition = { operation, settings, parts, inner: (exchange) => services.resolve(exchange) }
-  // biome-ignore lint/suspicious/noExplicitAny: as for the rows.
-  let service: Service<any> = ENDS[operation].end(composition)
-  for (const [name, layer, applies] of LAYERS.toReversed()) {
+  const services = new Map<string, Service<never>>()
+  const inner: Service<Accepted> = (exchange) => (services.get('resolve') as Service<Accepted>)(exchange)
+  const composition: Composition = { operation, settings, parts, inner }
+  let service = ENDS[operation].end(composition)
+  for (const { name, layer, applies } of LAYERS.toReversed()) {
     if (!applies.includes(operation)) continue
-    service = layer(composition)(service)
-    services[name] = service
+    // `inOrder` has checked that each is given the records that it needs.
+    service = (layer(composition) as unknown as Layer<never, never>)(service)
+    services.set(name, service)
   }
-  return receive(settings, parts)(service)
+  return receive(settings, parts)(service as Service<Received>)
 }
 
 /** The layers of an operation from the outermost inwards, with its end: each with one line that says what it does. */
 export function layersOf(operation: Operation): { name: string; what: string }[] {
-  const inside = LAYERS.filter(([, , applies]) => applies.includes(operation)).map(([name, , , what]) => ({ name, what }))
+  const inside = LAYERS.filter(({ applies }) => applies.includes(operation)).map(({ name, what }) => ({ name, what }))
   const { name, what } = ENDS[operation]
   return [{ name: 'receive', what: 'refuses by the head alone; writes the reply when all below has ended' }, ...inside, { name, what }]
 }

@@ -1,66 +1,67 @@
 /** Counts the tokens of a request instead of answering it: at a provider that counts, else by our own estimate. Free of charge. */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import { asFault, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { estimatedNeed } from '../dialects/canon/need.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
 import { estimateTokens } from '../ledger/usage-estimate.ts'
-import type { Resolved } from '../plugin-api/exchange.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import { type Receiver, UpstreamCall } from '../services/upstream/call.ts'
 import { targetOf } from './attempt/endpoint-call.ts'
 import { ErrorBody, type FaultSource } from './attempt/error-body.ts'
-import type { Exchange } from './exchange.ts'
+import { answeredHere } from './attempt/turn.ts'
+import type { Guarded } from './exchange.ts'
+import type { Reply, Service } from './layer.ts'
 import type { ChainParts } from './parts.ts'
-import { type At, answeredHere, type Reply, type Service } from './reply.ts'
 import { callPath, providerAddress } from './route/provider-address.ts'
 
 /** A count is a short object. */
 const CAP = 64 * 1024
 
 /** The last service of the counting chain: endpoints that count are asked in catalogue order, then we estimate. */
-export function countTokens(parts: ChainParts): Service<At<Resolved>> {
+export function countTokens(parts: ChainParts): Service<Guarded> {
   return async function counted(exchange) {
-    for (const endpoint of exchange.endpoints) {
+    for (const endpoint of exchange.route.endpoints) {
       const dialect = parts.upstreams.get(endpoint.provider.dialect)
       if (!dialect?.countTokens) continue
       const tokens = await asked(exchange, { endpoint, dialect }, parts)
       if (tokens !== undefined) return replyOf(exchange, endpoint, { tokens, estimated: false })
     }
-    const { prompt } = estimatedNeed(exchange.request(), estimateTokens)
-    return replyOf(exchange, exchange.endpoints[0], { tokens: prompt, estimated: true })
+    const { prompt } = estimatedNeed(exchange.request.canonical(), estimateTokens)
+    return replyOf(exchange, exchange.route.endpoints[0], { tokens: prompt, estimated: true })
   }
 }
 
-function replyOf(exchange: Exchange, endpoint: Endpoint, count: { tokens: number; estimated: boolean }): Reply {
-  exchange.final = {
-    usage: exchange.books.noUsage,
+function replyOf(exchange: Guarded, endpoint: Endpoint, count: { tokens: number; estimated: boolean }): Reply {
+  exchange.run.final = {
+    usage: exchange.head.books.noUsage,
     cost: 0,
     inputCost: 0,
     outputCost: 0,
     end: { reason: 'stop' },
-    completedAt: Math.floor(exchange.clock.now() / 1000),
+    completedAt: Math.floor(exchange.head.clock.now() / 1000),
   }
-  const text = JSON.stringify(exchange.client.countBody?.(count) ?? {})
+  const text = JSON.stringify(exchange.request.client.countBody?.(count) ?? {})
   return { turn: answeredHere(endpoint), finish: () => text }
 }
 
 /** @returns undefined where the provider failed: an estimate is worth more than an error. @throws Fault where the caller's request is at fault. */
 async function asked(
-  exchange: Exchange,
+  exchange: Guarded,
   { endpoint, dialect }: { endpoint: Endpoint; dialect: UpstreamDialect },
   parts: ChainParts,
 ): Promise<number | undefined> {
   const { countTokens: counter } = dialect
   if (!counter) return undefined
-  const encoded = counter.encode(exchange.request(), { ...targetOf(exchange, endpoint), stream: false })
+  const encoded = counter.encode(exchange.request.canonical(), { ...targetOf(exchange, endpoint), stream: false })
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
   const gathered = new GatheredJson(exchange, (status, body) => dialect.decodeFault(status, body))
-  const call = new UpstreamCall(gathered, exchange.clock, provider.timeouts)
-  const takeBack = exchange.cancel.onAbort(() => {
+  const call = new UpstreamCall(gathered, exchange.head.clock, provider.timeouts)
+  const takeBack = exchange.head.cancel.onAbort(() => {
     call.abort()
-    gathered.fail(exchange.cancel.reason instanceof Fault ? exchange.cancel.reason : new Fault('client_gone'))
+    gathered.fail(exchange.head.cancel.reason instanceof Fault ? exchange.head.cancel.reason : new Fault('client_gone'))
   })
   // A path of the operator's own is that of generations.
   const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
@@ -85,7 +86,7 @@ async function asked(
 /** A short JSON reply, or the fault that came in its place. */
 class GatheredJson implements Receiver {
   readonly done: Promise<JsonObject>
-  private readonly exchange: Exchange
+  private readonly exchange: Guarded
   private readonly decode: FaultSource['decode']
   private readonly chunks: Buffer[] = []
   private size = 0
@@ -93,7 +94,7 @@ class GatheredJson implements Receiver {
   private resolve: (body: JsonObject) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
-  constructor(exchange: Exchange, decode: FaultSource['decode']) {
+  constructor(exchange: Guarded, decode: FaultSource['decode']) {
     this.exchange = exchange
     this.decode = decode
     this.done = new Promise((resolve, reject) => {
@@ -103,7 +104,7 @@ class GatheredJson implements Receiver {
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
-    if (status !== 200) this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.decode })
+    if (status !== 200) this.error = new ErrorBody(status, headers, { clock: this.exchange.head.clock, decode: this.decode })
   }
 
   data(chunk: Buffer): void {

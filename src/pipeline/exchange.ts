@@ -1,29 +1,180 @@
-/** The one object of a request: every phase's facts and the working parts that layers share. */
+/**
+ * One client request and all that is known of it: a readonly record per stage, set by the layer of that stage. A layer takes the
+ * type of the stage above it, so that reading a later record does not compile.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { GenerationId } from '../core/ids.ts'
-import type { JsonObject } from '../core/json.ts'
-import { hashOf } from '../core/secret.ts'
-import type { GatewayFields, SortKey } from '../dialects/canon/gateway-fields.ts'
-import type { CanonicalRequest } from '../dialects/canon/request.ts'
-import type { ClientDialect, Final, ReplyContext } from '../dialects/types.ts'
+import type { GatewayFields, PluginEntry, SortKey } from '../dialects/canon/gateway-fields.ts'
+import type { ClientDialect } from '../dialects/types.ts'
 import type { AnswerPolicy, Vault } from '../guardrails/index.ts'
-import type { AttemptRecord, Planned, ShownItem, Stage, Tap } from '../plugin-api/index.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
-import { type MergedPreferences, NO_PREFERENCES, type Removed, type Tier } from '../routing/index.ts'
+import type { MergedPreferences, Tier } from '../routing/index.ts'
 import { CancelSource } from './cancel.ts'
 import type { Door } from './door.ts'
+import type { GuardrailBudget, GuardrailSetting } from './guard/guardrail-setting.ts'
 import { Books } from './money/books.ts'
-import { type HoldPart, NO_PART } from './money/hold.ts'
-import type { OutputCap } from './money/reservation.ts'
-import type { GuardrailBudget, GuardrailSetting } from './parts.ts'
-import type { PluginRun } from './plugins/run.ts'
-import type { EventPath } from './reply/event-path.ts'
-import type { ReplyStream } from './reply/reply-stream.ts'
-import type { Turn } from './reply.ts'
-import type { Conversation } from './route/conversation.ts'
-import type { ToolWatch } from './route/tool-watch.ts'
+import type { ClientRequest } from './request/client-request.ts'
+import { Run, Trail } from './run.ts'
+
+/** What the head of the request says. */
+export interface Head {
+  readonly id: string
+  readonly seq: number
+  readonly tag: string
+  /** By the path. The dialect of the request is that of its own record: a plan learns it from the body. */
+  readonly client: ClientDialect
+  readonly headers: IncomingHttpHeaders
+  /** Milliseconds since the epoch, and on the monotonic clock. */
+  readonly at: number
+  readonly started: number
+  readonly cancel: CancelSource
+  readonly wantsMetadata: boolean
+  readonly door: Door
+  readonly clock: Clock
+  readonly brand: string
+  readonly books: Books
+  /** 0 for a caller's request, 1 for one that a tool of it makes, and so on. */
+  readonly depth: number
+}
+
+/** Set by `authenticate`. */
+export interface Auth {
+  readonly key: ApiKey
+}
+
+/** What a dynamic suffix of the slug wants. */
+export interface Variant {
+  readonly sort?: SortKey
+  readonly tiers?: ReadonlySet<Tier>
+}
+
+/** Another model that a tool of the provider calls. */
+export interface Advisor {
+  /** The provider's own name of it. */
+  readonly model: string
+  /** Calls that it may get at most. */
+  readonly uses: number
+  /** Endpoints of the catalogue with that name; the provider of the one that serves decides which it is. */
+  readonly endpoints: readonly Endpoint[]
+}
+
+/** What request, key and account want of the routing. Set by `resolve`, before any endpoint is looked at. */
+export interface Wish {
+  /** The slug as the caller sent it. */
+  readonly requested: string
+  readonly strategy: string
+  readonly variant: Variant
+  /** Models that the request names, the primary one first; none where a router chooses. */
+  readonly models: readonly Model[]
+  /** Entries of plugins: those of the request, and the one that the slug stands for. */
+  readonly plugins: readonly PluginEntry[]
+  readonly preferences: MergedPreferences
+  /** What guardrails let the key spend. */
+  readonly budgets: readonly GuardrailBudget[]
+  /** Other models that tools of the provider call. */
+  readonly advisors: readonly Advisor[]
+}
+
+/** Set by `resolve`. A later layer that cannot use an endpoint sets a record with fewer. */
+export interface Route {
+  /** The primary one first. */
+  readonly models: readonly Model[]
+  /** After the hard filters, in catalogue order: at least one. */
+  readonly endpoints: readonly Endpoint[]
+}
+
+/** What reads answers for a key. */
+export interface AnswerWatch {
+  readonly policy: AnswerPolicy | undefined
+  /** Guardrails that call an engine. */
+  readonly asking: readonly GuardrailSetting[]
+}
+
+/** Set by `guard`, and by `reread` for what later turns add. */
+export interface Guard {
+  /** What reads the answer; undefined where no guardrail does. */
+  readonly answers: AnswerWatch | undefined
+  /** What guardrails hid in the request and the answer brings back. */
+  readonly vault: Vault | undefined
+  /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
+  readonly read: { readonly edits: number; readonly items: WeakSet<object> } | undefined
+}
+
+/** A conversation that may stay on one endpoint. */
+export interface Conversation {
+  /** Its name in the sticky sessions, under the key and the model. Holds no word of the prompt. */
+  readonly name: string
+  /** The caller named it: it stays from its first success on. Else only what the provider's cache has shown to pay. */
+  readonly named: boolean
+  /** Endpoint id that it had when this request was planned. */
+  readonly pinned: string | undefined
+}
+
+/** The output cap of one endpoint for one turn, in tokens. */
+export interface OutputCap {
+  readonly endpoint: Endpoint
+  readonly tokens: number
+  /** True where the credit that is left lowered it. */
+  readonly lowered: boolean
+}
+
+/** Set by `plan`, anew for each turn of a tool loop. */
+export interface Plan {
+  /** In the order in which they are to be tried. */
+  readonly candidates: readonly Endpoint[]
+  /** Undefined where the request is not to stay on an endpoint. */
+  readonly conversation: Conversation | undefined
+  /** Set where tools are offered and there is a choice of endpoints: it is among the taps. */
+  readonly watch: { begin(): void; readonly verdict: 'fine' | 'broken' | undefined } | undefined
+  /** Output caps that the hold pays for; undefined where no limit applies, without entry where output costs nothing. */
+  readonly outputCaps: readonly OutputCap[] | undefined
+}
+
+interface Records {
+  auth: Auth
+  request: ClientRequest
+  wish: Wish
+  route: Route
+  guard: Guard
+  plan: Plan
+}
+
+/** An exchange whose head has come. */
+export interface Received {
+  readonly head: Head
+  readonly trail: Trail
+  readonly run: Run
+}
+export interface Authenticated extends Received {
+  readonly auth: Auth
+}
+export interface Accepted extends Authenticated {
+  readonly request: ClientRequest
+}
+export interface Aimed extends Accepted {
+  readonly wish: Wish
+}
+export interface Routed extends Aimed {
+  readonly route: Route
+}
+export interface Guarded extends Routed {
+  readonly guard: Guard
+}
+export interface Planned extends Guarded {
+  readonly plan: Plan
+}
+
+/** An exchange that may have come to the choice of models. */
+export interface MaybeAimed {
+  readonly wish?: Wish | undefined
+}
+
+/** An exchange that may have been planned. */
+export interface MaybePlanned {
+  readonly plan?: Plan | undefined
+}
 
 export interface ExchangeStart {
   id: GenerationId
@@ -37,239 +188,71 @@ export interface ExchangeStart {
   within?: { books: Books; depth: number; at: number }
 }
 
-/** Another model that a tool of the provider asks. */
-export interface Advisor {
-  /** The provider's own name of it. */
-  readonly model: string
-  /** Questions that it may be asked at most. */
-  readonly uses: number
-  /** Endpoints of the catalogue with that name; the provider of the one that serves decides which it is. */
-  readonly endpoints: readonly Endpoint[]
-}
+/** All of it, for those above all layers: a record is undefined where the exchange did not come so far. */
+export class Exchange implements Received {
+  readonly head: Head
+  readonly trail = new Trail()
+  readonly run: Run
+  readonly auth: Auth | undefined = undefined
+  readonly request: ClientRequest | undefined = undefined
+  readonly wish: Wish | undefined = undefined
+  readonly route: Route | undefined = undefined
+  readonly guard: Guard | undefined = undefined
+  readonly plan: Plan | undefined = undefined
 
-/** What a dynamic suffix of the slug asks for. */
-export interface Variant {
-  sort?: SortKey
-  tiers?: ReadonlySet<Tier>
-}
-
-/** What reads answers for a key. */
-export interface AnswerWatch {
-  readonly policy: AnswerPolicy | undefined
-  /** Guardrails that ask an engine. */
-  readonly asking: readonly GuardrailSetting[]
-}
-
-const NO_VARIANT: Variant = {}
-const NO_BUDGETS: readonly GuardrailBudget[] = []
-const NO_BODY: JsonObject = {}
-
-/** Layers see it through the phase types of the plugin API: a field is read only in the phases that have set it. */
-export class Exchange implements Planned {
-  readonly id: string
-  readonly seq: number
-  readonly tag: string
-  /** A plan learns it from the body; any other exchange from its path. */
-  client: ClientDialect
-  readonly headers: IncomingHttpHeaders
-  readonly at: number
-  readonly started: number
-  readonly cancel = new CancelSource()
-  readonly wantsMetadata: boolean
-  readonly stages: Stage[] = []
-  readonly attempts: AttemptRecord[] = []
-  readonly door: Door
-  readonly clock: Clock
-  readonly brand: string
-  readonly books: Books
-  readonly depth: number
-
-  // authenticate
-  key: ApiKey = NOBODY
-  // read
-  body: JsonObject = NO_BODY
-  bodyBytes = 0
-  /** False where the body surely holds text alone. */
-  mayHoldMedia = false
-  gateway: GatewayFields = { models: [], plugins: [], echoUpstreamBody: false }
-  stream = false
-  /** Who changed the canonical form, in order. */
-  readonly edits: string[] = []
-  private canon: CanonicalRequest | undefined
-  // resolve
-  requested = ''
-  strategy = 'direct'
-  models: readonly Model[] = []
-  endpoints: readonly Endpoint[] = []
-  /** Endpoints that a filter took out, each with its reason. */
-  removed: readonly Removed[] = []
-  /** Other models that tools of the provider ask. */
-  advisors: readonly Advisor[] = []
-  // guard
-  /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
-  guarded: { edits: number; items: WeakSet<object> } | undefined
-  /** What reads the answer; undefined where no guardrail does. */
-  answerWatch: AnswerWatch | undefined
-  /** What guardrails hid in the request and the answer brings back. */
-  vault: Vault | undefined
-  // shape
-  taps: Tap[] | undefined
-  /** Ids of the plugins that act on it, in the order in which they run. */
-  pluginIds: readonly string[] = []
-  pluginRuns: readonly PluginRun[] | undefined
-  /** What the caller is told beside the fault where providers fail. */
-  failureMetadata: JsonObject | undefined
-  // converse
-  /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
-  toolNames: ReadonlySet<string> | undefined
-  /** What the caller sees of the gateway's own tools before the first turn; taken once it has been shown. */
-  opening: readonly ShownItem[] | undefined
-  /** Where decoded events go; absent until an attempt translates. */
-  path: EventPath | undefined
-  // resolve
-  preferences: MergedPreferences = NO_PREFERENCES
-  variant: Variant = NO_VARIANT
-  /** What guardrails let the key spend. */
-  budgets: readonly GuardrailBudget[] = NO_BUDGETS
-  // plan
-  candidates: readonly Endpoint[] = []
-  /** Undefined where the request is not to stay on an endpoint. */
-  conversation: Conversation | undefined
-  /** Set where tools are offered and there is a choice of endpoints: it is among the taps. */
-  toolWatch: ToolWatch | undefined
-  /** What the running turn holds. */
-  turnHold: HoldPart = NO_PART
-  /** Output caps that the hold pays for; undefined where no limit applies, without entry where output costs nothing. */
-  outputCaps: readonly OutputCap[] | undefined
-  // attempt
-  readonly ctx: ReplyContext
-  reply: ReplyStream | undefined
-  /** Milliseconds of silence before a stream's head goes out early, and between keep-alive comments. */
-  silence = 10_000
-  committedEndpoint: Endpoint | undefined
-  /** Turns begun so far; more than one in a tool loop. */
-  turns = 0
-  /** Monotonic time of the first content that reached us, and of the first of the running attempt. */
-  firstContentAt = 0
-  contentAt = 0
-  /** Called once the running attempt has brought content. */
-  whenCommitted: (() => void) | undefined
-  /** Milliseconds spent waiting for providers, over all attempts. */
-  upstreamMs = 0
-  /** The attempt that ended the exchange with a fault before anything of it had reached the caller: it may be charged. */
-  unfinished: Turn | undefined
-  /** Of its own turns the last; and all of them, where it adds to the books of another exchange. */
-  lastTurn: Turn | undefined
-  ownTurns: Turn[] | undefined
-  // account
-  final: Final | undefined
-
-  constructor(start: ExchangeStart) {
-    this.id = start.id.id
-    this.seq = start.id.seq
-    this.tag = start.id.tag
-    this.client = start.client
-    this.headers = start.headers
-    this.door = start.door
-    this.clock = start.clock
-    this.brand = start.brand
-    this.wantsMetadata = start.wantsMetadata
-    this.books = start.within?.books ?? new Books()
-    this.depth = start.within?.depth ?? 0
-    this.at = start.within?.at ?? start.clock.now()
-    this.started = start.clock.monotonic()
-    this.ctx = {
-      id: this.id,
-      created: Math.floor(this.at / 1000),
-      model: '',
-      provider: '',
-      body: NO_BODY,
-      brand: start.brand,
-      sequence: 0,
-      opened: false,
+  constructor({ id: { id, seq, tag }, client, headers, door, clock, brand, wantsMetadata, within }: ExchangeStart) {
+    const at = within?.at ?? clock.now()
+    this.head = {
+      id,
+      seq,
+      tag,
+      client,
+      headers,
+      at,
+      started: clock.monotonic(),
+      cancel: new CancelSource(),
+      wantsMetadata,
+      door,
+      clock,
+      brand,
+      books: within?.books ?? new Books(),
+      depth: within?.depth ?? 0,
     }
-  }
-
-  /** What failed authentications of its caller count by. */
-  address(): string {
-    return this.door.address?.() ?? ''
-  }
-
-  /** Digest of the secret that its caller sent. */
-  digest(secret: string): string {
-    return this.door.digest?.(secret) ?? hashOf(secret)
-  }
-
-  /** Sets what the `read` phase adds. */
-  accept(body: JsonObject, bytes: number, gateway: GatewayFields): void {
-    this.body = body
-    this.bodyBytes = bytes
-    this.gateway = gateway
-    this.stream = body.stream === true
-    this.requested = gateway.model ?? ''
-    const ctx = this.ctx as { body: JsonObject; model: string }
-    ctx.body = body
-    ctx.model = this.requested
-  }
-
-  request(): CanonicalRequest {
-    this.canon ??= this.client.decodeRequest(this.body)
-    return this.canon
-  }
-
-  edit(by: string, change: (draft: CanonicalRequest) => void): void {
-    change(this.request())
-    this.edits.push(by)
-  }
-
-  addErrorMetadata(metadata: JsonObject): void {
-    this.failureMetadata = { ...this.failureMetadata, ...metadata }
-  }
-
-  /** Only the view that a plugin at work is given has money to charge, and may hand a search over to providers. */
-  charge(): boolean {
-    return false
-  }
-
-  searchers(): 'none' {
-    return 'none'
-  }
-
-  searchNatively(): boolean {
-    return false
-  }
-
-  /** The running attempt has brought content: from here on nothing is tried again. */
-  commit(endpoint: Endpoint): void {
-    this.contentAt = this.clock.monotonic()
-    if (this.firstContentAt === 0) this.firstContentAt = this.contentAt
-    this.committedEndpoint = endpoint
-    this.whenCommitted?.()
-  }
-
-  /** The provider of the running attempt has sent the head of its reply; of several calls of one attempt an error counts. */
-  noteStatus(status: number): void {
-    const record = this.attempts.at(-1)
-    if (record && (record.status === null || record.status < 300)) record.status = status
-  }
-
-  get edited(): boolean {
-    return this.edits.length > 0
+    this.run = new Run({ id, created: Math.floor(at / 1000), model: '', provider: '', body: {}, brand, sequence: 0, opened: false })
   }
 }
 
-const NOBODY: ApiKey = {
-  identity: '',
-  hash: '',
-  label: '',
-  name: '',
-  management: false,
-  disabled: true,
-  limit: 0,
-  limitReset: null,
-  expiresAt: null,
-  allowedModels: undefined,
-  provider: undefined,
-  limits: {},
-  passage: false,
+/** Sets the record of a stage. @returns the exchange, of which that record may be read now. */
+export function advance<From extends Received, Stage extends keyof Records>(
+  exchange: From,
+  stage: Stage,
+  record: Records[Stage],
+): From & { readonly [Name in Stage]: Records[Name] } {
+  const records: Partial<Records> = exchange as unknown as Partial<Records>
+  records[stage] = record
+  return exchange as From & { readonly [Name in Stage]: Records[Name] }
+}
+
+/** Has fewer endpoints serve: a layer cannot use the others. */
+export function narrow<From extends Routed>(exchange: From, endpoints: readonly Endpoint[]): From {
+  return advance(exchange, 'route', { ...exchange.route, endpoints })
+}
+
+/** All that is known by now, for layers that speak on the way up: those below may have set records, or have failed before. */
+export function knownOf<From extends Received>(exchange: From): From & Exchange {
+  return exchange as From & Exchange
+}
+
+/** The dialect of the caller: until the body is read, by the path. */
+export function clientOf({ head, request }: Exchange): ClientDialect {
+  return request?.client ?? head.client
+}
+
+/** The slug as the caller sent it, as far as it is known. */
+export function requestedOf({ wish, request }: Exchange): string {
+  return wish?.requested ?? (request ? nameIn(request.gateway) : '')
+}
+
+function nameIn({ asked, model, models }: GatewayFields): string {
+  return asked ?? model ?? models[0] ?? ''
 }

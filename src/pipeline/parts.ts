@@ -8,18 +8,18 @@ import type { Presets } from '../dialects/canon/presets.ts'
 import type { StoredPrompts } from '../dialects/canon/prompts.ts'
 import type { DialectId } from '../dialects/canon/request.ts'
 import type { ClientDialect, EmbeddingWire, UpstreamDialect } from '../dialects/types.ts'
-import type { ExternalEngine, GuardrailName, Rule } from '../guardrails/index.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
-import type { ApiKey, Cancel, Host, LimitReset, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
+import type { ApiKey, Cancel, Host, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
 import type { Model, Provider } from '../routing/catalog/types.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
 import type { FileStore } from '../services/files/types.ts'
 import type { Pools } from '../services/upstream/pools.ts'
 import type { DrainSlots } from './attempt/drain-slots.ts'
 import type { RetryBudget } from './attempt/retry-budget.ts'
-import type { Exchange } from './exchange.ts'
-import type { Lane } from './reply.ts'
+import type { Lane } from './attempt/turn.ts'
+import type { Authenticated, Exchange } from './exchange.ts'
+import type { GuardrailSetting } from './guard/guardrail-setting.ts'
 import type { Admission } from './request/admission.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
 
@@ -62,52 +62,6 @@ export interface PluginTrouble {
   skipped: boolean
   /** What it threw, or what was wrong. */
   cause: unknown
-}
-
-/** Which models and endpoints a guardrail lets a request reach. */
-export interface GuardrailTerms {
-  /** Slugs, and patterns such as `openai/*`. */
-  allowedModels: readonly string[] | undefined
-  ignoredModels: readonly string[]
-  /** Providers, and `provider/variant`. */
-  allowedProviders: readonly string[] | undefined
-  ignoredProviders: readonly string[]
-  /** Zero retention by groups of authors; `other` are all that are not named. */
-  zdr: ReadonlySet<string>
-  /** False: endpoints without a price, or with one, must not be of providers that may keep what they are sent. */
-  freeTraining: boolean
-  paidTraining: boolean
-  maxPrice: ProviderPreferences['max_price']
-}
-
-/** What each key that a guardrail holds for may spend. */
-export interface GuardrailBudget {
-  guardrail: string
-  /** Whose spending counts: `payer` where the key was issued by one that the guardrail holds for. */
-  of?: 'key' | 'payer'
-  /** Nano-dollars. */
-  limit: number
-  limitReset: LimitReset | null
-}
-
-export interface GuardrailSetting extends GuardrailName {
-  /** Names of keys of the file that it holds for. With neither these nor identities it holds for every request. */
-  keys: ReadonlySet<string> | undefined
-  /** Identities of keys that it is assigned to. */
-  identities?: ReadonlySet<string>
-  /** Which way the texts go that it reads. */
-  direction: 'input' | 'output' | 'both'
-  /** What it redacts in a request is put back into the answer. */
-  restore: boolean
-  /** What it looks for in texts; empty where it reads none. */
-  rules: readonly Rule[]
-  /** Asked over HTTP. */
-  engine: ExternalEngine | undefined
-  /** Undefined where it bounds no routing. */
-  terms: GuardrailTerms | undefined
-  /** True: only endpoints that take every parameter sent. */
-  requireParameters: boolean
-  budget: GuardrailBudget | undefined
 }
 
 /** How an exchange ended, for metrics and the log line; called once per exchange, after the reply. */
@@ -171,9 +125,9 @@ export interface ChainParts {
   /** A provider refused our own key. */
   alarm: (provider: Provider, fault: Fault) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
-  overrun: (exchange: Exchange, nano: { excess: number; unrecovered: number }) => void
+  overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number }) => void
   attempted: (provider: string, code: string) => void
-  pluginTrouble: (exchange: Exchange, trouble: PluginTrouble) => void
+  pluginTrouble: (exchange: Authenticated, trouble: PluginTrouble) => void
   /** Lane that contract tests ask for, where the facts allow it. */
   forcedLane: Lane | undefined
 }

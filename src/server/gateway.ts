@@ -9,7 +9,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Front, Operation } from '../pipeline/chain.ts'
 import { Exchange } from '../pipeline/exchange.ts'
-import { type PlanDialects, planDialects, recogniseFormat } from '../pipeline/plan/format.ts'
+import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import { brandHeaders } from '../pipeline/reply/brand-headers.ts'
 import type { Page } from './consent-page.ts'
 import { wasCut } from './drain.ts'
@@ -195,11 +195,9 @@ export class Gateway implements RequestHandler {
       return
     }
     const { url = '' } = request
-    const opened = this.open(this.formats.chat, request, response, expectsContinue)
-    const { exchange } = opened
-    const asked = new URLSearchParams(url.slice(PLAN_PATH.length)).get('format')
-    recogniseFormat(exchange, this.formats, asked, this.serving.embeds)
-    this.complete(opened, this.serving.fronts.plan, response)
+    const format = new URLSearchParams(url.slice(PLAN_PATH.length)).get('format')
+    const client = dialectByBody(this.formats, format, this.serving.embeds)
+    this.complete(this.open(client, request, response, expectsContinue), this.serving.fronts.plan, response)
   }
 
   private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Opened {
@@ -217,7 +215,9 @@ export class Gateway implements RequestHandler {
     const socket: Speaking = request.socket
     socket[DOOR] = door
     // Only the end of it: a long reply may wait for its caller when the exchange, and with it the body, are no longer needed.
-    const { cancel } = exchange
+    const {
+      head: { cancel },
+    } = exchange
     response.on('close', () => {
       // A connection that idles must not hold on to what it last asked.
       if (socket[DOOR] === door) socket[DOOR] = undefined

@@ -1,6 +1,7 @@
 /** What is told of an exchange once it is over: the metrics and one log line. */
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
+import { clientOf } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
 import type { Witness } from '../pipeline/parts.ts'
 import { logLine } from './log-line.ts'
@@ -9,13 +10,16 @@ import type { Metrics } from './metrics.ts'
 /** @param audit takes what guardrails found, without waiting for anything. */
 export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditTrail, 'note'>): Witness {
   return (exchange, { status, fault, lane }) => {
-    const { clock, final, books } = exchange
-    const elapsed = clock.monotonic() - exchange.started
-    const endpoint = exchange.committedEndpoint
+    const { head, run, auth, request } = exchange
+    const { clock, books } = head
+    const { final } = run
+    const client = clientOf(exchange).id
+    const elapsed = clock.monotonic() - head.started
+    const endpoint = run.committedEndpoint
     const usage = final?.usage
-    const firstEvent = exchange.firstContentAt === 0 ? -1 : exchange.firstContentAt - exchange.started
+    const firstEvent = run.firstContentAt === 0 ? -1 : run.firstContentAt - head.started
     metrics.exchange({
-      client: exchange.client.id,
+      client,
       status,
       lane: lane ?? 'none',
       provider: endpoint?.provider.slug ?? '',
@@ -24,29 +28,29 @@ export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditT
       tokensOut: usage?.output ?? 0,
       costNano: final?.cost ?? 0,
       firstEventMs: firstEvent,
-      addedMs: books.turns.length > 0 ? Math.max(0, elapsed - exchange.upstreamMs) : -1,
+      addedMs: books.turns.length > 0 ? Math.max(0, elapsed - run.upstreamMs) : -1,
     })
-    if (exchange.stages.length > 0) {
-      const findings = findingsOf(exchange.stages)
+    if (exchange.trail.stages.length > 0) {
+      const findings = findingsOf(exchange.trail.stages)
       for (const finding of findings) metrics.guardrail(finding)
       if (findings.length > 0) {
-        const where = { at: Math.floor(clock.now()), generation: exchange.id, key: exchange.key.identity }
+        const where = { at: Math.floor(clock.now()), generation: head.id, key: auth?.key.identity ?? '' }
         audit?.note(findings.map((finding) => ({ ...where, ...finding })))
       }
     }
     const line = {
       level: fault?.code === 'internal' ? 50 : 30,
       time: clock.now(),
-      gen: exchange.id,
-      key: exchange.key.name,
-      client: exchange.client.id,
+      gen: head.id,
+      key: auth?.key.name ?? '',
+      client,
       status,
       fault: fault?.code,
-      model: endpoint?.model.slug ?? exchange.models[0]?.slug,
+      model: endpoint?.model.slug ?? (exchange.route?.models ?? exchange.wish?.models)?.[0]?.slug,
       provider: endpoint?.provider.slug,
       lane,
-      stream: exchange.stream,
-      attempts: exchange.attempts.length,
+      stream: request?.stream ?? false,
+      attempts: exchange.trail.attempts.length,
       ms: Math.round(elapsed),
       first_ms: firstEvent < 0 ? undefined : Math.round(firstEvent),
       in: usage?.input,
@@ -62,7 +66,7 @@ export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditT
 /** A plan is no exchange: the log alone tells of it, so that the metrics count what was served. */
 export function planWitness({ log }: LogSink): Witness {
   return (exchange, { status, fault }) => {
-    const line = { gen: exchange.id, key: exchange.key.name, client: exchange.client.id, status, fault: fault?.code }
+    const line = { gen: exchange.head.id, key: exchange.auth?.key.name ?? '', client: clientOf(exchange).id, status, fault: fault?.code }
     if (fault?.code === 'internal') log.error({ ...line, cause: stackWithoutMessage(fault.cause) }, 'plan')
     else log.info(line, 'plan')
   }

@@ -15,7 +15,7 @@ import type { Front } from '../../src/pipeline/chain.ts'
 import type { Door } from '../../src/pipeline/door.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
 import type { Plan } from '../../src/pipeline/plan/answer.ts'
-import { type PlanFormat, planDialects, recogniseFormat } from '../../src/pipeline/plan/format.ts'
+import { dialectByBody, type PlanFormat, planDialects } from '../../src/pipeline/plan/format.ts'
 import { openStore } from '../../src/store/open.ts'
 import { FakeClock } from '../support/clock.ts'
 import { object } from '../support/fold.ts'
@@ -241,15 +241,14 @@ class Bench {
     const door = new Caller(bodyOf(asked))
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
-      client: clientDialects.get(PATHS[asked.format]) ?? dialects.chat,
+      // The format is left to the body's shape: here it always shows.
+      client: what === 'plan' ? dialectByBody(dialects, null) : (clientDialects.get(PATHS[asked.format]) ?? dialects.chat),
       headers: { authorization: `Bearer ${asked.key}` },
       door,
       clock: this.clock,
       brand: serving.brand,
       wantsMetadata: false,
     })
-    // The format is left to the body's shape: here it always tells.
-    if (what === 'plan') recogniseFormat(exchange, dialects, null)
     await front(exchange)
     return { exchange, status: door.status, body: door.said === '' ? {} : (JSON.parse(door.said) as JsonObject) }
   }
@@ -285,7 +284,10 @@ async function compare(bench: Bench, asked: Question): Promise<void> {
   const planned = await bench.ask(asked, 'plan')
   same(asked, 'trace', bench.trace(), before)
   const act = await bench.ask(asked, 'act')
-  const { attempts, candidates, books, removed } = act.exchange
+  const { head, trail, plan: acted, route } = act.exchange
+  const { attempts, removed } = trail
+  const candidates = acted?.candidates ?? []
+  const models = route?.models ?? []
   count('cases')
   if (planned.status === 500 || act.status === 500) fail(asked, 'an error of our own', planned.body, act.body)
   if (planned.status !== 200) {
@@ -304,17 +306,17 @@ async function compare(bench: Bench, asked: Question): Promise<void> {
     candidates.map(({ id }) => id),
   )
   same(asked, 'first', order[0], attempts[0]?.endpoint)
-  same(asked, 'hold', plan.hold.usd, usdText(books.hold.amount))
+  same(asked, 'hold', plan.hold.usd, usdText(head.books.hold.amount))
   same(
     asked,
     'models',
     plan.models,
-    act.exchange.models.map((model) => model.slug),
+    models.map((model) => model.slug),
   )
   for (const { endpoint: gone } of removed) {
     if (!plan.excluded.some(({ model, endpoint }) => `${model}@${endpoint}` === gone.id)) fail(asked, 'exclusion', plan.excluded, gone.id)
   }
-  const offered = new Set(act.exchange.models.flatMap((model) => model.endpoints))
+  const offered = new Set(models.flatMap((model) => model.endpoints))
   const told = plan.excluded.filter(({ model }) => plan.models.includes(model)).length
   same(asked, 'every endpoint is told of', plan.candidates.length + told, offered.size)
   // Who is tried is tried in the plan's order; some may be passed over after an error that they would repeat.

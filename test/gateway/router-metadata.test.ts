@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { FAULTS, Fault, type FaultCode } from '../../src/core/faults.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import type { Exchange } from '../../src/pipeline/exchange.ts'
 import { metadataOnFault } from '../../src/pipeline/reply/metadata.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
@@ -245,12 +246,13 @@ t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => 
 })
 
 t.test('C-152: the rule over all faults', async (t) => {
-  const routed = { wantsMetadata: true, requested: 'acme/one' }
-  const absent = Object.keys(FAULTS).filter((code) => !metadataOnFault(routed, new Fault(code as FaultCode)))
+  const routed = (wantsMetadata: boolean, requested: string): Exchange =>
+    ({ head: { wantsMetadata }, wish: { requested } }) as unknown as Exchange
+  const absent = Object.keys(FAULTS).filter((code) => !metadataOnFault(routed(true, 'acme/one'), new Fault(code as FaultCode)))
   t.same(absent, ['bad_request', 'missing_key', 'invalid_key', 'rate_limited', 'internal'])
   for (const code of Object.keys(FAULTS) as FaultCode[]) {
-    t.equal(metadataOnFault({ ...routed, wantsMetadata: false }, new Fault(code)), false)
-    t.equal(metadataOnFault({ ...routed, requested: '' }, new Fault(code)), false, 'before routing')
+    t.equal(metadataOnFault(routed(false, 'acme/one'), new Fault(code)), false)
+    t.equal(metadataOnFault(routed(true, ''), new Fault(code)), false, 'before routing')
   }
 })
 

@@ -1,14 +1,15 @@
 /** Events of an answer on their way past guardrails: what is joined, what waits, what is left out, and in which order. */
+
 import t from 'tap'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
 import { fold } from '../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../src/dialects/canon/order.ts'
 import { AnswerPolicy, compileRules } from '../../src/guardrails/index.ts'
-import type { Exchange } from '../../src/pipeline/exchange.ts'
+import type { Guarded } from '../../src/pipeline/exchange.ts'
 import { AnswerGuard } from '../../src/pipeline/guard/answer-guard.ts'
 import { guardAdditions } from '../../src/pipeline/guard/guard.ts'
-import type { GuardrailSetting } from '../../src/pipeline/parts.ts'
-import type { Reply } from '../../src/pipeline/reply.ts'
+import type { GuardrailSetting } from '../../src/pipeline/guard/guardrail-setting.ts'
+import type { Reply } from '../../src/pipeline/layer.ts'
 import type { Stage } from '../../src/plugin-api/index.ts'
 import { FakeClock } from '../support/clock.ts'
 
@@ -24,7 +25,7 @@ const policyOf = (action: 'redact' | 'block' | 'flag'): AnswerPolicy =>
 function open(action: 'redact' | 'block' | 'flag' = 'redact') {
   const clock = new FakeClock(5)
   const stages: Stage[] = []
-  const exchange = { wantsMetadata: true, stream: true, clock, stages } as unknown as Exchange
+  const exchange = { head: { wantsMetadata: true, clock }, request: { stream: true }, trail: { stages } } as unknown as Guarded
   const guard = new AnswerGuard(exchange, policyOf(action))
   const out: StreamEvent[] = []
   const order = new EventOrder()
@@ -177,18 +178,19 @@ t.test('what tools and plugins have added is read in turns, however short the bo
   const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: `${'no more. '.repeat(20_000)}secret` }] }
   const request = { items: [result], tools: [], sampling: {}, used: new Set() }
   const exchange = {
-    key: { name: 'app', identity: 'app' },
-    client: {},
-    clock,
-    cancel: { aborted: false },
-    stages: [],
-    edits: ['server-tools'],
-    edited: true,
-    bodyBytes: 10,
-    guarded: { edits: 0, items: new WeakSet() },
-    request: () => request,
-    edit: (_: string, change: (draft: unknown) => void) => change(request),
-  } as unknown as Exchange
+    head: { clock, cancel: { aborted: false } },
+    auth: { key: { name: 'app', identity: 'app' } },
+    request: {
+      client: {},
+      bytes: 10,
+      edits: ['server-tools'],
+      edited: true,
+      canonical: () => request,
+      edit: (_: string, change: (draft: unknown) => void) => change(request),
+    },
+    guard: { read: { edits: 0, items: new WeakSet() } },
+    trail: { stages: [] },
+  } as unknown as Guarded
   let over = false
   const reply = guardAdditions([setting])(async () => {
     over = true

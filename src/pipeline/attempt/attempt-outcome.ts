@@ -5,11 +5,11 @@ import type { Usage } from '../../dialects/canon/usage.ts'
 import type { AttemptRecord } from '../../plugin-api/exchange.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import type { StickySessions } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
 import { lostToSlowReader } from '../money/turn-count.ts'
 import type { ChainParts } from '../parts.ts'
-import type { Turn } from '../reply.ts'
 import { cachesCheaper } from '../route/conversation.ts'
+import type { Turn } from './turn.ts'
 
 /** One endpoint's turn: what is written down of it, and when it began on the monotonic clock. */
 export interface Trial {
@@ -18,28 +18,28 @@ export interface Trial {
   readonly started: number
 }
 
-export function beginTrial(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Trial {
+export function beginTrial(exchange: Planned, endpoint: Endpoint, parts: ChainParts): Trial {
   const record: AttemptRecord = {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
     endpoint: endpoint.id,
     status: null,
     latency: 0,
-    turn: exchange.turns,
+    turn: exchange.run.turns,
   }
-  exchange.attempts.push(record)
-  exchange.toolWatch?.begin()
+  exchange.trail.attempts.push(record)
+  exchange.plan.watch?.begin()
   parts.health.dispatched(endpoint)
-  return { endpoint, record, started: exchange.clock.monotonic() }
+  return { endpoint, record, started: exchange.head.clock.monotonic() }
 }
 
 /** The endpoint has answered, if only with a beginning. */
-export function trialAnswered(exchange: Exchange, turn: Turn, { endpoint, record, started }: Trial, parts: ChainParts): void {
-  exchange.books.turns.push(turn)
-  exchange.lastTurn = turn
-  exchange.unfinished = undefined
-  exchange.ownTurns?.push(turn)
-  record.latency = Math.round(Math.max(0, exchange.contentAt - started))
+export function trialAnswered(exchange: Planned, turn: Turn, { endpoint, record, started }: Trial, parts: ChainParts): void {
+  exchange.head.books.turns.push(turn)
+  exchange.run.lastTurn = turn
+  exchange.run.unfinished = undefined
+  exchange.run.ownTurns?.push(turn)
+  record.latency = Math.round(Math.max(0, exchange.run.contentAt - started))
   // A provider inside this process sends no head.
   record.status ??= 200
   if (turn.fault) {
@@ -55,12 +55,12 @@ export function trialAnswered(exchange: Exchange, turn: Turn, { endpoint, record
 }
 
 /** Nothing has reached the caller. @returns the fault as it may be told. */
-export function trialBroken(exchange: Exchange, thrown: unknown, { endpoint, record, started }: Trial, parts: ChainParts): Fault {
+export function trialBroken(exchange: Planned, thrown: unknown, { endpoint, record, started }: Trial, parts: ChainParts): Fault {
   const raw = asFault(thrown)
   const fault = keyless(raw, endpoint.provider)
   record.status = raw.providerStatus ?? record.status
   record.code = fault.code
-  record.latency = Math.round(exchange.clock.monotonic() - started)
+  record.latency = Math.round(exchange.head.clock.monotonic() - started)
   if (fault.origin === 'upstream') failed(fault, endpoint, parts, started)
   else parts.health.abandoned(endpoint)
   return fault
@@ -74,10 +74,10 @@ function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts, since?: num
   if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)
 }
 
-function served(exchange: Exchange, { endpoint, usage, writing }: Turn, started: number, parts: ChainParts): void {
-  const firstTokenMs = Math.max(0, exchange.contentAt - started)
+function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, parts: ChainParts): void {
+  const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const tokensPerSecond = writing === undefined ? 0 : ((usage?.output ?? 0) * 1000) / writing
-  parts.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.toolWatch?.verdict })
+  parts.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.plan.watch?.verdict })
   parts.attempted(endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, parts.sessions)
 }
@@ -86,8 +86,13 @@ function served(exchange: Exchange, { endpoint, usage, writing }: Turn, started:
  * A conversation that the caller named stays from its first success on; any other once the provider's cache has been
  * hit and that is cheaper. Each success renews it. An error of its endpoint leaves it there (contract section 5.3).
  */
-function stick(exchange: Exchange, endpoint: Endpoint, usage: Usage | undefined, sessions: StickySessions): void {
-  const { conversation, attempts, key, models } = exchange
+function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, sessions: StickySessions): void {
+  const {
+    plan: { conversation },
+    trail: { attempts },
+    auth: { key },
+    route: { models },
+  } = exchange
   if (!conversation) return
   const { name, named, pinned } = conversation
   const stays = pinned === endpoint.id

@@ -1,33 +1,35 @@
 /** Tries the candidates in order until one answers with content; after that nothing is tried again. */
+
 import pRetry from 'p-retry'
 import { Fault } from '../../core/faults.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
-import type { Planned } from '../../plugin-api/exchange.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isOutage } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
+import type { Reply, Service } from '../layer.ts'
 import { countOf } from '../money/turn-count.ts'
 import type { ChainParts } from '../parts.ts'
 import { endedEarly, type Failure, lastWord } from '../reply/last-word.ts'
-import type { At, Reply, Service } from '../reply.ts'
 import { beginTrial, trialAnswered, trialBroken } from './attempt-outcome.ts'
 import type { RetryPermit } from './retry-budget.ts'
 
 /** Asks one endpoint. Rejects with a fault where nothing has reached the caller. */
-export type Call<Parts> = (exchange: Exchange, endpoint: Endpoint, parts: Parts) => Promise<Reply>
+export type Call<Parts> = (exchange: Planned, endpoint: Endpoint, parts: Parts) => Promise<Reply>
 
 /** @param call how an endpoint is asked: for words, or for vectors. */
-export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts>): Service<At<Planned>> {
+export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts>): Service<Planned> {
   return async function attempted(exchange) {
-    const { models } = exchange
-    exchange.turns++
+    const {
+      route: { models },
+    } = exchange
+    exchange.run.turns++
     parts.retries.enter(models)
     const failures: Failure[] = []
     try {
       const fallbacks: Fallbacks = { freeLeft: true }
-      for (const endpoint of exchange.candidates) {
+      for (const endpoint of exchange.plan.candidates) {
         if (failures.length > 0 && failures.some((failure) => skips(failure, endpoint))) continue
-        if (exchange.cancel.aborted) {
+        if (exchange.head.cancel.aborted) {
           setAside(exchange)
           throw endedEarly(exchange, failures)
         }
@@ -35,7 +37,7 @@ export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts
         if (!permit) continue
         setAside(exchange)
         const trial = beginTrial(exchange, endpoint, parts)
-        exchange.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
+        exchange.run.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
         try {
           let reply: Reply
           try {
@@ -49,11 +51,11 @@ export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts
         } catch (thrown) {
           const fault = trialBroken(exchange, thrown, trial, parts)
           permit.end(!isOutage(fault) && fault.status !== 429)
-          if (fault.origin !== 'upstream') throw exchange.cancel.aborted ? endedEarly(exchange, failures) : fault
+          if (fault.origin !== 'upstream') throw exchange.head.cancel.aborted ? endedEarly(exchange, failures) : fault
           failures.push({ endpoint, fault, status: trial.record.status })
         } finally {
-          exchange.whenCommitted = undefined
-          exchange.upstreamMs += exchange.clock.monotonic() - trial.started
+          exchange.run.whenCommitted = undefined
+          exchange.run.upstreamMs += exchange.head.clock.monotonic() - trial.started
         }
       }
     } finally {
@@ -67,9 +69,12 @@ export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts
  * What failed at another endpoint is not what the exchange ends with. Where that refused one call of a batch as wrong, its
  * other calls stay charged like an earlier turn.
  */
-function setAside(exchange: Exchange): void {
-  const { unfinished, books } = exchange
-  exchange.unfinished = undefined
+function setAside(exchange: Planned): void {
+  const {
+    run: { unfinished },
+    head: { books },
+  } = exchange
+  exchange.run.unfinished = undefined
   if (!unfinished?.callRejected) return
   unfinished.usage = countedUsage(countOf(exchange, unfinished, 'caller'))
   books.turns.push(unfinished)
@@ -108,25 +113,25 @@ function permitFor(endpoint: Endpoint, fallbacks: Fallbacks, { health, retries }
 }
 
 interface Retry extends Pick<ChainParts, 'retries'> {
-  exchange: Exchange
+  exchange: Planned
   endpoint: Endpoint
 }
 
 /** A connection that could not be made is tried once more on the same endpoint: nothing was sent, so nothing can happen twice. */
 async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, call: () => Promise<Reply>): Promise<Reply> {
-  const worth = thrown instanceof Fault && thrown.retry === 'same' && !exchange.cancel.aborted
+  const worth = thrown instanceof Fault && thrown.retry === 'same' && !exchange.head.cancel.aborted
   const permit = worth ? retries.take(endpoint.model) : undefined
   if (!permit) throw thrown
-  const before = exchange.whenCommitted
-  exchange.whenCommitted = () => {
+  const before = exchange.run.whenCommitted
+  exchange.run.whenCommitted = () => {
     before?.()
     permit.end(true)
   }
   const tries = (number: number): Promise<Reply> => {
     if (number === 1) throw thrown
-    exchange.unfinished = undefined
+    exchange.run.unfinished = undefined
     // The caller may have left during the pause.
-    if (exchange.cancel.aborted) throw endedEarly(exchange, [])
+    if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
     return call()
   }
   try {

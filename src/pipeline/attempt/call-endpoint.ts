@@ -6,32 +6,32 @@ import { countsOutput } from '../../dialects/canon/usage.ts'
 import type { Encoded, Final } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
+import type { Reply } from '../layer.ts'
 import type { ChainParts } from '../parts.ts'
 import { finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
-import type { Reply } from '../reply.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
 import { beginTurn, callOf, type EndpointCall, encode } from './endpoint-call.ts'
 import { runLocal } from './local-attempt.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { contentBytes, translated, WholeAttempt, type WholeResult } from './whole-attempt.ts'
 
-export function callEndpoint(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
+export function callEndpoint(exchange: Planned, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
   const call = callOf(exchange, endpoint, parts)
   const { dialect } = call
   const encoded = encode(call)
-  const record = exchange.attempts.at(-1)
+  const record = exchange.trail.attempts.at(-1)
   if (record && encoded.dropped.length > 0) record.dropped = encoded.dropped
-  exchange.ctx.model = endpoint.model.slug
-  exchange.ctx.provider = endpoint.provider.name
-  if (exchange.stream) {
-    exchange.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.id }, exchange.silence)
-    exchange.reply.prepare(exchange.gateway.echoUpstreamBody ? encoded.body : undefined)
+  exchange.run.ctx.model = endpoint.model.slug
+  exchange.run.ctx.provider = endpoint.provider.name
+  if (exchange.request.stream) {
+    exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
+    exchange.run.reply.prepare(exchange.request.gateway.echoUpstreamBody ? encoded.body : undefined)
   }
   if (call.lane === 'translate') beginTurn(exchange)
   if (dialect.run) return runLocal(call, encoded, parts)
-  return exchange.stream ? streamed(call, encoded, parts) : whole(call, encoded, parts)
+  return exchange.request.stream ? streamed(call, encoded, parts) : whole(call, encoded, parts)
 }
 
 function streamed(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
@@ -50,10 +50,10 @@ function streamed(call: EndpointCall, encoded: Encoded, parts: ChainParts): Prom
 }
 
 function relayFor({ exchange, dialect, lane }: EndpointCall): Relay {
-  const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
+  const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
   if (lane === 'translate' || !dialect.pass)
-    return new TranslateRelay(exchange.path ?? beginTurn(exchange), dialect.streamDecoder(), observers)
-  const stream = dialect.pass.stream(exchange.ctx)
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(), observers)
+  const stream = dialect.pass.stream(exchange.run.ctx)
   return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), observers) : new PassRelay(stream)
 }
 
@@ -73,7 +73,7 @@ function whole(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise
 }
 
 function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject): WholeResult {
-  const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
+  const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
   const events: StreamEvent[] = []
   if (lane !== 'pass') {
     dialect.decodeResult(body, events)
@@ -81,29 +81,29 @@ function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject):
     finishAll(observers)
   }
   if (lane !== 'translate' && dialect.pass) {
-    const result = dialect.pass.result(body, exchange.ctx)
+    const result = dialect.pass.result(body, exchange.run.ctx)
     if (countsOutput(result.usage) || result.fault) return result
     if (lane === 'pass') dialect.decodeResult(body, events)
     return { usage: result.usage, end: result.end, content: contentBytes(events), finish: (final: Final) => result.finish(final) }
   }
-  return translated(events, exchange.path ?? beginTurn(exchange))
+  return translated(events, exchange.run.path ?? beginTurn(exchange))
 }
 
 function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded: Encoded, parts: ChainParts): void {
   const { exchange, endpoint, dialect } = call
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
-  const headers = exchange.stream ? address.streamHeaders : address.headers
+  const headers = exchange.request.stream ? address.streamHeaders : address.headers
   const pool = parts.pools.for(address)
   // Whatever throws must do so before the call exists: its timers would fail an attempt that nobody waits for.
   const request = {
     path: callPath(address, provider, { path: encoded.path, model: endpoint.upstreamModel }),
     headers: encoded.headers
-      ? [...headers, 'x-client-request-id', exchange.id, ...encoded.headers]
-      : [...headers, 'x-client-request-id', exchange.id],
+      ? [...headers, 'x-client-request-id', exchange.head.id, ...encoded.headers]
+      : [...headers, 'x-client-request-id', exchange.head.id],
     body: JSON.stringify(encoded.body),
   }
-  const upstream = new UpstreamCall(attempt, exchange.clock, exchange.stream ? provider.timeouts : address.timeouts)
+  const upstream = new UpstreamCall(attempt, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
   attempt.flow = upstream
   upstream.send(pool, request)
 }

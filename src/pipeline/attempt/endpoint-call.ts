@@ -4,15 +4,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
 import { upstreamCap } from '../money/reservation.ts'
 import type { ChainParts } from '../parts.ts'
 import { EventPath } from '../reply/event-path.ts'
-import type { Lane } from '../reply.ts'
+import type { EventSink } from '../run.ts'
 import { chooseLane } from './lanes.ts'
+import type { Lane } from './turn.ts'
 
 export interface EndpointCall {
-  exchange: Exchange
+  exchange: Planned
   endpoint: Endpoint
   dialect: UpstreamDialect
   target: Target
@@ -20,24 +21,24 @@ export interface EndpointCall {
 }
 
 /** What a call of this endpoint would be; nothing is sent. */
-export function callOf(exchange: Exchange, endpoint: Endpoint, parts: Pick<ChainParts, 'upstreams' | 'forcedLane'>): EndpointCall {
+export function callOf(exchange: Planned, endpoint: Endpoint, parts: Pick<ChainParts, 'upstreams' | 'forcedLane'>): EndpointCall {
   const dialect = parts.upstreams.get(endpoint.provider.dialect)
   if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
   const target = targetOf(exchange, endpoint)
   return { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, parts.forcedLane) }
 }
 
-export function targetOf(exchange: Exchange, endpoint: Endpoint): Target {
+export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint): Target {
   return {
     model: endpoint.upstreamModel,
-    stream: exchange.stream,
+    stream: exchange.request.stream,
     outputCap: upstreamCap(exchange, endpoint),
     tier: endpoint.tier,
     supported: endpoint.supported,
     quirks: endpoint.quirks ?? endpoint.provider.quirks,
     user: endpoint.provider.user,
     maxOutput: endpoint.maxOutput,
-    betas: betasOf(exchange.headers),
+    betas: betasOf(exchange.head.headers),
   }
 }
 
@@ -47,29 +48,30 @@ function betasOf(headers: IncomingHttpHeaders): string | undefined {
   return Array.isArray(betas) ? betas.join(',') : betas
 }
 
-function laneOf(exchange: Exchange, dialect: UpstreamDialect, target: Target, forced: Lane | undefined): Lane {
+function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, forced: Lane | undefined): Lane {
   const { pass } = dialect
   return chooseLane({
-    sameWire: pass?.client === exchange.client.id,
-    edited: exchange.edited,
+    sameWire: pass?.client === exchange.request.client.id,
+    edited: exchange.request.edited,
     mutated:
-      exchange.toolNames !== undefined ||
-      exchange.answerWatch !== undefined ||
-      exchange.taps?.some((tap) => tap.mode === 'mutate') === true,
-    observed: exchange.taps !== undefined,
-    reshaped: pass !== undefined && !pass.admits(exchange.body, target),
+      exchange.run.toolNames !== undefined ||
+      exchange.guard.answers !== undefined ||
+      exchange.run.taps.some((tap) => tap.mode === 'mutate'),
+    observed: exchange.run.taps.length > 0,
+    reshaped: pass !== undefined && !pass.admits(exchange.request.body, target),
     forced,
   })
 }
 
 export function encode({ exchange, dialect, lane, target }: EndpointCall): Encoded {
-  if (lane !== 'translate' && dialect.pass) return dialect.pass.request(exchange.body, target)
-  return dialect.encodeRequest(exchange.request(), target)
+  if (lane !== 'translate' && dialect.pass) return dialect.pass.request(exchange.request.body, target)
+  return dialect.encodeRequest(exchange.request.canonical(), target)
 }
 
 /** The path lives as long as the exchange; an attempt that failed before content has left no trace in it. */
-export function beginTurn(exchange: Exchange): EventPath {
-  exchange.path ??= new EventPath(exchange)
-  exchange.path.beginTurn(exchange.toolNames)
-  return exchange.path
+export function beginTurn(exchange: Planned): EventSink {
+  const path = exchange.run.path ?? new EventPath(exchange)
+  exchange.run.path = path
+  path.beginTurn(exchange.run.toolNames)
+  return path
 }

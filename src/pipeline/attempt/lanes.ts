@@ -1,5 +1,5 @@
 /** Which lane a reply travels in: chosen once per attempt by this one function, never switched. */
-import type { Lane } from '../reply.ts'
+import type { Lane } from './turn.ts'
 
 export interface LaneFacts {
   /** Client and upstream speak the same wire. */

@@ -3,9 +3,9 @@
 import { asFault } from '../../core/faults.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { Encoded, LocalRun, LocalSink } from '../../dialects/types.ts'
+import type { Reply } from '../layer.ts'
 import type { ChainParts } from '../parts.ts'
 import { EventRelay, finishAll } from '../reply/relays.ts'
-import type { Reply } from '../reply.ts'
 import { beginTurn, type EndpointCall } from './endpoint-call.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { translated, WholeAttempt } from './whole-attempt.ts'
@@ -23,14 +23,14 @@ function guarded(attempt: Pick<StreamAttempt | WholeAttempt, 'fail'>): (step: ()
 
 export function runLocal(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
   const { exchange, endpoint, dialect, target } = call
-  const path = exchange.path ?? beginTurn(exchange)
+  const path = exchange.run.path ?? beginTurn(exchange)
   const cap = dialect.cap.written(encoded.body)
   const decodeFault = dialect.decodeFault.bind(dialect)
-  const observers = exchange.taps?.filter((tap) => tap.mode === 'observe') ?? []
+  const observers = exchange.run.taps?.filter((tap) => tap.mode === 'observe') ?? []
   const show = (batch: readonly StreamEvent[]): void => {
     for (const tap of observers) for (const event of batch) tap.push(event, () => {})
   }
-  if (!exchange.stream) {
+  if (!exchange.request.stream) {
     const attempt = new WholeAttempt(exchange, {
       endpoint,
       lane: 'translate',
@@ -84,7 +84,7 @@ export function runLocal(call: EndpointCall, encoded: Encoded, parts: ChainParts
 
   function start(attempt: StreamAttempt | WholeAttempt, sink: LocalSink): void {
     // The run may answer at once: what it says before its handle exists must still find the attempt.
-    const run: LocalRun | undefined = dialect.run?.(exchange.request(), target, exchange.clock, sink)
+    const run: LocalRun | undefined = dialect.run?.(exchange.request.canonical(), target, exchange.head.clock, sink)
     attempt.flow = run
   }
 }

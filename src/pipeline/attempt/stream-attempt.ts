@@ -1,11 +1,12 @@
 /** One streamed upstream answer: holds everything until the first content, then relays with back-pressure. */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import { StreamLife } from '../../dialects/sse/life.ts'
 import type { Final } from '../../dialects/types.ts'
 import type { Receiver } from '../../services/upstream/call.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
 import type { Relay } from '../reply/relays.ts'
 import { ErrorBody } from './error-body.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
@@ -34,7 +35,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   private heldSince: number | undefined
   private heldBack = 0
 
-  constructor(exchange: Exchange, plan: StreamPlan) {
+  constructor(exchange: Planned, plan: StreamPlan) {
     super(exchange, plan)
     plan.relay.listen?.({
       text: (text) => {
@@ -50,10 +51,10 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
-    this.exchange.noteStatus(status)
+    this.exchange.trail.noteStatus(status)
     const type = headers['content-type']?.toLowerCase() ?? ''
     if (status < 200 || status > 299 || !type.startsWith('text/event-stream')) {
-      this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.plan.decodeFault })
+      this.error = new ErrorBody(status, headers, { clock: this.exchange.head.clock, decode: this.plan.decodeFault })
     }
   }
 
@@ -72,7 +73,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     this.relay(text)
     if (relay.fault) this.fail(relay.fault)
     else if (relay.end && countsOutput(relay.usage)) {
-      this.endedAt ??= this.exchange.clock.monotonic()
+      this.endedAt ??= this.exchange.head.clock.monotonic()
       this.flow?.answered?.()
     }
     if (relay.crowded && !this.over) {
@@ -82,12 +83,12 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   }
 
   private holdBack(): void {
-    this.heldSince ??= this.exchange.clock.monotonic()
+    this.heldSince ??= this.exchange.head.clock.monotonic()
     this.flow?.pause()
   }
 
   private letGo(): void {
-    if (this.heldSince !== undefined) this.heldBack += this.exchange.clock.monotonic() - this.heldSince
+    if (this.heldSince !== undefined) this.heldBack += this.exchange.head.clock.monotonic() - this.heldSince
     this.heldSince = undefined
     this.flow?.resume()
   }
@@ -104,9 +105,9 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
       this.pending = ''
     }
     if (text === '' || this.discarding) return
-    if (this.exchange.reply?.write(text, relay.raw) === false) {
+    if (this.exchange.run.reply?.write(text, relay.raw) === false) {
       this.holdBack()
-      this.exchange.door.onDrain(() => this.letGo())
+      this.exchange.head.door.onDrain(() => this.letGo())
     }
   }
 
@@ -116,7 +117,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
       this.fail(this.error.fault())
       return
     }
-    this.endedAt ??= this.exchange.clock.monotonic()
+    this.endedAt ??= this.exchange.head.clock.monotonic()
     const { relay } = this.plan
     try {
       this.relay(relay.close())
@@ -145,7 +146,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     }
     if (!this.committed) {
       this.commit()
-      this.exchange.reply?.write(this.pending, relay.raw)
+      this.exchange.run.reply?.write(this.pending, relay.raw)
     }
     this.finished(undefined)
   }
@@ -182,7 +183,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
       else if (this.committed) this.finished(fault)
       else {
         // Nothing has left the path, so the next attempt may have a new one.
-        this.exchange.path = undefined
+        this.exchange.run.path = undefined
         this.refuse(fault)
       }
     }
@@ -193,15 +194,15 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
   /** The gateway's own word: nothing more goes out, nobody else is asked, and what the provider did is paid for. */
   private refused(refused: Fault): void {
     const { exchange, plan } = this
-    if (!this.committed) exchange.commit(plan.endpoint)
+    if (!this.committed) exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
     this.settle({ refused, end: REFUSED, fault: undefined, aborted: this.discarding })
   }
 
   private commit(): void {
     const { exchange, plan } = this
     this.committed = true
-    exchange.commit(plan.endpoint)
-    if (!this.discarding) exchange.reply?.open()
+    exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
+    if (!this.discarding) exchange.run.reply?.open()
   }
 
   private finished(fault: Fault | undefined): void {
@@ -221,7 +222,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     }
     this.before = relay.relayed
     this.imagesBefore = relay.images
-    if (this.contentAt === undefined && (relay.begun ?? relay.committed)) this.contentAt = this.exchange.clock.monotonic()
+    if (this.contentAt === undefined && (relay.begun ?? relay.committed)) this.contentAt = this.exchange.head.clock.monotonic()
   }
 
   protected override facts() {

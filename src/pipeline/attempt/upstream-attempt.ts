@@ -4,10 +4,11 @@ import { Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { HealthBook } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
-import type { Lane, Reply, Turn } from '../reply.ts'
+import type { Planned } from '../exchange.ts'
+import type { Reply } from '../layer.ts'
 import type { DrainSlots } from './drain-slots.ts'
 import type { ErrorBody, FaultSource } from './error-body.ts'
+import type { Lane, Turn } from './turn.ts'
 
 /** What the attempt steers: an HTTP call or a provider inside this process. */
 export interface Flow {
@@ -47,7 +48,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   /** Rejects with a fault where nothing has reached the caller: another endpoint may be tried. */
   readonly done: Promise<Reply>
   flow: Flow | undefined
-  protected readonly exchange: Exchange
+  protected readonly exchange: Planned
   protected readonly plan: Plan
   protected over = false
   /** The caller has gone and the provider is read on for the usage it reports. */
@@ -60,14 +61,14 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   private leftAt: number | undefined
   private readonly takeBack: () => void
 
-  constructor(exchange: Exchange, plan: Plan) {
+  constructor(exchange: Planned, plan: Plan) {
     this.exchange = exchange
     this.plan = plan
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject
     })
-    this.takeBack = exchange.cancel.onAbort(() => this.cancelled())
+    this.takeBack = exchange.head.cancel.onAbort(() => this.cancelled())
   }
 
   abstract fail(fault: Fault): void
@@ -86,7 +87,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   protected refuse(fault: Fault): void {
     const { exchange } = this
     const told = this.error?.instead(fault) ?? fault
-    exchange.unfinished = this.turn({ fault: told, aborted: false })
+    exchange.run.unfinished = this.turn({ fault: told, aborted: false })
     this.close()
     this.reject(told)
   }
@@ -136,7 +137,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   private cancelled(): void {
     if (this.over) return
     const { exchange, plan } = this
-    const { reason } = exchange.cancel
+    const { reason } = exchange.head.cancel
     // A caller that still waits for its reply does not wait for the usage as well.
     if (reason instanceof Fault && reason.code === 'deadline') {
       this.fail(reason)
@@ -147,7 +148,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     }
     const ending = reason instanceof Fault && reason.code === 'shutdown'
     if (!ending && this.flow && this.flow.sent !== false) {
-      this.leaveSlot = plan.drains.take(exchange.clock, plan.endpoint.provider.onAbort, late)
+      this.leaveSlot = plan.drains.take(exchange.head.clock, plan.endpoint.provider.onAbort, late)
     }
     if (!this.leaveSlot) {
       this.gone()
@@ -155,8 +156,8 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     }
     this.discarding = true
     // Nobody is there for its comments.
-    exchange.reply?.stop()
-    this.leftAt = exchange.clock.monotonic()
+    exchange.run.reply?.stop()
+    this.leftAt = exchange.head.clock.monotonic()
     this.flow?.resume()
   }
 
@@ -168,7 +169,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     const { exchange, flow, plan } = this
     const { endpoint, health } = plan
     if (flow?.headAt === undefined || !mayReason(endpoint)) return 0
-    const seconds = ((contentAt ?? this.leftAt ?? exchange.clock.monotonic()) - flow.headAt) / 1000
+    const seconds = ((contentAt ?? this.leftAt ?? exchange.head.clock.monotonic()) - flow.headAt) / 1000
     return seconds > 0 ? seconds * (health.throughput(endpoint, 'p50') ?? SLOW_PACE) : 0
   }
 }

@@ -6,7 +6,7 @@ import { endOf, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/event
 import { countsOutput } from '../../dialects/canon/usage.ts'
 import type { Final, PassFacts } from '../../dialects/types.ts'
 import type { Receiver } from '../../services/upstream/call.ts'
-import type { EventPath } from '../reply/event-path.ts'
+import type { EventSink } from '../run.ts'
 import { ErrorBody } from './error-body.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 
@@ -22,7 +22,7 @@ export interface WholeResult extends PassFacts {
   /** Guardrails read a long answer, and let others have their turn. Gives the fault where they refuse it. */
   reading?: Promise<Fault | undefined>
   /** Engines still read it. */
-  path?: Pick<EventPath, 'pending' | 'refusal' | 'late'>
+  path?: Pick<EventSink, 'pending' | 'refusal' | 'late'>
   finish(final: Final): string
 }
 
@@ -40,16 +40,16 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
   private onlyError = false
 
   head(status: number, headers: IncomingHttpHeaders): void {
-    this.exchange.noteStatus(status)
+    this.exchange.trail.noteStatus(status)
     if (status !== 200 && status !== 201) {
-      this.error = new ErrorBody(status, headers, { clock: this.exchange.clock, decode: this.plan.decodeFault })
+      this.error = new ErrorBody(status, headers, { clock: this.exchange.head.clock, decode: this.plan.decodeFault })
     }
   }
 
   data(chunk: Buffer): void {
     if (this.over || this.tookError(chunk)) return
     // Some providers send blanks while they work: the reply has not begun with them.
-    const now = this.exchange.clock.monotonic()
+    const now = this.exchange.head.clock.monotonic()
     if (this.begunAt === undefined) {
       if (isBlank(chunk)) return
       this.begunAt = now
@@ -125,7 +125,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
 
   private completed(result: WholeResult): void {
     const { exchange, plan } = this
-    exchange.commit(plan.endpoint)
+    exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
     const { refused } = result
     const aborted = this.discarding
     this.settle(refused ? { refused, end: REFUSED, fault: undefined, aborted } : { fault: undefined, aborted }, (final) =>
@@ -187,7 +187,7 @@ function lengthOf(events: readonly StreamEvent[]): number {
 }
 
 /** @returns why guardrails refuse the answer, where they do. */
-async function inSlices(events: readonly StreamEvent[], path: Pick<EventPath, 'push' | 'close' | 'refusal'>): Promise<Fault | undefined> {
+async function inSlices(events: readonly StreamEvent[], path: Pick<EventSink, 'push' | 'close' | 'refusal'>): Promise<Fault | undefined> {
   try {
     let read = 0
     for (const event of events) {
@@ -213,7 +213,7 @@ const PIECES = new RegExp(`[^]{1,${SLICE}}`, 'g')
 /** Reads a body by way of canonical events, into the exchange's path. */
 export function translated(
   events: readonly StreamEvent[],
-  path: Pick<EventPath, 'push' | 'close' | 'finish' | 'pending' | 'refusal' | 'late' | 'guarded'>,
+  path: Pick<EventSink, 'push' | 'close' | 'finish' | 'pending' | 'refusal' | 'late' | 'guarded'>,
 ): WholeResult {
   const result: WholeResult = { path, finish: (final) => path.finish(final) }
   for (const event of events) {

@@ -4,18 +4,18 @@ import { Fault } from '../../core/faults.ts'
 import type { Item } from '../../dialects/canon/request.ts'
 import type { EmbeddingAsk, EmbeddingClient, EmbeddingInput, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 
-const read = new WeakMap<Exchange, { ask: EmbeddingAsk; edits: number }>()
+const read = new WeakMap<Accepted, { ask: EmbeddingAsk; edits: number }>()
 
 /** What was sent, with what a layer has changed of it. */
-export function askOf(exchange: Exchange): EmbeddingAsk {
+export function askOf(exchange: Accepted): EmbeddingAsk {
   const known = read.get(exchange)
-  const edits = exchange.edits.length
+  const edits = exchange.request.edits.length
   if (known?.edits === edits) return known.ask
-  const sent = clientOf(exchange).ask(exchange.body)
-  const ask = edits === 0 ? sent : { ...sent, inputs: editedInputs(sent.inputs, exchange.request().items) }
+  const sent = clientOf(exchange).ask(exchange.request.body)
+  const ask = edits === 0 ? sent : { ...sent, inputs: editedInputs(sent.inputs, exchange.request.canonical().items) }
   read.set(exchange, { ask, edits })
   return ask
 }
@@ -32,7 +32,7 @@ function editedInputs(sent: readonly EmbeddingInput[], items: readonly Item[]): 
 }
 
 /** @throws Fault 500 where the operation is none of embeddings. */
-export function clientOf({ client }: Exchange): EmbeddingClient {
+export function clientOf({ request: { client } }: Accepted): EmbeddingClient {
   if (!client.embedding) throw new Fault('internal', { cause: new Error(`${client.id} asks for no vectors`) })
   return client.embedding
 }

@@ -1,4 +1,5 @@
 /** One call for vectors: its reply is scanned as it comes, and every vector is written as the caller wants it at once. */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
@@ -11,7 +12,7 @@ import { type WrittenVector, writeRaw } from '../../dialects/vectors/written.ts'
 import type { Receiver } from '../../services/upstream/call.ts'
 import { ErrorBody } from '../attempt/error-body.ts'
 import type { Flow } from '../attempt/upstream-attempt.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
 
 /** What one call brought. */
 export interface Brought {
@@ -32,7 +33,7 @@ const TURN = 32 * 1024
 
 export class EmbeddingCall implements Receiver {
   readonly done: Promise<Brought>
-  private readonly exchange: Exchange
+  private readonly exchange: Planned
   private readonly ask: EmbeddingAsk
   private readonly wire: EmbeddingWire
   private readonly vectors: WrittenVector[] = []
@@ -52,7 +53,7 @@ export class EmbeddingCall implements Receiver {
   private resolve: (brought: Brought) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
-  constructor(exchange: Exchange, ask: EmbeddingAsk, wire: EmbeddingWire) {
+  constructor(exchange: Planned, ask: EmbeddingAsk, wire: EmbeddingWire) {
     this.exchange = exchange
     this.ask = ask
     this.wire = wire
@@ -67,10 +68,10 @@ export class EmbeddingCall implements Receiver {
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
-    this.exchange.noteStatus(status)
+    this.exchange.trail.noteStatus(status)
     if (status === 200 || status === 201) return
     this.error = new ErrorBody(status, headers, {
-      clock: this.exchange.clock,
+      clock: this.exchange.head.clock,
       decode: (code, body) => this.wire.decodeFault(code, body),
     })
   }

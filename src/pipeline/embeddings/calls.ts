@@ -2,7 +2,7 @@
 
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 import { askOf, clientOf, targetOf, wireOf } from './asked.ts'
 import { type Batch, batchesOf } from './batches.ts'
@@ -22,7 +22,7 @@ export interface EmbeddingCalls {
 }
 
 /** Sends nothing. */
-export function callsAt(exchange: Exchange, endpoint: Endpoint, parts: Pick<ChainParts, 'wires'>): EmbeddingCalls {
+export function callsAt(exchange: Planned, endpoint: Endpoint, parts: Pick<ChainParts, 'wires'>): EmbeddingCalls {
   const wire = wireOf(endpoint, parts)
   const target = targetOf(endpoint)
   const cut: string[] = []
@@ -37,12 +37,12 @@ interface Taker {
 }
 
 /** Where the operator wants long inputs cut and the provider would refuse them, they are cut here. */
-function fitting(exchange: Exchange, { endpoint: { context }, wire, target }: Taker, cut: string[]): EmbeddingAsk {
+function fitting(exchange: Planned, { endpoint: { context }, wire, target }: Taker, cut: string[]): EmbeddingAsk {
   const ask = askOf(exchange)
   if (target.longInput !== 'truncate' || wire.longInput !== 'rejects' || context === undefined) return ask
   const inputs = ask.inputs.map((input, index) => {
     if (inputTokens(input) <= context) return input
-    cut.push(`${clientOf(exchange).pathOf(exchange.body, index)} beyond ${context} tokens`)
+    cut.push(`${clientOf(exchange).pathOf(exchange.request.body, index)} beyond ${context} tokens`)
     return cutTo(input, context)
   })
   return { ...ask, inputs }

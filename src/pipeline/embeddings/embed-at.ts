@@ -8,9 +8,10 @@ import { isRejection } from '../../ledger/settlement.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isOutage } from '../../routing/index.ts'
 import type { RetryPermit } from '../attempt/retry-budget.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Turn } from '../attempt/turn.ts'
+import type { Planned } from '../exchange.ts'
+import type { Reply } from '../layer.ts'
 import type { ChainParts } from '../parts.ts'
-import type { Reply, Turn } from '../reply.ts'
 import { clientOf } from './asked.ts'
 import type { Batch } from './batches.ts'
 import type { Brought } from './call.ts'
@@ -18,7 +19,7 @@ import { AT_ONCE, callsAt } from './calls.ts'
 import { imagesIn, imageTokens, inputTokens } from './input-size.ts'
 import { type Calling, callProvider } from './provider-call.ts'
 
-export function embedAt(exchange: Exchange, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
+export function embedAt(exchange: Planned, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
   const run = new EmbeddingRun(exchange, endpoint, parts)
   run.start()
   return run.done
@@ -32,7 +33,7 @@ interface Running {
 class EmbeddingRun {
   /** Rejects with a fault: the caller has got nothing, and another endpoint may be tried. */
   readonly done: Promise<Reply>
-  private readonly exchange: Exchange
+  private readonly exchange: Planned
   private readonly endpoint: Endpoint
   private readonly parts: ChainParts
   private readonly wire: EmbeddingWire
@@ -60,7 +61,7 @@ class EmbeddingRun {
   private resolve: (reply: Reply) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
-  constructor(exchange: Exchange, endpoint: Endpoint, parts: ChainParts) {
+  constructor(exchange: Planned, endpoint: Endpoint, parts: ChainParts) {
     this.exchange = exchange
     this.endpoint = endpoint
     this.parts = parts
@@ -80,9 +81,9 @@ class EmbeddingRun {
 
   start(): void {
     const { exchange, endpoint } = this
-    exchange.ctx.model = endpoint.model.slug
-    exchange.ctx.provider = endpoint.provider.name
-    this.takeBack = exchange.cancel.onAbort(() => this.cancelled())
+    exchange.run.ctx.model = endpoint.model.slug
+    exchange.run.ctx.provider = endpoint.provider.name
+    this.takeBack = exchange.head.cancel.onAbort(() => this.cancelled())
     this.fill()
   }
 
@@ -155,13 +156,13 @@ class EmbeddingRun {
   private cancelled(): void {
     if (this.over) return
     const { exchange, parts, endpoint } = this
-    const { reason } = exchange.cancel
+    const { reason } = exchange.head.cancel
     // A caller that still waits for its reply does not wait for the usage as well.
     if (reason instanceof Fault && reason.code !== 'client_gone') {
       this.fail(reason)
       return
     }
-    if (this.sent) this.leaveSlot = parts.drains.take(exchange.clock, endpoint.provider.onAbort, () => this.gone())
+    if (this.sent) this.leaveSlot = parts.drains.take(exchange.head.clock, endpoint.provider.onAbort, () => this.gone())
     if (!this.leaveSlot) {
       this.gone()
       return
@@ -194,14 +195,14 @@ class EmbeddingRun {
   }
 
   private complete(): void {
-    this.exchange.commit(this.endpoint)
+    this.exchange.run.commit(this.endpoint, this.exchange.head.clock.monotonic())
     this.settle(this.discarding)
   }
 
   private settle(aborted: boolean): void {
     this.close()
     const { exchange, vectors } = this
-    const pieces = (final: Parameters<Reply['finish']>[0]): Buffer[] => clientOf(exchange).encode(vectors, exchange.ctx, final)
+    const pieces = (final: Parameters<Reply['finish']>[0]): Buffer[] => clientOf(exchange).encode(vectors, exchange.run.ctx, final)
     this.resolve({
       turn: this.turn({ aborted, fault: undefined, end: ENDED }),
       pieces,
@@ -217,7 +218,7 @@ class EmbeddingRun {
     if (broken && !rejected) this.cutOff(broken)
     const turn = this.turn({ aborted: false, fault, end: undefined })
     if (rejected && turn.sent !== false) turn.callRejected = true
-    this.exchange.unfinished = turn
+    this.exchange.run.unfinished = turn
     this.close()
     this.reject(fault)
   }
@@ -235,7 +236,7 @@ class EmbeddingRun {
     this.leaveSlot?.()
     for (const { calling } of this.running) calling.abort()
     for (const permit of this.failedOnce.values()) permit.end(false)
-    const record = this.exchange.attempts.at(-1)
+    const record = this.exchange.trail.attempts.at(-1)
     if (record && this.dropped.size > 0) record.dropped = [...this.dropped]
   }
 

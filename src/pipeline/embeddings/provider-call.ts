@@ -3,14 +3,14 @@
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
 import { type Brought, EmbeddingCall } from './call.ts'
 import { LocalCall } from './local-call.ts'
 
 export interface ProviderAsk {
-  readonly exchange: Exchange
+  readonly exchange: Planned
   readonly endpoint: Endpoint
   readonly wire: EmbeddingWire
   readonly target: EmbeddingTarget
@@ -33,7 +33,7 @@ export function callProvider(asked: ProviderAsk, parts: ChainParts): Calling {
   const encoded = wire.encode(ask, target)
   if (wire.run) {
     const local = new LocalCall(ask)
-    const run = wire.run(ask, target, exchange.clock, local)
+    const run = wire.run(ask, target, exchange.head.clock, local)
     return { done: local.done, dropped: encoded.dropped, sent: () => true, abort: () => run.abort() }
   }
   const { provider } = endpoint
@@ -43,11 +43,11 @@ export function callProvider(asked: ProviderAsk, parts: ChainParts): Calling {
   const path = callPath(address, { path: typeof own === 'string' ? own : undefined }, { path: encoded.path, model: target.model })
   const request = {
     path,
-    headers: [...address.headers, 'x-client-request-id', exchange.id, ...(encoded.headers ?? [])],
+    headers: [...address.headers, 'x-client-request-id', exchange.head.id, ...(encoded.headers ?? [])],
     body: JSON.stringify(encoded.body),
   }
   const call = new EmbeddingCall(exchange, ask, wire)
-  const upstream = new UpstreamCall(call, exchange.clock, address.timeouts)
+  const upstream = new UpstreamCall(call, exchange.head.clock, address.timeouts)
   call.flow = upstream
   upstream.send(parts.pools.for(address), request)
   return { done: call.done, dropped: encoded.dropped, sent: () => upstream.sent, abort: () => upstream.abort() }

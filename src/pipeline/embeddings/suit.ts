@@ -6,35 +6,34 @@
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { EmbeddingAsk, EmbeddingLack, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
-import type { Resolved } from '../../plugin-api/exchange.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { FilterName, Removed } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
-import type { ChainParts, GuardrailSetting } from '../parts.ts'
-import type { At, Layer } from '../reply.ts'
+import { type Guarded, narrow } from '../exchange.ts'
+import type { GuardrailSetting } from '../guard/guardrail-setting.ts'
+import type { Layer } from '../layer.ts'
+import type { ChainParts } from '../parts.ts'
 import { askOf, clientOf, targetOf } from './asked.ts'
 import { inputTokens } from './input-size.ts'
 
-export function suit(guardrails: readonly GuardrailSetting[], parts: Pick<ChainParts, 'wires'>): Layer<At<Resolved>> {
+export function suit(guardrails: readonly GuardrailSetting[], parts: Pick<ChainParts, 'wires'>): Layer<Guarded> {
   return (next) =>
     function suited(exchange) {
       const ask = askOf(exchange)
       checkLegible(exchange, ask, guardrails)
       const { kept, first, removed } = sorted(exchange, ask, parts)
-      if (removed.length > 0) exchange.removed = [...exchange.removed, ...removed]
+      if (removed.length > 0) exchange.trail.removed = [...exchange.trail.removed, ...removed]
       if (kept.length === 0 && first) throw refusal(exchange, first)
-      exchange.endpoints = kept
-      return next(exchange)
+      return next(narrow(exchange, kept))
     }
 }
 
 /** Guardrails read words: what hides them is not let past. @throws Fault 400. */
-function checkLegible(exchange: Exchange, { inputs }: EmbeddingAsk, guardrails: readonly GuardrailSetting[]): void {
+function checkLegible(exchange: Guarded, { inputs }: EmbeddingAsk, guardrails: readonly GuardrailSetting[]): void {
   const hidden = inputs.findIndex(({ kind }) => kind === 'tokens')
   if (hidden === -1) return
-  const guardrail = guardrails.find(({ keys }) => !keys || keys.has(exchange.key.name))
+  const guardrail = guardrails.find(({ keys }) => !keys || keys.has(exchange.auth.key.name))
   if (!guardrail) return
-  const field = clientOf(exchange).pathOf(exchange.body, hidden)
+  const field = clientOf(exchange).pathOf(exchange.request.body, hidden)
   throw new Fault('bad_request', {
     message: `${field}: expected text: the guardrail ${guardrail.name} cannot read token ids`,
     metadata: { field },
@@ -53,12 +52,12 @@ interface Sorted {
   removed: Removed[]
 }
 
-function sorted(exchange: Exchange, ask: EmbeddingAsk, parts: Pick<ChainParts, 'wires'>): Sorted {
-  const strict = exchange.preferences.require_parameters === true
+function sorted(exchange: Guarded, ask: EmbeddingAsk, parts: Pick<ChainParts, 'wires'>): Sorted {
+  const strict = exchange.wish.preferences.require_parameters === true
   const kept: Endpoint[] = []
   const removed: Removed[] = []
   let first: Lacking | undefined
-  for (const endpoint of exchange.endpoints) {
+  for (const endpoint of exchange.route.endpoints) {
     const wire = parts.wires.get(endpoint.provider.dialect)
     const lacking = wire ? lackingOf(ask, endpoint, { wire, strict }) : { endpoint, lack: NO_WIRE, filter: 'dialect' as const }
     if (!lacking) {
@@ -91,8 +90,8 @@ function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict }: { wi
 }
 
 /** Where in the request it is that cannot be served. */
-function placeOf(exchange: Exchange, { at }: EmbeddingLack): string {
-  return typeof at === 'string' ? at : clientOf(exchange).pathOf(exchange.body, at.input, at.part)
+function placeOf(exchange: Guarded, { at }: EmbeddingLack): string {
+  return typeof at === 'string' ? at : clientOf(exchange).pathOf(exchange.request.body, at.input, at.part)
 }
 
 /** A medium that the model does not read. */
@@ -120,13 +119,13 @@ function tooLong({ inputs }: EmbeddingAsk, { context, model }: Endpoint, wire: E
   return input === -1 ? undefined : { at: { input }, why: `takes at most ${context} tokens of each input` }
 }
 
-function refusal(exchange: Exchange, { endpoint, lack, filter }: Lacking): Fault {
+function refusal(exchange: Guarded, { endpoint, lack, filter }: Lacking): Fault {
   const { why } = lack
   const field = placeOf(exchange, lack)
   const availability: JsonObject = {
     code: 'constraint_filtered',
     retryable: false,
-    requested_models: exchange.models.map(({ slug }) => slug),
+    requested_models: exchange.route.models.map(({ slug }) => slug),
     docs_url: 'docs/embeddings.md',
     constraint: { field, detail: why },
   }

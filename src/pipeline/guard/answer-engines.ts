@@ -5,9 +5,9 @@ import { isObject, type Json } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { isMedia, jsonTexts, legible, withTexts } from '../../guardrails/index.ts'
 import type { Tap } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
-import type { GuardrailSetting } from '../parts.ts'
+import type { Routed } from '../exchange.ts'
 import { askEngine } from './ask-engine.ts'
+import type { GuardrailSetting } from './guardrail-setting.ts'
 import { hasTexts } from './notes.ts'
 
 type Emit = (event: StreamEvent) => void
@@ -30,7 +30,7 @@ export class AnswerEngines implements Tap {
   refusal: Fault | undefined
   /** Settles, never rejecting, once nothing is asked any more. */
   pending: Promise<void> | undefined
-  private readonly exchange: Exchange
+  private readonly exchange: Routed
   private readonly guardrails: readonly GuardrailSetting[]
   private readonly answered: Answered
   private emit: Emit = () => {}
@@ -39,7 +39,7 @@ export class AnswerEngines implements Tap {
   private due = false
   private readonly calls = new Set<number>()
 
-  constructor(exchange: Exchange, guardrails: readonly GuardrailSetting[], answered: Answered) {
+  constructor(exchange: Routed, guardrails: readonly GuardrailSetting[], answered: Answered) {
     this.exchange = exchange
     this.guardrails = guardrails
     this.answered = answered
@@ -61,7 +61,7 @@ export class AnswerEngines implements Tap {
     else if (event.type === 'block-start' && event.kind === 'call') this.calls.add(event.block)
     const call = event.type === 'block-delta' && this.calls.has(event.block)
     // An answer that does not stream is asked about as a whole.
-    const enough = this.exchange.stream && (event.type === 'block-end' || this.size >= (call ? LONGEST_ARGS : SLICE))
+    const enough = this.exchange.request.stream && (event.type === 'block-end' || this.size >= (call ? LONGEST_ARGS : SLICE))
     if (enough || event.type === 'end' || event.type === 'fault') this.ask()
   }
 

@@ -13,7 +13,7 @@ import {
   wholeValue,
 } from '../../guardrails/index.ts'
 import type { Stage, Tap } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Routed } from '../exchange.ts'
 import { hasTexts } from './notes.ts'
 import { SaidText } from './said-text.ts'
 
@@ -28,7 +28,7 @@ export class AnswerGuard implements Tap {
   readonly mode = 'mutate'
   /** Set once the answer is refused: nothing of it goes on. */
   refusal: Fault | undefined
-  private readonly exchange: Exchange
+  private readonly exchange: Routed
   private readonly policy: AnswerPolicy
   private readonly findings = new Findings()
   private readonly calls = new Map<number, ArgsStream>()
@@ -42,7 +42,7 @@ export class AnswerGuard implements Tap {
   private longest = 0
   private since: number | undefined
 
-  constructor(exchange: Exchange, policy: AnswerPolicy) {
+  constructor(exchange: Routed, policy: AnswerPolicy) {
     this.exchange = exchange
     this.policy = policy
   }
@@ -190,8 +190,8 @@ export class AnswerGuard implements Tap {
     let held = this.running?.said.held ?? 0
     for (const call of this.calls.values()) held += call.held
     this.most = Math.max(this.most, held)
-    if (!this.exchange.wantsMetadata) return
-    const now = this.exchange.clock.monotonic()
+    if (!this.exchange.head.wantsMetadata) return
+    const now = this.exchange.head.clock.monotonic()
     if (this.since !== undefined) this.longest = Math.max(this.longest, now - this.since)
     this.since = held > 0 ? now : undefined
   }
@@ -200,12 +200,12 @@ export class AnswerGuard implements Tap {
   private report(): void {
     const { exchange, stages } = this
     for (const stage of stages) {
-      const at = exchange.stages.indexOf(stage)
-      if (at !== -1) exchange.stages.splice(at, 1)
+      const at = exchange.trail.stages.indexOf(stage)
+      if (at !== -1) exchange.trail.stages.splice(at, 1)
     }
-    const held: Held = { bytes: this.most, ...(exchange.stream ? { ms: Math.round(this.longest) } : {}) }
+    const held: Held = { bytes: this.most, ...(exchange.request.stream ? { ms: Math.round(this.longest) } : {}) }
     this.stages = answerStages(this.findings.hits.values(), held)
-    if (this.stages.length === 0 && exchange.wantsMetadata) this.stages = [readStage(held)]
-    exchange.stages.push(...this.stages)
+    if (this.stages.length === 0 && exchange.head.wantsMetadata) this.stages = [readStage(held)]
+    exchange.trail.stages.push(...this.stages)
   }
 }

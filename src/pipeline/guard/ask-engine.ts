@@ -1,4 +1,5 @@
 /** One guardrail's engine asked about texts of an exchange, whichever way they go. */
+
 import { Fault } from '../../core/faults.ts'
 import {
   answerEngineFault,
@@ -9,8 +10,8 @@ import {
   ofAnswer,
   silentStage,
 } from '../../guardrails/index.ts'
-import type { Exchange } from '../exchange.ts'
-import type { GuardrailSetting } from '../parts.ts'
+import type { Routed } from '../exchange.ts'
+import type { GuardrailSetting } from './guardrail-setting.ts'
 
 /**
  * Adds the stage that tells of it.
@@ -18,7 +19,7 @@ import type { GuardrailSetting } from '../parts.ts'
  * @throws Fault 403 where it blocks, 503 where it did not answer and the guardrail is closed.
  */
 export async function askEngine(
-  exchange: Exchange,
+  exchange: Routed,
   guardrail: GuardrailSetting,
   texts: readonly string[],
   direction: EngineQuestion['direction'],
@@ -26,7 +27,12 @@ export async function askEngine(
   const { engine, name } = guardrail
   const distinct = [...new Set(texts)]
   if (!engine || distinct.length === 0) return undefined
-  const { clock, cancel, key, requested, stages } = exchange
+  const {
+    head: { clock, cancel },
+    auth: { key },
+    wish: { requested },
+    trail: { stages },
+  } = exchange
   const question = { texts: distinct, guardrail: name, key: key.name, model: requested, direction }
   const context = { clock, onAbort: (fn: () => void) => cancel.onAbort(fn) }
   const verdict = await engine.ask(question, context).catch((cause: unknown) => {

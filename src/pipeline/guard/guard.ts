@@ -1,4 +1,5 @@
 /** Guardrails: what a key's policy forbids never reaches a provider, what it hides goes out hidden, and the answer is read if it says so. */
+
 import { asFault, Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
 import {
@@ -15,12 +16,11 @@ import {
   TextPolicy,
   Vault,
 } from '../../guardrails/index.ts'
-import type { Resolved } from '../../plugin-api/exchange.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import type { AnswerWatch, Exchange } from '../exchange.ts'
-import type { GuardrailSetting } from '../parts.ts'
-import type { At, Layer } from '../reply.ts'
+import { type AnswerWatch, advance, type Guard, type Guarded, type Routed } from '../exchange.ts'
+import type { Layer } from '../layer.ts'
 import { askEngine } from './ask-engine.ts'
+import type { GuardrailSetting } from './guardrail-setting.ts'
 import { holdsFor } from './guardrail-terms.ts'
 
 /** What holds for one key, compiled once. */
@@ -38,40 +38,42 @@ const TURN = 5
 /** Texts that surely take less. */
 const SHORT = 16_384
 
-export function guard(guardrails: readonly GuardrailSetting[]): Layer<At<Resolved>> {
+export function guard(guardrails: readonly GuardrailSetting[]): Layer<Routed, Guarded> {
   const watchOf = watches(guardrails)
   return (next) =>
     watchOf === undefined
-      ? next
+      ? (exchange) => next(advance(exchange, 'guard', NO_GUARD))
       : function guarded(exchange) {
-          const watch = watchOf(exchange.key)
-          if (watch === undefined) return next(exchange)
+          const watch = watchOf(exchange.auth.key)
+          if (watch === undefined) return next(advance(exchange, 'guard', NO_GUARD))
+          const { request } = exchange
           // Vectors have no texts.
-          if (!exchange.client.embedding) {
-            exchange.answerWatch = watch.answers
-            if (watch.restores) exchange.vault = new Vault(() => textsOf(exchange))
-          }
-          if (!readsRequests(watch)) return next(exchange)
+          const answers = request.client.embedding ? undefined : watch.answers
+          const vault = watch.restores && !request.client.embedding ? new Vault(() => textsOf(exchange)) : undefined
+          const watched = advance(exchange, 'guard', { answers, vault, read: undefined })
+          if (!readsRequests(watch)) return next(watched)
           // Files that the body only names are not among its bytes.
-          const short = exchange.bodyBytes <= SHORT && !exchange.edited
-          const checked = check(exchange, watch, { texts: () => passages(exchange.request()), short })
-          if (checked) return checked.then(() => next(exchange))
-          return next(exchange)
+          const short = request.bytes <= SHORT && !request.edited
+          const checked = check(watched, watch, { texts: () => passages(request.canonical()), short })
+          if (checked) return checked.then(() => next(watched))
+          return next(watched)
         }
 }
+
+const NO_GUARD: Guard = { answers: undefined, vault: undefined, read: undefined }
 
 /**
  * Reads what later layers have added to the request, such as the results of server tools: it stands below them, and is
  * passed by every turn. What the model itself wrote is not read (contract section 9, C-161).
  */
-export function guardAdditions(guardrails: readonly GuardrailSetting[]): Layer<At<Resolved>> {
+export function guardAdditions(guardrails: readonly GuardrailSetting[]): Layer<Guarded> {
   const watchOf = watches(guardrails)
   return (next) =>
     watchOf === undefined
       ? next
       : function guardedAgain(exchange) {
-          const before = exchange.guarded
-          const watch = before && exchange.edits.length > before.edits ? watchOf(exchange.key) : undefined
+          const before = exchange.guard.read
+          const watch = before && exchange.request.edits.length > before.edits ? watchOf(exchange.auth.key) : undefined
           if (!before || !watch || !readsRequests(watch)) return next(exchange)
           // How much a tool or a plugin has brought is not known.
           const checked = check(exchange, watch, { texts: () => added(exchange, before.items), short: false })
@@ -85,13 +87,13 @@ function readsRequests({ policy, asking }: Watch): boolean {
 }
 
 /** All texts of a request, for whoever chooses words that are not among them. */
-function* textsOf(exchange: Exchange): Generator<string> {
-  for (const { texts } of passages(exchange.request())) yield* texts
-  yield* jsonTexts(exchange.body)
+function* textsOf(exchange: Routed): Generator<string> {
+  for (const { texts } of passages(exchange.request.canonical())) yield* texts
+  yield* jsonTexts(exchange.request.body)
 }
 
-function* added(exchange: Exchange, known: WeakSet<object>): Generator<Passage> {
-  for (const item of exchange.request().items) {
+function* added(exchange: Guarded, known: WeakSet<object>): Generator<Passage> {
+  for (const item of exchange.request.canonical().items) {
     const written = item.kind === 'reasoning' || (item.kind === 'message' && item.role === 'assistant')
     if (!known.has(item) && !written) yield* itemPassages(item)
   }
@@ -167,13 +169,13 @@ interface Reading {
 }
 
 /** @returns a promise only where there is much to read, or an engine to ask. @throws Fault 403. */
-function check(exchange: Exchange, watch: Watch, { texts, short }: Reading): Promise<void> | undefined {
+function check(exchange: Guarded, watch: Watch, { texts, short }: Reading): Promise<void> | undefined {
   const asking = watch.asking.length > 0 ? () => ask(exchange, watch.asking, texts) : undefined
   if (!watch.policy) {
     remember(exchange)
     return asking?.()
   }
-  const scan = new Scan(watch.policy, exchange.vault)
+  const scan = new Scan(watch.policy, exchange.guard.vault)
   const steps = scan.read(texts())
   const done = (): Promise<void> | undefined => {
     act(exchange, scan)
@@ -185,7 +187,7 @@ function check(exchange: Exchange, watch: Watch, { texts, short }: Reading): Pro
 }
 
 /** Takes steps until the time of this turn is over. */
-function ended(steps: Generator<void, void>, { clock }: Exchange): boolean {
+function ended(steps: Generator<void, void>, { head: { clock } }: Guarded): boolean {
   const until = clock.monotonic() + TURN
   for (;;) {
     if (steps.next().done) return true
@@ -193,17 +195,18 @@ function ended(steps: Generator<void, void>, { clock }: Exchange): boolean {
   }
 }
 
-async function rest(steps: Generator<void, void>, exchange: Exchange): Promise<void> {
+async function rest(steps: Generator<void, void>, exchange: Guarded): Promise<void> {
   do {
     await new Promise((resolve) => setImmediate(resolve))
-    if (exchange.cancel.aborted) throw asFault(exchange.cancel.reason instanceof Fault ? exchange.cancel.reason : new Fault('client_gone'))
+    if (exchange.head.cancel.aborted)
+      throw asFault(exchange.head.cancel.reason instanceof Fault ? exchange.head.cancel.reason : new Fault('client_gone'))
   } while (!ended(steps, exchange))
 }
 
-function act(exchange: Exchange, scan: Scan): void {
+function act(exchange: Guarded, scan: Scan): void {
   if (scan.hits.size > 0) {
     const hits = [...scan.hits.values()]
-    exchange.stages.push(...stagesOf(hits))
+    exchange.trail.stages.push(...stagesOf(hits))
     const fault = blockFault(hits)
     if (fault) throw fault
     redact(exchange, scan.replaced)
@@ -211,19 +214,20 @@ function act(exchange: Exchange, scan: Scan): void {
   remember(exchange)
 }
 
-function redact(exchange: Exchange, replaced: ReadonlyMap<string, string>): void {
+function redact(exchange: Guarded, replaced: ReadonlyMap<string, string>): void {
   if (replaced.size === 0) return
   const replace = (text: string): string | undefined => replaced.get(text)
-  exchange.edit('guard', (draft) => rewrite(draft, replace))
-  if (exchange.client.embedding) redactInputs(exchange, replace)
+  exchange.request.edit('guard', (draft) => rewrite(draft, replace))
+  if (exchange.request.client.embedding) redactInputs(exchange, replace)
 }
 
-function remember(exchange: Exchange): void {
-  exchange.guarded = { edits: exchange.edits.length, items: new WeakSet(exchange.request().items) }
+function remember(exchange: Guarded): void {
+  const read = { edits: exchange.request.edits.length, items: new WeakSet(exchange.request.canonical().items) }
+  advance(exchange, 'guard', { ...exchange.guard, read })
 }
 
 /** One after the other: each reads what the one before has left. */
-async function ask(exchange: Exchange, guardrails: readonly GuardrailSetting[], texts: () => Iterable<Passage>): Promise<void> {
+async function ask(exchange: Guarded, guardrails: readonly GuardrailSetting[], texts: () => Iterable<Passage>): Promise<void> {
   for (const guardrail of guardrails) {
     const found = [...texts()].flatMap((passage) => passage.texts)
     const verdict = await askEngine(exchange, guardrail, found, 'input')
@@ -234,8 +238,9 @@ async function ask(exchange: Exchange, guardrails: readonly GuardrailSetting[], 
 }
 
 /** Embeddings are read from the body itself: what guardrails hide is hidden there, too. @param replace what stands in place of a text; undefined where it stays. */
-function redactInputs(exchange: Exchange, replace: (text: string) => string | undefined): void {
-  exchange.body = { ...exchange.body, input: withTexts(exchange.body.input ?? null, replace) }
+function redactInputs(exchange: Guarded, replace: (text: string) => string | undefined): void {
+  const { body } = exchange.request
+  exchange.request.replaceBody({ ...body, input: withTexts(body.input ?? null, replace) })
 }
 
 /** An input is a text, a list of texts, or a list of objects with parts. */

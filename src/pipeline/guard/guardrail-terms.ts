@@ -4,8 +4,7 @@ import type { PriceMoment } from '../../core/price.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel, type Ceiling, listExcludes, listNames, namesModel, overCeiling, parseCeiling } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
-import type { GuardrailBudget, GuardrailSetting, GuardrailTerms } from '../parts.ts'
+import type { GuardrailBudget, GuardrailSetting, GuardrailTerms } from './guardrail-setting.ts'
 
 export interface BoundTerms {
   /** The first thing that some guardrail has against the endpoint. @param moment decides between prices where there are several. */
@@ -15,7 +14,7 @@ export interface BoundTerms {
 }
 
 /** Guardrails that hold for one key, made once per key and configuration. */
-interface Bound {
+export interface Bound {
   readonly terms: BoundTerms | undefined
   readonly budgets: readonly GuardrailBudget[]
   readonly requireParameters: boolean
@@ -42,20 +41,13 @@ export function budgetsFor(guardrails: readonly GuardrailSetting[], { issuer }: 
   })
 }
 
-/** Sets the budgets of the exchange and what its preferences must not loosen. @returns what is asked of endpoints. */
-export function bindGuardrails(exchange: Exchange, guardrails: readonly GuardrailSetting[]): BoundTerms | undefined {
-  const bound = boundFor(guardrails, exchange.key)
-  exchange.budgets = bound.budgets
-  if (bound.requireParameters) exchange.preferences = { ...exchange.preferences, require_parameters: true }
-  return bound.terms
-}
-
 /** What is asked of endpoints for a key, whatever it requests. */
 export function termsFor(guardrails: readonly GuardrailSetting[], key: ApiKey): BoundTerms | undefined {
   return boundFor(guardrails, key).terms
 }
 
-function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
+/** What the guardrails that hold for a key bound: its budgets, which endpoints may serve, and whether every parameter must be taken. */
+export function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
   let byKey = bounds.get(guardrails)
   if (!byKey) {
     byKey = new WeakMap()

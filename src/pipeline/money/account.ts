@@ -16,11 +16,11 @@ import {
   settlementOf,
 } from '../../ledger/settlement.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
-import type { Read } from '../../plugin-api/exchange.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Turn } from '../attempt/turn.ts'
+import { type Accepted, type Exchange, knownOf } from '../exchange.ts'
+import type { Layer, Reply } from '../layer.ts'
 import type { ChainParts } from '../parts.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
-import type { At, Layer, Reply, Turn } from '../reply.ts'
 import { generationFacts } from './generation-facts.ts'
 import type { SettledHold } from './hold.ts'
 import { chargedExtras } from './provider-fees.ts'
@@ -28,7 +28,9 @@ import { pricedEndpoint, tariffOf } from './served-tier.ts'
 import { settleTokens } from './token-rate.ts'
 import { countOf, turnEndedBy } from './turn-count.ts'
 
-export function account(parts: ChainParts): Layer<At<Read>> {
+type Known = Accepted & Exchange
+
+export function account(parts: ChainParts): Layer<Accepted> {
   return (next) =>
     async function accounted(exchange): Promise<Reply> {
       let reply: Reply | undefined
@@ -38,11 +40,12 @@ export function account(parts: ChainParts): Layer<At<Read>> {
       } catch (thrown) {
         fault = asFault(thrown)
       }
-      const last = reply?.turn ?? exchange.unfinished
-      const settlement = settlementOf(outcomeOf(exchange, last, fault))
+      const known = knownOf(exchange)
+      const last = reply?.turn ?? exchange.run.unfinished
+      const settlement = settlementOf(outcomeOf(known, last, fault))
       settleTokens(exchange, settlement, parts.admission)
-      exchange.final = finalOf(exchange, settlement, reply?.turn.fault ?? fault)
-      await settle(exchange, { settlement, last }, parts)
+      exchange.run.final = finalOf(known, settlement, reply?.turn.fault ?? fault)
+      await settle(known, { settlement, last }, parts)
       if (reply) return reply
       throw fault
     }
@@ -50,15 +53,17 @@ export function account(parts: ChainParts): Layer<At<Read>> {
 
 /** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
 function settle(
-  exchange: Exchange,
+  exchange: Known,
   { settlement, last }: { settlement: Settlement; last: Turn | undefined },
   parts: ChainParts,
 ): Promise<void> | undefined {
-  const { books } = exchange
+  const {
+    head: { books },
+  } = exchange
   const at = Math.floor(parts.clock.now())
   const { usage } = settlement
   const settling = books.hold.settle(parts.journal, {
-    seq: exchange.seq,
+    seq: exchange.head.seq,
     status: settlement.status,
     cost: settlement.cost,
     at,
@@ -73,14 +78,16 @@ function settle(
   })
   const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
     if (excess > 0) parts.overrun(exchange, { excess, unrecovered })
-    if (unrecovered > 0 && exchange.final) exchange.final = { ...exchange.final, cost: charged }
+    if (unrecovered > 0 && exchange.run.final) exchange.run.final = { ...exchange.run.final, cost: charged }
     return committed
   }
   return settling instanceof Promise ? settling.then(done) : done(settling)
 }
 
-function outcomeOf(exchange: Exchange, last: Turn | undefined, fault: Fault | undefined): Outcome {
-  const { books } = exchange
+function outcomeOf(exchange: Known, last: Turn | undefined, fault: Fault | undefined): Outcome {
+  const {
+    head: { books },
+  } = exchange
   // The call of a batch that was refused has brought nothing, whatever the others did.
   const others = last?.callRejected === true
   const begun = last?.begun === true && !others
@@ -128,9 +135,9 @@ function statedReason(end: End | undefined): string | undefined {
 }
 
 /** Every turn sends the images again. */
-function earlierTurns(exchange: Exchange, last: Turn | undefined): EarlierTurns | undefined {
+function earlierTurns(exchange: Known, last: Turn | undefined): EarlierTurns | undefined {
   let sum: EarlierTurns | undefined
-  for (const turn of exchange.books.turns) {
+  for (const turn of exchange.head.books.turns) {
     if (turn === last || !turn.usage) continue
     const part = charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint))
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
@@ -139,11 +146,13 @@ function earlierTurns(exchange: Exchange, last: Turn | undefined): EarlierTurns 
   return sum
 }
 
-function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | undefined): Final {
-  const { books } = exchange
-  const last = exchange.lastTurn
-  if (fault?.origin === 'upstream' && exchange.failureMetadata) fault.metadata = { ...fault.metadata, ...exchange.failureMetadata }
-  const wantsMetadata = fault ? metadataOnFault(exchange, fault) : exchange.wantsMetadata
+function finalOf(exchange: Known, settlement: Settlement, fault: Fault | undefined): Final {
+  const {
+    head: { books },
+  } = exchange
+  const last = exchange.run.lastTurn
+  if (fault?.origin === 'upstream' && exchange.trail.errorMetadata) fault.metadata = { ...fault.metadata, ...exchange.trail.errorMetadata }
+  const wantsMetadata = fault ? metadataOnFault(exchange, fault) : exchange.head.wantsMetadata
   return {
     usage: settlement.usage,
     cost: settlement.cost,
@@ -151,7 +160,7 @@ function finalOf(exchange: Exchange, settlement: Settlement, fault: Fault | unde
     outputCost: settlement.output,
     end: fault ? { reason: 'error' } : endOf(last),
     fault,
-    completedAt: Math.floor(exchange.clock.now() / 1000),
+    completedAt: Math.floor(exchange.head.clock.now() / 1000),
     metadata: wantsMetadata ? routerMetadata(exchange, fault !== undefined) : undefined,
     serverTools:
       books.toolsRequested > 0

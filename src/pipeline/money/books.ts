@@ -2,7 +2,7 @@
 
 import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Turn } from '../reply.ts'
+import type { Turn } from '../attempt/turn.ts'
 import { Hold } from './hold.ts'
 
 export class Books {

@@ -1,9 +1,10 @@
 /** The part of a generation's record that no query needs as a column, as JSON text: only what the columns do not tell. */
+
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
 import type { Settlement } from '../../ledger/settlement.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Turn } from '../attempt/turn.ts'
+import type { Accepted, Exchange, Received } from '../exchange.ts'
 import { brandHeaders } from '../reply/brand-headers.ts'
-import type { Turn } from '../reply.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { factsText } from './facts-text.ts'
 import { creditCap } from './reservation.ts'
@@ -12,12 +13,14 @@ import { creditCap } from './reservation.ts'
  * What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
  * @param charged the last turn, finished or not.
  */
-export function generationFacts(exchange: Exchange, settlement: Settlement, charged: Turn | undefined): string {
-  const { clock, headers, gateway, attempts, candidates } = exchange
-  const last = charged ?? exchange.lastTurn
+export function generationFacts(exchange: Accepted & Exchange, settlement: Settlement, charged: Turn | undefined): string {
+  const { head, request, trail, wish, plan } = exchange
+  const { clock, headers } = head
+  const { attempts } = trail
+  const last = charged ?? exchange.run.lastTurn
   const endpoint = last?.endpoint
-  const held = exchange.books.heldAt ?? candidates[0]
-  const elapsed = clock.monotonic() - exchange.started
+  const held = head.books.heldAt ?? plan?.candidates[0]
+  const elapsed = clock.monotonic() - head.started
   const finish = last?.end
   const plain = attempts.length === 1 && attempts[0].status === 200 && attempts[0].code === undefined && !attempts[0].dropped
   const web = webFacts(exchange)
@@ -25,16 +28,16 @@ export function generationFacts(exchange: Exchange, settlement: Settlement, char
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
     provider: endpoint?.provider.name,
     endpoint: endpoint && endpoint !== held ? endpoint.id : undefined,
-    router: exchange.strategy === 'direct' || exchange.strategy === 'fallback' ? undefined : exchange.requested,
-    operation: exchange.client.id,
-    api_type: exchange.client.embedding ? 'embeddings' : undefined,
-    user: typeof exchange.body.user === 'string' ? exchange.body.user : undefined,
-    session_id: gateway.sessionId,
+    router: wish === undefined || wish.strategy === 'direct' || wish.strategy === 'fallback' ? undefined : wish.requested,
+    operation: request.client.id,
+    api_type: request.client.embedding ? 'embeddings' : undefined,
+    user: typeof request.body.user === 'string' ? request.body.user : undefined,
+    session_id: request.gateway.sessionId,
     finish_reason: finish?.reason,
     native_finish_reason: finish?.raw === finish?.reason ? undefined : finish?.raw,
-    latency: Math.round(exchange.firstContentAt === 0 ? elapsed : exchange.firstContentAt - exchange.started),
+    latency: Math.round(exchange.run.firstContentAt === 0 ? elapsed : exchange.run.firstContentAt - head.started),
     generation_time: Math.round(elapsed),
-    streamed: exchange.stream || undefined,
+    streamed: request.stream || undefined,
     credit_output_cap: creditCap(exchange),
     service_tier: tierOf(last),
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
@@ -54,7 +57,7 @@ export function generationFacts(exchange: Exchange, settlement: Settlement, char
           dropped: attempt.dropped && [...attempt.dropped],
         })),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
-    app_title: shortened(headers[brandHeaders(exchange.brand).title] ?? headers['x-title']),
+    app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
   }
   return factsText(facts)
 }
@@ -66,14 +69,18 @@ function tierOf(turn: Turn | undefined): string | undefined {
 }
 
 /** Milliseconds that the moderation of the request has taken. */
-function moderationTime({ stages }: Exchange): number | undefined {
+function moderationTime({ trail: { stages } }: Received): number | undefined {
   const took = stages.length > 0 ? stages.find(({ name }) => name === 'moderation')?.data?.duration_ms : undefined
   return typeof took === 'number' ? took : undefined
 }
 
 /** Who searched the web, how many results the model was shown (a provider that searches itself does not tell), how many pages were fetched. */
-function webFacts(exchange: Exchange): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
-  const { books, stages, edits } = exchange
+function webFacts(exchange: Accepted): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
+  const {
+    head: { books },
+    trail: { stages },
+    request: { edits },
+  } = exchange
   const before = stages.length > 0 ? stages.find(({ type, name }) => type === 'plugin' && name === 'web-search')?.data : undefined
   const engine = books.found?.engine ?? before?.engine ?? (edits.includes(NATIVE_SEARCH) ? 'native' : undefined)
   if (engine === undefined && books.toolFetches === 0) return undefined

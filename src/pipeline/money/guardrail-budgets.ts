@@ -2,11 +2,12 @@
  * What bounds the spending of a request: the limit of its key, that of the key's issuer, and budgets of guardrails. Each key
  * that a guardrail applies to has the whole budget; keys issued through sign-in share that of their issuer.
  */
+
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money.ts'
 import type { Allowance, CreditAccount, CreditBook } from '../../ledger/credit.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import type { GuardrailBudget } from '../parts.ts'
+import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 
 /** All allowances of a request of `key`: a hold is taken under every one of them at once. */
 export function allowancesOf(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {

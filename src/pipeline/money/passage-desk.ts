@@ -1,4 +1,5 @@
 /** The passage's front desk: who may pass, what it costs, and one ledger row for each passing. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -10,8 +11,9 @@ import { fixedAsk } from '../../ledger/credit.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { Passage, PassageCall, PassageEnd } from '../../services/upstream/passage.ts'
+import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
-import type { ChainParts, GuardrailBudget, GuardrailSetting, KeyLookup } from '../parts.ts'
+import type { ChainParts, KeyLookup } from '../parts.ts'
 import { bucketOf } from '../request/admission.ts'
 import { authenticateCaller } from '../request/authenticate.ts'
 import { keyHeader } from '../route/provider-address.ts'
@@ -89,7 +91,7 @@ export class PassageDesk {
   private async book(request: IncomingMessage, reserve?: Reserve): Promise<Booking> {
     const { parts, settings } = this
     const key = await authenticateCaller(
-      { headers: request.headers, address: () => settings.addressOf(request) },
+      { headers: request.headers, door: { address: () => settings.addressOf(request) } },
       { keys: settings.keys, clock: parts.clock, failures: parts.failures },
     )
     const slug = (request.url ?? '').slice(PASSAGE_PREFIX.length).split(/[/?]/, 1)[0]

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
 import type { Extras, Tariff } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted, Aimed, MaybeAimed } from '../exchange.ts'
 import { advisorAt } from '../route/advisors.ts'
 import { imageCount, offeredTools, searchBound } from '../route/needs.ts'
 import { tariffOf } from './served-tier.ts'
@@ -24,7 +24,7 @@ const USUAL_IMAGES = 2
 const IMAGE_TOKENS = 8192
 
 /** Undefined for nearly all requests. */
-function feesOf(exchange: Exchange): Fees | undefined {
+function feesOf(exchange: Accepted): Fees | undefined {
   let containers = 0
   let tools: Set<PaidTool | 'shell' | 'image_generation'> | undefined
   for (const tool of offeredTools(exchange)) {
@@ -54,10 +54,10 @@ function memoryOf({ memory_limit: limit }: JsonObject): number {
 }
 
 /** What a charge counts beside the usage; undefined where there is nothing. @param endpoint the one that served. */
-export function chargedExtras(exchange: Exchange, endpoint: Endpoint | undefined): Extras | undefined {
+export function chargedExtras(exchange: Accepted & MaybeAimed, endpoint: Endpoint | undefined): Extras | undefined {
   const fees = feesOf(exchange)
-  const advised = endpoint && exchange.advisors.length > 0
-  if (!fees && !advised) return exchange.mayHoldMedia ? { images: imageCount(exchange) } : undefined
+  const advised = endpoint && (exchange.wish?.advisors.length ?? 0) > 0
+  if (!fees && !advised) return exchange.request.mayHoldMedia ? { images: imageCount(exchange) } : undefined
   return {
     images: imageCount(exchange),
     containers: fees?.containers,
@@ -66,24 +66,26 @@ export function chargedExtras(exchange: Exchange, endpoint: Endpoint | undefined
 }
 
 /** @param model as the usage names it. */
-function otherTariff(exchange: Exchange, endpoint: Endpoint, model: string): Tariff | undefined {
+function otherTariff(exchange: Accepted & MaybeAimed, endpoint: Endpoint, model: string): Tariff | undefined {
   if (model === IMAGES) return typeof endpoint.price === 'object' ? endpoint.price.drawing : undefined
   const advisor = advisorAt(exchange, endpoint, model)
   return advisor && tariffOf(exchange, advisor)
 }
 
 /** The same for a hold, with all calls that the provider may run. */
-export function heldExtras(exchange: Exchange): Extras | undefined {
+export function heldExtras(exchange: Aimed): Extras | undefined {
   const webSearches = searchBound(exchange)
   const fees = feesOf(exchange)
-  const { advisors } = exchange
-  if (!exchange.mayHoldMedia && webSearches === 0 && !fees && advisors.length === 0) return undefined
+  const {
+    wish: { advisors },
+  } = exchange
+  if (!exchange.request.mayHoldMedia && webSearches === 0 && !fees && advisors.length === 0) return undefined
   const advice = advisors.flatMap(({ uses, endpoints }) =>
     endpoints.slice(0, 1).map((endpoint) => ({ uses, tariff: tariffOf(exchange, endpoint) })),
   )
   const extras: Extras = { images: imageCount(exchange), webSearches, advice }
   if (!fees) return extras
-  const { max_tool_calls: most } = exchange.body
+  const { max_tool_calls: most } = exchange.request.body
   const bound = typeof most === 'number' && most >= 0 ? most : undefined
   return {
     ...extras,
@@ -97,7 +99,7 @@ export function heldExtras(exchange: Exchange): Extras | undefined {
  * What of the request has no price at the endpoint: a key with a limit is never charged by an unknown price.
  * @returns the name of a tool, `endpoint` where nothing has one, undefined where all is priced.
  */
-export function unpriced(exchange: Exchange, { price }: Endpoint): string | undefined {
+export function unpriced(exchange: Aimed, { price }: Endpoint): string | undefined {
   if (price === 'unpriced') return 'endpoint'
   if (price === 'free') return undefined
   for (const tool of feesOf(exchange)?.tools ?? []) {

@@ -19,22 +19,14 @@ import { windowEnd } from '../../ledger/spend-windows.ts'
 import type { Journal } from '../../ledger/types.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Turn } from '../attempt/turn.ts'
+import type { Accepted, Authenticated, Exchange, Guarded, MaybeAimed, MaybePlanned, OutputCap, Plan } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
-import type { Turn } from '../reply.ts'
 import { callerCap, contextNeed, contextOf, inputBound } from '../route/needs.ts'
 import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
 import { type HoldPart, NO_PART } from './hold.ts'
 import { chargedExtras, heldExtras } from './provider-fees.ts'
 import { pricedEndpoint, tariffOf } from './served-tier.ts'
-
-/** The output cap of one endpoint for one turn, in tokens. */
-export interface OutputCap {
-  readonly endpoint: Endpoint
-  readonly tokens: number
-  /** True where the credit that is left lowered it. */
-  readonly lowered: boolean
-}
 
 export interface Payer {
   /** As it is now. */
@@ -45,7 +37,7 @@ export interface Payer {
   readonly defaultMaxOutput: number | undefined
 }
 
-export interface Reservation {
+export interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
   readonly account: CreditAccount
   readonly part: HoldPart
   /** Upper bound of the input's tokens. */
@@ -55,38 +47,43 @@ export interface Reservation {
 }
 
 /**
- * Takes the hold of a turn and sets the output caps of its endpoints; endpoints that the credit cannot pay leave the candidates.
- * @returns a promise only where credit is leased and the lease in hand is too small.
+ * Takes the hold of a turn.
+ * @returns the candidates that the credit can pay, with their output caps; a promise only where credit is leased and the lease in
+ *   hand is too small.
  * @throws Fault 402 where the key has less left than the cheapest endpoint needs, 403 where a guardrail's budget has; 503
  *   where the store of record cannot be asked.
  */
-export function takeHold(exchange: Exchange, payer: Payer): Reservation | Promise<Reservation> {
-  const { hold } = exchange.books
+export function takeHold(exchange: Guarded, candidates: readonly Endpoint[], payer: Payer): Reservation | Promise<Reservation> {
+  const { hold } = exchange.head.books
   const account = accountOf(payer.key, payer.credit)
-  const allowances = allowancesOf(payer.key, exchange.budgets)
+  const allowances = allowancesOf(payer.key, exchange.wish.budgets)
   const limited = allowances.some(({ limit }) => limit !== null)
   const input = inputNeed(exchange)
-  const needs = exchange.candidates.map((endpoint) => outputNeed(exchange, endpoint, payer, limited))
+  const needs = candidates.map((endpoint) => outputNeed(exchange, endpoint, payer, limited))
   const { ask, inputCost } = holdNeedOf(needs, input)
-  const asked: Asked = { needs, input, limited, full: ask.full, needed: ask.floor, account, allowances, inputCost }
+  const asked: Asked = { candidates, needs, input, limited, full: ask.full, needed: ask.floor, account, allowances, inputCost }
   const taken = hold.take(account, ask, allowances)
   return taken instanceof Promise ? taken.then((held) => granted(exchange, payer, asked, held)) : granted(exchange, payer, asked, taken)
 }
 
 /** @param held nano-dollars; undefined where not even the least fits. */
-function granted(exchange: Exchange, payer: Payer, asked: Asked, held: number | undefined): Reservation | Promise<Reservation> {
+function granted(exchange: Guarded, payer: Payer, asked: Asked, held: number | undefined): Reservation | Promise<Reservation> {
   if (held === undefined) return takeCheaper(exchange, payer, asked)
-  const { needs, input, limited, full, account, inputCost } = asked
-  const outputCap = limited ? setCaps(exchange, { needs, input, held, full }, payer.upstreams) : withoutCaps(exchange, needs)
-  const floor = exchange.candidates.length === needs.length ? inputCost : mostInputCost(exchange, input)
+  const { candidates: wanted, needs, input, limited, account, inputCost } = asked
+  const { candidates, outputCaps, outputCap } = limited ? cappedBy(asked, held, payer.upstreams) : uncapped(wanted, needs)
+  const floor = candidates === wanted ? inputCost : mostInputCost(exchange, candidates, input)
   const part = { amount: held, floor: Math.min(floor, held) }
-  exchange.books.hold.raiseFloor(part.floor)
-  exchange.turnHold = part
-  return { account, part, input: input.tokens, outputCap }
+  exchange.head.books.hold.raiseFloor(part.floor)
+  exchange.run.turnHold = part
+  return { account, part, candidates, outputCaps, input: input.tokens, outputCap }
 }
 
 /** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
-export function writeHold({ seq, tag, key, books }: Exchange, endpoint: Endpoint, journal: Journal): Promise<void> {
+export function writeHold(
+  { head: { seq, tag, books }, auth: { key } }: Authenticated,
+  endpoint: Endpoint,
+  journal: Journal,
+): Promise<void> {
   books.heldAt ??= endpoint
   const { identity, issuer } = key
   const row = { seq, tag, key: identity, payer: issuer?.identity, model: books.heldAt.model.slug, endpoint: books.heldAt.id }
@@ -97,24 +94,27 @@ export function writeHold({ seq, tag, key, books }: Exchange, endpoint: Endpoint
  * A turn is over: what it cost stays held, the rest is free for the next one (issue 15, section 2).
  * @returns a promise only where the turn cost more than was held for it and credit has to be leased.
  */
-export function concludeTurn(exchange: Exchange): Promise<void> | undefined {
-  const { lastTurn, turnHold, books } = exchange
+export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | undefined {
+  const {
+    run: { lastTurn, turnHold },
+    head: { books },
+  } = exchange
   if (turnHold === NO_PART) return undefined
-  exchange.turnHold = NO_PART
+  exchange.run.turnHold = NO_PART
   return books.hold.conclude(turnHold, lastTurn?.usage ? costOf(exchange, lastTurn, lastTurn.usage) : 0)
 }
 
-function costOf(exchange: Exchange, turn: Turn, usage: Usage): number {
+function costOf(exchange: Accepted & MaybeAimed, turn: Turn, usage: Usage): number {
   return charge(usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
 }
 
 /** What the hold pays of the endpoint's output; undefined where no limit applies to it. A list of one is the usual case. */
-export function capOf({ outputCaps }: Exchange, endpoint: Endpoint): OutputCap | undefined {
-  return outputCaps?.find((cap) => cap.endpoint === endpoint)
+export function capOf({ plan }: MaybePlanned, endpoint: Endpoint): OutputCap | undefined {
+  return plan?.outputCaps?.find((cap) => cap.endpoint === endpoint)
 }
 
 /** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */
-export function upstreamCap(exchange: Exchange, endpoint: Endpoint): number | undefined {
+export function upstreamCap(exchange: MaybePlanned, endpoint: Endpoint): number | undefined {
   const cap = capOf(exchange, endpoint)
   if (cap === undefined) return undefined
   const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
@@ -123,12 +123,14 @@ export function upstreamCap(exchange: Exchange, endpoint: Endpoint): number | un
 
 /** The cap that ended the answer, where the credit had lowered it; undefined where the answer ended for another reason. */
 export function creditCap(exchange: Exchange): number | undefined {
-  const { lastTurn } = exchange
+  const {
+    run: { lastTurn },
+  } = exchange
   const cap = lastTurn && lastTurn.end?.reason === 'length' ? capOf(exchange, lastTurn.endpoint) : undefined
   return cap?.lowered ? cap.tokens : undefined
 }
 
-function inputNeed(exchange: Exchange): InputNeed {
+function inputNeed(exchange: Guarded): InputNeed {
   return { tokens: inputBound(exchange), extras: heldExtras(exchange) }
 }
 
@@ -143,9 +145,9 @@ function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, u
  * limit an endpoint that takes no cap has to be paid for all that it may write: a smaller share could not be enforced, so the
  * floor of issue 15 section 2 is as high as its maximum, and where the credit does not reach so far it leaves the plan.
  */
-function outputNeed(exchange: Exchange, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
+function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
   const tariff = tariffOf(exchange, endpoint)
-  if (exchange.client.embedding) return cappedNeed(tariff, 0)
+  if (exchange.request.client.embedding) return cappedNeed(tariff, 0)
   const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
   const capped = takesCap(endpoint, payer.upstreams, limited)
   const own = capped ? callerCap(exchange) : undefined
@@ -158,22 +160,14 @@ function outputNeed(exchange: Exchange, endpoint: Endpoint, payer: Payer, limite
   return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
 }
 
-function withoutCaps(exchange: Exchange, needs: readonly OutputNeed[]): number {
-  exchange.outputCaps = undefined
-  return needs.reduce((largest, { most }) => Math.max(largest, most), 0)
+type Capped = Pick<Reservation, 'candidates' | 'outputCaps' | 'outputCap'>
+
+function uncapped(candidates: readonly Endpoint[], needs: readonly OutputNeed[]): Capped {
+  return { candidates, outputCaps: undefined, outputCap: needs.reduce((largest, { most }) => Math.max(largest, most), 0) }
 }
 
-interface Caps {
-  needs: readonly OutputNeed[]
-  input: InputNeed
-  /** Nano-dollars; `full` is what the dearest endpoint may cost. */
-  held: number
-  full: number
-}
-
-/** @returns the largest cap in tokens. */
-function setCaps(exchange: Exchange, { needs, input, held, full }: Caps, upstreams: Payer['upstreams']): number {
-  const { candidates } = exchange
+/** @param held nano-dollars. */
+function cappedBy({ candidates, needs, input, full }: Asked, held: number, upstreams: Payer['upstreams']): Capped {
   const caps: OutputCap[] = []
   let dropped: Set<Endpoint> | undefined
   let largest = 0
@@ -192,17 +186,17 @@ function setCaps(exchange: Exchange, { needs, input, held, full }: Caps, upstrea
     if (affordable !== Number.POSITIVE_INFINITY && takesCap(endpoint, upstreams, true))
       caps.push({ endpoint, tokens, lowered: tokens < need.most })
   }
-  if (dropped) exchange.candidates = candidates.filter((endpoint) => !dropped.has(endpoint))
-  exchange.outputCaps = caps
-  return largest
+  const left = dropped ? candidates.filter((endpoint) => !dropped.has(endpoint)) : candidates
+  return { candidates: left, outputCaps: caps, outputCap: largest }
 }
 
 /** Nano-dollars of the input at the dearest candidate. */
-function mostInputCost(exchange: Exchange, { tokens, extras }: InputNeed): number {
-  return exchange.candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffOf(exchange, endpoint), tokens, 0, extras).floor), 0)
+function mostInputCost(exchange: Guarded, candidates: readonly Endpoint[], { tokens, extras }: InputNeed): number {
+  return candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffOf(exchange, endpoint), tokens, 0, extras).floor), 0)
 }
 
 interface Asked {
+  candidates: readonly Endpoint[]
   needs: readonly OutputNeed[]
   input: InputNeed
   /** A limit applies. */
@@ -218,16 +212,13 @@ interface Asked {
 }
 
 /** Endpoints that cost more than what is left are given up, and the hold is tried once more for those that do not. */
-function takeCheaper(exchange: Exchange, payer: Payer, { needs, input, ...refusal }: Asked): Reservation | Promise<Reservation> {
+function takeCheaper(exchange: Guarded, payer: Payer, { candidates, needs, input, ...refusal }: Asked): Reservation | Promise<Reservation> {
   const tightest = refusal.account.tightest(refusal.allowances)
   const left = tightest?.left ?? 0
-  const within = exchange.candidates.filter((_, at) => outputWithin(needs[at], input, left) !== undefined)
-  if (within.length > 0 && within.length < exchange.candidates.length) {
-    exchange.candidates = within
-    return takeHold(exchange, payer)
-  }
+  const within = candidates.filter((_, at) => outputWithin(needs[at], input, left) !== undefined)
+  if (within.length > 0 && within.length < candidates.length) return takeHold(exchange, within, payer)
   if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, refusal.needed, left)
-  const capped = exchange.candidates.filter((endpoint) => takesCap(endpoint, payer.upstreams, true))
+  const capped = candidates.filter((endpoint) => takesCap(endpoint, payer.upstreams, true))
   throw noCredit(exchange, tightest?.allowance.limitReset ?? null, { needed: refusal.needed, left, input, capped })
 }
 
@@ -236,7 +227,7 @@ function takeCheaper(exchange: Exchange, payer: Payer, { needs, input, ...refusa
  * @param capped the candidates that take an output cap.
  */
 function noCredit(
-  exchange: Exchange,
+  exchange: Guarded,
   limitReset: LimitReset | null,
   { needed, left, input, capped }: { needed: number; left: number; input: InputNeed; capped: readonly Endpoint[] },
 ): Fault {
@@ -245,7 +236,7 @@ function noCredit(
     0,
   )
   const affordable = Math.max(0, Math.floor(tokens))
-  const anew = limitReset === null ? undefined : new Date(windowEnd(limitReset, exchange.clock.now())).toISOString()
+  const anew = limitReset === null ? undefined : new Date(windowEnd(limitReset, exchange.head.clock.now())).toISOString()
   return new Fault('no_credit', {
     message: [
       `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left`,

@@ -2,8 +2,8 @@
 
 import { type Tariff, tariffAt } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
-import type { Turn } from '../reply.ts'
+import type { Turn } from '../attempt/turn.ts'
+import type { Accepted } from '../exchange.ts'
 
 /**
  * The endpoint whose prices a turn is charged at: the one that was called, unless its provider reports another tier and
@@ -24,7 +24,7 @@ export function pricedEndpoint({ endpoint, end }: Pick<Turn, 'endpoint' | 'end'>
 }
 
 /** What the endpoint charges for this request. */
-export function tariffOf({ at, body, client }: Exchange, endpoint: Endpoint): Tariff {
+export function tariffOf({ head: { at }, request: { body, client } }: Accepted, endpoint: Endpoint): Tariff {
   const region = client.regionField === undefined ? undefined : body[client.regionField]
   return tariffAt(endpoint, at, typeof region === 'string' ? region : undefined)
 }

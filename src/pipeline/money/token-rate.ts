@@ -1,6 +1,7 @@
 /** Tokens of a key's minute: taken by estimate before the call, put right when the usage is known. */
+
 import type { Settlement } from '../../ledger/settlement.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
 import type { Admission } from '../request/admission.ts'
 import { callerCap, inputEstimate } from '../route/needs.ts'
 
@@ -10,8 +11,11 @@ import { callerCap, inputEstimate } from '../route/needs.ts'
  * @returns a promise only where the key has such a limit and the counters are shared.
  * @throws Fault 429.
  */
-export function takeTokens(exchange: Exchange, admission: Admission): Promise<void> | undefined {
-  const { key, books } = exchange
+export function takeTokens(exchange: Accepted, admission: Admission): Promise<void> | undefined {
+  const {
+    auth: { key },
+    head: { books },
+  } = exchange
   if (key.limits.tokens === undefined) return undefined
   const count = Math.ceil(inputEstimate(exchange) + Math.max(0, callerCap(exchange) ?? 0))
   const waiting = admission.tokens(key, count, books.turns.length > 0)
@@ -22,7 +26,7 @@ export function takeTokens(exchange: Exchange, admission: Admission): Promise<vo
 }
 
 /** Call once, when the exchange is settled. What is not charged does not count; nor does what is read from a cache count less. */
-export function settleTokens({ key, books }: Exchange, { used }: Settlement, admission: Admission): void {
+export function settleTokens({ auth: { key }, head: { books } }: Accepted, { used }: Settlement, admission: Admission): void {
   if (key.limits.tokens === undefined) return
   admission.correctTokens(key, used - books.rateTokens)
 }

@@ -5,13 +5,13 @@ import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
 import { type Count, countedUsage, type EndedBy, enderOf } from '../../ledger/settlement.ts'
 import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
-import type { Exchange } from '../exchange.ts'
-import type { Turn } from '../reply.ts'
+import type { Turn } from '../attempt/turn.ts'
+import type { Accepted, MaybePlanned, Received } from '../exchange.ts'
 import { sentEstimate } from '../route/needs.ts'
 import { capOf } from './reservation.ts'
 
 /** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
-export function turnEndedBy({ cancel }: Exchange, turn: Turn): EndedBy {
+export function turnEndedBy({ head: { cancel } }: Received, turn: Turn): EndedBy {
   const { refused, aborted, fault, begun } = turn
   if (aborted) return cancel.reason instanceof Fault ? enderOf(cancel.reason, begun) : 'caller'
   if (refused) return 'operator'
@@ -31,7 +31,7 @@ export function lostToSlowReader({ fault, heldBack = 0 }: Turn): boolean {
 }
 
 /** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */
-export function countOf(exchange: Exchange, turn: Turn, endedBy: EndedBy): Count {
+export function countOf(exchange: Accepted & MaybePlanned, turn: Turn, endedBy: EndedBy): Count {
   const { usage, relayed, images = 0, hidden = 0, cut } = turn
   // A model that ended by itself has said what it has to say: its reasoning is in its report, or nobody knows of it.
   const unreported = endedBy === 'model' && countsOutput(usage) ? 0 : estimateFromBytes(relayed) + (endedBy === 'model' ? 0 : hidden)
@@ -46,7 +46,7 @@ export function countOf(exchange: Exchange, turn: Turn, endedBy: EndedBy): Count
 }
 
 /** Counts a turn that has ended well before the request of the next one is built: whatever comes later, it is paid for. */
-export function countTurn(exchange: Exchange, turn: Turn): void {
+export function countTurn(exchange: Accepted & MaybePlanned, turn: Turn): void {
   turn.usage = countedUsage(countOf(exchange, turn, 'model'))
   turn.relayed = 0
   turn.images = 0
@@ -56,7 +56,7 @@ export function countTurn(exchange: Exchange, turn: Turn): void {
 const NO_CAP = Number.POSITIVE_INFINITY
 
 /** The most tokens that the turn can have brought. A cap of the caller's that its provider was not sent bounds nothing. */
-function outputCap(exchange: Exchange, { endpoint, cap }: Turn): number {
+function outputCap(exchange: MaybePlanned, { endpoint, cap }: Turn): number {
   const { maxOutput, model } = endpoint
   const declared = maxOutput ?? model.maxOutput
   const held = capOf(exchange, endpoint)?.tokens

@@ -1,16 +1,17 @@
 /** The last service of the planning chain: what a request would do, as JSON. Nothing is sent, held, pinned or written down. */
+
 import { asFault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usdText } from '../../core/money.ts'
-import type { Read, Resolved } from '../../plugin-api/exchange.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
+import { answeredHere } from '../attempt/turn.ts'
+import { type Accepted, advance, type Guarded, knownOf, type Planned } from '../exchange.ts'
 import { holdsFor } from '../guard/guardrail-terms.ts'
+import type { Layer, Reply, Service } from '../layer.ts'
 import { allowancesOf } from '../money/guardrail-budgets.ts'
 import { takeHold } from '../money/reservation.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
-import { type At, answeredHere, type Layer, type Reply, type Service } from '../reply.ts'
-import { orderedCandidates } from '../route/ordering.ts'
+import { orderOf } from '../route/ordering.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './exclusions.ts'
 
@@ -50,7 +51,7 @@ export type Plan = {
 }
 
 /** Adds to a refusal which endpoints had been excluded by then. */
-export function explain(): Layer<At<Read>> {
+export function explain(): Layer<Accepted> {
   return (next) =>
     async function explained(exchange): Promise<Reply> {
       try {
@@ -58,12 +59,12 @@ export function explain(): Layer<At<Read>> {
       } catch (thrown) {
         const fault = asFault(thrown)
         if (fault.code === 'internal') throw fault
-        const excluded = exclusions(exchange)
+        const excluded = exclusions(knownOf(exchange))
         if (excluded.length > 0) fault.metadata = { ...fault.metadata, excluded }
         throw fault
       } finally {
         // What was reserved to see whether it fits (plugins, tools) is free again.
-        exchange.books.hold.release()
+        exchange.head.books.hold.release()
       }
     }
 }
@@ -72,32 +73,36 @@ export function previewEnd(
   { guardrails, defaultMaxOutput }: Pick<ChainSettings, 'guardrails' | 'defaultMaxOutput'>,
   parts: ChainParts,
   previewCall: PreviewCall,
-): Service<At<Resolved>> {
+): Service<Guarded> {
   return async function preview(exchange) {
-    exchange.candidates = orderedCandidates(exchange, parts)
-    const { key, books } = exchange
-    const { account, input, outputCap } = await takeHold(exchange, {
+    const order = orderOf(exchange, parts)
+    const {
+      auth: { key },
+      head: { books },
+    } = exchange
+    const { account, input, outputCap, candidates, outputCaps } = await takeHold(exchange, order.candidates, {
       key,
       credit: parts.credit,
       upstreams: parts.upstreams,
       defaultMaxOutput,
     })
+    const planned = advance(exchange, 'plan', { ...order, candidates, outputCaps })
     const { amount, floor } = books.hold
     books.hold.release()
-    const allowances = allowancesOf(key, exchange.budgets)
+    const allowances = allowancesOf(key, exchange.wish.budgets)
     const left = account.tightest(allowances)?.left ?? null
-    const { embedding } = exchange.client
+    const { embedding } = exchange.request.client
     const plan: Plan = {
       object: 'plan',
-      format: exchange.client.id,
-      requested: exchange.requested,
-      strategy: exchange.strategy,
-      models: exchange.models.map((model) => model.slug),
-      stream: exchange.stream,
-      ...(embedding ? { inputs: embedding.ask(exchange.body).inputs.length } : {}),
+      format: exchange.request.client.id,
+      requested: exchange.wish.requested,
+      strategy: exchange.wish.strategy,
+      models: exchange.route.models.map((model) => model.slug),
+      stream: exchange.request.stream,
+      ...(embedding ? { inputs: embedding.ask(exchange.request.body).inputs.length } : {}),
       key: key.name,
-      candidates: planCandidates(exchange, parts, previewCall),
-      excluded: exclusions(exchange),
+      candidates: planCandidates(planned, parts, previewCall),
+      excluded: exclusions(knownOf(planned)),
       hold: {
         usd: usdText(amount),
         floor_usd: usdText(floor),
@@ -105,24 +110,24 @@ export function previewEnd(
         output_cap: outputCap,
         left_usd: left === null ? null : usdText(left),
       },
-      preferences: exchange.preferences,
-      plugins: [...exchange.pluginIds],
+      preferences: exchange.wish.preferences,
+      plugins: [...exchange.trail.pluginIds],
       guardrails: guardrails.filter((guardrail) => holdsFor(guardrail, key)).map(({ name }) => name),
-      pipeline: exchange.stages.map((stage) => ({ ...stage }) as JsonObject),
+      pipeline: exchange.trail.stages.map((stage) => ({ ...stage }) as JsonObject),
     }
-    return replyOf(exchange, JSON.stringify(plan))
+    return replyOf(planned, JSON.stringify(plan))
   }
 }
 
-function replyOf(exchange: Exchange, text: string): Reply {
-  exchange.final = {
-    usage: exchange.books.noUsage,
+function replyOf(exchange: Planned, text: string): Reply {
+  exchange.run.final = {
+    usage: exchange.head.books.noUsage,
     cost: 0,
     inputCost: 0,
     outputCost: 0,
     end: { reason: 'stop' },
-    completedAt: Math.floor(exchange.clock.now() / 1000),
+    completedAt: Math.floor(exchange.head.clock.now() / 1000),
   }
-  const [endpoint] = exchange.candidates
+  const [endpoint] = exchange.plan.candidates
   return { turn: answeredHere(endpoint), finish: () => text }
 }

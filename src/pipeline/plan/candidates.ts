@@ -6,10 +6,10 @@ import { ratesAt } from '../../core/price.ts'
 import type { Endpoint, Price } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
 import { callOf, encode } from '../attempt/endpoint-call.ts'
-import type { Exchange } from '../exchange.ts'
-import { capOf, type OutputCap } from '../money/reservation.ts'
+import type { Lane } from '../attempt/turn.ts'
+import type { OutputCap, Planned } from '../exchange.ts'
+import { capOf } from '../money/reservation.ts'
 import type { ChainParts } from '../parts.ts'
-import type { Lane } from '../reply.ts'
 import { contextOf, priceMoment } from '../route/needs.ts'
 import { type PlaceReason, placeReasons } from './reasons.ts'
 
@@ -60,16 +60,16 @@ export type CallsPreview = {
 /** What is known of a call before it is made. */
 export type CallPreview = Pick<PlanCandidate, 'lane' | 'dropped' | 'calls'>
 /** @throws Fault that the call would be refused with. */
-export type PreviewCall = (exchange: Exchange, endpoint: Endpoint) => CallPreview
+export type PreviewCall = (exchange: Planned, endpoint: Endpoint) => CallPreview
 
 /** Candidates for which the provider's request is written to see what gets lost: a body may be long. */
 export const ENCODED = 16
 
 /** @throws Fault that the first candidate's call would be refused with before it is made. */
-export function planCandidates(exchange: Exchange, parts: ChainParts, previewCall: PreviewCall): PlanCandidate[] {
-  const moment = priceMoment(exchange, exchange.candidates)
+export function planCandidates(exchange: Planned, parts: ChainParts, previewCall: PreviewCall): PlanCandidate[] {
+  const moment = priceMoment(exchange, exchange.plan.candidates)
   const reasons = placeReasons(exchange, parts)
-  return exchange.candidates.map((endpoint, at) => ({
+  return exchange.plan.candidates.map((endpoint, at) => ({
     position: at + 1,
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
@@ -86,7 +86,7 @@ export function planCandidates(exchange: Exchange, parts: ChainParts, previewCal
 }
 
 function dryCall(
-  exchange: Exchange,
+  exchange: Planned,
   { endpoint, first }: { endpoint: Endpoint; first: boolean },
   previewCall: PreviewCall,
 ): CallPreview & Pick<PlanCandidate, 'refused'> {

@@ -1,7 +1,7 @@
 /** Every endpoint of the requested models that is not among the candidates, with what took it out. */
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type FilterName } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Aimed, Exchange, Guarded } from '../exchange.ts'
 import { isLimited } from '../money/guardrail-budgets.ts'
 import { unpriced } from '../money/provider-fees.ts'
 import { contextNeed, contextOf } from '../route/needs.ts'
@@ -27,13 +27,16 @@ type Why = Pick<ExcludedEndpoint, 'filter' | 'detail' | 'from'>
 
 /** In the order of the filters: those of the resolution first. */
 export function exclusions(exchange: Exchange): ExcludedEndpoint[] {
-  const found = exchange.removed.map(({ endpoint, filter, detail, from }) => entry(endpoint, { filter, detail, from }))
-  const { candidates } = exchange
-  const told = new Set([...candidates, ...exchange.removed.map(({ endpoint }) => endpoint)])
+  const found = exchange.trail.removed.map(({ endpoint, filter, detail, from }) => entry(endpoint, { filter, detail, from }))
+  const { plan, route, wish } = exchange
+  const candidates = plan?.candidates ?? []
+  const told = new Set([...candidates, ...exchange.trail.removed.map(({ endpoint }) => endpoint)])
   // A choice among models leaves out what the input does not fit before anything is ordered.
-  const rest = exchange.models.flatMap((model) => model.endpoints.filter((endpoint) => !told.has(endpoint)))
+  const rest = (route?.models ?? wish?.models ?? []).flatMap((model) => model.endpoints.filter((endpoint) => !told.has(endpoint)))
   if (rest.length === 0) return found
-  const late = lateReasons(exchange, rest)
+  const { request, auth } = exchange
+  if (!wish || !request || !auth) return found
+  const late = lateReasons({ ...exchange, wish, request, auth }, rest)
   for (const endpoint of rest) {
     const why = late.get(endpoint)
     if (why) found.push(entry(endpoint, why))
@@ -44,13 +47,13 @@ export function exclusions(exchange: Exchange): ExcludedEndpoint[] {
 }
 
 /** Endpoints that the order is made of: those of the resolution that fit, and whose price the key may pay. */
-export function orderedAmong(exchange: Exchange): Endpoint[] {
-  const late = lateReasons(exchange, exchange.endpoints)
-  return exchange.endpoints.filter((endpoint) => !late.has(endpoint))
+export function orderedAmong(exchange: Guarded): Endpoint[] {
+  const late = lateReasons(exchange, exchange.route.endpoints)
+  return exchange.route.endpoints.filter((endpoint) => !late.has(endpoint))
 }
 
-function lateReasons(exchange: Exchange, endpoints: readonly Endpoint[]): Map<Endpoint, Why> {
-  const limited = isLimited(exchange.key, exchange.budgets)
+function lateReasons(exchange: Aimed, endpoints: readonly Endpoint[]): Map<Endpoint, Why> {
+  const limited = isLimited(exchange.auth.key, exchange.wish.budgets)
   const need = contextNeed(exchange, Math.min(...endpoints.map(contextOf)))
   const late = new Map<Endpoint, Why>()
   for (const endpoint of endpoints) {

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
-import type { Exchange } from '../exchange.ts'
 
 export const PLAN_FORMATS = ['responses', 'chat', 'messages', 'embeddings'] as const
 export type PlanFormat = (typeof PLAN_FORMATS)[number]
@@ -21,24 +20,15 @@ export function planDialects(byPath: ReadonlyMap<string, ClientDialect>): PlanDi
 }
 
 /**
- * Lets the exchange take its dialect from its body, the moment that the body has been read.
+ * The dialect of an exchange that takes its own from its body, once that has been read.
  * Whatever the format, an error has the standard body: a plan is an operation of the gateway's own.
- * @param asked the query's `format`; null leaves it to the body's shape.
+ * @param named the query's `format`; null leaves it to the body's shape.
  * @param embeds true for the slug of a model that gives vectors.
  */
-export function recogniseFormat(
-  exchange: Exchange,
-  dialects: PlanDialects,
-  asked: string | null,
-  embeds?: (slug: string) => boolean,
-): void {
-  exchange.client = {
+export function dialectByBody(dialects: PlanDialects, named: string | null, embeds?: (slug: string) => boolean): ClientDialect {
+  return {
     ...plainFaults(dialects.chat),
-    expand: (body, prompts) => {
-      const client = plainFaults(dialects[asked === null ? formatOf(body, exchange.headers, embeds) : named(asked)])
-      exchange.client = client
-      return client.expand?.(body, prompts) ?? body
-    },
+    recognise: (body, headers) => plainFaults(dialects[named === null ? formatOf(body, headers, embeds) : formatNamed(named)]),
   }
 }
 
@@ -46,7 +36,7 @@ function plainFaults(client: ClientDialect): ClientDialect {
   return { ...client, faultBody: undefined }
 }
 
-function named(asked: string): PlanFormat {
+function formatNamed(asked: string): PlanFormat {
   const format = PLAN_FORMATS.find((one) => one === asked)
   if (!format) throw badField('format', `expected one of: ${PLAN_FORMATS.join(', ')}`)
   return format

@@ -5,7 +5,7 @@ import { type HealthBook, type OrderPreferences, orderEndpoints, partitionOf, so
 import { rateQuality } from '../../routing/quality.ts'
 import { listNames } from '../../routing/slugs.ts'
 import { standingsOf } from '../../routing/standing.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 import { orderPreferences } from '../route/ordering.ts'
 import { orderedAmong } from './exclusions.ts'
@@ -33,9 +33,9 @@ export type PlaceReason = {
 }
 
 /** One for each candidate, in their order. */
-export function placeReasons(exchange: Exchange, parts: Pick<ChainParts, 'sessions' | 'health'>): PlaceReason[] {
+export function placeReasons(exchange: Planned, parts: Pick<ChainParts, 'health'>): PlaceReason[] {
   const { health } = parts
-  const preferences = orderPreferences(exchange, parts)
+  const preferences = orderPreferences(exchange, exchange.plan.conversation)
   const endpoints = orderedAmong(exchange)
   const shares = drawShares(endpoints, preferences, health)
   const measure = measureOf(preferences)
@@ -47,7 +47,7 @@ export function placeReasons(exchange: Exchange, parts: Pick<ChainParts, 'sessio
     sizes.set(group, (sizes.get(group) ?? 0) + 1)
   }
   const led = new Set<string>()
-  return exchange.candidates.map((endpoint) => {
+  return exchange.plan.candidates.map((endpoint) => {
     const share = shares?.get(endpoint)
     const group = groupOf(endpoint, preferences)
     const place: Place = { preferences, first: !led.has(group), alone: sizes.get(group) === 1, share }

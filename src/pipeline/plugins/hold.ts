@@ -1,8 +1,9 @@
 /** The money that plugins and tools of a request may charge: held before the first of them begins. */
+
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money.ts'
 import { type CreditBook, fixedAsk } from '../../ledger/credit.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Guarded } from '../exchange.ts'
 import { accountOf, allowancesOf, isBudget, overBudget } from '../money/guardrail-budgets.ts'
 import { writeHold } from '../money/reservation.ts'
 import type { ChainParts } from '../parts.ts'
@@ -15,19 +16,22 @@ import type { ChainParts } from '../parts.ts'
  */
 export async function holdFor(
   who: 'plugins' | 'tools',
-  exchange: Exchange,
+  exchange: Guarded,
   amount: number,
   { credit, journal }: Pick<ChainParts, 'credit' | 'journal'>,
 ): Promise<void> {
   await reserveFor(who, exchange, amount, credit)
-  await writeHold(exchange, exchange.endpoints[0], journal)
+  await writeHold(exchange, exchange.route.endpoints[0], journal)
 }
 
 /** The same with nothing written down: in a plan, which releases it. */
-export async function reserveFor(who: 'plugins' | 'tools', exchange: Exchange, amount: number, credit: CreditBook): Promise<void> {
-  const { key, books } = exchange
+export async function reserveFor(who: 'plugins' | 'tools', exchange: Guarded, amount: number, credit: CreditBook): Promise<void> {
+  const {
+    auth: { key },
+    head: { books },
+  } = exchange
   const account = accountOf(key, credit)
-  const allowances = allowancesOf(key, exchange.budgets)
+  const allowances = allowancesOf(key, exchange.wish.budgets)
   if ((await books.hold.take(account, fixedAsk(amount), allowances)) === undefined) {
     const tightest = account.tightest(allowances)
     const left = tightest?.left ?? 0

@@ -4,7 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Authenticated, Guarded } from '../exchange.ts'
 import type { ChainParts, PluginSetting, PluginTrouble } from '../parts.ts'
 import { endedEarly } from '../reply/last-word.ts'
 import { GuardedTap, Junk, type TapOwner } from './guarded-tap.ts'
@@ -18,14 +18,14 @@ export interface RunParts {
   /** Dialects of providers, for what their own tools can say. */
   upstreams: ChainParts['upstreams']
   /** Tells the operator. */
-  pluginTrouble: (exchange: Exchange, trouble: PluginTrouble) => void
+  pluginTrouble: (exchange: Authenticated, trouble: PluginTrouble) => void
 }
 
 export class PluginRun implements TapOwner {
   readonly setting: PluginSetting
   /** Nano-dollars that it may charge at most; held before it begins. */
   bound = 0
-  private readonly exchange: Exchange
+  private readonly exchange: Guarded
   private readonly parts: RunParts
   private readonly view: PluginView
   private readonly charges: { what: string; nano: number }[] = []
@@ -40,7 +40,7 @@ export class PluginRun implements TapOwner {
   /** Its place in the pipeline. */
   private stage: Stage | undefined
 
-  constructor(exchange: Exchange, setting: PluginSetting, parts: RunParts) {
+  constructor(exchange: Guarded, setting: PluginSetting, parts: RunParts) {
     this.exchange = exchange
     this.setting = setting
     this.parts = parts
@@ -112,7 +112,7 @@ export class PluginRun implements TapOwner {
     try {
       const tap: unknown = plugin.tap?.(this.view, this.config, this.parts.host)
       if (tap !== undefined && (strayPromise(tap) || !isTap(tap))) throw new Junk('tap gave no tap')
-      if (tap) this.exchange.taps = [...(this.exchange.taps ?? []), new GuardedTap(tap, this)]
+      if (tap) this.exchange.run.taps.push(new GuardedTap(tap, this))
       this.view.keep()
     } catch (thrown) {
       this.failed(thrown)
@@ -139,19 +139,21 @@ export class PluginRun implements TapOwner {
     if (this.stage) Object.assign(this.stage, stage)
     else {
       this.stage = stage
-      this.exchange.stages.push(stage)
+      this.exchange.trail.stages.push(stage)
     }
   }
 
   tapFailed(thrown: unknown, skip: boolean): void {
     // Nobody reads the rest of the reply: what it used is still to be learnt.
-    if (this.exchange.cancel.aborted) this.skipped = true
+    if (this.exchange.head.cancel.aborted) this.skipped = true
     else this.failed(thrown, skip)
   }
 
   private inTime(waiting: PromiseLike<unknown>): Promise<void> {
     const { exchange, view } = this
-    const { clock, cancel } = exchange
+    const {
+      head: { clock, cancel },
+    } = exchange
     const began = clock.monotonic()
     return new Promise((resolve, reject) => {
       let over = false
@@ -211,7 +213,7 @@ export class PluginRun implements TapOwner {
   /** @throws Fault unless the request may go on without the plugin. */
   private failed(thrown: unknown, skip = this.maySkip, as?: Trouble): void {
     const { exchange, setting } = this
-    if (exchange.cancel.aborted) throw endedEarly(exchange, [])
+    if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
     // Its own word to the caller, such as a refusal: that is no failure.
     if (thrown instanceof Fault && thrown.origin === 'client') throw thrown
     this.trouble = as ?? (thrown instanceof Junk ? 'junk' : 'error')
@@ -224,10 +226,10 @@ export class PluginRun implements TapOwner {
 
   private charge(nano: number, what: string): boolean {
     const { exchange } = this
-    const over = this.abandoned || exchange.final !== undefined
+    const over = this.abandoned || exchange.run.final !== undefined
     if (over || !isAmount(nano) || this.charged + nano > this.bound) return false
     this.charged += nano
-    exchange.books.toolCost += nano
+    exchange.head.books.toolCost += nano
     if (nano > 0) this.charges.push({ what: String(what), nano })
     return true
   }

@@ -1,43 +1,44 @@
 /** Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
+
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
-import type { Resolved } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Guarded } from '../exchange.ts'
+import type { Layer } from '../layer.ts'
 import type { ChainParts, PluginSetting } from '../parts.ts'
-import type { At, Layer } from '../reply.ts'
+import { ExchangeView } from './exchange-view.ts'
 import { holdFor, reserveFor } from './hold.ts'
 import { checkIds, configOf } from './request-entries.ts'
 import { PluginRun, type RunParts } from './run.ts'
 
-export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
+export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Layer<Guarded> {
   return layerOf(plugins, parts, { hold: (exchange, bound) => holdFor('plugins', exchange, bound, parts) })
 }
 
 /** In a plan: what costs money or asks others is not run, and its bound is reserved until the plan is made. */
-export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<At<Resolved>> {
-  const hold = (exchange: Exchange, bound: number): Promise<void> => reserveFor('plugins', exchange, bound, parts.credit)
+export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<Guarded> {
+  const hold = (exchange: Guarded, bound: number): Promise<void> => reserveFor('plugins', exchange, bound, parts.credit)
   return layerOf(plugins, parts, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
 }
 
 interface Ways {
   /** Called before the first plugin begins, where some may cost money. */
-  hold: (exchange: Exchange, bound: number) => Promise<void>
+  hold: (exchange: Guarded, bound: number) => Promise<void>
   /** Those that are run. */
   only?: (run: PluginRun) => boolean
 }
 
-function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, only }: Ways): Layer<At<Resolved>> {
+function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, only }: Ways): Layer<Guarded> {
   const known = new Set(plugins.map(({ plugin }) => plugin.id))
   /** Those that may act on a request which names none. */
   const unasked = plugins.filter((setting) => acts(setting) && mayActUnasked(setting))
   return (next) =>
     function shaped(exchange) {
-      const entries = exchange.gateway.plugins
+      const entries = exchange.wish.plugins
       if (entries.length === 0 && unasked.length === 0) return next(exchange)
       if (entries.length > 0) checkIds(entries, known)
       const runs = runsOf(exchange, entries.length > 0 ? plugins : unasked, parts)
       if (!runs) return next(exchange)
-      exchange.pluginRuns = runs
-      exchange.pluginIds = [...exchange.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
+      exchange.trail.pluginRuns = runs
+      exchange.trail.pluginIds = [...exchange.trail.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
       const bound = runs.reduce((sum, run) => sum + (run.lives ? run.bound : 0), 0)
       const acting = only ? runs.filter(only) : runs
       if (only) for (const run of runs) if (!only(run)) run.preview()
@@ -47,8 +48,8 @@ function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, onl
 }
 
 /** Settings of plugins that do not act are still checked: their mistakes are the caller's to know. */
-function runsOf(exchange: Exchange, plugins: readonly PluginSetting[], parts: RunParts): PluginRun[] | undefined {
-  const entries = exchange.gateway.plugins
+function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], parts: RunParts): PluginRun[] | undefined {
+  const entries = exchange.wish.plugins
   let runs: PluginRun[] | undefined
   for (const setting of plugins) {
     const entry = entries.length > 0 ? entries.find(({ id }) => id === setting.plugin.id) : undefined
@@ -65,7 +66,7 @@ function runsOf(exchange: Exchange, plugins: readonly PluginSetting[], parts: Ru
   return runs
 }
 
-function runUnasked(exchange: Exchange, setting: PluginSetting, parts: RunParts): PluginRun | undefined {
+function runUnasked(exchange: Guarded, setting: PluginSetting, parts: RunParts): PluginRun | undefined {
   try {
     return isOn(setting, exchange) ? new PluginRun(exchange, setting, parts) : undefined
   } catch (thrown) {
@@ -88,8 +89,8 @@ function mayActUnasked({ plugin, defaults }: PluginSetting): boolean {
   return defaults.enabled === true || (defaults.enabled !== false && plugin.implied !== undefined)
 }
 
-function isOn({ plugin, defaults }: PluginSetting, exchange: Exchange): boolean {
-  return defaults.enabled === true || (defaults.enabled !== false && plugin.implied?.(exchange) === true)
+function isOn({ plugin, defaults }: PluginSetting, exchange: Guarded): boolean {
+  return defaults.enabled === true || (defaults.enabled !== false && plugin.implied?.(new ExchangeView(exchange)) === true)
 }
 
 /** One after the other, from the given place on. @returns a promise only where a plugin waits for something. */

@@ -1,24 +1,22 @@
 /** What one plugin sees of the exchange, and the one way in which it can change it. */
-import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { GatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import type { NativeSearch } from '../../dialects/canon/native-search.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
-import type { ClientDialect } from '../../dialects/types.ts'
-import type { ApiKey, AttemptRecord, Cancel, Planned, Stage } from '../../plugin-api/index.ts'
-import type { Endpoint, Model } from '../../routing/catalog/types.ts'
+import type { Cancel, Stage } from '../../plugin-api/index.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 import { CancelSource } from '../cancel.ts'
-import type { Exchange } from '../exchange.ts'
+import { type Guarded, narrow } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 import { searchersOf, searchNatively } from '../route/native-search.ts'
+import { ExchangeView } from './exchange-view.ts'
 
-export class PluginView implements Planned {
+export class PluginView extends ExchangeView {
   /** Of this plugin alone. */
-  readonly stages: Stage[] = []
+  private readonly own: Stage[] = []
   /** True while the plugin may change the request. */
   open = false
   edits = 0
-  private readonly exchange: Exchange
+  declare protected readonly exchange: Guarded
   private readonly bill: (nano: number, what: string) => boolean
   private readonly upstreams: ChainParts['upstreams']
   private source: CancelSource | undefined
@@ -26,117 +24,53 @@ export class PluginView implements Planned {
   private endpointsBefore: readonly Endpoint[] | undefined
   private kept = false
 
-  constructor(exchange: Exchange, upstreams: ChainParts['upstreams'], bill: (nano: number, what: string) => boolean) {
-    this.exchange = exchange
+  constructor(exchange: Guarded, upstreams: ChainParts['upstreams'], bill: (nano: number, what: string) => boolean) {
+    super(exchange)
     this.upstreams = upstreams
     this.bill = bill
   }
 
-  get id(): string {
-    return this.exchange.id
-  }
-  get seq(): number {
-    return this.exchange.seq
-  }
-  get tag(): string {
-    return this.exchange.tag
-  }
-  get client(): ClientDialect {
-    return this.exchange.client
-  }
-  get headers(): IncomingHttpHeaders {
-    return this.exchange.headers
-  }
-  get at(): number {
-    return this.exchange.at
-  }
-  get started(): number {
-    return this.exchange.started
-  }
-  get wantsMetadata(): boolean {
-    return this.exchange.wantsMetadata
-  }
-  get attempts(): AttemptRecord[] {
-    return this.exchange.attempts
-  }
-  get depth(): number {
-    return this.exchange.depth
-  }
-  get key(): ApiKey {
-    return this.exchange.key
-  }
-  get body(): JsonObject {
-    return this.exchange.body
-  }
-  get gateway(): GatewayFields {
-    return this.exchange.gateway
-  }
-  get stream(): boolean {
-    return this.exchange.stream
-  }
-  get mayHoldMedia(): boolean {
-    return this.exchange.mayHoldMedia
-  }
-  get edited(): boolean {
-    return this.exchange.edited
-  }
-  get requested(): string {
-    return this.exchange.requested
-  }
-  get strategy(): string {
-    return this.exchange.strategy
-  }
-  get models(): readonly Model[] {
-    return this.exchange.models
-  }
-  get endpoints(): readonly Endpoint[] {
-    return this.exchange.endpoints
-  }
-  get candidates(): readonly Endpoint[] {
-    return this.exchange.candidates
+  override get stages(): Stage[] {
+    return this.own
   }
 
   /** Ends with the exchange, and with the plugin's own time. */
-  get cancel(): Cancel {
+  override get cancel(): Cancel {
     if (!this.source) {
       const source = new CancelSource()
       this.source = source
-      this.exchange.cancel.onAbort(() => source.abort(this.exchange.cancel.reason))
+      this.exchange.head.cancel.onAbort(() => source.abort(this.exchange.head.cancel.reason))
     }
     return this.source
   }
 
-  request(): CanonicalRequest {
-    return this.exchange.request()
-  }
-
   /** Nothing happens once the plugin's time is over: what comes late must not change a request that is on its way. */
-  edit(by: string, change: (draft: CanonicalRequest) => void): void {
+  override edit(by: string, change: (draft: CanonicalRequest) => void): void {
     if (!this.open) return
-    this.before ??= copyOf(this.exchange.request())
+    this.before ??= copyOf(this.exchange.request.canonical())
     this.edits++
-    this.exchange.edit(by, change)
+    this.exchange.request.edit(by, change)
   }
 
-  charge(nano: number, what: string): boolean {
+  override charge(nano: number, what: string): boolean {
     return this.bill(nano, what)
   }
 
-  addErrorMetadata(metadata: JsonObject): void {
-    if (this.open) this.exchange.addErrorMetadata(metadata)
+  override addErrorMetadata(metadata: JsonObject): void {
+    if (this.open) this.exchange.trail.addErrorMetadata(metadata)
   }
 
-  searchers(search: NativeSearch): 'all' | 'some' | 'none' {
+  override searchers(search: NativeSearch): 'all' | 'some' | 'none' {
     const { able, all } = searchersOf(this.exchange, search, this.upstreams, false)
     return able.length === 0 ? 'none' : all ? 'all' : 'some'
   }
 
-  searchNatively(search: NativeSearch): boolean {
+  override searchNatively(search: NativeSearch): boolean {
     const { able } = searchersOf(this.exchange, search, this.upstreams, false)
     if (!this.open || able.length === 0) return false
-    this.before ??= copyOf(this.exchange.request())
+    this.before ??= copyOf(this.exchange.request.canonical())
     this.edits++
-    this.endpointsBefore ??= this.exchange.endpoints
+    this.endpointsBefore ??= this.exchange.route.endpoints
     searchNatively(this.exchange, search, able, undefined)
     return true
   }
@@ -159,11 +93,11 @@ export class PluginView implements Planned {
     this.stages.length = 0
     const { before, exchange, edits } = this
     if (!before) return
-    const request = exchange.request()
+    const request = exchange.request.canonical()
     for (const key of Object.keys(request)) if (!Object.hasOwn(before, key)) delete request[key as keyof CanonicalRequest]
     Object.assign(request, before)
-    exchange.edits.length -= edits
-    if (this.endpointsBefore) exchange.endpoints = this.endpointsBefore
+    exchange.request.edits.length -= edits
+    if (this.endpointsBefore) narrow(exchange, this.endpointsBefore)
     this.before = undefined
     this.edits = 0
   }
@@ -171,7 +105,7 @@ export class PluginView implements Planned {
   /** What is wrong with the request as the plugin has left it; undefined where it has the form of one. */
   get malformed(): string | undefined {
     if (this.edits === 0) return undefined
-    const { items, tools, sampling } = this.exchange.request() as { items: unknown; tools: unknown; sampling: unknown }
+    const { items, tools, sampling } = this.exchange.request.canonical() as { items: unknown; tools: unknown; sampling: unknown }
     if (!Array.isArray(items) || !items.every(isItem)) return 'items'
     if (!Array.isArray(tools) || !tools.every((tool) => isObject(tool) && typeof tool.kind === 'string')) return 'tools'
     return isObject(sampling) ? undefined : 'sampling'

@@ -4,26 +4,14 @@ import type { Fault } from '../../core/faults.ts'
 import { isContent, type StreamEvent } from '../../dialects/canon/events.ts'
 import { Fold } from '../../dialects/canon/fold.ts'
 import type { Final, StreamEncoder } from '../../dialects/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Guarded } from '../exchange.ts'
 import { AnswerEngines } from '../guard/answer-engines.ts'
 import { AnswerGuard } from '../guard/answer-guard.ts'
 import { RestoreTap } from '../guard/restore-tap.ts'
+import type { EventSink, FoundCall, LateReader } from '../run.ts'
 import { shownEvents } from '../tools/shown-items.ts'
 
-/** A call of a server tool found in a turn: kept from the caller, run by the gateway. */
-export interface FoundCall {
-  id: string
-  name: string
-  args: string
-}
-
-/** Who is told of what an engine lets go, or refuses, while no event comes. */
-export interface LateReader {
-  text(text: string): void
-  fail(fault: Fault): void
-}
-
-export class EventPath {
+export class EventPath implements EventSink {
   /** Content has left the last tap. Told only where guardrails read the answer. */
   said = false
   /** Guardrails read the answer: content may be held back. */
@@ -32,7 +20,7 @@ export class EventPath {
   private readonly guard: AnswerGuard | undefined
   private readonly engines: AnswerEngines | undefined
   private readonly closers: (() => void)[] = []
-  private readonly exchange: Exchange
+  private readonly exchange: Guarded
   private readonly encoder: StreamEncoder | undefined
   private readonly folded: Fold | undefined
   private readonly entry: (event: StreamEvent) => void
@@ -46,11 +34,11 @@ export class EventPath {
   turn: Fold | undefined
   calls: FoundCall[] = []
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Guarded) {
     this.exchange = exchange
-    if (exchange.stream) this.encoder = exchange.client.streamEncoder(exchange.ctx)
+    if (exchange.request.stream) this.encoder = exchange.request.client.streamEncoder(exchange.run.ctx)
     else this.folded = new Fold()
-    const { answerWatch } = exchange
+    const { answers: answerWatch } = exchange.guard
     this.guarded = answerWatch !== undefined
     if (answerWatch?.policy) this.guard = new AnswerGuard(exchange, answerWatch.policy)
     if (answerWatch && answerWatch.asking.length > 0) {
@@ -63,12 +51,12 @@ export class EventPath {
   }
 
   /** The first tap's entrance, each tap's exit being the next one's entrance. */
-  private chained({ taps, vault }: Exchange): (event: StreamEvent) => void {
+  private chained({ run: { taps }, guard: { vault } }: Guarded): (event: StreamEvent) => void {
     let entry = this.guarded ? (event: StreamEvent) => this.leave(event) : (event: StreamEvent) => void this.batch.push(event)
-    if (!taps && !this.guarded && !vault) return entry
+    if (taps.length === 0 && !this.guarded && !vault) return entry
     // What comes back is the caller's own: no guardrail reads it again.
     const last = [this.guard, this.engines, vault && new RestoreTap(vault)].filter((tap) => tap !== undefined)
-    for (const tap of [...(taps ?? []).filter((one) => one.mode === 'mutate'), ...last].reverse()) {
+    for (const tap of [...taps.filter((one) => one.mode === 'mutate'), ...last].reverse()) {
       const next = entry
       entry = (event) => tap.push(event, next)
       this.closers.unshift(() => tap.finish?.(next))
@@ -153,14 +141,14 @@ export class EventPath {
 
   finish(final: Final): string {
     if (this.encoder) return this.encoder.finish(final)
-    return this.exchange.client.encodeResult((this.folded ?? new Fold()).result, this.exchange.ctx, final)
+    return this.exchange.request.client.encodeResult((this.folded ?? new Fold()).result, this.exchange.run.ctx, final)
   }
 
   /** What comes before the first turn, once there is something to come before. */
   private open(): void {
-    const { opening } = this.exchange
+    const { opening } = this.exchange.run
     if (!opening) return
-    this.exchange.opening = undefined
+    this.exchange.run.opening = undefined
     for (const shown of opening) for (const event of shownEvents(shown, this.nextBlock++)) this.entry(event)
   }
 

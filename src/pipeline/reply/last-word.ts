@@ -3,7 +3,7 @@
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Received, Routed } from '../exchange.ts'
 
 export interface Failure {
   readonly endpoint: Endpoint
@@ -20,7 +20,7 @@ const USUAL_WAIT = 1
  * The last failure, with the earlier ones in `previous_errors`; where it was a limit, the soonest that one of the
  * endpoints may be asked again. 503 only where nothing could be tried.
  */
-export function lastWord(exchange: Exchange, failures: readonly Failure[]): Fault {
+export function lastWord(exchange: Routed, failures: readonly Failure[]): Fault {
   const last = failures.at(-1)
   if (!last) return new Fault('unavailable', { retryAfter: USUAL_WAIT, availability: availabilityOf('unavailable', exchange, failures) })
   const { fault } = last
@@ -36,8 +36,8 @@ export function lastWord(exchange: Exchange, failures: readonly Failure[]): Faul
 }
 
 /** The exchange has ended before its time: the caller left, or the deadline has passed. */
-export function endedEarly(exchange: Exchange, failures: readonly Failure[]): Fault {
-  const { reason } = exchange.cancel
+export function endedEarly(exchange: Received, failures: readonly Failure[]): Fault {
+  const { reason } = exchange.head.cancel
   if (!(reason instanceof Fault)) return new Fault('client_gone')
   if (failures.length === 0) return reason
   return new Fault(reason.code, { message: reason.message, metadata: { ...reason.metadata, ...previousErrors(failures) }, cause: reason })
@@ -51,18 +51,13 @@ function previousErrors(failures: readonly Failure[]): JsonObject {
 }
 
 /** Undefined where the request itself was at fault: waiting does not help then. */
-function availabilityOf(
-  code: Fault['code'],
-  exchange: Exchange,
-  failures: readonly Failure[],
-  retryAfter?: number,
-): JsonObject | undefined {
+function availabilityOf(code: Fault['code'], exchange: Routed, failures: readonly Failure[], retryAfter?: number): JsonObject | undefined {
   if (failures.at(-1)?.fault.retry === 'never') return undefined
   const affected = new Set(failures.map(({ endpoint }) => endpoint.provider.slug))
   return {
     code: code === 'upstream_limited' ? 'capacity_exhausted' : 'temporarily_unavailable',
     retryable: true,
-    requested_models: exchange.models.map((model) => model.slug),
+    requested_models: exchange.route.models.map((model) => model.slug),
     docs_url: DOCS_URL,
     ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
     ...(affected.size > 0 ? { affected_providers: [...affected] } : {}),

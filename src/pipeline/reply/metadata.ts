@@ -3,14 +3,14 @@
 import type { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { AttemptRecord } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
+import { type Exchange, requestedOf } from '../exchange.ts'
 import { creditCap } from '../money/reservation.ts'
 import { tierOf } from '../route/needs.ts'
 
 /** @param failed no endpoint is shown as selected, whoever began to answer. */
 export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
-  const selected = failed ? undefined : exchange.committedEndpoint
-  const listed = exchange.candidates.length > 0 ? exchange.candidates : exchange.endpoints
+  const selected = failed ? undefined : exchange.run.committedEndpoint
+  const listed = exchange.plan?.candidates ?? exchange.route?.endpoints ?? []
   const available = listed.map((endpoint) => ({
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
@@ -18,29 +18,29 @@ export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
   }))
   const summary = selected ? `available=${available.length}, selected=${selected.provider.name}` : `available=${available.length}`
   const metadata: JsonObject = {
-    requested: exchange.requested,
-    strategy: exchange.strategy,
+    requested: requestedOf(exchange),
+    strategy: exchange.wish?.strategy ?? 'direct',
     region: null,
     summary,
     attempt: attemptsOfTurn(exchange),
     is_byok: false,
     endpoints: { total: available.length, available },
   }
-  if (exchange.attempts.length > 0) {
-    metadata.attempts = exchange.attempts.map((attempt) => attemptEntry(attempt, exchange.turns > 1))
+  if (exchange.trail.attempts.length > 0) {
+    metadata.attempts = exchange.trail.attempts.map((attempt) => attemptEntry(attempt, exchange.run.turns > 1))
   }
   const cap = creditCap(exchange)
   // The answer ended because the credit that was left paid for no more.
   if (cap !== undefined) metadata.output_cap = { tokens: cap, reason: 'credit' }
   const params = paramsOf(exchange)
   if (params) metadata.params = params
-  for (const run of exchange.pluginRuns ?? []) run.tell()
-  if (exchange.stages.length > 0) metadata.pipeline = exchange.stages.map((stage) => ({ ...stage }) as JsonObject)
+  for (const run of exchange.trail.pluginRuns) run.tell()
+  if (exchange.trail.stages.length > 0) metadata.pipeline = exchange.trail.stages.map((stage) => ({ ...stage }) as JsonObject)
   return metadata
 }
 
 /** Number of the attempt that served, or attempts made, within the last turn (contract section 5.7). */
-function attemptsOfTurn({ attempts, turns }: Exchange): number {
+function attemptsOfTurn({ trail: { attempts }, run: { turns } }: Exchange): number {
   let count = 0
   for (const { turn } of attempts) if (turn === turns) count++
   return count
@@ -62,7 +62,11 @@ function attemptEntry({ provider, model, status, code, dropped, turn }: AttemptR
  * `throughput_floor`: `preferred_min_throughput` in tokens per second; of several percentiles the lowest one named.
  * `service_tier`: the tier that was asked for, where it is not the usual one.
  */
-function paramsOf({ gateway, preferences, models, strategy }: Exchange): JsonObject | undefined {
+function paramsOf({ request, wish, route }: Exchange): JsonObject | undefined {
+  if (!request || !wish) return undefined
+  const { gateway } = request
+  const { preferences, strategy } = wish
+  const models = route?.models ?? wish.models
   const params: JsonObject = {}
   const score = gateway.plugins.length > 0 ? gateway.plugins.find((entry) => typeof entry.min_coding_score === 'number') : undefined
   if (score && strategy === 'pareto') params.quality_floor = score.min_coding_score
@@ -76,8 +80,8 @@ function paramsOf({ gateway, preferences, models, strategy }: Exchange): JsonObj
 }
 
 /** Errors that came before routing, or that are our own, say nothing of it. */
-export function metadataOnFault(exchange: Pick<Exchange, 'wantsMetadata' | 'requested'>, fault: Fault): boolean {
-  if (!exchange.wantsMetadata || exchange.requested === '') return false
+export function metadataOnFault(exchange: Exchange, fault: Fault): boolean {
+  if (!exchange.head.wantsMetadata || requestedOf(exchange) === '') return false
   if (fault.status === 500 || fault.status === 401) return false
   // What fits no context was found out by routing.
   if (fault.code === 'context_length') return true

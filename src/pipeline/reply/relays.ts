@@ -5,7 +5,7 @@ import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/
 import { EventReader } from '../../dialects/sse/reader.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
-import type { EventPath, LateReader } from './event-path.ts'
+import type { EventSink, LateReader } from '../run.ts'
 
 export interface Relay extends PassFacts {
   /** True if `feed` returns bytes, one per character; else text. */
@@ -122,10 +122,10 @@ export class EventRelay implements Relay {
   usage: PassFacts['usage']
   end: PassFacts['end']
   fault: Fault | undefined
-  private readonly path: EventPath
+  private readonly path: EventSink
   private held: StreamEvent[] = []
 
-  constructor(path: EventPath) {
+  constructor(path: EventSink) {
     this.path = path
   }
 
@@ -200,7 +200,7 @@ export class TranslateRelay extends EventRelay {
   private readonly observers: readonly Tap[]
   private events: StreamEvent[] = []
 
-  constructor(path: EventPath, decoder: StreamDecoder, observers: readonly Tap[]) {
+  constructor(path: EventSink, decoder: StreamDecoder, observers: readonly Tap[]) {
     super(path)
     this.decoder = decoder
     this.observers = observers

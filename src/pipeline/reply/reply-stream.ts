@@ -1,14 +1,16 @@
 /** The head of a streamed reply and its silence: nothing goes out before content, except after long silence. */
+
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
+import type { StreamedReply } from '../run.ts'
 
-export class ReplyStream {
+export class ReplyStream implements StreamedReply {
   /** True once the head has gone out: a failure is then told in-band. */
   sent = false
   private ended = false
-  private readonly exchange: Exchange
+  private readonly exchange: Accepted
   private readonly headers: OutgoingHttpHeaders
   private readonly comment: string
   private readonly debugBodies: JsonObject[] = []
@@ -18,13 +20,13 @@ export class ReplyStream {
   /** Milliseconds of silence after which a comment goes out, with head and lifecycle events if nothing has gone yet. */
   private readonly patience: number
 
-  constructor(exchange: Exchange, headers: OutgoingHttpHeaders, patience: number) {
+  constructor(exchange: Accepted, headers: OutgoingHttpHeaders, patience: number) {
     this.exchange = exchange
     this.headers = headers
     this.patience = patience
-    this.comment = `: ${exchange.brand.toUpperCase()} PROCESSING\n\n`
-    this.lastWrite = exchange.clock.monotonic()
-    this.timer = exchange.clock.after(this.patience, () => this.silence())
+    this.comment = `: ${exchange.head.brand.toUpperCase()} PROCESSING\n\n`
+    this.lastWrite = exchange.head.clock.monotonic()
+    this.timer = exchange.head.clock.after(this.patience, () => this.silence())
   }
 
   /**
@@ -32,9 +34,12 @@ export class ReplyStream {
    * Done anew for each attempt until the head has gone out, since the events name the model that serves.
    */
   prepare(upstreamBody: JsonObject | undefined): void {
-    const { client, ctx } = this.exchange
+    const {
+      request: { client },
+      run: { ctx },
+    } = this.exchange
     if (this.sent) {
-      if (upstreamBody) this.exchange.door.text(client.debug(ctx, upstreamBody))
+      if (upstreamBody) this.exchange.head.door.text(client.debug(ctx, upstreamBody))
       return
     }
     if (upstreamBody) this.debugBodies.push(upstreamBody)
@@ -48,22 +53,22 @@ export class ReplyStream {
   /** Sends the head and what was prepared; does nothing if it has gone out. */
   open(): void {
     if (this.sent) return
-    if (!this.exchange.ctx.opened) this.prepare(undefined)
+    if (!this.exchange.run.ctx.opened) this.prepare(undefined)
     this.sent = true
-    this.exchange.door.openStream(this.headers)
-    this.exchange.door.text(this.preface)
+    this.exchange.head.door.openStream(this.headers)
+    this.exchange.head.door.text(this.preface)
     this.preface = ''
   }
 
   /** @param raw true if `text` holds bytes, one per character. @returns false if the caller should be waited for. */
   write(text: string, raw: boolean): boolean {
-    this.lastWrite = this.exchange.clock.monotonic()
-    return raw ? this.exchange.door.bytes(text) : this.exchange.door.text(text)
+    this.lastWrite = this.exchange.head.clock.monotonic()
+    return raw ? this.exchange.head.door.bytes(text) : this.exchange.head.door.text(text)
   }
 
   end(text: string): void {
     this.stop()
-    this.exchange.door.endStream(text)
+    this.exchange.head.door.endStream(text)
   }
 
   /** No more comments. */
@@ -74,7 +79,9 @@ export class ReplyStream {
 
   private silence(): void {
     if (this.ended) return
-    const { clock } = this.exchange
+    const {
+      head: { clock },
+    } = this.exchange
     const left = this.lastWrite + this.patience - clock.monotonic()
     if (left <= 0.5) {
       this.open()

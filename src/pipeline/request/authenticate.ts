@@ -1,12 +1,15 @@
 /** Who is asking, still from the head alone. */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { hashOf, hasWrongChecksum } from '../../core/secret.ts'
-import type { Authed, Head } from '../../plugin-api/exchange.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
+import type { Door } from '../door.ts'
+import type { Authenticated, Received } from '../exchange.ts'
+import { advance } from '../exchange.ts'
+import type { Layer } from '../layer.ts'
 import type { KeyLookup } from '../parts.ts'
-import { type At, advance, type Layer } from '../reply.ts'
 import type { Attempts } from './attempt-buckets.ts'
 
 const LONGEST_TOKEN = 512
@@ -52,10 +55,7 @@ const TOO_MANY = 'Too many requests with keys that cannot be used came from this
 /** Who sends a request, as far as its head says. */
 export interface Caller {
   readonly headers: IncomingHttpHeaders
-  /** What failures count by: an IPv4 address, or the /64 network of an IPv6 address. */
-  address(): string
-  /** `hashOf`, where it may be at hand. */
-  digest?(secret: string): string
+  readonly door: Pick<Door, 'address' | 'digest'>
 }
 
 export interface Authentication {
@@ -73,12 +73,12 @@ export interface Authentication {
  */
 export function authenticateCaller(caller: Caller, { keys, clock, failures }: Authentication): ApiKey | Promise<ApiKey> {
   const secret = secretOf(caller.headers)
-  const digest = caller.digest?.(secret) ?? hashOf(secret)
+  const digest = caller.door.digest?.(secret) ?? hashOf(secret)
   const enter = (found: ApiKey | undefined): ApiKey => {
     try {
       return usableKey(found, clock)
     } catch (thrown) {
-      const address = caller.address()
+      const address = addressOf(caller)
       failures.check(address, TOO_MANY)
       failures.count(address)
       throw thrown
@@ -87,23 +87,26 @@ export function authenticateCaller(caller: Caller, { keys, clock, failures }: Au
   const atHand = keys.atHand(digest)
   if (atHand) return enter(atHand)
   if (hasWrongChecksum(secret)) return enter(undefined)
-  const found = keys.find(digest, failures.isEmpty(caller.address()))
+  const found = keys.find(digest, failures.isEmpty(addressOf(caller)))
   return found instanceof Promise ? found.then(enter) : enter(found)
 }
+
+/** What failures count by: an IPv4 address, or the /64 network of an IPv6 address; '' where no connection is behind the door. */
+const addressOf = ({ door }: Caller): string => door.address?.() ?? ''
 
 export function authenticate(
   { keys }: Pick<Authentication, 'keys'>,
   { clock, failures }: Omit<Authentication, 'keys'>,
-): Layer<At<Head>, At<Authed>> {
+): Layer<Received, Authenticated> {
   const authentication = { keys, clock, failures }
   return (next) =>
     function authenticated(exchange) {
       const enter = (key: ApiKey) => {
-        exchange.key = key
+        const known = advance(exchange, 'auth', { key })
         if (key.management) throw new Fault('forbidden', { message: 'Management keys cannot call completion endpoints' })
-        return next(advance<Authed>(exchange))
+        return next(known)
       }
-      const found = authenticateCaller(exchange, authentication)
+      const found = authenticateCaller(exchange.head, authentication)
       return found instanceof Promise ? found.then(enter) : enter(found)
     }
 }

@@ -1,25 +1,30 @@
 /** The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
+
 import { isUtf8 } from 'node:buffer'
 import { badField, Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
-import { gatewayFields } from '../../dialects/canon/gateway-fields.ts'
-import type { Authed, Read } from '../../plugin-api/exchange.ts'
-import type { Exchange } from '../exchange.ts'
+import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-fields.ts'
+import type { ClientDialect } from '../../dialects/types.ts'
+import { type Accepted, type Authenticated, advance } from '../exchange.ts'
+import type { Layer, Reply } from '../layer.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { endedEarly } from '../reply/last-word.ts'
-import { type At, advance, type Layer, type Reply } from '../reply.ts'
 import { bucketOf } from './admission.ts'
-import { withPreset } from './preset-choice.ts'
+import { ClientRequest } from './client-request.ts'
+import { type PresetFields, withPreset } from './preset-choice.ts'
 import { fillInFiles } from './stored-files.ts'
 
 export function read(
   settings: ChainSettings,
   { admission, files, bodies }: Pick<ChainParts, 'admission' | 'files' | 'bodies'>,
-): Layer<At<Authed>, At<Read>> {
+): Layer<Authenticated, Accepted> {
   return (next) =>
     async function readBody(exchange): Promise<Reply> {
-      bodies?.expect(exchange.door.contentLength)
-      const { cancel, key, books, door } = exchange
+      bodies?.expect(exchange.head.door.contentLength)
+      const {
+        head: { cancel, books, door },
+        auth: { key },
+      } = exchange
       // A body of announced length was counted before (admit).
       const unannounced = door.contentLength === undefined && key.limits.bytes !== undefined
       let bytes = await door.readBody(settings.maxBody, {
@@ -32,32 +37,32 @@ export function read(
             }
           : undefined,
       })
-      const others = bodies?.begin(bytes.length, exchange.cancel)
+      const others = bodies?.begin(bytes.length, exchange.head.cancel)
       if (others) {
         await others
-        if (exchange.cancel.aborted) throw endedEarly(exchange, [])
+        if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
       }
       const parsed = parseJson(bytes, settings.jsonDepth)
       const sent = parsed.body
-      const counting = parsed.weight > 0 ? exchange.door.reserve?.(parsed.weight) : undefined
+      const counting = parsed.weight > 0 ? exchange.head.door.reserve?.(parsed.weight) : undefined
       if (counting) await counting
-      const expanded = exchange.client.expand?.(sent, settings.prompts) ?? sent
-      const { body, fields } = withPreset(expanded, exchange.client, settings)
-      exchange.client.check(body)
-      acceptBody(exchange, body, body === sent ? { text: parsed.text, bytes: bytes.length } : textOf(body))
+      const client = exchange.head.client.recognise?.(sent, exchange.head.headers) ?? exchange.head.client
+      const expanded = client.expand?.(sent, settings.prompts) ?? sent
+      const { body, fields } = withPreset(expanded, client, settings)
+      client.check(body)
+      const accepted = acceptBody(exchange, client, body, body === sent ? { text: parsed.text, bytes: bytes.length } : textOf(body), fields)
       // This function's own variables live as long as the reply.
       bytes = EMPTY
       parsed.text = ''
-      if (fields) Object.assign(exchange.gateway, fields)
-      const filling = fillInFiles(exchange, files, settings.maxBody)
+      const filling = fillInFiles(accepted, files, settings.maxBody)
       if (filling) await filling
       // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
-      if (!exchange.stream) return await next(advance<Read>(exchange))
-      admission.openStream(exchange.key)
+      if (!accepted.request.stream) return await next(accepted)
+      admission.openStream(exchange.auth.key)
       try {
-        return await next(advance<Read>(exchange))
+        return await next(accepted)
       } finally {
-        admission.closeStream(exchange.key)
+        admission.closeStream(exchange.auth.key)
       }
     }
 }
@@ -74,14 +79,28 @@ export function textOf(body: JsonObject): BodyText {
   return { text, bytes: Buffer.byteLength(text) }
 }
 
-/** Sets what a checked body says. @throws Fault 400 for more tools than are set up for one request. */
-export function acceptBody(exchange: Exchange, body: JsonObject, { text, bytes }: BodyText): void {
+/**
+ * Sets what a checked body says.
+ * @param preset what the body does not say any more once a preset is in it.
+ * @throws Fault 400 for more tools than are set up for one request.
+ */
+export function acceptBody<From extends Authenticated>(
+  exchange: From,
+  client: ClientDialect,
+  body: JsonObject,
+  { text, bytes }: BodyText,
+  preset?: PresetFields,
+): From & Accepted {
   checkToolCount(body)
-  const session = exchange.headers['x-session-id']
+  const session = exchange.head.headers['x-session-id']
   const shared = gatewayFields(body, typeof session === 'string' ? session : undefined)
-  const own = exchange.client.gatewayFields?.(body)
-  exchange.accept(body, bytes, own ? { ...shared, ...own } : shared)
-  exchange.mayHoldMedia = mayHoldMedia(text)
+  const own = client.gatewayFields?.(body)
+  const gateway: GatewayFields = own || preset ? { ...shared, ...own, ...preset } : shared
+  const request = new ClientRequest({ client, body, bytes, gateway, mayHoldMedia: mayHoldMedia(text) })
+  const ctx = exchange.run.ctx as { body: JsonObject; model: string }
+  ctx.body = body
+  ctx.model = gateway.model ?? ''
+  return advance(exchange, 'request', request)
 }
 
 /** Tools that a request may have that are more than functions of the caller's: each is set up, and some call a server of their own. */

@@ -1,31 +1,31 @@
 /** Checks the head of a request before a byte of its body is read, and writes the reply when all below has ended. */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import { asFault, badField, Fault, faultReply } from '../../core/faults.ts'
-import type { Head } from '../../plugin-api/exchange.ts'
-import type { Exchange } from '../exchange.ts'
+import { clientOf, type Exchange, type Received } from '../exchange.ts'
+import type { Reply, Service } from '../layer.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { brandHeaders } from '../reply/brand-headers.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
-import { type At, advance, type Reply, type Service } from '../reply.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>
 
-export function receive(settings: ChainSettings, parts: ChainParts): (next: Service<At<Head>>) => Front {
+export function receive(settings: ChainSettings, parts: ChainParts): (next: Service<Received>) => Front {
   return (next) =>
     async function received(exchange) {
       let deadline: Timer | undefined
-      exchange.silence = settings.silence
+      exchange.run.silence = settings.silence
       try {
-        const allowed = deadlineOf(exchange.headers, exchange.brand, settings.deadline)
-        deadline = parts.clock.after(allowed, () => exchange.cancel.abort(new Fault('deadline')))
-        checkBodyHead(exchange.headers, exchange.door.contentLength, settings.maxBody)
+        const allowed = deadlineOf(exchange.head.headers, exchange.head.brand, settings.deadline)
+        deadline = parts.clock.after(allowed, () => exchange.head.cancel.abort(new Fault('deadline')))
+        checkBodyHead(exchange.head.headers, exchange.head.door.contentLength, settings.maxBody)
         checkSession(exchange)
-        const reply = await next(advance<Head>(exchange))
+        const reply = await next(exchange)
         const { refused, aborted, fault, lane } = reply.turn
         // As long as nothing has gone out, a refused answer is a refusal like any other.
-        const plainly = refused !== undefined && !aborted && exchange.reply?.sent !== true
+        const plainly = refused !== undefined && !aborted && exchange.run.reply?.sent !== true
         if (plainly) refuse(exchange, refused)
         else answer(exchange, reply)
         parts.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
@@ -35,54 +35,58 @@ export function receive(settings: ChainSettings, parts: ChainParts): (next: Serv
         parts.witness(exchange, { status: fault.status, fault })
       } finally {
         deadline?.cancel()
-        exchange.reply?.stop()
+        exchange.run.reply?.stop()
       }
     }
 }
 
 function answer(exchange: Exchange, reply: Reply): void {
-  const { final } = exchange
+  const {
+    run: { final },
+  } = exchange
   if (!final || reply.turn.aborted) return
   if (reply.pieces) {
-    exchange.door.whole(200, { 'X-Generation-Id': exchange.id }, reply.pieces(final))
+    exchange.head.door.whole(200, { 'X-Generation-Id': exchange.head.id }, reply.pieces(final))
     return
   }
   const text = reply.finish(final)
-  if (exchange.reply) {
-    exchange.reply.open()
-    exchange.reply.end(text)
-  } else exchange.door.whole(200, { 'X-Generation-Id': exchange.id }, text)
+  if (exchange.run.reply) {
+    exchange.run.reply.open()
+    exchange.run.reply.end(text)
+  } else exchange.head.door.whole(200, { 'X-Generation-Id': exchange.head.id }, text)
 }
 
 function refuse(exchange: Exchange, fault: Fault): void {
   if (fault.code === 'client_gone' || fault.code === 'shutdown') return
-  if (exchange.reply?.sent) {
-    exchange.reply.end(inBand(exchange, fault))
+  if (exchange.run.reply?.sent) {
+    exchange.run.reply.end(inBand(exchange, fault))
     return
   }
-  const shown = metadataOnFault(exchange, fault) ? { key: `${exchange.brand}_metadata`, value: routerMetadata(exchange, true) } : undefined
+  const shown = metadataOnFault(exchange, fault)
+    ? { key: `${exchange.head.brand}_metadata`, value: routerMetadata(exchange, true) }
+    : undefined
   const reply = faultReply(fault, {
-    headers: { 'X-Generation-Id': exchange.id },
+    headers: { 'X-Generation-Id': exchange.head.id },
     routerMetadata: shown,
-    id: exchange.id,
-    body: exchange.client.faultBody,
+    id: exchange.head.id,
+    body: clientOf(exchange).faultBody,
   })
-  exchange.door.whole(reply.status, reply.headers, reply.json)
+  exchange.head.door.whole(reply.status, reply.headers, reply.json)
 }
 
 /** The head had gone out early: the failure becomes the dialect's one terminal event. */
 function inBand(exchange: Exchange, fault: Fault): string {
-  const final = exchange.final ?? {
-    usage: exchange.books.noUsage,
+  const final = exchange.run.final ?? {
+    usage: exchange.head.books.noUsage,
     cost: 0,
     inputCost: 0,
     outputCost: 0,
     end: { reason: 'error' as const },
-    completedAt: Math.floor(exchange.clock.now() / 1000),
+    completedAt: Math.floor(exchange.head.clock.now() / 1000),
   }
   const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange, true) : undefined
   // Earlier turns may have said something: the one who wrote it knows what the last event must hold.
-  const encoder = exchange.path ?? exchange.client.streamEncoder(exchange.ctx)
+  const encoder = exchange.run.path ?? clientOf(exchange).streamEncoder(exchange.run.ctx)
   return encoder.finish({ ...final, end: { reason: 'error' }, fault, metadata })
 }
 
@@ -99,7 +103,7 @@ export function checkBodyHead(headers: IncomingHttpHeaders, contentLength: numbe
   if (type !== undefined && !isJsonLabel(type)) throw new Fault('media_type', { message: 'content-type: expected application/json' })
 }
 
-function checkSession({ headers }: Exchange): void {
+function checkSession({ head: { headers } }: Exchange): void {
   const session = headers['x-session-id']
   if (session !== undefined && session.length > 256) {
     throw new Fault('bad_request', { message: 'x-session-id: must be at most 256 characters', metadata: { field: 'x-session-id' } })

@@ -5,7 +5,7 @@ import { isObject, type Json } from '../../core/json.ts'
 import { fileUrl } from '../../dialects/canon/file-url.ts'
 import type { Item, Part } from '../../dialects/canon/request.ts'
 import type { FileStore, StoredFile } from '../../services/files/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
 
 type Media = Extract<Part, { kind: 'media' }>
 
@@ -13,12 +13,12 @@ type Media = Extract<Part, { kind: 'media' }>
  * @param most bytes of all files of one request together: they are held in memory, as a body is.
  * @returns a promise only where the request names such files. @throws Fault 400 naming the field, 413, 503.
  */
-export function fillInFiles(exchange: Exchange, files: FileStore, most: number): Promise<void> | undefined {
-  if (!exchange.mayHoldMedia || exchange.client.embedding) return undefined
-  const ids = namedFiles(exchange.request().items, files)
+export function fillInFiles(exchange: Accepted, files: FileStore, most: number): Promise<void> | undefined {
+  if (!exchange.request.mayHoldMedia || exchange.request.client.embedding) return undefined
+  const ids = namedFiles(exchange.request.canonical().items, files)
   if (ids.size === 0) return undefined
   return urlsOf(ids, exchange, files, most).then((found) =>
-    exchange.edit('files', (draft) => {
+    exchange.request.edit('files', (draft) => {
       draft.items = draft.items.map((item) => withBytes(item, found))
     }),
   )
@@ -44,19 +44,22 @@ interface Found {
 }
 
 /** @throws Fault 400 naming the field of a file that the key has not, 413, 503. */
-async function urlsOf(ids: ReadonlyMap<string, number>, exchange: Exchange, files: FileStore, most: number): Promise<Map<string, Found>> {
-  const { identity, issuer } = exchange.key
+async function urlsOf(ids: ReadonlyMap<string, number>, exchange: Accepted, files: FileStore, most: number): Promise<Map<string, Found>> {
+  const { identity, issuer } = exchange.auth.key
   const own = files.of(identity, issuer?.identity)
   const found = new Map<string, Found>()
   let size = 0
   for (const [id, times] of ids) {
     const file = await own.find(id)
     size += (file?.bytes ?? 0) * times
-    if (size > most) throw tooMuch(fieldNaming(exchange.body, 'file_id', id), most)
-    if (file) await exchange.door.reserve?.(file.bytes * FILE_WEIGHT)
+    if (size > most) throw tooMuch(fieldNaming(exchange.request.body, 'file_id', id), most)
+    if (file) await exchange.head.door.reserve?.(file.bytes * FILE_WEIGHT)
     const bytes = file && (await own.read(id))
     if (!file || !bytes)
-      throw badField(fieldNaming(exchange.body, 'file_id', id), 'no such file; expected the id of a file that was uploaded with this key')
+      throw badField(
+        fieldNaming(exchange.request.body, 'file_id', id),
+        'no such file; expected the id of a file that was uploaded with this key',
+      )
     found.set(id, { file, url: dataUrl(file, bytes) })
   }
   return found

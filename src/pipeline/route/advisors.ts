@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel } from '../../routing/index.ts'
-import type { Advisor, Exchange } from '../exchange.ts'
+import type { Accepted, Advisor, Aimed, MaybeAimed } from '../exchange.ts'
 import type { BoundTerms } from '../guard/guardrail-terms.ts'
 import { isLimited } from '../money/guardrail-budgets.ts'
 import type { ModelLookup } from '../parts.ts'
@@ -13,7 +13,7 @@ import { offeredTools } from './needs.ts'
 const USUAL_USES = 3
 
 /** The advisors that the request offers, as the catalogue knows them: 128 at most, like all tools that are no functions (`checkToolCount`). */
-export function advisorsIn(exchange: Exchange, { models }: ModelLookup): readonly Advisor[] {
+export function advisorsIn(exchange: Accepted, { models }: ModelLookup): readonly Advisor[] {
   const found: Advisor[] = []
   for (const tool of offeredTools(exchange)) {
     if (!isAdvisor(tool)) continue
@@ -34,8 +34,8 @@ function names({ upstreamModel, tier, variant }: Endpoint, model: string): boole
 }
 
 /** The advisor's endpoint at the provider that serves; undefined where the catalogue has none. */
-export function advisorAt(exchange: Exchange, { provider }: Endpoint, model: string): Endpoint | undefined {
-  const advisor = exchange.advisors.find((one) => one.model === model)
+export function advisorAt(exchange: MaybeAimed, { provider }: Endpoint, model: string): Endpoint | undefined {
+  const advisor = exchange.wish?.advisors.find((one) => one.model === model)
   return advisor?.endpoints.find((endpoint) => endpoint.provider === provider)
 }
 
@@ -44,19 +44,19 @@ export function advisorAt(exchange: Exchange, { provider }: Endpoint, model: str
  * is not asked through a tool either.
  */
 export function advisorBar(
-  exchange: Exchange,
+  exchange: Aimed,
   endpoint: Endpoint,
   terms: BoundTerms | undefined,
 ): { detail: string; from: string } | undefined {
-  for (const { model } of exchange.advisors) {
+  for (const { model } of exchange.wish.advisors) {
     const advisor = advisorAt(exchange, endpoint, model)
     const bar = advisor && terms?.bar(advisor, undefined)
     if (bar) return { detail: `its advisor ${model}: ${bar.detail}`, from: bar.from }
-    const { allowedModels } = exchange.key
+    const { allowedModels } = exchange.auth.key
     if (allowedModels && !(advisor && allowsModel(allowedModels, advisor.model.slug)))
       return { detail: `the key may not use its advisor ${model}`, from: 'key' }
     if (terms && !advisor) return { detail: `its advisor ${model} is not in the catalogue`, from: 'account' }
-    if (isLimited(exchange.key, exchange.budgets) && (!advisor || advisor.price === 'unpriced'))
+    if (isLimited(exchange.auth.key, exchange.wish.budgets) && (!advisor || advisor.price === 'unpriced'))
       return { detail: `its advisor ${model} has no price, and the key has a limit`, from: 'key' }
   }
   return undefined

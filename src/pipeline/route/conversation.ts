@@ -1,19 +1,10 @@
 /** What makes a conversation itself, so that it can stay where its prompt is cached (contract section 5.3). */
+
 import { hash } from 'node:crypto'
 import { randomTag } from '../../core/ids.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
-
-/** A conversation that may stay on one endpoint. */
-export interface Conversation {
-  /** Its name in the sticky sessions, under the key and the model. Holds no word of the prompt. */
-  readonly name: string
-  /** The caller named it: it stays from its first success on. Else only what the provider's cache has shown to pay. */
-  readonly named: boolean
-  /** Endpoint id that it had when this request was planned. */
-  readonly pinned: string | undefined
-}
+import type { ClientRequest } from '../request/client-request.ts'
 
 /** Of this process alone, where there is none in common with others: nobody can try prompts against a name. */
 const SECRET = `${randomTag()}${randomTag()}`
@@ -31,11 +22,10 @@ const DEPTH = 3
  * @param secret that digests are made with; processes that have it in common give a conversation the same name.
  */
 export function conversationName(
-  exchange: Pick<Exchange, 'gateway' | 'body'>,
+  { gateway, body }: Pick<ClientRequest, 'gateway' | 'body'>,
   endpoints: readonly Endpoint[],
   secret: string = SECRET,
 ): { name: string; named: boolean } | undefined {
-  const { gateway, body } = exchange
   if (gateway.sessionId) return { name: `s${gateway.sessionId}`, named: true }
   if (endpoints.length < 2 || !endpoints.some(cachesCheaper)) return undefined
   const { prompt_cache_key: cacheKey } = body

@@ -7,7 +7,7 @@ import type { Opaque } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type Removed } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted, Wish } from '../exchange.ts'
 import type { ChainParts, ModelLookup } from '../parts.ts'
 
 /** Endpoints named to a caller whose tool none of the requested ones has. */
@@ -26,12 +26,12 @@ const NONE: NativeTool[] = []
 export class DialectAbility {
   /** True where the request holds something that not every dialect can say. */
   readonly asked: boolean
-  private readonly exchange: Exchange
+  private readonly exchange: Accepted
   private readonly catalog: ModelLookup
   private readonly upstreams: ChainParts['upstreams']
   private readonly tools: readonly NativeTool[]
 
-  constructor(exchange: Exchange, catalog: ModelLookup, upstreams: ChainParts['upstreams']) {
+  constructor(exchange: Accepted, catalog: ModelLookup, upstreams: ChainParts['upstreams']) {
     this.exchange = exchange
     this.catalog = catalog
     this.upstreams = upstreams
@@ -64,7 +64,7 @@ export class DialectAbility {
   }
 
   /** 400: names the tool and who could serve it otherwise. */
-  fault(removed: readonly Removed[]): Fault {
+  fault(removed: readonly Removed[], { requested, models }: Pick<Wish, 'requested' | 'models'>): Fault {
     const endpoints = removed.filter(({ filter }) => filter === 'dialect').map(({ endpoint }) => endpoint)
     const lacking = this.tools.find(({ of }) => endpoints.some((endpoint) => !this.hasTool(endpoint, of))) ?? this.tools[0]
     const able = this.able()
@@ -74,12 +74,12 @@ export class DialectAbility {
         ? 'no configured endpoint has it'
         : `these endpoints have it: ${able.map((endpoint) => `${endpoint.model.slug} at ${endpointTag(endpoint)}`).join(', ')}`
     return new Fault('bad_request', {
-      message: `${field}: ${lacking.of.type} runs at the provider, and none that serves ${this.exchange.requested} has it; ${others}`,
+      message: `${field}: ${lacking.of.type} runs at the provider, and none that serves ${requested} has it; ${others}`,
       metadata: { field },
       availability: {
         code: 'constraint_filtered',
         retryable: false,
-        requested_models: this.exchange.models.map((model) => model.slug),
+        requested_models: models.map((model) => model.slug),
         docs_url: 'docs/dialects.md#tools-of-providers',
         constraint: { field, detail: lacking.of.type },
         ...(able.length > 0 ? { fallback_models: [...new Set(able.map((endpoint) => endpoint.model.slug))] } : {}),
@@ -110,13 +110,13 @@ function has(dialect: UpstreamDialect, of: Opaque): boolean {
 }
 
 /** Tools that are neither functions nor the gateway's own; a body without them is not decoded for this. */
-function nativeTools(exchange: Exchange): NativeTool[] {
-  const { tools } = exchange.body
-  const elsewhere = exchange.client.nativeTools?.(exchange.body) ?? NONE
+function nativeTools(exchange: Accepted): NativeTool[] {
+  const { tools } = exchange.request.body
+  const elsewhere = exchange.request.client.nativeTools?.(exchange.request.body) ?? NONE
   if (!Array.isArray(tools) || !tools.some((tool) => isObject(tool) && tool.type !== undefined && tool.type !== 'function'))
     return elsewhere
-  const listed = exchange
-    .request()
+  const listed = exchange.request
+    .canonical()
     .tools.flatMap((tool, at) => (tool.kind === 'opaque' ? [{ path: `tools[${at}].type`, of: tool.of }] : []))
   return [...listed, ...elsewhere]
 }

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Opaque, ToolSpec, WrittenAt } from '../../dialects/canon/request.ts'
 import { hasEngines } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
 import type { PluginSetting } from '../parts.ts'
 
 const TOOL = 'web_search'
@@ -43,8 +43,8 @@ export function searchesItself(endpoint: Endpoint): boolean {
 }
 
 /** True where the request has a search tool that no provider of its own wire takes as it stands. */
-export function needsHoisting(exchange: Exchange): boolean {
-  return exchange.request().tools.some((tool) => isSearch(tool) && isOurs(tool.of))
+export function needsHoisting(exchange: Accepted): boolean {
+  return exchange.request.canonical().tools.some((tool) => isSearch(tool) && isOurs(tool.of))
 }
 
 function isOurs({ dialect, data }: Opaque): boolean {
@@ -56,14 +56,14 @@ function isOurs({ dialect, data }: Opaque): boolean {
  * @param endpoints that may serve.
  * @returns false where the request has no such tool, or there is neither an engine nor a provider that searches itself: nothing has changed then.
  */
-export function hoistSearch(exchange: Exchange, plugins: readonly PluginSetting[], endpoints: readonly Endpoint[]): boolean {
-  const { tools } = exchange.request()
+export function hoistSearch(exchange: Accepted, plugins: readonly PluginSetting[], endpoints: readonly Endpoint[]): boolean {
+  const { tools } = exchange.request.canonical()
   if (!tools.some(isSearch)) return false
   const engines = hasEngines(plugins.find(({ plugin }) => plugin.id === 'web')?.defaults ?? {})
   // Whoever names an engine learns it where there is none.
   const named = tools.some((tool) => isSearch(tool) && typeof tool.of.data.engine === 'string')
   if (!engines && !named && !endpoints.some(searchesItself)) return false
-  exchange.edit(HOISTED, (draft) => {
+  exchange.request.edit(HOISTED, (draft) => {
     draft.tools = draft.tools.map((tool, place) =>
       isSearch(tool) ? { kind: 'server', name: TOOL, ...parametersOf(tool.of.data, `tools[${place}]`) } : tool,
     )

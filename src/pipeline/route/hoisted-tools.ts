@@ -6,7 +6,7 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Opaque, ToolChoice, ToolSpec } from '../../dialects/canon/request.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import { type Accepted, narrow, type Routed } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 import { noteServerTools } from '../tools/server-tools-stage.ts'
 
@@ -40,9 +40,9 @@ function hoisted({ dialect, type, data }: Opaque): ServerSpec | undefined {
 }
 
 /** @returns false where the request has no such tool: nothing has changed then. */
-export function hoistTools(exchange: Exchange): boolean {
-  if (!exchange.request().tools.some((tool) => tool.kind === 'opaque' && hoisted(tool.of))) return false
-  exchange.edit('hoisted-tools', (draft) => {
+export function hoistTools(exchange: Accepted): boolean {
+  if (!exchange.request.canonical().tools.some((tool) => tool.kind === 'opaque' && hoisted(tool.of))) return false
+  exchange.request.edit('hoisted-tools', (draft) => {
     draft.tools = draft.tools.map((tool) => (tool.kind === 'opaque' ? (hoisted(tool.of) ?? tool) : tool))
     if (draft.toolChoice) draft.toolChoice = choiceOf(draft.toolChoice, draft.tools)
   })
@@ -67,7 +67,7 @@ const TO_PROVIDER: Readonly<Record<string, readonly unknown[]>> = {
 }
 
 /** A body that names none of these tools is not decoded for this. */
-export function offersShared({ body, client }: Exchange): boolean {
+export function offersShared({ request: { body, client } }: Routed): boolean {
   return (
     client.id === WIRE &&
     Array.isArray(body.tools) &&
@@ -76,17 +76,17 @@ export function offersShared({ body, client }: Exchange): boolean {
 }
 
 /** Hands tools of the gateway over to the providers where all endpoints have them, or the caller wants it and some have. */
-export function leaveToProviders(exchange: Exchange, upstreams: ChainParts['upstreams']): void {
-  for (const [place, tool] of exchange.request().tools.entries()) {
+export function leaveToProviders(exchange: Routed, upstreams: ChainParts['upstreams']): void {
+  for (const [place, tool] of exchange.request.canonical().tools.entries()) {
     if (tool.kind !== 'server' || tool.standsFor !== undefined) continue
     const { engine } = tool.parameters
     if (!TO_PROVIDER[tool.name]?.includes(engine)) continue
-    const able = exchange.endpoints.filter((endpoint) => hasNative(endpoint, tool.name, upstreams))
-    if (able.length === 0 || (engine !== 'native' && able.length < exchange.endpoints.length)) continue
-    exchange.endpoints = able
+    const able = exchange.route.endpoints.filter((endpoint) => hasNative(endpoint, tool.name, upstreams))
+    if (able.length === 0 || (engine !== 'native' && able.length < exchange.route.endpoints.length)) continue
+    narrow(exchange, able)
     noteServerTools(exchange, 'native', [tool.name])
     const data: JsonObject = { type: tool.name, ...(tool.name === 'shell' ? { environment: environmentOf(tool.parameters) } : {}) }
-    exchange.edit('native-tools', (draft) => {
+    exchange.request.edit('native-tools', (draft) => {
       draft.tools = draft.tools.with(place, { kind: 'opaque', of: { dialect: WIRE, type: tool.name, data } })
       const { toolChoice } = draft
       if (

@@ -1,14 +1,15 @@
 /** From the slugs of a request to models: names, variants, router models, and what the key may use. */
 
 import { badField, Fault, type FaultCode } from '../../core/faults.ts'
+import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Model, ModelKind } from '../../routing/catalog/types.ts'
 import { allowsModel, type Tier } from '../../routing/index.ts'
-import type { Exchange, Variant } from '../exchange.ts'
+import type { Accepted, Variant, Wish } from '../exchange.ts'
 import type { ChainSettings } from '../parts.ts'
 import { type NamedRouter, routerNamed } from './router-models.ts'
 
 /** What the slugs come to. */
-export interface ModelChoice {
+export interface ModelChoice extends Pick<Wish, 'requested' | 'strategy' | 'variant' | 'plugins'> {
   /** The primary one first, then those to fall back on; with a router only the latter. */
   readonly models: readonly Model[]
   /** Set where the primary slug stands for a choice among models, which is made once the filters are known. */
@@ -18,45 +19,62 @@ export interface ModelChoice {
 type Settings = Pick<ChainSettings, 'catalog' | 'defaultModel' | 'plugins'>
 
 /**
- * The models that a request may be served by; sets what the slug says of strategy and variant.
+ * The models that a request may be served by, and what the slug says of strategy and variant.
  * @throws Fault 400 without a model or for one of another kind (404 of embeddings), 404 for one that is not there, 403 where the key may use none.
  */
-export function findModels(exchange: Exchange, settings: Settings): ModelChoice {
-  const { gateway } = exchange
-  const wanted = exchange.client.embedding ? EMBEDDING : GENERATING
+export function findModels(exchange: Accepted, settings: Settings): ModelChoice {
+  const {
+    request: { gateway },
+  } = exchange
+  const wanted = exchange.request.client.embedding ? EMBEDDING : GENERATING
   const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
-  exchange.requested = gateway.asked ?? first
+  const requested = gateway.asked ?? first
   const found = settings.catalog.find(first, wanted.kind)
-  const router = found ? undefined : routerNamed(first, exchange.brand, settings)
+  const router = found ? undefined : routerNamed(first, exchange.head.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
-  if (router) return routed(exchange, router, settings)
+  if (router) return routed(exchange, requested, router, settings)
   const { model, variant, strategy } = ofKind(wanted, first, found)
-  if (variant !== undefined) exchange.variant = variantOf(first, variant, exchange)
+  const suffixes = variant === undefined ? NO_SUFFIX : suffixesOf(first, variant, exchange)
   const alias = model.slug !== first && !first.startsWith(`${model.slug}:`)
   const fallbacks = gateway.model === undefined ? gateway.models.length - 1 : gateway.models.length
-  exchange.strategy = strategy ?? (fallbacks > 0 ? 'fallback' : alias ? 'alias' : 'direct')
-  exchange.ctx.model = model.slug
+  const wish = {
+    requested,
+    strategy: strategy ?? (fallbacks > 0 ? 'fallback' : alias ? 'alias' : 'direct'),
+    variant: suffixes.variant,
+    plugins: pluginsWith(gateway.plugins, suffixes),
+  }
+  exchange.run.ctx.model = model.slug
   const models = withFallbacks([model], exchange, settings)
-  const { allowedModels } = exchange.key
-  if (!allowedModels) return { models }
+  const { allowedModels } = exchange.auth.key
+  if (!allowedModels) return { ...wish, models }
   const allowed = models.filter(({ slug }) => allowsModel(allowedModels, slug))
   if (allowed.length === 0) throw new Fault('forbidden', { message: `This key may not use ${models.map(({ slug }) => slug).join(', ')}` })
-  return { models: allowed }
+  return { ...wish, models: allowed }
 }
 
-function routed(exchange: Exchange, router: NamedRouter, settings: Settings): ModelChoice {
-  if (exchange.gateway.model === undefined && exchange.gateway.models.length > 0) throw routerInList(0)
-  if (router.suffixes !== undefined) exchange.variant = variantOf(exchange.requested, router.suffixes, exchange)
-  exchange.strategy = router.router.strategy
+function routed(exchange: Accepted, requested: string, router: NamedRouter, settings: Settings): ModelChoice {
+  const { gateway } = exchange.request
+  if (gateway.model === undefined && gateway.models.length > 0) throw routerInList(0)
+  const suffixes = router.suffixes === undefined ? NO_SUFFIX : suffixesOf(requested, router.suffixes, exchange)
   const models = withFallbacks([], exchange, settings)
-  return { models: models.filter(({ slug }) => allowsModel(exchange.key.allowedModels, slug)), router }
+  return {
+    requested,
+    strategy: router.router.strategy,
+    variant: suffixes.variant,
+    plugins: pluginsWith(gateway.plugins, suffixes),
+    models: models.filter(({ slug }) => allowsModel(exchange.auth.key.allowedModels, slug)),
+    router,
+  }
 }
 
 /** The models of `models`, each once; the first of them where it is the primary one already leads the list. */
-function withFallbacks(models: Model[], exchange: Exchange, settings: Settings): Model[] {
-  const { gateway, brand } = exchange
-  const wanted = exchange.client.embedding ? EMBEDDING : GENERATING
+function withFallbacks(models: Model[], exchange: Accepted, settings: Settings): Model[] {
+  const {
+    request: { gateway },
+    head: { brand },
+  } = exchange
+  const wanted = exchange.request.client.embedding ? EMBEDDING : GENERATING
   for (let i = gateway.model === undefined ? 1 : 0; i < gateway.models.length; i++) {
     const slug = gateway.models[i]
     if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
@@ -118,29 +136,37 @@ function modelNotFound(slug: string): Fault {
   })
 }
 
+/** What the suffixes of a slug say. */
+interface Suffixes {
+  readonly variant: Variant
+  /** `:online`: another way to name the plugin `web`. */
+  readonly online: boolean
+}
+
+const NO_SUFFIX: Suffixes = { variant: {}, online: false }
+
 /**
  * Suffixes that change the order (contract section 2.4). Static ones are listings of their own: not listed, not found.
  * @param suffixes chained by colons, such as `floor:exacto`; the first that sorts decides.
  */
-function variantOf(slug: string, suffixes: string, exchange: Exchange): Variant {
+function suffixesOf(slug: string, suffixes: string, { request }: Accepted): Suffixes {
   let variant: Variant = {}
+  let online = false
   for (const suffix of suffixes.split(':')) {
     const known = VARIANTS[suffix]
-    if (suffix === 'online' && !exchange.client.embedding) {
-      withWeb(exchange)
+    if (suffix === 'online' && !request.client.embedding) {
+      online = true
       continue
     }
     if (!known) throw modelNotFound(slug)
     variant = { ...known, ...variant }
   }
-  return variant
+  return { variant, online }
 }
 
-/** `:online` is another way to name the plugin; an entry of the request's own says how, or that it is not wanted. */
-function withWeb(exchange: Exchange): void {
-  const { gateway } = exchange
-  if (gateway.plugins.some(({ id }) => id === 'web')) return
-  exchange.gateway = { ...gateway, plugins: [...gateway.plugins, { id: 'web' }] }
+/** An entry of the request's own says how to search, or that it is not wanted. */
+function pluginsWith(plugins: readonly PluginEntry[], { online }: Suffixes): readonly PluginEntry[] {
+  return online && !plugins.some(({ id }) => id === 'web') ? [...plugins, { id: 'web' }] : plugins
 }
 
 const VARIANTS: Readonly<Record<string, Variant>> = {

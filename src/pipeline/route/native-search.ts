@@ -6,7 +6,7 @@ import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from 
 import type { ToolSpec } from '../../dialects/canon/request.ts'
 import { hasEngines, searchParameters, wayOf } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Exchange } from '../exchange.ts'
+import { narrow, type Routed } from '../exchange.ts'
 import type { ChainParts, PluginSetting } from '../parts.ts'
 import { asWritten } from '../tools/begin-tools.ts'
 import { noteServerTools } from '../tools/server-tools-stage.ts'
@@ -27,9 +27,11 @@ export interface Searchers {
 }
 
 /** @param own true where the tool that asks for the search stands among the request's tools itself. */
-export function searchersOf(exchange: Exchange, search: NativeSearch, upstreams: Upstreams, own: boolean): Searchers {
-  const { endpoints } = exchange
-  const beside = exchange.request().tools.filter((tool) => tool.kind !== 'opaque').length > (own ? 1 : 0)
+export function searchersOf(exchange: Routed, search: NativeSearch, upstreams: Upstreams, own: boolean): Searchers {
+  const {
+    route: { endpoints },
+  } = exchange
+  const beside = exchange.request.canonical().tools.filter((tool) => tool.kind !== 'opaque').length > (own ? 1 : 0)
   const able: Endpoint[] = []
   let why = ''
   for (const endpoint of endpoints) {
@@ -55,9 +57,9 @@ function lackOf(endpoint: Endpoint, search: NativeSearch, { upstreams, beside }:
 }
 
 /** From here on only these endpoints serve, and the provider's search is among the tools. @param own as for `searchersOf`. */
-export function searchNatively(exchange: Exchange, search: NativeSearch, able: readonly Endpoint[], own: number | undefined): void {
-  exchange.endpoints = able
-  exchange.edit(NATIVE_SEARCH, (draft) => {
+export function searchNatively(exchange: Routed, search: NativeSearch, able: readonly Endpoint[], own: number | undefined): void {
+  narrow(exchange, able)
+  exchange.request.edit(NATIVE_SEARCH, (draft) => {
     const tool = nativeSearchTool(search)
     if (own !== undefined) draft.tools = draft.tools.map((each, i) => (i === own ? tool : each))
     else if (!draft.tools.some(nativeSearchIn)) draft.tools = [...draft.tools, tool]
@@ -65,7 +67,7 @@ export function searchNatively(exchange: Exchange, search: NativeSearch, able: r
 }
 
 /** True where the request offers the model the gateway's search of the web; a body without tools is not decoded for this. */
-export function offersSearch({ body, edits }: Exchange): boolean {
+export function offersSearch({ request: { body, edits } }: Routed): boolean {
   const { tools } = body
   if (!Array.isArray(tools)) return false
   return (
@@ -77,9 +79,9 @@ export function offersSearch({ body, edits }: Exchange): boolean {
  * Hands the search tool over to the providers where the caller or the operator wants that, or nobody says otherwise and they can.
  * @throws Fault 400 naming the field: parameters that do not fit, or `native` where nobody can.
  */
-export function settleSearch(exchange: Exchange, plugins: readonly PluginSetting[], upstreams: Upstreams): void {
+export function settleSearch(exchange: Routed, plugins: readonly PluginSetting[], upstreams: Upstreams): void {
   const settings: JsonObject = plugins.find(({ plugin }) => plugin.id === 'web')?.defaults ?? {}
-  for (const [i, tool] of exchange.request().tools.entries()) {
+  for (const [i, tool] of exchange.request.canonical().tools.entries()) {
     if (tool.kind !== 'server' || tool.name !== WEB_SEARCH) continue
     const way = wayOf(tool.parameters.engine, settings)
     if (way !== 'native' && way !== 'auto') continue

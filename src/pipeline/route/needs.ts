@@ -8,23 +8,23 @@ import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../../dialects/canon/need.t
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../../ledger/usage-estimate.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Tier } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
 
 /** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
 export const MEDIA_TOKENS = 20_000
 
 /** Kinds of input beside text; undefined where there are none. */
-export function inputModalities(exchange: Exchange): Set<string> | undefined {
-  if (!exchange.mayHoldMedia) return undefined
+export function inputModalities(exchange: Accepted): Set<string> | undefined {
+  if (!exchange.request.mayHoldMedia) return undefined
   const found = new Set<string>()
-  for (const { part, replayed } of mediaOf(exchange.request())) if (!replayed) found.add(part.media)
+  for (const { part, replayed } of mediaOf(exchange.request.canonical())) if (!replayed) found.add(part.media)
   return found.size > 0 ? found : undefined
 }
 
-export function imageCount(exchange: Exchange): number {
-  if (!exchange.mayHoldMedia) return 0
+export function imageCount(exchange: Accepted): number {
+  if (!exchange.request.mayHoldMedia) return 0
   let count = 0
-  for (const { part, replayed } of mediaOf(exchange.request())) if (part.media === 'image' && !replayed) count++
+  for (const { part, replayed } of mediaOf(exchange.request.canonical())) if (part.media === 'image' && !replayed) count++
   return count
 }
 
@@ -32,10 +32,10 @@ export function imageCount(exchange: Exchange): number {
 const USUAL_SEARCHES = 10
 
 /** The most searches that the provider's own tools may run for this request; 0 where it offers none. */
-export function searchBound(exchange: Exchange): number {
-  let most = searchesByOptions(exchange.edited ? exchange.request().extras?.fields : exchange.body)
-  if (exchange.edited) {
-    for (const tool of exchange.request().tools) {
+export function searchBound(exchange: Accepted): number {
+  let most = searchesByOptions(exchange.request.edited ? exchange.request.canonical().extras?.fields : exchange.request.body)
+  if (exchange.request.edited) {
+    for (const tool of exchange.request.canonical().tools) {
       const search = nativeSearchIn(tool)
       if (search) most += search.maxUses ?? USUAL_SEARCHES
     }
@@ -45,12 +45,14 @@ export function searchBound(exchange: Exchange): number {
 }
 
 /** Tools of the request as its format writes them, functions among them, wherever they stand. */
-export function offeredTools(exchange: Exchange): readonly JsonObject[] {
-  const { body, client, edited } = exchange
+export function offeredTools(exchange: Accepted): readonly JsonObject[] {
+  const {
+    request: { body, client, edited },
+  } = exchange
   // Nearly all requests of the formats whose tools stand in one place.
   if (!edited && body.tools === undefined && client.nativeTools === undefined) return NO_TOOLS
   const listed = edited
-    ? exchange.request().tools.flatMap((tool) => (tool.kind === 'opaque' ? [tool.of.data] : []))
+    ? exchange.request.canonical().tools.flatMap((tool) => (tool.kind === 'opaque' ? [tool.of.data] : []))
     : Array.isArray(body.tools)
       ? body.tools.filter(isObject)
       : NO_TOOLS
@@ -72,37 +74,37 @@ function searchesOf({ type, max_uses: most }: JsonObject): number {
  * Tokens that must fit into an endpoint's context: input and the caller's own output cap, erring high.
  * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.
  */
-export function contextNeed(exchange: Exchange, smallest: number): number {
+export function contextNeed(exchange: Accepted, smallest: number): number {
   // Each input has the context to itself; what is too long is the matter of its endpoint's rule.
-  if (exchange.client.embedding) return 0
-  const surely = exchange.bodyBytes + (callerCap(exchange) ?? 0)
-  if (!exchange.edited && !exchange.mayHoldMedia && surely <= smallest) return surely
-  return estimatedNeed(exchange.request(), estimateTokens).total
+  if (exchange.request.client.embedding) return 0
+  const surely = exchange.request.bytes + (callerCap(exchange) ?? 0)
+  if (!exchange.request.edited && !exchange.request.mayHoldMedia && surely <= smallest) return surely
+  return estimatedNeed(exchange.request.canonical(), estimateTokens).total
 }
 
 /** Tokens of input and output that the endpoint takes together. */
 export const contextOf = (endpoint: Endpoint): number => endpoint.context ?? endpoint.model.context ?? Number.POSITIVE_INFINITY
 
 /** True where the body as it came is all text that a provider gets. */
-const isPlain = ({ mayHoldMedia, edited }: Exchange): boolean => !mayHoldMedia && !edited
+const isPlain = ({ request: { mayHoldMedia, edited } }: Accepted): boolean => !mayHoldMedia && !edited
 
 /** Bytes of all that may be sent but the encoded bytes of media, whatever the field: providers read more fields than we know. */
-function textBytes(exchange: Exchange): number {
-  if (isPlain(exchange)) return exchange.bodyBytes
-  const request = exchange.request()
-  let bytes = exchange.edited ? bytesOf(request as unknown as Json) : exchange.bodyBytes
+function textBytes(exchange: Accepted): number {
+  if (isPlain(exchange)) return exchange.request.bytes
+  const request = exchange.request.canonical()
+  let bytes = exchange.request.edited ? bytesOf(request as unknown as Json) : exchange.request.bytes
   for (const { part } of mediaOf(request)) bytes -= payloadLength(part)
   return bytes
 }
 
 /** All but files of plain text, which are text. */
-function* heavyMedia(exchange: Exchange): Generator<Media> {
+function* heavyMedia(exchange: Accepted): Generator<Media> {
   if (isPlain(exchange)) return
-  for (const { part } of mediaOf(exchange.request())) if (!isTextFile(part)) yield part
+  for (const { part } of mediaOf(exchange.request.canonical())) if (!isTextFile(part)) yield part
 }
 
 /** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */
-export function inputEstimate(exchange: Exchange): number {
+export function inputEstimate(exchange: Accepted): number {
   let tokens = estimateFromBytes(textBytes(exchange))
   for (const _ of heavyMedia(exchange)) tokens += COUNTED_MEDIA_TOKENS
   return tokens
@@ -112,7 +114,7 @@ export function inputEstimate(exchange: Exchange): number {
  * Tokens of the input that a provider was sent and did not report: what a caller that leaves is charged. Other than for the
  * context, media count by their size, since a document of hundreds of pages or an hour of video may be nearly all of it.
  */
-export function sentEstimate(exchange: Exchange, endpoint: Endpoint): number {
+export function sentEstimate(exchange: Accepted, endpoint: Endpoint): number {
   let tokens = estimateFromBytes(textBytes(exchange))
   for (const part of heavyMedia(exchange)) tokens += Math.max(COUNTED_MEDIA_TOKENS, mediaEstimate(part))
   return Math.min(tokens, contextOf(endpoint))
@@ -141,15 +143,15 @@ function mediaEstimate(part: Media): number {
 }
 
 /** What decides between the prices of these endpoints; undefined, and nothing is counted, where each has but one. */
-export function priceMoment(exchange: Exchange, endpoints: readonly Endpoint[]): PriceMoment | undefined {
+export function priceMoment(exchange: Accepted, endpoints: readonly Endpoint[]): PriceMoment | undefined {
   for (const { price } of endpoints) {
-    if (typeof price === 'object' && price.overrides !== undefined) return { at: exchange.at, promptTokens: inputEstimate(exchange) }
+    if (typeof price === 'object' && price.overrides !== undefined) return { at: exchange.head.at, promptTokens: inputEstimate(exchange) }
   }
   return undefined
 }
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
-export function inputBound(exchange: Exchange): number {
+export function inputBound(exchange: Accepted): number {
   let tokens = textBytes(exchange) + TOOL_PROMPT_TOKENS
   if (isPlain(exchange)) return tokens
   for (const part of heavyMedia(exchange)) tokens += mediaBound(part)
@@ -160,11 +162,13 @@ export function inputBound(exchange: Exchange): number {
  * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
  * or charged.
  */
-export function callerCap(exchange: Exchange): number | undefined {
-  const { body, client } = exchange
+export function callerCap(exchange: Accepted): number | undefined {
+  const {
+    request: { body, client },
+  } = exchange
   if (!client.capFields) return undefined
   // What is sent is the canonical form, in which a plugin may have changed the cap.
-  if (exchange.edited) return exchange.request().sampling.maxOutput
+  if (exchange.request.edited) return exchange.request.canonical().sampling.maxOutput
   for (const field of client.capFields) {
     const cap = body[field]
     if (typeof cap === 'number') return cap
@@ -173,9 +177,9 @@ export function callerCap(exchange: Exchange): number | undefined {
 }
 
 /** True where the model may call something. */
-export function offersTools(exchange: Exchange): boolean {
-  if (exchange.edited) return exchange.request().tools.length > 0
-  const { tools } = exchange.body
+export function offersTools(exchange: Accepted): boolean {
+  if (exchange.request.edited) return exchange.request.canonical().tools.length > 0
+  const { tools } = exchange.request.body
   return Array.isArray(tools) && tools.length > 0
 }
 

@@ -1,5 +1,5 @@
 /** Kinds of input that a plugin turns into words: endpoints that do not take them may serve all the same. */
-import type { Exchange } from '../exchange.ts'
+import type { Aimed } from '../exchange.ts'
 import type { PluginSetting } from '../parts.ts'
 
 export interface ReadInputs {
@@ -12,12 +12,20 @@ export interface ReadInputs {
 export const NOT_READ: ReadInputs = { always: new Set(), otherwise: new Set() }
 
 /** What plugins would do about the inputs of a request, by the operator's settings and the request's own. */
-export function readInputs({ gateway, models: [first] }: Exchange, plugins: readonly PluginSetting[]): ReadInputs {
+export function readInputs(
+  {
+    wish: {
+      plugins: entries,
+      models: [first],
+    },
+  }: Aimed,
+  plugins: readonly PluginSetting[],
+): ReadInputs {
   let found: { always: Set<string>; otherwise: Set<string> } | undefined
   for (const { plugin, defaults } of plugins) {
     const { reads } = plugin
     if (!reads) continue
-    const entry = gateway.plugins.find(({ id }) => id === plugin.id)
+    const entry = entries.find(({ id }) => id === plugin.id)
     // To name a plugin is to switch it on.
     const settings = entry ? { ...defaults, enabled: true, ...entry } : defaults
     const when = settings.enabled === false ? 'never' : reads.when(settings)

@@ -4,8 +4,9 @@ import { type PriceMoment, ratesAt } from '../../core/price.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import { allowsModel } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Aimed, Route } from '../exchange.ts'
 import type { ChainParts, ChainSettings, PluginSetting } from '../parts.ts'
+import { ExchangeView } from '../plugins/exchange-view.ts'
 import { configOf } from '../plugins/request-entries.ts'
 import { strayPromise } from '../plugins/thenable.ts'
 import { inputModalities, priceMoment } from './needs.ts'
@@ -37,7 +38,7 @@ export function routerNamed(
 }
 
 /** Models that a router may choose from, in catalogue order. */
-export function routableModels({ key }: Exchange, { models }: ChainSettings['catalog']): Model[] {
+export function routableModels({ auth: { key } }: Aimed, { models }: ChainSettings['catalog']): Model[] {
   return models.filter(({ kind, slug }) => kind === 'generate' && allowsModel(key.allowedModels, slug))
 }
 
@@ -51,16 +52,16 @@ export interface Offer {
 }
 
 /**
- * Has the plugin choose, and sets models, endpoints and the stage that tells of it.
- * @returns what to remember the choice by once it has served.
+ * Has the plugin choose, and adds its stage.
+ * @returns models and endpoints, and what to remember the choice by once it has served.
  * @throws Fault 400 for settings of the plugin that do not fit, 404 where no model does.
  */
 export function routeModels(
-  exchange: Exchange,
+  exchange: Aimed,
   named: NamedRouter,
   offer: Offer,
   parts: Pick<ChainParts, 'health' | 'clock' | 'sessions'>,
-): RouterMemory | undefined {
+): { route: Route; memory: RouterMemory | undefined } {
   const { setting, router, name } = named
   const served = byModel(offer.endpoints)
   const models = readers(
@@ -70,23 +71,22 @@ export function routeModels(
   const memory = routerMemory(exchange, name, offer.endpoints, parts.sessions)
   const sticky = stickyModel(exchange, memory, models, parts.sessions)
   const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, parts)
-  const choice = router.choose(exchange, configOf(setting, exchange.gateway.plugins), view)
+  const choice = router.choose(new ExchangeView(exchange), configOf(setting, exchange.wish.plugins), view)
   if (strayPromise(choice)) throw new TypeError(`${setting.plugin.id} gave a promise, expected a choice`)
-  exchange.models = [...new Set([...choice.models, ...offer.fallbacks])]
-  exchange.endpoints = exchange.models.flatMap((model) => served.get(model) ?? [])
-  exchange.ctx.model = exchange.models[0].slug
-  exchange.pluginIds = [setting.plugin.id]
-  exchange.stages.push({
+  const chosen = [...new Set([...choice.models, ...offer.fallbacks])]
+  exchange.run.ctx.model = chosen[0].slug
+  exchange.trail.pluginIds = [setting.plugin.id]
+  exchange.trail.stages.push({
     type: 'plugin',
     name: setting.plugin.id,
     ...(choice.summary === undefined ? {} : { summary: choice.summary }),
     ...(choice.data === undefined ? {} : { data: choice.data }),
   })
-  return memory
+  return { route: { models: chosen, endpoints: chosen.flatMap((model) => served.get(model) ?? []) }, memory }
 }
 
 /** A choice is made among models that declare to read what the request holds; among undeclared ones only where there is none. */
-function readers(exchange: Exchange, models: readonly Model[]): readonly Model[] {
+function readers(exchange: Aimed, models: readonly Model[]): readonly Model[] {
   const media = inputModalities(exchange)
   if (!media) return models
   const declared = models.filter(({ anyInput, input }) => !anyInput && [...media].every((each) => input.includes(each)))

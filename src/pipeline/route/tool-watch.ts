@@ -3,7 +3,7 @@
 import { isObject, type Json } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { Tap } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
 import { offersTools } from './needs.ts'
 
 /** Arguments are looked at up to so many characters; longer ones are taken for sound. */
@@ -59,9 +59,9 @@ function isArguments(text: string): boolean {
 }
 
 /** A watch for a request that offers tools; undefined where there are none, or some whose calls hold no arguments. */
-export function watchTools(exchange: Exchange): ToolWatch | undefined {
-  if (!offersTools(exchange) || takesFreeText(exchange.body.tools)) return undefined
-  return new ToolWatch(exchange.edited ? offeredByCanon(exchange) : offeredByBody(exchange.body.tools))
+export function watchTools(exchange: Accepted): ToolWatch | undefined {
+  if (!offersTools(exchange) || takesFreeText(exchange.request.body.tools)) return undefined
+  return new ToolWatch(exchange.request.edited ? offeredByCanon(exchange) : offeredByBody(exchange.request.body.tools))
 }
 
 /** A custom tool without a schema is called with text of any form. */
@@ -69,9 +69,9 @@ function takesFreeText(tools: Json | undefined): boolean {
   return Array.isArray(tools) && tools.some((tool) => isObject(tool) && tool.type === 'custom' && tool.input_schema === undefined)
 }
 
-function offeredByCanon(exchange: Exchange): ReadonlySet<string> | undefined {
+function offeredByCanon(exchange: Accepted): ReadonlySet<string> | undefined {
   const names = new Set<string>()
-  for (const tool of exchange.request().tools) {
+  for (const tool of exchange.request.canonical().tools) {
     if (tool.kind === 'opaque') return undefined
     names.add(tool.name)
   }

@@ -4,9 +4,17 @@ import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ToolSpec, WrittenAt } from '../../dialects/canon/request.ts'
 import type { ServerTool, SessionTool, ToolContext, ToolSession } from '../../plugin-api/index.ts'
-import type { OfferParts } from './server-tools.ts'
+import type { RequestContext } from './tool-host.ts'
 
 type ServerSpec = Extract<ToolSpec, { kind: 'server' }>
+
+export interface OfferParts {
+  tools: readonly (ServerTool | SessionTool)[]
+  /** The operator's settings by the id of a plugin. */
+  settings: (plugin: string) => JsonObject
+  /** What every tool knows of the request. */
+  context: RequestContext
+}
 
 export class ToolStarter {
   private readonly parts: OfferParts

@@ -1,16 +1,16 @@
 /** The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
+
 import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { Read, Resolved } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Accepted, Guarded } from '../exchange.ts'
+import type { Layer, Reply, Service } from '../layer.ts'
 import { concludeTurn } from '../money/reservation.ts'
 import { countTurn } from '../money/turn-count.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { holdFor, reserveFor } from '../plugins/hold.ts'
-import type { EventPath } from '../reply/event-path.ts'
 import { endedEarly } from '../reply/last-word.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
-import type { At, Layer, Reply, Service } from '../reply.ts'
+import type { EventSink } from '../run.ts'
 import { resumed } from './resumed-calls.ts'
 import { type Offer, offerTools } from './server-tools.ts'
 import { shouldStop } from './stop-conditions.ts'
@@ -20,13 +20,13 @@ import { appendTurn, runCalls } from './tool-turn.ts'
 /** Contract section 6: default and maximum of `max_tool_calls`. */
 const MOST_STEPS = 30
 
-export function converse(settings: LoopSettings, parts: ChainParts, inner: Service<At<Read>>): Layer<At<Resolved>> {
+export function converse(settings: LoopSettings, parts: ChainParts, inner: Service<Accepted>): Layer<Guarded> {
   return layerOf(settings, parts, { inner, hold: (exchange, bound) => holdFor('tools', exchange, bound, parts), resumes: true })
 }
 
 /** In a plan: what the tools may cost is reserved until the plan is made. */
-export function converseForPlan(settings: LoopSettings, parts: ChainParts, inner: Service<At<Read>>): Layer<At<Resolved>> {
-  const hold = (exchange: Exchange, bound: number): Promise<void> => reserveFor('tools', exchange, bound, parts.credit)
+export function converseForPlan(settings: LoopSettings, parts: ChainParts, inner: Service<Accepted>): Layer<Guarded> {
+  const hold = (exchange: Guarded, bound: number): Promise<void> => reserveFor('tools', exchange, bound, parts.credit)
   return layerOf(settings, parts, { inner, hold, resumes: false })
 }
 
@@ -35,13 +35,13 @@ type LoopParts = Pick<ChainParts, 'tools' | 'host' | 'toolDialect' | 'pluginTrou
 
 interface Ways {
   /** The way of a call that a tool makes of a model, from the choice of models on. */
-  inner: Service<At<Read>>
-  hold: (exchange: Exchange, bound: number) => Promise<void>
+  inner: Service<Accepted>
+  hold: (exchange: Guarded, bound: number) => Promise<void>
   /** False where calls of earlier replies are not to go on. */
   resumes: boolean
 }
 
-function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { inner, hold, resumes }: Ways): Layer<At<Resolved>> {
+function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { inner, hold, resumes }: Ways): Layer<Guarded> {
   const defaults = new Map(plugins.map((setting) => [setting.plugin.id, setting.defaults]))
   const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
@@ -49,13 +49,14 @@ function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { inner, 
       return asksForServerTools(exchange) ? conversation(exchange) : next(exchange)
     }
 
-    async function conversation(exchange: Exchange): Promise<Reply> {
+    async function conversation(exchange: Guarded): Promise<Reply> {
       // Silence counts from here: servers that are asked for their tools and work that goes on may take their time.
-      if (resumes && exchange.stream) exchange.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.id }, exchange.silence)
+      if (resumes && exchange.request.stream)
+        exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
       const context = toolContext(exchange, catalog, !resumes)
       const offer = await offerTools(exchange, { tools: parts.tools, settings, context })
       try {
-        if (offer.taps.length > 0) exchange.taps = [...(exchange.taps ?? []), ...offer.taps]
+        exchange.run.taps.push(...offer.taps)
         if (offer.bound > 0) await hold(exchange, offer.bound)
         return await loop(
           exchange,
@@ -76,19 +77,19 @@ interface Running {
 }
 
 async function loop(
-  exchange: Exchange,
-  next: Service<Exchange>,
+  exchange: Guarded,
+  next: Service<Guarded>,
   { offer, hostOf }: Running,
   { pluginTrouble, resumes }: Pick<LoopParts, 'pluginTrouble'> & Pick<Ways, 'resumes'>,
 ): Promise<Reply> {
-  const { stopWhen, maxToolCalls } = exchange.gateway
+  const { stopWhen, maxToolCalls } = exchange.request.gateway
   if (maxToolCalls !== undefined && maxToolCalls < 0) throw badField('max_tool_calls', 'must not be negative')
   const budget = stopWhen ? Number.POSITIVE_INFINITY : Math.min(maxToolCalls ?? MOST_STEPS, MOST_STEPS)
   const failed = (tool: string, cause: unknown): void => pluginTrouble(exchange, { plugin: tool, trouble: 'error', skipped: true, cause })
   let steps = 0
   if (resumes && offer.resumes.length > 0) {
     const outputs = await runCalls(exchange, offer.resumes, { offer, hostOf, left: budget, failed })
-    if (exchange.cancel.aborted) throw endedEarly(exchange, [])
+    if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
     steps += outputs.length
     const reply = await resumed(exchange, outputs)
     if (reply) return reply
@@ -96,7 +97,9 @@ async function loop(
   if (steps >= budget) offer.withdraw()
   for (;;) {
     const reply = await next(exchange)
-    const { path } = exchange
+    const {
+      run: { path },
+    } = exchange
     if (reply.turn.aborted || reply.turn.fault || reply.turn.refused || !path || path.calls.length === 0) return reply
     const { calls } = path
     countTurn(exchange, reply.turn)
@@ -108,8 +111,8 @@ async function loop(
     if (!outputs) return refusedBy(reply, path)
     steps += calls.length
     // The deadline may have passed while the tools ran; a caller who has left reads nothing.
-    if (exchange.cancel.reason instanceof Fault && exchange.cancel.reason.code === 'deadline') throw exchange.cancel.reason
-    if (clientCalls || exchange.cancel.aborted || outputs.some(({ outcome }) => outcome.handOver)) return reply
+    if (exchange.head.cancel.reason instanceof Fault && exchange.head.cancel.reason.code === 'deadline') throw exchange.head.cancel.reason
+    if (clientCalls || exchange.head.cancel.aborted || outputs.some(({ outcome }) => outcome.handOver)) return reply
     appendTurn(exchange, outputs)
     const found = outputs.flatMap(({ outcome }) => outcome.offers ?? [])
     if (found.length > 0) offer.add(found)
@@ -119,11 +122,11 @@ async function loop(
 }
 
 /** Runs tools, whose items guardrails read as they read the answer. @returns undefined where these refuse it. */
-async function shown<Outputs>(exchange: Exchange, path: EventPath, run: () => Promise<Outputs>): Promise<Outputs | undefined> {
+async function shown<Outputs>(exchange: Guarded, path: EventSink, run: () => Promise<Outputs>): Promise<Outputs | undefined> {
   let fault: Fault | undefined
   path.late = {
     text: (text) => {
-      if (text !== '') exchange.reply?.write(text, false)
+      if (text !== '') exchange.run.reply?.write(text, false)
     },
     fail: (thrown) => {
       fault = thrown
@@ -142,15 +145,15 @@ async function shown<Outputs>(exchange: Exchange, path: EventPath, run: () => Pr
   return outputs
 }
 
-function refusedBy(reply: Reply, { refusal }: EventPath): Reply {
+function refusedBy(reply: Reply, { refusal }: EventSink): Reply {
   reply.turn.refused = refusal
   reply.turn.end = { reason: 'content_filter', raw: 'content_filter' }
   return reply
 }
 
 /** A tool type with a word before a colon is the gateway's own; reading the body spares the canonical form where there is none. */
-function asksForServerTools(exchange: Exchange): boolean {
-  const { tools } = exchange.body
+function asksForServerTools(exchange: Guarded): boolean {
+  const { tools } = exchange.request.body
   const named = Array.isArray(tools) && tools.some((tool) => isObject(tool) && String(tool.type).includes(':'))
-  return named || (exchange.edited && exchange.request().tools.some((tool) => tool.kind === 'server'))
+  return named || (exchange.request.edited && exchange.request.canonical().tools.some((tool) => tool.kind === 'server'))
 }

@@ -8,15 +8,16 @@ import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect, Final, StreamEncoder } from '../../dialects/types.ts'
 import { charge, type Extras, tariffAt } from '../../ledger/pricing.ts'
 import { countedUsage, enderOf } from '../../ledger/settlement.ts'
-import type { ModelAnswer, ModelCall, Read } from '../../plugin-api/index.ts'
+import type { ModelAnswer, ModelCall } from '../../plugin-api/index.ts'
+import type { Turn } from '../attempt/turn.ts'
 import type { Door } from '../door.ts'
-import { Exchange } from '../exchange.ts'
+import { type Accepted, type Authenticated, advance, Exchange, type Guarded, knownOf, type Received } from '../exchange.ts'
+import type { Reply, Service } from '../layer.ts'
 import { chargedExtras } from '../money/provider-fees.ts'
 import { concludeTurn } from '../money/reservation.ts'
 import { pricedEndpoint } from '../money/served-tier.ts'
 import { countOf, turnEndedBy } from '../money/turn-count.ts'
 import { endedEarly } from '../reply/last-word.ts'
-import { type At, advance, type Reply, type Service, type Turn } from '../reply.ts'
 import { acceptBody, textOf } from '../request/read.ts'
 
 /** Calls within calls within calls: deeper than this something goes round in circles. */
@@ -24,9 +25,11 @@ const DEEPEST = 4
 
 const NO_EXTRAS: Extras = {}
 
+type Known = Accepted & Exchange
+
 export interface InnerParts {
   /** The way of the call, from the choice of models on. */
-  inner: Service<At<Read>>
+  inner: Service<Accepted>
   /** The Responses dialect, in whose form tools ask. */
   dialect: ClientDialect
   /** Aborted when the tool's own call has ended. */
@@ -37,24 +40,24 @@ export interface InnerParts {
  * What its turns use is part of the caller's request: one hold, one settlement.
  * @throws Fault where no model answers, and 400 where the tool asks for what no request may.
  */
-export async function askModel(outer: Exchange, call: ModelCall, { inner, dialect, ended }: InnerParts): Promise<ModelAnswer> {
-  if (outer.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
+export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect, ended }: InnerParts): Promise<ModelAnswer> {
+  if (outer.head.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
   const answer = new Answer(call.onEvent)
-  const exchange = childOf(outer, answer.dialect(dialect))
   const body = { ...call.body, ...demandsOf(outer, call.body), stream: call.onEvent !== undefined }
   dialect.check(body)
-  acceptBody(exchange, body, textOf(body))
+  const child = childOf(outer, answer.dialect(dialect))
+  const exchange = knownOf(acceptBody(child, child.head.client, body, textOf(body)))
   // The answer is wanted as events, whoever gives it.
-  exchange.edit('tool', () => {})
+  exchange.request.edit('tool', () => {})
   const release = tie(exchange, outer, [ended, ...(call.signal ? [call.signal] : [])])
   const turns: Turn[] = []
-  exchange.ownTurns = turns
+  exchange.run.ownTurns = turns
   try {
-    const reply = await inner(advance<Read>(exchange))
+    const reply = await inner(exchange)
     closeBooks(exchange, reply.turn)
     reply.finish(finalOf(exchange, reply))
     count(exchange, turns)
-    return answerOf(reply.turn, turns, { folded: answer.folded, at: outer.at })
+    return answerOf(reply.turn, turns, { folded: answer.folded, at: outer.head.at })
   } catch (thrown) {
     chargeBroken(exchange, turns, asFault(thrown))
     throw thrown
@@ -62,48 +65,56 @@ export async function askModel(outer: Exchange, call: ModelCall, { inner, dialec
     const concluding = concludeTurn(exchange)
     if (concluding) await concluding
     release()
-    exchange.reply?.stop()
-    outer.upstreamMs += exchange.upstreamMs
+    exchange.run.reply?.stop()
+    outer.run.upstreamMs += exchange.run.upstreamMs
     // What guardrails found is the caller's to see, and the audit trail's to keep, wherever it was found.
-    for (const stage of exchange.stages) if (stage.type === 'guardrail') outer.stages.push(stage)
+    for (const stage of exchange.trail.stages) if (stage.type === 'guardrail') outer.trail.stages.push(stage)
     count(exchange, turns)
-    outer.ownTurns?.push(...turns)
+    outer.run.ownTurns?.push(...turns)
   }
 }
 
 /** What the caller demands of providers about its data holds for all that are shown a part of it. */
-function demandsOf({ preferences: { zdr, data_collection: collection } }: Exchange, { provider }: JsonObject): JsonObject {
+function demandsOf(
+  {
+    wish: {
+      preferences: { zdr, data_collection: collection },
+    },
+  }: Guarded,
+  { provider }: JsonObject,
+): JsonObject {
   if (zdr !== true && collection !== 'deny') return {}
   const own = isObject(provider) ? provider : {}
   return { provider: { ...own, ...(zdr === true ? { zdr } : {}), ...(collection === 'deny' ? { data_collection: collection } : {}) } }
 }
 
 /** What is counted beside tokens: the caller's own request is not what these turns were sent. */
-function count(exchange: Exchange, turns: readonly Turn[]): void {
+function count(exchange: Known, turns: readonly Turn[]): void {
   for (const turn of turns) turn.extras ??= chargedExtras(exchange, turn.endpoint) ?? NO_EXTRAS
 }
 
-function childOf(outer: Exchange, client: ClientDialect): Exchange {
-  const { id, seq, tag, headers, clock, brand, books, depth, at } = outer
+function childOf(outer: Guarded, client: ClientDialect): Authenticated {
+  const {
+    head: { id, seq, tag, headers, clock, brand, books, depth, at },
+  } = outer
   const exchange = new Exchange({
     id: { id, seq, tag },
     client,
     headers,
-    door: { ...nowhere, reserve: (bytes) => outer.door.reserve?.(bytes) },
+    door: { ...nowhere, reserve: (bytes) => outer.head.door.reserve?.(bytes) },
     clock,
     brand,
     wantsMetadata: false,
     within: { books, depth: depth + 1, at },
   })
-  exchange.key = outer.key
-  exchange.silence = outer.silence
-  return exchange
+  exchange.run.silence = outer.run.silence
+  return advance(exchange, 'auth', outer.auth)
 }
 
 /** Ends the call with the caller's exchange, or when one of the signals says so. @returns what takes that back. */
-function tie(exchange: Exchange, outer: Exchange, signals: readonly AbortSignal[]): () => void {
-  const untie = outer.cancel.onAbort(() => exchange.cancel.abort(outer.cancel.reason))
-  const stop = (): void => exchange.cancel.abort(new Fault('client_gone'))
+function tie(exchange: Received, outer: Received, signals: readonly AbortSignal[]): () => void {
+  const untie = outer.head.cancel.onAbort(() => exchange.head.cancel.abort(outer.head.cancel.reason))
+  const stop = (): void => exchange.head.cancel.abort(new Fault('client_gone'))
   for (const signal of signals) {
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
@@ -115,8 +126,11 @@ function tie(exchange: Exchange, outer: Exchange, signals: readonly AbortSignal[
 }
 
 /** Whoever ended it, the table of `ledger/settlement.ts` holds as for a caller's own request. */
-function chargeBroken(exchange: Exchange, turns: Turn[], fault: Fault): void {
-  const { unfinished, books } = exchange
+function chargeBroken(exchange: Known, turns: Turn[], fault: Fault): void {
+  const {
+    run: { unfinished },
+    head: { books },
+  } = exchange
   const endedBy = enderOf(fault, (unfinished ?? turns.at(-1))?.begun === true)
   if (endedBy === 'provider') {
     // Insurance covers the whole answer, earlier turns included.
@@ -126,7 +140,7 @@ function chargeBroken(exchange: Exchange, turns: Turn[], fault: Fault): void {
     turns.push(unfinished)
     books.turns.push(unfinished)
     // What it costs stays held.
-    exchange.lastTurn = unfinished
+    exchange.run.lastTurn = unfinished
   }
 }
 
@@ -135,7 +149,7 @@ function chargeBroken(exchange: Exchange, turns: Turn[], fault: Fault): void {
  * as far as it came.
  * @throws Fault.
  */
-function closeBooks(exchange: Exchange, turn: Turn): void {
+function closeBooks(exchange: Known, turn: Turn): void {
   const { aborted, end } = turn
   const endedBy = turnEndedBy(exchange, turn)
   const free = endedBy === 'gateway' || turn.sent === false
@@ -148,14 +162,14 @@ function closeBooks(exchange: Exchange, turn: Turn): void {
   if ((turn.usage?.output ?? 0) <= 0 && !end?.raw?.trim()) throw new Fault('upstream_empty')
 }
 
-function finalOf(exchange: Exchange, { turn }: Reply): Final {
+function finalOf(exchange: Received, { turn }: Reply): Final {
   return {
     usage: turn.usage ?? noUsage(),
     cost: 0,
     inputCost: 0,
     outputCost: 0,
     end: turn.end ?? { reason: 'stop' },
-    completedAt: Math.floor(exchange.clock.now() / 1000),
+    completedAt: Math.floor(exchange.head.clock.now() / 1000),
   }
 }
 

@@ -2,23 +2,23 @@
 
 import { Fault } from '../../core/faults.ts'
 import type { Item } from '../../dialects/canon/request.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Guarded } from '../exchange.ts'
+import type { Reply } from '../layer.ts'
 import { EventPath } from '../reply/event-path.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
-import type { Reply } from '../reply.ts'
 import type { CallOutput } from './tool-turn.ts'
 
 /**
  * Shows what came of them and tells the model, as soon as there is a turn.
  * @returns a reply where one of them waits for the caller again: there is no turn then.
  */
-export async function resumed(exchange: Exchange, outputs: readonly CallOutput[]): Promise<Reply | undefined> {
-  exchange.opening = [...(exchange.opening ?? []), ...outputs.flatMap(({ outcome }) => outcome.shown ?? [])]
+export async function resumed(exchange: Guarded, outputs: readonly CallOutput[]): Promise<Reply | undefined> {
+  exchange.run.opening = [...(exchange.run.opening ?? []), ...outputs.flatMap(({ outcome }) => outcome.shown ?? [])]
   if (outputs.some(({ outcome }) => outcome.handOver)) return await replyWithoutTurn(exchange)
   const byCall = new Map<string, CallOutput>()
   // Of two calls with one id the first counts.
   for (const output of outputs) if (!byCall.has(output.call.id)) byCall.set(output.call.id, output)
-  exchange.edit('server-tools', (draft) => {
+  exchange.request.edit('server-tools', (draft) => {
     draft.items = draft.items.flatMap((item) => withResult(item, byCall))
   })
   return undefined
@@ -34,11 +34,13 @@ function withResult(item: Item, outputs: ReadonlyMap<string, CallOutput>): Item[
 }
 
 /** The turns that there were are those of the tools; the books have them. One that came to nothing does not speak for the others. */
-async function replyWithoutTurn(exchange: Exchange): Promise<Reply> {
-  const turn = exchange.books.turns.findLast(({ usage, fault, refused, aborted }) => usage && !fault && !refused && !aborted)
+async function replyWithoutTurn(exchange: Guarded): Promise<Reply> {
+  const turn = exchange.head.books.turns.findLast(({ usage, fault, refused, aborted }) => usage && !fault && !refused && !aborted)
   if (!turn) throw new Fault('internal', { cause: new Error('a call was handed over that nobody has made') })
-  exchange.path ??= new EventPath(exchange)
-  const { path } = exchange
+  exchange.run.path ??= new EventPath(exchange)
+  const {
+    run: { path },
+  } = exchange
   let text = ''
   let fault: Fault | undefined
   path.late = {
@@ -52,11 +54,11 @@ async function replyWithoutTurn(exchange: Exchange): Promise<Reply> {
   text += path.push([]) + path.close()
   if (path.pending) await path.pending
   if (path.refusal ?? fault) throw path.refusal ?? fault
-  if (exchange.stream) {
-    exchange.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.id }, exchange.silence)
-    exchange.reply.prepare(undefined)
-    exchange.reply.open()
-    exchange.reply.write(text, false)
+  if (exchange.request.stream) {
+    exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
+    exchange.run.reply.prepare(undefined)
+    exchange.run.reply.open()
+    exchange.run.reply.write(text, false)
   }
   return { turn, finish: (final) => path.finish(final) }
 }

@@ -1,5 +1,5 @@
 /** The stage of server tools in `router_metadata.pipeline` (contract section 5.7). */
-import type { Exchange } from '../exchange.ts'
+import type { Received } from '../exchange.ts'
 
 const TYPE = 'server_tools'
 const NAME = 'server-tools'
@@ -9,11 +9,11 @@ const NAME = 'server-tools'
  * @param mode `sdk`: the gateway runs them. `native`: a provider runs its own in their place.
  * @param tools names without the brand word.
  */
-export function noteServerTools(exchange: Exchange, mode: 'sdk' | 'native', tools: readonly string[]): void {
-  const types = tools.map((name) => `${exchange.brand}:${name}`)
-  const stage = exchange.stages.find(({ type, data }) => type === TYPE && data?.mode === mode)
+export function noteServerTools(exchange: Received, mode: 'sdk' | 'native', tools: readonly string[]): void {
+  const types = tools.map((name) => `${exchange.head.brand}:${name}`)
+  const stage = exchange.trail.stages.find(({ type, data }) => type === TYPE && data?.mode === mode)
   const before = Array.isArray(stage?.data?.tools) ? stage.data.tools : []
   const data = { mode, tools: [...new Set([...before, ...types])] }
   if (stage) stage.data = data
-  else exchange.stages.push({ type: TYPE, name: NAME, data })
+  else exchange.trail.stages.push({ type: TYPE, name: NAME, data })
 }

@@ -4,11 +4,10 @@ import type { JsonObject } from '../../core/json.ts'
 import { allowFunctions } from '../../dialects/canon/allowed-tools.ts'
 import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from '../../dialects/canon/request.ts'
 import type { Recalled, ServerTool, SessionTool, Tap, ToolFunction, ToolHost, ToolOutcome, ToolSession } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
-import type { FoundCall } from '../reply/event-path.ts'
-import { ToolStarter } from './begin-tools.ts'
+import type { Guarded } from '../exchange.ts'
+import type { FoundCall } from '../run.ts'
+import { type OfferParts, ToolStarter } from './begin-tools.ts'
 import { noteServerTools } from './server-tools-stage.ts'
-import type { RequestContext } from './tool-host.ts'
 
 export interface OfferedTool {
   /** Without the brand word. */
@@ -36,14 +35,6 @@ export interface Offer {
   close(): void
 }
 
-export interface OfferParts {
-  tools: readonly (ServerTool | SessionTool)[]
-  /** The operator's settings by the id of a plugin. */
-  settings: (plugin: string) => JsonObject
-  /** What every tool knows of the request. */
-  context: RequestContext
-}
-
 /** A tool of the request that the gateway runs, ready to be offered. */
 interface Begun {
   readonly place: number
@@ -56,8 +47,8 @@ interface Begun {
  * @returns a promise only where a tool has to ask somebody before it can be offered.
  * @throws Fault 400 naming the tool that is unknown or the parameter that does not fit.
  */
-export function offerTools(exchange: Exchange, parts: OfferParts): Offer | Promise<Offer> {
-  const { tools } = exchange.request()
+export function offerTools(exchange: Guarded, parts: OfferParts): Offer | Promise<Offer> {
+  const { tools } = exchange.request.canonical()
   const starter = new ToolStarter(parts)
   const begun: (Begun | Promise<Begun>)[] = []
   const offer = (ready: readonly Begun[]): Offer => {
@@ -98,10 +89,10 @@ async function closeAll(begun: readonly (Begun | Promise<Begun>)[]): Promise<voi
   for (const outcome of await Promise.allSettled(begun)) if (outcome.status === 'fulfilled') outcome.value.session.close?.()
 }
 
-function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
+function offered(exchange: Guarded, begun: readonly Begun[]): Offer {
   const functions = new Map<string, OfferedTool>()
   const sessions = begun.map(({ session }) => session)
-  exchange.edit('server-tools', (draft) => {
+  exchange.request.edit('server-tools', (draft) => {
     const taken = new Set(draft.tools.map((spec) => (spec.kind === 'function' ? spec.name : '')))
     const byPlace = new Map(begun.map((each) => [each.place, each]))
     const specs = draft.tools
@@ -109,7 +100,7 @@ function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
       const own = byPlace.get(place)
       if (!own) return sessions.some((session) => session.withholds?.(spec)) ? [] : [spec]
       return functionsOf(own).map(({ name: plain, description, parameters }) => {
-        const name = freeName(`${exchange.brand}_${plain}`, taken)
+        const name = freeName(`${exchange.head.brand}_${plain}`, taken)
         functions.set(name, { name: own.tool.name, function: plain, session: own.session, run: own.session.run.bind(own.session) })
         return { kind: 'function', name, description, parameters }
       })
@@ -125,7 +116,7 @@ function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
     }
     if (sessions.some(({ recalls }) => recalls)) draft.items = recalledItems(draft.items, begun, functions)
   })
-  exchange.toolNames = new Set(functions.keys())
+  exchange.run.toolNames = new Set(functions.keys())
   if (begun.length > 0)
     noteServerTools(
       exchange,
@@ -133,7 +124,7 @@ function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
       begun.map(({ tool }) => tool.name),
     )
   const opening = sessions.flatMap((session) => session.opening ?? [])
-  if (opening.length > 0) exchange.opening = opening
+  if (opening.length > 0) exchange.run.opening = opening
   return {
     bound: sessions.reduce((sum, { bound }) => sum + bound, 0),
     taps: sessions.flatMap(({ tap }) => (tap ? [tap] : [])),
@@ -146,10 +137,10 @@ function offered(exchange: Exchange, begun: readonly Begun[]): Offer {
     ),
     has: (name) => functions.has(name),
     get: (name) => functions.get(name),
-    add: (specs) => exchange.edit('server-tools', (draft) => addTools(draft, specs)),
+    add: (specs) => exchange.request.edit('server-tools', (draft) => addTools(draft, specs)),
     withdraw: () => {
-      exchange.toolNames = new Set()
-      exchange.edit('server-tools', (draft) => {
+      exchange.run.toolNames = new Set()
+      exchange.request.edit('server-tools', (draft) => {
         draft.tools = draft.tools.filter((spec) => spec.kind !== 'function' || !functions.has(spec.name))
         draft.toolChoice = draft.tools.length > 0 ? { mode: 'none' } : undefined
       })

@@ -1,14 +1,16 @@
 /** `stop_server_tools_when`: any one that fires ends the loop (contract section 6). */
+
 import type { StopCondition } from '../../dialects/canon/gateway-fields.ts'
 import { charge } from '../../ledger/pricing.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Turn } from '../attempt/turn.ts'
+import type { Guarded } from '../exchange.ts'
+import type { Reply } from '../layer.ts'
 import { chargedExtras } from '../money/provider-fees.ts'
 import { pricedEndpoint, tariffOf } from '../money/served-tier.ts'
-import type { Reply, Turn } from '../reply.ts'
 import type { CallOutput } from './tool-turn.ts'
 
 export interface LoopState {
-  exchange: Exchange
+  exchange: Guarded
   /** Server-tool calls so far. */
   steps: number
   calls: readonly CallOutput[]
@@ -20,12 +22,14 @@ export function shouldStop(conditions: readonly StopCondition[] | undefined, sta
 }
 
 function fires(condition: StopCondition, { exchange, steps, calls, reply }: LoopState): boolean {
-  const { books } = exchange
+  const {
+    head: { books },
+  } = exchange
   switch (condition.type) {
     case 'step_count_is':
       return steps >= condition.step_count
     case 'has_tool_call':
-      return calls.some(({ tool }) => tool === condition.tool_name || `${exchange.brand}:${tool}` === condition.tool_name)
+      return calls.some(({ tool }) => tool === condition.tool_name || `${exchange.head.brand}:${tool}` === condition.tool_name)
     case 'max_tokens_used':
       return books.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {

@@ -1,27 +1,31 @@
 /** What the gateway's own tools are given to work with: per request, and per call. */
+
 import { Fault } from '../../core/faults.ts'
 import type { Host, ModelAnswer, ModelCall, ToolContext, ToolHost } from '../../plugin-api/index.ts'
 import { allowsModel } from '../../routing/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Guarded } from '../exchange.ts'
 import type { ChainSettings } from '../parts.ts'
-import type { FoundCall } from '../reply/event-path.ts'
+import type { FoundCall } from '../run.ts'
 import { askModel, type InnerParts } from './inner-call.ts'
 
 /** What every tool of a request is told of it. */
 export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs' | 'checkTools'>
 
 /** What a tool is told of the request that offers it. */
-export function toolContext(exchange: Exchange, { models }: ChainSettings['catalog'], plan: boolean): RequestContext {
-  const { key, brand, depth, clock, headers } = exchange
+export function toolContext(exchange: Guarded, { models }: ChainSettings['catalog'], plan: boolean): RequestContext {
+  const {
+    auth: { key },
+    head: { brand, depth, clock, headers },
+  } = exchange
   return {
     key,
     brand,
     depth,
     clock,
     headers,
-    client: exchange.client.id,
-    signal: exchange.cancel.signal,
-    request: () => exchange.request(),
+    client: exchange.request.client.id,
+    signal: exchange.head.cancel.signal,
+    request: () => exchange.request.canonical(),
     plan,
     get models() {
       return models.filter(({ slug }) => allowsModel(key.allowedModels, slug))
@@ -41,7 +45,7 @@ export interface HostParts extends Omit<InnerParts, 'ended'> {
   host: Host
 }
 
-export function hostsOf(exchange: Exchange, context: RequestContext, parts: HostParts): HostOf {
+export function hostsOf(exchange: Guarded, context: RequestContext, parts: HostParts): HostOf {
   return (call, name, progress) => {
     const end = new AbortController()
     const running = new Set<Promise<unknown>>()
@@ -67,9 +71,9 @@ export function hostsOf(exchange: Exchange, context: RequestContext, parts: Host
         return context.models
       },
       get model() {
-        return (exchange.lastTurn?.endpoint.model ?? exchange.models[0]).slug
+        return (exchange.run.lastTurn?.endpoint.model ?? exchange.route.models[0]).slug
       },
-      request: () => exchange.request(),
+      request: () => exchange.request.canonical(),
       generate,
       progress,
       end: async () => {

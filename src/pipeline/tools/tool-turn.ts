@@ -6,9 +6,9 @@ import { ALLOWED_TOOLS } from '../../dialects/canon/allowed-tools.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { Item, ToolChoice } from '../../dialects/canon/request.ts'
 import type { ShownItem, ToolOutcome } from '../../plugin-api/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Guarded } from '../exchange.ts'
 import type { Books } from '../money/books.ts'
-import type { FoundCall } from '../reply/event-path.ts'
+import type { FoundCall } from '../run.ts'
 import type { Offer } from './server-tools.ts'
 import { shownEvents } from './shown-items.ts'
 import type { CallHost, HostOf } from './tool-host.ts'
@@ -37,12 +37,12 @@ interface RunPlan {
  * throws: what a tool still did afterwards would be in nobody's books.
  * @throws Fault where guardrails refuse to show an item.
  */
-export async function runCalls(exchange: Exchange, calls: readonly FoundCall[], plan: RunPlan): Promise<CallOutput[]> {
-  exchange.books.toolsRequested += calls.length
+export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], plan: RunPlan): Promise<CallOutput[]> {
+  exchange.head.books.toolsRequested += calls.length
   const running = calls.map((call, i) => {
     const offered = plan.offer.get(call.name)
     const tool = offered?.name ?? call.name
-    const item = new ToolItem(exchange, `${exchange.brand}:${tool}`)
+    const item = new ToolItem(exchange, `${exchange.head.brand}:${tool}`)
     const host = plan.hostOf(call, offered?.function ?? call.name, (type, data) => item.progress(type, data))
     return { call, tool, item, host, outcome: runCall(exchange, call, { ...plan, host, left: Math.min(plan.left, MOST_AT_ONCE) - i }) }
   })
@@ -50,7 +50,7 @@ export async function runCalls(exchange: Exchange, calls: readonly FoundCall[], 
   let refusal: { thrown: unknown } | undefined
   for (const { call, tool, item, outcome: waiting } of running) {
     const outcome = await waiting
-    enter(exchange.books, outcome)
+    enter(exchange.head.books, outcome)
     outputs.push({ call, tool, outcome })
     if (refusal) continue
     try {
@@ -72,7 +72,7 @@ function enter(books: Books, outcome: ToolOutcome): void {
 }
 
 async function runCall(
-  exchange: Exchange,
+  exchange: Guarded,
   call: FoundCall,
   { offer, host, left, failed }: Omit<RunPlan, 'hostOf'> & { host: CallHost },
 ): Promise<ToolOutcome> {
@@ -80,14 +80,14 @@ async function runCall(
   if (!offered || left <= 0) return failure('no tool steps are left in this request')
   const args = parseArguments(call.args)
   if (!args) return failure('the arguments are not a JSON object')
-  exchange.books.toolsExecuted++
+  exchange.head.books.toolsExecuted++
   try {
-    const outcome = await offered.run(args, host, exchange.cancel.signal)
-    if (outcome.cause !== undefined && !exchange.cancel.aborted) failed(offered.name, outcome.cause)
+    const outcome = await offered.run(args, host, exchange.head.cancel.signal)
+    if (outcome.cause !== undefined && !exchange.head.cancel.aborted) failed(offered.name, outcome.cause)
     return outcome
   } catch (thrown) {
     const fault = asFault(thrown)
-    if (fault.origin !== 'client' && !exchange.cancel.aborted) failed(offered.name, thrown)
+    if (fault.origin !== 'client' && !exchange.head.cancel.aborted) failed(offered.name, thrown)
     return failure(fault.origin === 'client' ? fault.message : 'the tool failed')
   } finally {
     await host.end()
@@ -110,12 +110,12 @@ function parseArguments(text: string): JsonObject | undefined {
 
 /** The output item of a call: shown at its end, or from the first thing on that its tool tells on the way. */
 class ToolItem {
-  private readonly exchange: Exchange
+  private readonly exchange: Guarded
   private readonly type: string
   private block: number | undefined
   private ended = false
 
-  constructor(exchange: Exchange, type: string) {
+  constructor(exchange: Guarded, type: string) {
     this.exchange = exchange
     this.type = type
   }
@@ -123,7 +123,7 @@ class ToolItem {
   progress(type: string, data: JsonObject): void {
     const { exchange, block } = this
     // Only the Responses API has items that grow before they are done.
-    if (!exchange.stream || exchange.client.id !== 'responses' || this.ended || exchange.cancel.aborted) return
+    if (!exchange.request.stream || exchange.request.client.id !== 'responses' || this.ended || exchange.head.cancel.aborted) return
     if (block === undefined) {
       this.write((fresh) => {
         this.block = fresh
@@ -158,8 +158,8 @@ class ToolItem {
   }
 
   private write(events: (block: number) => readonly StreamEvent[]): void {
-    const text = this.exchange.path?.add(events)
-    if (text) this.exchange.reply?.write(text, false)
+    const text = this.exchange.run.path?.add(events)
+    if (text) this.exchange.run.reply?.write(text, false)
   }
 }
 
@@ -168,8 +168,8 @@ function note(block: number, type: string, data: JsonObject): StreamEvent {
 }
 
 /** Adds the model's turn and the tools' answers to the request of the next turn. */
-export function appendTurn(exchange: Exchange, outputs: readonly CallOutput[]): void {
-  const turn = exchange.path?.turn?.result
+export function appendTurn(exchange: Guarded, outputs: readonly CallOutput[]): void {
+  const turn = exchange.run.path?.turn?.result
   if (!turn) return
   const items: Item[] = []
   for (const [i, block] of turn.blocks.entries()) {
@@ -192,7 +192,7 @@ export function appendTurn(exchange: Exchange, outputs: readonly CallOutput[]): 
   for (const { call, outcome } of outputs) {
     items.push({ kind: 'result', callId: call.id, parts: [{ kind: 'text', text: outcome.output }], error: outcome.status === 'failed' })
   }
-  exchange.edit('server-tools', (draft) => {
+  exchange.request.edit('server-tools', (draft) => {
     for (const item of items) draft.items.push(item)
     // A choice that forced the call has been obeyed.
     if (draft.toolChoice?.mode !== 'auto' && draft.toolChoice?.mode !== 'none') draft.toolChoice = released(draft.toolChoice)

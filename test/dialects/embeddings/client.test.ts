@@ -2,7 +2,6 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { bytesOf, type Json, type JsonObject } from '../../../src/core/json.ts'
-import { gatewayFields } from '../../../src/dialects/canon/gateway-fields.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { embeddingsClient } from '../../../src/dialects/embeddings/client.ts'
 import type { EmbeddingClient } from '../../../src/dialects/types.ts'
@@ -10,7 +9,9 @@ import { writeFloats } from '../../../src/dialects/vectors/written.ts'
 import { askOf } from '../../../src/pipeline/embeddings/asked.ts'
 import { batchesOf } from '../../../src/pipeline/embeddings/batches.ts'
 import { cutTo, inputTokens } from '../../../src/pipeline/embeddings/input-size.ts'
-import { Exchange } from '../../../src/pipeline/exchange.ts'
+import { advance, Exchange } from '../../../src/pipeline/exchange.ts'
+import { acceptBody } from '../../../src/pipeline/request/read.ts'
+import type { ApiKey } from '../../../src/plugin-api/key.ts'
 import { FakeClock } from '../../support/clock.ts'
 import { property } from '../../support/seed.ts'
 
@@ -87,7 +88,7 @@ t.test('what a layer changes is what goes out', async (t) => {
     probe: noop,
   }
   const id = { id: 'gen-1', seq: 1, tag: 't' }
-  const exchange = new Exchange({
+  const received = new Exchange({
     id,
     client: embeddingsClient,
     headers: {},
@@ -97,9 +98,11 @@ t.test('what a layer changes is what goes out', async (t) => {
     wantsMetadata: false,
   })
   const content = [{ type: 'text', text: 'my secret' }, image]
-  exchange.accept({ model: 'a/b', input: [{ content }, { content: [content[0]] }], dimensions: 3 }, 10, gatewayFields({}, undefined))
+  const body = { model: 'a/b', input: [{ content }, { content: [content[0]] }], dimensions: 3 }
+  const known = advance(received, 'auth', { key: { name: 'app' } as ApiKey })
+  const exchange = acceptBody(known, embeddingsClient, body, { text: JSON.stringify(body), bytes: 10 })
   t.match(askOf(exchange), { settings: { dimensions: 3 }, inputs: [{ kind: 'parts' }, { kind: 'text', text: 'my secret' }] })
-  exchange.edit('test', ({ items }) => {
+  exchange.request.edit('test', ({ items }) => {
     for (const item of items) if (item.kind === 'message' && item.parts[0].kind === 'text') item.parts[0].text = 'my ***'
   })
   t.match(askOf(exchange), {
@@ -109,7 +112,7 @@ t.test('what a layer changes is what goes out', async (t) => {
       { kind: 'text', text: 'my ***' },
     ],
   })
-  exchange.edit('test', ({ items }) => items.pop())
+  exchange.request.edit('test', ({ items }) => items.pop())
   t.throws(() => askOf(exchange), { code: 'internal' })
 })
 

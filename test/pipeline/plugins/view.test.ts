@@ -1,6 +1,6 @@
 /** What a plugin has done is taken back as a whole where the request goes on without it. */
 import t from 'tap'
-import type { Exchange } from '../../../src/pipeline/exchange.ts'
+import type { Guarded } from '../../../src/pipeline/exchange.ts'
 import type { ChainParts } from '../../../src/pipeline/parts.ts'
 import { PluginView } from '../../../src/pipeline/plugins/view.ts'
 import type { Endpoint } from '../../../src/routing/catalog/types.ts'
@@ -16,14 +16,16 @@ function open() {
   const request = { items: [], tools: [], sampling: {}, used: new Set() }
   const edits: string[] = []
   const exchange = {
-    endpoints: all,
-    edits,
-    request: () => request,
-    edit: (by: string, change: (draft: unknown) => void) => {
-      change(request)
-      edits.push(by)
+    route: { models: [], endpoints: all },
+    request: {
+      edits,
+      canonical: () => request,
+      edit: (by: string, change: (draft: unknown) => void) => {
+        change(request)
+        edits.push(by)
+      },
     },
-  } as unknown as Exchange
+  } as unknown as Guarded
   const wire = { webSearch: { isTool: true, besideFunctions: true, tells: () => true } }
   const view = new PluginView(exchange, new Map([['wire', wire]]) as unknown as ChainParts['upstreams'], () => false)
   view.open = true
@@ -34,14 +36,14 @@ t.test('a search handed over to the providers is taken back with the endpoints t
   const { all, exchange, request, view } = open()
   t.equal(view.searchNatively({ allowed: [], excluded: [] }), true)
   t.same(
-    exchange.endpoints.map(({ provider }) => provider.name),
+    exchange.route.endpoints.map(({ provider }) => provider.name),
     ['a'],
   )
   t.equal(request.tools.length, 1)
   view.undo()
   t.same(request.tools, [])
-  t.same(exchange.edits, [])
-  t.equal(exchange.endpoints, all)
+  t.same(exchange.request.edits, [])
+  t.equal(exchange.route.endpoints, all)
 })
 
 t.test('what is to stay stays', async (t) => {
@@ -49,5 +51,5 @@ t.test('what is to stay stays', async (t) => {
   view.searchNatively({ allowed: [], excluded: [] })
   view.keep()
   view.undo()
-  t.equal(exchange.endpoints.length, 1)
+  t.equal(exchange.route.endpoints.length, 1)
 })

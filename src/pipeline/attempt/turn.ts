@@ -1,16 +1,13 @@
-/** What is left to say when everything below has ended: the reply as it travels back up the chain. */
+/** One answer of a provider: what it used and how it ended. Several in one exchange where tools ran. */
+import type { Fault } from '../../core/faults.ts'
+import type { End } from '../../dialects/canon/events.ts'
+import type { Usage } from '../../dialects/canon/usage.ts'
+import type { Extras } from '../../ledger/pricing.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 
-import type { Fault } from '../core/faults.ts'
-import type { End } from '../dialects/canon/events.ts'
-import type { Usage } from '../dialects/canon/usage.ts'
-import type { Final } from '../dialects/types.ts'
-import type { Extras } from '../ledger/pricing.ts'
-import type { Endpoint } from '../routing/catalog/types.ts'
-import type { Exchange } from './exchange.ts'
-
+/** How an answer travels; `chooseLane()` says when. */
 export type Lane = 'pass' | 'observe' | 'translate'
 
-/** One upstream answer: what it used and how it ended. Several in one exchange where tools ran. */
 export interface Turn {
   endpoint: Endpoint
   lane: Lane
@@ -49,27 +46,4 @@ export interface Turn {
 /** The turn of an operation that the gateway answers by itself: nothing is held or charged for it. */
 export function answeredHere(endpoint: Endpoint): Turn {
   return { endpoint, lane: 'translate', usage: undefined, end: undefined, fault: undefined, aborted: false, begun: true, relayed: 0 }
-}
-
-export interface Reply {
-  /** The last turn. */
-  turn: Turn
-  /** Body of a whole reply, or the last events of a stream. Called once, after the books are closed. */
-  finish(final: Final): string
-  /** Present where the body is long: the same as bytes, in pieces that are already there. */
-  pieces?(final: Final): readonly Buffer[]
-}
-
-export type Service<X> = (exchange: X) => Promise<Reply>
-/** A layer is given what follows it and the facts it needs; what it adds is in `Out`. */
-export type Layer<In, Out = In> = (next: Service<Out>) => Service<In>
-
-declare const reached: unique symbol
-
-/** An exchange that has come as far as `Phase`: a layer that needs more does not take it, so a wrong order does not compile. */
-export type At<Phase> = Exchange & { readonly [reached]?: Phase }
-
-/** Says that the facts of `Phase` are set now. */
-export function advance<Phase>(exchange: Exchange): At<Phase> {
-  return exchange
 }

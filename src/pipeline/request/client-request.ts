@@ -1,0 +1,63 @@
+/** The request of a client, from the moment that its body has been read and checked. */
+import type { JsonObject } from '../../core/json.ts'
+import type { GatewayFields } from '../../dialects/canon/gateway-fields.ts'
+import type { CanonicalRequest } from '../../dialects/canon/request.ts'
+import type { ClientDialect } from '../../dialects/types.ts'
+
+export interface ReadBody {
+  readonly client: ClientDialect
+  readonly body: JsonObject
+  /** Its length in UTF-8. */
+  readonly bytes: number
+  readonly gateway: GatewayFields
+  /** False where the body surely holds text alone. */
+  readonly mayHoldMedia: boolean
+}
+
+export class ClientRequest {
+  readonly client: ClientDialect
+  readonly bytes: number
+  readonly gateway: GatewayFields
+  readonly stream: boolean
+  readonly mayHoldMedia: boolean
+  /** Who changed the canonical form, in order. */
+  readonly edits: string[] = []
+  private current: JsonObject
+  private canon: CanonicalRequest | undefined
+
+  constructor({ client, body, bytes, gateway, mayHoldMedia }: ReadBody) {
+    this.client = client
+    this.current = body
+    this.bytes = bytes
+    this.gateway = gateway
+    this.stream = body.stream === true
+    this.mayHoldMedia = mayHoldMedia
+  }
+
+  /** As it was sent, but for the inputs of an embedding, in which guardrails hide what is not to go out. */
+  get body(): JsonObject {
+    return this.current
+  }
+
+  /** True once a layer has changed the canonical form: the pass lane is out. */
+  get edited(): boolean {
+    return this.edits.length > 0
+  }
+
+  /** The canonical form, built on first use. */
+  canonical(): CanonicalRequest {
+    this.canon ??= this.client.decodeRequest(this.current)
+    return this.canon
+  }
+
+  /** Changes the canonical form; `by` names the layer or plugin. */
+  edit(by: string, change: (draft: CanonicalRequest) => void): void {
+    change(this.canonical())
+    this.edits.push(by)
+  }
+
+  /** Puts another body in place of the one that was sent. */
+  replaceBody(body: JsonObject): void {
+    this.current = body
+  }
+}

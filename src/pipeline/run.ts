@@ -1,0 +1,140 @@
+/** The working state of one exchange while it is answered. What is decided once stands in the records of `exchange.ts`. */
+import type { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { StreamEvent } from '../dialects/canon/events.ts'
+import type { Fold } from '../dialects/canon/fold.ts'
+import type { Final, ReplyContext } from '../dialects/types.ts'
+import type { AttemptRecord, ShownItem, Stage, Tap } from '../plugin-api/index.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
+import type { Removed } from '../routing/index.ts'
+import type { Turn } from './attempt/turn.ts'
+import { type HoldPart, NO_PART } from './money/hold.ts'
+
+/** The head of a streamed reply and its silence; `ReplyStream` is it. */
+export interface StreamedReply {
+  /** True once the head has gone out: a failure is then an event of the stream. */
+  readonly sent: boolean
+  /**
+   * Readies the head for an attempt: lifecycle events and, if asked, one debug event per attempted provider before them.
+   * Done anew for each attempt until the head has gone out, since the events name the model that serves.
+   */
+  prepare(upstreamBody: JsonObject | undefined): void
+  /** Sends the head and what was prepared; does nothing if it has gone out. */
+  open(): void
+  /** @param raw true if `text` holds bytes, one per character. @returns false if the caller should be waited for. */
+  write(text: string, raw: boolean): boolean
+  end(text: string): void
+  /** No more comments. */
+  stop(): void
+}
+
+/** A call of a server tool found in a turn: kept from the caller, run by the gateway. */
+export interface FoundCall {
+  id: string
+  name: string
+  args: string
+}
+
+/** What an engine lets go, or refuses, while no event comes. */
+export interface LateReader {
+  text(text: string): void
+  fail(fault: Fault): void
+}
+
+/** Where decoded events go in the translate lane; `EventPath` is it. */
+export interface EventSink {
+  /** Content has left the last tap; only kept where guardrails read the answer. */
+  readonly said: boolean
+  /** Guardrails read the answer: content may be held back. */
+  readonly guarded: boolean
+  late: LateReader | undefined
+  /** The running turn as the model wrote it, for the next turn's request; only kept where tools may run. */
+  readonly turn: Fold | undefined
+  readonly calls: readonly FoundCall[]
+  /** A guardrail refuses the answer. */
+  readonly refusal: Fault | undefined
+  /** Settles, never rejecting, once engines have let go all that they were asked about. */
+  readonly pending: Promise<void> | undefined
+  /** More waits for an engine than should. */
+  readonly crowded: boolean
+  /** @param serverTools names under which the gateway's own tools were offered; undefined where none were. */
+  beginTurn(serverTools: ReadonlySet<string> | undefined): void
+  /** Takes events as decoded in this turn. @returns text for the client, '' where nothing is to be sent. */
+  push(events: readonly StreamEvent[]): string
+  /** Adds a whole block of the gateway's own, such as the output item of a tool that ran. @returns text for the client. */
+  add(events: (block: number) => readonly StreamEvent[]): string
+  /** No more events of this turn: taps hand on what they hold. @returns text for the client. */
+  close(): string
+  finish(final: Final): string
+}
+
+/** What has happened to an exchange so far, for the log line, the metadata and the ledger: lists that only grow. */
+export class Trail {
+  readonly stages: Stage[] = []
+  readonly attempts: AttemptRecord[] = []
+  /** Endpoints that a filter took out, each with its reason. */
+  removed: readonly Removed[] = []
+  /** Ids of the plugins that act on it, in the order in which they run. */
+  pluginIds: readonly string[] = []
+  /** Brings the stages of plugins at work up to date. */
+  pluginRuns: readonly { tell(): void }[] = []
+  /** What the caller finds beside the fault where providers fail. */
+  errorMetadata: JsonObject | undefined
+
+  addErrorMetadata(metadata: JsonObject): void {
+    this.errorMetadata = { ...this.errorMetadata, ...metadata }
+  }
+
+  /** The provider of the running attempt has sent the head of its reply; of several calls of one attempt an error counts. */
+  noteStatus(status: number): void {
+    const record = this.attempts.at(-1)
+    if (record && (record.status === null || record.status < 300)) record.status = status
+  }
+}
+
+/** The answer in the making. */
+export class Run {
+  readonly ctx: ReplyContext
+  reply: StreamedReply | undefined
+  /** Where decoded events go; absent until an attempt translates. */
+  path: EventSink | undefined
+  readonly taps: Tap[] = []
+  /** Milliseconds of silence before a stream's head goes out early, and between keep-alive comments. */
+  silence = 10_000
+  /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
+  toolNames: ReadonlySet<string> | undefined
+  /** What the caller sees of the gateway's own tools before the first turn; taken once it has been shown. */
+  opening: readonly ShownItem[] | undefined
+  /** Turns begun so far; more than one in a tool loop. */
+  turns = 0
+  /** What the running turn holds. */
+  turnHold: HoldPart = NO_PART
+  /** The endpoint whose content came last. */
+  committedEndpoint: Endpoint | undefined
+  /** Monotonic time of the first content that reached us, and of the first of the running attempt. */
+  firstContentAt = 0
+  contentAt = 0
+  /** Called once the running attempt has brought content. */
+  whenCommitted: (() => void) | undefined
+  /** Milliseconds spent waiting for providers, over all attempts. */
+  upstreamMs = 0
+  /** The attempt that ended the exchange with a fault before anything of it had reached the caller: it may be charged. */
+  unfinished: Turn | undefined
+  /** Of its own turns the last; and all of them, where it adds to the books of another exchange. */
+  lastTurn: Turn | undefined
+  ownTurns: Turn[] | undefined
+  /** Set by `account`, once the books are closed. */
+  final: Final | undefined
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+  }
+
+  /** The running attempt has brought content: from here on nothing is tried again. @param at on the monotonic clock. */
+  commit(endpoint: Endpoint, at: number): void {
+    this.contentAt = at
+    if (this.firstContentAt === 0) this.firstContentAt = at
+    this.committedEndpoint = endpoint
+    this.whenCommitted?.()
+  }
+}
