@@ -4,6 +4,7 @@ import { chainSettings, keyLookup } from '../../src/app/settings.ts'
 import { resolveKeys } from '../../src/config/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { GenerationIds } from '../../src/core/ids.ts'
+import { Tallies } from '../../src/core/metrics.ts'
 import { clientDialects, toolDialect } from '../../src/dialects/registry.ts'
 import { Credit } from '../../src/ledger/accounts.ts'
 import { estimateTokens } from '../../src/ledger/usage-estimate.ts'
@@ -96,6 +97,7 @@ export class SimulatedGateway {
     const files = new DiskFiles({ path: undefined, maxFile: 0, maxBytes: 0 }, clock)
     return {
       clock,
+      tallies: new Tallies(),
       failures: new Attempts(clock, { burst: 1, perSecond: 1 }),
       journal: this.journal,
       credit: new Credit(clock, this.journal),
@@ -117,7 +119,6 @@ export class SimulatedGateway {
       alarm: () => {},
       pluginTrouble: (_exchange, { plugin }) => broken.push(new Error(`the plugin ${plugin} failed`)),
       overrun: () => broken.push(new Error('a request cost more than was held for it')),
-      attempted: () => {},
       forcedLane: undefined,
     }
   }

@@ -14,6 +14,8 @@ import type { Config } from '../config/types.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from '../core/log.ts'
+import { Tallies } from '../core/metrics.ts'
+import type { MetricSnapshot } from '../core/tallies.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
@@ -21,8 +23,8 @@ import { adminAddresses } from '../server/admin-token.ts'
 import type { Drain } from '../server/drain.ts'
 import { guardrailCommandRoute, keyCommandRoute } from '../server/key-command-route.ts'
 import { freeAddress } from '../server/listener.ts'
-import { MergedMetrics, type MetricSnapshot } from '../server/merged-metrics.ts'
-import { Metrics } from '../server/metrics.ts'
+import { METRICS_TYPE, MergedMetrics } from '../server/metrics.ts'
+import { ProcessGauges } from '../server/process-gauges.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { OwnerBooks } from './owner-books.ts'
 import { OwnerSettings } from './owner-settings.ts'
@@ -85,7 +87,8 @@ class Owner {
   private readonly clock: Clock = systemClock
   private readonly logs = openLog(systemClock, undefined, WHOLE_BYTES)
   private readonly log: Log = this.logs.log
-  private readonly metrics = new Metrics()
+  private readonly tallies = new Tallies()
+  private readonly gauges = new ProcessGauges(this.tallies)
   private readonly merged = new MergedMetrics()
   private readonly settings: OwnerSettings
   private readonly closers: Closer[] = []
@@ -103,7 +106,7 @@ class Owner {
     const { settings, closers } = this
     const { config } = settings
     closers.push(this.logs.flush)
-    closers.push(() => this.metrics.close())
+    closers.push(() => this.gauges.close())
     if (config.uploads.path === undefined) settings.uploads = temporaryFiles(closers)
     const books = await this.openBooks()
     closers.push(() => books.close())
@@ -120,6 +123,7 @@ class Owner {
     const watch = watchConfig(config, {
       load: () => read(this.options),
       clock: this.clock,
+      tallies: this.tallies,
       onReload: (reload) => this.reload(reload, crew),
     })
     closers.push(() => watch.close())
@@ -172,6 +176,7 @@ class Owner {
       count,
       clock: this.clock,
       log: this.log,
+      tallies: this.tallies,
       fork: forkWorker,
       seat: (slot, process, reception) =>
         desk.open(portOf(process), {
@@ -206,10 +211,9 @@ class Owner {
       guardrails: kept.guardrails,
       written: this.settings.config.guardrails,
     })
-    const { contentType } = this.merged
     return startAdmin({
       ...adminAddresses(this.settings.config, this.closers),
-      metrics: { contentType, text: () => this.metricsOf(crew) },
+      metrics: { contentType: METRICS_TYPE, text: () => this.metricsOf(crew) },
       notReady: () => this.notReady(crew),
       routes: new Map<string, AdminRoute>([
         ...ledgerRoutes({ ledger: kept.ledger, scans }, recovered),
@@ -227,8 +231,7 @@ class Owner {
         if (snapshot) this.merged.show(String(slot), snapshot as unknown as MetricSnapshot[])
       }),
     )
-    const { members, restarts } = crew
-    return this.merged.text(await this.metrics.snapshot(), { listening: members.filter(({ url }) => url !== undefined).length, restarts })
+    return this.merged.text(await this.tallies.snapshot())
   }
 
   private async notReady(crew: OwnerCrew): Promise<string[]> {
@@ -253,7 +256,6 @@ class Owner {
 
   private reload(reload: Reload, crew: OwnerCrew): void {
     const { log } = this
-    this.metrics.reload(reload.kind === 'applied')
     if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
     else {

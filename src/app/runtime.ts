@@ -1,7 +1,7 @@
 /** What runs: the parts that outlive a reload, and the serving that each configuration composes anew. */
 
 import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
-import type { Shared } from '../cluster/shared/index.ts'
+import { type Shared, showAvailability } from '../cluster/shared/index.ts'
 import { resolveKeys } from '../config/keys.ts'
 import type { Config } from '../config/types.ts'
 import type { Reload } from '../config/watch.ts'
@@ -9,10 +9,12 @@ import type { Clock } from '../core/clock.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
+import { counter, Tallies } from '../core/metrics.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { estimateTokens } from '../ledger/usage-estimate.ts'
+import { countAttempt } from '../pipeline/attempt/attempt-outcome.ts'
 import { DrainSlots } from '../pipeline/attempt/drain-slots.ts'
 import { RetryBudget } from '../pipeline/attempt/retry-budget.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
@@ -31,9 +33,9 @@ import { consentPages } from '../server/consent.ts'
 import { type ConsentSource, consentBuckets } from '../server/consent-routes.ts'
 import { referencePages } from '../server/docs-page.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
-import { Metrics } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
 import { type LoopSource, Overload, systemLoop } from '../server/overload.ts'
+import { ProcessGauges } from '../server/process-gauges.ts'
 import { planWitness, witnessWith } from '../server/witness.ts'
 import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
@@ -58,6 +60,9 @@ export interface RuntimeSource {
   loop?: LoopSource
 }
 
+const shed = counter('shed_total', 'Requests refused with 503 for lack of time or of memory for their bodies.')
+const unrecoveredUsd = counter('unrecovered_usd_total', 'Usage in USD that no limit or budget of its key could pay.', { perUnit: 1e9 })
+
 /** Milliseconds without a refusal after which the next one is logged. */
 const SHED_PAUSE = 10_000
 
@@ -65,7 +70,8 @@ export class Runtime {
   config: Config
   catalog: Catalog
   readonly gateway: Gateway
-  readonly metrics = new Metrics()
+  readonly tallies = new Tallies()
+  private readonly gauges = new ProcessGauges(this.tallies)
   /** A random secret made because the file names no keys: printed once. */
   readonly generated: string | undefined
   /** Logs an unexpected error. */
@@ -100,11 +106,10 @@ export class Runtime {
     this.generated = generated
     this.files = new DiskFiles(config.uploads, clock)
     this.scans = new LedgerScans(store.ledger, clock)
-    this.overload = new Overload(source.loop ?? systemLoop, () => this.shed())
-    this.parts = partsOf(source, this.metrics, { files: this.files, bodies: this.overload })
-    this.metrics.redisUnavailable = source.shared.isDegraded
-    this.metrics.bodiesWaiting = () => this.overload.waitingCount
-    this.metrics.auditDropped = () => store.audit.dropped
+    this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
+    this.parts = partsOf(source, this.tallies, { files: this.files, bodies: this.overload })
+    showAvailability(source.shared, this.tallies)
+    store.audit.showIn(this.tallies)
     this.passage = new FirstUse(async () => new (await import('../services/upstream/passage.ts')).Passage(clock, this.parts.pools))
     this.addresses = new ClientAddresses(config.server.trustedProxies, (proxy) =>
       log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
@@ -120,7 +125,7 @@ export class Runtime {
     this.parts.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
     this.catalog = this.catalogOf(config)
     this.oops = (error) => log.error({ error: stackWithoutMessage(error) }, 'unexpected')
-    this.bodies = new BodyMemory(clock, () => this.shed())
+    this.bodies = new BodyMemory(clock, () => this.refused())
     this.resizeBodies()
     this.gateway = new Gateway({
       serving: this.compose(),
@@ -133,7 +138,7 @@ export class Runtime {
         memory: this.bodies,
         slowAfter: config.server.bodyTimeout,
         addresses: this.addresses,
-        streams: { opened: () => this.metrics.streamOpened(), closed: () => this.metrics.streamClosed() },
+        tallies: this.tallies,
       },
       overload: this.overload,
     })
@@ -143,7 +148,6 @@ export class Runtime {
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
   apply(reload: Reload): void {
     const { log } = this.source.logs
-    this.metrics.reload(reload.kind === 'applied')
     if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
     else {
@@ -212,7 +216,7 @@ export class Runtime {
     this.parts.drains.close()
     this.discovery.close()
     await this.passage.ifMade((passage) => passage.close())
-    this.metrics.close()
+    this.gauges.close()
     this.overload.close()
     await this.parts.pools.close()
     closeDocuments()
@@ -221,8 +225,8 @@ export class Runtime {
   }
 
   /** Refused requests have no log lines of their own: under overload these would cost as much as the refusals. */
-  private shed(): void {
-    this.metrics.shed()
+  private refused(): void {
+    this.tallies.of(shed).add()
     const now = this.source.clock.monotonic()
     if (now - this.shedAt >= SHED_PAUSE) this.source.logs.log.warn('requests are refused under overload; headgate_shed_total counts them')
     this.shedAt = now
@@ -263,7 +267,7 @@ export class Runtime {
     const { config, catalog, parts, source } = this
     const keys = keyLookup(this.keys, source.store.keys, config.limits)
     const models = new Set(catalog.models.map((model) => model.slug))
-    this.metrics.know({ models, providers: new Set(catalog.providers.keys()) })
+    this.tallies.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.
     parts.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
@@ -305,7 +309,7 @@ export class Runtime {
 
 function partsOf(
   { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
-  metrics: Metrics,
+  tallies: Tallies,
   { files, bodies }: { files: DiskFiles; bodies: Overload },
 ): ChainParts {
   const health = new HealthBook(clock)
@@ -314,6 +318,7 @@ function partsOf(
   sessions.share(shared.news)
   return {
     clock,
+    tallies,
     failures: new Attempts(clock, config.server.authFailures),
     journal: store.journal,
     credit: store.credit,
@@ -330,20 +335,19 @@ function partsOf(
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,
-    witness: witnessWith(metrics, logs, store.audit),
+    witness: witnessWith(tallies, logs, store.audit),
     alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
     overrun: (exchange, { excess, unrecovered }) => {
       const provider = exchange.run.committedEndpoint?.provider.slug ?? ''
-      metrics.attempt({ provider, outcome: 'overrun' })
+      countAttempt(tallies, provider, 'overrun')
       logs.log.error({ gen: exchange.head.id, provider, nano: excess }, 'a provider used more than its request allowed')
       if (unrecovered === 0) return
-      metrics.unrecovered(unrecovered)
+      tallies.of(unrecoveredUsd).add(unrecovered)
       logs.log.error(
         { gen: exchange.head.id, provider, unrecovered_nano: unrecovered },
         'usage beyond what the limits of the key could pay',
       )
     },
-    attempted: (provider, outcome) => metrics.attempt({ provider, outcome }),
     pluginTrouble: (exchange, { cause, ...trouble }) =>
       logs.log.warn({ gen: exchange.head.id, ...trouble, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
     forcedLane,

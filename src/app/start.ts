@@ -14,6 +14,7 @@ import { adminAddresses } from '../server/admin-token.ts'
 import { Drain } from '../server/drain.ts'
 import { guardrailCommandRoute, keyCommandRoute } from '../server/key-command-route.ts'
 import { listen } from '../server/listener.ts'
+import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import type { LoopSource } from '../server/overload.ts'
 import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
@@ -97,7 +98,7 @@ export async function start(options: StartOptions): Promise<Running> {
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...trouble.reasons()]
     const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady }, closers)
-    const reload = reloading(config, { load, clock, runtime, watch: options.watch ?? false }, closers)
+    const reload = reloading(config, { load, clock, runtime, options }, closers)
     void runtime.discover()
     return { url, adminUrl, runtime, store, drain, notReady, reload, close }
   } catch (error) {
@@ -130,7 +131,7 @@ async function administered(
 ): Promise<string> {
   const admin = await startAdmin({
     ...adminAddresses(runtime.config, closers),
-    metrics: runtime.metrics,
+    metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.tallies.snapshot()) },
     notReady,
     routes: new Map<string, AdminRoute>([
       ...ledgerRoutes({ ledger: store.ledger, scans: runtime.scans }, store.recovered),
@@ -147,17 +148,23 @@ interface ReloadSource {
   load: () => Config | Promise<Config>
   clock: Clock
   runtime: Runtime
-  watch: boolean
+  options: Pick<StartOptions, 'watch' | 'worker'>
 }
 
 /** @returns what reads the configuration anew. */
-function reloading(config: Config, { load, clock, runtime, watch: watched }: ReloadSource, closers: Closers): () => Promise<Reload> {
+function reloading(config: Config, { load, clock, runtime, options }: ReloadSource, closers: Closers): () => Promise<Reload> {
   let last: Reload = { kind: 'applied', config }
   const onReload = (reload: Reload): void => {
     last = reload
     runtime.apply(reload)
   }
-  const watch = watchConfig(config, { load, clock, onReload, ...(watched ? undefined : UNWATCHED) })
+  const watch = watchConfig(config, {
+    load,
+    clock,
+    onReload,
+    tallies: options.worker ? undefined : runtime.tallies,
+    ...(options.watch ? undefined : UNWATCHED),
+  })
   closers.push(() => watch.close())
   return async () => {
     await watch.reload()

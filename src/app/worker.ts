@@ -85,7 +85,7 @@ class Worker {
         this.news.arrived(topic, message)
         return null
       },
-      metrics: async () => ((await this.running?.runtime.metrics.snapshot()) ?? []) as unknown as Json[],
+      metrics: async () => ((await this.running?.runtime.tallies.snapshot()) ?? []) as unknown as Json[],
       notReady: () => this.running?.notReady() ?? ['starting'],
       reload: async (config) => {
         this.config = config

@@ -4,6 +4,7 @@
  */
 import { createHmac } from 'node:crypto'
 import type { Clock, Timer } from '../core/clock.ts'
+import { reading, type Tallies } from '../core/metrics.ts'
 import type { AuditRow, GuardrailStore } from '../store/guardrails.ts'
 import { within } from './bounded.ts'
 import { type ClusterNews, OutageReport } from './news.ts'
@@ -22,6 +23,8 @@ export interface AuditTrailParts {
   readonly clock: Pick<Clock, 'after'>
   readonly report: (news: ClusterNews) => void
 }
+
+const auditDropped = reading('counter', 'guardrail_audit_dropped_total', 'Findings that the audit trail had no room for.')
 
 /** Milliseconds for which the first finding waits for others, until a failed batch comes again, and for one batch. */
 const GATHER = 250
@@ -49,6 +52,11 @@ export class AuditTrail {
   constructor(parts: AuditTrailParts) {
     this.parts = parts
     this.outage = new OutageReport('audit', parts.report)
+  }
+
+  /** Shows what was dropped in the metrics of a gateway. */
+  showIn(tallies: Tallies): void {
+    tallies.of(auditDropped).from(() => this.dropped)
   }
 
   /** Before anything is noted. @throws Fault `unavailable`. */

@@ -111,7 +111,7 @@ export interface WorkerOffer {
   /** A pulse would bring something: a changed key, or a lease that is wanted back. */
   urge(): null
   news(topic: Topic, message: Json): null
-  /** Metrics of the process, as prom-client's `getMetricsAsJSON`. */
+  /** Metrics of the process, as `Tallies.snapshot()` returns them. */
   metrics(): Json[]
   notReady(): readonly string[]
   /** Takes the configuration over, packed by `packConfig`. */

@@ -2,6 +2,7 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { Log } from '../core/log.ts'
+import { reading, type Tallies } from '../core/metrics.ts'
 import type { Channel } from './ipc-line.ts'
 import type { Reception, Station } from './owner-desk.ts'
 
@@ -18,6 +19,7 @@ export interface CrewOptions {
   count: number
   clock: Clock
   log: Pick<Log, 'warn' | 'error' | 'info'>
+  tallies: Tallies
   fork: (slot: number) => WorkerProcess
   /** Opens the desk for the worker. */
   seat: (slot: number, process: WorkerProcess, reception: Omit<Reception, 'welcome'>) => Station
@@ -32,6 +34,9 @@ export interface Member {
   /** Where it listens; undefined while it starts. */
   url: string | undefined
 }
+
+const workers = reading('gauge', 'workers', 'Workers that listen. With `--workers` only.')
+const restarts = reading('counter', 'worker_restarts_total', 'Workers started in the place of dead ones. With `--workers` only.')
 
 /** A worker that died sooner than this is started again more and more slowly: milliseconds. */
 const STEADY = 10_000
@@ -53,21 +58,19 @@ export class OwnerCrew {
   private stopping = false
   /** From here on a worker that cannot start is tried again; before, it keeps the whole from starting. */
   private running = false
+  /** Workers started in the place of dead ones. */
   private restartCount = 0
 
   constructor(options: CrewOptions) {
     this.options = options
     for (let slot = 1; slot <= options.count; slot++) this.posts.set(slot, { member: undefined, early: 0, waiting: undefined })
+    options.tallies.of(workers).from(() => this.members.filter(({ url }) => url !== undefined).length)
+    options.tallies.of(restarts).from(() => this.restartCount)
   }
 
   /** Those whose process lives. */
   get members(): Member[] {
     return [...this.posts.values()].flatMap(({ member }) => (member ? [member] : []))
-  }
-
-  /** Workers started in the place of dead ones. */
-  get restarts(): number {
-    return this.restartCount
   }
 
   /** Why no traffic should come: every worker that does not listen. */

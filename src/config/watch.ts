@@ -2,8 +2,12 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Clock, Timer } from '../core/clock.ts'
+import { counter, type Tallies } from '../core/metrics.ts'
 import { restartReasons } from './restart.ts'
 import type { Config } from './types.ts'
+
+const reloads = counter('reloads_total', 'Configuration reloads that were taken.')
+const failures = counter('reload_failures_total', 'Configuration reloads that were refused.')
 
 /** Editors write a file in several steps: changes within so many milliseconds count as one. */
 const SETTLE = 100
@@ -22,6 +26,8 @@ export interface WatchOptions {
   load: () => Config | Promise<Config>
   onReload: (reload: Reload) => void
   clock: Clock
+  /** Counts the reloads. Absent in a worker: it reloads with its owner, which counts once for all. */
+  tallies?: Tallies
   /** Where SIGHUP comes from; the process by default. */
   signals?: SignalSource
   /** Watches a file; `fs.watchFile` by default. @returns a function that ends it. */
@@ -87,7 +93,9 @@ class Watcher implements ConfigWatch {
   private once(): Promise<void> | undefined {
     this.seen = digest(this.current.files)
     const tell = (reload: Reload): void => {
-      if (!this.closed) this.options.onReload(reload)
+      if (this.closed) return
+      this.options.tallies?.of(reload.kind === 'applied' ? reloads : failures).add()
+      this.options.onReload(reload)
     }
     let next: Config | Promise<Config>
     try {

@@ -8,6 +8,7 @@ import type { UpstreamDialect } from '../dialects/types.ts'
 import { estimateTokens } from '../ledger/usage-estimate.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import { type Receiver, UpstreamCall } from '../services/upstream/call.ts'
+import { countAttempt } from './attempt/attempt-outcome.ts'
 import { targetOf } from './attempt/endpoint-call.ts'
 import { ErrorBody, type FaultSource } from './attempt/error-body.ts'
 import { answeredHere } from './attempt/turn.ts'
@@ -75,7 +76,7 @@ async function asked(
   } catch (thrown) {
     const fault = asFault(thrown)
     if (fault.origin !== 'upstream' || fault.retry === 'never') throw fault
-    parts.attempted(provider.slug, fault.code)
+    countAttempt(parts.tallies, provider.slug, fault.code)
     return undefined
   } finally {
     takeBack()

@@ -3,6 +3,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Tallies } from '../core/metrics.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import type { Presets } from '../dialects/canon/presets.ts'
 import type { StoredPrompts } from '../dialects/canon/prompts.ts'
@@ -101,6 +102,7 @@ export interface BodyQueue {
 /** What outlives a reload. */
 export interface ChainParts {
   clock: Clock
+  tallies: Tallies
   /** Tokens that opened nothing, by the address of their caller. */
   failures: Attempts
   journal: Journal
@@ -126,7 +128,6 @@ export interface ChainParts {
   alarm: (provider: Provider, fault: Fault) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
   overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number }) => void
-  attempted: (provider: string, code: string) => void
   pluginTrouble: (exchange: Authenticated, trouble: PluginTrouble) => void
   /** Lane that contract tests ask for, where the facts allow it. */
   forcedLane: Lane | undefined

@@ -3,6 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerRe
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
+import { gauge, type Tallies } from '../core/metrics.ts'
 import { hashOf } from '../core/secret.ts'
 import { EventWriter } from '../dialects/sse/writer.ts'
 import type { Door, Reading } from '../pipeline/door.ts'
@@ -13,6 +14,8 @@ import { writePieces } from './piece-writer.ts'
 import { ReadingWatch, unsent } from './reading-watch.ts'
 import { type BodySource, readPieces, readWhole } from './request-body.ts'
 
+const openStreams = gauge('open_streams', 'Streams being relayed now.')
+
 /** What the doors of one listener share. */
 export interface DoorSource {
   clock: Clock
@@ -21,8 +24,7 @@ export interface DoorSource {
   slowAfter: number
   /** What failed authentications of a caller count by. */
   addresses: Pick<ClientAddresses, 'of'>
-  /** Counts event streams. */
-  streams: { opened(): void; closed(): void }
+  tallies: Tallies
 }
 
 export class HttpDoor implements Door {
@@ -137,9 +139,9 @@ export class HttpDoor implements Door {
   openStream(headers: OutgoingHttpHeaders): void {
     this.writer = new EventWriter(this.response)
     this.writer.open(headers)
-    const { streams } = this.source
-    streams.opened()
-    this.response.once('close', () => streams.closed())
+    const streams = this.source.tallies.of(openStreams)
+    streams.add()
+    this.response.once('close', () => streams.add(-1))
   }
 
   bytes(text: string): boolean {

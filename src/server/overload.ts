@@ -10,7 +10,10 @@
  */
 import { performance } from 'node:perf_hooks'
 import { Fault } from '../core/faults.ts'
+import { reading, type Tallies } from '../core/metrics.ts'
 import type { Cancel } from '../plugin-api/exchange.ts'
+
+const bodiesWaiting = reading('gauge', 'bodies_waiting', 'Long request bodies that have arrived and wait for their turn.')
 
 /** The event loop as Node shows it. Milliseconds. */
 export interface LoopSource {
@@ -96,17 +99,13 @@ export class Overload {
   private saturated = 0
 
   /** @param refused called for every request that is refused. */
-  constructor(loop: LoopSource, refused: () => void) {
+  constructor(loop: LoopSource, tallies: Tallies, refused: () => void) {
     this.loop = loop
     this.refused = refused
     this.windowAt = loop.now()
     this.windowIdle = loop.idle()
     this.stop = loop.everyTurn(() => this.endTurn())
-  }
-
-  /** Long bodies that have arrived and wait for their turn. */
-  get waitingCount(): number {
-    return this.waiting.length
+    tallies.of(bodiesWaiting).from(() => this.waiting.length)
   }
 
   /**

@@ -1,83 +1,67 @@
 /** Gauges of the process itself: event-loop delay, memory, processor time, open files. */
 import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Registry } from 'prom-client'
-import { Counter, Gauge } from 'prom-client'
+import { reading, type Tallies } from '../core/metrics.ts'
 
 /** Sampling interval of the loop delay in milliseconds; the kernel's timer slack is about 1. */
 const RESOLUTION_MS = 20
 
+const loopDelay = reading(
+  'gauge',
+  'event_loop_delay_seconds',
+  'Delay of the event loop since the last scrape. Quantile 1 is the longest.',
+  { labels: ['quantile'], isPerProcess: true },
+)
+const memory = reading('gauge', 'process_memory_bytes', 'Memory of the process: resident, heap in use, and buffers outside the heap.', {
+  labels: ['kind'],
+  isPerProcess: true,
+})
+const cpu = reading('counter', 'process_cpu_seconds_total', 'Processor time, user and system.', { labels: ['mode'], isPerProcess: true })
+const startTime = reading('gauge', 'process_start_time_seconds', 'Unix time of the start.', { isPerProcess: true })
+const openFiles = reading('gauge', 'process_open_files', 'Open file descriptors, where the system shows them.', { isPerProcess: true })
+
 export class ProcessGauges {
   private readonly delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 
-  constructor(registry: Registry) {
-    this.delay.enable()
-    this.declareLoop(registry)
-    this.declareProcess(registry)
+  constructor(tallies: Tallies) {
+    const { delay } = this
+    delay.enable()
+    tallies.of(loopDelay).from(() => {
+      // The monitor counts its own waiting time in; what remains is the delay.
+      const late = (ns: number) => (delay.count === 0 ? 0 : Math.max(0, ns / 1e9 - RESOLUTION_MS / 1000))
+      const delays = [
+        [{ quantile: '0.5' }, late(delay.percentile(50))],
+        [{ quantile: '0.99' }, late(delay.percentile(99))],
+        [{ quantile: '1' }, late(delay.max)],
+      ] as const
+      delay.reset()
+      return delays
+    })
+    tallies.of(memory).from(() => {
+      const { rss, heapUsed, external } = process.memoryUsage()
+      return [
+        [{ kind: 'resident' }, rss],
+        [{ kind: 'heap' }, heapUsed],
+        [{ kind: 'external' }, external],
+      ]
+    })
+    tallies.of(cpu).from(() => {
+      const { user, system } = process.cpuUsage()
+      return [
+        [{ mode: 'user' }, user / 1e6],
+        [{ mode: 'system' }, system / 1e6],
+      ]
+    })
+    tallies.of(startTime).from(() => performance.timeOrigin / 1000)
+    tallies.of(openFiles).from(() =>
+      readdir('/proc/self/fd').then(
+        (files) => files.length,
+        () => undefined,
+      ),
+    )
   }
 
   close(): void {
     this.delay.disable()
-  }
-
-  private declareLoop(registry: Registry): void {
-    const delay = this.delay
-    new Gauge({
-      name: 'headgate_event_loop_delay_seconds',
-      help: 'Delay of the event loop since the last scrape.',
-      labelNames: ['quantile'],
-      registers: [registry],
-      collect() {
-        // The monitor counts its own waiting time in; what remains is the delay.
-        const late = (ns: number) => (delay.count === 0 ? 0 : Math.max(0, ns / 1e9 - RESOLUTION_MS / 1000))
-        this.set({ quantile: '0.5' }, late(delay.percentile(50)))
-        this.set({ quantile: '0.99' }, late(delay.percentile(99)))
-        this.set({ quantile: '1' }, late(delay.max))
-        delay.reset()
-      },
-    })
-  }
-
-  private declareProcess(registry: Registry): void {
-    const registers = [registry]
-    new Gauge({
-      name: 'headgate_process_memory_bytes',
-      help: 'Memory of the process: resident, heap in use, and buffers outside the heap.',
-      labelNames: ['kind'],
-      registers,
-      collect() {
-        const memory = process.memoryUsage()
-        this.set({ kind: 'resident' }, memory.rss)
-        this.set({ kind: 'heap' }, memory.heapUsed)
-        this.set({ kind: 'external' }, memory.external)
-      },
-    })
-    new Counter({
-      name: 'headgate_process_cpu_seconds_total',
-      help: 'Processor time used.',
-      labelNames: ['mode'],
-      registers,
-      collect() {
-        const used = process.cpuUsage()
-        this.reset()
-        this.inc({ mode: 'user' }, used.user / 1e6)
-        this.inc({ mode: 'system' }, used.system / 1e6)
-      },
-    })
-    new Gauge({ name: 'headgate_process_start_time_seconds', help: 'Unix time of the start.', registers }).set(
-      performance.timeOrigin / 1000,
-    )
-    new Gauge({
-      name: 'headgate_process_open_files',
-      help: 'Open file descriptors; absent where the system does not tell.',
-      registers,
-      async collect() {
-        try {
-          this.set((await readdir('/proc/self/fd')).length)
-        } catch {
-          this.remove()
-        }
-      },
-    })
   }
 }

@@ -1,10 +1,8 @@
 /** Status, client and lane of a request as one small integer: the cheapest key that a count can have. */
-
-export const OTHER = 'other'
-export const NONE = 'none'
+import { NONE, OTHER } from '../core/tallies.ts'
 
 /** Clients and lanes that get a number of their own; the one above stands for all that come later. */
-const MAX_WORDS = 16
+export const MAX_WORDS = 16
 const LANE_UNIT = MAX_WORDS + 1
 const STATUS_UNIT = LANE_UNIT * LANE_UNIT
 
@@ -23,12 +21,6 @@ export class RequestCodes {
   /** @param lane as `lane()` numbered it. */
   code(status: number, client: string, lane: number): number {
     return status * STATUS_UNIT + indexOf(this.clients, client) * LANE_UNIT + lane
-  }
-
-  /** The hundred of the status alone, with client and lane `other`: a few codes in all. */
-  rough(code: number): number {
-    const hundred = Math.floor(code / STATUS_UNIT / 100) * 100
-    return hundred * STATUS_UNIT + MAX_WORDS * LANE_UNIT + MAX_WORDS
   }
 
   labels(code: number): { client: string; status: string; lane: string } {

@@ -1,14 +1,23 @@
-/** What is told of an exchange once it is over: the metrics and one log line. */
+/** What is written down of an exchange once it is over: the metrics and one log line. */
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
+import { counter, type Tallies } from '../core/metrics.ts'
+import { closed, open } from '../core/tallies.ts'
 import { clientOf } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
 import type { Witness } from '../pipeline/parts.ts'
+import { ExchangeMetrics } from './exchange-metrics.ts'
 import { logLine } from './log-line.ts'
-import type { Metrics } from './metrics.ts'
+
+const guardrailHits = counter(
+  'guardrail_hits_total',
+  'Requests in which a guardrail found something, by what it did: flagged, redacted, blocked, or unchecked where its engine did not answer.',
+  { labels: { guardrail: open, action: closed, direction: closed }, limit: 600 },
+)
 
 /** @param audit takes what guardrails found, without waiting for anything. */
-export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditTrail, 'note'>): Witness {
+export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditTrail, 'note'>): Witness {
+  const exchanges = new ExchangeMetrics(tallies)
   return (exchange, { status, fault, lane }) => {
     const { head, run, auth, request } = exchange
     const { clock, books } = head
@@ -18,7 +27,7 @@ export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditT
     const endpoint = run.committedEndpoint
     const usage = final?.usage
     const firstEvent = run.firstContentAt === 0 ? -1 : run.firstContentAt - head.started
-    metrics.exchange({
+    exchanges.count({
       client,
       status,
       lane: lane ?? 'none',
@@ -32,7 +41,7 @@ export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditT
     })
     if (exchange.trail.stages.length > 0) {
       const findings = findingsOf(exchange.trail.stages)
-      for (const finding of findings) metrics.guardrail(finding)
+      for (const { guardrail, action, direction } of findings) tallies.of(guardrailHits).series({ guardrail, action, direction }).add()
       if (findings.length > 0) {
         const where = { at: Math.floor(clock.now()), generation: head.id, key: auth?.key.identity ?? '' }
         audit?.note(findings.map((finding) => ({ ...where, ...finding })))
@@ -63,7 +72,7 @@ export function witnessWith(metrics: Metrics, logs: LogSink, audit?: Pick<AuditT
   }
 }
 
-/** A plan is no exchange: the log alone tells of it, so that the metrics count what was served. */
+/** A plan is no exchange: it is logged and left out of the metrics, which count what was served. */
 export function planWitness({ log }: LogSink): Witness {
   return (exchange, { status, fault }) => {
     const line = { gen: exchange.head.id, key: exchange.auth?.key.name ?? '', client: clientOf(exchange).id, status, fault: fault?.code }

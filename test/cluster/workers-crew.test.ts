@@ -5,6 +5,7 @@ import { OwnerCrew, type WorkerProcess } from '../../src/cluster/owner-crew.ts'
 import { OwnerDesk, type Reception, type Station } from '../../src/cluster/owner-desk.ts'
 import { MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { Fault } from '../../src/core/faults.ts'
+import { Tallies } from '../../src/core/metrics.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 
 class FakeProcess extends EventEmitter implements WorkerProcess {
@@ -46,11 +47,13 @@ function scene(count = 2) {
   const desk = new OwnerDesk({ scans: { use: async () => [] }, counters: new MemoryCounters(clock), oops: () => {} })
   const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, last: 0, secret: 's' })
   const logged: string[] = []
+  const tallies = new Tallies()
   const note = (_fields: object, text: string): void => void logged.push(text)
   let refuses = 0
   const crew = new OwnerCrew({
     count,
     clock,
+    tallies,
     log: { info: note, warn: note, error: note } as never,
     fork: (slot) => {
       const process = new FakeProcess(slot)
@@ -82,7 +85,7 @@ function scene(count = 2) {
   const refuse = (times: number): void => {
     refuses = times
   }
-  return { clock, crew, processes, inherited, latest, refuse, logged }
+  return { clock, crew, processes, inherited, latest, refuse, logged, tallies }
 }
 
 async function settle(): Promise<void> {
@@ -126,7 +129,7 @@ t.test('a worker that cannot start keeps all from starting, and says why', async
 })
 
 t.test('a worker that dies is inherited from and replaced', async (t) => {
-  const { clock, crew, latest, inherited, processes } = await started()
+  const { clock, crew, latest, inherited, processes, tallies } = await started()
   await clock.advance(60_000)
   latest(1).end(null, 'SIGKILL')
   t.same(crew.notListening(), ['worker 1 has ended'])
@@ -138,7 +141,8 @@ t.test('a worker that dies is inherited from and replaced', async (t) => {
   latest(1).says('serving', 'http://127.0.0.1:1')
   await settle()
   t.same(crew.notListening(), [])
-  t.equal(crew.restarts, 1)
+  const restarts = (await tallies.snapshot()).find(({ name }) => name === 'headgate_worker_restarts_total')
+  t.same(restarts?.values, [{ labels: {}, value: 1 }])
   t.equal(processes.length, 3)
 })
 

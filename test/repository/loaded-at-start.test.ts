@@ -21,11 +21,12 @@ process.on('exit', () => console.log('LOADED ' + JSON.stringify({
   ownUndici: process.moduleLoadList.some((name) => name.includes('deps/undici')),
 })))`
 
-const WANTED = ['yaml', 'typebox', 'undici', 'pino', 'prom-client']
+const WANTED = ['yaml', 'typebox', 'undici', 'pino']
 const FOR_LATER = [
   're2js',
   'http-proxy-3',
   'ajv',
+  'prom-client',
   'pg',
   'kysely',
   'ioredis',

@@ -1,5 +1,6 @@
 /** Opens what processes share: through Redis or Valkey where there is an address, else within this process alone. */
 import type { Clock } from '../../core/clock.ts'
+import { reading, type Tallies } from '../../core/metrics.ts'
 import { MemoryCounters } from './memory-counters.ts'
 import { NoNews } from './no-news.ts'
 import { ShareCounters } from './share-counters.ts'
@@ -26,4 +27,15 @@ export async function connectShared(url: string | undefined, source: SharedSourc
 export function shareNothing(clock: Clock, processes: () => number = () => 1): Shared {
   const counters = new ShareCounters(new MemoryCounters(clock), processes)
   return { counters, news: new NoNews(), isDegraded: () => false, ready: Promise.resolve(), close: () => counters.close() }
+}
+
+const redisUnavailable = reading(
+  'gauge',
+  'redis_unavailable',
+  '1 while each process holds the limits by its share, because Redis, or the owner of the workers, does not answer.',
+)
+
+/** Shows in the metrics of a gateway whether the limits are shared at present. */
+export function showAvailability(shared: Pick<Shared, 'isDegraded'>, tallies: Tallies): void {
+  tallies.of(redisUnavailable).from(() => (shared.isDegraded() ? 1 : 0))
 }

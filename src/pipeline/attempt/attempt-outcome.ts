@@ -1,6 +1,8 @@
 /** What an attempt leaves behind: its record, what health and sticky sessions learn, metrics. */
 
 import { asFault, Fault } from '../../core/faults.ts'
+import { counter, type Tallies } from '../../core/metrics.ts'
+import { open } from '../../core/tallies.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { AttemptRecord } from '../../plugin-api/exchange.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
@@ -10,6 +12,16 @@ import { lostToSlowReader } from '../money/turn-count.ts'
 import type { ChainParts } from '../parts.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import type { Turn } from './turn.ts'
+
+const attempts = counter('attempts_total', 'Upstream calls. `outcome` is `ok`, the code of the fault, or `overrun`.', {
+  labels: { provider: open, outcome: open },
+  limit: 500,
+})
+
+/** @param outcome `ok` or a code. */
+export function countAttempt(tallies: Tallies, provider: string, outcome: string): void {
+  tallies.of(attempts).series({ provider, outcome }).add()
+}
 
 /** One endpoint's turn: what is written down of it, and when it began on the monotonic clock. */
 export interface Trial {
@@ -70,7 +82,7 @@ export function trialBroken(exchange: Planned, thrown: unknown, { endpoint, reco
 function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts, since?: number): void {
   if (fault.origin === 'upstream') parts.health.failure(endpoint, fault, since)
   else parts.health.abandoned(endpoint)
-  parts.attempted(endpoint.provider.slug, fault.code)
+  countAttempt(parts.tallies, endpoint.provider.slug, fault.code)
   if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)
 }
 
@@ -78,7 +90,7 @@ function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: 
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const tokensPerSecond = writing === undefined ? 0 : ((usage?.output ?? 0) * 1000) / writing
   parts.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.plan.watch?.verdict })
-  parts.attempted(endpoint.provider.slug, 'ok')
+  countAttempt(parts.tallies, endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, parts.sessions)
 }
 

@@ -7,6 +7,7 @@ import type { WrittenVector } from '../../dialects/vectors/written.ts'
 import { isRejection } from '../../ledger/settlement.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isOutage } from '../../routing/index.ts'
+import { countAttempt } from '../attempt/attempt-outcome.ts'
 import type { RetryPermit } from '../attempt/retry-budget.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Planned } from '../exchange.ts'
@@ -147,7 +148,7 @@ class EmbeddingRun {
       this.fail(fault, running)
       return
     }
-    this.parts.attempted(this.endpoint.provider.slug, fault.code)
+    countAttempt(this.parts.tallies, this.endpoint.provider.slug, fault.code)
     this.failedOnce.set(batch, permit)
     this.queue.push(batch)
     this.fill()
