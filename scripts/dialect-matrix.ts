@@ -4,18 +4,10 @@ import type { ClientName, Loss, UpstreamName } from '../src/dialects/losses/loss
 import { replyLosses } from '../src/dialects/losses/replies.ts'
 import { requestLosses } from '../src/dialects/losses/requests.ts'
 import { upstreamDialects } from '../src/dialects/registry.ts'
+import { type Cells, markdownTable } from './markdown-table.ts'
 
 const UPSTREAMS: readonly UpstreamName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
 const CLIENTS: readonly ClientName[] = ['chat', 'responses', 'messages']
-
-type Cells = readonly string[]
-
-/** A Markdown table with its columns padded. */
-function table(head: Cells, rows: readonly Cells[]): string {
-  const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column].length)))
-  const line = (cells: Cells): string => `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
-  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n')
-}
 
 const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
 
@@ -46,7 +38,7 @@ export function parametersMarkdown(): string {
     code(name),
     ...UPSTREAMS.map((upstream) => outcomeText(upstreamDialects.get(upstream)?.parameters[name], notes)),
   ])
-  return `${table(['Parameter', ...UPSTREAMS.map(code)], rows)}\n\n${notes.list()}`
+  return `${markdownTable(['Parameter', ...UPSTREAMS.map(code)], rows)}\n\n${notes.list()}`
 }
 
 /** Losses that differ in nothing but the upstream are one row. */
@@ -69,7 +61,7 @@ function lossRows(losses: readonly Loss[]): Cells[] {
 function section(title: string, client: ClientName, losses: readonly Loss[]): string {
   const mine = losses.filter((loss) => loss.client === client)
   const head = title === 'Requests' ? ['Lost', 'At', 'Why', 'Recorded as'] : ['Lost', 'From', 'Why']
-  return `#### ${title} of ${client} callers\n\n${table(
+  return `#### ${title} of ${client} callers\n\n${markdownTable(
     head,
     lossRows(mine).map((cells) => cells.slice(0, head.length)),
   )}`
@@ -78,17 +70,4 @@ function section(title: string, client: ClientName, losses: readonly Loss[]): st
 /** What is lost between each client and each wire, with the reasons. */
 export function lossesMarkdown(): string {
   return CLIENTS.flatMap((client) => [section('Requests', client, requestLosses), section('Replies', client, replyLosses)]).join('\n\n')
-}
-
-/** The text with each section between its markers written anew. @throws Error where a marker is missing. */
-export function withSections(document: string, sections: Readonly<Record<string, string>>): string {
-  let text = document
-  for (const [name, content] of Object.entries(sections)) {
-    const start = `<!-- generated: ${name} -->`
-    const from = text.indexOf(start)
-    const to = text.indexOf('<!-- /generated -->', from)
-    if (from < 0 || to < 0) throw new Error(`the document has no section ${start} … <!-- /generated -->`)
-    text = `${text.slice(0, from + start.length)}\n\n${content}\n\n${text.slice(to)}`
-  }
-  return text
 }

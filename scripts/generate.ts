@@ -1,18 +1,21 @@
 /** Writes the files that are made from source; `--check` only compares them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
-import { lossesMarkdown, parametersMarkdown, withSections } from './dialect-matrix.ts'
+import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
+import { withSections } from './markdown-table.ts'
+import { metricsMarkdown } from './metrics-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
 import { serialiser } from './serialisers.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
 
 /** Each file is made from what it held before: of documents, only some sections are made. */
-const GENERATED: readonly [file: string, make: (found: string) => string][] = [
+const GENERATED: readonly [file: string, make: (found: string) => string | Promise<string>][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
   ['src/server/log-line.ts', () => serialiser('logLine')],
   ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
+  ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
 
@@ -22,7 +25,7 @@ const root = new URL('../', import.meta.url)
 for (const [file, make] of GENERATED) {
   const url = new URL(file, root)
   const found = readOrEmpty(url)
-  const fresh = make(found)
+  const fresh = await make(found)
   if (!checking) {
     writeFileSync(url, fresh)
     process.stdout.write(`${file}: written\n`)
