@@ -1,6 +1,7 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { createHash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
 import type { Target } from '../types.ts'
@@ -21,14 +22,25 @@ function effortOf(reasoning: JsonObject): string | undefined {
   return reasoning.enabled === true ? 'medium' : undefined
 }
 
-/** `quirks.reasoning: object` takes the whole object; others know no `enabled` and no `max_tokens`. */
-function fitReasoning(body: JsonObject, target: Target, dropped: string[]): void {
-  if (!isObject(body.reasoning) || target.quirks.reasoning === 'object') return
-  const { enabled, max_tokens: budget, ...rest } = body.reasoning
-  if (enabled === undefined && budget === undefined) return
-  if ((budget ?? null) !== null) dropped.push('reasoning.max_tokens')
-  const effort = effortOf(body.reasoning)
-  body.reasoning = effort === undefined ? rest : { ...rest, effort }
+/**
+ * `quirks.reasoning: object` takes the whole object; others know no `enabled` and no `max_tokens`. Of `quirks.efforts` the nearest one is
+ * sent: a model refuses those that it does not know (docs.x.ai/developers/model-capabilities/text/reasoning: grok-4.3 takes `none`, `low`,
+ * `medium` and `high`).
+ */
+function fitReasoning(body: JsonObject, { quirks }: Target, dropped: string[]): void {
+  if (!isObject(body.reasoning)) return
+  if (quirks.reasoning !== 'object') {
+    const { enabled, max_tokens: budget, ...rest } = body.reasoning
+    if (enabled !== undefined || budget !== undefined) {
+      if ((budget ?? null) !== null) dropped.push('reasoning.max_tokens')
+      const effort = effortOf(body.reasoning)
+      body.reasoning = effort === undefined ? rest : { ...rest, effort }
+    }
+  }
+  const { effort } = body.reasoning
+  if (quirks.efforts === undefined || typeof effort !== 'string') return
+  const nearest = nearestEffort(effort, quirks.efforts)
+  if (nearest !== effort) body.reasoning = { ...body.reasoning, effort: nearest }
 }
 
 function fitUser(body: JsonObject, target: Target, dropped: string[]): void {
@@ -110,7 +122,7 @@ function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
 
 /**
  * Fits a wire body to its endpoint, in place: model, statelessness, output cap, parameters, identity, quirks.
- * Quirks of this dialect: `drop` (field names), `reasoning: object`, `explicit_caching`.
+ * Quirks of this dialect: `drop` (field names), `reasoning: object`, `efforts`, `explicit_caching`.
  * @param dropped receives the canonical names of what was taken out.
  */
 export function fitToTarget(body: JsonObject, target: Target, dropped: string[]): void {

@@ -324,6 +324,19 @@ t.test('an endpoint takes what it can, in both lanes alike', async (t) => {
     t.match(sent.user, /^[0-9a-f]{64}$/)
     t.match(sent.safety_identifier, /^[0-9a-f]{64}$/)
   }
+  const efforts = (fields: JsonObject, reasoning: 'effort' | 'object' = 'effort') =>
+    [
+      passWire.request(ok(fields), target({ quirks: { efforts: ['none', 'low', 'medium', 'high'], reasoning } })),
+      openaiResponses.encodeRequest(
+        responsesClient.decodeRequest(ok(fields)),
+        target({ quirks: { efforts: ['none', 'low', 'medium', 'high'], reasoning } }),
+      ),
+    ].map(({ body }) => (body.reasoning as JsonObject).effort)
+  t.same(efforts({ reasoning: { effort: 'xhigh' } }), ['high', 'high'], 'the nearest effort that the provider knows')
+  t.same(efforts({ reasoning: { effort: 'minimal' } }), ['none', 'none'])
+  t.same(efforts({ reasoning: { effort: 'medium' } }), ['medium', 'medium'])
+  t.same(efforts({ reasoning: { max_tokens: 1000 } }), ['none', 'none'], 'an effort made from a budget too')
+  t.same(efforts({ reasoning: { effort: 'max' } }, 'object'), ['high', 'high'])
   const idle = responsesClient.decodeRequest(ok({ reasoning: {}, modalities: ['text'] }))
   t.equal(idle.used.has('reasoning'), false)
   const { body: plainBody } = openaiResponses.encodeRequest(idle, target())
