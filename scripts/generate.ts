@@ -4,6 +4,7 @@ import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
+import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
 import { serialiser } from './serialisers.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
@@ -16,6 +17,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
+  ['docs/configuration.md', (found) => withSections(found, { quirks: quirksMarkdown() })],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
 

@@ -1,5 +1,6 @@
 /** What the kinds of model ask of their entries, and the formats that serve one kind only of their providers. */
 import type { Path } from './problems.ts'
+import { checkQuirks } from './quirk-rules.ts'
 import { EMBEDDING, GENERATING } from './schema/providers.ts'
 import type { RawConfig, RawModels, RawProvider } from './schema/root.ts'
 import { PER_MILLION_EXPECTED } from './schema/scalars.ts'
@@ -29,6 +30,7 @@ export function checkKind(model: RawModels[string], slug: string, raw: RawConfig
         [...place, 'provider'],
         `the dialect ${dialect} ${embeds ? 'gives no embeddings' : 'gives embeddings only'}, expected one of ${formats.join(', ')}`,
       )
+    checkQuirks(endpoint, dialect, place, source)
     const { price } = endpoint
     if (typeof price !== 'object') continue
     if (!embeds && price.completion === undefined)

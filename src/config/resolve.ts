@@ -1,9 +1,11 @@
 /** From the checked file to `Config`: defaults, units, and what was left out. */
+
 import { dirname, join } from 'node:path'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
 import { hashOf } from '../core/secret.ts'
 import type { Preset, Presets } from '../dialects/canon/presets.ts'
+import type { Quirks } from '../dialects/quirks.ts'
 import type { Environment } from './expand.ts'
 import { resolveGuardrail } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, plainKey } from './keys.ts'
@@ -171,8 +173,8 @@ const ATTO_PER_NANO = 1_000_000_000n
 
 function resolveProvider(slug: string, provider: RawProvider, passage: boolean): ProviderConfig {
   const { faults } = provider
-  const quirks: JsonObject = { ...provider.quirks }
-  if (faults) quirks.faults = { ...faults, ...(faults.delay === undefined ? {} : { delay: milliseconds(faults.delay) }) }
+  const simulated = faults && { ...faults, ...(faults.delay === undefined ? {} : { delay: milliseconds(faults.delay) }) }
+  const quirks: Quirks = { ...provider.quirks, ...(simulated ? { faults: simulated } : {}) }
   const price = passage && provider.passage ? rateFromUsd(provider.passage.price) : undefined
   return {
     slug,

@@ -4,6 +4,7 @@ import { checkGuardrails } from './guardrails.ts'
 import { checkKind, checkOffer } from './kind-rules.ts'
 import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
+import { checkQuirks } from './quirk-rules.ts'
 import { lacksModels, type ModelFile, References } from './references.ts'
 import type { RawConfig, RawModels } from './schema/root.ts'
 import type { Source } from './source.ts'
@@ -169,7 +170,10 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
   for (const key of ['base_url', 'key', 'discover', 'passage', 'headers'] as const) {
     if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim makes no calls, expected no such key', 'key')
   }
-  if (!main.isWrong([...at, 'dialect'])) checkOffer(provider, at, main)
+  if (!main.isWrong([...at, 'dialect'])) {
+    checkOffer(provider, at, main)
+    checkQuirks(provider, provider.dialect, at, main)
+  }
   for (const name of Object.keys(provider.headers ?? {})) {
     if (HOP_BY_HOP.has(name.toLowerCase()))
       main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')

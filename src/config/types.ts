@@ -3,6 +3,7 @@
 import type { JsonObject } from '../core/json.ts'
 import type { Presets } from '../dialects/canon/presets.ts'
 import type { StoredPrompt } from '../dialects/canon/prompts.ts'
+import type { Quirks } from '../dialects/quirks.ts'
 import type { EngineSettings, TextFilters } from '../guardrails/index.ts'
 import type { ProviderFacts } from '../routing/catalog/types.ts'
 import type { RawModels } from './schema/root.ts'
@@ -111,7 +112,7 @@ export interface ProviderConfig {
   about: ProviderFacts
   user: 'pass' | 'hash' | 'drop'
   /** With `faults` of a simulated provider, durations in milliseconds. */
-  quirks: JsonObject
+  quirks: Quirks
   discover: boolean
   /** Set where `discover` is; `every` in milliseconds. */
   discovery?: { every: number; price?: 'free' }

@@ -15,6 +15,7 @@ import type { StoredPrompts } from './canon/prompts.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
 import type { ServiceTier } from './canon/service-tier.ts'
 import type { Usage } from './canon/usage.ts'
+import type { Quirks } from './quirks.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
 /** Facts of one reply, shared by whoever writes a piece of it. */
@@ -112,8 +113,7 @@ export interface Target {
   readonly outputCap?: number
   /** Canonical names of the parameters that the endpoint takes; undefined where it takes whatever the dialect knows. */
   readonly supported?: ReadonlySet<string>
-  /** The endpoint's data of `quirks` in the provider's YAML. */
-  readonly quirks: JsonObject
+  readonly quirks: Quirks
   /** What becomes of `user` and `safety_identifier`. */
   readonly user: 'pass' | 'hash' | 'drop'
   /** Most tokens that the endpoint writes, where known. */

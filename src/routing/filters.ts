@@ -245,7 +245,7 @@ function takes(endpoint: Endpoint, name: string, needs: RouteNeeds): boolean {
   const listed = supported === undefined || UNLISTED.has(name) || supported.has(name) || (other !== undefined && supported.has(other))
   if (!listed || needs.sent?.(endpoint)?.has(name) === false) return false
   const { drop } = endpoint.quirks ?? endpoint.provider.quirks
-  return !Array.isArray(drop) || !drop.includes(name)
+  return drop?.includes(name) !== true
 }
 
 function missingFrom(used: ReadonlySet<string>, endpoint: Endpoint, needs: RouteNeeds): string | undefined {

@@ -526,6 +526,24 @@ export const RULES: Broken[] = [
     '7:24: providers.sim.base_url: the dialect sim makes no calls, expected no such key',
   ),
   spoil(
+    'a quirk of another dialect',
+    'key: "sk-upstream-secret"',
+    'quirks: { efforts: [ low ], max_tokens_field: max_tokens }',
+    '6:107: providers.openai.quirks.max_tokens_field: the dialect openai-responses does not read this quirk, expected one of: reasoning, efforts, explicit_caching, web_search, native_tools, drop, max_batch, max_batch_tokens, embeddings_path, input_type, input_parts',
+  ),
+  spoil(
+    'a quirk of an endpoint whose dialect does not read it',
+    'model: echo',
+    'model: echo, quirks: { drop: [ seed ], max_batch: 3 }',
+    '15:58: models["sim/echo"].endpoints[0].quirks.drop: the dialect sim does not read this quirk, expected one of: max_batch, max_batch_tokens',
+  ),
+  spoil(
+    'a value of a quirk that another dialect knows',
+    'dialect: openai-responses, base_url: "https://api.openai.com/v1"',
+    'dialect: anthropic, base_url: "https://api.anthropic.com", quirks: { thinking: level }',
+    '6:92: providers.openai.quirks.thinking: the dialect anthropic does not know "level", expected one of: budget, adaptive',
+  ),
+  spoil(
     'faults of a real provider',
     'key: "sk-upstream-secret"',
     'faults: { status: 500 }',

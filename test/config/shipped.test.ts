@@ -180,19 +180,3 @@ t.test('a config error is one value with all its problems', async (t) => {
     ])
   }
 })
-
-t.test('every quirk that a dialect reads can be set', async (t) => {
-  const sources = ['dialects', 'pipeline'].flatMap((folder) => {
-    const names = readdirSync(join(ROOT, 'src', folder), { recursive: true, encoding: 'utf8' })
-    return names.filter((name) => name.endsWith('.ts')).map((name) => join(ROOT, 'src', folder, name))
-  })
-  const read = new Set(sources.flatMap((name) => [...readFileSync(name, 'utf8').matchAll(/quirks\.([a-z_]+)/g)].map(([, quirk]) => quirk)))
-  // Faults stand beside the quirks in the file.
-  read.delete('faults')
-  t.ok(read.size > 3, 'the quirks were found')
-  const schema = configJsonSchema() as { properties: { providers: { patternProperties: Record<string, { properties: JsonSchema }> } } }
-  const [provider] = Object.values(schema.properties.providers.patternProperties)
-  t.same([...read].sort(), Object.keys(provider.properties.quirks.properties).sort())
-})
-
-type JsonSchema = Record<string, { properties: Record<string, unknown> }>

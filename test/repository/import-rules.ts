@@ -39,9 +39,11 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   canon: ['core'],
   sse: ['core'],
   vectors: ['core'],
-  config: ['core'],
+  // Of the dialects the configuration knows the tables of quirks alone.
+  config: ['core', 'dialects/quirks'],
   'dialects/types': ['canon', 'core'],
   'dialects/*': ['canon', 'core', 'sse', 'dialects/types'],
+  'dialects/quirks': ['dialects/*', 'canon', 'core'],
   'dialects/registry': ['dialects/*', 'dialects/types', 'core', 'canon'],
   catalog: ['core', 'canon'],
   routing: ['core', 'canon'],
@@ -105,7 +107,7 @@ export function layerOf(path: string): string | undefined {
 }
 
 function rowOf(layer: string): string {
-  if (layer === 'dialects/types' || layer === 'dialects/registry') return layer
+  if (['dialects/types', 'dialects/quirks', 'dialects/registry'].includes(layer)) return layer
   if (layer.startsWith('dialects/')) return 'dialects/*'
   return layer.startsWith('plugins/') ? 'plugins/*' : layer
 }

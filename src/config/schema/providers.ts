@@ -1,6 +1,7 @@
 /** Providers: one account at one address each. */
-import { Type } from 'typebox'
-import { closed, count, duration, flag, line, listOf, mapOf, NAME, NAME_EXPECTED, oneOf, perUnit, secret, url } from './scalars.ts'
+import { type TSchema, Type } from 'typebox'
+import { OPERATION_PATH, QUIRKS, type Quirks } from '../../dialects/quirks.ts'
+import { closed, duration, flag, line, listOf, mapOf, NAME, NAME_EXPECTED, oneOf, perUnit, secret, url } from './scalars.ts'
 
 const timeouts = closed('Time-outs of calls to this provider.', {
   connect: Type.Optional(duration('Until the connection stands; 5s by default.')),
@@ -26,44 +27,25 @@ export const GENERATING = ['openai-chat', 'openai-responses', 'anthropic', 'gemi
 export const EMBEDDING = ['openai-chat', 'openai-responses', 'gemini', 'cohere', 'voyage', 'sim'] as const
 export const DIALECTS = [...new Set<(typeof GENERATING | typeof EMBEDDING)[number]>([...GENERATING, ...EMBEDDING])]
 
-const operationPath = (what: string) =>
-  Type.String({
-    pattern: '^/[\\x21-\\x3e\\x40-\\x7e]{0,511}$',
-    description: `Path of the operation ${what}under \`base_url\` in place of the dialect's own; {model} stands for the endpoint's model.`,
-    expected: 'a path that begins with /, without a query',
-  })
+/** Of a provider, or of one endpoint on top of its provider's. Those that the dialect does not read are refused by `checkQuirks`. */
+export const quirks = Type.Unsafe<Omit<Quirks, 'faults'>>(closed('Small departures from the dialect.', optionalQuirks()))
 
-/** Of a provider, or of one endpoint on top of its provider's. */
-export const quirks = closed('Small departures from the dialect.', {
-  max_tokens_field: Type.Optional(oneOf('Name of the output cap.', ['max_tokens', 'max_completion_tokens'])),
-  reasoning: Type.Optional(oneOf('How reasoning is asked for.', ['effort', 'object'])),
-  efforts: Type.Optional(listOf('Reasoning efforts that the provider knows; others become the nearest one.', line('An effort.', 32), 1)),
-  reasoning_replay: Type.Optional(line('Field that takes the reasoning of earlier turns as text; details (the default) or none.', 64)),
-  system_messages: Type.Optional(
-    flag('True: system messages may stand in the middle of a conversation, where the dialect does not always have that.'),
-  ),
-  explicit_caching: Type.Optional(flag('True: cache options of a request are passed on.')),
-  thinking: Type.Optional(
-    oneOf('How reasoning is asked for where the dialect has several ways: a budget in tokens, a level, or adaptive.', [
-      'budget',
-      'level',
-      'adaptive',
-    ]),
-  ),
-  web_search: Type.Optional(flag('True: the provider searches the web itself where it is asked to.')),
-  web_search_tool: Type.Optional(line("Of the dialect anthropic: type of the provider's search tool; web_search_20250305 by default.", 64)),
-  native_tools: Type.Optional(
-    listOf('Of the dialect openai-responses: tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
-  ),
-  drop: Type.Optional(listOf('Parameters never sent.', line('A parameter.', 64))),
-  max_batch: Type.Optional(count('Of embeddings: inputs of one call at most.')),
-  max_batch_tokens: Type.Optional(count('Of embeddings: tokens of one call at most.')),
-  embeddings_path: Type.Optional(operationPath('of embeddings ')),
-  input_type: Type.Optional(flag('Of embeddings: true where the provider takes `input_type`, though its format does not have it.')),
-  input_parts: Type.Optional(
-    flag("Of embeddings: true where the provider takes images and other media as parts, as this gateway's own operation does."),
-  ),
-})
+/** The quirks of all dialects. Where several read one of the same name, the values of each fit here. */
+function optionalQuirks(): Record<string, TSchema> {
+  const names = new Set([...QUIRKS.values()].flatMap((table) => Object.keys(table)))
+  return Object.fromEntries([...names].map((name) => [name, Type.Optional(merged(name))]))
+}
+
+function merged(name: string): TSchema {
+  const readers = [...QUIRKS].flatMap(([dialect, { [name]: quirk }]) => (quirk ? [{ dialect, quirk: quirk as Quirk }] : []))
+  const [{ quirk }] = readers
+  const texts = Map.groupBy(readers, (reader) => reader.quirk.description)
+  const description = [...texts].map(([text, of]) => `${text} (${of.map(({ dialect }) => dialect).join(', ')})`).join(' ')
+  const values = new Set(readers.flatMap((reader) => reader.quirk.enum ?? []))
+  return { ...quirk, description, ...(quirk.enum ? { enum: [...values] } : {}) }
+}
+
+type Quirk = TSchema & { description: string; enum?: string[] }
 
 const discover = Type.Union(
   [
@@ -113,7 +95,12 @@ const provider = closed('One provider.', {
       scheme: Type.Optional(line('Word before the key, such as Bearer; none by default.', 32)),
     }),
   ),
-  path: Type.Optional(operationPath('')),
+  path: Type.Optional(
+    Type.String({
+      ...OPERATION_PATH,
+      description: "Path of the operation under `base_url` in place of the dialect's own; {model} stands for the endpoint's model.",
+    }),
+  ),
   query: Type.Optional(
     mapOf(
       'Query of every call, such as api-version.',

@@ -1,5 +1,4 @@
 /** Efforts of reasoning: their order, their share of the output, and the nearest one where a provider knows but a few. */
-import type { Json } from '../../core/json.ts'
 
 /** From none to most. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
@@ -30,10 +29,10 @@ export function effortOfBudget(budget: number, output: number | undefined): stri
 
 /**
  * The nearest effort that is offered; the lower one where two are as near.
- * @param offered a list of efforts as the quirk `efforts` holds it; anything else, or a list without any, offers `usual`.
+ * @param offered the quirk `efforts`; without it, or where it lists none of ours, `usual` are offered.
  */
-export function nearestEffort(effort: string, offered: Json | undefined, usual: readonly string[] = EFFORTS): string {
-  const listed = Array.isArray(offered) ? offered.filter((name) => typeof name === 'string') : []
+export function nearestEffort(effort: string, offered: readonly string[] | undefined, usual: readonly string[] = EFFORTS): string {
+  const listed = offered ?? []
   if (listed.includes(effort)) return effort
   const known = listed.filter((name) => rank(name) !== -1)
   const choice = (known.length > 0 ? known : usual).toSorted((a, b) => rank(a) - rank(b))

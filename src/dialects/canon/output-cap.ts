@@ -1,12 +1,13 @@
 /** Which requests carry an output cap to their provider: one rule for all wires. */
 import type { JsonObject } from '../../core/json.ts'
+import type { Quirks } from '../quirks.ts'
 
 /** Canonical names of the cap in `supported_parameters`. */
 const NAMES = ['max_tokens', 'max_completion_tokens'] as const
 
 /** What an endpoint's data say of the cap. */
 export interface CapRules {
-  readonly quirks: JsonObject
+  readonly quirks: Quirks
   /** Undefined where it takes whatever its wire knows. */
   readonly supported?: ReadonlySet<string>
 }
@@ -17,7 +18,7 @@ export interface CapRules {
  * @param field name of the cap in `quirks.drop`.
  */
 export function sendsCap({ quirks, supported }: CapRules, field: string, held: boolean): boolean {
-  if (Array.isArray(quirks.drop) && quirks.drop.includes(field)) return false
+  if (quirks.drop?.includes(field)) return false
   return held || supported === undefined || NAMES.some((name) => supported.has(name))
 }
 

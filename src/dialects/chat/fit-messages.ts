@@ -1,5 +1,7 @@
 /** What a provider takes of a conversation beside its words: seals of reasoning, marks for the cache, names of authors. */
+
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Quirks } from '../quirks.ts'
 
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
 
@@ -24,13 +26,13 @@ export interface MessageFit {
 /** In the quirk `drop`, and in what is told to have been left out. */
 const NAMES = 'messages.name'
 
-export function messageFit(quirks: JsonObject): MessageFit {
-  const replay = typeof quirks.reasoning_replay === 'string' ? quirks.reasoning_replay : undefined
+export function messageFit(quirks: Quirks): MessageFit {
+  const replay = quirks.reasoning_replay
   return {
     replay,
     everySeal: replay === 'details' || quirks.reasoning === 'object',
     breakpoints: quirks.explicit_caching === true,
-    nameless: Array.isArray(quirks.drop) && quirks.drop.includes(NAMES),
+    nameless: quirks.drop?.includes(NAMES) === true,
   }
 }
 

@@ -1,10 +1,12 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
+
 import { createHash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { effortOfBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import type { Reasoning } from '../canon/request.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
+import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { askedCap, askedReasoning } from './decode-request.ts'
 import { fitMessages, fitTools, messageFit } from './fit-messages.ts'
@@ -40,7 +42,7 @@ function leaveOut(body: JsonObject, field: string, dropped: string[]): void {
   delete body[field]
 }
 
-function fitConversation(body: JsonObject, quirks: JsonObject, dropped: string[]): void {
+function fitConversation(body: JsonObject, quirks: Quirks, dropped: string[]): void {
   const fit = messageFit(quirks)
   const lost = new Set<string>()
   const messages = fitMessages(body.messages, fit, lost)
@@ -74,7 +76,7 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 const CAP_FIELDS_OLD = ['max_tokens', 'max_completion_tokens'] as const
 
-const capFields = (quirks: JsonObject) => (quirks.max_tokens_field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD)
+const capFields = (quirks: Quirks) => (quirks.max_tokens_field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD)
 
 export const chatCap: CapWire = {
   sends: (rules, held) => sendsCap(rules, capFields(rules.quirks)[0], held),
@@ -94,7 +96,7 @@ function setCap(body: JsonObject, target: Target, dropped: string[]): void {
   }
 }
 
-function reasoningObject(asked: Reasoning, quirks: JsonObject): JsonObject {
+function reasoningObject(asked: Reasoning, quirks: Quirks): JsonObject {
   const out: JsonObject = {}
   if (asked.effort !== undefined) out.effort = nearestEffort(asked.effort, quirks.efforts)
   if (asked.maxTokens !== undefined) out.max_tokens = asked.maxTokens
@@ -168,11 +170,11 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
     remove(body, 'stream')
     remove(body, 'stream_options')
   }
-  if (Array.isArray(target.quirks.drop)) {
-    for (const name of target.quirks.drop) {
-      if (typeof name !== 'string' || body[name] === undefined) continue
-      delete body[name]
-      if (name !== 'stream_options') dropped.push(name)
-    }
+  const { drop } = target.quirks
+  if (drop === undefined) return
+  for (const name of drop) {
+    if (body[name] === undefined) continue
+    delete body[name]
+    if (name !== 'stream_options') dropped.push(name)
   }
 }

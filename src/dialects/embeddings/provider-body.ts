@@ -10,7 +10,7 @@ export type EmbeddingFormat = Omit<EmbeddingWire, keyof ProviderWire>
 
 /** True for a field that the operator has told never to send. */
 export function isDropped({ quirks }: EmbeddingTarget, name: string): boolean {
-  return Array.isArray(quirks.drop) && quirks.drop.includes(name)
+  return quirks.drop?.includes(name) === true
 }
 
 /** The end user as the provider may know them; undefined where it may not. */
@@ -24,8 +24,8 @@ const NEEDED: ReadonlySet<string> = new Set(['model', 'input', 'inputs', 'texts'
 
 /** Takes the operator's unwanted fields out and records them. */
 export function leaveOut(body: JsonObject, { quirks }: EmbeddingTarget, dropped: string[]): JsonObject {
-  for (const name of Array.isArray(quirks.drop) ? quirks.drop : []) {
-    if (typeof name !== 'string' || body[name] === undefined || NEEDED.has(name)) continue
+  for (const name of quirks.drop ?? []) {
+    if (body[name] === undefined || NEEDED.has(name)) continue
     delete body[name]
     dropped.push(name)
   }

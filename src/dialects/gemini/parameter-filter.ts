@@ -5,11 +5,11 @@ export class ParameterFilter {
   /** Names of what the caller sent and this upstream cannot take. */
   readonly dropped = new Set<string>()
   private readonly supported: ReadonlySet<string> | undefined
-  private readonly never: readonly unknown[]
+  private readonly never: readonly string[]
 
   constructor({ supported, quirks }: Target) {
     this.supported = supported
-    this.never = Array.isArray(quirks.drop) ? quirks.drop : []
+    this.never = quirks.drop ?? []
   }
 
   /** @returns the value, or undefined where the endpoint is never sent the parameter. */

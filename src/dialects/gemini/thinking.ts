@@ -3,6 +3,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
 import type { Reasoning } from '../canon/request.ts'
+import type { Quirks } from '../quirks.ts'
 
 const LEVELS = ['minimal', 'low', 'medium', 'high']
 
@@ -15,7 +16,7 @@ const USUAL_OUTPUT = 32_768
 export interface ThinkingFrame {
   /** The output cap in tokens, where known. */
   readonly cap: number | undefined
-  readonly quirks: JsonObject
+  readonly quirks: Quirks
 }
 
 function effortOf({ effort, enabled, maxTokens }: Reasoning): string | undefined {
@@ -32,8 +33,8 @@ function budgetOf(effort: string | undefined, maxTokens: number | undefined, cap
 }
 
 /** The nearest level that the model knows. */
-function levelOf(effort: string, { efforts }: JsonObject): string {
-  const offered = Array.isArray(efforts) ? efforts.filter((name) => LEVELS.includes(String(name))) : efforts
+function levelOf(effort: string, quirks: Quirks): string {
+  const offered = quirks.efforts?.filter((name) => LEVELS.includes(name))
   return nearestEffort(effort, offered, LEVELS).toUpperCase()
 }
 

@@ -49,8 +49,7 @@ function takeAll(body: JsonObject, paths: readonly string[], name: string, dropp
 function fitParameters(body: JsonObject, { supported, quirks }: Target, dropped: string[]): void {
   if (supported)
     for (const { names, paths } of FIELDS) if (!names.some((name) => supported.has(name))) takeAll(body, paths, names[0], dropped)
-  if (Array.isArray(quirks.drop))
-    for (const name of quirks.drop) if (typeof name === 'string') takeAll(body, PLACES.get(name) ?? [name], name, dropped)
+  for (const name of quirks.drop ?? []) takeAll(body, PLACES.get(name) ?? [name], name, dropped)
   // The API refuses a choice where there is nothing to choose.
   if ((!Array.isArray(body.tools) || body.tools.length === 0) && body.mcp_servers === undefined) {
     delete body.tools
@@ -113,8 +112,7 @@ function fitUser(body: JsonObject, target: Target, dropped: string[]): void {
 
 /**
  * Fits a body to its endpoint, in place: model, stream, output cap, parameters, identity, quirks.
- * Quirks of this dialect: `drop` (names of fields or parameters, `prefill` and `cache_control` among them), `thinking: adaptive`,
- * `efforts`, `system_messages`.
+ * The quirk `drop` takes names of fields or parameters, `prefill` and `cache_control` among them.
  * @param dropped receives the canonical names of what was taken out.
  */
 export function fitToTarget(body: JsonObject, target: Target, dropped: string[]): void {
@@ -134,7 +132,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
 
 /** True where the provider's data say that a field is never sent. */
 export function neverSends({ quirks }: Target, name: string): boolean {
-  return Array.isArray(quirks.drop) && quirks.drop.includes(name)
+  return quirks.drop?.includes(name) === true
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../core/json.ts'
 import { bareDomain, type NativeSearch, type SearchWire, WEB_SEARCH } from '../canon/native-search.ts'
+import type { Quirks } from '../quirks.ts'
 
 /** The version that all models with a search know. */
 const USUAL_TYPE = 'web_search_20250305'
@@ -16,8 +17,8 @@ export const searchWire: SearchWire = {
 }
 
 /** @param quirks the endpoint's: `web_search_tool` names another version. */
-export function searchTool({ maxUses, allowed, excluded, location }: NativeSearch, quirks: JsonObject): JsonObject {
-  const tool: JsonObject = { type: typeof quirks.web_search_tool === 'string' ? quirks.web_search_tool : USUAL_TYPE, name: WEB_SEARCH }
+export function searchTool({ maxUses, allowed, excluded, location }: NativeSearch, quirks: Quirks): JsonObject {
+  const tool: JsonObject = { type: quirks.web_search_tool ?? USUAL_TYPE, name: WEB_SEARCH }
   if (maxUses !== undefined) tool.max_uses = maxUses
   if (allowed.length > 0) tool.allowed_domains = allowed.map(bareDomain)
   if (excluded.length > 0) tool.blocked_domains = excluded.map(bareDomain)

@@ -99,7 +99,7 @@ function fitParameters(body: JsonObject, target: Target, dropped: string[]): voi
   }
   for (const field of NEVER_SENT) take(body, field, field, dropped)
   if (quirks.explicit_caching !== true) take(body, 'prompt_cache_options', 'prompt_cache_options', dropped)
-  if (Array.isArray(quirks.drop)) for (const field of quirks.drop) if (typeof field === 'string') take(body, field, field, dropped)
+  for (const field of quirks.drop ?? []) take(body, field, field, dropped)
 }
 
 /** Items of the gateway's own tools (`router:web_search`) mean nothing to a provider. */
@@ -122,7 +122,6 @@ function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
 
 /**
  * Fits a wire body to its endpoint, in place: model, statelessness, output cap, parameters, identity, quirks.
- * Quirks of this dialect: `drop` (field names), `reasoning: object`, `efforts`, `explicit_caching`.
  * @param dropped receives the canonical names of what was taken out.
  */
 export function fitToTarget(body: JsonObject, target: Target, dropped: string[]): void {

@@ -1,7 +1,9 @@
 /** Faults on purpose: what goes wrong, and when. */
+
 import type { Clock } from '../../core/clock.ts'
 import { Fault, type FaultCode } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Json } from '../../core/json.ts'
+import type { Quirks } from '../quirks.ts'
 
 export interface FaultPlan {
   /** HTTP status to fail with before any event. */
@@ -37,9 +39,8 @@ export function decodeFault(status: number, _body?: Json): Fault {
 }
 
 /** What hits this run, by `quirks.faults`; one random draw decides for all of them where `rate` is below 1. */
-export function faultPlan(quirks: JsonObject, clock: Clock): FaultPlan {
-  const faults = quirks.faults
-  if (!isObject(faults)) return NONE
+export function faultPlan({ faults }: Quirks, clock: Clock): FaultPlan {
+  if (faults === undefined) return NONE
   const rate = typeof faults.rate === 'number' ? faults.rate : 1
   if (rate < 1 && clock.random() >= rate) return NONE
   return {

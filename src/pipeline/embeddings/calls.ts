@@ -51,7 +51,7 @@ function fitting(exchange: Planned, { endpoint: { context }, wire, target }: Tak
 /** The wire's bounds, with the operator's in their place. */
 export function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
   return {
-    inputs: typeof quirks.max_batch === 'number' ? quirks.max_batch : most.inputs,
-    tokens: typeof quirks.max_batch_tokens === 'number' ? quirks.max_batch_tokens : most.tokens,
+    inputs: quirks.max_batch ?? most.inputs,
+    tokens: quirks.max_batch_tokens ?? most.tokens,
   }
 }

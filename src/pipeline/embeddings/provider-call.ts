@@ -40,7 +40,7 @@ export function callProvider(asked: ProviderAsk, parts: ChainParts): Calling {
   const address = providerAddress(provider, wire)
   const own = target.quirks.embeddings_path
   // A path of the provider's is that of generations.
-  const path = callPath(address, { path: typeof own === 'string' ? own : undefined }, { path: encoded.path, model: target.model })
+  const path = callPath(address, { path: own }, { path: encoded.path, model: target.model })
   const request = {
     path,
     headers: [...address.headers, 'x-client-request-id', exchange.head.id, ...(encoded.headers ?? [])],

@@ -105,6 +105,5 @@ function environmentOf({ environment }: JsonObject): JsonObject {
 
 /** What the provider's YAML says of it; only one wire has a form for these tools. */
 function hasNative({ provider, quirks = provider.quirks }: Endpoint, name: string, upstreams: ChainParts['upstreams']): boolean {
-  const told = quirks.native_tools
-  return Array.isArray(told) && told.includes(name) && upstreams.get(provider.dialect)?.wire === WIRE
+  return quirks.native_tools?.some((tool) => tool === name) === true && upstreams.get(provider.dialect)?.wire === WIRE
 }

@@ -1,8 +1,8 @@
 /** Providers, models and their endpoints: data, as the configuration declared it. */
 
-import type { JsonObject } from '../../core/json.ts'
 import type { Price } from '../../core/price.ts'
 import type { DialectId } from '../../dialects/canon/request.ts'
+import type { Quirks } from '../../dialects/quirks.ts'
 
 export type { Price }
 
@@ -48,7 +48,7 @@ export interface Provider {
   /** Facts for people, as `GET /v1/providers` shows them. */
   readonly about: ProviderFacts
   readonly user: 'pass' | 'hash' | 'drop'
-  readonly quirks: JsonObject
+  readonly quirks: Quirks
   readonly discover: boolean
   /** Set where `discover` is: milliseconds between two questions, and what the models cost where that is stated. */
   readonly discovery?: { readonly every: number; readonly price?: 'free' }
@@ -74,7 +74,7 @@ export interface Endpoint {
   /** Quality by kind of task, 0 to 1: the model's scores with the endpoint's own on top. */
   readonly scores: Readonly<Record<string, number>>
   /** The provider's quirks with the endpoint's own on top; absent where it has none of its own. */
-  readonly quirks?: JsonObject
+  readonly quirks?: Quirks
   /** Of a model behind a wildcard: the id that all its names share, such as `local/*@ollama`. */
   readonly wildcardId?: string
 }

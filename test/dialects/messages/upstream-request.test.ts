@@ -409,7 +409,7 @@ t.test('thinking: budgets', async (t) => {
 })
 
 t.test('thinking: models that decide themselves', async (t) => {
-  const at = { quirks: { thinking: 'adaptive' } }
+  const at = { quirks: { thinking: 'adaptive' as const } }
   const think = (reasoning: object, quirks: JsonObject = {}) => {
     const { body, dropped } = encoded({ reasoning, sampling: { maxOutput: 10000 } }, { quirks: { ...at.quirks, ...quirks } })
     return [body.thinking, body.output_config, dropped]

@@ -1,0 +1,9 @@
+/** Quirks of providers that speak the Gemini API. */
+import { drop, efforts, oneOf, webSearch } from '../canon/quirks.ts'
+
+export const geminiQuirks = {
+  thinking: oneOf('How reasoning is requested: a budget in tokens (default), or a level.', ['budget', 'level']),
+  efforts,
+  web_search: webSearch,
+  drop,
+}
