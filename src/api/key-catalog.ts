@@ -2,7 +2,7 @@
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
-import { allowsModel, filterEndpoints, type MergedPreferences, mergePreferences, type Tier } from '../routing/index.ts'
+import { allowsModel, bindingPart, filterEndpoints, mergePreferences, type Tier } from '../routing/index.ts'
 
 export type ListedCatalog = Pick<Catalog, 'models' | 'aliases' | 'find'>
 
@@ -11,8 +11,6 @@ export interface KeyRestrictions {
   readonly provider: ProviderPreferences | undefined
 }
 
-/** Wishes that a request can only add to. Of all others the request's own decide, so they hide nothing. */
-const BINDING = ['only', 'ignore', 'zdr', 'data_collection', 'enforce_distillable_text'] as const
 /** Any request may ask for a tier. */
 const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
 
@@ -30,7 +28,7 @@ export function catalogFor(
     { from: 'key', preferences: key.provider },
     { from: 'account', preferences: account },
   ])
-  const provider: MergedPreferences = { ...pick(merged), only: merged.only, ignore: merged.ignore }
+  const provider = bindingPart(merged)
   const prefers = Object.entries(provider).some(([, wish]) => (Array.isArray(wish) ? wish.length > 0 : wish !== undefined))
   const binds = prefers || barred !== undefined
   if (!binds && key.allowedModels === undefined) return catalog
@@ -54,8 +52,4 @@ export function catalogFor(
       return found && model && { ...found, model }
     },
   }
-}
-
-function pick(preferences: MergedPreferences): ProviderPreferences {
-  return Object.fromEntries(BINDING.flatMap((name) => (preferences[name] === undefined ? [] : [[name, preferences[name]]])))
 }

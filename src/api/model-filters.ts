@@ -3,6 +3,7 @@
 import { badField } from '../core/faults.ts'
 import { modelEntry } from '../routing/catalog/entry.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
+import { MODEL_QUERIES } from '../routing/criteria/index.ts'
 import type { Health } from '../routing/order.ts'
 import type { ModelUse } from './model-use.ts'
 import { choiceOf, integerOf, listOf, numberOf } from './query.ts'
@@ -101,9 +102,10 @@ function byAbility(query: URLSearchParams): Test[] {
   if (input) tests.push((model) => input.every((one) => model.input.includes(one)))
   const context = integerOf(query, 'context', 1, Number.MAX_SAFE_INTEGER)
   if (context !== undefined) tests.push((model) => contextOf(model) >= context)
-  if (choiceOf(query, 'zdr', ['true', 'false']) === 'true') tests.push((model) => model.endpoints.some(({ provider }) => provider.zdr))
-  const distillable = choiceOf(query, 'distillable', ['true', 'false'])
-  if (distillable) tests.push((model) => model.distillable === (distillable === 'true'))
+  for (const { name, matches } of MODEL_QUERIES) {
+    const wanted = choiceOf(query, name, ['true', 'false'])
+    if (wanted) tests.push((model) => matches(model, wanted === 'true'))
+  }
   return tests
 }
 

@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
+import { MODEL_QUERIES } from '../routing/criteria/index.ts'
 import { SORTS } from './model-filters.ts'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
 import { count, endpoint, model, modelEndpoints, onePreset, page, presetList, provider } from './openapi-schemas.ts'
@@ -42,8 +43,7 @@ const FILTERS = [
   query('max_output_price', 'USD per million output tokens, at most.', price, 500),
   list('model_authors', 'Authors: what stands before the slash', 'sim'),
   list('providers', 'Providers that serve it', 'sim'),
-  query('zdr', 'Only models that somebody serves without retaining anything.', { type: 'string', enum: ['true', 'false'] }, 'false'),
-  query('distillable', 'Whether the author allows training on what it writes.', { type: 'string', enum: ['true', 'false'] }, 'false'),
+  ...MODEL_QUERIES.map(({ name, text }) => query(name, text, { type: 'string', enum: ['true', 'false'] }, 'false')),
   query('min_age_days', 'Released at least so many days ago.', least(0), 0),
   query('max_age_days', 'Released at most so many days ago.', least(0), 3650),
   query('sort', 'Models without the figure come last.', { type: 'string', enum: [...SORTS] }, 'newest'),

@@ -8,7 +8,7 @@ import { Source } from '../config/source.ts'
 import { validate } from '../config/validate.ts'
 import type { Json } from '../core/json.ts'
 import { PLAN_FORMATS } from '../pipeline/plan/format.ts'
-import { FILTERS } from '../routing/filters.ts'
+import { CRITERIA } from '../routing/criteria/index.ts'
 import { AILMENTS } from './rehearsal.ts'
 
 const TAG = '^\\S{1,400}$'
@@ -37,7 +37,7 @@ const expectation = closed('What must become of the request.', {
       'Endpoints that must be left out, each with its filter.',
       TAG,
       TAG_EXPECTED,
-      oneOf('A filter.', [...FILTERS, 'unpriced', 'allow_fallbacks']),
+      oneOf('A filter.', [...CRITERIA.map(({ name }) => name), 'unpriced', 'allow_fallbacks']),
     ),
   ),
   plugins: Type.Optional(names('Plugins that run.')),

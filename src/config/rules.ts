@@ -1,5 +1,6 @@
 /** What a schema cannot say: references between parts of the file. */
 import { postgresTransport, redisProblem } from '../core/transport.ts'
+import { ENDPOINT_LISTS } from '../routing/criteria/index.ts'
 import { checkGuardrails } from './guardrails.ts'
 import { checkKind, checkOffer } from './kind-rules.ts'
 import { checkPlugins } from './plugins.ts'
@@ -252,7 +253,7 @@ function isCircular(alias: string, aliases: Readonly<Record<string, string>>): b
 }
 
 function checkPreferences(preferences: RawConfig['provider'], path: Path, references: References, main: Source): void {
-  for (const list of ['order', 'only', 'ignore'] as const) {
+  for (const list of ENDPOINT_LISTS) {
     for (const [index, tag] of (preferences?.[list] ?? []).entries()) {
       const provider = tag.split('/')[0]
       if (!references.hasProvider(provider)) main.report([...path, list, index], `no such provider${references.nearestProvider(provider)}`)

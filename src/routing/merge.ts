@@ -1,5 +1,6 @@
 /** Combines the preferences of request, key, account and guardrails into the ones that rule a request. */
 import type { ProviderPreferences, SortKey } from '../dialects/canon/gateway-fields.ts'
+import { type MergedCriteria, SHARED_FIELDS, type SharedField, type SidedSlugs, STRICT_VALUES } from './criteria/index.ts'
 
 /** Whose preferences they are: shown in errors, so that a caller knows which list left nothing. */
 export interface PreferenceSide {
@@ -7,16 +8,8 @@ export interface PreferenceSide {
   readonly preferences: ProviderPreferences | null | undefined
 }
 
-export interface SidedSlugs {
-  readonly from: string
-  readonly slugs: readonly string[]
-}
-
 /** `only` holds every side's list, because all of them apply; `ignore` likewise. */
-export type MergedPreferences = Omit<ProviderPreferences, 'only' | 'ignore'> & {
-  readonly only: readonly SidedSlugs[]
-  readonly ignore: readonly SidedSlugs[]
-}
+export type MergedPreferences = Omit<ProviderPreferences, SharedField> & Pick<MergedCriteria, SharedField>
 
 /** What a request says of its routing: its `provider` object, and the two older or shorter ways to say parts of it. */
 export interface RequestWishes {
@@ -27,7 +20,8 @@ export interface RequestWishes {
   readonly variantSort?: SortKey
 }
 
-export const NO_PREFERENCES: MergedPreferences = Object.freeze({ only: Object.freeze([]), ignore: Object.freeze([]) })
+export const NO_PREFERENCES: MergedPreferences = Object.freeze(emptyLists())
+for (const field of SHARED_FIELDS) Object.freeze(NO_PREFERENCES[field])
 
 /** The sides of a request, strongest first: the `provider` object before `route` and the variant. */
 export function requestSides({ provider, route, variantSort }: RequestWishes): PreferenceSide[] {
@@ -39,38 +33,47 @@ export function requestSides({ provider, route, variantSort }: RequestWishes): P
 }
 
 /**
- * Contract section 5.1: `only` lists all apply, `ignore` is the union, `zdr` is true if any side says so,
- * `data_collection: deny` and `enforce_distillable_text` win; of the rest the first side that sets a field decides.
+ * Contract section 5.1: of the fields of the criteria the lists of all sides hold (`all`), or the strict value wins, whichever
+ * side states it (`strict`); of the rest the first side that sets a field decides.
  * The two members of `sort` are fields of their own, and `order` of a side gives way where a stronger side sorts.
  * @param sides strongest first: request, key, account. Null, an empty list and an object of nulls are unset: forms send them for fields left blank.
  */
 export function mergePreferences(sides: readonly PreferenceSide[]): MergedPreferences {
   if (!sides.some((side) => side.preferences)) return NO_PREFERENCES
   const merged: Record<string, unknown> = {}
-  const only: SidedSlugs[] = []
-  const ignore: SidedSlugs[] = []
+  const lists = emptyLists()
   const sort = new MergedSort()
   for (const { from, preferences } of sides) {
     if (!preferences) continue
-    if (preferences.only?.length) only.push({ from, slugs: preferences.only })
-    if (preferences.ignore?.length) ignore.push({ from, slugs: preferences.ignore })
     const sorted = sort.by !== undefined
     for (const [field, sent] of Object.entries(preferences)) {
-      if (SEPARATE.has(field) || (sorted && field === 'order')) continue
+      if (field === 'sort' || (sorted && field === 'order')) continue
       const value = stated(sent)
-      if (value !== undefined && (merged[field] === undefined || STRICTEST[field] === value)) merged[field] = value
+      if (value === undefined) continue
+      if (isShared(field)) lists[field].push({ from, slugs: value as string[] })
+      else if (merged[field] === undefined || STRICT_VALUES.get(field) === value) merged[field] = value
     }
     sort.add(preferences.sort)
   }
   if (sort.stated) merged.sort = sort.stated
-  return { ...(merged as ProviderPreferences), only, ignore }
+  return { ...(merged as ProviderPreferences), ...lists }
 }
 
-/** Fields that are not taken from one side alone. */
-const SEPARATE: ReadonlySet<string> = new Set(['only', 'ignore', 'sort'])
+const isShared = (field: string): field is SharedField => (SHARED_FIELDS as readonly string[]).includes(field)
 
-/** Fields where the strict value wins, whichever side says it. */
-const STRICTEST: Readonly<Record<string, unknown>> = { zdr: true, data_collection: 'deny', enforce_distillable_text: true }
+/** A list for each shared field. */
+function emptyLists(): Record<SharedField, SidedSlugs[]> {
+  const lists: Partial<Record<SharedField, SidedSlugs[]>> = {}
+  for (const field of SHARED_FIELDS) lists[field] = []
+  return lists as Record<SharedField, SidedSlugs[]>
+}
+
+/** Of merged preferences only what no request can loosen: of the rest the request's own decide. */
+export function bindingPart(preferences: MergedPreferences): MergedPreferences {
+  const part: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(preferences)) if (STRICT_VALUES.has(field) || isShared(field)) part[field] = value
+  return part as MergedPreferences
+}
 
 class MergedSort {
   by: SortKey | undefined

@@ -1,43 +1,18 @@
 /** The error of a request for which every endpoint was filtered out: it says which filter removed whom. */
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { FilterName, Removed } from './filters.ts'
-import { FILTERS } from './filters.ts'
-import { endpointTag } from './slugs.ts'
+import { type AnyCriterion, CRITERIA, endpointTag, type FilterName, type Refusal } from './criteria/index.ts'
+import type { Removed } from './filters.ts'
 
 export interface NoEndpointOptions {
   /** Where the reader finds what the codes mean. */
   docsUrl?: string
 }
 
-interface FilterFacts {
-  code: 'no_endpoints' | 'constraint_filtered' | 'privacy_restricted'
-  /** Name in `excluded_by`, where the wire has one (contract section 8). */
-  excludedBy?: string
-  /** The request field that the constraint came from. */
-  field?: string
-}
+const PLACES: ReadonlyMap<FilterName, number> = new Map(CRITERIA.map(({ name }, place) => [name, place]))
 
-const FACTS: Readonly<Record<FilterName, FilterFacts>> = {
-  status: { code: 'no_endpoints' },
-  dialect: { code: 'constraint_filtered', field: 'tools' },
-  tier: { code: 'constraint_filtered', field: 'service_tier' },
-  input_modality: { code: 'constraint_filtered', field: 'input' },
-  output_modality: { code: 'constraint_filtered', field: 'modalities' },
-  context: { code: 'constraint_filtered', excludedBy: 'context_length', field: 'input' },
-  max_output: { code: 'constraint_filtered', field: 'max_output_tokens' },
-  only: { code: 'constraint_filtered', excludedBy: 'allowed_providers', field: 'provider.only' },
-  ignore: { code: 'constraint_filtered', excludedBy: 'allowed_providers', field: 'provider.ignore' },
-  order: { code: 'constraint_filtered', excludedBy: 'allowed_providers', field: 'provider.order' },
-  quantization: { code: 'constraint_filtered', excludedBy: 'quantization', field: 'provider.quantizations' },
-  require_parameters: { code: 'constraint_filtered', excludedBy: 'require_parameters', field: 'provider.require_parameters' },
-  soft_parameters: { code: 'constraint_filtered', field: 'provider.require_parameters' },
-  max_price: { code: 'constraint_filtered', excludedBy: 'max_price', field: 'provider.max_price' },
-  distillable: { code: 'constraint_filtered', field: 'provider.enforce_distillable_text' },
-  data_collection: { code: 'privacy_restricted', excludedBy: 'data_policy:training' },
-  zdr: { code: 'privacy_restricted', excludedBy: 'data_policy:zdr' },
-  guardrail: { code: 'constraint_filtered' },
-}
+const placeOf = ({ filter }: Removed): number => PLACES.get(filter) ?? -1
+const criterionOf = (removed: Removed): AnyCriterion => CRITERIA[placeOf(removed)]
 
 /** Endpoints that the message names, and that the metadata lists. */
 const SHOWN = 8
@@ -47,7 +22,7 @@ const DOCS_URL = 'docs/operations.md#no-endpoint-is-left'
 /**
  * The fault for an empty candidate list: 404, 400 `context_length` where nothing but the context was too short, or 403
  * where only a guardrail stands against the last that would serve.
- * The code is that of the filter which came nearest to letting an endpoint through: the last one in `FILTERS`.
+ * The code is that of the filter which came nearest to letting an endpoint through: the last one in `CRITERIA`.
  * `metadata.excluded` lists each endpoint with the filter that removed it.
  * @param requested the slugs asked for, the primary model first.
  */
@@ -55,23 +30,21 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
   const message = `No endpoint can serve ${requested.join(', ')}${reasons(removed)}`
   const metadata = removed.length > 0 ? { excluded: removed.slice(0, MOST_LISTED).map(exclusion) } : undefined
   if (removed.length > 0 && removed.every((entry) => entry.filter === 'context')) return new Fault('context_length', { message, metadata })
-  const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && rank(best) >= rank(entry) ? best : entry), undefined)
+  const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && placeOf(best) >= placeOf(entry) ? best : entry), undefined)
   if (nearest?.filter === 'guardrail')
     return new Fault('guardrail_blocked', { message: `${message}. The guardrail ${nearest.from} allows none of them`, metadata })
-  const facts: FilterFacts = nearest ? FACTS[nearest.filter] : { code: 'no_endpoints' }
+  const { code, field } = nearest ? refusalOf(nearest) : NO_ENDPOINTS
   const availability: JsonObject = {
-    code: facts.code,
+    code,
     retryable: false,
     requested_models: [...requested],
     docs_url: options.docsUrl ?? DOCS_URL,
   }
-  const excludedBy = unique(removed.map((entry) => FACTS[entry.filter].excludedBy))
+  const excludedBy = unique(removed.map((entry) => criterionOf(entry).refusal.excludedBy))
   if (excludedBy.length > 0) availability.excluded_by = excludedBy
   const affected = unique(removed.map((entry) => entry.endpoint.provider.slug))
   if (affected.length > 0) availability.affected_providers = affected
-  if (nearest && facts.code === 'constraint_filtered' && facts.field) {
-    availability.constraint = { field: facts.field, detail: nearest.detail }
-  }
+  if (nearest && code === 'constraint_filtered' && field) availability.constraint = { field, detail: nearest.detail }
   return new Fault('no_endpoints', { message, metadata, availability })
 }
 
@@ -97,8 +70,12 @@ function reasons(removed: readonly Removed[]): string {
   return `: ${shown.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}`
 }
 
-function rank(entry: Removed): number {
-  return FILTERS.indexOf(entry.filter)
+const NO_ENDPOINTS: Pick<Refusal, 'code' | 'field'> = { code: 'no_endpoints' }
+
+function refusalOf(removed: Removed): Pick<Refusal, 'code' | 'field'> {
+  const { refusal, fields } = criterionOf(removed)
+  const [first] = Object.keys(fields)
+  return { code: refusal.code, field: refusal.field ?? (first === undefined ? undefined : `provider.${first}`) }
 }
 
 function unique(names: readonly (string | undefined)[]): string[] {

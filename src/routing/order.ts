@@ -3,10 +3,9 @@
 import type { PriceMoment } from '../core/price.ts'
 import type { ProviderPreferences, SortKey } from '../dialects/canon/gateway-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
+import { fullNames, type Tier } from './criteria/index.ts'
 import { drawFirst, toFront } from './draw.ts'
 import { onAPar, rateQuality } from './quality.ts'
-import type { Tier } from './slugs.ts'
-import { fullNames } from './slugs.ts'
 import type { Health, Standing } from './standing.ts'
 import { byRankThenPrice, byRankThenValue, EJECTED, standingsOf } from './standing.ts'
 

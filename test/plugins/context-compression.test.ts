@@ -44,7 +44,7 @@ function exchangeOf(items: Item[], setup: Setup = {}) {
       input: ['text'],
       output: setup.output ?? ['text'],
       scores: {},
-      distillable: false,
+      flags: new Set(),
       endpoints: [],
     }),
   )

@@ -36,17 +36,19 @@ export function importsOf(source: string): Import[] {
 /** The layers that a layer may load at run time, besides itself. */
 export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  canon: ['core'],
+  // The fields of the criteria are part of the schemas of requests and of the configuration.
+  criteria: ['core'],
+  canon: ['core', 'criteria'],
   sse: ['core'],
   vectors: ['core'],
   // Of the dialects the configuration knows the tables of quirks alone.
-  config: ['core', 'dialects/quirks'],
+  config: ['core', 'criteria', 'dialects/quirks'],
   'dialects/types': ['canon', 'core'],
   'dialects/*': ['canon', 'core', 'sse', 'dialects/types'],
   'dialects/quirks': ['dialects/*', 'canon', 'core'],
   'dialects/registry': ['dialects/*', 'dialects/types', 'core', 'canon'],
-  catalog: ['core', 'canon'],
-  routing: ['core', 'canon'],
+  catalog: ['core', 'canon', 'criteria'],
+  routing: ['core', 'canon', 'criteria'],
   ledger: ['core', 'canon'],
   store: ['core', 'canon'],
   shared: ['core', 'canon'],
@@ -82,7 +84,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'vectors',
     'plugin-api',
   ],
-  api: ['catalog', 'routing', 'ledger', 'store', 'core'],
+  api: ['catalog', 'criteria', 'routing', 'ledger', 'store', 'core'],
   server: ['pipeline', 'api', 'sse', 'core'],
 }
 
@@ -93,7 +95,7 @@ const NO_TYPES_FROM = new Set(['pipeline', 'server', 'app', 'cli'])
 /** Folders of a room of `src` that are layers of their own, named without the room. */
 const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
   dialects: ['canon', 'sse', 'vectors'],
-  routing: ['catalog'],
+  routing: ['catalog', 'criteria'],
   cluster: ['shared'],
 }
 

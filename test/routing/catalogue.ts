@@ -48,7 +48,7 @@ export function model(slug: string, endpoints: readonly (string | EndpointFacts)
     input: ['text'],
     output: ['text'],
     scores: {},
-    distillable: false,
+    flags: new Set(),
     ...facts,
     endpoints: list,
   }

@@ -88,7 +88,7 @@ const modelOf = (facts: Scene['models'][number], at: number): Model =>
       price: typeof price === 'string' ? price : usdPerMillion(dollars(price[0]), dollars(price[1])),
       supported: supported && new Set(supported),
     })),
-    { distillable: facts.distillable, input: facts.input },
+    { flags: new Set(facts.distillable ? ['distillable'] : []), input: facts.input },
   )
 
 interface Outcome {
@@ -156,7 +156,7 @@ const LAWS: Readonly<Record<string, (endpoint: Endpoint, outcome: Outcome, made:
     dataCollection === 'deny' || !sides.some((one) => one.data_collection === 'deny'),
   'zero retention where any side asks': ({ provider: { zdr } }, { sides }) => zdr || !sides.some((one) => one.zdr),
   'distillable where any side asks': (endpoint, { sides }) =>
-    endpoint.model.distillable || !sides.some((one) => one.enforce_distillable_text),
+    endpoint.model.flags.has('distillable') || !sides.some((one) => one.enforce_distillable_text),
   'long enough': ({ context }, _, { contextTokens }) => context === undefined || contextTokens === undefined || contextTokens <= context,
   'writes enough': ({ maxOutput }, _, made) => maxOutput === undefined || made.maxOutput === undefined || made.maxOutput <= maxOutput,
   'sees images': (endpoint, _, { image }) => !image || endpoint.model.input.includes('image'),

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
 import type { ProviderPreferences } from '../../src/dialects/canon/gateway-fields.ts'
-import type { FilterName, RouteNeeds } from '../../src/routing/filters.ts'
+import type { FilterName } from '../../src/routing/criteria/index.ts'
+import type { RouteNeeds } from '../../src/routing/filters.ts'
 import { filterEndpoints } from '../../src/routing/filters.ts'
 import { mergePreferences, NO_PREFERENCES, requestSides } from '../../src/routing/merge.ts'
 import { allowsModel, namesModel } from '../../src/routing/model-pattern.ts'
@@ -156,9 +157,13 @@ t.test('lengths, modalities, status, privacy', (t) => {
   t.same(tags(entries, asked({}, { input: ['text', 'image'] })), [])
   t.same(tags(entries, asked({}, { output: ['image'] })), [])
   t.same(tags(entries, asked({ enforce_distillable_text: true })), [])
-  t.same(slugs(filterEndpoints(model('a/m', ['acme'], { distillable: true }).endpoints, asked({ enforce_distillable_text: true })).kept), [
-    'acme',
-  ])
+  t.same(
+    slugs(
+      filterEndpoints(model('a/m', ['acme'], { flags: new Set(['distillable']) }).endpoints, asked({ enforce_distillable_text: true }))
+        .kept,
+    ),
+    ['acme'],
+  )
   const limited = model('a/m', ['acme', { provider: provider('own'), context: 50 }], { context: 10, maxOutput: 5 })
   t.same(
     slugs(filterEndpoints(limited.endpoints, asked({}, { contextTokens: 11 })).kept),

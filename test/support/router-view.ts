@@ -45,7 +45,7 @@ export function modelOf({ slug, scores = {}, prices = ['free'] }: ModelFacts): M
     input: ['text'],
     output: ['text'],
     scores,
-    distillable: false,
+    flags: new Set(),
     endpoints,
   }
   for (const [i, price] of prices.entries()) endpoints.push({ id: `${slug}@p${i}`, model, price } as Endpoint)

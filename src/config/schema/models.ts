@@ -1,6 +1,7 @@
 /** Models and their endpoints. */
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { MOST_OVERRIDES } from '../../core/price.ts'
+import { MODEL_FLAGS } from '../../routing/criteria/index.ts'
 import { quantization } from './preferences.ts'
 import { quirks } from './providers.ts'
 import { closed, count, entryName, flag, line, listOf, mapOf, oneOf, perMillion, perUnit, SLUG, SLUG_EXPECTED } from './scalars.ts'
@@ -137,6 +138,9 @@ const endpoint = closed('One model at one provider.', {
   scores: Type.Optional(scores),
 })
 
+/** Facts that one routing criterion alone reads. */
+const flags: Record<never, TSchema> = Object.fromEntries(MODEL_FLAGS.map(({ name, text }) => [name, Type.Optional(flag(text))]))
+
 const model = closed('One model.', {
   name: Type.Optional(line('Display name; the slug by default.')),
   description: Type.Optional(line('What the model is.', 2000)),
@@ -166,7 +170,7 @@ const model = closed('One model.', {
     oneOf('Of embeddings: an input that is longer than the model takes; what the provider makes of it by default.', ['truncate', 'reject']),
   ),
   scores: Type.Optional(scores),
-  distillable: Type.Optional(flag('True: its author allows training on what it writes.')),
+  ...flags,
   endpoints: listOf('Where it is served.', endpoint, 1),
 })
 

@@ -1,11 +1,18 @@
 /** Routing preferences as an operator sets them for the account or for one key: the wire's `provider` object. */
-import { Type } from 'typebox'
+import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox'
+import {
+  CRITERION_FIELDS,
+  type CriterionFields,
+  type CriterionPreferences,
+  type Field,
+  QUANTIZATION_TEXT,
+  QUANTIZATIONS,
+} from '../../routing/criteria/index.ts'
 import { closed, flag, listOf, oneOf, perMillion, perUnit, size } from './scalars.ts'
 
 const SORTS = ['price', 'throughput', 'latency', 'exacto'] as const
-const QUANTIZATIONS = ['int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'mxfp8', 'fp16', 'bf16', 'fp32', 'unknown'] as const
 
-export const quantization = oneOf('Number format of the weights at this endpoint.', QUANTIZATIONS)
+export const quantization = oneOf(QUANTIZATION_TEXT, QUANTIZATIONS)
 
 export const tag = (description: string, minItems = 0) =>
   listOf(
@@ -30,11 +37,34 @@ const cutoffs = (description: string, unit: string) =>
     { description, expected: 'a number, or an object of p50, p75, p90 and p99' },
   )
 
+/** A field of a routing criterion. Prices are decimals in quotes here, and lists name endpoints by their tags. */
+function fieldSchema(field: Field): TSchema {
+  const { kind, text } = field
+  switch (kind) {
+    case 'flag':
+      return flag(text)
+    case 'choice':
+      return oneOf(text, field.values)
+    case 'choices':
+      return listOf(text, oneOf(field.each, field.values))
+    case 'endpoints':
+      return tag(text)
+    case 'prices': {
+      const rates = Object.entries(field.perMillion).map(([name, unit]) => [name, Type.Optional(perMillion(unit))])
+      const sums = Object.entries(field.perUnit).map(([name, unit]) => [name, Type.Optional(perUnit(unit))])
+      return closed(text, Object.fromEntries([...rates, ...sums]))
+    }
+  }
+}
+
+type FieldSettings = { [Name in keyof CriterionFields]: TOptional<TUnsafe<NonNullable<CriterionPreferences[Name]>>> }
+
+const fieldSettings = Object.fromEntries(
+  Object.entries<Field>(CRITERION_FIELDS).map(([name, field]) => [name, Type.Optional(fieldSchema(field))]),
+) as unknown as FieldSettings
+
 export const preferences = closed('Routing preferences; a request can only narrow what limits it and replaces the rest.', {
-  order: Type.Optional(tag('Providers to try in this order.')),
-  only: Type.Optional(tag("Only these providers; a request's own list must agree.")),
-  ignore: Type.Optional(tag('Never these providers.')),
-  allow_fallbacks: Type.Optional(flag('False: only the first endpoint, or the `order` list.')),
+  ...fieldSettings,
   sort: Type.Optional(
     Type.Union(
       [
@@ -50,22 +80,8 @@ export const preferences = closed('Routing preferences; a request can only narro
       },
     ),
   ),
-  quantizations: Type.Optional(listOf('Only endpoints with these number formats.', quantization)),
   preferred_max_latency: Type.Optional(cutoffs('Slower endpoints come last.', 'Seconds to the first token.')),
   preferred_min_throughput: Type.Optional(cutoffs('Slower endpoints come last.', 'Tokens per second.')),
-  max_price: Type.Optional(
-    closed('Dearer endpoints are left out.', {
-      prompt: Type.Optional(perMillion('USD per million input tokens.')),
-      completion: Type.Optional(perMillion('USD per million output tokens.')),
-      request: Type.Optional(perUnit('USD per request.')),
-      image: Type.Optional(perUnit('USD per image.')),
-      audio: Type.Optional(perUnit('USD per unit of audio.')),
-    }),
-  ),
-  require_parameters: Type.Optional(flag('Only endpoints that take every parameter sent.')),
-  data_collection: Type.Optional(oneOf('deny: only endpoints that keep no data for training.', ['allow', 'deny'])),
-  zdr: Type.Optional(flag('Only endpoints with zero data retention.')),
-  enforce_distillable_text: Type.Optional(flag('Only models whose author allows training on what they write.')),
 })
 
 export const limits = closed('Rate limits.', {

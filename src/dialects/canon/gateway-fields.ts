@@ -3,31 +3,16 @@
  * taken out by one shared function and never sent to a provider.
  */
 import type { JsonObject } from '../../core/json.ts'
+import type { CriterionPreferences } from '../../routing/criteria/index.ts'
 
 export type Percentiles = { p50?: number; p75?: number; p90?: number; p99?: number }
 export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto'
 
-/** Contract section 5.1; the schema has checked the shapes before anything reads them. */
-export interface ProviderPreferences {
-  order?: string[] | null
-  only?: string[] | null
-  ignore?: string[] | null
-  allow_fallbacks?: boolean | null
+/** Contract section 5.1: the fields of the routing criteria, and those of the order. The schema has checked the shapes before anything reads them. */
+export interface ProviderPreferences extends CriterionPreferences {
   sort?: SortKey | { by?: SortKey | null; partition?: 'model' | 'none' | null } | null
-  quantizations?: string[] | null
   preferred_max_latency?: number | Percentiles | null
   preferred_min_throughput?: number | Percentiles | null
-  max_price?: {
-    prompt?: string | number
-    completion?: string | number
-    request?: string | number
-    image?: string | number
-    audio?: string | number
-  }
-  require_parameters?: boolean | null
-  data_collection?: 'allow' | 'deny' | null
-  zdr?: boolean | null
-  enforce_distillable_text?: boolean | null
 }
 
 export interface PluginEntry extends JsonObject {

@@ -1,20 +1,19 @@
 /** Schema and rules of the fields that are the gateway's own: one source for every client dialect. */
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { badField } from '../../core/faults.ts'
 import { isObject, type JsonObject, pathOfLarger } from '../../core/json.ts'
+import { CRITERION_FIELDS, type Field } from '../../routing/criteria/index.ts'
 import { amountFrom0, MOST_ENTRIES, tokenCount } from './bounds.ts'
 
-const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
-const flag = () => nullable(Type.Boolean())
+const nullable = <T extends TSchema>(schema: T, description?: string) =>
+  Type.Optional(Type.Union([schema, Type.Null()], description === undefined ? {} : { description }))
 const SHORT = { maxItems: MOST_ENTRIES }
-const slugs = () => nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), SHORT))
 const amount = () =>
   Type.Optional(
     Type.Union([amountFrom0(), Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,24})?$', description: 'a decimal number such as "0.25"' })]),
   )
 
 const SORTS = ['price', 'throughput', 'latency', 'exacto']
-const QUANTIZATIONS = ['int4', 'int8', 'fp4', 'mxfp4', 'nvfp4', 'fp6', 'fp8', 'mxfp8', 'fp16', 'bf16', 'fp32', 'unknown']
 
 const percentile = () => nullable(amountFrom0())
 const cutoff = () =>
@@ -25,32 +24,38 @@ const cutoff = () =>
     ]),
   )
 
+/** A field of a routing criterion; null is as good as leaving it out. */
+function fieldSchema(field: Field): TSchema {
+  const { kind, text } = field
+  switch (kind) {
+    case 'flag':
+      return nullable(Type.Boolean(), text)
+    case 'choice':
+      return nullable(Type.Enum([...field.values]), text)
+    case 'choices':
+      return nullable(Type.Array(Type.Enum([...field.values]), SHORT), text)
+    case 'endpoints':
+      return nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), SHORT), text)
+    case 'prices': {
+      const kinds = Object.keys({ ...field.perMillion, ...field.perUnit })
+      const amounts = Object.fromEntries(kinds.map((name) => [name, amount()]))
+      return Type.Optional(Type.Object(amounts, { additionalProperties: false, description: text }))
+    }
+  }
+}
+
 /** Contract section 5.1: a closed object. */
 export const providerPreferences = Type.Object(
   {
-    order: slugs(),
-    only: slugs(),
-    ignore: slugs(),
-    allow_fallbacks: flag(),
+    ...Object.fromEntries(Object.entries<Field>(CRITERION_FIELDS).map(([name, field]) => [name, fieldSchema(field)])),
     sort: nullable(
       Type.Union([
         Type.Enum(SORTS),
         Type.Object({ by: nullable(Type.Enum(SORTS)), partition: nullable(Type.Enum(['model', 'none'])) }, { additionalProperties: false }),
       ]),
     ),
-    quantizations: nullable(Type.Array(Type.Enum(QUANTIZATIONS), SHORT)),
     preferred_max_latency: cutoff(),
     preferred_min_throughput: cutoff(),
-    max_price: Type.Optional(
-      Type.Object(
-        { prompt: amount(), completion: amount(), request: amount(), image: amount(), audio: amount() },
-        { additionalProperties: false },
-      ),
-    ),
-    require_parameters: flag(),
-    data_collection: nullable(Type.Enum(['allow', 'deny'])),
-    zdr: flag(),
-    enforce_distillable_text: flag(),
   },
   { additionalProperties: false },
 )

@@ -44,23 +44,6 @@ export const PARAMETERS = [
 
 export type ParameterName = (typeof PARAMETERS)[number]
 
-/** Names that no model list tells of an endpoint: whether they arrive depends on the dialect alone. */
-export const UNLISTED: ReadonlySet<string> = new Set<ParameterName>([
-  'service_tier',
-  'modalities',
-  'audio',
-  'image_config',
-  'user',
-  'safety_identifier',
-  'metadata',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'cache_control',
-  'truncation',
-  'include',
-  'prefill',
-])
-
 /**
  * `as`: it is sent, in the named field of the wire. `dropped`: it is left out and recorded, for the reason given.
  * `refused`: an endpoint of this dialect does not serve a request that has it.

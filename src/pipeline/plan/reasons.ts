@@ -1,9 +1,8 @@
 /** Why each candidate stands where it does. The order itself is asked, so that the explanation cannot differ from it. */
 import type { SortKey } from '../../dialects/canon/gateway-fields.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import { type HealthBook, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../../routing/index.ts'
+import { type HealthBook, listNames, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../../routing/index.ts'
 import { rateQuality } from '../../routing/quality.ts'
-import { listNames } from '../../routing/slugs.ts'
 import { standingsOf } from '../../routing/standing.ts'
 import type { Planned } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'

@@ -12,6 +12,8 @@ const NAME = /^(?=.{1,180}$)[\w.+-]+(?:\/[\w.+-]+)*(?::[\w.+-]+)*$/
 /** What lists show where a server does not tell what a model reads. */
 const UNKNOWN_INPUT = ['text', 'image']
 
+const NO_FLAGS: Model['flags'] = new Set()
+
 /** What a provider lists. */
 export interface Listing {
   /** `{ data: [{ id, created?, context_length?, … }] }`, the OpenAI form. */
@@ -61,7 +63,7 @@ function discovered(provider: Provider, { id, entry, price }: Found): Model {
     ...(input === undefined ? { anyInput: true } : {}),
     output: kind === 'embedding' ? ['embeddings'] : ['text'],
     scores: {},
-    distillable: false,
+    flags: NO_FLAGS,
     endpoints,
   }
   endpoints.push({

@@ -2,6 +2,7 @@
 import type { EndpointConfig, ModelConfig } from '../../config/types.ts'
 import { type Rate, rateFromUsd, rateFromUsdPerMillion } from '../../core/money.ts'
 import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../../core/price.ts'
+import { MODEL_FLAGS } from '../criteria/index.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
 const NO_SCORES: Model['scores'] = Object.freeze({})
@@ -33,7 +34,7 @@ export function buildModel(slug: string, config: ModelConfig, providers: Readonl
     output: config.output ?? (config.kind === 'embedding' ? ['embeddings'] : ['text']),
     ...(config.long_input === undefined ? {} : { longInput: config.long_input }),
     scores: config.scores ?? NO_SCORES,
-    distillable: config.distillable ?? false,
+    flags: flagsOf(config),
     endpoints: [],
   }
   for (const endpoint of config.endpoints) {
@@ -41,6 +42,10 @@ export function buildModel(slug: string, config: ModelConfig, providers: Readonl
     if (provider) draft.endpoints.push(buildEndpoint(draft, provider, endpoint, wildcard))
   }
   return draft
+}
+
+function flagsOf(config: Readonly<Record<string, unknown>>): Model['flags'] {
+  return new Set(MODEL_FLAGS.flatMap(({ name }) => (config[name] === true ? [name] : [])))
 }
 
 function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig, wildcard: Wildcard | undefined): Endpoint {

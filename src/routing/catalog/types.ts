@@ -103,7 +103,7 @@ export interface Model {
   readonly output: readonly string[]
   /** Quality by kind of task, 0 to 1; what is not scored is absent. */
   readonly scores: Readonly<Record<string, number>>
-  /** True where the author is known to allow training on the output. */
-  readonly distillable: boolean
+  /** What the configuration states of the model for one routing criterion, by name (`src/routing/criteria`). */
+  readonly flags: ReadonlySet<string>
   readonly endpoints: readonly Endpoint[]
 }

@@ -1,7 +1,15 @@
-/** How the entries of `order`, `only` and `ignore` name endpoints (contract section 5.1, slug match). */
-import type { Endpoint } from './catalog/types.ts'
+/** How the entries of `order`, `only` and `ignore` name endpoints (contract section 5.1, slug match), and which tiers a request opens. */
+import type { Endpoint } from '../catalog/types.ts'
 
 export type Tier = 'flex' | 'priority'
+
+export const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
+const NO_TIERS: ReadonlySet<Tier> = new Set()
+
+/** Tiers that a request opens otherwise than by a list: by `service_tier`, or by a variant such as `:nitro`. */
+export function admittedTiers({ tiers = NO_TIERS, serviceTier }: { tiers?: ReadonlySet<Tier>; serviceTier?: Tier }): ReadonlySet<Tier> {
+  return serviceTier === undefined ? tiers : new Set([...tiers, serviceTier])
+}
 
 /** `provider`, `provider/variant` or `provider/tier`: the tag of endpoint lists. */
 export function endpointTag(endpoint: Endpoint): string {
@@ -51,4 +59,11 @@ export function fullNames({ provider: { slug }, variant, tier }: Endpoint): read
 }
 
 const NO_NAMES: readonly string[] = []
-const NO_TIERS: ReadonlySet<Tier> = new Set()
+
+/** Entries that an error names of one list. */
+const SHOWN = 8
+
+/** A list for people, shortened. */
+export function shownSlugs(slugs: readonly string[]): string {
+  return slugs.length > SHOWN ? `${slugs.slice(0, SHOWN).join(', ')}, …` : slugs.join(', ')
+}

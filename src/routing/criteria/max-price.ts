@@ -1,13 +1,34 @@
-/** `max_price`: the caller's price ceilings as exact rates, compared with an endpoint's own. */
+/** `max_price`: price ceilings as exact rates, compared with an endpoint's own. Guardrails have such ceilings, too. */
 
-import { badField } from '../core/faults.ts'
-import type { Rate } from '../core/money.ts'
-import { rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
-import { type PriceMoment, type Rates, ratesAt } from '../core/price.ts'
-import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
-import type { Endpoint } from './catalog/types.ts'
+import { badField } from '../../core/faults.ts'
+import type { Rate } from '../../core/money.ts'
+import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money.ts'
+import { type PriceMoment, type Rates, ratesAt } from '../../core/price.ts'
+import type { Endpoint } from '../catalog/types.ts'
+import { criterion } from './criterion.ts'
+
+export const maxPrice = criterion({
+  name: 'max_price',
+  fields: {
+    max_price: {
+      kind: 'prices',
+      perMillion: { prompt: 'USD per million input tokens.', completion: 'USD per million output tokens.' },
+      perUnit: { request: 'USD per request.', image: 'USD per image.', audio: 'USD per unit of audio.' },
+      text: 'Dearer endpoints are left out: USD per million tokens for `prompt` and `completion`; per request, per image, per token of audio. Compared exactly, to the last digit.',
+    },
+  },
+  refusal: { code: 'constraint_filtered', excludedBy: 'max_price' },
+  removes: 'that is dearer, or whose price is not known',
+  wish({ max_price: prices }, { priceMoment: moment }) {
+    const ceiling = prices && parseCeiling(prices)
+    return ceiling?.length ? { ceiling, moment } : undefined
+  },
+  test: (endpoint, { ceiling, moment }) => overCeiling(endpoint, ceiling, moment) === undefined,
+  explain: (endpoint, { ceiling, moment }) => overCeiling(endpoint, ceiling, moment) ?? '',
+})
 
 type Kind = 'prompt' | 'completion' | 'request' | 'image' | 'audio'
+type Prices = { [kind in Kind]?: string | number }
 export type Ceiling = readonly { readonly kind: Kind; readonly rate: Rate; readonly text: string }[]
 
 const PER_MILLION: ReadonlySet<Kind> = new Set(['prompt', 'completion'])
@@ -23,10 +44,10 @@ const DECIMAL = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i
  * USD per million tokens for prompt and completion, USD per unit for request, image and audio (a token of it); strings and numbers alike.
  * @throws Fault 400 naming the member that is no price.
  */
-export function parseCeiling(maxPrice: ProviderPreferences['max_price']): Ceiling {
+export function parseCeiling(prices: Prices | undefined): Ceiling {
   const ceiling: { kind: Kind; rate: Rate; text: string }[] = []
   for (const kind of KINDS) {
-    const value = maxPrice?.[kind]
+    const value = prices?.[kind]
     if (value === undefined || value === null) continue
     const rate = parseRate(value, PER_MILLION.has(kind))
     if (rate === undefined) throw badField(`provider.max_price.${kind}`, 'expected a price in USD, a number or string not below 0')

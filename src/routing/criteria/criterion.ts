@@ -1,0 +1,158 @@
+/**
+ * What a routing criterion is: one object with all that the program needs to know of one rule about endpoints. The filters,
+ * the merging of preferences, the schemas of requests and of the configuration, errors, lists and documents are made from
+ * the list of them in `index.ts`.
+ */
+import type { PriceMoment } from '../../core/price.ts'
+import type { Endpoint, Model } from '../catalog/types.ts'
+import type { Tier } from './slugs.ts'
+
+/**
+ * A member of the `provider` object, in requests, presets, keys and the configuration. Where several sides state it, the
+ * strongest decides, unless `strict` or `all` says otherwise: no request can loosen such a field (docs/routing.md, "When several speak").
+ */
+export type Field =
+  | {
+      readonly kind: 'flag'
+      readonly text: string
+      /** This value wins, whichever side states it. */
+      readonly strict?: boolean
+    }
+  | { readonly kind: 'choice'; readonly text: string; readonly values: readonly string[]; readonly strict?: string }
+  /** A list of some of `values`. `each` describes one. */
+  | { readonly kind: 'choices'; readonly text: string; readonly values: readonly string[]; readonly each: string }
+  | {
+      /** A list of tags of endpoints. */
+      readonly kind: 'endpoints'
+      readonly text: string
+      /** The lists of all sides hold. */
+      readonly all?: true
+    }
+  /** USD by kind of price, per million tokens or per unit; each kind has its description. */
+  | {
+      readonly kind: 'prices'
+      readonly text: string
+      readonly perMillion: Readonly<Record<string, string>>
+      readonly perUnit: Readonly<Record<string, string>>
+    }
+
+type Fields = Readonly<Record<string, Field>>
+
+type ValueOf<F extends Field> = F extends { kind: 'flag' }
+  ? boolean
+  : F extends { kind: 'choice'; values: readonly (infer Value)[] }
+    ? Value
+    : F extends { kind: 'prices'; perMillion: infer PerMillion; perUnit: infer PerUnit }
+      ? { [kind in keyof PerMillion | keyof PerUnit]?: string | number }
+      : string[]
+
+/** Fields as one side states them. */
+export type Stated<All extends Fields> = {
+  [Name in keyof All]?: All[Name] extends { kind: 'prices' } ? ValueOf<All[Name]> : ValueOf<All[Name]> | null
+}
+
+/** Names of the fields of which the lists of all sides hold. */
+export type SharedNames<All extends Fields> = { [Name in keyof All]: All[Name] extends { all: true } ? Name : never }[keyof All]
+
+/** A list and the side that states it, which errors name. */
+export interface SidedSlugs {
+  readonly from: string
+  readonly slugs: readonly string[]
+}
+
+/** Fields after the sides were merged. */
+export type Merged<All extends Fields> = Omit<Stated<All>, SharedNames<All>> & {
+  readonly [Name in SharedNames<All>]: readonly SidedSlugs[]
+}
+
+/** What a request needs of an endpoint beside its preferences; absent members need nothing. */
+export interface RequestNeeds {
+  /** Tokens that the request needs to fit, and the output cap that the caller named. */
+  readonly contextTokens?: number
+  readonly maxOutput?: number
+  readonly input?: Iterable<string>
+  readonly output?: Iterable<string>
+  /** Canonical names of the parameters that the caller sent. */
+  readonly used?: ReadonlySet<string>
+  /** Parameters that the endpoint's dialect sends; absent where it sends all that the endpoint takes. */
+  readonly sent?: (endpoint: Endpoint) => ReadonlySet<string> | undefined
+  /** What the endpoint's dialect cannot express at all although the request needs it, in words. */
+  readonly unable?: (endpoint: Endpoint) => string | undefined
+  /** Tiers opened by a variant such as `:nitro`. */
+  readonly tiers?: ReadonlySet<Tier>
+  /** Tier named by `service_tier`. */
+  readonly serviceTier?: Tier
+  /** Decides between the prices of an endpoint that has several; its own where absent. */
+  readonly priceMoment?: PriceMoment
+  /** What a guardrail has against the endpoint; `from` is its name. Tested last: only what would serve otherwise is its doing. */
+  readonly barred?: (endpoint: Endpoint) => { readonly detail: string; readonly from: string } | undefined
+  /** Endpoints that the operator has taken out of service. */
+  readonly unavailable?: (endpoint: Endpoint) => boolean
+}
+
+/** Why an endpoint is removed, for people. */
+export interface Explanation {
+  readonly detail: string
+  /** Whose lists they were: `request`, or `request and account`; or the name of a guardrail. */
+  readonly from?: string
+}
+
+/** How the error reports a request of which the criterion removed the last endpoint (contract section 8). */
+export interface Refusal {
+  readonly code: 'no_endpoints' | 'constraint_filtered' | 'privacy_restricted'
+  /** Name in `excluded_by`, where the wire has one. */
+  readonly excludedBy?: string
+  /** Request field that the constraint came from; by default the criterion's first field. */
+  readonly field?: string
+}
+
+/** What the configuration may state of a model for one criterion alone: true or nothing. `Model.flags` has the names. */
+export interface ModelFlag {
+  readonly name: string
+  readonly text: string
+}
+
+/** A parameter of the model lists, `true` or `false`. */
+export interface ModelQuery {
+  readonly name: string
+  readonly text: string
+  matches(model: Model, wanted: boolean): boolean
+}
+
+/** Methods, so that a list can hold criteria of different wishes. */
+interface Tests<Wish> {
+  /** True where the endpoint may serve. */
+  test(endpoint: Endpoint, wish: Wish): boolean
+  /** Why an endpoint that failed the test is removed. */
+  explain(endpoint: Endpoint, wish: Wish): string | Explanation
+  /** Of endpoints that passed every test, those to remove since others suit better, each with the reason; never all of them. */
+  outdone(kept: readonly Endpoint[], wish: Wish): ReadonlyMap<Endpoint, string> | undefined
+}
+
+export interface Criterion<Name extends string = string, Own extends Fields = Fields, Wish = unknown> {
+  /** As errors, plans and policy tests show it. */
+  readonly name: Name
+  readonly fields: Own
+  readonly modelFlag: ModelFlag | undefined
+  readonly modelQuery: ModelQuery | undefined
+  readonly refusal: Refusal
+  /** Which endpoints it removes, for docs/routing.md: "an endpoint …". */
+  readonly removes: string
+  /** What this request wants, worked out once per request; undefined: nothing, and no endpoint is tested. */
+  wish(preferences: Merged<Own>, needs: RequestNeeds): Wish | undefined
+  readonly test: Tests<Wish>['test'] | undefined
+  readonly explain: Tests<Wish>['explain'] | undefined
+  readonly outdone: Tests<Wish>['outdone'] | undefined
+}
+
+type Optional = 'fields' | 'modelFlag' | 'modelQuery' | 'test' | 'explain' | 'outdone'
+type Declared<Name extends string, Own extends Fields, Wish> = Omit<Criterion<Name, Own, Wish>, Optional> &
+  Partial<Pick<Criterion<Name, Own, Wish>, Optional>>
+
+/** A criterion from its declaration. All have one shape, which keeps the loop of the filters fast. */
+export function criterion<const Name extends string, Wish, const Own extends Fields = Record<never, Field>>(
+  declared: Declared<Name, Own, Wish>,
+): Criterion<Name, Own, Wish> {
+  const { name, fields = {} as Own, modelFlag, modelQuery, refusal, removes, wish, test, explain, outdone } = declared
+  return { name, fields, modelFlag, modelQuery, refusal, removes, wish, test, explain, outdone }
+}

@@ -1,0 +1,81 @@
+/** The routing criteria: which endpoints may serve a request at all. A new one is a file of this folder and its line in `CRITERIA`. */
+
+import { context, dialect, inputModality, maxOutput, outputModality, status } from './ability.ts'
+import type { Criterion, Field, Merged, ModelFlag, ModelQuery, RequestNeeds, SharedNames, Stated } from './criterion.ts'
+import { dataCollection, zdr } from './data-policy.ts'
+import { distillable } from './distillable.ts'
+import { guardrail } from './guardrail.ts'
+import { maxPrice } from './max-price.ts'
+import { order } from './order.ts'
+import { requireParameters, softParameters } from './parameters.ts'
+import { ignore, only } from './provider-lists.ts'
+import { quantization } from './quantization.ts'
+import { tier } from './tier.ts'
+
+export type { Field, Refusal, RequestNeeds, SidedSlugs } from './criterion.ts'
+export { type Ceiling, overCeiling, parseCeiling } from './max-price.ts'
+export { QUANTIZATION_TEXT, QUANTIZATIONS } from './quantization.ts'
+export { ALL_TIERS, endpointTag, fullNames, listExcludes, listNames, type Tier } from './slugs.ts'
+
+/**
+ * In the order in which an endpoint is tested: errors name the first criterion that it fails, and where no endpoint is left,
+ * `availability` has the code of the latest of these, which came nearest to letting one through.
+ */
+export const CRITERIA = [
+  status,
+  dialect,
+  tier,
+  inputModality,
+  outputModality,
+  context,
+  maxOutput,
+  only,
+  ignore,
+  order,
+  quantization,
+  requireParameters,
+  softParameters,
+  maxPrice,
+  distillable,
+  dataCollection,
+  zdr,
+  guardrail,
+] as const
+
+type Listed = (typeof CRITERIA)[number]
+export type FilterName = Listed['name']
+
+type All<Union> = (Union extends unknown ? (each: Union) => void : never) extends (each: infer Whole) => void ? Whole : never
+/** Every field of a criterion by its name. */
+export type CriterionFields = All<Listed['fields']>
+/** The criteria's part of the `provider` object, as one side states it. */
+export type CriterionPreferences = Stated<CriterionFields>
+/** The same after the sides were merged. */
+export type MergedCriteria = Merged<CriterionFields>
+export type SharedField = SharedNames<CriterionFields>
+
+/** Any criterion of the list: its wish is for its own test alone. */
+export interface AnyCriterion extends Omit<Criterion<FilterName>, 'wish'> {
+  wish(preferences: MergedCriteria, needs: RequestNeeds): unknown
+}
+
+const LIST: readonly AnyCriterion[] = CRITERIA
+
+/** Fields of all criteria by name. */
+export const CRITERION_FIELDS: CriterionFields = Object.assign({}, ...LIST.map(({ fields }) => fields))
+const FIELDS = Object.entries<Field>(CRITERION_FIELDS)
+type ListName = {
+  [Name in keyof CriterionFields]: CriterionFields[Name] extends { kind: 'endpoints' } ? Name : never
+}[keyof CriterionFields]
+/** Fields whose entries name endpoints. */
+export const ENDPOINT_LISTS = FIELDS.flatMap(([name, field]) => (field.kind === 'endpoints' ? [name as ListName] : []))
+/** Fields of which the lists of all sides hold. */
+export const SHARED_FIELDS = FIELDS.flatMap(([name, field]) => ('all' in field && field.all ? [name as SharedField] : []))
+/** Of some fields the value that wins, whichever side states it. */
+export const STRICT_VALUES: ReadonlyMap<string, unknown> = new Map(
+  FIELDS.flatMap(([name, field]) => ('strict' in field ? [[name, field.strict]] : [])),
+)
+/** What the configuration may state of a model for one criterion. */
+export const MODEL_FLAGS: readonly ModelFlag[] = LIST.flatMap(({ modelFlag }) => modelFlag ?? [])
+/** Parameters of the model lists. */
+export const MODEL_QUERIES: readonly ModelQuery[] = LIST.flatMap(({ modelQuery }) => modelQuery ?? [])

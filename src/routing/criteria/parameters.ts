@@ -1,0 +1,88 @@
+/** `require_parameters` and `soft_parameters`: whether what the caller sent reaches the provider, and the endpoint takes it there. */
+import type { ParameterName } from '../../dialects/canon/parameters.ts'
+import type { Endpoint } from '../catalog/types.ts'
+import { criterion, type RequestNeeds } from './criterion.ts'
+
+type Sent = RequestNeeds['sent']
+
+interface Wish {
+  readonly used: ReadonlySet<string>
+  readonly sent: Sent
+}
+
+export const requireParameters = criterion({
+  name: 'require_parameters',
+  fields: {
+    require_parameters: {
+      kind: 'flag',
+      text: 'True: only endpoints that every parameter of the request reaches. False, the default: what an endpoint does not take is left out for it.',
+    },
+  },
+  refusal: { code: 'constraint_filtered', excludedBy: 'require_parameters' },
+  removes: 'that does not take every parameter',
+  wish: ({ require_parameters: strict }, { used, sent }): Wish | undefined => (strict && used ? { used, sent } : undefined),
+  test: (endpoint, wish) => missingFrom(endpoint, wish) === undefined,
+  explain: (endpoint, wish) => `does not take ${missingFrom(endpoint, wish)}`,
+})
+
+/** Sent parameters that an endpoint must take as soon as any candidate does. */
+const SOFT_PARAMETERS = ['tools', 'response_format', 'verbosity'] as const
+
+export const softParameters = criterion({
+  name: 'soft_parameters',
+  refusal: { code: 'constraint_filtered', field: 'provider.require_parameters' },
+  removes: 'that takes no `tools`, `response_format` or `verbosity`, as long as another one does',
+  wish: (_preferences, { used, sent }): Wish | undefined =>
+    used && SOFT_PARAMETERS.some((name) => used.has(name)) ? { used, sent } : undefined,
+  outdone(kept, { used, sent }) {
+    const removed = new Map<Endpoint, string>()
+    let able = kept
+    for (const name of SOFT_PARAMETERS) {
+      if (able.length < 2 || !used.has(name)) continue
+      const next = able.filter((endpoint) => takes(endpoint, name, sent))
+      if (next.length === 0 || next.length === able.length) continue
+      for (const endpoint of able) if (!next.includes(endpoint)) removed.set(endpoint, `does not take ${name}`)
+      able = next
+    }
+    return removed
+  },
+})
+
+function missingFrom(endpoint: Endpoint, { used, sent }: Wish): string | undefined {
+  for (const name of used) if (!takes(endpoint, name, sent)) return name
+  return undefined
+}
+
+/** Parameters that `supported_parameters` may list under another name. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  max_tokens: 'max_completion_tokens',
+  reasoning: 'reasoning_effort',
+  response_format: 'structured_outputs',
+}
+
+/** Names that `supported_parameters` does not list: whether they arrive depends on the dialect alone. */
+const UNLISTED: ReadonlySet<string> = new Set<ParameterName>([
+  'service_tier',
+  'modalities',
+  'audio',
+  'image_config',
+  'user',
+  'safety_identifier',
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'cache_control',
+  'truncation',
+  'include',
+  'prefill',
+])
+
+/** True where the parameter reaches the provider and the endpoint takes it there. */
+function takes(endpoint: Endpoint, name: string, sent: Sent): boolean {
+  const { supported } = endpoint
+  const other = OTHER_NAMES[name]
+  const listed = supported === undefined || UNLISTED.has(name) || supported.has(name) || (other !== undefined && supported.has(other))
+  if (!listed || sent?.(endpoint)?.has(name) === false) return false
+  const { drop } = endpoint.quirks ?? endpoint.provider.quirks
+  return drop?.includes(name) !== true
+}

@@ -1,0 +1,77 @@
+/** `only` and `ignore`: the lists of every side hold, and an error names all that leave an endpoint out. */
+import type { Endpoint } from '../catalog/types.ts'
+import { criterion, type Explanation, type SidedSlugs } from './criterion.ts'
+import { ALL_TIERS, listExcludes, listNames, shownSlugs } from './slugs.ts'
+
+type Sided = readonly SidedSlugs[]
+
+interface Lists {
+  readonly only: Sided
+  readonly ignore: Sided
+}
+
+interface Wish extends Lists {
+  /** What one list has against all that it leaves out: the same words for each. */
+  readonly known: Map<SidedSlugs, Explanation>
+}
+
+const REFUSAL = { code: 'constraint_filtered', excludedBy: 'allowed_providers' } as const
+
+export const only = criterion({
+  name: 'only',
+  fields: {
+    only: { kind: 'endpoints', all: true, text: 'Only these providers. Where several sides have a list, an endpoint must be in each.' },
+  },
+  refusal: REFUSAL,
+  removes: 'that is missing in a list `only`',
+  wish: (lists: Lists) => (lists.only.length > 0 ? wishOf(lists) : undefined),
+  test: (endpoint, lists) => allInclude(lists.only, endpoint),
+  explain,
+})
+
+export const ignore = criterion({
+  name: 'ignore',
+  fields: { ignore: { kind: 'endpoints', all: true, text: 'Not these providers. The lists of all sides add up.' } },
+  refusal: REFUSAL,
+  removes: 'that is in a list `ignore`',
+  wish: (lists: Lists) => (lists.ignore.length > 0 ? wishOf(lists) : undefined),
+  test: (endpoint, lists) => noneExcludes(lists.ignore, endpoint),
+  explain,
+})
+
+const wishOf = (lists: Lists): Wish => ({ only: lists.only, ignore: lists.ignore, known: new Map() })
+
+/** A tier endpoint that came so far was asked for: a side that names its provider has nothing against it. */
+const includes = ({ slugs }: SidedSlugs, endpoint: Endpoint): boolean => listNames(slugs, endpoint, ALL_TIERS)
+
+function allInclude(lists: Sided, endpoint: Endpoint): boolean {
+  for (const list of lists) if (!includes(list, endpoint)) return false
+  return true
+}
+
+function noneExcludes(lists: Sided, endpoint: Endpoint): boolean {
+  for (const { slugs } of lists) if (listExcludes(slugs, endpoint)) return false
+  return true
+}
+
+interface Against {
+  readonly name: 'only' | 'ignore'
+  readonly list: SidedSlugs
+}
+
+/** Every side's list that leaves the endpoint out. */
+function explain(endpoint: Endpoint, { only, ignore, known }: Wish): Explanation {
+  const against: Against[] = []
+  for (const list of only) if (!includes(list, endpoint)) against.push({ name: 'only', list })
+  for (const list of ignore) if (listExcludes(list.slugs, endpoint)) against.push({ name: 'ignore', list })
+  if (against.length > 1) return inWords(against)
+  const [{ list }] = against
+  const words = known.get(list) ?? inWords(against)
+  known.set(list, words)
+  return words
+}
+
+function inWords(against: readonly Against[]): Explanation {
+  const details = against.map(({ name, list }) => `${name} of the ${list.from}: [${shownSlugs(list.slugs)}]`)
+  return { detail: details.join(' and '), from: [...new Set(against.map(({ list }) => list.from))].join(' and ') }
+}

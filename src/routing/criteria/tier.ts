@@ -1,0 +1,41 @@
+/** `tier`: endpoints of a service tier serve only requests that open the tier (contract section 5.5). */
+import type { Endpoint } from '../catalog/types.ts'
+import { criterion, type RequestNeeds, type SidedSlugs } from './criterion.ts'
+import { admittedTiers, listTags, type Tier } from './slugs.ts'
+
+/** Lists that open a tier by its tag. */
+interface Lists {
+  readonly order?: readonly string[] | null
+  readonly only: readonly SidedSlugs[]
+}
+
+interface Wish extends Lists {
+  readonly admitted: ReadonlySet<Tier>
+  /** Tier endpoints serve alone where there are any. */
+  readonly flex: boolean
+}
+
+export const tier = criterion({
+  name: 'tier',
+  refusal: { code: 'constraint_filtered', field: 'service_tier' },
+  removes: 'of a tier that the request does not open; with `service_tier: flex`, all others where flex exists',
+  wish: ({ order, only }: Lists, needs: RequestNeeds): Wish => ({
+    order,
+    only,
+    admitted: admittedTiers(needs),
+    flex: needs.serviceTier === 'flex',
+  }),
+  test: (endpoint, wish) => endpoint.tier === undefined || isOpen(endpoint, endpoint.tier, wish),
+  explain: (endpoint) => `serves the ${endpoint.tier} tier only`,
+  outdone(kept, { flex }) {
+    if (!flex || !kept.some((endpoint) => endpoint.tier === 'flex')) return undefined
+    const others = new Map<Endpoint, string>()
+    for (const endpoint of kept) if (endpoint.tier !== 'flex') others.set(endpoint, 'the flex tier was asked for')
+    return others
+  },
+})
+
+function isOpen(endpoint: Endpoint, of: Tier, { admitted, order, only }: Wish): boolean {
+  if (admitted.has(of)) return true
+  return (order && listTags(order, endpoint)) || only.some((list) => listTags(list.slugs, endpoint))
+}
