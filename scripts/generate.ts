@@ -1,6 +1,7 @@
 /** Writes the files that are made from source; `--check` only compares them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
+import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
@@ -15,6 +16,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
   ['src/server/log-line.ts', () => serialiser('logLine')],
   ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
+  ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
   ['docs/configuration.md', (found) => withSections(found, { quirks: quirksMarkdown() })],

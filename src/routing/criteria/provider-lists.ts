@@ -20,7 +20,7 @@ const REFUSAL = { code: 'constraint_filtered', excludedBy: 'allowed_providers' }
 export const only = criterion({
   name: 'only',
   fields: {
-    only: { kind: 'endpoints', all: true, text: 'Only these providers. Where several sides have a list, an endpoint must be in each.' },
+    only: { kind: 'endpoints', all: true, text: 'Only these providers; an endpoint must be in the list of each side that has one.' },
   },
   refusal: REFUSAL,
   removes: 'that is missing in a list `only`',
