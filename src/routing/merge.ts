@@ -1,6 +1,6 @@
 /** Combines the preferences of request, key, account and guardrails into the ones that rule a request. */
 import type { ProviderPreferences, SortKey } from '../dialects/canon/gateway-fields.ts'
-import { type MergedCriteria, SHARED_FIELDS, type SharedField, type SidedSlugs, STRICT_VALUES } from './criteria/index.ts'
+import { DATA_FIELDS, type MergedCriteria, SHARED_FIELDS, type SharedField, type SidedSlugs, STRICT_VALUES } from './criteria/index.ts'
 
 /** Whose preferences they are: shown in errors, so that a caller knows which list left nothing. */
 export interface PreferenceSide {
@@ -73,6 +73,16 @@ export function bindingPart(preferences: MergedPreferences): MergedPreferences {
   const part: Record<string, unknown> = {}
   for (const [field, value] of Object.entries(preferences)) if (STRICT_VALUES.has(field) || isShared(field)) part[field] = value
   return part as MergedPreferences
+}
+
+/** Strict values that the sides demand of providers about data; undefined where there are none. */
+export function dataDemands(preferences: MergedPreferences): ProviderPreferences | undefined {
+  let demands: Record<string, unknown> | undefined
+  for (const field of DATA_FIELDS) {
+    const strict = STRICT_VALUES.get(field)
+    if (preferences[field] === strict) demands = { ...demands, [field]: strict }
+  }
+  return demands
 }
 
 class MergedSort {

@@ -9,6 +9,7 @@ import type { ClientDialect, Final, StreamEncoder } from '../../dialects/types.t
 import { charge, type Extras, tariffAt } from '../../ledger/pricing.ts'
 import { countedUsage, enderOf } from '../../ledger/settlement.ts'
 import type { ModelAnswer, ModelCall } from '../../plugin-api/index.ts'
+import { dataDemands } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Door } from '../door.ts'
 import { type Accepted, type Authenticated, advance, Exchange, type Guarded, knownOf, type Received } from '../exchange.ts'
@@ -75,17 +76,9 @@ export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect
 }
 
 /** What the caller demands of providers about its data holds for all that are shown a part of it. */
-function demandsOf(
-  {
-    wish: {
-      preferences: { zdr, data_collection: collection },
-    },
-  }: Guarded,
-  { provider }: JsonObject,
-): JsonObject {
-  if (zdr !== true && collection !== 'deny') return {}
-  const own = isObject(provider) ? provider : {}
-  return { provider: { ...own, ...(zdr === true ? { zdr } : {}), ...(collection === 'deny' ? { data_collection: collection } : {}) } }
+function demandsOf({ wish: { preferences } }: Guarded, { provider }: JsonObject): JsonObject {
+  const demands = dataDemands(preferences)
+  return demands ? { provider: { ...(isObject(provider) ? provider : {}), ...demands } as JsonObject } : {}
 }
 
 /** What is counted beside tokens: the caller's own request is not what these turns were sent. */

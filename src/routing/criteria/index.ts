@@ -75,6 +75,10 @@ export const SHARED_FIELDS = FIELDS.flatMap(([name, field]) => ('all' in field &
 export const STRICT_VALUES: ReadonlyMap<string, unknown> = new Map(
   FIELDS.flatMap(([name, field]) => ('strict' in field ? [[name, field.strict]] : [])),
 )
+/** Fields with a strict value about what becomes of data: calls that a tool makes of models keep to them, too. */
+export const DATA_FIELDS = LIST.filter(({ refusal }) => refusal.code === 'privacy_restricted')
+  .flatMap(({ fields }) => Object.keys(fields) as (keyof CriterionFields)[])
+  .filter((name) => STRICT_VALUES.has(name))
 /** What the configuration may state of a model for one criterion. */
 export const MODEL_FLAGS: readonly ModelFlag[] = LIST.flatMap(({ modelFlag }) => modelFlag ?? [])
 /** Parameters of the model lists. */
