@@ -1,34 +1,18 @@
 /** Media of a request as parts of the wire: bytes inline, addresses as file data. */
 
 import type { JsonObject } from '../../core/json.ts'
+import { parseDataUrl } from '../canon/file-url.ts'
 import type { Part } from '../canon/request.ts'
 import { audioType, mimeTypeOf } from './mime-types.ts'
 
 type Media = Extract<Part, { kind: 'media' }>
 
-/** A data URL taken apart; undefined where it is none. */
-function dataUrl(url: string): { mimeType: string; data: string } | undefined {
-  if (!/^data:/i.test(url)) return undefined
-  const comma = url.indexOf(',')
-  if (comma === -1) return undefined
-  const [mimeType, ...parameters] = url.slice('data:'.length, comma).split(';')
-  const rest = url.slice(comma + 1)
-  if (parameters.some((each) => each.trim().toLowerCase() === 'base64')) return { mimeType, data: rest }
-  return { mimeType, data: Buffer.from(percentDecoded(rest), 'latin1').toString('base64') }
-}
-
-/** Bytes of percent-encoded text, one per character. */
-function percentDecoded(text: string): string {
-  const bytes = Buffer.from(text, 'utf8').toString('latin1')
-  return bytes.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-}
-
 function fromUrl(part: Media, url: string, dropped: Set<string>): JsonObject {
-  const inline = dataUrl(url)
+  const inline = parseDataUrl(url)
   const byName = part.name === undefined ? undefined : mimeTypeOf(part.name)
   if (inline) {
-    const known = inline.mimeType !== '' && inline.mimeType !== 'application/octet-stream'
-    return { inlineData: { mimeType: known ? inline.mimeType : (byName ?? (inline.mimeType || 'text/plain')), data: inline.data } }
+    const known = inline.type !== '' && inline.type !== 'application/octet-stream'
+    return { inlineData: { mimeType: known ? inline.type : (byName ?? (inline.type || 'text/plain')), data: inline.data } }
   }
   const mimeType = mimeTypeOf(url) ?? byName
   if (mimeType !== undefined) return { fileData: { fileUri: url, mimeType } }

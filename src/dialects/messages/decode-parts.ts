@@ -24,7 +24,7 @@ function textPart(block: JsonObject): Part {
   return withNative(part, 'text', { ...beside(block, TEXT), ...ownCitations(block), ...fullMark(block) })
 }
 
-function dataUrl(source: JsonObject): string {
+function sourceUrl(source: JsonObject): string {
   return `data:${String(source.media_type)};base64,${String(source.data)}`
 }
 
@@ -32,7 +32,7 @@ function imagePart(block: JsonObject, source: JsonObject): Part {
   const part: Media = present({
     kind: 'media',
     media: 'image',
-    url: source.type === 'base64' ? dataUrl(source) : stringOf(source.url),
+    url: source.type === 'base64' ? sourceUrl(source) : stringOf(source.url),
     fileId: stringOf(source.file_id),
     cache: cacheMark(block),
   })
@@ -59,7 +59,7 @@ function documentPart(block: JsonObject, source: JsonObject): Part {
     part.data = source.type === 'text' ? stringOf(source.data) : joinedText(source.content)
     part.format = 'text'
     if (source.type === 'content') native.source = source
-  } else if (source.type === 'base64') part.url = dataUrl(source)
+  } else if (source.type === 'base64') part.url = sourceUrl(source)
   else if (source.type === 'file') part.fileId = stringOf(source.file_id)
   else part.url = stringOf(source.url)
   part.name = stringOf(block.title)

@@ -1,6 +1,7 @@
 /** Parts of messages and tool results as content blocks of this wire. */
 
 import type { JsonObject } from '../../core/json.ts'
+import { parseDataUrl } from '../canon/file-url.ts'
 import type { CacheMark, Part } from '../canon/request.ts'
 import { parsedInput } from './tool-input.ts'
 import { nativeOf, WIRE } from './wire.ts'
@@ -30,20 +31,6 @@ export function marked(block: JsonObject, { cache }: { cache?: CacheMark }): Jso
   return block
 }
 
-/** A data URL in its pieces; percent-encoded data comes out as base64 too. */
-function dataUrl(url: string): { type: string; data: string } | undefined {
-  const match = /^data:([^,;]*)((?:;[^,;]*)*),/.exec(url)
-  if (!match) return undefined
-  const data = url.slice(match[0].length)
-  const type = match[1].toLowerCase()
-  if (match[2].endsWith(';base64')) return { type, data }
-  try {
-    return { type, data: Buffer.from(decodeURIComponent(data), 'utf8').toString('base64') }
-  } catch {
-    return undefined
-  }
-}
-
 function fileSource(id: string, context: WriteContext): JsonObject {
   context.betas.add(FILES_BETA)
   return { type: 'file', file_id: id }
@@ -54,7 +41,7 @@ function imageSource(part: Media, context: WriteContext): JsonObject | undefined
   const url = part.url ?? (part.data?.startsWith('data:') ? part.data : undefined)
   if (url === undefined)
     return part.data === undefined ? undefined : { type: 'base64', media_type: `image/${part.format ?? 'png'}`, data: part.data }
-  const inline = dataUrl(url)
+  const inline = parseDataUrl(url)
   if (inline) return { type: 'base64', media_type: inline.type || 'image/png', data: inline.data }
   return url.startsWith('data:') ? undefined : { type: 'url', url }
 }
@@ -72,7 +59,7 @@ function documentSource(part: Media, context: WriteContext): JsonObject | undefi
   if (part.data !== undefined && part.format === 'text') return { type: 'text', media_type: 'text/plain', data: part.data }
   const address = part.url ?? part.data ?? ''
   if (/^https?:/.test(address)) return { type: 'url', url: address }
-  const inline = dataUrl(address) ?? { type: '', data: address }
+  const inline = parseDataUrl(address) ?? { type: '', data: address }
   if (inline.type === 'application/pdf' || inline.data.startsWith(PDF_HEAD))
     return { type: 'base64', media_type: 'application/pdf', data: inline.data }
   if (!TEXT_TYPES.test(inline.type)) return undefined
