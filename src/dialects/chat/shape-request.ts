@@ -1,11 +1,10 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
-
-import { createHash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { effortOfBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import type { Reasoning } from '../canon/request.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
+import { fitUser } from '../canon/user.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { askedCap, askedReasoning } from './decode-request.ts'
@@ -129,16 +128,6 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
   if (effort !== undefined) body.reasoning_effort = nearestEffort(effort, quirks.efforts)
 }
 
-function setUser(body: JsonObject, target: Target, dropped: string[]): void {
-  if (body.user === undefined && body.safety_identifier === undefined) return
-  for (const field of ['user', 'safety_identifier']) {
-    const value = body[field]
-    if (typeof value !== 'string') remove(body, field)
-    else if (target.user === 'drop') leaveOut(body, field, dropped)
-    else if (target.user === 'hash') body[field] = createHash('sha256').update(value).digest('hex')
-  }
-}
-
 function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   const { service_tier: asked } = body
   if (losesTier(asked, tier)) dropped.push('service_tier')
@@ -159,7 +148,8 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   remove(body, 'include_reasoning')
   setCap(body, target, dropped)
   strip(body, target, dropped)
-  setUser(body, target, dropped)
+  if (body.safety_identifier === null) delete body.safety_identifier
+  fitUser(body, target.user, dropped)
   if (body.store === null) delete body.store
   if (body.n !== undefined) delete body.n
   setTier(body, target, dropped)

@@ -1,8 +1,8 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
-import { createHash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
+import { hashedUser } from '../canon/user.ts'
 import type { Target } from '../types.ts'
 
 /** Where a parameter stands in the body; the first of its names is the one that is recorded. */
@@ -102,12 +102,12 @@ function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   takeTierWords(body, tier, dropped)
 }
 
-function fitUser(body: JsonObject, target: Target, dropped: string[]): void {
+function fitUserId(body: JsonObject, target: Target, dropped: string[]): void {
   const { metadata } = body
   const id = isObject(metadata) ? metadata.user_id : undefined
   if (target.user === 'pass' || typeof id !== 'string') return
   if (target.user === 'drop') takeAll(body, ['metadata.user_id'], 'user', dropped)
-  else body.metadata = { ...(metadata as JsonObject), user_id: createHash('sha256').update(id).digest('hex') }
+  else body.metadata = { ...(metadata as JsonObject), user_id: hashedUser(id) }
 }
 
 /**
@@ -122,7 +122,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   fitCap(body, target, dropped)
   fitTier(body, target, dropped)
   fitParameters(body, target, dropped)
-  fitUser(body, target, dropped)
+  fitUserId(body, target, dropped)
   // Other wires go up to 2.
   if (typeof body.temperature === 'number' && body.temperature > 1) {
     body.temperature = 1

@@ -1,9 +1,9 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
-import { createHash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
+import { fitUser } from '../canon/user.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
 
@@ -41,19 +41,6 @@ function fitReasoning(body: JsonObject, { quirks }: Target, dropped: string[]): 
   if (quirks.efforts === undefined || typeof effort !== 'string') return
   const nearest = nearestEffort(effort, quirks.efforts)
   if (nearest !== effort) body.reasoning = { ...body.reasoning, effort: nearest }
-}
-
-function fitUser(body: JsonObject, target: Target, dropped: string[]): void {
-  if (target.user === 'pass') return
-  for (const field of ['user', 'safety_identifier']) {
-    const value = body[field]
-    if (typeof value !== 'string') continue
-    if (target.user === 'hash') body[field] = createHash('sha256').update(value).digest('hex')
-    else {
-      delete body[field]
-      dropped.push(field)
-    }
-  }
 }
 
 function take(body: JsonObject, field: string, name: string, dropped: string[]): void {
@@ -136,5 +123,5 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   fitReasoning(body, target, dropped)
   fitCap(body, target, dropped)
   fitParameters(body, target, dropped)
-  fitUser(body, target, dropped)
+  fitUser(body, target.user, dropped)
 }
