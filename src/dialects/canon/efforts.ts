@@ -3,7 +3,10 @@
 /** From none to most. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
-/** Shares of the output that efforts stand for (contract section 1.1). */
+/**
+ * Shares of the output that efforts stand for (contract section 1.1; openrouter.ai/docs/guides/best-practices/reasoning-tokens,
+ * "Reasoning Effort Level"). Where a provider takes efforts alone, a budget becomes the effort of its share ("Max Tokens for Reasoning").
+ */
 const SHARES: readonly (readonly [effort: string, share: number])[] = [
   ['minimal', 0.1],
   ['low', 0.2],
@@ -25,6 +28,17 @@ export function effortOfBudget(budget: number, output: number | undefined): stri
   if (output === undefined || output <= 0) return 'medium'
   const distance = (share: number): number => Math.abs(share - budget / output)
   return SHARES.reduce((best, each) => (distance(each[1]) < distance(best[1]) ? each : best))[0]
+}
+
+/** OpenAI API reference, `reasoning.effort`: models before gpt-5.1-codex-max refuse more than these. */
+const WIDELY_KNOWN = ['minimal', 'low', 'medium', 'high'] as const
+
+/**
+ * The effort that a provider without budgets gets for one: never above high, unless the quirk `efforts` lists more, since the
+ * caller did not name it.
+ */
+export function effortForBudget(budget: number, output: number | undefined, offered: readonly string[] | undefined): string {
+  return nearestEffort(effortOfBudget(budget, output), offered, WIDELY_KNOWN)
 }
 
 /**

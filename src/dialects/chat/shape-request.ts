@@ -1,6 +1,6 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { effortOfBudget, nearestEffort } from '../canon/efforts.ts'
+import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import type { Reasoning } from '../canon/request.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
@@ -123,7 +123,7 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
   if (asked.maxTokens !== undefined) dropped.push('reasoning.max_tokens')
   let { effort } = asked
   if (effort === undefined && asked.enabled === false) effort = 'none'
-  else if (effort === undefined && asked.maxTokens !== undefined) effort = effortOfBudget(asked.maxTokens, askedCap(body))
+  else if (effort === undefined && asked.maxTokens !== undefined) effort = effortForBudget(asked.maxTokens, askedCap(body), quirks.efforts)
   else if (effort === undefined && asked.enabled === true) effort = 'medium'
   if (effort !== undefined) body.reasoning_effort = nearestEffort(effort, quirks.efforts)
 }

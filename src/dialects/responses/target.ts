@@ -1,25 +1,18 @@
 /** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { nearestEffort } from '../canon/efforts.ts'
+import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
 import { fitUser } from '../canon/user.ts'
+import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
 
-/** Reasoning budgets in tokens, up to which an effort of that name comes nearest. */
-const EFFORTS: readonly (readonly [number, string])[] = [
-  [1024, 'minimal'],
-  [4096, 'low'],
-  [16384, 'medium'],
-]
-
-function effortOf(reasoning: JsonObject): string | undefined {
-  if (typeof reasoning.effort === 'string') return reasoning.effort
-  if (reasoning.enabled === false) return 'none'
-  const budget = reasoning.max_tokens
-  if (typeof budget === 'number') return EFFORTS.find(([limit]) => budget <= limit)?.[1] ?? 'high'
-  return reasoning.enabled === true ? 'medium' : undefined
+function effortOf({ effort, enabled, max_tokens: budget }: JsonObject, cap: number | undefined, quirks: Quirks): string | undefined {
+  if (typeof effort === 'string') return effort
+  if (enabled === false) return 'none'
+  if (typeof budget === 'number') return effortForBudget(budget, cap, quirks.efforts)
+  return enabled === true ? 'medium' : undefined
 }
 
 /**
@@ -33,7 +26,7 @@ function fitReasoning(body: JsonObject, { quirks }: Target, dropped: string[]): 
     const { enabled, max_tokens: budget, ...rest } = body.reasoning
     if (enabled !== undefined || budget !== undefined) {
       if ((budget ?? null) !== null) dropped.push('reasoning.max_tokens')
-      const effort = effortOf(body.reasoning)
+      const effort = effortOf(body.reasoning, capIn(body), quirks)
       body.reasoning = effort === undefined ? rest : { ...rest, effort }
     }
   }

@@ -244,6 +244,26 @@ t.test('a request from another wire', async (t) => {
   })
 })
 
+t.test('a budget of reasoning becomes the effort of its share of the output, as in chat', async (t) => {
+  const effort = (budget: number, cap?: number, quirks = {}) => {
+    const body = ok({ reasoning: { max_tokens: budget }, ...(cap === undefined ? {} : { max_output_tokens: cap }) })
+    const [one, other] = [
+      openaiResponses.encodeRequest(responsesClient.decodeRequest(body), target({ quirks })),
+      passWire.request(body, target({ quirks })),
+    ].map(({ body: sent }) => (sent.reasoning as { effort?: string }).effort)
+    t.equal(one, other, 'in both lanes')
+    return one
+  }
+  t.equal(effort(2000), 'medium', 'without a cap')
+  t.equal(effort(1000, 10_000), 'minimal')
+  t.equal(effort(2000, 10_000), 'low')
+  t.equal(effort(5000, 10_000), 'medium')
+  t.equal(effort(20_000, 25_000), 'high')
+  t.equal(effort(9500, 10_000), 'high', 'not every model knows more')
+  t.equal(effort(9500, 10_000, { efforts: ['low', 'high', 'xhigh'] }), 'xhigh', 'unless the provider does')
+  t.equal(effort(9500, 10_000, { efforts: ['low', 'high'] }), 'high', 'of those that the provider knows')
+})
+
 t.test('an endpoint takes what it can, in both lanes alike', async (t) => {
   const body = ok({
     temperature: 0.5,
@@ -299,7 +319,7 @@ t.test('an endpoint takes what it can, in both lanes alike', async (t) => {
       stream: true,
       service_tier: 'priority',
       max_output_tokens: 200,
-      reasoning: { effort: 'low' },
+      reasoning: { effort: 'high' },
     })
     for (const key of ['provider', 'models', 'plugins', 'session_id', 'trace', 'debug', 'max_tool_calls', 'user', 'tools', 'top_k'])
       t.notOk(key in sent, `${key} is not sent`)
