@@ -1,8 +1,9 @@
 /** From what the file or the store says of guardrails to what the chain holds: one model, whichever of the two it is from. */
 
 import type { Namable } from '../api/guardrail-body.ts'
-import { type RawGuardrail, resolveGuardrail } from '../config/guardrails.ts'
-import type { Config, GuardrailConfig } from '../config/types.ts'
+import type { Config } from '../config/config.ts'
+import type { GuardrailConfig } from '../config/guardrails.ts'
+import { guardrailConfig, type RawGuardrail } from '../config/guardrails.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { arePrepared, compileRules, externalEngine, type GuardrailName, preparePatterns } from '../guardrails/index.ts'
@@ -97,7 +98,7 @@ function storedSetting(guardrail: StoredGuardrail, scope: GuardrailName['scope']
 
 /** The fields were checked when they were stored: they are those of the file's schema, with null where there is nothing. */
 function configOf({ name, fields }: Pick<StoredGuardrail, 'name' | 'fields'>): GuardrailConfig {
-  return resolveGuardrail({ ...(withoutNulls(fields) as JsonObject), name } as unknown as RawGuardrail)
+  return guardrailConfig({ ...(withoutNulls(fields) as JsonObject), name } as unknown as RawGuardrail)
 }
 
 function withoutNulls(value: Json): Json {

@@ -1,6 +1,8 @@
 /** The configuration as the owner of workers hands it on: every process honours the same keys, random ones too. */
+
+import type { Config } from '../config/config.ts'
+import type { KeyConfig } from '../config/keys.ts'
 import { FALLBACK_NAME, plainKey, resolveKeys } from '../config/keys.ts'
-import type { Config, KeyConfig } from '../config/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 
 export class OwnerSettings {
@@ -33,11 +35,11 @@ export class OwnerSettings {
   /** With every key named, one port for all, and without the admin token: workers have no admin listener. */
   get shared(): Config {
     const { config, port = config.server.port } = this
-    const uploads = { ...config.uploads, path: config.uploads.path ?? this.uploads }
+    const files = { ...config.store.files, path: config.store.files.path ?? this.uploads }
     return {
       ...config,
       admin: { ...config.admin, token: undefined },
-      uploads,
+      store: { ...config.store, files },
       server: { ...config.server, port },
       keysNamed: true,
       keys: [...this.keys],

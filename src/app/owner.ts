@@ -10,7 +10,7 @@ import { OwnerCrew } from '../cluster/owner-crew.ts'
 import { OwnerDesk } from '../cluster/owner-desk.ts'
 import { forkWorker } from '../cluster/owner-fork.ts'
 import { type Counters, shareNothing } from '../cluster/shared/index.ts'
-import type { Config } from '../config/types.ts'
+import type { Config } from '../config/config.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from '../core/log.ts'
@@ -107,7 +107,7 @@ class Owner {
     const { config } = settings
     closers.push(this.logs.flush)
     closers.push(() => this.gauges.close())
-    if (config.uploads.path === undefined) settings.uploads = temporaryFiles(closers)
+    if (config.store.files.path === undefined) settings.uploads = temporaryFiles(closers)
     const books = await this.openBooks()
     closers.push(() => books.close())
     const scans = new LedgerScans(books.books.ledger, this.clock)
@@ -200,7 +200,7 @@ class Owner {
   private listen({ books, desk, crew, scans }: { books: OwnerBooks; desk: OwnerDesk; crew: OwnerCrew; scans: LedgerScans }) {
     const { books: kept, recovered, record } = books
     const store = record ? desk.watchedKeys() : kept.keys
-    const files = new DiskFiles(this.settings.shared.uploads, this.clock)
+    const files = new DiskFiles(this.settings.shared.store.files, this.clock)
     const source = () => ({
       store,
       configured: this.settings.honoured,

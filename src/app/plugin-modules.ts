@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { PluginSource } from '../config/types.ts'
+import type { PluginSource } from '../config/plugins.ts'
 
 /** Under this name a plugin finds the gateway's interface, wherever it stands itself. */
 const API = 'headgate/plugin-api'

@@ -2,8 +2,8 @@
 
 import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
 import { type Shared, showAvailability } from '../cluster/shared/index.ts'
+import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
-import type { Config } from '../config/types.ts'
 import type { Reload } from '../config/watch.ts'
 import type { Clock } from '../core/clock.ts'
 import { FirstUse } from '../core/first-use.ts'
@@ -104,7 +104,7 @@ export class Runtime {
     const { keys, generated } = resolveKeys(config)
     this.keys = keys
     this.generated = generated
-    this.files = new DiskFiles(config.uploads, clock)
+    this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
     this.parts = partsOf(source, this.tallies, { files: this.files, bodies: this.overload })
@@ -296,7 +296,7 @@ export class Runtime {
         ledger: store.ledger,
         health: parts.health,
         management: this.management,
-        files: { store: this.files, maxFile: config.uploads.maxFile, admission: parts.admission },
+        files: { store: this.files, maxFile: config.store.files.maxFile, admission: parts.admission },
       }),
       pages: (asked) => reference(asked) ?? consent(asked),
       passages: new PassageDesk(
@@ -312,6 +312,7 @@ function partsOf(
   tallies: Tallies,
   { files, bodies }: { files: DiskFiles; bodies: Overload },
 ): ChainParts {
+  const { burst, perMinute } = config.server.authFailures
   const health = new HealthBook(clock)
   const sessions = new StickySessions(clock)
   health.share(shared.news)
@@ -319,7 +320,7 @@ function partsOf(
   return {
     clock,
     tallies,
-    failures: new Attempts(clock, config.server.authFailures),
+    failures: new Attempts(clock, { burst, perSecond: perMinute / 60 }),
     journal: store.journal,
     credit: store.credit,
     health,

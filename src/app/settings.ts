@@ -1,6 +1,6 @@
 /** From a configuration to what the chain is composed of. */
 
-import type { Config } from '../config/types.ts'
+import type { Config } from '../config/config.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import type { ChainSettings, KeyLookup } from '../pipeline/parts.ts'

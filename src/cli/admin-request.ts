@@ -1,7 +1,7 @@
 /** Requests of the command line to the running gateway: over its admin socket or port, with the admin token. */
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { Config } from '../config/types.ts'
+import type { Config } from '../config/config.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { readToken } from '../server/admin-token.ts'
 

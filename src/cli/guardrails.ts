@@ -1,8 +1,8 @@
 /** `headgate guardrails …`: what guardrails there are, and what they have found. Asks the running gateway, or its store. */
 import { type GuardrailCommand, runGuardrailCommand } from '../api/index.ts'
+import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { loadConfig } from '../config/load.ts'
-import type { Config } from '../config/types.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { GUARDRAIL_COMMAND_PATH } from '../server/key-command-route.ts'

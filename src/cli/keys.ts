@@ -1,8 +1,8 @@
 /** `headgate keys …` and `headgate credits …`: sent to the running gateway, and done on its file where none runs. */
 import { type KeyCommand, runKeyCommand } from '../api/index.ts'
+import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { loadConfig } from '../config/load.ts'
-import type { Config } from '../config/types.ts'
 import { systemClock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -83,7 +83,7 @@ function onFile(command: KeyCommand, config: Config): Promise<JsonObject> {
       // A random secret of this very moment is nobody's key.
       configured: generated === undefined ? configured : [],
       credit: books.credit,
-      files: new DiskFiles(config.uploads, systemClock),
+      files: new DiskFiles(config.store.files, systemClock),
       brand: config.brand.word,
       clock: systemClock,
     })

@@ -1,6 +1,6 @@
 /** How a provider's own list differs from what is configured for it. */
 import { stringify } from 'yaml'
-import type { Config, ModelConfig } from '../config/types.ts'
+import type { Config, ModelConfig } from '../config/config.ts'
 import type { JsonObject } from '../core/json.ts'
 import { listedModels } from '../routing/catalog/discover.ts'
 import { factsOfEntry, type ModelFacts } from '../routing/catalog/server-facts.ts'

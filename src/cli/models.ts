@@ -1,9 +1,9 @@
 /** `headgate models …`: what a configuration declares, and how that differs from what a provider lists. */
 import { writeFileSync } from 'node:fs'
 import { providerListing } from '../app/provider-listing.ts'
+import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
-import type { Config } from '../config/types.ts'
 import type { JsonObject } from '../core/json.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { aliasEntry, modelEntry } from '../routing/catalog/entry.ts'

@@ -1,7 +1,7 @@
 /** Commands of the command line: sent to the running gateway, and done on its store where none runs. */
 import { json } from 'node:stream/consumers'
 import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
-import type { Config } from '../config/types.ts'
+import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'

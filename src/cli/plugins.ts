@@ -1,8 +1,8 @@
 /** `headgate plugins`: which plugins there are, which are on, and what the operator has set. */
 
 import { listedPlugins, loadWhole, pluginSettings } from '../app/plugin-list.ts'
+import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/problems.ts'
-import type { Config } from '../config/types.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import type { PluginSetting } from '../pipeline/parts.ts'
 import { CONSOLE, type Streams } from './console.ts'

@@ -1,6 +1,6 @@
 /** What the owner and its workers say to each other, by name. All of it is plain data. */
 import { deserialize, serialize } from 'node:v8'
-import type { Config } from '../config/types.ts'
+import type { Config } from '../config/config.ts'
 import type { Json } from '../core/json.ts'
 import type { GenerationRecord, Sums, UseQuery, UseRow } from '../ledger/types.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'

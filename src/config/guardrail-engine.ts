@@ -1,23 +1,24 @@
 /** The engine of a guardrail: from what is written to plain data, and which settings belong to which type. */
+import type { Static } from 'typebox'
 import type { EngineSettings } from '../guardrails/engine.ts'
 import type { Action } from '../guardrails/rule.ts'
 import type { Path } from './problems.ts'
-import type { RawConfig } from './schema/root.ts'
+import type { Resolved } from './resolved.ts'
+import type { engine } from './schema/guardrail-filters.ts'
+import { moderationFields } from './schema/moderation.ts'
 import type { Source } from './source.ts'
-import { milliseconds } from './units.ts'
 
-type RawEngine = NonNullable<NonNullable<RawConfig['guardrails']>[number]['engine']>
+type RawEngine = Static<typeof engine>
 
-export function engineOf(raw: RawEngine, action: Action): EngineSettings {
-  const { type, timeout = '2s', on_error: onError, url = '', key } = raw
+export function engineSettings(settings: Resolved<typeof engine>, action: Action): EngineSettings {
+  const { type, timeout, onError, url, key } = settings
   const terms = { open: onError === 'open', action }
-  const time = milliseconds(timeout)
   if (type !== 'moderation') {
-    const { entities, threshold, language } = raw
-    return { ...terms, type, url, timeout: time, ...defined({ key, entities, threshold, language }) }
+    const { entities, threshold, language } = settings
+    return { ...terms, type, url: url ?? '', timeout, ...defined({ key, entities, threshold, language }) }
   }
-  const { engine = 'openai', model, thresholds, ignored_categories: ignored, lexicon } = raw
-  return { ...terms, type, moderation: { engine, timeout: time, ...defined({ url: raw.url, key, model, thresholds, ignored, lexicon }) } }
+  const { engine, model, thresholds, ignoredCategories: ignored, lexicon } = settings
+  return { ...terms, type, moderation: { engine, timeout, ...defined({ url, key, model, thresholds, ignored, lexicon }) } }
 }
 
 function defined<T extends object>(fields: T): Partial<T> {
@@ -46,7 +47,7 @@ export function checkEngine(engine: RawEngine, at: Path, main: Source): void {
 }
 
 function checkModeration(raw: RawEngine, at: Path, main: Source): void {
-  const { engine = 'openai' } = raw
+  const { engine = moderationFields.engine.default } = raw
   if (main.isWrong([...at, 'engine'])) return
   // OpenAI's own endpoint, which stands in for an address, asks for a key.
   const needed = {

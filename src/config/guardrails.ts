@@ -1,57 +1,67 @@
 /** Guardrails of the file: from what is written to plain data, and the rules that a schema cannot say. */
+import type { Static } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsdNumber } from '../core/money.ts'
-import { checkEngine, engineOf } from './guardrail-engine.ts'
+import { checkEngine, engineSettings } from './guardrail-engine.ts'
 import type { Path } from './problems.ts'
 import type { References } from './references.ts'
+import { type Resolved, resolved } from './resolved.ts'
+import { engine, guardrail } from './schema/guardrail-filters.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
-import type { GuardrailConfig } from './types.ts'
 
 /** Of the file; those of the store have the same fields, but for scope and engine. */
-export type RawGuardrail = NonNullable<RawConfig['guardrails']>[number]
+export type RawGuardrail = Static<typeof guardrail>
+
+export type GuardrailConfig = ReturnType<typeof guardrailConfig>
 
 const INJECTION = 'regex-prompt-injection'
 /** Groups of authors with a field of their own. */
 const ZDR_GROUPS = ['anthropic', 'openai', 'google', 'xai', 'other'] as const
 
-export function resolveGuardrail(raw: RawGuardrail): GuardrailConfig {
-  const { scope, engine, action = 'block', limit_usd: budget, audit = 'hashes' } = raw
+/** By what each part of the program reads: texts, routing, budgets. */
+export function guardrailConfig(written: RawGuardrail) {
+  const { name, scope, direction, restore, audit, action, engine, ...settings } = resolved(guardrail, written)
+  const { contentFilters, contentFilterBuiltins: builtins, phrases, allowedPhrases, limitUsd: limit } = settings
   return {
-    name: raw.name,
-    fields: fieldsOf(raw),
+    name,
+    /** As written, without name, scope, and the address and key of an engine. */
+    fields: shownFields(written),
     audit,
+    /** Names of keys; absent: every request. */
     ...(scope === undefined ? {} : { keys: scope.keys }),
-    direction: raw.direction ?? 'input',
-    restore: raw.restore === true,
-    filters: {
-      contentFilters: raw.content_filters ?? [],
-      builtins: (raw.content_filter_builtins ?? []).map(({ slug, action, scan_scope: scanScope }) =>
-        scanScope === undefined ? { slug, action } : { slug, action, scanScope },
-      ),
-      phrases: raw.phrases ?? [],
-      allowedPhrases: raw.allowed_phrases ?? [],
-      action,
-    },
-    ...(engine === undefined ? {} : { engine: engineOf(engine, action) }),
-    terms: {
-      ...(raw.allowed_models === undefined ? {} : { allowedModels: raw.allowed_models }),
-      ignoredModels: raw.ignored_models ?? [],
-      ...(raw.allowed_providers === undefined ? {} : { allowedProviders: raw.allowed_providers }),
-      ignoredProviders: raw.ignored_providers ?? [],
-      zdr: ZDR_GROUPS.filter((group) => raw[`enforce_zdr_${group}`] ?? raw.enforce_zdr),
-      freeTraining: raw.enable_free_model_training !== false && raw.enable_free_model_publication !== false,
-      paidTraining: raw.enable_paid_model_training !== false,
-      ...(raw.max_price === undefined ? {} : { maxPrice: raw.max_price as JsonObject }),
-      requireParameters: raw.require_parameters === true,
-    },
-    ...(budget === undefined ? {} : { budget: { limit: nanoFromUsdNumber(budget) ?? 0, limitReset: raw.reset_interval ?? null } }),
+    direction,
+    restore,
+    filters: { contentFilters, builtins, phrases, allowedPhrases, action },
+    ...(engine === undefined ? {} : { engine: engineSettings(engine, action) }),
+    terms: routingTerms(settings, written),
+    /** Nano-dollars for each key, and the window in which they count. */
+    ...(limit === undefined ? {} : { budget: { limit: nanoFromUsdNumber(limit) ?? 0, limitReset: settings.resetInterval ?? null } }),
   }
 }
 
-function fieldsOf({ name: _, scope: __, engine, ...fields }: RawGuardrail): JsonObject {
-  const shown = engine === undefined ? fields : { ...fields, engine: { type: engine.type, on_error: engine.on_error ?? 'closed' } }
+type Terms = 'allowedModels' | 'ignoredModels' | 'allowedProviders' | 'ignoredProviders' | 'maxPrice' | 'requireParameters'
+type Training = 'enableFreeModelTraining' | 'enableFreeModelPublication' | 'enablePaidModelTraining'
+
+function routingTerms(settings: Pick<Resolved<typeof guardrail>, Terms | Training>, written: RawGuardrail) {
+  const { allowedModels, ignoredModels = [], allowedProviders, ignoredProviders = [], maxPrice, requireParameters } = settings
+  return {
+    ...(allowedModels === undefined ? {} : { allowedModels }),
+    ignoredModels,
+    ...(allowedProviders === undefined ? {} : { allowedProviders }),
+    ignoredProviders,
+    /** Groups of authors whose models need zero retention; `enforce_zdr` stands for those that have no field of their own. */
+    zdr: ZDR_GROUPS.filter((group) => written[`enforce_zdr_${group}`] ?? written.enforce_zdr),
+    freeTraining: settings.enableFreeModelTraining && settings.enableFreeModelPublication,
+    paidTraining: settings.enablePaidModelTraining,
+    ...(maxPrice === undefined ? {} : { maxPrice }),
+    requireParameters,
+  }
+}
+
+function shownFields({ name: _, scope: __, engine: written, ...fields }: RawGuardrail): JsonObject {
+  const shown = written === undefined ? fields : { ...fields, engine: { type: written.type, on_error: resolved(engine, written).onError } }
   return shown as JsonObject
 }
 

@@ -3,33 +3,49 @@
 import { randomTag } from '../core/ids.ts'
 import { hashOf, maskOf } from '../core/secret.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
-import type { ApiKey } from '../plugin-api/key.ts'
-import type { Config, KeyConfig } from './types.ts'
+import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
+import { type Resolved, resolved } from './resolved.ts'
+import { key as keySchema } from './schema/server.ts'
 
 /** Published in the documentation, so worth nothing outside this machine. */
 export const DEVELOPMENT_KEY = 'sk-router-v1-dev'
 /** Identity of the key that is used where the file names none: one spend, whatever the secret. */
 export const FALLBACK_NAME = 'dev'
 
+/** Only the hash of a key leaves the loader. */
+export type KeyConfig = Omit<Resolved<typeof keySchema>, 'key'> & {
+  /** SHA-256 of the secret, hex. */
+  hash: string
+  /** Masked secret. */
+  label: string
+}
+
+export function keyConfig({ key: secret, ...settings }: Resolved<typeof keySchema>): KeyConfig {
+  return { ...settings, hash: hashOf(secret), label: maskOf(secret) }
+}
+
 /** A key that may do everything but manage. */
 export function plainKey(name: string, secret: string): KeyConfig {
-  return {
-    name,
-    hash: hashOf(secret),
-    label: maskOf(secret),
-    limit: null,
-    limitReset: null,
-    management: false,
-    disabled: false,
-    expiresAt: null,
-    limits: {},
-    passage: false,
-  }
+  return keyConfig(resolved(keySchema, { name, key: secret }))
 }
 
 /** True for addresses that only this machine reaches. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
+}
+
+/** What the configuration says of keys. */
+interface KeySettings {
+  /** True where the file has `auth.keys`, even if empty. */
+  keysNamed: boolean
+  keys: KeyConfig[]
+  /** Used where the file names no keys: `HEADGATE_DEV_KEY`, else the development key. */
+  fallbackKey: KeyConfig
+  /** True while the published development key is honoured. */
+  developmentKey: boolean
+  /** For every key that sets none of its own. */
+  limits: RateLimits
+  server: { host: string }
 }
 
 export interface ResolvedKeys {
@@ -44,7 +60,7 @@ export interface ResolvedKeys {
  * @param random a part of the random secret, at least 72 bits.
  * @throws Error if the development key would be honoured outside loopback.
  */
-export function resolveKeys(config: Config, random: () => string = randomTag): ResolvedKeys {
+export function resolveKeys(config: KeySettings, random: () => string = randomTag): ResolvedKeys {
   const refusal = developmentKeyRefusal(config)
   if (refusal !== undefined) throw new Error(refusal)
   if (config.keysNamed) return { keys: config.keys.map((key) => apiKey(key, config)) }
@@ -55,12 +71,12 @@ export function resolveKeys(config: Config, random: () => string = randomTag): R
 }
 
 /** Why the configuration must not be served: the development key reaches beyond loopback. */
-export function developmentKeyRefusal(config: Pick<Config, 'developmentKey' | 'server'>): string | undefined {
+export function developmentKeyRefusal(config: Pick<KeySettings, 'developmentKey' | 'server'>): string | undefined {
   if (!config.developmentKey || isLoopback(config.server.host)) return undefined
   return `the development key ${DEVELOPMENT_KEY} is honoured only while listening on loopback, expected server.host 127.0.0.1 or a key of your own in auth.keys`
 }
 
-function apiKey(key: KeyConfig, config: Config): ApiKey {
+function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey {
   return {
     identity: key.name,
     hash: key.hash,
@@ -68,13 +84,13 @@ function apiKey(key: KeyConfig, config: Config): ApiKey {
     name: key.name,
     management: key.management,
     disabled: key.disabled,
-    limit: key.limit,
-    limitReset: key.limitReset,
-    expiresAt: key.expiresAt,
+    limit: key.limit ?? null,
+    limitReset: key.limitReset ?? null,
+    expiresAt: key.expiresAt ?? null,
     allowedModels: key.allowedModels,
     // The schema of the file admits no preference that the wire's object does not have.
     provider: key.provider as ProviderPreferences | undefined,
-    limits: { ...config.limits, ...key.limits },
+    limits: { ...limits, ...key.limits },
     ...(key.defaultMaxOutput === undefined ? {} : { defaultMaxOutput: key.defaultMaxOutput }),
     passage: key.passage,
   }

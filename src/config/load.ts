@@ -1,15 +1,14 @@
 /** Reads, checks and resolves a configuration file. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve as resolvePath } from 'node:path'
+import { buildConfig, type Config } from './config.ts'
 import type { Environment } from './expand.ts'
 import { DEVELOPMENT_KEY, developmentKeyRefusal } from './keys.ts'
 import { ConfigError, MOST_PROBLEMS, type Problem } from './problems.ts'
 import type { ModelFile } from './references.ts'
-import { resolve } from './resolve.ts'
 import { checkRules } from './rules.ts'
 import { catalogSchema, configSchema, type RawConfig, type RawModels } from './schema/root.ts'
 import { Source } from './source.ts'
-import type { Config } from './types.ts'
 import { validate } from './validate.ts'
 
 export interface LoadOptions {
@@ -43,7 +42,7 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   for (const { source } of files) source.beginRules()
   checkRules(raw, main, files)
   stopAt(files.flatMap(({ source }) => inOrder(source.problems)))
-  const config = resolve({
+  const config = buildConfig({
     file: path,
     files: paths,
     raw,

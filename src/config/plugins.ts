@@ -1,12 +1,11 @@
 /** The section `plugins`: what its schema cannot say, and what it comes to. */
 import { dirname, resolve } from 'node:path'
 import type { JsonObject } from '../core/json.ts'
-import { LATER_PLUGINS, PLUGINS } from './schema/plugins.ts'
+import { type Resolved, resolved } from './resolved.ts'
+import { LATER_PLUGINS, PLUGINS, type plugins, policy } from './schema/plugins.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
-import type { PluginSource, PluginsConfig } from './types.ts'
-import { milliseconds } from './units.ts'
 
 /** Whether the operator's own plugins have the ids that are named is known once they are loaded. */
 export function checkPlugins({ plugins }: RawConfig, main: Source): void {
@@ -32,22 +31,27 @@ export function checkPlugins({ plugins }: RawConfig, main: Source): void {
   }
 }
 
-/** @param file of the configuration. */
-export function resolvePlugins({ plugins }: RawConfig, file: string): PluginsConfig {
-  const { order = [], defaults = {}, load = [] } = plugins ?? {}
-  const resolved: PluginsConfig = { order: [...order], defaults: {}, rules: {}, load: load.map((name) => sourceOf(name, file)) }
+/** A file or a package with plugins of the operator's own. */
+export interface PluginSource {
+  /** As the file has it. */
+  name: string
+  /** Absolute, where it is a file. */
+  path?: string
+}
+
+export type PluginsConfig = ReturnType<typeof pluginsConfig>
+
+/** Parts what is the plugins' own from what the operator decides beside it. @param file of the configuration. */
+export function pluginsConfig({ order, defaults, load }: Resolved<typeof plugins>, file: string) {
+  const own: Record<string, JsonObject> = {}
+  const rules: Record<string, Resolved<typeof policy>> = {}
   for (const [id, settings] of Object.entries(defaults)) {
     if (settings === undefined) continue
-    const { locked = false, on_error: onError, timeout, ...own } = settings
-    resolved.defaults[id] = own as JsonObject
-    if (!locked && onError === undefined && timeout === undefined) continue
-    resolved.rules[id] = {
-      locked,
-      ...(onError === undefined ? {} : { onError }),
-      ...(timeout === undefined ? {} : { timeout: milliseconds(timeout) }),
-    }
+    const { locked, on_error, timeout, ...others } = settings
+    own[id] = others as JsonObject
+    rules[id] = resolved(policy, { locked, on_error, timeout })
   }
-  return resolved
+  return { order, defaults: own, rules, load: load.map((name) => sourceOf(name, file)) }
 }
 
 /** What begins like a path is one; all else is the name of a package. */

@@ -1,6 +1,7 @@
 /** Names that other parts of the file refer to. Where a section cannot be read any name may be in it: none is reported then. */
 import { isLatestSlug, latestSlug } from '../core/model-family.ts'
 import type { RawConfig, RawModels } from './schema/root.ts'
+import { brand } from './schema/server.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 
@@ -35,7 +36,7 @@ export class References {
     const sections = [['models'], ['aliases'], ['providers']]
     const isWrong = files.some(({ source }) => source.unreadable || sections.some((path) => source.isWrong(path)))
     this.hasAllModels = !isLost && !isWrong && !lacksModels(raw, main)
-    this.brand = raw.brand?.word ?? 'router'
+    this.brand = raw.brand?.word ?? brand.properties.word.default
     this.families = new Set([...this.slugs].map(latestSlug))
   }
 

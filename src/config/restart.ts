@@ -1,9 +1,9 @@
 /** What a reload cannot change. */
-import type { Config } from './types.ts'
+import type { Config } from './config.ts'
 
 /** Values that a process reads once, when it opens its listeners and its store. */
 function fixed(config: Config): [name: string, value: string | number][] {
-  const { server, admin, store, uploads, shared } = config
+  const { server, admin, store, shared } = config
   return [
     ['server.host', server.host],
     ['server.port', server.port],
@@ -13,7 +13,7 @@ function fixed(config: Config): [name: string, value: string | number][] {
     ['server.body_timeout', server.bodyTimeout],
     ['server.trusted_proxies', server.trustedProxies.join(', ')],
     ['server.proxy_protocol', String(server.proxyProtocol)],
-    ['server.auth_failures', `${server.authFailures.burst}, ${server.authFailures.perSecond}`],
+    ['server.auth_failures', `${server.authFailures.burst}, ${server.authFailures.perMinute}`],
     ['admin.host', admin.host],
     ['admin.port', admin.port],
     ['admin.token', admin.token ?? ''],
@@ -24,9 +24,9 @@ function fixed(config: Config): [name: string, value: string | number][] {
     ['store.journal', store.journal],
     ['store.retention', store.retention ?? 0],
     ['store.lost_grace', store.lostGrace],
-    ['store.files.path', uploads.path ?? ''],
-    ['store.files.max_file', uploads.maxFile],
-    ['store.files.max_bytes', uploads.maxBytes],
+    ['store.files.path', store.files.path ?? ''],
+    ['store.files.max_file', store.files.maxFile],
+    ['store.files.max_bytes', store.files.maxBytes],
     ['shared.url', shared.url ?? ''],
   ]
 }

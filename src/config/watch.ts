@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Clock, Timer } from '../core/clock.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
+import type { Config } from './config.ts'
 import { restartReasons } from './restart.ts'
-import type { Config } from './types.ts'
 
 const reloads = counter('reloads_total', 'Configuration reloads that were taken.')
 const failures = counter('reload_failures_total', 'Configuration reloads that were refused.')

@@ -2,7 +2,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { closeSync, fchmodSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Config } from '../config/types.ts'
+import type { Config } from '../config/config.ts'
 import { Fault } from '../core/faults.ts'
 
 const TOKEN_BYTES = 32

@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold variables of their own
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import type { Config } from '../../src/config/config.ts'
 import { expand } from '../../src/config/expand.ts'
 import { DEVELOPMENT_KEY, isLoopback, resolveKeys } from '../../src/config/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import type { Config } from '../../src/config/types.ts'
 import { bytes, milliseconds } from '../../src/config/units.ts'
 import { makeSecret, maskOf } from '../../src/core/secret.ts'
 

@@ -209,8 +209,9 @@ t.test('defaults are filled in and units resolved', async (t) => {
     durability: 'process',
     journal: './data/journal.db',
     lostGrace: 86_400_000,
+    files: { path: 'data/files', maxBytes: 1024 ** 3, maxFile: 100 * 1024 ** 2 },
   })
-  t.same(config.shared, {})
+  t.same(config.shared, { tls: 'required' })
   t.equal(config.keys[0].limit, 10_000_000_000, 'nano-dollars')
   t.notOk(JSON.stringify(config.keys).includes('sk-app-secret-value'), 'only the hash of a key is kept')
   t.same(config.providers[0].timeouts, { connect: 5000, firstByte: 60_000, firstByteWhole: 600_000, idle: 30_000, total: 600_000 })
@@ -262,7 +263,7 @@ auth:
   const config = loadConfig('f.yaml', {}, { text })
   const [a, sim] = config.providers
   t.match(config.server, { silence: 250, maxHeaders: 8192, jsonDepth: 64 })
-  t.same(config.shared, { url: 'rediss://cache:6379/1' })
+  t.same(config.shared, { url: 'rediss://cache:6379/1', tls: 'required' })
   t.same(config.limits, { requests: 10, tokens: 5000, streams: 2, bytes: 1024 * 1024 })
   t.same(config.provider, { order: ['a'], allow_fallbacks: false, sort: { by: 'price', partition: 'none' }, max_price: { prompt: '1' } })
   t.equal(a.baseUrl, 'https://a.example/v1', 'no slash at the end')
@@ -277,10 +278,10 @@ auth:
   })
   t.same(a.quirks, { max_tokens_field: 'max_completion_tokens', drop: ['seed'] })
   t.match(a.timeouts, { firstByte: 1000, firstByteWhole: 1000, total: 120_000 })
-  t.same(sim.quirks, { faults: { status: 503, delay: 2000, cut_after: 3, stall_after: 4, rate: 0.5 } })
+  t.same(sim.quirks, { faults: { status: 503, delay: 2000, cutAfter: 3, stallAfter: 4, rate: 0.5 } })
   t.match(config.keys[0], { passage: true, expiresAt: Date.UTC(2027, 0, 31), allowedModels: ['x/*'], limits: { requests: 5 } })
   const defaults = { 'context-compression': { engine: 'middle-out' } }
-  t.same(config.plugins, { order: ['context-compression'], defaults, rules: {}, load: [] })
+  t.same(config.plugins, { order: ['context-compression'], defaults, rules: { 'context-compression': { locked: false } }, load: [] })
   const closed = loadConfig('f.yaml', {}, { text: text.replace('enabled: true', 'enabled: false') })
   t.equal(closed.providers[0].passagePrice, undefined, 'the passage is closed')
 })

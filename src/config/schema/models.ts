@@ -4,7 +4,21 @@ import { MOST_OVERRIDES } from '../../core/price.ts'
 import { MODEL_FLAGS } from '../../routing/criteria/index.ts'
 import { quantization } from './preferences.ts'
 import { quirks } from './providers.ts'
-import { closed, count, entryName, flag, line, listOf, mapOf, oneOf, perMillion, perUnit, SLUG, SLUG_EXPECTED } from './scalars.ts'
+import {
+  asWritten,
+  closed,
+  count,
+  entryName,
+  flag,
+  line,
+  listOf,
+  mapOf,
+  oneOf,
+  perMillion,
+  perUnit,
+  SLUG,
+  SLUG_EXPECTED,
+} from './scalars.ts'
 
 const clock = (description: string) =>
   Type.String({
@@ -174,4 +188,7 @@ const model = closed('One model.', {
   endpoints: listOf('Where it is served.', endpoint, 1),
 })
 
-export const models = mapOf('Models by slug. A key that ends in /* takes every name and hands it on.', SLUG, SLUG_EXPECTED, model)
+/** As written, since what an entry leaves out comes from its model, from its provider, or from what the provider lists (routing/catalog). */
+export const models = asWritten(
+  mapOf('Models by slug. A key that ends in /* takes every name and hands it on.', SLUG, SLUG_EXPECTED, model),
+)

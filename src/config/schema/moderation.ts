@@ -1,6 +1,6 @@
 /** Settings of moderation, the same for the engine of a guardrail and for the plugin. */
 import { Type } from 'typebox'
-import { line, listOf, mapOf, oneOf } from './scalars.ts'
+import { line, listOf, mapOf, oneOf, withDefault } from './scalars.ts'
 
 /** As `guardrails/moderation/types.ts` has them; a test compares the two. */
 export const MODERATORS = ['openai', 'classifier', 'lexicon'] as const
@@ -10,11 +10,9 @@ const CATEGORY_EXPECTED = 'the name of a category'
 
 /** What belongs to moderation alone. */
 export const moderationFields = {
-  engine: Type.Optional(
-    oneOf(
-      'Of moderation, who judges: an endpoint of the format of OpenAI, the default; a classifier model; a list of your own words.',
-      MODERATORS,
-    ),
+  engine: withDefault(
+    oneOf('Of moderation, what judges: an endpoint of the format of OpenAI; a classifier model; a list of your own words.', MODERATORS),
+    'openai',
   ),
   model: Type.Optional(line('Of moderation: the model that judges; of openai omni-moderation-latest by default.')),
   thresholds: Type.Optional(

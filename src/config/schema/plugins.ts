@@ -3,17 +3,19 @@
 import type { TProperties } from 'typebox'
 import { Type } from 'typebox'
 import { moderationFields } from './moderation.ts'
-import { closed, duration, flag, line, listOf, NAME, NAME_EXPECTED, oneOf, secret, url, usd } from './scalars.ts'
+import { asWritten, closed, duration, flag, line, listOf, NAME, NAME_EXPECTED, oneOf, secret, url, usd, withDefault } from './scalars.ts'
 
 /** Ids that this version knows by name only. */
 export const LATER_PLUGINS = ['auto-beta-router']
 
 /** What the operator decides for any plugin; no request can. */
 const POLICY = {
-  locked: Type.Optional(flag('True: a request may name the plugin and set nothing of it, not even switch it off.')),
+  locked: withDefault(flag('True: a request may name the plugin and set nothing of it, not even switch it off.'), false),
   on_error: Type.Optional(oneOf('Whether a request ends with the failure of the plugin, or goes on without it.', ['fail', 'skip'])),
   timeout: Type.Optional(duration('How long the plugin may work on a request before it counts as failed.')),
 }
+
+export const policy = closed('What the operator decides for any plugin.', POLICY)
 
 const settings = <P extends TProperties>(description: string, own: P) => Type.Optional(closed(description, { ...own, ...POLICY }))
 
@@ -255,21 +257,27 @@ const own = Type.Object(
 )
 
 export const plugins = closed('Plugins that act on requests.', {
-  load: Type.Optional(
+  load: withDefault(
     listOf(
       "The operator's own plugins: files, relative to this one, or npm packages.",
       line('Such as ./plugins/mine.ts, or a package.', 1024),
     ),
+    [],
   ),
-  order: Type.Optional(
+  order: withDefault(
     listOf('Plugins in the order in which they run.', Type.String({ description: 'A plugin.', pattern: NAME, expected: NAME_EXPECTED })),
+    [],
   ),
-  defaults: Type.Optional(
-    Type.Object(shipped, {
-      description: "The operator's settings; a request's own fields come on top.",
-      additionalProperties: false,
-      patternProperties: { [NAME]: own },
-      keyExpected: NAME_EXPECTED,
-    }),
+  // A plugin reads its own settings, and those of a request have the same form.
+  defaults: withDefault(
+    asWritten(
+      Type.Object(shipped, {
+        description: "The operator's settings; a request's own fields come on top.",
+        additionalProperties: false,
+        patternProperties: { [NAME]: own },
+        keyExpected: NAME_EXPECTED,
+      }),
+    ),
+    {},
   ),
 })

@@ -8,7 +8,7 @@ import {
   QUANTIZATION_TEXT,
   QUANTIZATIONS,
 } from '../../routing/criteria/index.ts'
-import { closed, flag, listOf, oneOf, perMillion, perUnit, size } from './scalars.ts'
+import { asWritten, closed, flag, listOf, oneOf, perMillion, perUnit, size } from './scalars.ts'
 
 const SORTS = ['price', 'throughput', 'latency', 'exacto'] as const
 
@@ -63,7 +63,7 @@ const fieldSettings = Object.fromEntries(
   Object.entries<Field>(CRITERION_FIELDS).map(([name, field]) => [name, Type.Optional(fieldSchema(field))]),
 ) as unknown as FieldSettings
 
-export const preferences = closed('Routing preferences; a request can only narrow what limits it and replaces the rest.', {
+const fields = closed('Routing preferences; a request can only narrow what limits it and replaces the rest.', {
   ...fieldSettings,
   sort: Type.Optional(
     Type.Union(
@@ -83,6 +83,12 @@ export const preferences = closed('Routing preferences; a request can only narro
   preferred_max_latency: Type.Optional(cutoffs('Slower endpoints come last.', 'Seconds to the first token.')),
   preferred_min_throughput: Type.Optional(cutoffs('Slower endpoints come last.', 'Tokens per second.')),
 })
+
+/** Merged with those of requests, which have the same form. */
+export const preferences = asWritten(fields)
+
+/** The wire's object, also in a guardrail. */
+export const maxPrice = asWritten(Type.Unsafe<NonNullable<CriterionPreferences['max_price']>>(fieldSchema(CRITERION_FIELDS.max_price)))
 
 export const limits = closed('Rate limits.', {
   requests: Type.Optional(Type.Integer({ description: 'Requests per minute.', minimum: 1, maximum: 1_000_000_000 })),

@@ -1,7 +1,7 @@
 /** Presets that requests name as `@preset/name`. */
 import { Type } from 'typebox'
 import { preferences } from './preferences.ts'
-import { closed, flag, line, listOf, mapOf, modelSlug, oneOf } from './scalars.ts'
+import { asWritten, closed, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from './scalars.ts'
 
 const number = (description: string, minimum: number, maximum: number) => Type.Number({ description, minimum, maximum })
 /** As in requests (`canon/bounds.ts`): what a preset sets is checked with the request that names it. */
@@ -39,7 +39,7 @@ const preset = closed('One preset.', {
     Type.String({ description: 'Put in front of the conversation.', minLength: 1, maxLength: 1_000_000, expected: 'a text' }),
   ),
   provider: Type.Optional(preferences),
-  parameters: Type.Optional(parameters),
+  parameters: withDefault(asWritten(parameters), {}),
 })
 
 export const presets = mapOf('Presets by name.', '^[a-z0-9][a-z0-9-]{0,63}$', 'a name of small letters, digits and hyphens', preset)

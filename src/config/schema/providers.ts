@@ -1,14 +1,35 @@
 /** Providers: one account at one address each. */
 import { type TSchema, Type } from 'typebox'
 import { OPERATION_PATH, QUIRKS, type Quirks } from '../../dialects/quirks.ts'
-import { closed, duration, flag, line, listOf, mapOf, NAME, NAME_EXPECTED, oneOf, perUnit, secret, url } from './scalars.ts'
+import {
+  asWritten,
+  closed,
+  duration,
+  flag,
+  line,
+  listOf,
+  mapOf,
+  NAME,
+  NAME_EXPECTED,
+  oneOf,
+  perUnit,
+  secret,
+  url,
+  withDefault,
+} from './scalars.ts'
 
-const timeouts = closed('Time-outs of calls to this provider.', {
-  connect: Type.Optional(duration('Until the connection stands; 5s by default.')),
-  first_byte: Type.Optional(duration('Until the reply begins; 60s by default for streams, `total` for whole answers.')),
-  idle: Type.Optional(duration('Between two data events of a stream; 30s by default.')),
-  total: Type.Optional(duration('Until the reply has ended; 600s by default.')),
-})
+const timeouts = closed(
+  'Time-outs of calls to this provider. `idle` and `total` stand still while a slow caller holds the provider back.',
+  {
+    connect: withDefault(duration('Until the request goes out.'), '5s'),
+    first_byte: withDefault(
+      duration('From then to the first data of the reply. Where it is not set, an answer that is not streamed has until `total`.'),
+      '60s',
+    ),
+    idle: withDefault(duration('Between two data events of a stream; comments and keep-alives do not count.'), '30s'),
+    total: withDefault(duration('Until the reply has ended.'), '600s'),
+  },
+)
 
 const faults = closed('Faults that a simulated provider shows.', {
   status: Type.Optional(Type.Integer({ description: 'HTTP status instead of an answer.', minimum: 400, maximum: 599 })),
@@ -17,7 +38,7 @@ const faults = closed('Faults that a simulated provider shows.', {
   stall_after: Type.Optional(
     Type.Integer({ description: 'The stream falls silent after so many events.', minimum: 0, maximum: 1_000_000 }),
   ),
-  rate: Type.Optional(Type.Number({ description: 'Share of the calls that show the fault; 1 by default.', minimum: 0, maximum: 1 })),
+  rate: withDefault(Type.Number({ description: 'Share of the calls that show the fault, 0 to 1.', minimum: 0, maximum: 1 }), 1),
 })
 
 const country = (description: string) => Type.String({ description, pattern: '^[A-Z]{2}$', expected: 'two capital letters, such as DE' })
@@ -28,7 +49,7 @@ export const EMBEDDING = ['openai-chat', 'openai-responses', 'gemini', 'cohere',
 export const DIALECTS = [...new Set<(typeof GENERATING | typeof EMBEDDING)[number]>([...GENERATING, ...EMBEDDING])]
 
 /** Of a provider, or of one endpoint on top of its provider's. Those that the dialect does not read are refused by `checkQuirks`. */
-export const quirks = Type.Unsafe<Omit<Quirks, 'faults'>>(closed('Small departures from the dialect.', optionalQuirks()))
+export const quirks = asWritten(Type.Unsafe<Omit<Quirks, 'faults'>>(closed('Small departures from the dialect.', optionalQuirks())))
 
 /** The quirks of all dialects. Where several read one of the same name, the values of each fit here. */
 function optionalQuirks(): Record<string, TSchema> {
@@ -47,52 +68,62 @@ function merged(name: string): TSchema {
 
 type Quirk = TSchema & { description: string; enum?: string[] }
 
-const discover = Type.Union(
-  [
-    Type.Boolean(),
-    closed('How the list is asked for, and what its models cost.', {
-      every: Type.Optional(duration('Time between two questions; 5m by default.')),
-      price: Type.Optional(oneOf('free also where the provider is elsewhere; else such models have no price.', ['free'])),
-    }),
-  ],
-  {
-    description: 'Serve the models that the provider lists under /models as well.',
-    expected: 'true, false or an object with `every` and `price`',
-  },
-)
+/** What `discover: true` stands for, too. */
+export const discovery = closed('How the list is fetched, and what its models cost.', {
+  every: withDefault(duration('Time between two fetches of the list.'), '5m'),
+  price: Type.Optional(
+    oneOf(
+      '`free`: wherever the provider is. Without it they are free only where every address of the host is loopback or private; elsewhere they have no price, so that keys with a limit are refused.',
+      ['free'],
+    ),
+  ),
+})
 
-const provider = closed('One provider.', {
-  dialect: oneOf('The format that the provider speaks.', DIALECTS, ['bedrock']),
-  name: Type.Optional(line("Name shown in replies and metadata; the entry's own name by default.")),
-  base_url: Type.Optional(url('Address up to and without the operation, such as https://api.openai.com/v1.')),
+const discover = Type.Union([Type.Boolean(), discovery], {
+  description: 'Serve the models that the provider lists under /models as well, as `provider/name`.',
+  expected: 'true, false or an object with `every` and `price`',
+})
+
+export const provider = closed('One provider.', {
+  dialect: oneOf('The format that the provider speaks; `cohere` and `voyage` for embeddings alone.', DIALECTS, ['bedrock']),
+  name: Type.Optional(line("Name shown in replies and metadata. Without it the entry's own name.")),
+  base_url: Type.Optional(url('Address up to and without the operation, such as `https://api.openai.com/v1`; not for `sim`.')),
   key: Type.Optional(secret('Key of the account; with an unset variable marked ? the provider is left out.')),
-  discover: Type.Optional(discover),
-  timeouts: Type.Optional(timeouts),
-  on_abort: Type.Optional(oneOf('When a client goes: cancel the call, or drain it to learn the usage.', ['cancel', 'drain'])),
-  data_collection: Type.Optional(oneOf('Whether the provider may keep data; allow by default.', ['allow', 'deny'])),
-  zdr: Type.Optional(flag('True: the provider retains nothing.')),
-  about: Type.Optional(
+  discover: withDefault(discover, false),
+  timeouts: withDefault(timeouts, {}),
+  on_abort: withDefault(
+    oneOf('When a client goes: `cancel` the call after 2 s, or `drain` it for 30 s, to learn the usage.', ['cancel', 'drain']),
+    'cancel',
+  ),
+  data_collection: withDefault(
+    oneOf('Whether the provider may keep data; `deny`: it does not keep data for training.', ['allow', 'deny']),
+    'allow',
+  ),
+  zdr: withDefault(flag('True: the provider retains nothing.'), false),
+  about: withDefault(
     closed('Facts for people, shown by GET /v1/providers.', {
       privacy_url: Type.Optional(url('Privacy policy.')),
       terms_url: Type.Optional(url('Terms of service.')),
       status_url: Type.Optional(url('Status page.')),
-      headquarters: Type.Optional(country('Country of the headquarters.')),
+      headquarters: Type.Optional(country('Country of the headquarters: two capital letters, such as `DE` (ISO 3166-1).')),
       datacenters: Type.Optional(listOf('Countries of the data centres.', country('A country.'))),
     }),
+    {},
   ),
-  user: Type.Optional(oneOf('What becomes of `user` and `safety_identifier`; pass by default.', ['pass', 'hash', 'drop'])),
-  headers: Type.Optional(
+  user: withDefault(oneOf('What becomes of `user` and `safety_identifier`.', ['pass', 'hash', 'drop']), 'pass'),
+  headers: withDefault(
     mapOf(
       'Headers added to every call.',
       '^[A-Za-z0-9-]{1,64}$',
       'a header name',
       Type.String({ pattern: '^[\\x20-\\x7e]{0,2048}$', secret: true, expected: 'visible ASCII text' }),
     ),
+    {},
   ),
   auth: Type.Optional(
     closed('How the key travels, where not as the dialect has it.', {
       header: Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$', description: 'Name of the header.', expected: 'a header name' }),
-      scheme: Type.Optional(line('Word before the key, such as Bearer; none by default.', 32)),
+      scheme: Type.Optional(line('Word before the key, such as `Bearer`. Without it there is none.', 32)),
     }),
   ),
   path: Type.Optional(
@@ -103,13 +134,13 @@ const provider = closed('One provider.', {
   ),
   query: Type.Optional(
     mapOf(
-      'Query of every call, such as api-version.',
+      'Query of every call, such as `{ api-version: "2024-10-21" }`.',
       '^[A-Za-z0-9._-]{1,64}$',
       'a name',
       Type.String({ pattern: '^[\\x20-\\x7e]{0,256}$', expected: 'visible ASCII text' }),
     ),
   ),
-  quirks: Type.Optional(quirks),
+  quirks: withDefault(quirks, {}),
   passage: Type.Optional(closed('Opens the passage to provider-native paths.', { price: perUnit('USD per request.') })),
   faults: Type.Optional(faults),
 })

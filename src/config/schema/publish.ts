@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { configSchema } from './root.ts'
 
-const OURS: ReadonlySet<string> = new Set(['expected', 'keyExpected', 'scalar', 'unavailable', 'secret'])
+const OURS: ReadonlySet<string> = new Set(['expected', 'keyExpected', 'scalar', 'asWritten', 'unavailable', 'secret'])
 
 /** JSON Schema 2020-12 of the configuration file. */
 export function configJsonSchema(): JsonObject {
@@ -14,10 +14,11 @@ export function configJsonSchema(): JsonObject {
 const VARIABLE: JsonObject = { type: 'string', pattern: '\\$\\{' }
 
 function orVariable(schema: JsonObject): JsonObject {
-  const { description, ...rest } = schema
+  const { description, default: value, ...rest } = schema
   const plain = schema.type === 'integer' || schema.type === 'number' || schema.type === 'boolean'
   if (!plain && schema.enum === undefined && (schema.type !== 'string' || schema.pattern === undefined)) return schema
-  return { ...(description === undefined ? {} : { description }), anyOf: [rest, { ...VARIABLE }] }
+  const shown = { ...(description === undefined ? {} : { description }), ...(value === undefined ? {} : { default: value }) }
+  return { ...shown, anyOf: [rest, { ...VARIABLE }] }
 }
 
 /** A property may be called like one of our keywords, so the names of properties are kept. */

@@ -1,9 +1,10 @@
 /**
- * Building blocks of the schema. Four extra keywords carry what JSON Schema cannot say and are left out of the published file:
- * `expected` (text of an error), `scalar` (a further check by `scalars/check`), `unavailable` (keys or values of a later version)
- * and `secret` (never quoted).
+ * Building blocks of the schema. Six extra keywords carry what JSON Schema cannot say and are left out of the published file:
+ * `expected` and `keyExpected` (text of an error), `scalar` (a further check by `scalar-checks.ts`, and the unit that `resolved.ts`
+ * converts), `asWritten` (nothing below is converted), `unavailable` (keys or values of a later version) and `secret` (never quoted).
  */
-import { type TSchema, Type } from 'typebox'
+import { type Static, type TOptional, type TSchema, type TString, Type } from 'typebox'
+import type { Json } from '../../core/json.ts'
 
 /** Further checks that `checkScalar` does on a string after its pattern. */
 export type ScalarKind =
@@ -20,15 +21,35 @@ export type ScalarKind =
   | 'network'
   | 'callback'
 
+/** Scalars that readers get as a number: milliseconds, bytes, nano-dollars, milliseconds since the epoch. */
+export type Measure = 'duration' | 'span' | 'size' | 'memory' | 'usd' | 'usd-per-unit' | 'timestamp'
+
+/** Text in the file, a number for readers. */
+export type TMeasure = TString & { scalar: Measure }
+
 export interface Extras {
   expected?: string
   scalar?: ScalarKind
+  asWritten?: true
+  /** As the file would have it. */
+  default?: Json
   unavailable?: readonly string[]
   secret?: boolean
   description?: string
 }
 
 const CLOSED = { additionalProperties: false } as const
+
+/** An entry that may be left out; the file is then read as though it had this value. */
+export function withDefault<T extends TSchema>(schema: T, value: Static<T>) {
+  // Only `Type.Optional` copies a schema: the one that was given may stand elsewhere without a default.
+  return Object.assign(Type.Optional(schema), { default: value }) as unknown as TOptional<T> & { default: Static<T> }
+}
+
+/** An entry that readers get in the words of the file: fields of the wire, or settings whose reader has their defaults and units. */
+export function asWritten<T extends TSchema>(schema: T) {
+  return Object.assign(schema, { asWritten: true } as const)
+}
 
 /** An object that takes no keys but the named ones. */
 export function closed<P extends Record<string, TSchema>>(description: string, properties: P, unavailable: readonly string[] = []) {
@@ -44,24 +65,27 @@ export function oneOf<const V extends readonly string[]>(description: string, va
   return Type.Unsafe<V[number]>({ type: 'string', enum: [...values], description, ...(unavailable.length > 0 ? { unavailable } : {}) })
 }
 
+const measure = (scalar: Measure, description: string, options: { pattern?: string; expected: string }) =>
+  Type.String({ description, scalar, ...options }) as TMeasure
+
 export const duration = (description: string) =>
-  Type.String({ description, pattern: '^[0-9]{1,9}(ms|s|m|h)$', scalar: 'duration', expected: 'a duration such as 250ms, 5s or 10m' })
+  measure('duration', description, { pattern: '^[0-9]{1,9}(ms|s|m|h)$', expected: 'a duration such as 250ms, 5s or 10m' })
 
 /** Of days rather than of seconds. */
 export const span = (description: string) =>
-  Type.String({ description, pattern: '^[0-9]{1,6}(h|d)$', scalar: 'span', expected: 'a number of days or hours such as 90d or 24h' })
+  measure('span', description, { pattern: '^[0-9]{1,6}(h|d)$', expected: 'a number of days or hours such as 90d or 24h' })
 
-export const size = (description: string) =>
-  Type.String({ description, pattern: '^[0-9]{1,9}(B|KB|MB|GB)$', scalar: 'size', expected: 'a size such as 512KB or 32MB' })
+const BYTES = '^[0-9]{1,9}(B|KB|MB|GB)$'
+
+export const size = (description: string) => measure('size', description, { pattern: BYTES, expected: 'a size such as 512KB or 32MB' })
 
 /** Of memory rather than of one body. */
-export const memory = (description: string) =>
-  Type.String({ description, pattern: '^[0-9]{1,9}(B|KB|MB|GB)$', scalar: 'memory', expected: 'a size such as 512MB or 2GB' })
+export const memory = (description: string) => measure('memory', description, { pattern: BYTES, expected: 'a size such as 512MB or 2GB' })
 
 const DECIMAL = '^[0-9]{1,12}(\\.[0-9]{1,24})?$'
 
 export const usd = (description: string) =>
-  Type.String({ description, pattern: DECIMAL, scalar: 'usd', expected: 'an amount of USD as a decimal in quotes, such as "10.00"' })
+  measure('usd', description, { pattern: DECIMAL, expected: 'an amount of USD as a decimal in quotes, such as "10.00"' })
 
 export const PER_MILLION_EXPECTED = 'a price in USD per million tokens as a decimal in quotes, such as "0.25"'
 
@@ -74,12 +98,9 @@ export const perMillion = (description: string) =>
   })
 
 export const perUnit = (description: string) =>
-  Type.String({
-    description,
-    pattern: DECIMAL,
-    scalar: 'usd-per-unit',
-    expected: 'a price in USD per unit as a decimal in quotes, such as "0.005"',
-  })
+  measure('usd-per-unit', description, { pattern: DECIMAL, expected: 'a price in USD per unit as a decimal in quotes, such as "0.005"' })
+
+export const time = (description: string) => measure('timestamp', description, { expected: 'a time such as 2027-01-31T00:00:00Z' })
 
 export const port = (description: string) => Type.Integer({ description, minimum: 0, maximum: 65535 })
 

@@ -41,13 +41,13 @@ export function decodeFault(status: number, _body?: Json): Fault {
 /** What hits this run, by `quirks.faults`; one random draw decides for all of them where `rate` is below 1. */
 export function faultPlan({ faults }: Quirks, clock: Clock): FaultPlan {
   if (faults === undefined) return NONE
-  const rate = typeof faults.rate === 'number' ? faults.rate : 1
-  if (rate < 1 && clock.random() >= rate) return NONE
+  const { rate } = faults
+  if (typeof rate === 'number' && rate < 1 && clock.random() >= rate) return NONE
   return {
     status: amount(faults.status),
     delay: amount(faults.delay) ?? 0,
-    cutAfter: amount(faults.cut_after),
-    stallAfter: amount(faults.stall_after),
+    cutAfter: amount(faults.cutAfter),
+    stallAfter: amount(faults.stallAfter),
   }
 }
 

@@ -1,6 +1,6 @@
 /** Builds the catalogue from the configuration and finds models by slug. */
 import { LRUCache } from 'lru-cache'
-import type { Config, ModelConfig, ProviderConfig } from '../../config/types.ts'
+import type { Config, ModelConfig, ProviderConfig } from '../../config/config.ts'
 import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../../core/model-family.ts'
 import { discoveredModels, type Listing } from './discover.ts'
 import { buildModel } from './endpoints.ts'

@@ -1,5 +1,5 @@
 /** One model with its endpoints, from its declaration. */
-import type { EndpointConfig, ModelConfig } from '../../config/types.ts'
+import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
 import { type Rate, rateFromUsd, rateFromUsdPerMillion } from '../../core/money.ts'
 import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../../core/price.ts'
 import { MODEL_FLAGS } from '../criteria/index.ts'

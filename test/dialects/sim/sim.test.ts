@@ -364,10 +364,10 @@ t.test('faults by configuration', async (t) => {
     t.equal(simUpstream.decodeFault(status, undefined).code, code)
   }
   for (const count of [0, 1, 7, 64, 100]) {
-    const cut = faulty({ cut_after: count })
+    const cut = faulty({ cutAfter: count })
     await turn()
     t.same([cut.fault?.code, cut.events.length], ['upstream_cut', count], `cut after ${count}`)
-    const stalled = faulty({ stall_after: count })
+    const stalled = faulty({ stallAfter: count })
     await turn()
     await stalled.clock.advance(1e7)
     t.same(
@@ -376,7 +376,7 @@ t.test('faults by configuration', async (t) => {
       `stall after ${count}`,
     )
   }
-  const long = faulty({ cut_after: 1e6 })
+  const long = faulty({ cutAfter: 1e6 })
   await turn()
   t.ok(long.ended, 'an answer that is shorter than the cut ends')
   const late = faulty({ delay: 500, status: 429 })
@@ -396,7 +396,7 @@ t.test('faults by configuration', async (t) => {
     if (watched.fault) hit++
   }
   t.ok(hit > 60 && hit < 140, `${hit} of 400 at a rate of a quarter`)
-  const nonsense = faulty({ status: 'x', delay: -1, cut_after: null, rate: 'often' })
+  const nonsense = faulty({ status: 'x', delay: -1, cutAfter: null, rate: 'often' })
   await turn()
   t.ok(nonsense.ended, 'settings of the wrong type are no faults')
 })

@@ -1,0 +1,147 @@
+/** The configuration as the program reads it: what the schema resolves to, and what no schema can say. */
+import { dirname, join } from 'node:path'
+import type { JsonObject } from '../core/json.ts'
+import { hashOf } from '../core/secret.ts'
+import type { Environment } from './expand.ts'
+import { guardrailConfig } from './guardrails.ts'
+import { DEVELOPMENT_KEY, FALLBACK_NAME, keyConfig, plainKey } from './keys.ts'
+import { pluginsConfig } from './plugins.ts'
+import { type Resolved, resolved } from './resolved.ts'
+import { discovery, type provider } from './schema/providers.ts'
+import { configSchema, type RawConfig, type RawModels } from './schema/root.ts'
+
+/** A file that has passed the checks. */
+export interface Checked {
+  file: string
+  /** The file and its catalogue files. */
+  files: string[]
+  raw: RawConfig
+  /** Of the file and its catalogue files. */
+  models: RawModels
+  skippedProviders: ReadonlySet<string>
+  skippedKeys: ReadonlySet<number>
+  env: Environment
+  overrides: { host?: string; port?: number }
+}
+
+export type Config = ReturnType<typeof buildConfig>
+export type StoreConfig = Config['store']
+export type ProviderConfig = ReturnType<typeof providerConfig>
+/** A model as declared; endpoints at providers that were left out are gone. */
+export type ModelConfig = RawModels[string]
+export type EndpointConfig = ModelConfig['endpoints'][number]
+
+/** Every setting of the schema under its name in camelCase, but for the sections that are named here. */
+export function buildConfig(checked: Checked) {
+  const { file, env, overrides } = checked
+  const written = withoutSkipped(checked)
+  const { auth, catalog: _, passage, providers, ...settings } = resolved(configSchema, written)
+  const { server, admin, store, prompts } = settings
+  const neighbour = fileOfProcess(store)
+  const plugins = pluginsConfig(settings.plugins, file)
+  const list = Object.entries(providers).map(([slug, settings]) =>
+    providerConfig(slug, settings, {
+      isPassageOpen: passage.enabled,
+      hasFirstByte: written.providers[slug]?.timeouts?.first_byte !== undefined,
+    }),
+  )
+  const keys = (auth.keys ?? []).map(keyConfig)
+  const fallbackKey = plainKey(FALLBACK_NAME, env.HEADGATE_DEV_KEY || DEVELOPMENT_KEY)
+  const isPublished = ({ hash }: { hash: string }): boolean => hash === hashOf(DEVELOPMENT_KEY)
+  return {
+    ...settings,
+    /** As given. */
+    file,
+    /** The file, its catalogue files and its plugins: what a watcher watches. */
+    files: [...checked.files, ...plugins.load.flatMap(({ path }) => path ?? [])],
+    // The command line wins.
+    server: { ...server, ...definedOf(overrides) },
+    // Where a start writes a token of its own; absent where the store is in memory.
+    admin: { ...admin, ...(neighbour === undefined ? {} : { tokenFile: `${neighbour}.admin-token` }) },
+    store: {
+      ...store,
+      // Files lie beside what else the process keeps on disk; without a path in a temporary directory, beside a store in memory.
+      files: { ...store.files, ...(neighbour === undefined ? {} : { path: store.files.path ?? join(dirname(neighbour), 'files') }) },
+    },
+    // `auth` itself is not handed on, since it holds secrets. Absent: applications cannot sign in.
+    ...(auth.signIn === undefined ? {} : { signIn: auth.signIn }),
+    /** True where the file has `auth.keys`, even if empty. */
+    keysNamed: auth.keys !== undefined,
+    keys,
+    fallbackKey,
+    /** True while the published development key is honoured: never beside a provider's real key, unless the file names it. */
+    developmentKey: auth.keys ? keys.some(isPublished) : isPublished(fallbackKey) && list.every(({ key }) => key === undefined),
+    providers: list,
+    /** Names of providers left out because of an unset `${NAME?}`. */
+    skipped: [...checked.skippedProviders],
+    plugins,
+    guardrails: (written.guardrails ?? []).map(guardrailConfig),
+    // Maps, since callers choose the names that are looked up.
+    presets: new Map(Object.entries(settings.presets)),
+    prompts: new Map(
+      Object.entries(prompts).map(([id, { messages }]) => [
+        id,
+        { messages: messages.map(({ role, content }) => ({ role, text: content })) },
+      ]),
+    ),
+  }
+}
+
+/** Without the entries whose `${NAME?}` is not set, models that are only served there, and with the models of the catalogue files. */
+function withoutSkipped({ raw, models, skippedProviders, skippedKeys }: Checked): RawConfig {
+  const remaining: RawModels = {}
+  for (const [slug, model] of Object.entries(models)) {
+    const endpoints = model.endpoints.filter((endpoint) => !skippedProviders.has(endpoint.provider))
+    if (endpoints.length > 0) remaining[slug] = { ...model, endpoints }
+  }
+  const keys = raw.auth?.keys?.filter((_, index) => !skippedKeys.has(index))
+  return {
+    ...raw,
+    ...(keys && { auth: { ...raw.auth, keys } }),
+    providers: Object.fromEntries(Object.entries(raw.providers).filter(([slug]) => !skippedProviders.has(slug))),
+    models: remaining,
+  }
+}
+
+function definedOf<T extends object>(members: T): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>
+}
+
+/** The file that the process keeps on disk: the store, or the journal of a store elsewhere; undefined in memory. */
+function fileOfProcess({ url, journal }: { url: string; journal: string }): string | undefined {
+  if (url === 'memory:') return undefined
+  return url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : journal
+}
+
+interface ProviderTerms {
+  isPassageOpen: boolean
+  /** True where the file sets `timeouts.first_byte`. */
+  hasFirstByte: boolean
+}
+
+function providerConfig(slug: string, settings: Resolved<typeof provider>, { isPassageOpen, hasFirstByte }: ProviderTerms) {
+  const { name = slug, baseUrl, auth, query, timeouts, discover, quirks, faults, passage, ...others } = settings
+  const list = discover === true ? resolved(discovery, {}) : discover
+  return {
+    ...others,
+    slug,
+    name,
+    timeouts: {
+      ...timeouts,
+      // An answer that is not streamed begins when it is complete: only what the file sets bounds its first byte.
+      firstByteWhole: hasFirstByte ? timeouts.firstByte : timeouts.total,
+    },
+    // The simulator reads its faults where other dialects read their quirks.
+    quirks: (faults ? { ...quirks, faults } : quirks) as JsonObject,
+    discover: list !== false,
+    ...definedOf({
+      // Paths of operations begin with a slash.
+      baseUrl: baseUrl?.replace(/\/+$/, ''),
+      auth: auth && { header: auth.header.toLowerCase(), scheme: auth.scheme ?? '' },
+      query: query && new URLSearchParams(query).toString(),
+      discovery: list === false ? undefined : list,
+      /** Nano-dollars per request; absent where the passage is closed. */
+      passagePrice: isPassageOpen ? passage?.price : undefined,
+    }),
+  }
+}
