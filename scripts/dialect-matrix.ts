@@ -9,7 +9,7 @@ import { type Cells, markdownTable } from './markdown-table.ts'
 const UPSTREAMS: readonly UpstreamName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
 const CLIENTS: readonly ClientName[] = ['chat', 'responses', 'messages']
 
-const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
+export const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
 
 /** Reasons that several cells share go by a number, with the reasons listed below the table. */
 class Notes {

@@ -1,6 +1,7 @@
 /** Writes the files that are made from source; `--check` only compares them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
+import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { withSections } from './markdown-table.ts'
@@ -17,9 +18,9 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['src/server/log-line.ts', () => serialiser('logLine')],
   ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
+  ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(), quirks: quirksMarkdown() })],
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
-  ['docs/configuration.md', (found) => withSections(found, { quirks: quirksMarkdown() })],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
 

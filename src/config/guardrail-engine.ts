@@ -15,7 +15,7 @@ export function engineSettings(settings: Resolved<typeof engine>, action: Action
   const terms = { open: onError === 'open', action }
   if (type !== 'moderation') {
     const { entities, threshold, language } = settings
-    return { ...terms, type, url: url ?? '', timeout, ...defined({ key, entities, threshold, language }) }
+    return { ...terms, type, url: url ?? '', timeout, language, ...defined({ key, entities, threshold }) }
   }
   const { engine, model, thresholds, ignoredCategories: ignored, lexicon } = settings
   return { ...terms, type, moderation: { engine, timeout, ...defined({ url, key, model, thresholds, ignored, lexicon }) } }

@@ -64,7 +64,7 @@ export interface ServiceSettings extends EngineTerms {
   /** Of Presidio: kinds looked for, all by default; the least score; the language of the texts. */
   readonly entities?: readonly string[]
   readonly threshold?: number
-  readonly language?: string
+  readonly language: string
 }
 
 export interface ModerationEngineSettings extends EngineTerms {

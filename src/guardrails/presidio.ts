@@ -27,7 +27,7 @@ interface Found {
 
 export function presidioEngine(settings: ServiceSettings): ExternalEngine {
   const call = { url: `${settings.url.replace(/\/+$/, '')}/analyze`, key: settings.key, timeout: settings.timeout }
-  const asked: JsonObject = { language: settings.language ?? 'en' }
+  const asked: JsonObject = { language: settings.language }
   if (settings.entities) asked.entities = [...settings.entities]
   if (settings.threshold !== undefined) asked.score_threshold = settings.threshold
   const analyse = async (text: string, context: EngineContext): Promise<Found[]> =>

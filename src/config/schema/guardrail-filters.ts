@@ -53,8 +53,9 @@ export const engine = closed('Asked about every request.', {
   entities: Type.Optional(listOf('Of presidio: kinds it looks for. Without it all.', line('A kind such as PERSON.', 100), 1)),
   threshold: Type.Optional(Type.Number({ description: 'Of presidio: least score of a finding.', minimum: 0, maximum: 1 })),
   ...moderationFields,
-  language: Type.Optional(
-    Type.String({ description: 'Of presidio: language of the texts; en by default.', pattern: '^[a-z]{2}$', expected: 'two letters' }),
+  language: withDefault(
+    Type.String({ description: 'Of presidio: language of the texts.', pattern: '^[a-z]{2}$', expected: 'two letters' }),
+    'en',
   ),
 })
 

@@ -28,7 +28,7 @@ const clock = (description: string) =>
   })
 
 const override = closed('Prices in place of those above where every condition holds; of several the later one wins, price by price.', {
-  min_prompt_tokens: Type.Optional(count('Condition: the prompt has more tokens than this.', 0)),
+  min_prompt_tokens: Type.Optional(count('Condition: the prompt has more tokens than this, those read from a cache included.', 0)),
   utc_start: Type.Optional(clock('Condition: from this time of day on, UTC.')),
   utc_end: Type.Optional(clock('Condition: before this time of day, UTC; before `utc_start` where the hours pass midnight.')),
   prompt: Type.Optional(perMillion('USD per million input tokens.')),
@@ -52,14 +52,16 @@ const price = Type.Union(
     closed('Prices.', {
       prompt: perMillion('USD per million input tokens.'),
       completion: Type.Optional(perMillion('USD per million output tokens; of a model that generates it has to be there.')),
-      cached: Type.Optional(perMillion('USD per million input tokens read from a cache; `prompt` by default.')),
-      cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache; `prompt` by default.')),
-      cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour; `cache_write` by default.')),
-      reasoning: Type.Optional(perMillion('USD per million reasoning tokens; `completion` by default.')),
-      image_output: Type.Optional(perMillion('USD per million output tokens of images; `completion` by default.')),
-      audio_output: Type.Optional(perMillion('USD per million output tokens of audio; `completion` by default.')),
-      audio: Type.Optional(perMillion('USD per million input tokens of audio; `prompt` by default.')),
-      image_token: Type.Optional(perMillion('USD per million input tokens of images, where they are counted; `prompt` by default.')),
+      cached: Type.Optional(perMillion('USD per million input tokens read from a cache. Without it `prompt`.')),
+      cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache. Without it `prompt`.')),
+      cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour. Without it `cache_write`.')),
+      reasoning: Type.Optional(perMillion('USD per million reasoning tokens. Without it `completion`.')),
+      image_output: Type.Optional(perMillion('USD per million output tokens of images. Without it `completion`.')),
+      audio_output: Type.Optional(perMillion('USD per million output tokens of audio. Without it `completion`.')),
+      audio: Type.Optional(perMillion('USD per million input tokens of audio. Without it `prompt`.')),
+      image_token: Type.Optional(
+        perMillion('USD per million input tokens of images, where the provider counts them apart. Without it `prompt`.'),
+      ),
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
       web_search: Type.Optional(perUnit('USD per search that the provider runs, on top.')),
@@ -81,7 +83,7 @@ const price = Type.Union(
       ),
       inference_geo: Type.Optional(
         mapOf(
-          'Factors on the prices per token, by the region that a request names in `inference_geo`.',
+          'Factors on the prices per token, by the region that a request names in `inference_geo`, such as `{ us: 1.1 }`.',
           REGION,
           'the name of a region such as us',
           Type.Number({ minimum: 1, maximum: 10, expected: 'a factor from 1 to 10' }),
@@ -132,7 +134,7 @@ export const PARAMETERS = [
 export const TASKS = ['general', 'coding', 'reasoning', 'math', 'writing', 'extraction', 'translation', 'tools', 'vision'] as const
 
 const scores = mapOf(
-  'Quality by kind of task, from 0 to 1: what the router models and the order exacto go by.',
+  'Quality by kind of task, from 0 to 1, such as `{ coding: 0.72, tools: 0.8 }`: what the router models and the order `exacto` go by.',
   `^(${TASKS.join('|')})$`,
   `one of ${TASKS.join(', ')}`,
   Type.Number({ minimum: 0, maximum: 1, expected: 'a number from 0 to 1' }),
@@ -146,9 +148,11 @@ const endpoint = closed('One model at one provider.', {
   context: Type.Optional(count("Tokens of input and output, where it differs from the model's.")),
   max_output: Type.Optional(count("Tokens of output, where it differs from the model's.")),
   quirks: Type.Optional(quirks),
-  supported_parameters: Type.Optional(listOf('Parameters that the endpoint takes; all by default.', oneOf('A parameter.', PARAMETERS))),
-  variant: Type.Optional(entryName('Name that tells two endpoints of one model at one provider apart.')),
-  tier: Type.Optional(oneOf('A service tier; never used unless asked for.', ['flex', 'priority'])),
+  supported_parameters: Type.Optional(
+    listOf('Parameters that the endpoint takes, named as in the model list. Without it all.', oneOf('A parameter.', PARAMETERS)),
+  ),
+  variant: Type.Optional(entryName('Name that tells two endpoints of one model at one provider apart; `provider/variant` in preferences.')),
+  tier: Type.Optional(oneOf('A service tier; used only where a request wants it.', ['flex', 'priority'])),
   scores: Type.Optional(scores),
 })
 
@@ -156,32 +160,45 @@ const endpoint = closed('One model at one provider.', {
 const flags: Record<never, TSchema> = Object.fromEntries(MODEL_FLAGS.map(({ name, text }) => [name, Type.Optional(flag(text))]))
 
 const model = closed('One model.', {
-  name: Type.Optional(line('Display name; the slug by default.')),
+  name: Type.Optional(line('Display name. Without it the slug.')),
   description: Type.Optional(line('What the model is.', 2000)),
   created: Type.Optional(
     Type.String({
-      description: 'Day of release.',
+      description: 'Day of release, such as `"2026-11-01"`, for the model list.',
       pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
       scalar: 'timestamp',
       expected: 'a day such as "2026-11-01"',
     }),
   ),
-  kind: Type.Optional(oneOf('What it does; generate by default.', ['generate', 'embedding'], ['rerank', 'image'])),
+  kind: Type.Optional(
+    oneOf(
+      'What it does. Without it `generate`; a slug `author/*` then both generates and embeds, as the request asks.',
+      ['generate', 'embedding'],
+      ['rerank', 'image'],
+    ),
+  ),
   context: Type.Optional(count('Tokens of input and output together; of embeddings, of each input.')),
   max_output: Type.Optional(count('Tokens of output at most.')),
   default_max_output: Type.Optional(count('Output cap in tokens of priced requests that set none; only where a limit or budget applies.')),
   input: Type.Optional(
     listOf(
-      'What it reads; without it what the provider takes, of embeddings text.',
+      'Modalities that it reads; requests with others are refused. Without it lists show `text`, and the provider decides; a declared model of embeddings then reads text.',
       oneOf('A modality.', ['text', 'image', 'file', 'audio', 'video']),
       1,
     ),
   ),
   output: Type.Optional(
-    listOf('What it writes; text by default, embeddings of that kind.', oneOf('A modality.', ['text', 'image', 'audio', 'embeddings']), 1),
+    listOf(
+      'Modalities that it writes. Without it `text`; of `kind: embedding`, and only there, `embeddings`.',
+      oneOf('A modality.', ['text', 'image', 'audio', 'embeddings']),
+      1,
+    ),
   ),
   long_input: Type.Optional(
-    oneOf('Of embeddings: an input that is longer than the model takes; what the provider makes of it by default.', ['truncate', 'reject']),
+    oneOf('Of embeddings: what becomes of an input that is longer than the model takes. Without it what the provider makes of it.', [
+      'truncate',
+      'reject',
+    ]),
   ),
   scores: Type.Optional(scores),
   ...flags,

@@ -14,7 +14,9 @@ export const moderationFields = {
     oneOf('Of moderation, what judges: an endpoint of the format of OpenAI; a classifier model; a list of your own words.', MODERATORS),
     'openai',
   ),
-  model: Type.Optional(line('Of moderation: the model that judges; of openai omni-moderation-latest by default.')),
+  model: Type.Optional(
+    line('Of moderation: the model that judges. Without it `openai` uses omni-moderation-latest; `classifier` needs it.'),
+  ),
   thresholds: Type.Optional(
     mapOf(
       'Of moderation by openai: least score of a category that counts. One without is judged by the endpoint itself.',

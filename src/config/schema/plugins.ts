@@ -11,8 +11,15 @@ export const LATER_PLUGINS = ['auto-beta-router']
 /** What the operator decides for any plugin; no request can. */
 const POLICY = {
   locked: withDefault(flag('True: a request may name the plugin and set nothing of it, not even switch it off.'), false),
-  on_error: Type.Optional(oneOf('Whether a request ends with the failure of the plugin, or goes on without it.', ['fail', 'skip'])),
-  timeout: Type.Optional(duration('How long the plugin may work on a request before it counts as failed.')),
+  on_error: Type.Optional(
+    oneOf('Whether a request ends with the failure of the plugin, or goes on without it. Without it as the plugin says, else `fail`.', [
+      'fail',
+      'skip',
+    ]),
+  ),
+  timeout: Type.Optional(
+    duration('How long the plugin may work on a request before it counts as failed. Without it as the plugin says, else 30s.'),
+  ),
 }
 
 export const policy = closed('What the operator decides for any plugin.', POLICY)
@@ -61,7 +68,8 @@ const pageEngine = (description: string) =>
 /** Named once each here and in `src/services/pages/engines/index.ts`. */
 const pageEngines = { exa: pageEngine('Exa.'), firecrawl: pageEngine('Firecrawl.'), parallel: pageEngine('Parallel.') }
 
-const bounded = (description: string, minimum: number, maximum: number) => Type.Optional(Type.Integer({ description, minimum, maximum }))
+const bounded = (description: string, [minimum, maximum]: readonly [number, number], value: number) =>
+  withDefault(Type.Integer({ description, minimum, maximum }), value)
 
 const words = (description: string) => Type.Optional(listOf(description, line('A word.', 4096)))
 
@@ -72,14 +80,14 @@ const sandbox = closed('Where commands of a model run: without network, within l
     'Of command: its words; the shell command is added as the last. {folder} is the working folder, {name} a name for the run.',
   ),
   stop: words('Of command: run after each command, such as docker, kill, {name}.'),
-  folder: Type.Optional(line('Absolute path under which working folders are kept; one for temporary files by default.', 4096)),
-  seconds: bounded('Of one command; 60 by default.', 1, 3600),
-  memory_mb: bounded('Of one process; 2048 by default.', 16, 1_048_576),
-  processes: bounded('Of one command; 64 by default.', 4, 65_536),
-  output_kb: bounded('Shown of each stream of a command; 64 by default.', 1, 4096),
-  disk_mb: bounded('Of one container; 256 by default.', 1, 1_048_576),
-  at_once: bounded('Commands that run at the same time, over all callers; 4 by default.', 1, 1024),
-  containers: bounded('Of one key; 16 by default.', 1, 10_000),
+  folder: Type.Optional(line('Absolute path under which working folders are kept. Without it that of temporary files.', 4096)),
+  seconds: bounded('Seconds of one command.', [1, 3600], 60),
+  memory_mb: bounded('Megabytes of one process.', [16, 1_048_576], 2048),
+  processes: bounded('Processes of one command.', [4, 65_536], 64),
+  output_kb: bounded('Kilobytes shown of each stream of a command.', [1, 4096], 64),
+  disk_mb: bounded('Megabytes of one container.', [1, 1_048_576], 256),
+  at_once: bounded('Commands that run at the same time, over all callers.', [1, 1024], 4),
+  containers: bounded('Containers of one key.', [1, 10_000], 16),
 })
 
 const panel = {
@@ -91,50 +99,48 @@ const shipped = {
   moderation: settings('Has requests judged by category before anything else is done with them; a request that is flagged is a 403.', {
     enabled: Type.Optional(flag('True: every request is judged.')),
     ...moderationFields,
-    url: Type.Optional(url('Address of the endpoint or model, whole or up to /v1; of openai that of OpenAI by default.')),
+    url: Type.Optional(url('Address of the endpoint or model, whole or up to /v1; of openai without it that of OpenAI.')),
     key: Type.Optional(secret('Key of the account.')),
-    price: Type.Optional(usd('USD that a judged request costs the caller; 0 by default.')),
+    price: withDefault(usd('USD that a judged request costs the caller.'), '0'),
   }),
   web: settings('Searches the web before the model answers; its engines and prices are those of the tool web_search, too.', {
     enabled: Type.Optional(flag('True: on for every request.')),
-    engine: Type.Optional(
+    engine: withDefault(
       oneOf(
-        'Where a request names none; auto by default: the provider of the model where it searches itself, else the first under engines.',
+        'Where a request names none: an engine; `native`, the provider of the model alone; `auto`, the provider where it searches itself, else the first under `engines`.',
         ['auto', 'native', ...Object.keys(searchEngines)],
       ),
+      'auto',
     ),
     engines: Type.Optional(closed('Accounts of search engines.', searchEngines)),
-    price: Type.Optional(usd('USD that a search costs the caller, where its engine has no price of its own; 0 by default.')),
-    max_results: Type.Optional(Type.Integer({ description: 'Results of a search at most; 5 by default.', minimum: 1, maximum: 25 })),
+    price: withDefault(usd('USD that a search costs the caller, where its engine has no price of its own.'), '0'),
+    max_results: bounded('Results of a search at most.', [1, 25], 5),
     search_prompt: Type.Optional(line('What the results are led in with.', 10_000)),
     include_domains: Type.Optional(domains('Only pages of these.')),
     exclude_domains: Type.Optional(domains('No pages of these.')),
   }),
   'web-fetch': settings('Offers the tool web_fetch; its engines, prices and limits are those of the tool wherever it is used.', {
     enabled: Type.Optional(flag('True: offered with every request.')),
-    engine: Type.Optional(
-      oneOf('Who fetches where a request names nobody; router, the gateway itself, by default.', [
+    engine: withDefault(
+      oneOf('What fetches where a request names no engine: `router` (the gateway itself), or one of `engines`.', [
         'auto',
         'router',
         ...Object.keys(pageEngines),
       ]),
+      'router',
     ),
     engines: Type.Optional(closed('Accounts of services that fetch pages.', pageEngines)),
-    price: Type.Optional(usd('USD that a page costs the caller, where its engine has no price of its own; 0 by default.')),
+    price: withDefault(usd('USD that a page costs the caller, where its engine has no price of its own.'), '0'),
     allow_private: Type.Optional(
       listOf(
         'Hosts, addresses and ranges of your own network that may be fetched.',
         line('Such as wiki.corp, wiki.corp:8080, *.corp or 10.1.0.0/16.', 256),
       ),
     ),
-    robots: Type.Optional(flag("False: a site's robots.txt is not asked.")),
-    max_bytes: Type.Optional(
-      Type.Integer({ description: 'Bytes of a page at most; 10485760 by default.', minimum: 1, maximum: 10_485_760 }),
-    ),
-    max_uses: Type.Optional(Type.Integer({ description: 'Pages of a request at most; 50 by default.', minimum: 1, maximum: 50 })),
-    max_content_tokens: Type.Optional(
-      Type.Integer({ description: 'Approximate tokens of a page at most; 25000 by default.', minimum: 1, maximum: 1_000_000 }),
-    ),
+    robots: withDefault(flag("False: a site's robots.txt is not read."), true),
+    max_bytes: bounded('Bytes of a page at most, as sent and as unpacked.', [1, 10_485_760], 10_485_760),
+    max_uses: bounded('Pages of a request at most.', [1, 50], 50),
+    max_content_tokens: bounded('Approximate tokens of a page at most. Where you set it, no request gets more.', [1, 1_000_000], 25_000),
     allowed_domains: Type.Optional(domains('Only pages of these, whatever a request says.')),
     blocked_domains: Type.Optional(domains('No pages of these, whatever a request says.')),
   }),
@@ -143,7 +149,7 @@ const shipped = {
     sandbox: Type.Optional(sandbox),
   }),
   'file-parser': settings('Turns files of a request into words where the model takes no files.', {
-    enabled: Type.Optional(flag('False: off; by default it acts where the first model takes no files.')),
+    enabled: Type.Optional(flag('False: off. Without it the plugin acts where the first model takes no files.')),
     pdf: Type.Optional(
       closed('How PDFs are read.', {
         engine: Type.Optional(
@@ -156,13 +162,11 @@ const shipped = {
     ),
     ocr: Type.Optional(
       closed('A service that reads scans and speaks the OCR API of Mistral.', {
-        url: Type.Optional(url('Address in front of /v1/ocr; that of Mistral by default.')),
+        url: withDefault(url('Address in front of /v1/ocr.'), 'https://api.mistral.ai'),
         key: Type.Optional(secret('Key of the account.')),
-        model: Type.Optional(line('Model; mistral-ocr-latest by default.')),
-        price: Type.Optional(usd('USD that a thousand pages cost the caller; "2.00" by default.')),
-        max_pages: Type.Optional(
-          Type.Integer({ description: 'Pages of one file at most; 200 by default. So much is held for each.', minimum: 1, maximum: 1000 }),
-        ),
+        model: withDefault(line('Model.'), 'mistral-ocr-latest'),
+        price: withDefault(usd('USD that a thousand pages cost the caller.'), '2.00'),
+        max_pages: bounded('Pages of one file at most. So much is held for each.', [1, 1000], 200),
       }),
     ),
     allow_private: Type.Optional(
@@ -177,44 +181,43 @@ const shipped = {
     allow_private: Type.Optional(
       listOf('Exceptions to the public internet: hosts, addresses or ranges.', line('Such as mcp.corp:8080 or 10.1.0.0/16.', 256)),
     ),
-    servers: Type.Optional(domains('Only servers of these; any public one by default.')),
-    seconds: bounded('Of one question to a server; 30 by default.', 1, 600),
-    max_kb: bounded('Of all answers of a server to one request; 8192 by default.', 1, 1_048_576),
-    max_characters: bounded('Of one answer that the model is shown; 100,000 by default.', 1, 10_000_000),
+    servers: Type.Optional(domains('Only servers of these. Without it any public one.')),
+    seconds: bounded('Seconds of one call to a server.', [1, 600], 30),
+    max_kb: bounded('Kilobytes of all answers of a server to one request.', [1, 1_048_576], 8192),
+    max_characters: bounded('Characters of one answer that the model is shown.', [1, 10_000_000], 100_000),
   }),
   'context-compression': settings('Cuts out the middle of what does not fit.', {
-    enabled: Type.Optional(flag('True: on for every model; by default only for those with a context of at most 8192.')),
-    engine: Type.Optional(oneOf('How it is cut.', ['middle-out'])),
+    enabled: Type.Optional(flag('True: on for every model. Without it only for those with a context of at most 8192.')),
+    engine: withDefault(oneOf('How it is cut.', ['middle-out']), 'middle-out'),
   }),
   'response-healing': settings('Mends answers that were to be JSON and are not.', {
     enabled: Type.Optional(flag('True: on for every request that asks for JSON.')),
   }),
   'auto-router': settings('Chooses a model by the kind of the task.', {
     enabled: Type.Optional(flag('False: the prompt is not looked at.')),
-    allowed_models: Type.Optional(modelPatterns('Only these models; * stands for any text. All by default.')),
+    allowed_models: Type.Optional(modelPatterns('Only these models; `*` stands for any text. Without it all.')),
     excluded_models: Type.Optional(modelPatterns('Never these models, whatever is allowed.')),
-    cost_quality_tradeoff: Type.Optional(
-      Type.Integer({ description: '0 for quality whatever it costs, 10 for the cheapest; 7 by default.', minimum: 0, maximum: 10 }),
-    ),
+    cost_quality_tradeoff: bounded('0 for quality whatever it costs, 10 for the cheapest.', [0, 10], 7),
     cost_tier: Type.Optional(oneOf('A band of prices; it rules over the trade-off.', ['low', 'medium', 'high', 'xhigh', 'max'])),
-    pin_model: Type.Optional(flag('True: a conversation keeps the model that its last answer names.')),
+    pin_model: withDefault(flag('True: a conversation keeps the model that its last answer names.'), false),
   }),
   'pareto-router': settings('Chooses the cheapest model that codes well enough.', {
     enabled: Type.Optional(flag('For the form that all plugins have in common.')),
-    min_coding_score: Type.Optional(
+    min_coding_score: withDefault(
       Type.Number({ description: 'Tier of coding scores: high from 0.66, medium from 0.33, else low.', minimum: 0, maximum: 1 }),
+      0.66,
     ),
     max_price: Type.Optional(Type.Number({ description: 'USD per million tokens; with it the tiers are left alone.', minimum: 0 })),
-    price_source: Type.Optional(oneOf('Which price it bounds; prompt by default.', ['prompt', 'weighted_avg'])),
+    price_source: withDefault(oneOf('Which price it bounds.', ['prompt', 'weighted_avg']), 'prompt'),
   }),
   fusion: settings('Puts questions to a panel of models; its settings are those of the tool fusion, too.', {
     enabled: Type.Optional(flag('True: offered to the model of every request.')),
     ...panel,
-    preset: Type.Optional(line('Name of the panel where a request names none; general-high by default.', 256)),
-    max_tool_calls: bounded('Tool steps of each member; 8 by default.', 1, 16),
+    preset: withDefault(line('Name of the panel where a request names none.', 256), 'general-high'),
+    max_tool_calls: bounded('Tool steps of each member.', [1, 16], 8),
     tools: Type.Optional(
       listOf(
-        'Server tools of each member; web_search and web_fetch by default, as far as they are configured.',
+        'Server tools of each member. Without it web_search and web_fetch, as far as they are configured.',
         Type.Object(
           { type: line('Such as router:web_search.', 256), parameters: Type.Optional(Type.Object({}, { description: 'Of the tool.' })) },
           { description: 'A server tool.' },
@@ -235,7 +238,7 @@ const shipped = {
   }),
   'image-generation': settings('Offers the tool image_generation.', {
     enabled: Type.Optional(flag('True: offered to the model of every request.')),
-    model: Type.Optional(line('Slug of the image model where a request names none; the first that makes images by default.', 256)),
+    model: Type.Optional(line('Slug of the image model where a request names none. Without it the first that makes images.', 256)),
   }),
   'free-router': settings('Chooses among the models that cost nothing.', {
     enabled: Type.Optional(flag('For the form that all plugins have in common.')),

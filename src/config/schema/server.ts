@@ -27,7 +27,7 @@ export const server = closed('The public listener.', {
   max_body: withDefault(size('Longest request body; longer ones get 413.'), '32MB'),
   body_memory: Type.Optional(
     memory(
-      'Memory for the bodies of all requests in flight, 1MB to 1024GB. Without it a quarter of what the process may use, at most 512MB.',
+      'Memory for the bodies of all requests in flight, 1MB to 1024GB. Without it a quarter of the memory that the process may use (the limit of its cgroup where it has one, else that of the machine), at most 512MB.',
     ),
   ),
   max_headers: withDefault(size('Longest request head; longer ones get 431.'), '16KB'),

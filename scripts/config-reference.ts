@@ -1,0 +1,160 @@
+/** The tables of docs/configuration.md, from the schema of the file. */
+
+import { configSchema } from '../src/config/schema/root.ts'
+import type { ScalarKind } from '../src/config/schema/scalars.ts'
+import type { Rule } from '../src/config/validate.ts'
+import type { Json } from '../src/core/json.ts'
+import { code } from './dialect-matrix.ts'
+
+/** One setting of the file. */
+export interface Entry {
+  /** Such as `providers.timeouts.connect`: names that the operator chooses, and places in a list, are left out. */
+  readonly path: string
+  /** Below its table, such as `engines.<name>.key`. */
+  readonly shown: string
+  readonly rule: Rule
+  readonly required: boolean
+}
+
+/** Tables by the path of what they describe; a longer path takes its entries from a shorter one. */
+const TABLES = [
+  'server',
+  'admin',
+  'brand',
+  'store',
+  'shared',
+  'auth.keys',
+  'auth.sign_in',
+  'providers',
+  'models',
+  'models.endpoints',
+  'models.endpoints.price',
+  'models.endpoints.price.overrides',
+  'provider',
+  'limits',
+  'plugins',
+  'plugins.defaults',
+  'plugins.defaults.moderation',
+  'plugins.defaults.web',
+  'plugins.defaults.web-fetch',
+  'plugins.defaults.file-parser',
+  'plugins.defaults.shell',
+  'plugins.defaults.mcp',
+  'plugins.defaults.context-compression',
+  'plugins.defaults.response-healing',
+  'plugins.defaults.auto-router',
+  'plugins.defaults.pareto-router',
+  'plugins.defaults.fusion',
+  'plugins.defaults.image-generation',
+  'plugins.defaults.free-router',
+  'guardrails',
+  'prompts',
+  'presets',
+] as const
+
+/** Entries whose fields stand in another table. */
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  'auth.keys.provider',
+  'auth.keys.limits',
+  'presets.provider',
+  'providers.quirks',
+  'models.endpoints.quirks',
+])
+/** What every plugin has stands in one table. */
+const OF_ANY_PLUGIN: ReadonlySet<string> = new Set(['locked', 'on_error', 'timeout'])
+
+/** Every setting below the top level, in the order of the schema. */
+export function entriesOf(rule: Rule = configSchema as unknown as Rule, path = '', shown = ''): Entry[] {
+  const inner = rule.anyOf?.find((branch) => branch.type === 'object') ?? rule
+  const entries: Entry[] = []
+  for (const [name, field] of Object.entries(inner.properties ?? {})) {
+    const at = path === '' ? name : `${path}.${name}`
+    if (OF_ANY_PLUGIN.has(name) && /^plugins\.defaults\../.test(path)) continue
+    const required = inner.required?.includes(name) === true
+    const below = shown === '' ? name : `${shown}.${name}`
+    entries.push({ path: at, shown: below, rule: field, required })
+    if (!ELSEWHERE.has(at)) entries.push(...entriesOf(field, at, TABLES.some((each) => each === at) ? '' : below))
+  }
+  if (inner.items) entries.push(...entriesOf(inner.items, path, shown === '' ? '' : `${shown}[]`))
+  const [values] = Object.values(inner.patternProperties ?? {})
+  if (values) entries.push(...entriesOf(values, path, shown === '' ? '' : `${shown}.<name>`))
+  return entries
+}
+
+/** Path of the table in which an entry stands; empty for the sections of the file. */
+export function tableOf({ path }: Entry): string {
+  const above = TABLES.filter((each) => path.startsWith(`${each}.`))
+  return above.reduce((longest: string, each) => (each.length > longest.length ? each : longest), '')
+}
+
+/** Columns are not padded: the longest text would make every line as long. */
+const HEAD = [
+  ['Setting', 'Value', 'Default', 'Meaning'],
+  ['---', '---', '---', '---'],
+]
+
+/** The tables by the names of their markers. */
+export function referenceTables(): Record<string, string> {
+  const entries = entriesOf()
+  const rows = (of: string): string[][] => entries.filter((entry) => tableOf(entry) === of).map(rowOf)
+  return Object.fromEntries(
+    ['', ...TABLES].map((of) => [
+      of === '' ? 'sections' : of,
+      [...HEAD, ...rows(of)].map((cells) => `| ${cells.join(' | ')} |`).join('\n'),
+    ]),
+  )
+}
+
+function rowOf({ shown, rule, required }: Entry): string[] {
+  return [code(shown), formOf(rule), required ? 'required' : defaultText(rule.default), cell(rule.description ?? '')]
+}
+
+/** A default as the file would have it; empty for what is absent, and for a section whose settings have defaults of their own. */
+export function defaultText(value: Json | undefined): string {
+  if (value === undefined || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value ?? {}).length === 0)) return ''
+  return code(typeof value === 'string' ? (/^\d+(\.\d+)?$/.test(value) ? `"${value}"` : value) : JSON.stringify(value))
+}
+
+const FORMS: Readonly<Partial<Record<ScalarKind, string>>> = {
+  duration: 'duration',
+  span: 'duration',
+  size: 'size',
+  memory: 'size',
+  url: 'URL',
+  regex: 'pattern',
+  usd: 'money',
+  'usd-per-million': 'price',
+  'usd-per-unit': 'price',
+  timestamp: 'time',
+  network: 'network',
+  callback: 'URL',
+}
+
+function formOf(rule: Rule): string {
+  if (rule.anyOf) return rule.anyOf.map(formOf).join(' or ')
+  if (rule.enum) return rule.enum.map(code).join(', ')
+  if (rule.const !== undefined) return code(rule.const)
+  if (rule.type === 'array') return rule.items?.enum || rule.items?.scalar ? `list of ${formOf(rule.items)}` : 'list'
+  if (rule.type === 'object') return 'mapping'
+  if (rule.type === 'boolean') return 'true or false'
+  if (rule.type === 'integer' || rule.type === 'number') return rangeOf(rule)
+  return (rule.scalar && FORMS[rule.scalar]) ?? 'text'
+}
+
+/** Bounds that exist only to keep a number exact say nothing to a reader. */
+const LARGE = 1_000_000_000
+
+function rangeOf({ minimum, maximum, type }: Rule): string {
+  const kind = type === 'integer' ? 'whole number' : 'number'
+  if (minimum === undefined || minimum < -LARGE) return kind
+  return maximum === undefined || maximum >= LARGE ? `${kind} from ${minimum}` : `${kind}, ${minimum} to ${maximum}`
+}
+
+/** A vertical bar ends a cell, and a star outside of code begins emphasis. */
+function cell(text: string): string {
+  return text
+    .split(/(`[^`]*`)/)
+    .map((part, index) => (index % 2 === 1 ? part : part.replaceAll('*', '\\*').replaceAll('<', '&lt;')))
+    .join('')
+    .replaceAll('|', '\\|')
+}
