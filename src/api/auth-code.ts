@@ -103,7 +103,7 @@ export async function makeCode(wish: Wish, hash: string, source: KeySource): Pro
     allowedModels: undefined,
     provider: undefined,
     limits: {},
-    passage: false,
+    passThrough: false,
     includeByokInLimit: false,
     creator: null,
     consent: { by: consenter.identity, hash: consenter.hash, code: { until: now + CODE_LIFE, hash, ...wish.challenge } },

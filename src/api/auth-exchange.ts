@@ -78,7 +78,7 @@ function given(code: CodeKey, consenter: ApiKey | StoredKey): Omit<StoredKey, 'h
     allowedModels: consenter.allowedModels,
     provider: consenter.provider,
     limits: consenter.limits,
-    passage: consenter.passage,
+    passThrough: consenter.passThrough,
     includeByokInLimit: 'includeByokInLimit' in consenter && consenter.includeByokInLimit,
     consent: { by: consenter.identity, hash: consenter.hash },
   }

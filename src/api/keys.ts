@@ -47,7 +47,7 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
   allowedModels: undefined,
   provider: undefined,
   limits: {},
-  passage: false,
+  passThrough: false,
 }
 
 /** @throws Fault 400 naming the field, 404, 409 for a key of the configuration. */

@@ -35,13 +35,13 @@ export type EndpointConfig = ModelConfig['endpoints'][number]
 export function buildConfig(checked: Checked) {
   const { file, env, overrides } = checked
   const written = withoutSkipped(checked)
-  const { auth, catalog: _, passage, providers, ...settings } = resolved(configSchema, written)
+  const { auth, catalog: _, passThrough, providers, ...settings } = resolved(configSchema, written)
   const { server, admin, store, prompts } = settings
   const neighbour = fileOfProcess(store)
   const plugins = pluginsConfig(settings.plugins, file)
   const list = Object.entries(providers).map(([slug, settings]) =>
     providerConfig(slug, settings, {
-      isPassageOpen: passage.enabled,
+      isPassThroughOpen: passThrough.enabled,
       hasFirstByte: written.providers[slug]?.timeouts?.first_byte !== undefined,
     }),
   )
@@ -114,13 +114,13 @@ function fileOfProcess({ url, journal }: { url: string; journal: string }): stri
 }
 
 interface ProviderTerms {
-  isPassageOpen: boolean
+  isPassThroughOpen: boolean
   /** True where the file sets `timeouts.first_byte`. */
   hasFirstByte: boolean
 }
 
-function providerConfig(slug: string, settings: Resolved<typeof provider>, { isPassageOpen, hasFirstByte }: ProviderTerms) {
-  const { name = slug, baseUrl, auth, query, timeouts, discover, quirks, faults, passage, ...others } = settings
+function providerConfig(slug: string, settings: Resolved<typeof provider>, { isPassThroughOpen, hasFirstByte }: ProviderTerms) {
+  const { name = slug, baseUrl, auth, query, timeouts, discover, quirks, faults, passThrough, ...others } = settings
   const list = discover === true ? resolved(discovery, {}) : discover
   return {
     ...others,
@@ -140,8 +140,8 @@ function providerConfig(slug: string, settings: Resolved<typeof provider>, { isP
       auth: auth && { header: auth.header.toLowerCase(), scheme: auth.scheme ?? '' },
       query: query && new URLSearchParams(query).toString(),
       discovery: list === false ? undefined : list,
-      /** Nano-dollars per request; absent where the passage is closed. */
-      passagePrice: isPassageOpen ? passage?.price : undefined,
+      /** Nano-dollars per request; absent where the pass-through is closed. */
+      passThroughPrice: isPassThroughOpen ? passThrough?.price : undefined,
     }),
   }
 }

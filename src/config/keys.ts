@@ -92,6 +92,6 @@ function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey
     provider: key.provider as ProviderPreferences | undefined,
     limits: { ...limits, ...key.limits },
     ...(key.defaultMaxOutput === undefined ? {} : { defaultMaxOutput: key.defaultMaxOutput }),
-    passage: key.passage,
+    passThrough: key.passThrough,
   }
 }

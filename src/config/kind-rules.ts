@@ -44,7 +44,7 @@ export function checkKind(model: RawModels[string], slug: string, raw: RawConfig
 export function checkOffer(provider: RawProvider, at: Path, main: Source): void {
   const { dialect } = provider
   if ((GENERATING as readonly string[]).includes(dialect)) return
-  for (const key of ['discover', 'passage'] as const) {
+  for (const key of ['discover', 'pass_through'] as const) {
     if (provider[key]) main.report([...at, key], `the dialect ${dialect} gives embeddings only, expected no such key`, 'key')
   }
 }

@@ -146,9 +146,9 @@ function checkProviders(raw: RawConfig, main: Source, files: readonly ModelFile[
   for (const [slug, provider] of Object.entries(raw.providers)) {
     const at = ['providers', slug]
     main.check(() => {
-      const opens = ['discover', 'passage'].some((key) => main.mayHave(at, key))
-      if (used && !used.has(slug) && !provider.discover && !provider.passage && !opens)
-        main.report(at, 'this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`', 'key')
+      const opens = ['discover', 'pass_through'].some((key) => main.mayHave(at, key))
+      if (used && !used.has(slug) && !provider.discover && !provider.pass_through && !opens)
+        main.report(at, 'this provider is not used, expected a model with an endpoint there, `discover: true` or `pass_through`', 'key')
       if (!main.isSkipped(at)) checkProvider(provider, at, main)
     })
   }
@@ -168,7 +168,7 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
   if (remote && provider.base_url === undefined)
     main.reportMissing(at, 'base_url', `"base_url" is missing, expected the address of the provider`)
   if (remote && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
-  for (const key of ['base_url', 'key', 'discover', 'passage', 'headers'] as const) {
+  for (const key of ['base_url', 'key', 'discover', 'pass_through', 'headers'] as const) {
     if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim makes no calls, expected no such key', 'key')
   }
   if (!main.isWrong([...at, 'dialect'])) {

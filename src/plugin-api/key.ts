@@ -36,7 +36,7 @@ export interface ApiKey {
   readonly limits: RateLimits
   /** Output cap in tokens where the request sets none and a limit applies. */
   readonly defaultMaxOutput?: number
-  readonly passage: boolean
+  readonly passThrough: boolean
   /** Of a key that was issued to an application through sign-in. */
   readonly consent?: {
     /** Identity of the key that issued it. */

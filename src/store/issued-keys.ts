@@ -31,6 +31,6 @@ export function underIssuer<K extends ApiKey>(key: K, issuer: ApiKey): K {
     provider: issuer.provider,
     limits: issuer.limits,
     defaultMaxOutput: key.defaultMaxOutput ?? issuer.defaultMaxOutput,
-    passage: key.passage && issuer.passage,
+    passThrough: key.passThrough && issuer.passThrough,
   }
 }

@@ -88,15 +88,16 @@ export interface KeyStore {
 }
 
 /** What no query asks for: one JSON text beside the columns. */
-type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passage' | 'consent'>
+type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent'>
 
-export function policyText({ allowedModels, provider, limits, passage, consent }: Policy): string {
-  return JSON.stringify({ allowedModels, provider, limits, passage, consent } satisfies Policy)
+// Stores of every version name the permission `passage`.
+export function policyText({ allowedModels, provider, limits, passThrough: passage, consent }: Policy): string {
+  return JSON.stringify({ allowedModels, provider, limits, passage, consent })
 }
 
 export function policyFrom(text: string): Policy {
-  const { allowedModels, provider, limits, passage, consent } = JSON.parse(text) as Policy
-  return { allowedModels, provider, limits, passage, ...(consent ? { consent } : {}) }
+  const { allowedModels, provider, limits, passage, consent } = JSON.parse(text) as Omit<Policy, 'passThrough'> & { passage: boolean }
+  return { allowedModels, provider, limits, passThrough: passage, ...(consent ? { consent } : {}) }
 }
 
 const PUT = `INSERT INTO api_key

@@ -243,7 +243,7 @@ const KEY: ApiKey = {
   allowedModels: undefined,
   provider: undefined,
   limits: {},
-  passage: false,
+  passThrough: false,
 }
 
 t.test('GET /v1/key: amounts in USD, holds counted, no secret', async (t) => {

@@ -481,13 +481,13 @@ export const RULES: Broken[] = [
     'provider: sim,',
     'provider: sin,',
     '15:30: models["sim/echo"].endpoints[0].provider: no such provider, did you mean "sim"?',
-    '7:3: providers.sim: this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`',
+    '7:3: providers.sim: this provider is not used, expected a model with an endpoint there, `discover: true` or `pass_through`',
   ),
   spoil(
     'a provider that nobody uses',
     '  sim/echo:\n    endpoints: [ { provider: sim, model: echo } ]\n',
     '',
-    '7:3: providers.sim: this provider is not used, expected a model with an endpoint there, `discover: true` or `passage`',
+    '7:3: providers.sim: this provider is not used, expected a model with an endpoint there, `discover: true` or `pass_through`',
   ),
   spoil(
     'a base URL that is none',
@@ -682,12 +682,12 @@ export const RULES: Broken[] = [
     '13:21: models["openai/gpt-5-mini"].endpoints[0].provider: the dialect cohere gives embeddings only, expected one of openai-chat, openai-responses, anthropic, gemini, sim',
   ),
   spoil(
-    'a list of models and a passage where there are embeddings only',
+    'a list of models and a pass-through where there are embeddings only',
     'dialect: openai-responses,',
-    'dialect: voyage, discover: true, passage: { price: "0.01" },',
+    'dialect: voyage, discover: true, pass_through: { price: "0.01" },',
     '13:21: models["openai/gpt-5-mini"].endpoints[0].provider: the dialect voyage gives embeddings only, expected one of openai-chat, openai-responses, anthropic, gemini, sim',
     '6:30: providers.openai.discover: the dialect voyage gives embeddings only, expected no such key',
-    '6:46: providers.openai.passage: the dialect voyage gives embeddings only, expected no such key',
+    '6:46: providers.openai.pass_through: the dialect voyage gives embeddings only, expected no such key',
   ),
   spoil(
     'a rule for long inputs of a model that generates',

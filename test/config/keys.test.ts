@@ -47,7 +47,7 @@ auth:
       allowedModels: undefined,
       provider: { only: ['sim'] },
       limits: { requests: 10, streams: 5 },
-      passage: false,
+      passThrough: false,
     },
   ])
 })

@@ -120,8 +120,8 @@ t.test('a wrong section hides no mistake of another (issue 15 section 4)', async
   const all = [NO_ALIAS, NO_DEFAULT, NO_KEY, NO_MODEL]
   t.same(briefly(problemsOf(REFERENCES)), all)
   for (const [more, problem] of [
-    ['passage: {}', '23:1: passage: "enabled" is missing'],
-    ['passage: { enabled: true, colour: red }', '23:27: passage.colour: unknown key'],
+    ['pass_through: {}', '23:1: pass_through: "enabled" is missing'],
+    ['pass_through: { enabled: true, colour: red }', '23:32: pass_through.colour: unknown key'],
     ['prompts: 5', '23:10: prompts: found 5'],
     ['brand: 5', '23:8: brand: found 5'],
     ['presets: 5', '23:10: presets: found 5'],
@@ -238,7 +238,7 @@ server: { silence: 250ms, max_headers: 8KB, json_depth: 64 }
 limits: { requests: 10, tokens: 5000, streams: 2, bytes: 1MB }
 shared: { url: "rediss://cache:6379/1" }
 provider: { order: [ a ], allow_fallbacks: false, sort: { by: price, partition: none }, max_price: { prompt: "1" } }
-passage: { enabled: true }
+pass_through: { enabled: true }
 providers:
   a:
     dialect: openai-chat
@@ -251,14 +251,14 @@ providers:
     user: drop
     headers: { x-a: b }
     quirks: { max_tokens_field: max_completion_tokens, drop: [ seed ] }
-    passage: { price: "0.001" }
+    pass_through: { price: "0.001" }
   sim: { dialect: sim, faults: { status: 503, delay: 2s, cut_after: 3, stall_after: 4, rate: 0.5 } }
 models:
   x/y: { created: "2026-01-31", endpoints: [ { provider: sim, model: echo } ] }
 plugins: { order: [ context-compression ], defaults: { context-compression: { engine: middle-out } } }
 auth:
   keys:
-    - { name: k, key: "sk-12345678", limits: { requests: 5 }, passage: true, expires_at: "2027-01-31T00:00:00Z", allowed_models: [ "x/*" ] }
+    - { name: k, key: "sk-12345678", limits: { requests: 5 }, pass_through: true, expires_at: "2027-01-31T00:00:00Z", allowed_models: [ "x/*" ] }
 `
   const config = loadConfig('f.yaml', {}, { text })
   const [a, sim] = config.providers
@@ -274,16 +274,16 @@ auth:
     zdr: true,
     user: 'drop',
     headers: { 'x-a': 'b' },
-    passagePrice: 1_000_000,
+    passThroughPrice: 1_000_000,
   })
   t.same(a.quirks, { max_tokens_field: 'max_completion_tokens', drop: ['seed'] })
   t.match(a.timeouts, { firstByte: 1000, firstByteWhole: 1000, total: 120_000 })
   t.same(sim.quirks, { faults: { status: 503, delay: 2000, cutAfter: 3, stallAfter: 4, rate: 0.5 } })
-  t.match(config.keys[0], { passage: true, expiresAt: Date.UTC(2027, 0, 31), allowedModels: ['x/*'], limits: { requests: 5 } })
+  t.match(config.keys[0], { passThrough: true, expiresAt: Date.UTC(2027, 0, 31), allowedModels: ['x/*'], limits: { requests: 5 } })
   const defaults = { 'context-compression': { engine: 'middle-out' } }
   t.same(config.plugins, { order: ['context-compression'], defaults, rules: { 'context-compression': { locked: false } }, load: [] })
   const closed = loadConfig('f.yaml', {}, { text: text.replace('enabled: true', 'enabled: false') })
-  t.equal(closed.providers[0].passagePrice, undefined, 'the passage is closed')
+  t.equal(closed.providers[0].passThroughPrice, undefined, 'the pass-through is closed')
 })
 
 t.test('what the routing goes by arrives', async (t) => {

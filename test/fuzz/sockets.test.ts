@@ -158,9 +158,9 @@ for (let life = 0; life < lives; life++) {
     const tally = new Tally()
     const upstream = await startRawUpstream(answer(tally))
     const gateway = await startGateway(`
-auth: { keys: [ { name: app, key: "${KEY}", passage: true } ] }
+auth: { keys: [ { name: app, key: "${KEY}", pass_through: true } ] }
 providers:
-  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret", passage: { price: "0" } }
+  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret", pass_through: { price: "0" } }
 models: { acme/one: { endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "2.00" } } ] } }
 `)
     t.teardown(async () => {

@@ -76,7 +76,7 @@ async function scene(t: Test, clock?: FakeClock): Promise<Scene> {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
   t.teardown(() => upstream.close())
   const loop = new ScriptedLoop()
-  const model = oneModel(upstream.url, 'openai-chat', { provider: 'passage: { price: "0.001" }' })
+  const model = oneModel(upstream.url, 'openai-chat', { provider: 'pass_through: { price: "0.001" }' })
   const gateway = await startGateway(`${KEYS}${model}`, { loop, clock })
   t.teardown(() => gateway.close())
   return { gateway, upstream, loop }

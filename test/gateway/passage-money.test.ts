@@ -18,9 +18,9 @@ async function scene(t: Test, guardrails = ''): Promise<Scene> {
   const upstream = await startUpstream(() => jsonAnswer({ fine: true }))
   t.teardown(() => upstream.close())
   const gateway = await startGateway(`
-auth: { keys: [ { name: app, key: "${KEY}", limit: "10.00", passage: true } ] }
+auth: { keys: [ { name: app, key: "${KEY}", limit: "10.00", pass_through: true } ] }
 providers:
-  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret", passage: { price: "1.00" } }
+  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret", pass_through: { price: "1.00" } }
 models:
   acme/one:
     endpoints:
@@ -81,7 +81,7 @@ t.test('what a guardrail would have to read, or to choose, does not pass unread'
     const { gateway, upstream } = await scene(t, `guardrails: [ { name: careful, ${asks} } ]\n`)
     const reply = await gateway.get('/v1/passage/first/files')
     t.equal(reply.status, 403, asks)
-    t.match(await reply.json(), { error: { message: /guardrail careful .* passage/, metadata: { guardrail: 'careful' } } })
+    t.match(await reply.json(), { error: { message: /guardrail careful .* passes through/, metadata: { guardrail: 'careful' } } })
     t.equal(upstream.requests.length, 0, 'the provider is not asked')
   }
   const { gateway } = await scene(t, 'guardrails: [ { name: answers, direction: output, phrases: ["secret"] } ]\n')

@@ -297,8 +297,8 @@ t.test('a conversation of many messages and a pass-through leave the reserve to 
   t.teardown(() => upstream.close())
   const gateway = await startGateway(
     `server: { host: 127.0.0.1, port: 0, body_memory: 4MB, max_body: 1MB }
-auth: { keys: [ { name: test, key: "${KEY}", passage: true } ] }
-${oneModel(upstream.url, 'openai-chat', { provider: 'passage: { price: "0.01" }' })}`,
+auth: { keys: [ { name: test, key: "${KEY}", pass_through: true } ] }
+${oneModel(upstream.url, 'openai-chat', { provider: 'pass_through: { price: "0.01" }' })}`,
     { clock: new FakeClock() },
   )
   t.teardown(() => gateway.close())

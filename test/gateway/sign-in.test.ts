@@ -331,8 +331,8 @@ t.test('plans and the pass-through of an issued key see the limit of its issuer'
   const upstream = await startUpstream(() => jsonAnswer({ data: [] }))
   t.teardown(() => upstream.close())
   const gateway = await startGateway(`
-auth: { sign_in: {}, keys: [ { name: app, key: "${APP}", limit: "0.25", passage: true } ] }
-providers: { first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider", passage: { price: "0.10" } } }
+auth: { sign_in: {}, keys: [ { name: app, key: "${APP}", limit: "0.25", pass_through: true } ] }
+providers: { first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider", pass_through: { price: "0.10" } } }
 models: { acme/one: { endpoints: [ { provider: first, model: one, price: { prompt: "0", completion: "0", request: "0.10" } } ] } }
 `)
   t.teardown(() => gateway.close())

@@ -23,9 +23,9 @@ async function scene(t: Test): Promise<Scene> {
     line.includes('/chat/completions') ? rawJson(chatReply({ text: ['fine'] })) : rawJson({ line, body }),
   )
   const gateway = await startGateway(`
-auth: { keys: [ { name: app, key: "${KEY}", passage: true } ] }
+auth: { keys: [ { name: app, key: "${KEY}", pass_through: true } ] }
 providers:
-  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret", passage: { price: "0" } }
+  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret", pass_through: { price: "0" } }
 models:
   acme/one:
     endpoints:

@@ -22,7 +22,7 @@ function key(limits: RateLimits): ApiKey {
     allowedModels: undefined,
     provider: undefined,
     limits,
-    passage: false,
+    passThrough: false,
   }
 }
 

@@ -185,7 +185,7 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
       allowedModels: ['acme/*'],
       provider: { only: ['here'], zdr: true },
       limits: { requests: 60, streams: 4 },
-      passage: true,
+      passThrough: true,
       limit: 10_000_000_000,
       expiresAt: made + 1000,
       management: true,

@@ -41,7 +41,7 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
       allowedModels: ['acme/*'],
       provider: { only: ['here'], zdr: true },
       limits: { requests: 60, streams: 4 },
-      passage: true,
+      passThrough: true,
       limit: Number.MAX_SAFE_INTEGER,
       expiresAt: made + 1000,
       management: true,

@@ -44,7 +44,7 @@ export function apiKey(letter: string, more: Partial<KeyRecord> = {}): KeyRecord
     allowedModels: undefined,
     provider: undefined,
     limits: {},
-    passage: false,
+    passThrough: false,
     includeByokInLimit: false,
     creator: null,
     ...more,

@@ -120,7 +120,7 @@ t.test('a file of version 1 is brought up in place, once, with all its rows', as
       limit: 7,
       limitReset: null,
       disabled: true,
-      passage: true,
+      passThrough: true,
       creator: null,
       createdAt: 11,
     }

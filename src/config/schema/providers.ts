@@ -129,7 +129,7 @@ export const provider = closed('One provider.', {
   path: Type.Optional(
     Type.String({
       ...OPERATION_PATH,
-      description: "Path of the operation under `base_url` in place of the dialect's own; {model} stands for the endpoint's model.",
+      description: "Path of the operation under `base_url` in place of the dialect's own; `{model}` stands for the endpoint's model.",
     }),
   ),
   query: Type.Optional(
@@ -141,7 +141,9 @@ export const provider = closed('One provider.', {
     ),
   ),
   quirks: withDefault(quirks, {}),
-  passage: Type.Optional(closed('Opens the passage to provider-native paths.', { price: perUnit('USD per request.') })),
+  pass_through: Type.Optional(
+    closed('Opens the pass-through to provider-native paths, `/v1/passage/<provider>/…`.', { price: perUnit('USD per request.') }),
+  ),
   faults: Type.Optional(faults),
 })
 

@@ -29,9 +29,12 @@ export const configSchema = closed('Configuration of headgate.', {
   guardrails: withDefault(guardrails, []),
   prompts: withDefault(prompts, {}),
   presets: withDefault(presets, {}),
-  passage: withDefault(closed('The passage to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') }), {
-    enabled: true,
-  }),
+  pass_through: withDefault(
+    closed('The pass-through to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') }),
+    {
+      enabled: true,
+    },
+  ),
 })
 
 export const catalogSchema = closed('A catalogue file.', { models })

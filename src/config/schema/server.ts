@@ -182,7 +182,7 @@ export const key = closed('One API key.', {
   provider: Type.Optional(preferences),
   limits: withDefault(limits, {}),
   default_max_output: Type.Optional(count('Output cap in tokens of priced requests that set none; only where a limit or budget applies.')),
-  passage: withDefault(flag('True: may use the passage to provider-native paths.'), false),
+  pass_through: withDefault(flag('True: may use the pass-through to provider-native paths.'), false),
 })
 
 export const auth = closed('Who may call.', {

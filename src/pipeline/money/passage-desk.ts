@@ -96,19 +96,20 @@ export class PassageDesk {
     )
     const slug = (request.url ?? '').slice(PASSAGE_PREFIX.length).split(/[/?]/, 1)[0]
     const provider = settings.providers.get(slug)
-    if (key.management || !key.passage) throw new Fault('forbidden', { message: 'This key may not use the passage' })
-    if (!provider || provider.passagePrice === undefined) throw new Fault('not_found', { message: `No passage to ${slug.slice(0, 64)}` })
+    if (key.management || !key.passThrough) throw new Fault('forbidden', { message: 'This key may not use the pass-through' })
+    if (!provider || provider.passThroughPrice === undefined)
+      throw new Fault('not_found', { message: `No pass-through to ${slug.slice(0, 64)}` })
     const budgets = this.budgetsOf(key)
     await parts.admission.request(key)
     await reserve?.(bucketOf(key))
-    const price = provider.passagePrice
+    const price = provider.passThroughPrice
     const account = accountOf(key, parts.credit)
     const allowances = allowancesOf(key, budgets)
     const hold = new Hold()
     if ((await hold.take(account, fixedAsk(price), allowances)) === undefined) {
       const tightest = account.tightest(allowances)
       if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, price, tightest.left)
-      throw new Fault('no_credit', { message: `Insufficient credits: a passage to ${slug} costs $${usdText(price)}` })
+      throw new Fault('no_credit', { message: `Insufficient credits: a pass-through request to ${slug} costs $${usdText(price)}` })
     }
     hold.raiseFloor(price)
     const id = this.ids.next(parts.clock.now())
@@ -138,7 +139,7 @@ export class PassageDesk {
     const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.terms !== undefined)
     if (reading) {
       const { name } = reading
-      const message = `The guardrail ${name} cannot read what goes through the passage, so this key may not use it`
+      const message = `The guardrail ${name} cannot read what passes through, so this key may not use it`
       throw new Fault('guardrail_blocked', { message, metadata: { guardrail: name } })
     }
     return budgetsFor(own, key)

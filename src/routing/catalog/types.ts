@@ -52,8 +52,8 @@ export interface Provider {
   readonly discover: boolean
   /** Set where `discover` is: milliseconds between two questions, and what the models cost where that is stated. */
   readonly discovery?: { readonly every: number; readonly price?: 'free' }
-  /** `passage` of the provider's YAML: nano-dollars per request; absent where the passage is closed. */
-  readonly passagePrice?: number
+  /** `pass_through` of the provider's YAML: nano-dollars per request; absent where the pass-through is closed. */
+  readonly passThroughPrice?: number
 }
 
 export interface Endpoint {
