@@ -19,7 +19,7 @@ import { DrainSlots } from '../pipeline/attempt/drain-slots.ts'
 import { RetryBudget } from '../pipeline/attempt/retry-budget.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { composeChain } from '../pipeline/chain.ts'
-import { PassageDesk } from '../pipeline/money/passage-desk.ts'
+import { PassThroughDesk } from '../pipeline/money/pass-through-desk.ts'
 import type { ChainParts } from '../pipeline/parts.ts'
 import { Admission } from '../pipeline/request/admission.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
@@ -40,7 +40,7 @@ import { planWitness, witnessWith } from '../server/witness.ts'
 import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { closeRobots } from '../services/pages/index.ts'
-import type { Passage } from '../services/upstream/passage.ts'
+import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
 import { Pools } from '../services/upstream/pools.ts'
 import { serverTools } from '../tools/registry.ts'
 import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
@@ -85,7 +85,7 @@ export class Runtime {
   readonly bodies: BodyMemory
   /** When the last request was refused under overload. Monotonic milliseconds. */
   private shedAt = Number.NEGATIVE_INFINITY
-  private readonly passage: FirstUse<Passage>
+  private readonly passThrough: FirstUse<PassThroughProxy>
   private readonly files: DiskFiles
   private readonly ids: GenerationIds
   private readonly consentBuckets: ConsentSource['buckets']
@@ -110,7 +110,9 @@ export class Runtime {
     this.parts = partsOf(source, this.tallies, { files: this.files, bodies: this.overload })
     showAvailability(source.shared, this.tallies)
     store.audit.showIn(this.tallies)
-    this.passage = new FirstUse(async () => new (await import('../services/upstream/passage.ts')).Passage(clock, this.parts.pools))
+    this.passThrough = new FirstUse(
+      async () => new (await import('../services/upstream/pass-through.ts')).PassThroughProxy(clock, this.parts.pools),
+    )
     this.addresses = new ClientAddresses(config.server.trustedProxies, (proxy) =>
       log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
     )
@@ -215,7 +217,7 @@ export class Runtime {
   async close(): Promise<void> {
     this.parts.drains.close()
     this.discovery.close()
-    await this.passage.ifMade((passage) => passage.close())
+    await this.passThrough.ifMade((proxy) => proxy.close())
     this.gauges.close()
     this.overload.close()
     await this.parts.pools.close()
@@ -299,9 +301,9 @@ export class Runtime {
         files: { store: this.files, maxFile: config.store.files.maxFile, admission: parts.admission },
       }),
       pages: (asked) => reference(asked) ?? consent(asked),
-      passages: new PassageDesk(
+      passThrough: new PassThroughDesk(
         { keys, guardrails: settings.guardrails, providers: catalog.providers, addressOf: (request) => this.addresses.of(request) },
-        { parts, passage: this.passage, ids: this.ids },
+        { parts, proxy: this.passThrough, ids: this.ids },
       ),
     }
   }

@@ -39,7 +39,7 @@ export interface Facts extends JsonObject {
   native_tokens_reasoning?: number
   native_tokens_cached?: number
   native_tokens_completion_images?: number
-  /** `chat`, `responses`, `passage`: what was asked of the gateway. */
+  /** `chat`, `responses`, `passage`: the operation of the request; the last one is the pass-through. */
   operation?: string
   /** Output cap in tokens that ended the answer, where the credit that was left had lowered it. */
   credit_output_cap?: number

@@ -41,7 +41,7 @@ export type Operations = (operation: OperationRequest) => Promise<Answer> | unde
 /** What answers a person's browser. @returns undefined where no page has the path. */
 export type Pages = (asked: OperationRequest) => Promise<Page> | undefined
 
-export interface Passages {
+export interface PassThroughRoutes {
   matches(path: string): boolean
   /** Rejects with the fault that refuses it; nothing has been answered then. */
   request(request: IncomingMessage, response: ServerResponse, reserve: (payer: string) => Promise<void> | undefined): Promise<void>
@@ -56,7 +56,7 @@ export interface Serving {
   brand: string
   operations: Operations
   pages: Pages
-  passages: Passages
+  passThrough: PassThroughRoutes
 }
 
 /**
@@ -138,7 +138,7 @@ export class Gateway implements RequestHandler {
       this.complete(this.open(client, request, response, expectsContinue), front, response)
     } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
     else if (client) this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
-    else if (this.serving.passages.matches(path)) this.pass(request, response)
+    else if (this.serving.passThrough.matches(path)) this.pass(request, response)
     else void this.operate(request, response, expectsContinue)
   }
 
@@ -146,8 +146,8 @@ export class Gateway implements RequestHandler {
     takeBodies(request.socket)
     const fault = edgeFault(request)
     if (fault) refuse(socket, fault)
-    else if (this.serving.passages.matches(request.url ?? '')) {
-      this.serving.passages.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.faultOf(thrown)))
+    else if (this.serving.passThrough.matches(request.url ?? '')) {
+      this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.faultOf(thrown)))
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
@@ -161,7 +161,7 @@ export class Gateway implements RequestHandler {
   /** Under overload all that asks a provider something is refused, and plans; management and lists never are. */
   private isTooLate(path: string, client: ClientDialect | undefined, request: IncomingMessage): boolean {
     if (client || path === PLAN_PATH) return request.method === 'POST' && this.overload.refuses(contentLengthOf(request))
-    return this.serving.passages.matches(path) && this.overload.refuses(undefined)
+    return this.serving.passThrough.matches(path) && this.overload.refuses(undefined)
   }
 
   /** As cheap as possible: without authentication and without a log line. */
@@ -186,7 +186,7 @@ export class Gateway implements RequestHandler {
       share.for(payer)
       return share.reserve(PASS_BUFFERS)
     }
-    this.serving.passages.request(request, response, reserve).catch((thrown) => this.writeFault(response, this.faultOf(thrown)))
+    this.serving.passThrough.request(request, response, reserve).catch((thrown) => this.writeFault(response, this.faultOf(thrown)))
   }
 
   private plan(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {

@@ -4,10 +4,10 @@ import type { Socket } from 'node:net'
 import { ProxyServer } from 'http-proxy-3'
 import { Fault } from '../../core/faults.ts'
 import { networkFault } from './network-fault.ts'
-import { upgradedHeaders } from './passage-headers.ts'
-import type { PassageRun } from './passage-run.ts'
+import { upgradedHeaders } from './pass-through-headers.ts'
+import type { PassThroughRun } from './pass-through-run.ts'
 
-export class PassageTunnel {
+export class PassThroughTunnel {
   private readonly proxy = new ProxyServer({ ignorePath: true, changeOrigin: true })
 
   constructor() {
@@ -16,7 +16,11 @@ export class PassageTunnel {
   }
 
   /** Opens a WebSocket. The request's headers are those that go upstream; each tunnel has a connection of its own. */
-  open(caller: { request: IncomingMessage; socket: Socket; head: Buffer; response: ServerResponse }, run: PassageRun, target: URL): void {
+  open(
+    caller: { request: IncomingMessage; socket: Socket; head: Buffer; response: ServerResponse },
+    run: PassThroughRun,
+    target: URL,
+  ): void {
     const { request, socket, head, response } = caller
     const onUpstream = (upstream: ClientRequest) => {
       run.begin({ abort: () => upstream.destroy() })
@@ -48,7 +52,7 @@ export class PassageTunnel {
   }
 }
 
-function watchStart(run: PassageRun, upstream: ClientRequest, socket: Socket): void {
+function watchStart(run: PassThroughRun, upstream: ClientRequest, socket: Socket): void {
   if (run.over) return
   if (socket.connecting) {
     const connect = run.limit(run.limits.connect, 'upstream_connect')
@@ -60,7 +64,7 @@ function watchStart(run: PassageRun, upstream: ClientRequest, socket: Socket): v
 }
 
 /** Relays a reply that refuses the upgrade; its death in the middle closes the caller at once. */
-function relay(reply: IncomingMessage, run: PassageRun): void {
+function relay(reply: IncomingMessage, run: PassThroughRun): void {
   reply.on('error', (error) => run.fail(networkFault(error, true)))
   reply.once('close', () => {
     if (!reply.complete) run.fail(new Fault('upstream_cut'))

@@ -4,10 +4,10 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault, type FaultCode, faultBody } from '../../core/faults.ts'
 import type { Provider, Timeouts } from '../../routing/catalog/types.ts'
-import { clientHeaders } from './passage-headers.ts'
+import { clientHeaders } from './pass-through-headers.ts'
 import { framingProblem } from './reply-framing.ts'
 
-export interface PassageEnd {
+export interface PassThroughEnd {
   /** Status of the provider's reply; 101 for an opened WebSocket, null where none came. */
   readonly status: number | null
   readonly outcome: 'completed' | 'failed' | 'aborted'
@@ -16,14 +16,14 @@ export interface PassageEnd {
   readonly sent?: false
 }
 
-export interface PassageCall {
+export interface PassThroughCall {
   readonly provider: Provider
   /** Path and query behind `/v1/passage/{provider}`, beginning with a slash. */
   readonly path: string
   /** Name and value of the header that carries the provider's key. */
   readonly auth: readonly [name: string, value: string] | undefined
   /** Called exactly once. The end of a completed reply waits for the promise, and is cut if it rejects. */
-  readonly onEnd: (end: PassageEnd) => Promise<void> | undefined
+  readonly onEnd: (end: PassThroughEnd) => Promise<void> | undefined
 }
 
 /** The provider's side, as far as the caller's side controls it. */
@@ -38,10 +38,10 @@ const REFUSES_US: ReadonlySet<number> = new Set([401, 402, 403])
 /** Milliseconds for which the rest of a body is read that nobody takes any more. */
 const LONGEST_DISCARD = 30_000
 
-export class PassageRun {
+export class PassThroughRun {
   readonly limits: Timeouts
   private readonly clock: Clock
-  private readonly call: PassageCall
+  private readonly call: PassThroughCall
   private readonly request: IncomingMessage
   private readonly response: ServerResponse
   private readonly timers = new Set<Timer>()
@@ -53,7 +53,7 @@ export class PassageRun {
   /** Clock time of the provider's last byte. */
   private heard = 0
 
-  constructor(clock: Clock, call: PassageCall, caller: { request: IncomingMessage; response: ServerResponse }) {
+  constructor(clock: Clock, call: PassThroughCall, caller: { request: IncomingMessage; response: ServerResponse }) {
     this.clock = clock
     this.call = call
     this.limits = call.provider.timeouts
@@ -233,7 +233,7 @@ export class PassageRun {
     socket.once('close', done)
   }
 
-  private end(outcome: PassageEnd['outcome'], more: Pick<PassageEnd, 'fault' | 'sent'> = {}): Promise<void> | undefined {
+  private end(outcome: PassThroughEnd['outcome'], more: Pick<PassThroughEnd, 'fault' | 'sent'> = {}): Promise<void> | undefined {
     if (this.isOver) return undefined
     this.isOver = true
     this.stopTimers()

@@ -1,4 +1,4 @@
-/** What a passage costs, and what becomes of its hold where it does not come about. */
+/** What a pass-through request costs, and what becomes of its hold where it fails. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -13,7 +13,7 @@ interface Scene {
   upstream: Upstream
 }
 
-/** A key with ten dollars, of which every passage costs one. */
+/** A key with ten dollars, of which every request costs one. */
 async function scene(t: Test, guardrails = ''): Promise<Scene> {
   const upstream = await startUpstream(() => jsonAnswer({ fine: true }))
   t.teardown(() => upstream.close())
@@ -35,7 +35,7 @@ async function balance({ gateway }: Scene): Promise<unknown> {
   return [data.usage, data.limit_remaining]
 }
 
-t.test('a passage costs its price', async (t) => {
+t.test('a pass-through request costs its price', async (t) => {
   const place = await scene(t)
   t.equal((await place.gateway.get('/v1/passage/first/files')).status, 200)
   t.same(await balance(place), [1, 9])
@@ -114,7 +114,7 @@ t.test('a caller that leaves before the provider is called pays nothing', async 
   t.same(await balance(place), [0, 10])
 })
 
-t.test('the budget of a guardrail holds in the passage', async (t) => {
+t.test('the budget of a guardrail holds in the pass-through', async (t) => {
   const { gateway, upstream } = await scene(t, 'guardrails: [ { name: purse, limit_usd: 2 } ]\n')
   for (const status of [200, 200, 403]) t.equal((await gateway.get('/v1/passage/first/files')).status, status)
   t.equal(upstream.requests.length, 2)

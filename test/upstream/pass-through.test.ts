@@ -4,11 +4,11 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import t from 'tap'
-import { Passage, type PassageEnd, passageTarget } from '../../src/services/upstream/passage.ts'
+import { type PassThroughEnd, PassThroughProxy, passThroughTarget } from '../../src/services/upstream/pass-through.ts'
 import { Pools } from '../../src/services/upstream/pools.ts'
 import { provider } from '../routing/catalogue.ts'
 import { FakeClock } from '../support/clock.ts'
-import { addressOf, LIMITS, listening, startFront } from '../support/passage-front.ts'
+import { addressOf, LIMITS, listening, startFront } from '../support/pass-through-front.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { Gate, jsonAnswer, refusingUrl, sseAnswer, startUpstream } from '../support/upstream.ts'
 
@@ -220,31 +220,31 @@ t.test('a caller that left while the books were opened never reaches the provide
   const upstream = await startUpstream(() => jsonAnswer({}))
   const clock = new FakeClock()
   const pools = new Pools()
-  const passage = new Passage(clock, pools)
-  const ends: PassageEnd[] = []
+  const proxy = new PassThroughProxy(clock, pools)
+  const ends: PassThroughEnd[] = []
   const call = {
     provider: provider('acme', { baseUrl: upstream.url, timeouts: LIMITS }),
     path: '/x',
     auth: undefined,
-    onEnd: (end: PassageEnd) => {
+    onEnd: (end: PassThroughEnd) => {
       ends.push(end)
       return undefined
     },
   }
   const server = createServer((request, response) => {
-    response.once('close', () => passage.web(request, response, call))
+    response.once('close', () => proxy.web(request, response, call))
     client.reset()
   })
   server.on('upgrade', (request, socket: Socket, head) => {
     socket.destroy()
-    passage.upgrade(request, socket, head, call)
+    proxy.upgrade(request, socket, head, call)
   })
   await listening(server)
   t.teardown(() => upstream.close())
   const client = await RawClient.open(addressOf(server))
   await client.send('GET /x HTTP/1.1\r\nHost: g\r\n\r\n').closed()
   await rawExchange(addressOf(server), 'GET /x HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
-  passage.close()
+  proxy.close()
   await pools.close()
   await new Promise((resolve) => server.close(resolve))
   t.same(ends, [
@@ -257,11 +257,11 @@ t.test('a caller that left while the books were opened never reaches the provide
 
 t.test('a path cannot leave the base URL, a body cannot leave its frame', async (t) => {
   const acme = provider('acme', { baseUrl: 'https://api.test/v1' })
-  t.equal(passageTarget(acme, '/files?x=../y').href, 'https://api.test/v1/files?x=../y')
-  t.equal(passageTarget(acme, '//evil.test/x').href, 'https://api.test/v1//evil.test/x')
-  t.equal(passageTarget(provider('a', { baseUrl: 'https://api.test' }), '/@evil.test').href, 'https://api.test/@evil.test')
+  t.equal(passThroughTarget(acme, '/files?x=../y').href, 'https://api.test/v1/files?x=../y')
+  t.equal(passThroughTarget(acme, '//evil.test/x').href, 'https://api.test/v1//evil.test/x')
+  t.equal(passThroughTarget(provider('a', { baseUrl: 'https://api.test' }), '/@evil.test').href, 'https://api.test/@evil.test')
   for (const path of ['/../admin', '/a/../../admin', '/%2e%2e/admin', '/\\..\\..\\admin', '@evil.test/x', '.evil.test', '']) {
-    t.throws(() => passageTarget(acme, path), { code: 'bad_request', message: /^path: / }, path)
+    t.throws(() => passThroughTarget(acme, path), { code: 'bad_request', message: /^path: / }, path)
   }
   const upstream = await startUpstream(() => jsonAnswer({}))
   const front = await startFront(`${upstream.url}/v1`)

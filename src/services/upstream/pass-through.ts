@@ -6,18 +6,18 @@ import { badField, Fault } from '../../core/faults.ts'
 import { ServerResponse as HttpReply } from '../../core/node-http.ts'
 import { HANDSHAKE, isHandshake } from '../../core/websocket-handshake.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
-import { framingOf, upgradeRequestHeaders, upstreamHeaders } from './passage-headers.ts'
-import { PassageRequest } from './passage-request.ts'
-import { type PassageCall, PassageRun } from './passage-run.ts'
-import { PassageTunnel } from './passage-tunnel.ts'
+import { framingOf, upgradeRequestHeaders, upstreamHeaders } from './pass-through-headers.ts'
+import { PassThroughRequest } from './pass-through-request.ts'
+import { type PassThroughCall, PassThroughRun } from './pass-through-run.ts'
+import { PassThroughTunnel } from './pass-through-tunnel.ts'
 import type { Pools } from './pools.ts'
 
-export type { PassageCall, PassageEnd } from './passage-run.ts'
+export type { PassThroughCall, PassThroughEnd } from './pass-through-run.ts'
 
-export class Passage {
+export class PassThroughProxy {
   private readonly clock: Clock
   private readonly pools: Pick<Pools, 'for'>
-  private readonly tunnel = new PassageTunnel()
+  private readonly tunnel = new PassThroughTunnel()
 
   /** @param pools are closed by their owner. */
   constructor(clock: Clock, pools: Pick<Pools, 'for'>) {
@@ -26,34 +26,34 @@ export class Passage {
   }
 
   /** Relays one HTTP request. */
-  web(request: IncomingMessage, response: ServerResponse, call: PassageCall): void {
-    const run = new PassageRun(this.clock, call, { request, response })
+  web(request: IncomingMessage, response: ServerResponse, call: PassThroughCall): void {
+    const run = new PassThroughRun(this.clock, call, { request, response })
     if (run.leftAlready(request.socket)) return
     try {
       const { provider, auth } = call
-      const target = passageTarget(provider, call.path)
+      const target = passThroughTarget(provider, call.path)
       const framing = framingOf(request.headers)
       const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth })
       if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
       const pool = this.pools.for({ origin: target.origin, connectTimeout: provider.timeouts.connect })
       const head = { method: request.method ?? 'GET', path: target.pathname + target.search, headers, framing }
-      new PassageRequest(run).send(pool, request, head)
+      new PassThroughRequest(run).send(pool, request, head)
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
     }
   }
 
   /** Opens a WebSocket to the provider and joins the two ends. `socket` is the caller's, as Node's `upgrade` event gave it. */
-  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, call: PassageCall): void {
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, call: PassThroughCall): void {
     // Node has let go of the socket: without a listener of our own its errors would end the process.
     socket.on('error', () => {})
     const response = replyOn(request, socket)
-    const run = new PassageRun(this.clock, call, { request, response })
+    const run = new PassThroughRun(this.clock, call, { request, response })
     if (run.leftAlready(socket)) return
     try {
       if (!isHandshake(request)) throw badField('Upgrade', HANDSHAKE)
       const { provider, auth } = call
-      const target = passageTarget(provider, call.path)
+      const target = passThroughTarget(provider, call.path)
       request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth })
       this.tunnel.open({ request, socket, head, response }, run, target)
     } catch (error) {
@@ -70,7 +70,7 @@ export class Passage {
  * The address of a pass-through call: the provider's base URL and the caller's path, which cannot climb out of it.
  * @throws Fault 404 for a provider without an address, 400 for a path that would leave the base URL.
  */
-export function passageTarget(provider: Provider, path: string): URL {
+export function passThroughTarget(provider: Provider, path: string): URL {
   if (provider.baseUrl === undefined) throw new Fault('not_found', { message: `Provider ${provider.slug} has no address to pass on to` })
   const base = new URL(provider.baseUrl)
   const root = base.pathname.replace(/\/+$/, '')

@@ -1,7 +1,7 @@
 /** The caller's body on its way through: it ends the exchange where it comes too slowly while the provider would take it. */
 import type { IncomingMessage } from 'node:http'
 import type { PassThrough } from 'node:stream'
-import type { PassageRun } from './passage-run.ts'
+import type { PassThroughRun } from './pass-through-run.ts'
 
 /** Milliseconds without a byte after which a body has stopped arriving (issue 15, section 4). */
 const LONGEST_SILENCE = 30_000
@@ -10,7 +10,7 @@ const SLOW_AFTER = 60_000
 const SLOWEST = 16 * 1024
 
 /** Watches the body from `source` to `body` until it ends or the provider's reply begins. */
-export function watchUpload(run: PassageRun, source: IncomingMessage, body: PassThrough): void {
+export function watchUpload(run: PassThroughRun, source: IncomingMessage, body: PassThrough): void {
   let bytes = 0
   let lastByte = run.now()
   /** Milliseconds for which the caller could send. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Provider } from '../../src/routing/catalog/types.ts'
-import { Passage, type PassageEnd } from '../../src/services/upstream/passage.ts'
+import { type PassThroughEnd, PassThroughProxy } from '../../src/services/upstream/pass-through.ts'
 import { Pools } from '../../src/services/upstream/pools.ts'
 import { provider } from '../routing/catalogue.ts'
 import { FakeClock } from './clock.ts'
@@ -13,29 +13,29 @@ export const LIMITS = { connect: 5_000, firstByte: 7_000, firstByteWhole: 8_000,
 export interface Front {
   url: string
   clock: FakeClock
-  ends: PassageEnd[]
+  ends: PassThroughEnd[]
   /** Resolves with the next end that comes. */
-  nextEnd(): Promise<PassageEnd>
+  nextEnd(): Promise<PassThroughEnd>
   holdEnds(promise: Promise<void>): void
   /** The caller's requests and replies as the pass-through got them. */
   readonly exchanges: readonly { request: IncomingMessage; response: ServerResponse }[]
   close(): Promise<void>
 }
 
-/** A server whose every request and upgrade goes through the passage to one provider. */
+/** A server whose every request and upgrade goes through the pass-through to one provider. */
 export async function startFront(baseUrl: string | undefined, facts: Partial<Provider> = {}): Promise<Front> {
   const clock = new FakeClock()
   const pools = new Pools()
-  const passage = new Passage(clock, pools)
+  const proxy = new PassThroughProxy(clock, pools)
   const acme = provider('acme', { baseUrl, timeouts: LIMITS, ...facts })
-  const ends: PassageEnd[] = []
-  let waiting: ((end: PassageEnd) => void)[] = []
+  const ends: PassThroughEnd[] = []
+  let waiting: ((end: PassThroughEnd) => void)[] = []
   let held: Promise<void> | undefined
   const call = (path: string | undefined) => ({
     provider: acme,
     path: path ?? '/',
     auth: ['Authorization', 'Bearer provider-key'] as const,
-    onEnd: (end: PassageEnd) => {
+    onEnd: (end: PassThroughEnd) => {
       ends.push(end)
       for (const resolve of waiting) resolve(end)
       waiting = []
@@ -45,11 +45,11 @@ export async function startFront(baseUrl: string | undefined, facts: Partial<Pro
   const exchanges: { request: IncomingMessage; response: ServerResponse }[] = []
   const web = (request: IncomingMessage, response: ServerResponse) => {
     exchanges.push({ request, response })
-    passage.web(request, response, call(request.url))
+    proxy.web(request, response, call(request.url))
   }
   const server = createServer(web)
   server.on('checkContinue', web)
-  server.on('upgrade', (request, socket: Socket, head) => passage.upgrade(request, socket, head, call(request.url)))
+  server.on('upgrade', (request, socket: Socket, head) => proxy.upgrade(request, socket, head, call(request.url)))
   await listening(server)
   return {
     url: addressOf(server),
@@ -61,7 +61,7 @@ export async function startFront(baseUrl: string | undefined, facts: Partial<Pro
       held = promise
     },
     close: async () => {
-      passage.close()
+      proxy.close()
       await pools.close()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -4,12 +4,12 @@ import { PassThrough } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Timer } from '../../core/clock.ts'
 import { networkFault } from './network-fault.ts'
-import type { Framing } from './passage-headers.ts'
-import type { PassageRun, UpstreamSide } from './passage-run.ts'
-import { watchUpload } from './passage-upload.ts'
+import type { Framing } from './pass-through-headers.ts'
+import type { PassThroughRun, UpstreamSide } from './pass-through-run.ts'
+import { watchUpload } from './pass-through-upload.ts'
 import { connectionsMade } from './pools.ts'
 
-export interface PassageHead {
+export interface PassThroughHead {
   method: string
   /** Path and query at the provider's origin. */
   path: string
@@ -18,8 +18,8 @@ export interface PassageHead {
   framing: Framing
 }
 
-export class PassageRequest implements Dispatcher.DispatchHandler, UpstreamSide {
-  private readonly run: PassageRun
+export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamSide {
+  private readonly run: PassThroughRun
   private controller: Dispatcher.DispatchController | undefined
   private body: PassThrough | undefined
   private connecting: Timer | undefined
@@ -29,12 +29,12 @@ export class PassageRequest implements Dispatcher.DispatchHandler, UpstreamSide 
   /** True once the provider's side has ended by itself. */
   private done = false
 
-  constructor(run: PassageRun) {
+  constructor(run: PassThroughRun) {
     this.run = run
   }
 
   /** Dispatches the request; `source` is the caller's, from which the body is read as fast as the provider takes it. */
-  send(pool: Dispatcher, source: IncomingMessage, { method, path, headers, framing }: PassageHead): void {
+  send(pool: Dispatcher, source: IncomingMessage, { method, path, headers, framing }: PassThroughHead): void {
     this.run.begin(this)
     this.connecting = this.run.limit(this.run.limits.connect, 'upstream_connect')
     this.pool = pool

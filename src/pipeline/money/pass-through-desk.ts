@@ -1,5 +1,4 @@
-/** The passage's front desk: who may pass, what it costs, and one ledger row for each passing. */
-
+/** The pass-through: which keys may use it, what it costs, and one ledger row for each request. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -10,7 +9,7 @@ import { usdText } from '../../core/money.ts'
 import { fixedAsk } from '../../ledger/credit.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
-import type { Passage, PassageCall, PassageEnd } from '../../services/upstream/passage.ts'
+import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
 import type { ChainParts, KeyLookup } from '../parts.ts'
@@ -20,9 +19,9 @@ import { keyHeader } from '../route/provider-address.ts'
 import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
 import { Hold } from './hold.ts'
 
-const PASSAGE_PREFIX = '/v1/passage/'
+const PASS_THROUGH_PREFIX = '/v1/passage/'
 
-export interface PassageSettings {
+export interface PassThroughSettings {
   keys: KeyLookup
   /** What failed authentications of a caller count by. */
   addressOf: (request: IncomingMessage) => string
@@ -42,21 +41,24 @@ interface Booking {
   startedAt: number
 }
 
-export class PassageDesk {
-  private readonly settings: PassageSettings
+export class PassThroughDesk {
+  private readonly settings: PassThroughSettings
   private readonly parts: Pick<ChainParts, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams'>
-  private readonly passage: FirstUse<Passage>
+  private readonly proxy: FirstUse<PassThroughProxy>
   private readonly ids: GenerationIds
 
-  constructor(settings: PassageSettings, source: { parts: PassageDesk['parts']; passage: FirstUse<Passage>; ids: GenerationIds }) {
+  constructor(
+    settings: PassThroughSettings,
+    source: { parts: PassThroughDesk['parts']; proxy: FirstUse<PassThroughProxy>; ids: GenerationIds },
+  ) {
     this.settings = settings
     this.parts = source.parts
-    this.passage = source.passage
+    this.proxy = source.proxy
     this.ids = source.ids
   }
 
   matches(path: string): boolean {
-    return path.startsWith(PASSAGE_PREFIX)
+    return path.startsWith(PASS_THROUGH_PREFIX)
   }
 
   /**
@@ -64,24 +66,24 @@ export class PassageDesk {
    * @param reserve takes the memory of its buffers, which counts towards a key's identity.
    */
   async request(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<void> {
-    const passage = await this.passage.get()
+    const proxy = await this.proxy.get()
     const booking = await this.book(request, reserve)
     response.setHeader('X-Generation-Id', booking.id.id)
-    passage.web(request, response, this.call(booking, request))
+    proxy.web(request, response, this.call(booking, request))
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const passage = await this.passage.get()
+    const proxy = await this.proxy.get()
     const booking = await this.book(request)
-    passage.upgrade(request, socket as Socket, head, this.call(booking, request))
+    proxy.upgrade(request, socket as Socket, head, this.call(booking, request))
   }
 
-  private call(booking: Booking, request: IncomingMessage): PassageCall {
+  private call(booking: Booking, request: IncomingMessage): PassThroughCall {
     const { provider } = booking
     const dialect = this.parts.upstreams.get(provider.dialect)
     return {
       provider,
-      path: (request.url ?? '').slice(PASSAGE_PREFIX.length + provider.slug.length),
+      path: (request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length),
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       onEnd: (end) => this.settle(booking, end),
     }
@@ -94,7 +96,7 @@ export class PassageDesk {
       { headers: request.headers, door: { address: () => settings.addressOf(request) } },
       { keys: settings.keys, clock: parts.clock, failures: parts.failures },
     )
-    const slug = (request.url ?? '').slice(PASSAGE_PREFIX.length).split(/[/?]/, 1)[0]
+    const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).split(/[/?]/, 1)[0]
     const provider = settings.providers.get(slug)
     if (key.management || !key.passThrough) throw new Fault('forbidden', { message: 'This key may not use the pass-through' })
     if (!provider || provider.passThroughPrice === undefined)
@@ -146,7 +148,7 @@ export class PassageDesk {
   }
 
   /** A request that the provider never got, or never answered, costs nothing. */
-  private async settle(booking: Booking, end: PassageEnd): Promise<void> {
+  private async settle(booking: Booking, end: PassThroughEnd): Promise<void> {
     const { parts } = this
     const { id, provider, price, hold } = booking
     const { committed } = await hold.settle(parts.journal, {
