@@ -106,7 +106,8 @@ export function referenceTables(): Record<string, string> {
 }
 
 function rowOf({ shown, rule, required }: Entry): string[] {
-  return [code(shown), formOf(rule), required ? 'required' : defaultText(rule.default), cell(rule.description ?? '')]
+  const text = `${rule.description ?? ''}${rule.atStart ? ' Needs a restart.' : ''}`
+  return [code(shown), formOf(rule), required ? 'required' : defaultText(rule.default), cell(text)]
 }
 
 /** A default as the file would have it; empty for what is absent, and for a section whose settings have defaults of their own. */

@@ -81,6 +81,7 @@ function readFields({ properties, patternProperties }: Rule, written: JsonObject
   return fields
 }
 
-function camelCase(name: string): string {
+/** The name of a setting as readers have it. */
+export function camelCase(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }

@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { configSchema } from './root.ts'
 
-const OURS: ReadonlySet<string> = new Set(['expected', 'keyExpected', 'scalar', 'asWritten', 'unavailable', 'secret'])
+const OURS: ReadonlySet<string> = new Set(['expected', 'keyExpected', 'scalar', 'asWritten', 'atStart', 'unavailable', 'secret'])
 
 /** JSON Schema 2020-12 of the configuration file. */
 export function configJsonSchema(): JsonObject {

@@ -1,7 +1,7 @@
 /**
- * Building blocks of the schema. Six extra keywords carry what JSON Schema cannot say and are left out of the published file:
+ * Building blocks of the schema. Seven extra keywords carry what JSON Schema cannot say and are left out of the published file:
  * `expected` and `keyExpected` (text of an error), `scalar` (a further check by `scalar-checks.ts`, and the unit that `resolved.ts`
- * converts), `asWritten` (nothing below is converted), `unavailable` (keys or values of a later version) and `secret` (never quoted).
+ * converts), `asWritten` (nothing below is converted), `atStart` (a reload cannot change it), `unavailable` (keys or values of a later version) and `secret` (never quoted).
  */
 import { type Static, type TOptional, type TSchema, type TString, Type } from 'typebox'
 import type { Json } from '../../core/json.ts'
@@ -31,6 +31,7 @@ export interface Extras {
   expected?: string
   scalar?: ScalarKind
   asWritten?: true
+  atStart?: true
   /** As the file would have it. */
   default?: Json
   unavailable?: readonly string[]
@@ -63,6 +64,11 @@ export function mapOf<T extends TSchema>(description: string, keyPattern: string
 
 export function oneOf<const V extends readonly string[]>(description: string, values: V, unavailable: readonly string[] = []) {
   return Type.Unsafe<V[number]>({ type: 'string', enum: [...values], description, ...(unavailable.length > 0 ? { unavailable } : {}) })
+}
+
+/** An entry that a process reads once, when it opens its listeners and its store. */
+export function atStart<T extends TSchema>(schema: T) {
+  return Object.assign(schema, { atStart: true } as const)
 }
 
 const measure = (scalar: Measure, description: string, options: { pattern?: string; expected: string }) =>
