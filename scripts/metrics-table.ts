@@ -20,6 +20,11 @@ export async function allMetrics(): Promise<Metric[]> {
 }
 
 export async function metricsMarkdown(): Promise<string> {
-  const rows = (await allMetrics()).map(({ name, type, labels, help }) => [`\`${name}\``, type, Object.keys(labels).join(', '), help])
+  const rows = (await allMetrics()).map(({ name, type, labels, help }) => [
+    `\`${name}\``,
+    type,
+    labels.map((label) => label.name).join(', '),
+    help,
+  ])
   return markdownTable(['Metric', 'Type', 'Labels', 'Meaning'], rows)
 }

@@ -7,8 +7,8 @@ import {
   Count,
   closed,
   KnownNames,
+  type Label,
   Labelled,
-  type LabelRule,
   Latencies,
   type MetricShape,
   type MetricSnapshot,
@@ -26,9 +26,9 @@ interface Options {
   perUnit?: number
 }
 
-interface LabelledOptions<L extends string> extends Options {
-  /** Each label with the rule for its value once `limit` series are counted. */
-  labels: Readonly<Record<L, LabelRule>>
+interface LabelledOptions<L extends readonly Label[]> extends Options {
+  labels: L
+  /** Series that it may have; those beyond are counted together. */
   limit: number
 }
 
@@ -43,7 +43,7 @@ export function declaredMetrics(): readonly Metric[] {
 }
 
 const PREFIX = 'headgate_'
-const PLAIN: Omit<MetricShape, 'name' | 'help' | 'type'> = { labels: {}, limit: 1, perUnit: 1, bounds: [], isPerProcess: false }
+const PLAIN: Omit<MetricShape, 'name' | 'help' | 'type'> = { labels: [], limit: 1, perUnit: 1, bounds: [], isPerProcess: false }
 
 function declare<T extends Tally>(shape: MetricShape, begin: (metric: MetricShape, names: KnownNames) => T): Metric<T> {
   const name = PREFIX + shape.name
@@ -55,7 +55,11 @@ function declare<T extends Tally>(shape: MetricShape, begin: (metric: MetricShap
 
 /** Declares a number that only grows. @param name without the prefix, ending in `_total`. @param help for the scrape and the table. */
 export function counter(name: string, help: string, options?: Options): Metric<Count>
-export function counter<L extends string>(name: string, help: string, options: LabelledOptions<L>): Metric<Labelled<L, Count>>
+export function counter<const L extends readonly Label[]>(
+  name: string,
+  help: string,
+  options: LabelledOptions<L>,
+): Metric<Labelled<L, Count>>
 export function counter(name: string, help: string, options: Options & { labels?: MetricShape['labels'] } = {}): Metric {
   const shape: MetricShape = { ...PLAIN, ...options, name, help, type: 'counter' }
   const fresh = (): Count => new Count()
@@ -68,7 +72,7 @@ export function gauge(name: string, help: string): Metric<Count> {
 }
 
 /** Declares a distribution. @param options with `bounds` of the buckets, rising. */
-export function histogram<L extends string>(
+export function histogram<const L extends readonly Label[]>(
   name: string,
   help: string,
   options: LabelledOptions<L> & { bounds: readonly number[] },
@@ -84,8 +88,7 @@ export function reading(
   help: string,
   { labels = [], isPerProcess = false }: { labels?: readonly string[]; isPerProcess?: boolean } = {},
 ): Metric<Reading> {
-  const rules = Object.fromEntries(labels.map((label) => [label, closed]))
-  return declare({ ...PLAIN, name, help, type, labels: rules, limit: MAX_READ, isPerProcess }, () => new Reading())
+  return declare({ ...PLAIN, name, help, type, labels: labels.map(closed), limit: MAX_READ, isPerProcess }, () => new Reading())
 }
 
 /** All numbers of one gateway, or of the process that owns its workers. */

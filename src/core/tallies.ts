@@ -23,13 +23,20 @@ export interface MetricSnapshot {
   isPerProcess?: boolean
 }
 
-/** A label's value in the series that counts what came after the last free series. */
-export type LabelRule = (value: string) => string
+export interface Label {
+  readonly name: string
+  /** The value for what is counted together once there is no room for further series. */
+  shared(value: string): string
+}
 
-/** Names: once there is no room for further series they are counted together. */
-export const open: LabelRule = () => OTHER
-/** One of a few words that the program itself writes. */
-export const closed: LabelRule = (value) => value
+/** A label with names for values: beyond the last free series they are counted together. */
+export const open = (name: string): Label => ({ name, shared: () => OTHER })
+/** A label with one of a few words that the program itself writes. */
+export const closed = (name: string): Label => ({ name, shared: (value) => value })
+
+type LabelList = readonly Label[]
+/** A value for each label, in the order of the declaration. */
+type ValuesOf<L extends LabelList> = { readonly [I in keyof L]: string }
 
 type Labels = Readonly<Record<string, string | number>>
 type Found = Sample[] | Promise<Sample[]>
@@ -48,7 +55,7 @@ export interface MetricShape {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly labels: Readonly<Record<string, LabelRule>>
+  readonly labels: LabelList
   /** The series that it may have; those beyond are counted together. */
   readonly limit: number
   /** How many of the unit that is counted make one of the unit that is shown. */
@@ -115,11 +122,10 @@ export class Latencies implements Cell {
 }
 
 /** The series of a metric with labels. */
-export class Labelled<L extends string, T extends Cell> implements Tally {
+export class Labelled<L extends LabelList, T extends Cell> implements Tally {
   private readonly metric: MetricShape
   private readonly names: KnownNames
   private readonly fresh: () => T
-  private readonly labels: readonly string[]
   /** By the value of each label in turn. */
   private readonly tree: Branch<T> = new Map()
   private readonly cells: { readonly labels: Labels; readonly cell: T }[] = []
@@ -128,22 +134,19 @@ export class Labelled<L extends string, T extends Cell> implements Tally {
     this.metric = metric
     this.names = names
     this.fresh = fresh
-    this.labels = Object.keys(metric.labels)
   }
 
-  /** The cell that counts these labels. */
-  series(values: Readonly<Record<L, string>>): T {
-    return this.at(values) ?? this.named(this.names.labels(values))
+  /** The cell that counts these values of the labels. */
+  series(...values: ValuesOf<L>): T {
+    // In line, since it runs for every attempt.
+    let node: Branch<T> | T | undefined = this.tree
+    for (let place = 0; place < values.length && node !== undefined; place++) node = (node as Branch<T>).get(values[place])
+    return (node as T | undefined) ?? this.place(this.metric.labels.map(({ name }, place) => this.names.label(name, values[place])))
   }
 
-  /** The same for values that are the catalogue's names already. The cell may be kept while `isFull` is false. */
-  named(values: Readonly<Record<L, string>>): T {
-    const found = this.at(values)
-    if (found) return found
-    if (!this.isFull) return this.grow(values)
-    const { labels } = this.metric
-    const shared = Object.fromEntries(this.labels.map((label) => [label, labels[label](values[label as L])]))
-    return this.at(shared) ?? this.grow(shared)
+  /** The same for names that went through `Tallies.label`. The cell may be kept while `isFull` is false. */
+  named(...values: ValuesOf<L>): T {
+    return this.place(values)
   }
 
   /** True: further series are counted together. */
@@ -155,26 +158,30 @@ export class Labelled<L extends string, T extends Cell> implements Tally {
     return this.cells.flatMap(({ labels, cell }) => cell.read(metric, labels))
   }
 
-  private at(values: Readonly<Record<string, string>>): T | undefined {
-    let node: Branch<T> | T | undefined = this.tree
-    for (const label of this.labels) {
-      node = (node as Branch<T>).get(values[label])
-      if (node === undefined) return undefined
-    }
-    return node as T
+  private place(values: readonly string[]): T {
+    const found = this.at(values)
+    if (found || !this.isFull) return found ?? this.grow(values)
+    const shared = this.metric.labels.map((label, place) => label.shared(values[place]))
+    return this.at(shared) ?? this.grow(shared)
   }
 
-  private grow(values: Readonly<Record<string, string>>): T {
-    const labels = Object.fromEntries(this.labels.map((label) => [label, values[label]]))
+  private at(values: readonly string[]): T | undefined {
+    let node: Branch<T> | T | undefined = this.tree
+    for (const value of values) node = (node as Branch<T> | undefined)?.get(value)
+    return node as T | undefined
+  }
+
+  private grow(values: readonly string[]): T {
     const cell = this.fresh()
+    const last = values.length - 1
     let node = this.tree
-    for (const label of this.labels.slice(0, -1)) {
-      const next = (node.get(labels[label]) ?? new Map()) as Branch<T>
-      node.set(labels[label], next)
+    for (const value of values.slice(0, last)) {
+      const next = (node.get(value) ?? new Map()) as Branch<T>
+      node.set(value, next)
       node = next
     }
-    node.set(labels[this.labels[this.labels.length - 1]], cell)
-    this.cells.push({ labels, cell })
+    node.set(values[last], cell)
+    this.cells.push({ labels: Object.fromEntries(this.metric.labels.map(({ name }, place) => [name, values[place]])), cell })
     return cell
   }
 }
@@ -210,12 +217,6 @@ export class KnownNames {
 
   know(lists: Readonly<Record<string, ReadonlySet<string>>>): void {
     this.lists = lists
-  }
-
-  labels<L extends string>(values: Readonly<Record<L, string>>): Record<L, string> {
-    const named: Record<string, string> = {}
-    for (const label in values) named[label] = this.label(label, values[label])
-    return named
   }
 
   label(label: string, name: string): string {

@@ -27,23 +27,24 @@ const MAX_ROUTES = 1_000
 const MAX_PROVIDERS = 64
 
 const BOUNDS_MS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000]
-const place = { provider: open, model: open }
-const hundred = (status: string): string => `${status[0]}00`
+const place = [open('provider'), open('model')] as const
+/** Beyond the bound only the hundred of the status is kept. */
+const status = { name: 'status', shared: (value: string) => `${value[0]}00` }
 
 const requests = counter('requests_total', 'Exchanges that ended. `status` is what the caller received.', {
-  labels: { client: open, status: hundred, lane: open, ...place },
+  labels: [open('client'), status, open('lane'), ...place],
   limit: 4_000,
 })
-const tokens = counter('tokens_total', 'Tokens as charged.', { labels: { direction: closed, ...place }, limit: 2 * MAX_ROUTES })
+const tokens = counter('tokens_total', 'Tokens as charged.', { labels: [closed('direction'), ...place], limit: 2 * MAX_ROUTES })
 const cost = counter('cost_usd_total', 'Charges in USD.', { labels: place, limit: MAX_ROUTES, perUnit: 1e9 })
 const firstEvent = histogram('first_event_seconds', 'From admission to the first content event.', {
-  labels: { provider: open },
+  labels: [open('provider')],
   limit: MAX_PROVIDERS,
   bounds: BOUNDS_MS,
   perUnit: 1000,
 })
 const addedLatency = histogram('added_latency_seconds', 'Time that the gateway itself added to an exchange.', {
-  labels: { lane: open },
+  labels: [open('lane')],
   limit: MAX_WORDS,
   bounds: BOUNDS_MS,
   perUnit: 1000,
@@ -100,13 +101,13 @@ export class ExchangeMetrics {
     const counts = this.tallies.of(requests)
     const { client, status, lane } = this.codes.labels(code)
     const room = !counts.isFull
-    const count = counts.named({ client, status, lane, provider: route.provider, model: route.model })
+    const count = counts.named(client, status, lane, route.provider, route.model)
     if (room) route.requests.set(code, count)
     return count
   }
 
   private newLane(lane: number): Latencies {
-    const added = this.tallies.of(addedLatency).named({ lane: this.codes.laneWord(lane) })
+    const added = this.tallies.of(addedLatency).named(this.codes.laneWord(lane))
     this.added[lane] = added
     return added
   }
@@ -125,10 +126,10 @@ export class ExchangeMetrics {
       model,
       provider,
       requests: new Map(),
-      tokensIn: tallies.of(tokens).named({ direction: 'input', provider, model }),
-      tokensOut: tallies.of(tokens).named({ direction: 'output', provider, model }),
-      cost: tallies.of(cost).named({ provider, model }),
-      firstEvent: tallies.of(firstEvent).named({ provider }),
+      tokensIn: tallies.of(tokens).named('input', provider, model),
+      tokensOut: tallies.of(tokens).named('output', provider, model),
+      cost: tallies.of(cost).named(provider, model),
+      firstEvent: tallies.of(firstEvent).named(provider),
     }
     const siblings = this.routes.get(model) ?? new Map<string, Route>()
     this.routes.set(model, siblings.set(provider, route))

@@ -12,7 +12,7 @@ import { logLine } from './log-line.ts'
 const guardrailHits = counter(
   'guardrail_hits_total',
   'Requests in which a guardrail found something, by what it did: flagged, redacted, blocked, or unchecked where its engine did not answer.',
-  { labels: { guardrail: open, action: closed, direction: closed }, limit: 600 },
+  { labels: [open('guardrail'), closed('action'), closed('direction')], limit: 600 },
 )
 
 /** @param audit takes what guardrails found, without waiting for anything. */
@@ -41,7 +41,7 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
     })
     if (exchange.trail.stages.length > 0) {
       const findings = findingsOf(exchange.trail.stages)
-      for (const { guardrail, action, direction } of findings) tallies.of(guardrailHits).series({ guardrail, action, direction }).add()
+      for (const { guardrail, action, direction } of findings) tallies.of(guardrailHits).series(guardrail, action, direction).add()
       if (findings.length > 0) {
         const where = { at: Math.floor(clock.now()), generation: head.id, key: auth?.key.identity ?? '' }
         audit?.note(findings.map((finding) => ({ ...where, ...finding })))

@@ -14,13 +14,13 @@ import { cachesCheaper } from '../route/conversation.ts'
 import type { Turn } from './turn.ts'
 
 const attempts = counter('attempts_total', 'Upstream calls. `outcome` is `ok`, the code of the fault, or `overrun`.', {
-  labels: { provider: open, outcome: open },
+  labels: [open('provider'), open('outcome')],
   limit: 500,
 })
 
 /** @param outcome `ok` or a code. */
 export function countAttempt(tallies: Tallies, provider: string, outcome: string): void {
-  tallies.of(attempts).series({ provider, outcome }).add()
+  tallies.of(attempts).series(provider, outcome).add()
 }
 
 /** One endpoint's turn: what is written down of it, and when it began on the monotonic clock. */
