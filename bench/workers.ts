@@ -1,5 +1,5 @@
 /**
- * What workers bring: `node bench/workers.ts [--seconds 4] [--rounds 3] [--connections 32] [--workers 1,2,3] [--json]`.
+ * What workers bring: `node bench/workers.ts [--seconds 4] [--warm-up 2] [--rounds 3] [--connections 32] [--workers 1,2,3] [--json]`.
  * One gateway without workers and one for each number of workers stand side by side in front of the mock; every round
  * puts the same load on each of them in turn. Costs are read from /proc, shares of processes from /metrics.
  */
@@ -12,7 +12,6 @@ import { BENCH_KEY, type BenchRequest, CHAT, CHAT_STREAM } from './requests.ts'
 import { table } from './simulation/table.ts'
 
 const REQUESTS: Readonly<Record<string, BenchRequest>> = { chat: CHAT, 'chat-stream': CHAT_STREAM }
-const WARM_UP_SECONDS = 2
 
 interface Side {
   readonly workers: number
@@ -39,6 +38,7 @@ interface Figures extends Round {
 
 interface Settings {
   readonly seconds: number
+  readonly warmUp: number
   readonly rounds: number
   readonly connections: number
 }
@@ -99,7 +99,7 @@ async function measure(counts: readonly number[], settings: Settings): Promise<F
     const found: Figures[] = []
     for (const [scenario, request] of Object.entries(REQUESTS)) {
       const rounds = new Map<Side, Round[]>(sides.map((side) => [side, []]))
-      for (const side of sides) await round(load, side, request, { ...settings, seconds: WARM_UP_SECONDS })
+      for (const side of sides) await round(load, side, request, { ...settings, seconds: settings.warmUp })
       for (let at = 0; at < settings.rounds; at++)
         for (const side of sides) rounds.get(side)?.push(await round(load, side, request, settings))
       for (const side of sides) found.push(figures(scenario, side, rounds.get(side) ?? []))
@@ -144,7 +144,7 @@ function report(found: readonly Figures[], settings: Settings): string {
     table(head, rows),
     '',
     `${availableParallelism()} processors, shared by the gateway, the load generator (one process) and the mock upstream (one process).`,
-    `${settings.connections} connections, medians of ${settings.rounds} rounds of ${settings.seconds} s each; every round visits all rows of a scenario in turn.`,
+    `${settings.connections} connections, medians of ${settings.rounds} rounds of ${settings.seconds} s each after ${settings.warmUp} s of warm-up; every round visits all rows of a scenario in turn.`,
     'CPU is user and system time of all processes of the gateway. Where generator and mock fill the processors, workers cannot add requests per second;',
     'then CPU per request says what a worker costs, and the owner column what of it does not spread over workers:',
     'with a processor for each, so many workers as "owner full at" says would keep the owner busy all the time.',
@@ -154,6 +154,7 @@ function report(found: readonly Figures[], settings: Settings): string {
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '4' },
+    'warm-up': { type: 'string', default: '2' },
     rounds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '32' },
     workers: { type: 'string', default: '1,2,3' },
@@ -161,7 +162,12 @@ const { values } = parseArgs({
   },
 })
 killChildrenOnExit()
-const settings: Settings = { seconds: Number(values.seconds), rounds: Number(values.rounds), connections: Number(values.connections) }
+const settings: Settings = {
+  seconds: Number(values.seconds),
+  warmUp: Number(values['warm-up']),
+  rounds: Number(values.rounds),
+  connections: Number(values.connections),
+}
 const found = await measure([0, ...values.workers.split(',').map(Number)], settings)
 process.stdout.write(values.json ? `${JSON.stringify(found, null, 2)}\n` : `${report(found, settings)}\n`)
 process.exit(0)

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { parseDocument } from 'yaml'
 import { paths, ROOT, read } from './source-tree.ts'
 
 interface CodeBlock {
@@ -40,12 +39,6 @@ t.test('every file that the documents link to exists', async (t) => {
   for (const path of ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md')])
     for (const [, target] of read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g))
       t.ok(existsSync(join(ROOT, path, '..', target)), `${path} → ${target}`)
-})
-
-t.test('the example configuration is valid YAML', async (t) => {
-  const examples = blocksOf(readme).filter((block) => block.language === 'yaml')
-  t.ok(examples.length >= 1, 'there is one')
-  for (const { code } of examples) t.same(parseDocument(code).errors, [])
 })
 
 t.test('nothing tells of a machine or of how the project was written', async (t) => {

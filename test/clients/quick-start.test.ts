@@ -1,4 +1,4 @@
-/** The README's snippets as they stand there, but for address and key. */
+/** The snippets of the quick start as they stand there, but for address and key. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,8 +7,8 @@ import t from 'tap'
 import { startGateway } from '../support/gateway.ts'
 import { plainNode } from '../support/program.ts'
 
-const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
-const snippets = [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code)
+const page = readFileSync(join(import.meta.dirname, '../../docs/quick-start.md'), 'utf8')
+const snippets = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code)
 
 const gateway = await startGateway(`
 providers: { sim: { dialect: sim } }
