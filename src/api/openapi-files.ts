@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
 
 export const file = Type.Object({
-  id: Type.String({ description: 'Parts of requests name the file by it.' }),
+  id: Type.String({ description: 'Requests name the file by this id.' }),
   object: Type.Literal('file'),
   bytes: Type.Integer({ minimum: 0 }),
   created_at: Type.Integer({ description: 'Seconds since the epoch.' }),
@@ -15,9 +15,7 @@ export const file = Type.Object({
 
 const upload = Type.Object({
   file: Type.String({ format: 'binary', description: 'The file, with its name.' }),
-  purpose: Type.Optional(
-    Type.String({ description: 'What it is for, in a word; `user_data` by default.', pattern: '^[a-z][a-z0-9_-]{0,63}$' }),
-  ),
+  purpose: Type.Optional(Type.String({ description: 'Purpose in one word; `user_data` by default.', pattern: '^[a-z][a-z0-9_-]{0,63}$' })),
 })
 
 const list = Type.Object({
@@ -67,11 +65,11 @@ export function fileOperations(): DescribedOperation[] {
       method: 'get',
       path: '/files',
       id: 'listFiles',
-      summary: 'List the files of the key',
+      summary: 'List files',
       parameters: [
-        query('limit', 'Most entries of a page.', { type: 'integer', minimum: 1, maximum: 10_000 }, 100),
-        query('after', 'The id behind which the page begins.', { type: 'string' }),
-        query('order', 'The newest first by default.', { type: 'string', enum: ['asc', 'desc'] }, 'desc'),
+        query('limit', 'Entries per page at most.', { type: 'integer', minimum: 1, maximum: 10_000 }, 100),
+        query('after', 'Id of the last entry of the page before.', { type: 'string' }),
+        query('order', 'By time; newest first by default.', { type: 'string', enum: ['asc', 'desc'] }, 'desc'),
         query('purpose', 'Only files with this purpose.', { type: 'string' }, 'user_data'),
       ],
       reply: { description: 'A page of files.', schema: list },
@@ -82,7 +80,7 @@ export function fileOperations(): DescribedOperation[] {
       method: 'get',
       path: '/files/{file_id}',
       id: 'getFile',
-      summary: 'Show one file',
+      summary: 'Get a file',
       parameters: [ID],
       reply: { description: 'The file.', schema: file },
       faults: ['not_found', 'unavailable'],
@@ -104,7 +102,7 @@ export function fileOperations(): DescribedOperation[] {
       id: 'deleteFile',
       summary: 'Delete a file',
       parameters: [ID],
-      reply: { description: 'It is gone.', schema: deleted },
+      reply: { description: 'The file is deleted.', schema: deleted },
       faults: ['not_found', 'unavailable'],
     },
   ]

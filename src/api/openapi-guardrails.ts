@@ -14,7 +14,7 @@ const action = () => Type.Enum(['flag', 'redact', 'block'])
 /** A guardrail as it is shown. */
 export const guardrail = Type.Object(
   {
-    id: Type.String({ description: 'Of a guardrail of the configuration file: its name.' }),
+    id: Type.String({ description: 'For guardrails of the configuration file: the name.' }),
     name: Type.String(),
     description: maybe(Type.String()),
     limit_usd: maybe(Type.Number({ description: 'USD that each key may spend.' })),
@@ -41,7 +41,7 @@ export const guardrail = Type.Object(
         Type.Object({
           slug: Type.Enum([...BUILTIN_SLUGS]),
           action: action(),
-          label: Type.String({ description: 'What stands in place of a match.' }),
+          label: Type.String({ description: 'Text that replaces a match.' }),
           scan_scope: Type.Optional(Type.Enum(['user_only', 'all_messages'])),
         }),
       ),
@@ -57,16 +57,16 @@ export const guardrail = Type.Object(
     engine: Type.Optional(
       Type.Object(
         { type: Type.String(), on_error: Type.Enum(['closed', 'open']) },
-        { description: 'Of the configuration file alone: who is asked.' },
+        { description: 'External engine; only for guardrails of the configuration file.' },
       ),
     ),
     workspace_id: Type.String(),
     created_at: Type.String(),
     updated_at: maybe(Type.String()),
-    scope: Type.Enum(['account', 'api-key'], { description: '`account`: it holds for every request.' }),
-    source: Type.Enum(['configuration', 'store'], { description: 'One of the configuration file changes there.' }),
+    scope: Type.Enum(['account', 'api-key'], { description: '`account`: applies to every request.' }),
+    source: Type.Enum(['configuration', 'store'], { description: 'Guardrails of the configuration file can only be changed there.' }),
   },
-  { description: 'What may be asked of models, and at what cost. Fields of our own are shown where they are set.' },
+  { description: 'A rule over requests, answers, models and spending. Optional fields appear where they are set.' },
 )
 
 const listed = (entry: TSchema) => Type.Object({ data: Type.Array(entry), total_count: Type.Integer() })
@@ -97,37 +97,37 @@ const ID: DescribedParameter = {
   example: '550e8400-e29b-41d4-a716-446655440000',
 }
 const PAGING: readonly DescribedParameter[] = [
-  { name: 'offset', in: 'query', description: 'Entries to pass over.', schema: { type: 'integer', minimum: 0 }, example: 0 },
+  { name: 'offset', in: 'query', description: 'Entries to skip.', schema: { type: 'integer', minimum: 0 }, example: 0 },
   {
     name: 'limit',
     in: 'query',
-    description: 'Most entries of a page; 50 by default.',
+    description: 'Entries per page at most; 50 by default.',
     schema: { type: 'integer', minimum: 1, maximum: 100 },
     example: 50,
   },
 ]
 
 const NOTES = {
-  name: 'What people call it.',
-  description: 'What it is for.',
-  limit_usd: 'USD that each key that it holds for may spend.',
-  reset_interval: 'The budget begins anew at 00:00 UTC of every day, Monday or first of the month.',
-  include_byok_in_budgets: 'Without effect: the gateway bills no keys of the callers’ own.',
+  name: 'Name of the guardrail.',
+  description: 'Your own description.',
+  limit_usd: 'USD that each key with this guardrail may spend.',
+  reset_interval: 'Period of the budget. Each starts at 00:00 UTC: every day, on Monday, or on the first of the month.',
+  include_byok_in_budgets: 'Accepted without effect.',
   allowed_models: 'Only these models: slugs, or patterns with `*`.',
   ignored_models: 'Never these models.',
   allowed_providers: 'Only these providers, or `provider/variant`.',
   ignored_providers: 'Never these providers.',
-  enforce_zdr: 'Stands for each of the five fields that is not sent.',
-  content_filters: 'Patterns in linear time: no look-around, no back-references.',
+  enforce_zdr: 'Default of the five `enforce_zdr_` fields.',
+  content_filters: 'Regular expressions without look-around and back-references.',
   content_filter_builtins: 'Built-in recognisers.',
-  phrases: 'Phrases that are looked for.',
-  allowed_phrases: 'Phrases that are no prompt injection.',
-  action: 'What phrases do; `block` by default.',
-  direction: 'Whether requests, answers or both are read; `input` by default.',
-  restore: 'What was redacted of a request is put back into its answer.',
-  max_price: 'Dearer endpoints are left out.',
-  require_parameters: 'Only endpoints that take every parameter sent.',
-  audit: '`full`: the audit trail keeps the text that matched, and not its hash alone.',
+  phrases: 'Phrases to find.',
+  allowed_phrases: 'Phrases that do not count as prompt injection.',
+  action: 'Action for phrases; `block` by default.',
+  direction: 'Read requests, answers or both; `input` by default.',
+  restore: 'Put redacted text of the request back into the answer.',
+  max_price: 'More expensive endpoints are excluded.',
+  require_parameters: 'Only endpoints that support every parameter of the request.',
+  audit: '`full`: the audit trail keeps the matched text; otherwise only its hash.',
   workspace_id: 'There is one workspace.',
 }
 
@@ -141,8 +141,8 @@ function shownGuardrails(): DescribedOperation[] {
       path: '/guardrails',
       id: 'listGuardrails',
       summary: 'List guardrails',
-      description: 'Those of the configuration file first.',
-      parameters: [...PAGING, { name: 'workspace_id', in: 'query', description: 'Of one workspace.', schema: { type: 'string' } }],
+      description: 'Guardrails of the configuration file come first.',
+      parameters: [...PAGING, { name: 'workspace_id', in: 'query', description: 'Only this workspace.', schema: { type: 'string' } }],
       reply: { description: 'Guardrails.', schema: listed(guardrail) },
       faults: ['bad_request'],
     },
@@ -151,7 +151,7 @@ function shownGuardrails(): DescribedOperation[] {
       method: 'get',
       path: '/guardrails/{id}',
       id: 'getGuardrail',
-      summary: 'Show one guardrail',
+      summary: 'Get a guardrail',
       parameters: [ID],
       reply: { description: 'The guardrail.', schema: one },
       faults: ['not_found'],
@@ -166,8 +166,8 @@ function changesOfGuardrails(): DescribedOperation[] {
       method: 'post',
       path: '/guardrails',
       id: 'createGuardrail',
-      summary: 'Make a guardrail',
-      description: 'Until it is assigned it does nothing.',
+      summary: 'Create a guardrail',
+      description: 'It has no effect until it is assigned to keys.',
       body: {
         schema: withNotes(checkMakingGuardrail.schema, NOTES),
         examples: {
@@ -210,7 +210,7 @@ function changesOfGuardrails(): DescribedOperation[] {
       id: 'deleteGuardrail',
       summary: 'Delete a guardrail',
       parameters: [ID],
-      reply: { description: 'It is gone, with its assignments. What it has found stays in the audit trail.', schema: deleted },
+      reply: { description: 'The guardrail and its assignments are deleted. Its findings stay in the audit trail.', schema: deleted },
       faults: ['not_found', 'conflict'],
     },
   ]
@@ -225,11 +225,11 @@ function assignments(plural: 'keys' | 'members'): DescribedOperation[] {
     plural === 'keys'
       ? (['Key', checkKeyHashes.schema, keyAssignment, KEYS] as const)
       : (['Member', checkMembers.schema, memberAssignment, MEMBERS] as const)
-  const idle = plural === 'members' ? 'There are no members here; only assignments that an earlier version took are listed.' : ''
+  const idle = plural === 'members' ? 'The gateway has no members; only assignments of an earlier version are listed.' : ''
   const assigning =
     plural === 'members'
       ? 'Always refused with 400: requests are made by keys, so a guardrail of a member would hold for nothing.'
-      : 'Each holds one guardrail at most: it takes the place of the one before.'
+      : 'A key has one guardrail at most: the new one replaces the one before.'
   const body = { schema, examples: { one: { summary: `One of the ${plural}`, value: example } } }
   const path = `/guardrails/{id}/assignments/${plural}`
   return [
@@ -238,7 +238,7 @@ function assignments(plural: 'keys' | 'members'): DescribedOperation[] {
       method: 'get',
       path: `/guardrails/assignments/${plural}`,
       id: `list${Kind}Assignments`,
-      summary: `List the ${plural} that hold a guardrail`,
+      summary: `List ${plural} with a guardrail`,
       description: idle,
       parameters: PAGING,
       reply: { description: 'Assignments.', schema: listed(entry) },
@@ -249,7 +249,7 @@ function assignments(plural: 'keys' | 'members'): DescribedOperation[] {
       method: 'get',
       path,
       id: `listGuardrail${Kind}Assignments`,
-      summary: `List the ${plural} that hold one guardrail`,
+      summary: `List ${plural} of a guardrail`,
       description: idle,
       parameters: [ID, ...PAGING],
       reply: { description: 'Assignments.', schema: listed(entry) },
@@ -264,7 +264,7 @@ function assignments(plural: 'keys' | 'members'): DescribedOperation[] {
       description: assigning,
       parameters: [ID],
       body,
-      reply: { description: 'How many.', schema: Type.Object({ assigned_count: Type.Integer() }) },
+      reply: { description: 'Number of new assignments.', schema: Type.Object({ assigned_count: Type.Integer() }) },
       faults: ['bad_request', 'not_found', 'conflict'],
     },
     {
@@ -272,10 +272,10 @@ function assignments(plural: 'keys' | 'members'): DescribedOperation[] {
       method: 'post',
       path: `${path}/remove`,
       id: `unassign${Kind}s`,
-      summary: `Take a guardrail away from ${plural}`,
+      summary: `Remove a guardrail from ${plural}`,
       parameters: [ID],
       body,
-      reply: { description: 'How many held it.', schema: Type.Object({ unassigned_count: Type.Integer() }) },
+      reply: { description: 'Number of removed assignments.', schema: Type.Object({ unassigned_count: Type.Integer() }) },
       faults: ['not_found', 'conflict'],
     },
   ]

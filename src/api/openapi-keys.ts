@@ -14,21 +14,21 @@ const HASH: DescribedParameter = {
 }
 
 const NOTES = {
-  name: 'What people call the key.',
+  name: 'Name of the key.',
   limit: 'USD that the key may spend; null or absent for no limit.',
-  limit_reset: 'The limit begins anew at 00:00 UTC of every day, Monday or first of the month.',
+  limit_reset: 'Period of the limit. Each starts at 00:00 UTC: every day, on Monday, or on the first of the month.',
   expires_at: 'A time in UTC such as `2027-01-31T00:00:00Z`.',
-  disabled: 'True: the key is refused.',
+  disabled: 'Requests with a disabled key get 401.',
   workspace_id: 'There is one workspace.',
-  creator_user_id: 'Whom the key was made for.',
-  include_byok_in_limit: 'Kept for clients that send it.',
-  callback_url: 'Where the user is sent back to with the code.',
-  code_challenge: 'Proof that whoever fetches the key is who asked for it (RFC 7636).',
-  code_challenge_method: 'How the challenge was made.',
-  usage_limit_type: 'As `limit_reset` of a key.',
+  creator_user_id: 'User for whom the key was made.',
+  include_byok_in_limit: 'Accepted without effect.',
+  callback_url: 'Address to which the user returns with the code.',
+  code_challenge: 'PKCE challenge (RFC 7636): only the application that has its verifier receives the key.',
+  code_challenge_method: 'How the challenge was computed.',
+  usage_limit_type: 'Same as `limit_reset` of a key.',
   key_label: 'Name of the new key.',
-  code: 'The code that the application was sent back with.',
-  code_verifier: 'What the challenge was made of.',
+  code: 'The code from the callback.',
+  code_verifier: 'PKCE verifier: the value from which the challenge was computed.',
 }
 
 const manages = { tag: 'Keys', key: 'management' } as const
@@ -41,7 +41,7 @@ function keyOperations(): DescribedOperation[] {
       path: '/keys',
       id: 'listKeys',
       summary: 'List keys',
-      parameters: [{ name: 'offset', in: 'query', description: 'Keys to pass over.', schema: { type: 'integer', minimum: 0 }, example: 0 }],
+      parameters: [{ name: 'offset', in: 'query', description: 'Keys to skip.', schema: { type: 'integer', minimum: 0 }, example: 0 }],
       reply: { description: 'Keys.', schema: keyList },
       faults: ['bad_request'],
     },
@@ -50,7 +50,7 @@ function keyOperations(): DescribedOperation[] {
       method: 'post',
       path: '/keys',
       id: 'createKey',
-      summary: 'Make a key',
+      summary: 'Create a key',
       body: {
         schema: withNotes(checkMaking.schema, NOTES),
         examples: {
@@ -65,7 +65,7 @@ function keyOperations(): DescribedOperation[] {
       method: 'get',
       path: '/keys/{hash}',
       id: 'getKey',
-      summary: 'Show one key',
+      summary: 'Get a key',
       parameters: [HASH],
       reply: { description: 'The key.', schema: oneKey },
       faults: ['not_found'],
@@ -76,13 +76,13 @@ function keyOperations(): DescribedOperation[] {
       path: '/keys/{hash}',
       id: 'changeKey',
       summary: 'Change a key',
-      description: 'What the body does not name stays as it is. Keys of the configuration file change there.',
+      description: 'Fields that are absent stay as they are. Keys of the configuration file can only be changed there.',
       parameters: [HASH],
       body: {
         schema: withNotes(checkChanges.schema, NOTES),
         examples: {
           limit: { summary: 'Another limit', value: { limit: 25 } },
-          disable: { summary: 'No more requests', value: { disabled: true } },
+          disable: { summary: 'Disable it', value: { disabled: true } },
         },
       },
       reply: { description: 'The key as it is now.', schema: oneKey },
@@ -95,7 +95,7 @@ function keyOperations(): DescribedOperation[] {
       id: 'deleteKey',
       summary: 'Delete a key',
       parameters: [HASH],
-      reply: { description: 'It is gone. What it has spent stays in the ledger.', schema: deleted },
+      reply: { description: 'The key is deleted. Its spending stays in the ledger.', schema: deleted },
       faults: ['not_found', 'conflict'],
     },
   ]
@@ -109,7 +109,7 @@ function recordOperations(): DescribedOperation[] {
       id: 'getOwnKey',
       tag: 'Keys',
       key: 'any',
-      summary: 'Show the key that asks',
+      summary: 'Get the key of the request',
       reply: { description: 'The key, what it has spent, and what is left.', schema: ownKey },
     },
     {
@@ -118,7 +118,7 @@ function recordOperations(): DescribedOperation[] {
       method: 'get',
       path: '/credits',
       id: 'getCredits',
-      summary: 'Show what all keys have spent and may spend',
+      summary: 'Get credits and spending of all keys',
       reply: { description: 'Sums.', schema: credits },
     },
     {
@@ -127,19 +127,20 @@ function recordOperations(): DescribedOperation[] {
       method: 'get',
       path: '/activity',
       id: 'listActivity',
-      summary: 'List the last 30 full days by model and provider',
+      summary: 'List activity by day, model and provider',
+      description: 'The last 30 full days.',
       parameters: [
-        { name: 'date', in: 'query', description: 'One UTC day of them.', schema: { type: 'string', format: 'date' } },
-        { name: 'api_key_hash', in: 'query', description: 'Of one key.', schema: { type: 'string', pattern: '^[0-9a-f]{64}$' } },
-        { name: 'user_id', in: 'query', description: 'Of keys made for one user.', schema: { type: 'string' } },
+        { name: 'date', in: 'query', description: 'Only this UTC day.', schema: { type: 'string', format: 'date' } },
+        { name: 'api_key_hash', in: 'query', description: 'Only this key.', schema: { type: 'string', pattern: '^[0-9a-f]{64}$' } },
+        { name: 'user_id', in: 'query', description: 'Only keys made for this user.', schema: { type: 'string' } },
         {
           name: 'group_by',
           in: 'query',
-          description: 'Adds the workspace.',
+          description: 'Adds the workspace to each row.',
           schema: { type: 'string', enum: ['workspace'] },
           example: 'workspace',
         },
-        { name: 'workspace_id', in: 'query', description: 'Of one workspace.', schema: { type: 'string' } },
+        { name: 'workspace_id', in: 'query', description: 'Only this workspace.', schema: { type: 'string' } },
       ],
       reply: { description: 'Rows, the latest day first.', schema: activity },
       faults: ['bad_request'],
@@ -150,8 +151,8 @@ function recordOperations(): DescribedOperation[] {
       id: 'getGeneration',
       tag: 'Records',
       key: 'any',
-      summary: 'Show what became of a request',
-      description: 'A key sees its own generations, a management key all of them.',
+      summary: 'Get a generation',
+      description: 'The record of one request. A key sees its own generations, a management key all.',
       parameters: [
         {
           name: 'id',
@@ -176,12 +177,12 @@ function consentOperations(): DescribedOperation[] {
       id: 'createAuthCode',
       tag: 'Sign-in',
       key: 'ordinary',
-      summary: 'Consent that an application gets a key of its own',
+      summary: 'Create a sign-in code for an application',
       body: {
         schema: withNotes(checkWish.schema, NOTES),
         examples: {
           proof: {
-            summary: 'With a proof (RFC 7636)',
+            summary: 'With PKCE (RFC 7636)',
             value: {
               callback_url: 'https://app.example/back',
               key_label: 'app',
@@ -191,7 +192,7 @@ function consentOperations(): DescribedOperation[] {
           },
         },
       },
-      reply: { description: 'A code, good once and for ten minutes.', schema: consentCode },
+      reply: { description: 'A code that works once, for ten minutes.', schema: consentCode },
       faults: ['not_found', 'conflict', 'rate_limited'],
     },
     {
@@ -200,12 +201,12 @@ function consentOperations(): DescribedOperation[] {
       id: 'exchangeAuthCode',
       tag: 'Sign-in',
       key: 'none',
-      summary: 'Exchange a code for the key',
+      summary: 'Exchange a code for a key',
       body: {
         schema: withNotes(checkExchange.schema, NOTES),
         examples: {
           plain: {
-            summary: 'With the verifier of the proof',
+            summary: 'With the PKCE verifier',
             value: { code: 'the-code', code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' },
           },
         },

@@ -15,37 +15,37 @@ const query = (name: string, description: string, schema: JsonObject, example?: 
   ...(example === undefined ? {} : { example }),
 })
 const list = (name: string, description: string, example: string) =>
-  query(name, `${description}; a list with commas.`, { type: 'string' }, example)
+  query(name, `${description}; separated by commas.`, { type: 'string' }, example)
 const least = (minimum: number): JsonObject => ({ type: 'integer', minimum })
 const price: JsonObject = { type: 'number', minimum: 0 }
 
 const PAGING = [
-  query('offset', 'Entries to pass over.', least(0), 0),
+  query('offset', 'Entries to skip.', least(0), 0),
   query(
     'limit',
-    'Most entries of a page; without offset and limit everything comes at once.',
+    'Entries per page at most; without offset and limit all entries come at once.',
     { type: 'integer', minimum: 1, maximum: 1000 },
     100,
   ),
 ]
 
-const OUTPUT = list('output_modalities', 'What it writes: `text` by default, `all` for every model', 'text')
+const OUTPUT = list('output_modalities', 'Output modalities: `text` by default, `all` for every model', 'text')
 
 const FILTERS = [
   query('q', 'A part of the slug or the name.', { type: 'string' }, 'e'),
   OUTPUT,
-  list('input_modalities', 'What it reads', 'text'),
-  list('supported_parameters', 'Parameters that it takes', 'temperature'),
-  query('context', 'At least so many tokens of context.', least(1), 1),
+  list('input_modalities', 'Input modalities', 'text'),
+  list('supported_parameters', 'Parameters that the model supports', 'temperature'),
+  query('context', 'Tokens of context, at least.', least(1), 1),
   query('min_price', 'USD per million input tokens, at least.', price, 0),
   query('max_price', 'USD per million input tokens, at most.', price, 100),
   query('min_output_price', 'USD per million output tokens, at least.', price, 0),
   query('max_output_price', 'USD per million output tokens, at most.', price, 500),
-  list('model_authors', 'Authors: what stands before the slash', 'sim'),
-  list('providers', 'Providers that serve it', 'sim'),
+  list('model_authors', 'Authors: the part before the slash', 'sim'),
+  list('providers', 'Providers that serve the model', 'sim'),
   ...MODEL_QUERIES.map(({ name, text }) => query(name, text, { type: 'string', enum: ['true', 'false'] }, 'false')),
-  query('min_age_days', 'Released at least so many days ago.', least(0), 0),
-  query('max_age_days', 'Released at most so many days ago.', least(0), 3650),
+  query('min_age_days', 'Days since the release, at least.', least(0), 0),
+  query('max_age_days', 'Days since the release, at most.', least(0), 3650),
   query('sort', 'Models without the figure come last.', { type: 'string', enum: [...SORTS] }, 'newest'),
 ]
 
@@ -60,8 +60,8 @@ export function listOperations(slug: string): DescribedOperation[] {
     example,
   })
   const oneModel = [
-    path('author', 'What stands before the slash.', author),
-    path('slug', 'What stands behind it; variants and aliases too.', name),
+    path('author', 'The part before the slash.', author),
+    path('slug', 'The part after the slash; variants and aliases work too.', name),
   ]
   const models = { tag: 'Models', key: 'any' } as const
   const entries = { description: 'A page of models.', schema: page(model) }
@@ -72,7 +72,7 @@ export function listOperations(slug: string): DescribedOperation[] {
       path: '/models',
       id: 'listModels',
       summary: 'List models',
-      description: 'Only what the key may use is listed, here as in all lists of models.',
+      description: 'All lists of models contain only models that the key may use.',
       parameters: [...FILTERS, ...PAGING],
       reply: entries,
       faults: ['bad_request'],
@@ -91,7 +91,7 @@ export function listOperations(slug: string): DescribedOperation[] {
       method: 'get',
       path: '/models/user',
       id: 'listKeyModels',
-      summary: 'List all that the key may use, of every kind',
+      summary: 'List models of every kind',
       parameters: PAGING,
       reply: entries,
       faults: ['bad_request'],
@@ -111,7 +111,7 @@ export function listOperations(slug: string): DescribedOperation[] {
       method: 'get',
       path: '/model/{author}/{slug}',
       id: 'getModel',
-      summary: 'Show one model',
+      summary: 'Get a model',
       parameters: oneModel,
       reply: { description: 'The model.', schema: Type.Object({ data: model }) },
       faults: ['model_not_found'],
@@ -121,7 +121,8 @@ export function listOperations(slug: string): DescribedOperation[] {
       method: 'get',
       path: '/models/{author}/{slug}/endpoints',
       id: 'listEndpoints',
-      summary: 'List the endpoints of a model, with how they fared of late',
+      summary: 'List the endpoints of a model',
+      description: 'With recent latency, throughput and uptime.',
       parameters: oneModel,
       reply: { description: 'The model and its endpoints.', schema: modelEndpoints },
       faults: ['model_not_found'],
@@ -131,7 +132,7 @@ export function listOperations(slug: string): DescribedOperation[] {
       method: 'get',
       path: '/endpoints/zdr',
       id: 'listZdrEndpoints',
-      summary: 'List the endpoints that a request with `zdr: true` may use',
+      summary: 'List endpoints without data retention',
       reply: { description: 'Endpoints.', schema: Type.Object({ data: Type.Array(endpoint) }) },
     },
     {
@@ -149,7 +150,7 @@ export function listOperations(slug: string): DescribedOperation[] {
       tag: 'Presets',
       key: 'any',
       summary: 'List presets',
-      parameters: [PAGING[0], query('limit', 'Most entries of a page.', { type: 'integer', minimum: 1, maximum: 100 }, 50)],
+      parameters: [PAGING[0], query('limit', 'Entries per page at most.', { type: 'integer', minimum: 1, maximum: 100 }, 50)],
       reply: { description: 'Presets.', schema: presetList },
       faults: ['bad_request'],
     },
@@ -159,7 +160,7 @@ export function listOperations(slug: string): DescribedOperation[] {
       id: 'getPreset',
       tag: 'Presets',
       key: 'any',
-      summary: 'Show one preset with its settings',
+      summary: 'Get a preset',
       parameters: [path('slug', 'Name of the preset.', 'support')],
       reply: { description: 'The preset.', schema: onePreset },
       faults: ['not_found'],

@@ -7,7 +7,7 @@ const tokens = () => Type.Integer({ minimum: 0 })
 const cost = () => Type.Optional(Type.Number({ description: 'USD charged.' }))
 /** What an input may be made up of. */
 const KINDS = ['text', 'image', 'audio', 'file', 'video']
-const id = () => Type.String({ description: 'Name of the generation: `/generation?id=` tells what became of it.' })
+const id = () => Type.String({ description: 'Id of the generation; `GET /v1/generation?id=` returns its record.' })
 
 export const response = Type.Object({
   id: id(),
@@ -89,7 +89,7 @@ export const plan = Type.Object({
   requested: Type.String(),
   strategy: Type.String(),
   models: Type.Array(Type.String()),
-  inputs: Type.Optional(Type.Integer({ description: 'Of embeddings: how many vectors are asked for.' })),
+  inputs: Type.Optional(Type.Integer({ description: 'Embeddings: number of requested vectors.' })),
   candidates: Type.Array(
     Type.Object({
       position: Type.Integer(),
@@ -98,11 +98,11 @@ export const plan = Type.Object({
       calls: Type.Optional(
         Type.Object(
           { count: Type.Integer(), at_once: Type.Integer(), inputs: Type.Integer() },
-          { description: 'Of embeddings: the calls that the batch is split into.' },
+          { description: 'Embeddings: the calls into which the batch is split.' },
         ),
       ),
     }),
   ),
-  excluded: Type.Array(Type.Object({}), { description: 'Endpoints that were left out, each with its reason.' }),
+  excluded: Type.Array(Type.Object({}), { description: 'Excluded endpoints, each with its reason.' }),
   hold: Type.Object({ usd: Type.String(), input_tokens_bound: Type.Integer(), output_cap: Type.Integer() }),
 })

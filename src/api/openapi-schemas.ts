@@ -14,7 +14,7 @@ const usd = (description: string) => Type.String({ description: `${description},
 
 const pricing = Type.Object(
   {
-    prompt: usd('Per input token; -1 where nobody states a price'),
+    prompt: usd('Per input token; -1 where no price is known'),
     completion: usd('Per output token'),
     request: Type.Optional(usd('Per request, on top')),
     image: Type.Optional(usd('Per image, on top')),
@@ -35,7 +35,7 @@ const architecture = Type.Object({
 
 export const model = Type.Object(
   {
-    id: text('`author/name`: what a request puts into `model`.'),
+    id: text('`author/name`: the value of `model` in a request.'),
     canonical_slug: text(),
     name: text(),
     created: whole('Unix seconds of the release; 0 where unknown.'),
@@ -66,13 +66,13 @@ export const endpoint = Type.Object(
     model_id: text(),
     model_name: text(),
     provider_name: text(),
-    tag: text('`provider` or `provider/variant`: what provider preferences name it by.'),
+    tag: text('`provider` or `provider/variant`: its name in provider preferences.'),
     context_length: whole(),
     max_completion_tokens: maybe(Type.Integer()),
     max_prompt_tokens: maybe(Type.Integer()),
     pricing,
     quantization: text(),
-    status: Type.Integer({ description: '0 where it is well, less where it is not.', maximum: 0 }),
+    status: Type.Integer({ description: '0 where it is healthy, less where it is not.', maximum: 0 }),
     supported_parameters: texts(),
     supports_implicit_caching: flag(),
     uptime_last_5m: maybe(Type.Number()),
@@ -81,7 +81,7 @@ export const endpoint = Type.Object(
     latency_last_30m: percentiles,
     throughput_last_30m: percentiles,
   },
-  { description: 'One model at one provider, and how it has fared of late.' },
+  { description: 'One model at one provider, with its recent figures.' },
 )
 
 export const page = (entry: TSchema) =>
@@ -136,7 +136,7 @@ export const ownKey = data(
 
 export const key = Type.Object(
   {
-    hash: text('SHA-256 of the secret: the name of the key in paths.'),
+    hash: text('SHA-256 of the secret: the id of the key in paths.'),
     name: text(),
     label: text('The masked secret.'),
     disabled: flag(),
@@ -230,7 +230,7 @@ export const fault = Type.Object(
   {
     error: Type.Object({
       code: whole('The HTTP status.'),
-      message: text('What is wrong; a bad field comes first, by its name.'),
+      message: text('What is wrong; begins with the name of a bad field.'),
       metadata: Type.Optional(
         Type.Object({
           error_type: Type.Optional(Type.String()),

@@ -25,15 +25,15 @@ export interface ReferenceSource {
 const { version: VERSION } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
 const TAGS = [
-  { name: 'Generation', description: 'Answers of models, in the format that the caller speaks.' },
+  { name: 'Generation', description: 'Answers of models in three client formats. Each format reaches every provider.' },
   { name: 'Embeddings', description: 'Vectors of texts and images.' },
-  { name: 'Models', description: 'What can be called, where, and at what price.' },
-  { name: 'Files', description: 'Files that parts of requests name by their id.' },
-  { name: 'Presets', description: 'Stored settings that a request can name.' },
-  { name: 'Keys', description: 'Who may call, and how much they may spend.' },
-  { name: 'Guardrails', description: 'What may be asked of models, by whom, and at what cost.' },
-  { name: 'Records', description: 'What was called, and what it has cost.' },
-  { name: 'Sign-in', description: 'Keys for applications, with the consent of their users.' },
+  { name: 'Models', description: 'Models, endpoints, providers and prices.' },
+  { name: 'Files', description: 'Uploads that requests name by their id.' },
+  { name: 'Presets', description: 'Stored settings that a request names by one word.' },
+  { name: 'Keys', description: 'API keys with their limits. Management keys make and change them.' },
+  { name: 'Guardrails', description: 'Rules over requests, answers, models and spending.' },
+  { name: 'Records', description: 'Generations, activity and credits.' },
+  { name: 'Sign-in', description: 'Applications receive a key of their own with the consent of a user (OAuth with PKCE).' },
 ]
 
 /** OpenAPI 3.1. */
@@ -67,7 +67,7 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
   })
 }
 
-/** Fields that are checked by hand, since a schema would tell badly what is wrong with them, are described here. */
+/** Fields that are checked by hand, since a schema would report badly what is wrong with them, are described here. */
 function requestSchemas(): RequestSchemas {
   return {
     responses: withFields(responsesRequest, { input: Type.Union([Type.String(), Type.Array(inputItem())]) }),

@@ -21,6 +21,8 @@ const HELP = `headgate: one address in front of many model providers
       Asks a provider what it serves and shows what is new, gone or of another length. --write puts the new ones into a new file.
   headgate plugins [--json] [--config FILE]
       Shows the plugins that are there, when they act, and what the configuration says of them.
+  headgate docs --out DIR [--config FILE]
+      Writes the API reference of /docs as static files, with openapi.json.
   headgate ledger export [--config FILE]
       Writes every generation as a JSON line: from the running gateway, or from its file where none runs.
   headgate ledger verify [--config FILE]
@@ -53,6 +55,7 @@ const WORDS: Readonly<Record<string, string>> = {
   check: 'FILE or --chain',
   plan: 'FILE REQUEST.json',
   test: 'DIR',
+  docs: '--out DIR',
   ledger: 'export, verify or recovery',
 }
 
@@ -75,6 +78,8 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'test' && rest.length === 1) process.exitCode = await (await import('./policy-tests.ts')).policyTests(rest[0])
   else if (verb === 'models') process.exitCode = await (await import('./models.ts')).models(rest, values)
   else if (verb === 'plugins') process.exitCode = await (await import('./plugins.ts')).plugins(rest, values)
+  else if (verb === 'docs' && rest.length === 0 && values.out)
+    process.exitCode = await (await import('./docs.ts')).docs(values.out, values.config)
   else if (verb === 'keys') process.exitCode = await (await import('./keys.ts')).keys(rest, values)
   else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await (await import('./keys.ts')).credits(rest, values)
@@ -103,6 +108,7 @@ function parse(argv: readonly string[]) {
       kind: { type: 'string' },
       write: { type: 'string' },
       chain: { type: 'boolean' },
+      out: { type: 'string' },
       since: { type: 'string' },
       guardrail: { type: 'string' },
       help: { type: 'boolean', short: 'h' },

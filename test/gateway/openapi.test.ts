@@ -235,11 +235,16 @@ t.test('white label: nobody is named but the brand', async (t) => {
   const acme = await startGateway(`brand: { word: acme }\n${config()}`)
   t.teardown(() => acme.close())
   const text = JSON.stringify(await documentOf(acme))
-  const page = await (await fetch(`${acme.url}/docs`)).text()
+  const paths = ['', '/generation', '/keys', '/guardrails', '/schemas', '/page.css', '/page.js']
+  const pages = await Promise.all(paths.map(async (path) => (await fetch(`${acme.url}/docs${path}`)).text()))
   t.equal(objectOf((await documentOf(acme)).info).title, 'acme API')
   t.match(text, /X-Acme-Metadata/)
   // Five fields of guardrails are called after authors of models.
-  for (const shown of [text, page]) t.notMatch(shown.replace(/enforce_zdr_\w+/g, ''), /headgate|router|openai|anthropic|github/i)
+  // Examples name the SDKs that they use, and each page the file openapi.json.
+  const own = (html: string): string =>
+    html.replace(/<pre data-language="(?:python|typescript)".*?<\/pre>/gs, '').replaceAll('openapi.json', '')
+  for (const shown of [text, ...pages.map(own)])
+    t.notMatch(shown.replace(/enforce_zdr_\w+/g, ''), /headgate|router|openai|anthropic|github/i)
 })
 
 t.test('examples name models that are there', async (t) => {
@@ -250,22 +255,4 @@ t.test('examples name models that are there', async (t) => {
   t.match(await models(), '"model":"sim/echo"')
   await own.reconfigure(config().replaceAll('sim/echo', 'house/own'))
   t.match(await models(), '"model":"house/own"', 'also after a reload')
-})
-
-t.test('/docs: everything in one page, and nothing from elsewhere', async (t) => {
-  const reply = await fetch(`${gateway.url}/docs`)
-  const page = await reply.text()
-  const policy = reply.headers.get('content-security-policy') ?? ''
-  t.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/=]+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/)
-  t.notMatch(page, /<script|<link|<img|<iframe|<form|\bon\w+=|style="|url\(|@import/i, 'no script, and no resource')
-  for (const [, address] of page.matchAll(/(?:href|src)="([^"]*)"/g)) t.match(address, /^(#|\/openapi\.json$)/, address)
-  const anchors = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
-  for (const [, id] of page.matchAll(/href="#([^"]+)"/g)) t.ok(anchors.has(id), `#${id}`)
-  for (const { path, operation } of operations)
-    t.ok(page.includes(`id="${operation.operationId}"`) && page.includes(path.replaceAll('&', '&amp;')), path)
-  const open = (tag: string): number => page.split(`<${tag}>`).length + page.split(`<${tag} `).length - 2
-  for (const tag of ['table', 'tr', 'td', 'details', 'summary', 'pre', 'code', 'small', 'ul', 'li', 'h3'])
-    t.equal(open(tag), page.split(`</${tag}>`).length - 1, `every <${tag}> ends`)
-  t.ok(page.length < 200_000, `${page.length} bytes`)
-  t.ok(isObject(document.components) && page.includes('id="schema-ProviderPreferences"'))
 })

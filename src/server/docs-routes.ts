@@ -1,0 +1,78 @@
+/** `/openapi.json` and, made from it, the pages below `/docs`: what the API is, for programs and for people. They need no key. */
+import { readFile } from 'node:fs/promises'
+import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { Page } from './consent-page.ts'
+import type { OperationRequest } from './gateway.ts'
+
+/** Nothing comes from elsewhere, no page is framed, and scripts and styles are the two files that every page has. */
+const POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "script-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Files of the pages, beside their sources. */
+const ASSETS: Readonly<Record<string, string>> = { 'page.css': 'text/css; charset=utf-8', 'page.js': 'text/javascript; charset=utf-8' }
+
+/** @returns what is at a path, made when it is first requested; undefined where there is nothing. */
+type Maker = (path: string) => Promise<Page | undefined>
+
+/**
+ * Answers for the reference; undefined for any other path.
+ * @param document OpenAPI 3.1; built with the first request for any of the paths, as each page is.
+ */
+export function referencePages(
+  document: () => Promise<JsonObject>,
+): (asked: Pick<OperationRequest, 'path' | 'method'>) => Promise<Page> | undefined {
+  const made = new Map<string, Promise<Page | undefined>>()
+  const make = pageMaker(document)
+  return ({ path, method }) => {
+    if (path !== '/openapi.json' && path !== '/docs' && !path.startsWith('/docs/')) return undefined
+    if (method !== 'GET' && method !== 'HEAD') return Promise.reject(new Fault('method_not_allowed', { headers: { Allow: 'GET' } }))
+    const page = made.get(path) ?? make(path)
+    return page.then((found) => {
+      if (!found) throw new Fault('not_found', { message: `No such path: ${path.slice(0, 200)}` })
+      // Paths that lead nowhere are without number.
+      made.set(path, page)
+      return found
+    })
+  }
+}
+
+function pageMaker(document: () => Promise<JsonObject>): Maker {
+  let pages: Promise<ReadonlyMap<string, () => string>> | undefined
+  const htmlPages = async (): Promise<ReadonlyMap<string, () => string>> => {
+    const { GATEWAY_ADDRESSES, docsPages } = await import('./docs/pages.ts')
+    return docsPages(await document(), GATEWAY_ADDRESSES)
+  }
+  return async (path) => {
+    if (path === '/openapi.json') return page('application/json', JSON.stringify(await document()))
+    const name = path.slice('/docs/'.length)
+    if (Object.hasOwn(ASSETS, name)) return page(ASSETS[name], await readAsset(name))
+    pages ??= htmlPages()
+    const html = (await pages).get(name)
+    if (!html) return undefined
+    return page('text/html; charset=utf-8', html(), { 'Content-Security-Policy': POLICY, 'X-Frame-Options': 'DENY' })
+  }
+}
+
+/** A file that every page loads. */
+export function readAsset(name: string): Promise<string> {
+  return readFile(new URL(`docs/${name}`, import.meta.url), 'utf8')
+}
+
+export const ASSET_NAMES = Object.keys(ASSETS)
+
+function page(type: string, html: string, more: Record<string, string> = {}): Page {
+  const headers = {
+    'Content-Type': type,
+    'Cache-Control': 'no-cache',
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+  }
+  return { status: 200, headers: { ...headers, ...more }, html }
+}

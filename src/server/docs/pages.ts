@@ -1,0 +1,127 @@
+/** The pages of the reference: an overview, one page for each tag of the operations, and the named schemas. */
+import type { JsonObject } from '../../core/json.ts'
+import { examplePanel } from './example-panel.ts'
+import { fieldList } from './fields.ts'
+import { type Addresses, escaped, inline, SCHEMAS } from './html.ts'
+import { operationSection } from './operation.ts'
+import { type Operation, objectOf, type Reference, readReference, schemaName } from './reference.ts'
+
+export { FILE_ADDRESSES, GATEWAY_ADDRESSES } from './html.ts'
+
+/**
+ * Every page by its slug, the overview by the empty one. A page is built when its function is called.
+ * @param document OpenAPI 3.1, as `/openapi.json` returns it.
+ */
+export function docsPages(document: JsonObject, addresses: Addresses): ReadonlyMap<string, () => string> {
+  const reference = readReference(document)
+  const site: Site = { reference, addresses }
+  const pages = new Map<string, () => string>([['', () => whole(site, { slug: '', title: '', main: overview(site) })]])
+  for (const { slug, name, description, operations } of reference.sections)
+    pages.set(slug, () => {
+      const sections = operations.map((operation) => operationSection(operation, reference.schemas, addresses))
+      return whole(site, {
+        slug,
+        title: name,
+        main: `<h1>${escaped(name)}</h1>\n<p class="lead">${inline(description)}</p>\n${sections.join('\n')}`,
+      })
+    })
+  pages.set(SCHEMAS, () => whole(site, { slug: SCHEMAS, title: 'Schemas', main: schemasMain(site) }))
+  return pages
+}
+
+interface Site {
+  readonly reference: Reference
+  readonly addresses: Addresses
+}
+
+/** The operation of the first example. */
+const FIRST = 'createChatCompletion'
+
+function overview({ reference, addresses }: Site): string {
+  const { title, description, version, sections, base } = reference
+  const first = sections.flatMap(({ operations }) => operations).find(({ id }) => id === FIRST)
+  const cards = sections.map(({ name, slug, description: about, operations }) => {
+    const count = operations.length === 1 ? '1 operation' : `${operations.length} operations`
+    return `<li><a href="${addresses.page(slug)}"><strong>${escaped(name)}</strong><span>${inline(about)}</span><small>${count}</small></a></li>`
+  })
+  return `<h1>${escaped(title)} <small>${escaped(version)}</small></h1>
+<p class="lead">${inline(description)}</p>
+<section class="operation" id="start" aria-label="Start">
+<div class="facts">
+<h2>Start</h2>
+<p>All paths are below <code class="address"><span class="origin">http://127.0.0.1:8080</span>${escaped(base)}</code>. SDKs take this as their base URL; that of the Messages format takes it without <code>${escaped(base)}</code>.</p>
+<p>Send your key with every request: <code>Authorization: Bearer KEY</code>. The examples read it from the environment:</p>
+<pre tabindex="0"><code>export KEY=<span class="string">"your key"</span></code></pre>
+<p>Errors have an HTTP status and one body, <a href="${addresses.page(SCHEMAS)}#Error">Error</a>. The same reference for programs: <a href="${addresses.document}">openapi.json</a>.</p>
+</div>
+${first ? examplePanel(first) : ''}
+</section>
+<h2>Operations</h2>
+<ul class="cards">${cards.join('')}</ul>`
+}
+
+/** How the names of bodies end that callers send. */
+const REQUEST = 'Request'
+
+function schemasMain({ reference, addresses }: Site): string {
+  const sections = Object.entries(reference.schemas).map(([name, schema]) => {
+    const about = typeof schema.description === 'string' ? `<p>${inline(schema.description)}</p>` : ''
+    return `<section class="schema" id="${escaped(name)}" aria-label="${escaped(name)}"><h2><a href="#${escaped(name)}">${escaped(name)}</a></h2>${about}${fieldList(schema, { addresses, sent: name.endsWith(REQUEST) })}</section>`
+  })
+  return `<h1>Schemas</h1>\n<p class="lead">Bodies that several operations take or return.</p>\n${sections.join('\n')}`
+}
+
+function whole({ reference, addresses }: Site, { slug, title, main }: { slug: string; title: string; main: string }): string {
+  const full = title === '' ? reference.title : `${title} · ${reference.title}`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(full)}</title>
+<link rel="stylesheet" href="${addresses.asset('page.css')}">
+<script src="${addresses.asset('page.js')}"></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header>
+<button type="button" class="icon menu" aria-controls="menu" aria-expanded="false" aria-label="Menu" hidden>${MENU_ICON}</button>
+<a class="home" href="${addresses.page('')}">${escaped(reference.title)}</a>
+<a class="document" href="${addresses.document}">openapi.json</a>
+<button type="button" class="icon theme" aria-label="Dark or light" hidden>${THEME_ICON}</button>
+</header>
+<div class="frame">
+<nav id="menu" aria-label="Operations">
+<input type="search" placeholder="Search operations and fields" aria-label="Search operations and fields" autocomplete="off" hidden>
+<p class="nothing" role="status" hidden>Nothing found.</p>
+${reference.sections.map((section) => group(section, slug, { reference, addresses })).join('\n')}
+<a class="${slug === SCHEMAS ? 'top current' : 'top'}" href="${addresses.page(SCHEMAS)}" data-words="${escaped(Object.keys(reference.schemas).join(' ').toLowerCase())}">Schemas</a>
+</nav>
+<main id="content">
+${main}
+</main>
+</div>
+</body>
+</html>
+`
+}
+
+function group({ name, slug, operations }: Reference['sections'][number], current: string, { reference, addresses }: Site): string {
+  const entries = operations.map(
+    (operation) =>
+      `<li><a href="${addresses.page(slug)}#${escaped(operation.id)}" data-words="${escaped(wordsOf(operation, reference))}"><span>${inline(operation.summary)}</span><span class="method ${operation.method}">${operation.method.toUpperCase()}</span></a></li>`,
+  )
+  return `<details${slug === current || current === '' ? ' open' : ''}><summary>${escaped(name)}</summary><ul>${entries.join('')}</ul></details>`
+}
+
+/** What the search finds an operation by beside its summary: path, id, parameters and the fields of its body. */
+function wordsOf({ id, path, parameters, body }: Operation, { schemas }: Reference): string {
+  const name = schemaName(body?.schema ?? {})
+  const fields = Object.keys(objectOf((name === undefined ? body?.schema : schemas[name])?.properties))
+  return [path, id, ...parameters.map(({ name }) => String(name)), ...fields].join(' ').toLowerCase()
+}
+
+const icon = (shapes: string): string =>
+  `<svg viewBox="0 0 24 24" width="20" height="20" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true">${shapes}</svg>`
+const MENU_ICON = icon('<path d="M4 7h16M4 12h16M4 17h16"/>')
+const THEME_ICON = icon('<circle cx="12" cy="12" r="8"/><path d="M12 4a8 8 0 0 1 0 16z" fill="currentColor" stroke="none"/>')
