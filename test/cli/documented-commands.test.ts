@@ -1,0 +1,240 @@
+/**
+ * Every shell command of README.md and docs/ runs, against a gateway with simulated models.
+ * A block that cannot run here says why in its fence: ```sh no-test: needs a provider's key
+ */
+import { execFile } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { isObject, type Json } from '../../src/core/json.ts'
+import { paths, ROOT, read } from '../repository/source-tree.ts'
+import { ADMIN_TOKEN } from '../support/admin.ts'
+import { startGateway } from '../support/gateway.ts'
+
+const PAGES = ['README.md', ...paths('docs/**/*.md')]
+
+const APP = 'sk-app-0123456789abcdef'
+const BOSS = 'sk-boss-0123456789abcdef'
+const TEAM = 'sk-team-0123456789abcdef'
+/** The pair of RFC 7636, appendix B. */
+const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
+const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
+
+const KEYS = `
+auth:
+  sign_in: {}
+  keys:
+    - { name: app, key: "${APP}" }
+    - { name: boss, key: "${BOSS}", management: true }
+    - { name: team, key: "${TEAM}", limit: "100.00" }
+`
+/** What requests reach: every model that the documents send a request to, simulated. */
+const GATEWAY = `${KEYS}
+providers: { sim: { dialect: sim } }
+models:
+${['sim/echo', 'sim/story', 'sim/tools', 'openai/gpt-5-mini', 'anthropic/claude-sonnet-5.5']
+  .map(
+    (slug) =>
+      `  ${slug}: { context: 100000, endpoints: [ { provider: sim, model: ${slug.startsWith('sim/') ? slug.slice(4) : 'echo'}, price: free } ] }`,
+  )
+  .join('\n')}
+`
+/** What commands read as `headgate.yaml`. */
+const FILE = `
+server: { host: 127.0.0.1, port: 0 }
+admin: { host: 127.0.0.1, port: 0 }
+store: { url: "sqlite:./data/headgate.db" }
+${KEYS}
+providers:
+  openai: { dialect: openai-responses, base_url: "https://api.openai.com/v1", key: "\${OPENAI_API_KEY}" }
+  sim: { dialect: sim }
+catalog: [config/catalog/openai.yaml]
+models:
+  sim/echo: { endpoints: [ { provider: sim, model: echo, price: free } ] }
+guardrails:
+  - { name: no-secrets, phrases: [ secret ], action: flag }
+`
+
+interface Block {
+  page: string
+  at: string
+  code: string
+  /** Why it cannot run here. */
+  excuse: string | undefined
+  /** The paragraph above it. */
+  above: string
+  /** The JSON that stands directly below it: what the command prints. */
+  prints: Json | undefined
+}
+
+function blocksOf(page: string): Block[] {
+  const text = read(page)
+  return [...text.matchAll(/^( *)```(?:sh|bash)(?: (.*))?\n([\s\S]*?)^\1```\n(?:\n```json\n([\s\S]*?)^```$)?/gm)].map((match) => {
+    const [, indent, info, code, json] = match
+    const before = text.slice(0, match.index)
+    return {
+      page,
+      at: `${page}:${before.split('\n').length}`,
+      code: code.replaceAll(`\n${indent}`, '\n').trim(),
+      excuse: info === undefined ? undefined : (/^no-test: (.+)$/.exec(info)?.[1] ?? ''),
+      above: before.trimEnd().split('\n\n').at(-1) ?? '',
+      prints: json === undefined ? undefined : (JSON.parse(json) as Json),
+    }
+  })
+}
+
+const blocks = PAGES.flatMap(blocksOf)
+
+/** Files that a page tells its reader to save. Its ports are free ones. */
+function savedFiles(page: string): [name: string, text: string][] {
+  return [...read(page).matchAll(/Save this as `([\w.-]+)`[^`]*```yaml\n([\s\S]*?)^```$/gm)].map(([, name, text]) => [
+    name,
+    text.replace(/\bport: \d+/g, 'port: 0'),
+  ])
+}
+
+/** Stands for `headgate` and `npm`: what serves is ended as soon as it listens. */
+const LAUNCHER = `#!${process.execPath}
+import { spawn } from 'node:child_process'
+const [, program, ...words] = process.argv
+const npm = program.endsWith('npm')
+// What the gate runs: .ci/run.
+if (npm && (words[0] === 'ci' || words[0] === 'test')) process.exit(0)
+if (npm && words[0] !== 'start') throw new Error('npm ' + words.join(' ') + ': unknown to this test')
+const args = npm ? words.slice(words[1] === '--' ? 2 : 1) : words
+const verb = args.find((word) => !word.startsWith('-')) ?? 'serve'
+const serves = verb === 'serve' || args[0]?.startsWith('-') === true || args.length === 0
+const named = args.includes('--config') || ['check', 'plan', 'test'].includes(verb)
+const file = serves && args.length === 0 ? 'config/headgate.yaml' : 'headgate.yaml'
+const child = spawn(process.execPath, [process.env.HEADGATE, ...args, ...(named ? [] : ['--config', file])], { stdio: ['inherit', 'pipe', 'inherit'] })
+let out = ''
+child.stdout.on('data', (chunk) => {
+  process.stdout.write(chunk)
+  out += chunk
+  if (serves && out.includes(' listens on ')) child.kill('SIGTERM')
+})
+child.on('close', (code) => process.exit(serves && !out.includes(' listens on ') ? 1 : (code ?? 1)))
+`
+
+function executable(path: string, text: string): void {
+  writeFileSync(path, text)
+  chmodSync(path, 0o755)
+}
+
+/** A folder such as a reader has, with what the commands name. */
+function folderFor(page: string): string {
+  const folder = join(root, page.replaceAll('/', '-'))
+  cpSync(join(ROOT, 'config'), join(folder, 'config'), { recursive: true })
+  for (const name of ['data', 'policies']) mkdirSync(join(folder, name))
+  const shipped = read('config/headgate.yaml').replace('port: 8080', 'port: 0').replace('port: 8081', 'port: 0')
+  const files: [string, string][] = [
+    ['headgate.yaml', FILE],
+    ['config/headgate.yaml', shipped],
+    ['sidecar.yaml', read('config/sidecar.yaml')],
+    ['policies/sidecar.yaml', read('config/policy-tests/sidecar.yaml')],
+    ['request.json', '{"model":"sim/echo","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}'],
+    ['report.pdf', '%PDF-1.4\n'],
+    ['data/headgate.db.admin-token', ADMIN_TOKEN],
+    ...savedFiles(page),
+  ]
+  for (const [name, text] of files) writeFileSync(join(folder, name), text)
+  return folder
+}
+
+interface Outcome {
+  failed: boolean
+  out: string
+  error: string
+}
+
+function bash(script: string, cwd: string, env: Record<string, string>): Promise<Outcome> {
+  return new Promise((resolve) => {
+    // tap hooks itself into every Node that a test starts, by NODE_OPTIONS.
+    execFile('bash', ['-e', '-o', 'pipefail', '-c', `unset NODE_OPTIONS\n${script}`], { cwd, env }, (error, out, stderr) =>
+      resolve({ failed: error !== null, out, error: stderr }),
+    )
+  })
+}
+
+/** The members that a reply should have and has not, by their paths. */
+function missingIn(found: Json | undefined, wanted: Json, path = ''): string[] {
+  if (Array.isArray(wanted)) return Array.isArray(found) && wanted.length > 0 ? missingIn(found[0], wanted[0], `${path}[0]`) : []
+  if (!isObject(wanted)) return path.endsWith('.message') && found !== wanted ? [`${path}: ${found}`] : []
+  return Object.entries(wanted).flatMap(([name, value]) =>
+    isObject(found) && Object.hasOwn(found, name) ? missingIn(found[name], value ?? null, `${path}.${name}`) : [`${path}.${name}`],
+  )
+}
+
+const root = t.testdir({ bin: { 'package.json': '{"type":"module"}' } })
+for (const name of ['headgate', 'npm']) executable(join(root, 'bin', name), LAUNCHER)
+executable(join(root, 'bin', 'curl'), '#!/bin/sh\nPATH=$REAL_PATH\nexec curl -sS $CURL_FLAGS "$@"\n')
+const gateway = await startGateway(GATEWAY)
+t.teardown(() => gateway.close())
+
+/** A code of sign-in, which works once. */
+async function signInCode(): Promise<string> {
+  const reply = await fetch(`${gateway.url}/v1/auth/keys/code`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TEAM}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ callback_url: 'http://localhost/', code_challenge: CHALLENGE, code_challenge_method: 'S256' }),
+  })
+  return ((await reply.json()) as { data: { id: string } }).data.id
+}
+
+/** With what stands here for the addresses, keys and words in capitals of the documents. */
+async function filledIn(code: string): Promise<string> {
+  const words: Record<string, string> = { GATEWAY: gateway.url, KEY: APP, BOSS, TEAM, VERIFIER, CHALLENGE, FILE: 'headgate.yaml' }
+  if (code.includes('"CODE"')) words.CODE = await signInCode()
+  const filled = code
+    .replaceAll('https://GATEWAY', gateway.url)
+    .replaceAll('http://127.0.0.1:8080', gateway.url)
+    .replaceAll('http://127.0.0.1:8081', gateway.admin)
+    .replace(/(?<![$\w])[A-Z]{3,}(?![\w=])/g, (word) => words[word] ?? word)
+    // The key that the reader has chosen by then.
+    .replaceAll('sk-my-own-key-0123456789', APP)
+  // A block that prints a status shows how the published key is refused.
+  return printsStatus(code) ? filled : filled.replaceAll('sk-router-v1-dev', APP)
+}
+
+const printsStatus = (code: string): boolean => code.includes('%{http_code}')
+
+async function runBlock(t: Test, { at, code, above, prints }: Block, folder: string): Promise<void> {
+  // A page that reads the store's file has a reader whose gateway ran before.
+  const script = (/\bheadgate\.db$/m.test(code) ? 'headgate keys list > first.txt\n' : '') + (await filledIn(code))
+  const refused = isObject(prints) && 'error' in prints
+  const { failed, out, error } = await bash(script, folder, {
+    PATH: `${join(root, 'bin')}:${process.env.PATH}`,
+    REAL_PATH: process.env.PATH ?? '',
+    CURL_FLAGS: refused || printsStatus(code) ? '' : '--fail-with-body',
+    HEADGATE: join(ROOT, 'bin', 'headgate.js'),
+    HOME: folder,
+    OPENAI_API_KEY: 'sk-unused',
+    GATEWAY: gateway.url,
+    HEALTH: gateway.admin,
+    KEY: APP,
+    HEADGATE_APP_KEY: APP,
+  })
+  t.notOk(failed, `${at}:\n${script}\n${out}${error}`)
+  if (failed) return
+  if (printsStatus(code)) t.match(above, new RegExp(`\\b${out.trim()}\\b`), `${at}: the status`)
+  if (prints !== undefined) t.same(missingIn(JSON.parse(out) as Json, prints), [], `${at}: the reply has what is shown`)
+}
+
+// Most of the time is that of the commands' own starts.
+t.jobs = 2
+t.setTimeout(110_000)
+for (const page of PAGES) {
+  const runnable = blocks.filter((block) => block.page === page && block.excuse === undefined)
+  if (runnable.length === 0) continue
+  t.test(page, { buffered: true }, async (t) => {
+    const folder = folderFor(page)
+    for (const block of runnable) await runBlock(t, block, folder)
+  })
+}
+
+t.test('blocks that cannot run say why, and are the lesser part', async (t) => {
+  const excused = blocks.filter(({ excuse }) => excuse !== undefined)
+  for (const { at, excuse } of excused) t.match(excuse, /^\w+ .+/, `${at}: no-test names a reason`)
+  const run = blocks.length - excused.length
+  t.ok(run > 30 && excused.length < run / 2, `${run} ran, ${excused.length} cannot`)
+})
