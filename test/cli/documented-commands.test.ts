@@ -93,27 +93,38 @@ function savedFiles(page: string): [name: string, text: string][] {
   ])
 }
 
-/** Stands for `headgate` and `npm`: what serves is ended as soon as it listens. */
-const LAUNCHER = `#!${process.execPath}
+/** Stands for `headgate` and for `npm`, which .ci/run runs itself with `ci` and `test`. */
+const LAUNCHER = `#!/bin/sh
+if [ "\${0##*/}" = npm ]; then
+  case $1 in
+    ci | test) exit 0 ;;
+    start) shift ;;
+    *) echo "npm $*: unknown to this test" && exit 1 ;;
+  esac
+  if [ "$1" = -- ]; then shift; fi
+fi
+case $1 in
+  '') exec "$NODE" "$SERVE_ONCE" --config config/headgate.yaml ;;
+  serve | -*) exec "$NODE" "$SERVE_ONCE" "$@" ;;
+  check | plan | test) exec "$NODE" "$HEADGATE" "$@" ;;
+esac
+case " $* " in
+  *' --config '*) exec "$NODE" "$HEADGATE" "$@" ;;
+  *) exec "$NODE" "$HEADGATE" "$@" --config headgate.yaml ;;
+esac
+`
+
+/** Serves, and ends as soon as it listens. */
+const SERVE_ONCE = `
 import { spawn } from 'node:child_process'
-const [, program, ...words] = process.argv
-const npm = program.endsWith('npm')
-// What the gate runs: .ci/run.
-if (npm && (words[0] === 'ci' || words[0] === 'test')) process.exit(0)
-if (npm && words[0] !== 'start') throw new Error('npm ' + words.join(' ') + ': unknown to this test')
-const args = npm ? words.slice(words[1] === '--' ? 2 : 1) : words
-const verb = args.find((word) => !word.startsWith('-')) ?? 'serve'
-const serves = verb === 'serve' || args[0]?.startsWith('-') === true || args.length === 0
-const named = args.includes('--config') || ['check', 'plan', 'test'].includes(verb)
-const file = serves && args.length === 0 ? 'config/headgate.yaml' : 'headgate.yaml'
-const child = spawn(process.execPath, [process.env.HEADGATE, ...args, ...(named ? [] : ['--config', file])], { stdio: ['inherit', 'pipe', 'inherit'] })
+const child = spawn(process.execPath, [process.env.HEADGATE, ...process.argv.slice(2)], { stdio: ['ignore', 'pipe', 'inherit'] })
 let out = ''
 child.stdout.on('data', (chunk) => {
   process.stdout.write(chunk)
   out += chunk
-  if (serves && out.includes(' listens on ')) child.kill('SIGTERM')
+  if (out.includes(' listens on ')) child.kill('SIGTERM')
 })
-child.on('close', (code) => process.exit(serves && !out.includes(' listens on ') ? 1 : (code ?? 1)))
+child.on('close', (code) => process.exit(out.includes(' listens on ') ? (code ?? 1) : 1))
 `
 
 function executable(path: string, text: string): void {
@@ -165,7 +176,7 @@ function missingIn(found: Json | undefined, wanted: Json, path = ''): string[] {
   )
 }
 
-const root = t.testdir({ bin: { 'package.json': '{"type":"module"}' } })
+const root = t.testdir({ bin: {}, 'serve-once.mjs': SERVE_ONCE })
 for (const name of ['headgate', 'npm']) executable(join(root, 'bin', name), LAUNCHER)
 executable(join(root, 'bin', 'curl'), '#!/bin/sh\nPATH=$REAL_PATH\nexec curl -sS $CURL_FLAGS "$@"\n')
 const gateway = await startGateway(GATEWAY)
@@ -206,7 +217,9 @@ async function runBlock(t: Test, { at, code, above, prints }: Block, folder: str
     PATH: `${join(root, 'bin')}:${process.env.PATH}`,
     REAL_PATH: process.env.PATH ?? '',
     CURL_FLAGS: refused || printsStatus(code) ? '' : '--fail-with-body',
+    NODE: process.execPath,
     HEADGATE: join(ROOT, 'bin', 'headgate.js'),
+    SERVE_ONCE: join(root, 'serve-once.mjs'),
     HOME: folder,
     OPENAI_API_KEY: 'sk-unused',
     GATEWAY: gateway.url,
