@@ -1,25 +1,14 @@
-/** `headgate keys` and `headgate credits`: on the running gateway, on a file that nobody has open, and what is refused. */
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { keyReport } from '../../src/cli/key-table.ts'
 import { credits, type KeyFlags, keys } from '../../src/cli/keys.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { freePorts } from '../support/crash/configuration.ts'
 import { runProgram, serveProgram } from '../support/program.ts'
 
 const SECRET = 'sk-router-v1-0123456789abcdef'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 async function configFile(t: Test, store?: string): Promise<string> {
   const directory = t.testdir()
@@ -27,7 +16,7 @@ async function configFile(t: Test, store?: string): Promise<string> {
   writeFileSync(
     file,
     `server: { port: 0 }
-admin: { port: ${await freePort()} }
+admin: { port: ${(await freePorts(1))[0]} }
 store: { url: "${store ?? `sqlite:${join(directory, 'ledger.db')}`}" }
 auth: { keys: [ { name: app, key: "${SECRET}", limit: "2.00" } ] }
 providers: { sim: { dialect: sim } }

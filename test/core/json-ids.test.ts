@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { GenerationIds, generationId, parseGenerationId } from '../../src/core/ids.ts'
 import { JsonSize, membersExceed } from '../../src/core/json.ts'
+import { property } from '../support/seed.ts'
 
 /** Nesting of a parsed value. */
 function depthOf(value: unknown): number {
@@ -59,6 +60,7 @@ t.test('members, elements and containers of any JSON text are counted exactly', 
       const largest = !membersExceed(text, wanted.largest) && (wanted.largest === 0 || membersExceed(text, wanted.largest - 1))
       return exact && largest && commas <= values && values <= commas + containers
     }),
+    property(100, 1_000),
   )
 })
 
@@ -69,6 +71,7 @@ t.test('the depth of any JSON text is told exactly', async (t) => {
       const depth = depthOf(each)
       return !depthExceeds(text, depth) && (depth === 0 || depthExceeds(text, depth - 1))
     }),
+    property(100, 1_000),
   )
   t.equal(depthExceeds(`{"a":"${'\\"'.repeat(40)}[[[["}`, 1), false, 'brackets in a long string with escaped quotes')
   t.equal(depthExceeds(`["${'x'.repeat(22)}\\\\",[]]`, 1), true, 'a string that ends in an escaped backslash')
@@ -93,6 +96,7 @@ t.test('no number that parses to infinity goes unseen, and ordinary texts are no
       const isInfinite = Object.values(JSON.parse(text)).some((value) => Math.abs(Number(value)) === Number.POSITIVE_INFINITY)
       return !isInfinite || mayOverflow(text)
     }),
+    property(100, 1_000),
   )
   for (const text of ['{"a":1e-5,"b":true,"c":"4e500","d":[false,null,1.25]}', JSON.stringify({ long: 'e'.repeat(1000), n: 1 }), '{}'])
     t.equal(mayOverflow(text), false, text.slice(0, 40))
@@ -108,6 +112,7 @@ t.test('an identifier is the sequence in base 36 and the tag', async (t) => {
       // Neighbours share what stands in front, which is remembered.
       return [seq, other].every((each) => generationId(each, 'abcdefghijkl') === `gen-${each.toString(36)}-abcdefghijkl`)
     }),
+    property(100, 1_000),
   )
   for (const seq of [0, 35, 36, 46_655, 46_656, 36 ** 4 - 1, 36 ** 4, 36 ** 5 + 1, Number.MAX_SAFE_INTEGER])
     t.equal(generationId(seq, 'abcdefghijkl'), `gen-${seq.toString(36)}-abcdefghijkl`)

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { tidied } from '../../src/services/documents/tidy.ts'
+import { property } from '../support/seed.ts'
 
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '))
 
@@ -53,14 +54,14 @@ t.test('any mixture of markup becomes a closed page', async (t) => {
       measured(out)
       return !/<(?:script|style|svg|textarea)\b|<[^>]*onclick/i.test(out) && out.split('<body>').length === 2
     }),
-    { numRuns: 2000 },
+    property(2000, 20_000),
   )
   fc.assert(
     fc.property(fc.string({ maxLength: 200 }), (text) => {
       measured(tidied(text))
       return true
     }),
-    { numRuns: 500 },
+    property(500, 5_000),
   )
   t.pass('closed, and without what is no text')
 })

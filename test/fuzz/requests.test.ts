@@ -27,7 +27,7 @@ const CONVERSATIONS: Readonly<Record<string, string>> = {
 }
 
 const EACH = Math.ceil(runs(900, 100_000) / CLIENTS.length)
-const SEED = seed() ?? Math.floor(Math.random() * 2_147_483_647)
+const SEED = seed()
 
 t.setTimeout(3_600_000)
 const field = await startField(t)

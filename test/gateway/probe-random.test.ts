@@ -7,7 +7,7 @@ import { runs, seed } from '../support/seed.ts'
 import { type Answer, JSON_TYPE, jsonAnswer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said, upstreamError } from '../support/wire.ts'
 
-const SEED = seed() ?? Math.floor(Math.random() * 1_000_000)
+const SEED = seed()
 const chance = new FakeClock(SEED)
 const pick = <T>(list: readonly T[]): T => list[Math.floor(chance.random() * list.length)]
 

@@ -18,6 +18,7 @@ import {
 } from '../../src/guardrails/index.ts'
 import { patternDetector } from '../../src/guardrails/pattern.ts'
 import { prefilterOf } from '../../src/guardrails/prefilter.ts'
+import { property } from '../support/seed.ts'
 
 const block = (pattern: string, label?: string): ContentFilter => ({ pattern, action: 'block', ...(label ? { label } : {}) })
 const hide = (pattern: string, label?: string): ContentFilter => ({ ...block(pattern, label), action: 'redact' })
@@ -221,7 +222,7 @@ t.test('a prefilter never hides a match', async (t) => {
           holds(folded ? `(?i)${source}` : source, candidate) && holds(folded ? `(?i)${source}` : source, `${candidate}${source}`),
       ),
     ),
-    { numRuns: 1500 },
+    property(1500, 15_000),
   )
   t.ok(prefiltered > 2000, `${prefiltered} texts met a prefilter`)
   t.ok(matches > 500, `${matches} of them matched`)
@@ -373,7 +374,7 @@ t.test('redaction of any text leaves nothing that would be found again', async (
       hits++
       return scanned(filters, request(user(after))).replaced.size === 0
     }),
-    { numRuns: 2000 },
+    property(2000, 20_000),
   )
   t.ok(hits > 500, `${hits} texts held something`)
 })

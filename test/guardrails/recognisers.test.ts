@@ -23,7 +23,9 @@ function found(slug: SensitiveSlug, text: string): string[] {
     .map(({ start, end }) => text.slice(start, end))
 }
 
-const RUNS = { numRuns: process.env.HEADGATE_LONG ? 20_000 : 1_000 }
+import { property } from '../support/seed.ts'
+
+const RUNS = property(1_000, 20_000)
 const of = (units: string, count: number): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom(...units), minLength: count, maxLength: count })
 const DIGITS = '0123456789'

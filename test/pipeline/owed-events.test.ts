@@ -4,6 +4,7 @@ import t from 'tap'
 import { GuardedTap } from '../../src/pipeline/plugins/guarded-tap.ts'
 import { OwedEvents } from '../../src/pipeline/plugins/owed-events.ts'
 import type { StreamEvent, Tap } from '../../src/plugin-api/index.ts'
+import { property } from '../support/seed.ts'
 
 const delta = (block: number, text: string): StreamEvent => ({ type: 'block-delta', block, text })
 
@@ -65,7 +66,7 @@ t.test('property: a tap that holds and cuts is left out without a trace, whereve
       const failed = at < events.length
       return told(out) === told(events) && failures.length === (failed ? 1 : 0) && failures.every((skip) => skip)
     }),
-    { numRuns: 500 },
+    property(500, 5_000),
   )
   t.pass()
 })

@@ -9,6 +9,7 @@ import { estimatedNeed, itemTokens } from '../../src/dialects/canon/need.ts'
 import type { CanonicalRequest, Host, Item, JsonObject, Plugin, Resolved, Role, Sampling, Stage } from '../../src/plugin-api/index.ts'
 import type { Endpoint, Model } from '../../src/routing/catalog/types.ts'
 import { DiskFiles } from '../../src/services/files/index.ts'
+import { property } from '../support/seed.ts'
 
 const plugin: Plugin = contextCompression
 /** One token per four characters. */
@@ -295,7 +296,7 @@ t.test('whatever the conversation: it fits, calls keep their results, order and 
         (total(items) > budget || kept.length === items.length)
       )
     }),
-    { numRuns: 500 },
+    property(500, 5_000),
   )
   t.ok(acted > 50, `${acted} conversations lost something`)
 })

@@ -8,6 +8,7 @@ import { filterEndpoints } from '../../src/routing/filters.ts'
 import { mergePreferences, NO_PREFERENCES, requestSides } from '../../src/routing/merge.ts'
 import { allowsModel, namesModel } from '../../src/routing/model-pattern.ts'
 import { noEndpointFault } from '../../src/routing/no-endpoint.ts'
+import { property } from '../support/seed.ts'
 import type { EndpointFacts } from './catalogue.ts'
 import { model, provider, slugs, usdPerMillion } from './catalogue.ts'
 
@@ -320,7 +321,7 @@ t.test('model patterns', (t) => {
         return namesModel(entry.join(''), slug.join('')) === pattern.test(slug.join(''))
       },
     ),
-    { numRuns: 2000 },
+    property(2000, 20_000),
   )
   t.end()
 })
@@ -370,7 +371,7 @@ t.test('property: whatever is kept meets every wish, and whatever is removed is 
       const fault = noEndpointFault(['a/m'], removed)
       return fault instanceof Fault && removed.slice(0, 8).every((gone) => fault.message.includes(`removed by ${gone.filter}`))
     }),
-    { numRuns: 500 },
+    property(500, 5_000),
   )
   t.pass('500 catalogues')
   t.end()

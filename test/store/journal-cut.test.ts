@@ -13,7 +13,7 @@ import { LONG, runs, seed } from '../support/seed.ts'
 import { commitsBefore, type Frame, framesOf, freePages } from './log-frames.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
-const SEED = seed() ?? 20_260_105
+const SEED = seed()
 const chance = new FakeClock(SEED)
 const below = (n: number): number => Math.floor(chance.random() * n)
 const timeout = LONG ? 3_000_000 : 60_000

@@ -1,11 +1,11 @@
 /** A PostgreSQL of the test's own: found on the machine, started on a free port of 127.0.0.1, gone when the test is. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { appendFileSync, chmodSync, chownSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import pg from 'pg'
 import type { Test } from 'tap'
+import { freePorts } from './crash/configuration.ts'
 
 export interface TestPostgres {
   /** Makes an empty database. @returns its URL. */
@@ -121,7 +121,8 @@ class Server implements TestPostgres {
   }
 
   static async make(bin: string): Promise<Server> {
-    const server = new Server(bin, await freePort())
+    const [port] = await freePorts(1)
+    const server = new Server(bin, port)
     const options = ['-D', join(server.folder, 'data'), '-N', '-A', 'trust', '-U', 'headgate', '--locale=C', '-E', 'UTF8']
     execFileSync(join(bin, 'initdb'), options, { ...server.owner, stdio: 'pipe', cwd: '/' })
     appendFileSync(
@@ -247,15 +248,4 @@ function unref(child: ChildProcess): void {
   child.unref()
   const { stdin } = child
   if (stdin && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => (address && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port'))))
-    })
-  })
 }

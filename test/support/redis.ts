@@ -2,10 +2,10 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { freePorts } from './crash/configuration.ts'
 
 export interface RedisServer {
   readonly url: string
@@ -43,7 +43,7 @@ export async function startRedis({ password }: { password?: string } = {}): Prom
     return undefined
   }
   const directory = mkdtempSync(join(tmpdir(), 'headgate-redis-'))
-  const port = await freePort()
+  const [port] = await freePorts(1)
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory]
   if (password !== undefined) args.push('--requirepass', password)
   let living: Living | undefined = await begin(program, args)
@@ -100,14 +100,4 @@ async function begin(program: string, args: readonly string[]): Promise<Living> 
   })
   const pid = Number(/^pid (\d+)$/m.exec(out)?.[1])
   return { shell, pid, gone }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }

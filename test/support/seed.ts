@@ -7,14 +7,15 @@ export function runs(short: number, long: number): number {
   return LONG ? long : short
 }
 
-/** The seed that the long run printed, so that it can be repeated; undefined in the short run. */
-export function seed(): number | undefined {
-  const text = process.env.HEADGATE_SEED
-  return text === undefined ? undefined : Number(text)
+/** Of the short run: it draws the same cases each time, and the long run draws others. */
+const SHORT_SEED = 20_260_105
+
+/** The seed that the long run printed, so that it can be repeated; in the short run always the same. */
+export function seed(): number {
+  return Number(process.env.HEADGATE_SEED ?? SHORT_SEED)
 }
 
 /** Parameters for `fc.assert`. */
-export function property(short: number, long: number): { numRuns: number; seed?: number } {
-  const given = seed()
-  return given === undefined ? { numRuns: runs(short, long) } : { numRuns: runs(short, long), seed: given }
+export function property(short: number, long: number): { numRuns: number; seed: number } {
+  return { numRuns: runs(short, long), seed: seed() }
 }

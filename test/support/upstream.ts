@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../../src/core/json.ts'
+import { freePorts } from './crash/configuration.ts'
 
 /** How one answer ends, instead of as HTTP wants it. */
 export type Ending = 'close' | 'reset' | 'stall'
@@ -144,11 +145,7 @@ export async function startUpstream(script: Script): Promise<Upstream> {
 
 /** An address at which nothing listens. */
 export async function refusingUrl(): Promise<string> {
-  const server = createTcpServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
+  const [port] = await freePorts(1)
   return `http://127.0.0.1:${port}`
 }
 

@@ -7,6 +7,7 @@ import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { fold } from '../../../src/dialects/canon/fold.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import { decodeUsage } from '../../../src/dialects/chat/usage.ts'
+import { property } from '../../support/seed.ts'
 import { chunksOf, context, decode, finalOf, pass, pieces, said, throughPass, throughTranslate } from './rig.ts'
 
 const EVENTS: StreamEvent[] = [
@@ -283,6 +284,7 @@ t.test('the quick quoting writes what JSON.stringify writes', async (t) => {
         t.equal(quote(text), JSON.stringify(text))
       },
     ),
+    property(100, 1_000),
   )
 })
 
@@ -342,7 +344,7 @@ t.test('pass and translate agree on streams that nobody recorded', async (t) => 
         }
       },
     ),
-    { numRuns: 150 },
+    property(150, 1_500),
   )
 })
 
@@ -368,6 +370,6 @@ t.test('no bytes make the decoders throw', async (t) => {
       t.doesNotThrow(() => decode([bytes]))
       t.doesNotThrow(() => throughPass([bytes]))
     }),
-    { numRuns: 200 },
+    property(200, 2_000),
   )
 })

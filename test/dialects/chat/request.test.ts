@@ -4,6 +4,7 @@ import { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import type { Target } from '../../../src/dialects/types.ts'
+import { property } from '../../support/seed.ts'
 import { pass } from './rig.ts'
 
 const user = { role: 'user', content: 'hi' }
@@ -418,6 +419,6 @@ t.test('texts of any kind survive the round trip', async (t) => {
       const encoded = openaiChat.encodeRequest(chatClient.decodeRequest(body), target()).body
       t.same(encoded.messages, messages)
     }),
-    { numRuns: 60 },
+    property(60, 600),
   )
 })

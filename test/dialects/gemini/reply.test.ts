@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../../../src/core/json.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
+import { property } from '../../support/seed.ts'
 import { COMPLETE, decode, decodeFrames, decodeWhole, recorded, recordedReply, STREAMS, told } from './rig.ts'
 
 const FORMAT = { note: 'format', data: { format: 'google-gemini-v1' } }
@@ -197,12 +198,12 @@ t.test('a stream means the same wherever it is cut and however its lines end', a
       const same = Buffer.from(bytes.toString('utf8').replaceAll('\r\n', '\n').replaceAll('\n', lineEnd))
       t.same(decode(Array.from(same, (_, i) => same.subarray(i, i + 1))), expected, `${name}: byte by byte`)
       const cuts = fc.array(fc.nat({ max: same.length }), { maxLength: 6 })
-      const property = fc.property(cuts, (places) => {
+      const chunked = fc.property(cuts, (places) => {
         const at = [0, ...places.toSorted((a, b) => a - b), same.length]
         const events = decode(at.slice(1).map((end, i) => same.subarray(at[i], end)))
         return JSON.stringify(events) === JSON.stringify(expected)
       })
-      t.doesNotThrow(() => fc.assert(property, { numRuns: 15 }), `${name}: any chunks`)
+      t.doesNotThrow(() => fc.assert(chunked, property(15, 150)), `${name}: any chunks`)
     }
   }
 })
@@ -226,7 +227,7 @@ t.test('a whole reply is the same as its stream, however text is split over fram
     { maxLength: 6 },
   )
   const ending = fc.constantFrom('STOP', 'MAX_TOKENS', 'SAFETY', 'OTHER', 'SOMETHING_NEW')
-  const property = fc.property(parts, ending, fc.infiniteStream(fc.nat({ max: 7 })), (whole, finishReason, sizes) => {
+  const chunked = fc.property(parts, ending, fc.infiniteStream(fc.nat({ max: 7 })), (whole, finishReason, sizes) => {
     const next = (): number => sizes.next().value ?? 1
     const pieces = whole.flatMap((part): JsonObject[] => {
       const { text, thoughtSignature, ...rest } = part
@@ -263,7 +264,7 @@ t.test('a whole reply is the same as its stream, however text is split over fram
     const [streamed, atOnce] = [told(decodeFrames(frames)), told(decodeWhole(reply))]
     return streamed.end !== undefined && streamed.usage !== undefined && JSON.stringify(streamed) === JSON.stringify(atOnce)
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 300 }))
+  t.doesNotThrow(() => fc.assert(chunked, property(300, 3_000)))
 })
 
 t.test('an answer needs its end, and its end may come more than once', async (t) => {
@@ -473,14 +474,19 @@ t.test('garbage is one fault and never a throw', async (t) => {
     fc.array(fc.oneof(body, fc.jsonValue(), fc.string()), { maxLength: 4 }),
     (frames) => ends(decodeFrames(frames)) === 1,
   )
-  t.doesNotThrow(() => fc.assert(anything, { numRuns: 200 }))
+  t.doesNotThrow(() => fc.assert(anything, property(200, 2_000)))
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(body, (each) => ends(decodeWhole(each as JsonObject)) === 1),
-      { numRuns: 200 },
+      property(200, 2_000),
     ),
   )
-  t.doesNotThrow(() => fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => ends(decode([Buffer.from(bytes)])) === 1)))
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => ends(decode([Buffer.from(bytes)])) === 1),
+      property(100, 1_000),
+    ),
+  )
 })
 
 const rpc = (code: number, status: string | undefined, more: JsonObject = {}): JsonObject => ({
@@ -568,5 +574,5 @@ t.test('errors become faults that tell nothing of the provider', async (t) => {
     fc.jsonValue(),
     (status, body) => geminiUpstream.decodeFault(status, body as Json) instanceof Fault,
   )
-  t.doesNotThrow(() => fc.assert(anything))
+  t.doesNotThrow(() => fc.assert(anything, property(100, 1_000)))
 })

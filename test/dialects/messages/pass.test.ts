@@ -7,6 +7,7 @@ import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { messagesClient } from '../../../src/dialects/messages/client.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
 import type { Final, PassFacts, PassStream, PassWire, ReplyContext, Target } from '../../../src/dialects/types.ts'
+import { property } from '../../support/seed.ts'
 import { COMPLETE, type Cut, cutAt, decode, fixture, jsonFixture, singly, target, whole } from './upstream-rig.ts'
 
 const wire = anthropicUpstream.pass as PassWire
@@ -120,7 +121,7 @@ for (const name of COMPLETE) {
         fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 }),
         (shares) => pass(bytes, cutAt(shares)).text === text,
       ),
-      { numRuns: 30 },
+      property(30, 300),
     )
   })
 

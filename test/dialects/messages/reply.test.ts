@@ -7,6 +7,7 @@ import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { holdsForeignBlocks } from '../../../src/dialects/messages/foreign-blocks.ts'
 import { messagesClient } from '../../../src/dialects/messages/index.ts'
 import { reasonOf, stopReasonOf } from '../../../src/dialects/messages/stop-reason.ts'
+import { property } from '../../support/seed.ts'
 import { body, checkLegal, context, eventsArb, type Frame, finalOf, frames, gathered, streamed, whole } from './rig.ts'
 
 type Start = Extract<StreamEvent, { type: 'block-start' }>
@@ -51,7 +52,7 @@ t.test('whatever comes, the stream is legal and tells the same message as a whol
       // All of it can be sent back.
       replayed(message.content as JsonObject[])
     }),
-    { numRuns: 600 },
+    property(600, 6_000),
   )
   t.ok(blocks > 600, 'they said something')
 })

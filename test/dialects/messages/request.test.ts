@@ -6,6 +6,7 @@ import { closeEnvelope } from '../../../src/dialects/canon/reasoning-envelope.ts
 import type { Item } from '../../../src/dialects/canon/request.ts'
 import { anthropicUpstream, messagesClient } from '../../../src/dialects/messages/index.ts'
 import type { Target } from '../../../src/dialects/types.ts'
+import { property } from '../../support/seed.ts'
 import { body } from './rig.ts'
 
 const TARGET: Target = { model: 'acme-1', stream: false, quirks: { system_messages: true }, user: 'pass' }
@@ -444,7 +445,7 @@ t.test('no body makes it fail otherwise than by a 400, and one that passes can b
         return messagesClient.decodeRequest(sent).items.length >= messages.length
       },
     ),
-    { numRuns: 2000 },
+    property(2000, 20_000),
   )
   t.ok(passed > 50, 'some are good')
 })

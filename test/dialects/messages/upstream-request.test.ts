@@ -5,6 +5,7 @@ import { PARAMETERS, type ParameterName } from '../../../src/dialects/canon/para
 import type { CanonicalRequest, Item, Part } from '../../../src/dialects/canon/request.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
 import type { Target } from '../../../src/dialects/types.ts'
+import { property } from '../../support/seed.ts'
 import { encoded, request, target } from './upstream-rig.ts'
 
 const say = (role: 'user' | 'assistant' | 'system' | 'developer', ...parts: (string | Part)[]): Item => ({
@@ -646,6 +647,6 @@ t.test('any conversation comes out in a legal order', async (t) => {
         for (const block of content) if (typeof block.id === 'string') t.match(block.id, /^[a-zA-Z0-9_-]+$/)
       })
     }),
-    { numRuns: 300 },
+    property(300, 3_000),
   )
 })

@@ -5,6 +5,7 @@ import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { fold } from '../../../src/dialects/canon/fold.ts'
 import { citationOf } from '../../../src/dialects/messages/citations.ts'
 import { decodeFault } from '../../../src/dialects/messages/fault.ts'
+import { property } from '../../support/seed.ts'
 import { BROKEN, COMPLETE, cutAt, decode, decodeWhole, fixture, jsonFixture, plain, singly } from './upstream-rig.ts'
 
 const folded = (name: string) => fold(decode(fixture(`${name}.sse`)))
@@ -27,7 +28,7 @@ for (const name of COMPLETE) {
       fc.property(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 }), (shares) => {
         t.strictSame(JSON.stringify(decode(bytes, cutAt(shares))), JSON.stringify(events))
       }),
-      { numRuns: 30 },
+      property(30, 300),
     )
   })
 }
@@ -176,7 +177,7 @@ t.test('usage keeps its invariants whatever is sent', async (t) => {
       const { inputUnknown: _input, outputUnknown: _output, ...all } = read
       t.ok(Object.values(all).every((each) => Number.isInteger(each) && Number(each) >= 0))
     }),
-    { numRuns: 200 },
+    property(200, 2_000),
   )
 })
 
@@ -241,7 +242,7 @@ t.test('a decoder never throws, and ends once', async (t) => {
       const out: StreamEvent[] = run(...events.map(({ type, ...fields }) => frame(type, fields as JsonObject)))
       t.equal(out.filter(({ type }) => type === 'end' || type === 'fault').length, 1)
     }),
-    { numRuns: 500 },
+    property(500, 5_000),
   )
 })
 

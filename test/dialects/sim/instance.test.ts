@@ -3,6 +3,7 @@ import t from 'tap'
 import { Check } from 'typebox/schema'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { schemaInstance } from '../../../src/dialects/sim/instance.ts'
+import { property } from '../../support/seed.ts'
 
 const person: JsonObject = {
   type: 'object',
@@ -190,7 +191,7 @@ t.test('composed schemas', async (t) => {
       checked++
       return Check(one, schemaInstance(one))
     }),
-    { numRuns: 400 },
+    property(400, 4_000),
   )
   t.equal(checked, 400)
 })

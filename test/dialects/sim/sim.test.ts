@@ -10,6 +10,7 @@ import { simUpstream } from '../../../src/dialects/sim/index.ts'
 import { countTokens, pieces } from '../../../src/dialects/sim/tokens.ts'
 import type { LocalRun, Target } from '../../../src/dialects/types.ts'
 import { FakeClock, turn } from '../../support/clock.ts'
+import { property } from '../../support/seed.ts'
 
 type Ask = Partial<CanonicalRequest>
 
@@ -453,7 +454,7 @@ t.test('pieces join to the text again and never split a character', async (t) =>
         (!whole.isWellFormed() || list.every((piece) => piece.isWellFormed()))
       )
     }),
-    { numRuns: 500 },
+    property(500, 5_000),
   )
   t.equal(seen, 500)
 })
