@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
 import { estimateFromBytes } from '../../src/ledger/usage-estimate.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { runs, seed } from '../support/seed.ts'
@@ -82,7 +83,7 @@ interface Plan {
   ends: boolean
 }
 
-const chance = new FakeClock(seed() ?? 5)
+const chance = new FakeClock(seed())
 const below = (n: number): number => Math.floor(chance.random() * n)
 
 function randomPlan(): Plan {
@@ -166,11 +167,10 @@ interface Scene {
 const rowsOf = (gateway: Gateway): GenerationRecord[] => [...gateway.running.store.journal.export()]
 
 async function settledRow(gateway: Gateway, number: number): Promise<GenerationRecord> {
-  for (;;) {
-    const rows = rowsOf(gateway)
-    if (rows[number]?.settled) return rows[number]
-    await turn()
-  }
+  return eventually('the settlement', () => {
+    const row = rowsOf(gateway)[number]
+    return row?.settled && row
+  })
 }
 
 interface Bill {
@@ -239,7 +239,10 @@ t.test('a caller that leaves at any moment leaves no hold behind', async (t) => 
   })
   const clock = new FakeClock()
   const gateway = await startGateway(yaml(upstream.url), { clock })
-  const unsettled = (): boolean => rowsOf(gateway).some(({ settled }) => !settled)
+  const settleAll = async (): Promise<boolean> => {
+    await clock.advance(READ_ON)
+    return rowsOf(gateway).every(({ settled }) => settled)
+  }
   const before = upstream.requests.length
   for (let number = 0; number < ABORTS; number++) {
     const plan = { ...randomPlan(), drain: false }
@@ -254,12 +257,12 @@ t.test('a caller that leaves at any moment leaves no hold behind', async (t) => 
     aborter.abort()
     await response.catch(() => undefined)
   }
-  while (unsettled()) await clock.advance(READ_ON)
+  await eventually('all rows are settled', settleAll)
   // A request that is still on its way in would open its books after the look: one more, answered, comes after all of them.
   await (
     await gateway.post('/v1/chat/completions', { model: 'acme/gemini-cancel', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
   ).text()
-  while (unsettled()) await clock.advance(READ_ON)
+  await eventually('all rows are settled', settleAll)
   const rows = rowsOf(gateway)
   const spent = rows.reduce((sum, { settled }) => sum + (settled?.cost ?? 0), 0)
   t.ok(rows.length <= ABORTS + 1, `${rows.length} rows`)

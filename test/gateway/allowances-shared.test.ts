@@ -9,11 +9,12 @@ import { holdRow, settleRow } from '../store/samples.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { freePorts } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { runProgram } from '../support/program.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
-import { askOnce, rows, until, verified } from '../support/workers.ts'
+import { askOnce, rows, verified } from '../support/workers.ts'
 
 const DAY = 86_400_000
 const BODY = { model: 'acme/fixed', messages: [{ role: 'user', content: 'Hello' }] }
@@ -58,7 +59,7 @@ async function spend(t: Test, shape: Shape): Promise<void> {
     seen = upstream.requests.length
   }
   for (const { admin } of members) {
-    await until('all rows', async () => ((await rows(admin)).length === KEYS.length + (sameMonth ? 38 : 40) ? true : undefined))
+    await eventually('all rows', async () => ((await rows(admin)).length === KEYS.length + (sameMonth ? 38 : 40) ? true : undefined))
     await verified(t, admin)
   }
 }

@@ -16,8 +16,8 @@ import {
   startServers,
 } from '../support/cluster.ts'
 import { familyOf, left } from '../support/crash/processes.ts'
+import { eventually } from '../support/eventually.ts'
 import { Gate } from '../support/upstream.ts'
-import { until } from '../support/workers.ts'
 
 const LIMIT = 1
 
@@ -54,11 +54,11 @@ async function killWhileOpen({ upstream }: Cluster, member: Member, key: Made): 
     return script(seen, index)
   }
   const cut = Array.from({ length: OPEN }, () => ask(member, key).catch(() => undefined))
-  await until('open requests', () => (upstream.requests.length === reached ? true : undefined))
+  await eventually('open requests', () => (upstream.requests.length === reached ? true : undefined))
   const family = familyOf(member.pid)
   process.kill(member.pid, 'SIGKILL')
   await member.exited
-  await until('the end of the workers', () => (left(family).length === 0 ? true : undefined))
+  await eventually('the end of the workers', () => (left(family).length === 0 ? true : undefined))
   gate.open()
   upstream.script = script
   await Promise.all(cut)
@@ -76,14 +76,14 @@ function kills(t: Test, servers: Servers, workers: number): void {
     await exhaust(t, other, key)
     const leased = await leasedOn(cluster, key)
     t.ok(leased >= OPEN * PRICE, `${leased} of it still count: what the open requests may have cost`)
-    await until(
+    await eventually(
       'the rows of who is left',
       async () => (await spentOn(cluster, key)) + (await leasedOn(cluster, key)) <= LIMIT * 1e9 || undefined,
     )
     t.equal((await ask(other, key)).status, 402)
 
     const again = await one.again()
-    await until('the rows of its earlier life', async () => {
+    await eventually('the rows of its earlier life', async () => {
       const found = await cluster.postgres.query(cluster.database, "SELECT count(*)::int AS count FROM generation WHERE status = 'unknown'")
       return found[0]?.count === OPEN || undefined
     })
@@ -105,7 +105,7 @@ function neverBack(t: Test, servers: Servers): void {
     const [one, other] = await Promise.all([cluster.start(), cluster.start()])
     const key = await makeKey(one, 'lost', LIMIT)
     t.same(await rush([one], 12, key), { 200: 12 })
-    await until('their rows', async () => (await spentOn(cluster, key)) === 12 * PRICE || undefined)
+    await eventually('their rows', async () => (await spentOn(cluster, key)) === 12 * PRICE || undefined)
     await killWhileOpen(cluster, one, key)
     const before = await exhaust(t, other, key)
     const lost = await leasedOn(cluster, key)

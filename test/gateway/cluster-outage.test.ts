@@ -16,7 +16,7 @@ import {
   startServers,
   tally,
 } from '../support/cluster.ts'
-import { until } from '../support/workers.ts'
+import { eventually } from '../support/eventually.ts'
 
 interface Outage {
   name: string
@@ -42,7 +42,7 @@ const MANY = 12
 
 /** Asks until nothing goes through any more. @returns the last replies: all of them refusals. */
 async function spend(member: Member, key: string): Promise<Reply[]> {
-  return until('nothing but refusals', async () => {
+  return eventually('nothing but refusals', async () => {
     const replies = await Promise.all(Array.from({ length: MANY }, () => ask(member, { key })))
     return replies.every(({ status }) => status !== 200) ? replies : undefined
   })
@@ -87,7 +87,7 @@ async function survives(t: Test, { name, begin, end }: Outage, { cluster, member
   await Promise.all(members.map((member) => saysSo(t, member, limited)))
   await more(20)
   await end(cluster)
-  await Promise.all(members.map((member) => until('credit', async () => (await ask(member, limited)).status === 200 || undefined)))
+  await Promise.all(members.map((member) => eventually('credit', async () => (await ask(member, limited)).status === 200 || undefined)))
   await more(20)
   for (const load of loads) {
     await load.end()
@@ -95,7 +95,10 @@ async function survives(t: Test, { name, begin, end }: Outage, { cluster, member
     t.same(load.broken, [])
   }
   for (const member of members)
-    await until('the end of the limit', async () => (await spend(member, limited.key)).every(({ status }) => status === 402) || undefined)
+    await eventually(
+      'the end of the limit',
+      async () => (await spend(member, limited.key)).every(({ status }) => status === 402) || undefined,
+    )
   await booksAgree(t, cluster, members)
   t.equal(await spentBy(cluster, limited), LIMIT * 1e9, 'the limit is spent to the last cent, and not more')
 }

@@ -19,10 +19,10 @@ import {
   tally,
 } from '../support/cluster.ts'
 import { freePorts } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { runProgram } from '../support/program.ts'
 import { Gate, sseAnswer } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
-import { until } from '../support/workers.ts'
 
 /** USD. */
 const LIMIT = 1
@@ -44,9 +44,9 @@ function drains(t: Test, servers: Servers): void {
       t.same(await rush([one, other], 24, key), { 200: 24 })
       const streams = Array.from({ length: 8 }, () => ask(one, { key: key.key, body: { ...QUESTION, stream: true } }))
       const opened = () => cluster.upstream.requests.filter((seen) => seen.json.stream === true).length
-      await until('the streams', () => (opened() === 8 ? true : undefined))
+      await eventually('the streams', () => (opened() === 8 ? true : undefined))
       one.child.kill('SIGTERM')
-      await until('the drain', async () => (await fetch(`${one.admin}/readyz`)).status === 503 || undefined)
+      await eventually('the drain', async () => (await fetch(`${one.admin}/readyz`)).status === 503 || undefined)
       gate.open()
       for (const { status, text } of await Promise.all(streams)) t.ok(status === 200 && text.endsWith('data: [DONE]\n\n'))
       t.match(await one.exited, { code: 0 })
@@ -96,7 +96,7 @@ function starts(t: Test, servers: Servers): void {
     const parts = { shared: `redis://:${PASSWORD}@127.0.0.1:${nobody}`, keys: [SIX] }
     const members = await Promise.all([cluster.start(parts), cluster.start({ ...parts, workers: 2 })])
     for (const member of members) {
-      await until('said', () => /"kind":"shared-lost","reason":"ECONNREFUSED"/.exec(member.out()) ?? undefined)
+      await eventually('said', () => /"kind":"shared-lost","reason":"ECONNREFUSED"/.exec(member.out()) ?? undefined)
       t.same(await rush([member], 6), { 200: 6 })
       t.notMatch(member.out() + member.err(), PASSWORD)
     }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { makeKey, newCluster, PRICE, rush, startServers } from '../support/cluster.ts'
-import { until } from '../support/workers.ts'
+import { eventually } from '../support/eventually.ts'
 
 const DAY = 86_400_000
 const LIMIT = 5
@@ -23,7 +23,7 @@ if (servers)
     const balance = `SELECT leased::float8 AS leased, spent::float8 AS spent FROM balance WHERE key = '${key.hash}'`
     const row = async () => (await postgres.query(database, balance))[0]
     // What is charged and not handed in yet is covered by the lease: set free with it, it would be spent twice.
-    await until('all charges are handed in', async () => (Number((await row())?.spent) === served * PRICE ? true : undefined))
+    await eventually('all charges are handed in', async () => (Number((await row())?.spent) === served * PRICE ? true : undefined))
     t.ok(Number((await row())?.leased) > 0, 'it has a lease in hand')
 
     process.kill(one.pid, 'SIGSTOP')
@@ -36,11 +36,11 @@ if (servers)
 
     process.kill(one.pid, 'SIGCONT')
     const label = `label LIKE '% ${one.pid}' AND expires_at > extract(epoch FROM clock_timestamp()) * 1000`
-    await until('its next pulse', async () =>
+    await eventually('its next pulse', async () =>
       (await postgres.query(database, `SELECT 1 FROM node WHERE ${label}`)).length > 0 ? true : undefined,
     )
     const second = performance.now() + 1000
-    await until('a second', () => (performance.now() > second ? true : undefined))
+    await eventually('a second', () => (performance.now() > second ? true : undefined))
     await count([one], 100, key)
     t.equal(served * PRICE, LIMIT * 1e9, 'to the last cent')
   })

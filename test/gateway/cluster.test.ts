@@ -21,7 +21,8 @@ import {
   startServers,
   tally,
 } from '../support/cluster.ts'
-import { inTurn, metricsOf, until } from '../support/workers.ts'
+import { eventually } from '../support/eventually.ts'
+import { inTurn, metricsOf } from '../support/workers.ts'
 
 /** Connections of which every worker gets some. */
 const MANY = 12
@@ -34,7 +35,7 @@ const statuses = (member: Member, key: string): Promise<number[]> => inTurn(MANY
 /** Once a second has passed every connection to every program is answered so. */
 async function soonAll(t: Test, members: readonly Member[], key: string, status: number): Promise<void> {
   const second = performance.now() + SECOND
-  await until('a second', () => (performance.now() > second ? true : undefined))
+  await eventually('a second', () => (performance.now() > second ? true : undefined))
   for (const member of members) t.same(await statuses(member, key), Array(MANY).fill(status), `${status} everywhere`)
 }
 
@@ -64,7 +65,7 @@ async function limitIsOne(t: Test, [here, there]: Pair): Promise<void> {
   await manage(here, `/keys/${tight.hash}`, 'PATCH', { limit: 0.05 })
   await soonAll(t, [here, there], tight.key, 402)
   await manage(there, `/keys/${tight.hash}`, 'PATCH', { limit: ((MANY + 3) * PRICE) / 1e9 })
-  await until('the raised limit', async () => (await ask(here, { key: tight.key })).status === 200 || undefined)
+  await eventually('the raised limit', async () => (await ask(here, { key: tight.key })).status === 200 || undefined)
   t.same(await rush([here, there], 20, { key: tight.key }), { 200: 2, 402: 18 }, 'to the last cent')
 }
 
@@ -96,7 +97,7 @@ function figuresAreOne(t: Test, cluster: Cluster, members: readonly Member[]): v
       JSON.parse((await ask(member, { key: by, path })).text) as JsonObject
     const everywhere = async (what: string, path: string, by: string, right: (body: JsonObject) => boolean): Promise<void> => {
       for (const member of members)
-        await until(what, async () => {
+        await eventually(what, async () => {
           const all = await inTurn(MANY, () => shown(member, path, by))
           return all.every(right) || undefined
         })
@@ -130,16 +131,16 @@ function limitsAreOne(t: Test, cluster: Cluster, members: Pair): void {
     }
     await more(20)
     cluster.redis.pause()
-    await until('alone', alone(1))
+    await eventually('alone', alone(1))
     await more(40)
     cluster.redis.resume()
-    await until('together', alone(0))
+    await eventually('together', alone(0))
     await more(20)
     await cluster.redis.kill()
-    await until('alone again', alone(1))
+    await eventually('alone again', alone(1))
     await more(40)
     await cluster.redis.start()
-    await until('together again', alone(0))
+    await eventually('together again', alone(0))
     await more(20)
     for (const load of loads) {
       await load.end()

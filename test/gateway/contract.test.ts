@@ -1,6 +1,7 @@
 /** Rules of the wire by their numbers: money, reasoning, citations, debug, metadata, back-pressure. */
 import t from 'tap'
 import type { Json } from '../../src/core/json.ts'
+import { steady } from '../support/eventually.ts'
 import { eventsOf, foldChat, list, object } from '../support/fold.ts'
 import { CHAT, json, KEY, POOR, RESPONSES, startTwoProviders } from '../support/two-providers.ts'
 import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
@@ -191,12 +192,8 @@ t.test('C-085: a slow reader holds the provider back', async (t) => {
   const reader = response.body?.getReader()
   await reader?.read()
   const seen = first.requests.at(-1)
-  let last = -1
-  for (let still = 0; still < 200; ) {
-    still = seen?.sentBytes === last ? still + 1 : 0
-    last = seen?.sentBytes ?? 0
-    await new Promise((resolve) => setImmediate(resolve))
-  }
+  await steady(() => seen?.sentBytes)
+  const last = seen?.sentBytes ?? 0
   t.ok(
     last < (words * piece.length) / 3,
     `the provider waits after ${Math.round(last / 1e6)} MB of ${Math.round((words * piece.length) / 1e6)} MB`,

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
 import { CLIENTS, type Client, type Scene, type SceneOptions, startScene } from '../support/providers.ts'
@@ -16,15 +17,6 @@ async function silentScene(t: Test, options: Partial<SceneOptions> = {}): Promis
   const scene = await startScene(t, { providers: ['aye'], provider: () => PATIENT, ...options })
   scene.script(() => ({ before: 'stall' }))
   return scene
-}
-
-/** Turns of the event loop until something holds; fails loudly where it never does. */
-async function settled(holds: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (holds()) return
-    await turn()
-  }
-  throw new Error('what was waited for did not come')
 }
 
 /** Asks, and checks that the answer comes when so many milliseconds are over, and not before. */
@@ -214,5 +206,5 @@ t.test('the deadline is taken back when the reply has ended', async (t) => {
   const scene = await startScene(t, { providers: ['aye'] })
   scene.script(says({ text: ['fine'] }))
   for (const client of CLIENTS) t.equal((await scene.ask(client, {}, { [HEADER]: '7' })).status, 200)
-  await settled(() => !scene.clock.waiting.includes(7000))
+  await eventually('the deadline is cancelled', () => !scene.clock.waiting.includes(7000))
 })

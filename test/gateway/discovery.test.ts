@@ -4,7 +4,8 @@ import { createServer } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
 import { answerFor, upstreamError } from '../support/wire.ts'
@@ -21,10 +22,8 @@ async function served(gateway: Gateway): Promise<string[]> {
   return ((await reply.json()) as { data: { id: string }[] }).data.map(({ id }) => id)
 }
 
-/** Looks until the model is listed; the test's own limit ends it otherwise. */
-async function has(gateway: Gateway, slug: string): Promise<boolean> {
-  while (!(await served(gateway)).includes(slug));
-  return true
+function has(gateway: Gateway, slug: string): Promise<boolean> {
+  return eventually(`${slug} is listed`, async () => (await served(gateway)).includes(slug))
 }
 
 async function ask(gateway: Gateway, model: string, key = FREE): Promise<{ status: number; text: string }> {
@@ -117,7 +116,7 @@ t.test('a failed look-up of the host changes no price: the last list stands unti
   syncBuiltinESMExports()
   names.push('two')
   await clock.advance(60_000)
-  while (lists() < 2) await turn()
+  await eventually('the second look at the list', () => lists() === 2)
   await clock.armed(15_000)
   t.same(await served(gateway), ['own/one'])
   t.equal((await ask(gateway, 'own/one', LIMITED)).status, 200, 'still free')
@@ -134,7 +133,10 @@ t.test('an endpoint that serves again after an outage has its provider asked at 
   broken.chat = false
   names.push('two')
   t.equal(lists(), 1)
-  for (let turn = 0; turn < 20 && (await ask(gateway, 'own/one')).status !== 200; turn++) await clock.advance(30_000)
+  await eventually('the endpoint serves', async () => {
+    await clock.advance(30_000)
+    return (await ask(gateway, 'own/one')).status === 200
+  })
   t.ok(await has(gateway, 'own/two'))
 })
 

@@ -8,10 +8,11 @@ import { audit, type Row, rowsOf } from '../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
 import { BookkeepingProvider } from '../support/crash/provider.ts'
 import { SmallDisk } from '../support/crash/small-disk.ts'
+import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/program.ts'
 import { runs, seed } from '../support/seed.ts'
 
-const SEED = seed() ?? 20_260_105
+const SEED = seed()
 const BOSS = 'sk-router-v1-boss0000000000000000'
 const LANES = 12
 /** Requests for every time that the disk is full. */
@@ -105,17 +106,8 @@ async function keyNames(place: Place): Promise<string[]> {
 
 const exported = async ({ admin }: Place): Promise<Row[]> => rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
 
-/** Asks until the answer is yes. */
-async function until(yes: () => Promise<boolean>, what: string): Promise<void> {
-  for (let looks = 0; looks < 600; looks++) {
-    if (await yes()) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error(`never: ${what}`)
-}
-
 async function checkBooks(t: Test, place: Place, heard: readonly Heard[], keys: readonly string[]): Promise<void> {
-  await until(async () => !(await exported(place)).some(({ status }) => status === 'open'), 'all is settled')
+  await eventually('all is settled', async () => !(await exported(place)).some(({ status }) => status === 'open'))
   const rows = await exported(place)
   const byId = new Map(rows.map((row) => [row.id, row]))
   const found = audit(rows, place.provider.calls)
@@ -187,7 +179,7 @@ if (!disk) {
       heard.push(...(await whileFull(t, place, keys)))
       place.disk.free()
       heard.push(...(await load(t, place, keys, (all) => all.filter(({ good }) => good).length >= 20)))
-      await until(async () => (await fetch(`${place.admin}/readyz`)).status === 200, 'it is ready again')
+      await eventually('it is ready again', async () => (await fetch(`${place.admin}/readyz`)).status === 200)
       await checkBooks(t, place, heard, keys)
     }
     t.ok(heard.filter(({ good }) => good).length > TIMES * 60 && heard.some(({ status }) => status === 503), `${heard.length} requests`)
@@ -195,7 +187,7 @@ if (!disk) {
 
     place.disk.fill()
     const loading = load(t, place, keys, () => false).catch(() => [])
-    await until(async () => (await fetch(`${place.admin}/readyz`)).status === 503, 'the full disk is noticed')
+    await eventually('the full disk is noticed', async () => (await fetch(`${place.admin}/readyz`)).status === 503)
     program.child.kill('SIGKILL')
     await loading
     await program.exited

@@ -4,12 +4,17 @@ import type { Json, JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { base64Of, errorOf, marks, numbersIn, numbersOf, openaiVectors, type Vectors, vectorsOf } from '../support/embedder.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { READ_ON } from '../support/leaving.ts'
+import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { type Answer, Gate, jsonAnswer, type Script, startUpstream } from '../support/upstream.ts'
 
 const PATH = '/v1/embeddings'
 const LIMIT = 10
+/** Milliseconds that a provider has for a whole reply, by default. */
+const WHOLE_REPLY = 600_000
+/** Milliseconds for which a provider with `on_abort: drain` is read on. */
+const DRAIN = 30_000
 const ORDER = { provider: { order: ['first', 'second'] } }
 
 const clock = new FakeClock(3)
@@ -329,7 +334,8 @@ t.test('a silent provider', async (t) => {
   first.script = () => ({ before: 'stall' })
   const pending = ask({ model: 'acme/both', input: 'x 1', ...ORDER })
   await first.request(first.requests.length)
-  await clock.advance(600_000)
+  await clock.armed(WHOLE_REPLY)
+  await clock.advance(WHOLE_REPLY)
   t.equal((await vectorsOf(await pending)).provider, 'Second')
 })
 
@@ -351,23 +357,21 @@ async function leaving(
     () => true,
   )
   for (let i = 0; i < calls; i++) await first.request(from + i)
-  // What has been answered is taken in before the caller goes.
-  for (let i = 0; i < 20; i++) await turn()
+  await oneUnderWay()
   leaver.abort()
   t.ok(await left, 'the caller has gone')
-  // A caller who merely has no more to say is told from one who has gone by a probe.
-  await clock.advance(40)
-  for (let i = 0; i < 20; i++) await turn()
-  await clock.advance(60)
-  for (let i = 0; i < 20; i++) await turn()
+  await heardLeave(clock, after ? DRAIN : READ_ON)
   if (after) after()
   else await clock.advance(READ_ON)
-  for (;;) {
-    const row = rowsOf().at(-1)
-    if (row?.settled && rowsOf().length === rows + 1) return row
-    await turn()
-  }
+  return eventually('the settlement', () => {
+    const row = rowsOf()[rows]
+    return row?.settled && row
+  })
 }
+
+/** Resolves once the gateway has taken in the replies of all calls but one. */
+const oneUnderWay = (): Promise<true> =>
+  eventually('one call is left under way', () => clock.waiting.filter((delay) => delay === WHOLE_REPLY).length === 1)
 
 t.test('a deadline is charged as if the caller had left', async (t) => {
   first.script = async (seen, index) => (inputOf(seen.json)[0] === 'text 3' ? { before: 'stall' } : openaiVectors()(seen, index))
@@ -375,8 +379,7 @@ t.test('a deadline is charged as if the caller had left', async (t) => {
   const cost = await costOf(async () => {
     const asked = ask({ model: 'acme/one', input: inputs(12) }, { 'X-Router-Deadline': '5' })
     for (let i = 0; i < 4; i++) await first.request(from + i)
-    // What has been answered is taken in before the time is over.
-    for (let i = 0; i < 20; i++) await turn()
+    await oneUnderWay()
     await clock.advance(5_000)
     t.equal((await asked).status, 408)
   })

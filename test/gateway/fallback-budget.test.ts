@@ -2,7 +2,7 @@
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { CLIENTS, type Scene, startScene } from '../support/providers.ts'
 import { Gate, jsonAnswer } from '../support/upstream.ts'
 import { answerFor, upstreamError } from '../support/wire.ts'
@@ -77,7 +77,7 @@ t.test('retry budget: in a storm a fifth of the active turns may be on a further
     return response.status
   })
   // The others have been told; those that were let through wait for their third provider.
-  while (ended + scene.upstreams.sea.requests.length < count) await turn()
+  await eventually('all have ended or wait for their third provider', () => ended + scene.upstreams.sea.requests.length === count)
   held.open()
   const statuses = await Promise.all(all)
   t.same(new Set(statuses), new Set([502]))
@@ -172,9 +172,9 @@ t.test('a provider whose list changes renews no permits of other models', async 
       for (let i = 0; i < 5; i++) t.equal(await scene.server('chat', {}), '429')
       const before = lists
       await scene.clock.advance(10_000)
-      while (lists === before) await turn()
+      await eventually('a look at the list', () => lists > before)
       // The new list is in force once a further request of the operator's shows it.
-      while (changes && !(await listed(scene)).includes(`aye/m${round}`)) await turn()
+      if (changes) await eventually('the new list', async () => (await listed(scene)).includes(`aye/m${round}`))
     }
     calls.push(asked)
   }

@@ -1,6 +1,6 @@
 /** What providers do wrong, with real sockets, on every way and in every lane. */
 import t, { type Test } from 'tap'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
 import { countLane } from '../support/lanes.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
@@ -85,19 +85,10 @@ async function ask(bench: Bench, failure: Failure, stream: boolean): Promise<Res
   const response = bench.ask(stream)
   if (failure.wait) {
     await bench.first.request(0)
-    await settled(() => bench.clock.waiting.length > 0)
+    await eventually('the gateway waits for the provider', () => bench.clock.waiting.length > 0)
     await bench.clock.advance(failure.wait)
   }
   return response
-}
-
-/** Turns of the event loop until something holds; fails loudly where it never does. */
-async function settled(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await holds()) return
-    await turn()
-  }
-  throw new Error('what was waited for did not come')
 }
 
 async function spent(bench: Bench): Promise<number> {
@@ -298,7 +289,7 @@ async function abort(t: Test, way: Way, stream: boolean): Promise<void> {
     t.equal(await spent(bench), 0, `${nameOf(way)}: read on for the final usage`)
     await bench.clock.advance(1)
     t.equal((await seen.closed).aborted, true, `${nameOf(way)}: the upstream is closed`)
-    await settled(async () => (await spent(bench)) > 0)
+    await eventually('the key is charged', async () => (await spent(bench)) > 0)
     t.equal(bench.second.requests.length, 0, 'the backup is not called')
     if (id) {
       const record = object(((await (await bench.gateway.get(`/v1/generation?id=${id}`)).json()) as { data: never }).data)

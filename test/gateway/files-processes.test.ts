@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { freePorts } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { KEY } from '../support/gateway.ts'
 import { serveProgram } from '../support/program.ts'
 import { RawClient } from '../support/raw.ts'
-import { askOnce, inTurn, until } from '../support/workers.ts'
+import { askOnce, inTurn } from '../support/workers.ts'
 
 /** Connections of which, dealt out by chance, every worker gets some. */
 const MANY = 16
@@ -86,7 +87,7 @@ t.test('a process that is killed in the middle leaves no half file', async (t) =
   const kept = await upload(first.url, 'kept')
   await half(first.url)
   const files = join(directory, 'files')
-  await until('the half file', () => {
+  await eventually('the half file', () => {
     const [folder] = readdirSync(files)
     return readdirSync(join(files, folder)).length === 3 ? true : undefined
   })

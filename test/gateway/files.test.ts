@@ -9,6 +9,7 @@ import { receiveFile } from '../../src/server/file-upload.ts'
 import type { OperationRequest } from '../../src/server/gateway.ts'
 import { DiskFiles, type KeyFiles } from '../../src/services/files/index.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { RawClient } from '../support/raw.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
@@ -62,14 +63,6 @@ async function put(scene: Scene, bytes: Buffer | string, name?: string): Promise
 /** Names of all that lies on disk. */
 function kept({ directory }: Scene): string[] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('file-'))
-}
-
-async function until(what: string, look: () => boolean): Promise<void> {
-  for (let i = 0; i < 100_000; i++) {
-    if (look()) return
-    await turn()
-  }
-  throw new Error(`${what}: it never came`)
 }
 
 /** The status, and the message of the error. */
@@ -229,11 +222,11 @@ t.test('a caller that leaves in the middle leaves nothing behind', async (t) => 
   const type = 'content-type: multipart/form-data; boundary=a'
   client.send(`POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${type}\r\ncontent-length: 100000\r\n\r\n`)
   client.send(`--a\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${'x'.repeat(5000)}`)
-  await until('the file', () => kept(here).length > 0)
+  await eventually('the file', () => kept(here).length > 0)
   const { data } = (await (await here.gateway.get('/v1/files')).json()) as { data: JsonObject[] }
   t.same(data, [], 'nobody sees half a file')
   client.close()
-  await until('the end', () => kept(here).length === 0)
+  await eventually('the end', () => kept(here).length === 0)
   t.notOk(here.gateway.logs.some((line) => line.includes('unexpected')))
 })
 
@@ -245,11 +238,11 @@ t.test('a drain waits for an upload that is under way', async (t) => {
   const type = 'content-type: multipart/form-data; boundary=a'
   client.send(`POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${type}\r\ncontent-length: ${body.length}\r\n\r\n`)
   client.send(body.slice(0, at))
-  await until('the file', () => kept(here).length > 0)
+  await eventually('the file', () => kept(here).length > 0)
   const drained = here.gateway.running.drain.begin()
   client.send(body.slice(at))
   t.same(await drained, { cut: 0 })
-  await until('the reply', () => client.ended)
+  await eventually('the reply', () => client.ended)
   t.match(client.text, /^HTTP\/1\.1 200/)
   t.match(client.text, /connection: close/i)
   t.equal(kept(here).length, 2)
@@ -283,7 +276,7 @@ t.test('an upload is taken as fast as the disk writes it', async (t) => {
     form: 'usual',
   })
   for (let written = 1; written <= 50; written++) {
-    await until('a write', () => gates.length > 0)
+    await eventually('a write', () => gates.length > 0)
     for (let i = 0; i < 5; i++) await turn()
     t.ok(asked <= written, `${asked} pieces asked for, ${written} at the disk`)
     gates.shift()?.()

@@ -11,10 +11,10 @@ import {
   type SceneOptions,
   startScene,
   told,
-  until,
   WAYS,
   wayName,
 } from '../support/asked-models.ts'
+import { eventually } from '../support/eventually.ts'
 import { inOrder } from '../support/responses-rules.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
 import type { Said } from '../support/wire.ts'
@@ -315,11 +315,11 @@ t.test('a caller who leaves ends all members at once, and one row is settled', a
       signal: leave.signal,
     })
     const reading = asked.then((response) => response.text()).catch(() => 'gone')
-    await until(() => one.upstream.requests.length === 5)
+    await eventually('five calls', () => one.upstream.requests.length === 5)
     leave.abort()
     t.equal(await reading, 'gone')
     for (const seen of one.upstream.requests.slice(1)) t.equal((await seen.closed).aborted, true)
-    await until(() => one.last().settled !== undefined)
+    await eventually('the settlement', () => one.last().settled !== undefined)
     t.equal([...one.gateway.running.store.journal.export()].length, 1)
     t.equal(one.held(), 0)
     t.equal(one.upstream.requests.length, 5, 'nobody is asked any more')

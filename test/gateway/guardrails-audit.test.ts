@@ -7,9 +7,9 @@ import { type GuardrailFlags, guardrails, momentOf } from '../../src/cli/guardra
 import type { JsonObject } from '../../src/core/json.ts'
 import { ADMIN_TOKEN, adminFetch } from '../support/admin.ts'
 import { freePorts } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { list, object } from '../support/fold.ts'
 import { type GuardrailScene, guardrailScene, HASHES, rowsOf, SECRETS } from '../support/guardrail-scene.ts'
-import { until } from '../support/workers.ts'
 
 const RULES = `  - name: watch
     content_filter_builtins: [ { slug: email, action: flag } ]
@@ -19,7 +19,7 @@ const RULES = `  - name: watch
 
 /** Findings, once there are so many. */
 async function found(scene: GuardrailScene, count: number, query: JsonObject = {}): Promise<JsonObject[]> {
-  return until(`${count} findings`, async () => {
+  return eventually(`${count} findings`, async () => {
     const rows = rowsOf(await scene.command({ verb: 'audit', ...query }))
     return rows.length >= count ? rows : undefined
   })

@@ -3,9 +3,10 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { hashOf } from '../../src/core/secret.ts'
 import { APP, argumentsOf, ask, type Cluster, type Member, makeKey, manage, newCluster, startServers } from '../support/cluster.ts'
+import { eventually } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
 import { runProgram } from '../support/program.ts'
-import { inTurn, until } from '../support/workers.ts'
+import { inTurn } from '../support/workers.ts'
 
 /** Connections of which every worker gets some. */
 const MANY = 12
@@ -21,7 +22,7 @@ async function all(t: Test, members: readonly Member[], status: number, why: str
 /** Once a second has passed. */
 async function soonAll(t: Test, members: readonly Member[], status: number, why: string): Promise<void> {
   const second = performance.now() + 1000
-  await until('a second', () => (performance.now() > second ? true : undefined))
+  await eventually('a second', () => (performance.now() > second ? true : undefined))
   await all(t, members, status, why)
 }
 
@@ -44,7 +45,7 @@ async function tests({ cluster, members }: { cluster: Cluster; members: readonly
     await soonAll(t, members, 200, 'changed')
     await manage(there, `/guardrails/${id}`, 'PATCH', BLOCK)
     await soonAll(t, members, 403, 'changed again')
-    const rows = await until('the trail', async () => {
+    const rows = await eventually('the trail', async () => {
       const found = await trail(cluster)
       return found.length >= 4 * MANY ? found : undefined
     })
@@ -64,12 +65,12 @@ async function tests({ cluster, members }: { cluster: Cluster; members: readonly
     t.match(await late.exited, { code: 1 })
     t.notMatch(late.out(), /listens on/)
     await cluster.postgres.restart()
-    const rows = await until('what was found meanwhile', async () => {
+    const rows = await eventually('what was found meanwhile', async () => {
       const found = await trail(cluster)
       return found.length >= before + 2 * MANY ? found : undefined
     })
     t.equal(rows.length, before + 2 * MANY, 'each once')
-    await until(
+    await eventually(
       'the store',
       async () =>
         (await ask(here, { key: 'sk-router-v1-ops00000000000000000', path: '/v1/guardrails', method: 'GET' })).status === 200 || undefined,

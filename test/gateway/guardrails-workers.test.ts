@@ -5,11 +5,12 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { hashOf } from '../../src/core/secret.ts'
 import { adminFetch } from '../support/admin.ts'
 import { SECRET } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
 import { runProgram } from '../support/program.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
-import { askOnce, type Crew, configured, inTurn, metricsOf, ready, serveWorkers, until } from '../support/workers.ts'
+import { askOnce, type Crew, configured, inTurn, metricsOf, ready, serveWorkers } from '../support/workers.ts'
 
 const BOSS = 'sk-router-v1-boss0000000000000000'
 /** Connections of which, dealt out by chance, every worker gets some. */
@@ -28,7 +29,7 @@ const say = (crew: Crew) => askOnce(crew.url, { key: SECRET, body: BODY })
 /** Once a second has passed every connection is answered so. */
 async function soonAll(t: Test, crew: Crew, status: number): Promise<void> {
   const second = performance.now() + 1000
-  await until('a second', () => (performance.now() > second ? true : undefined))
+  await eventually('a second', () => (performance.now() > second ? true : undefined))
   t.same(
     (await inTurn(MANY, () => say(crew))).map((reply) => reply.status),
     Array(MANY).fill(status),
@@ -37,7 +38,7 @@ async function soonAll(t: Test, crew: Crew, status: number): Promise<void> {
 }
 
 async function findings(crew: Crew, least: number): Promise<JsonObject[]> {
-  return until(`${least} findings`, async () => {
+  return eventually(`${least} findings`, async () => {
     const response = await adminFetch(`${crew.admin}/guardrails/command`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -81,7 +82,7 @@ t.test('two workers: one set of guardrails, one audit trail', async (t) => {
 
   await t.test('a worker that takes the place of another begins with them', async (t) => {
     process.kill(one, 'SIGKILL')
-    await until('the replacement', async () => (await metricsOf(crew.admin))('headgate_worker_restarts_total') || undefined)
+    await eventually('the replacement', async () => (await metricsOf(crew.admin))('headgate_worker_restarts_total') || undefined)
     await ready(crew.admin)
     t.same(
       (await inTurn(MANY, () => say(crew))).map(({ status }) => status),

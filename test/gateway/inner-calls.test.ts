@@ -12,12 +12,12 @@ import {
   type SceneOptions,
   startScene,
   told,
-  until,
   WAYS,
   wayName,
 } from '../support/asked-models.ts'
 import { FakeClock } from '../support/clock.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { serveProgram } from '../support/program.ts'
@@ -159,13 +159,13 @@ t.test('a caller who leaves ends the inner call, and one row is settled', async 
       signal: leave.signal,
     })
     const reading = asked.then((response) => response.text()).catch(() => 'gone')
-    await until(() => scene.seen('two').length === 1)
+    await eventually('the inner call', () => scene.seen('two').length === 1)
     leave.abort()
     t.equal(await reading, 'gone')
     const [inner] = scene.seen('two')
     await inner.closed
     t.equal(inner.aborted, true)
-    await until(() => scene.last().settled !== undefined)
+    await eventually('the settlement', () => scene.last().settled !== undefined)
     t.equal(rowCount(scene), 1)
     t.equal(scene.seen('one').length, 1, 'and there is no other turn')
     const { settled } = scene.last()
@@ -234,7 +234,7 @@ t.test('the deadline is one for all', async (t) => {
     provider: ', timeouts: { connect: 900s, first_byte: 900s, idle: 900s, total: 900s }',
   })
   const asked = scene.ask({ format: 'responses', stream: false }, advisor(), { 'X-Router-Deadline': '30s' })
-  await until(() => scene.seen('two').length === 1)
+  await eventually('the inner call', () => scene.seen('two').length === 1)
   await clock.advance(30_000)
   const { status, body } = await asked
   t.equal(status, 408)
@@ -269,7 +269,7 @@ t.test('what an inner call had said when the caller left is paid', async (t) => 
   leave.abort()
   await heardLeave(clock)
   await clock.advance(READ_ON)
-  await until(() => scene.last().settled !== undefined)
+  await eventually('the settlement', () => scene.last().settled !== undefined)
   const { settled } = scene.last()
   t.equal(settled?.estimated, true)
   t.ok(Number(settled?.output) > TURN_1.output && Number(settled?.input) > TURN_1.input, 'its input, and what had come of its output')

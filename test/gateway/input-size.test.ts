@@ -1,6 +1,7 @@
 /** How large an input is, for the hold and for the charge of a caller that leaves: no field hides text, and pictures are no text. */
 import t, { type Test } from 'tap'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
@@ -150,13 +151,11 @@ t.test('a caller that leaves pays for it', async (t) => {
   await upstream.request(0)
   leave.abort()
   await asked
-  const settled = () => [...gateway.running.store.journal.export()].find((row) => row.settled)
-  while (!settled()) {
-    await turn()
+  const row = await eventually('the settlement', async () => {
     await clock.advance(1_000)
-  }
-  const row = settled()
-  t.ok((row?.settled?.input ?? 0) > LONG.length / 4, `${row?.settled?.input} tokens`)
+    return [...gateway.running.store.journal.export()].find(({ settled }) => settled)
+  })
+  t.ok((row.settled?.input ?? 0) > LONG.length / 4, `${row.settled?.input} tokens`)
 })
 
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } }

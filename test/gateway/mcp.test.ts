@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { KEY } from '../support/gateway.ts'
 import { type McpServer, type McpServerOptions, startMcpServer, TOOLS } from '../support/mcp-server.ts'
 import { calls, FORMATS, offered, ran, type ToolScene, told, toolScene, waysOf } from '../support/tool-scene.ts'
@@ -412,11 +412,11 @@ t.test('a caller who leaves ends the call', async (t) => {
     signal: leaving.signal,
   })
   left.catch(() => {})
-  while (server.calls.length === 0) await turn()
+  await eventually('the call', () => server.calls.length > 0)
   leaving.abort()
   await t.rejects(left)
   const last = server.heads.at(-1)
-  while (last && !last.socket.destroyed) await turn()
+  await eventually('the end of its connection', () => last?.socket.destroyed)
   t.equal(one.model.requests.length, 1)
 })
 
@@ -431,7 +431,7 @@ t.test('no connection outlives its request, whatever the server keeps open', asy
     const { server, one, tool } = await scene(t, { instead }, { settings: ', seconds: 1' })
     const { status } = await one.ask({ format: 'responses', stream: false }, { tools: [tool()] })
     t.equal(status, 200)
-    while (server.heads.some(({ socket }) => !socket.destroyed)) await turn()
+    await eventually('the end of all connections', () => server.heads.every(({ socket }) => socket.destroyed))
     t.ok(server.heads.length > 0)
   }
 })
@@ -441,6 +441,6 @@ t.test('a request that is refused because of another tool leaves no connection o
   const { status, raw } = await one.ask({ format: 'responses', stream: false }, { tools: [tool(), { type: 'router:no_such_tool' }] })
   t.equal(status, 400)
   t.match(raw, /tools\[1\]\.type/)
-  while (server.heads.length === 0 || server.heads.some(({ socket }) => !socket.destroyed)) await turn()
+  await eventually('the end of a connection', () => server.heads.length > 0 && server.heads.every(({ socket }) => socket.destroyed))
   t.same(one.model.requests, [])
 })

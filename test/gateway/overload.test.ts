@@ -2,11 +2,12 @@
 import t, { type Test } from 'tap'
 import type { LoopSource } from '../../src/server/overload.ts'
 import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
-import { metricsOf, until } from '../support/workers.ts'
+import { metricsOf } from '../support/workers.ts'
 
 /** May ask once a minute. */
 const RARELY = `sk-hg-v1-${'5'.repeat(64)}`
@@ -95,7 +96,7 @@ async function crowd({ gateway, loop }: Scene, count: number): Promise<Promise<n
     await reply.text()
     return reply.status
   })
-  await until('all wait', async () => (await waiting(gateway)) === count - 1 || undefined)
+  await eventually('all wait', async () => (await waiting(gateway)) === count - 1 || undefined)
   return asked
 }
 
@@ -109,7 +110,7 @@ t.test('long bodies are worked on one turn after the other, and short ones do no
   t.equal(await Promise.race(asked), 200, 'the first')
   t.equal(upstream.requests.length, 2)
   loop.turn(1, 0)
-  await until('two are served', () => upstream.requests.length === 3 || undefined)
+  await eventually('two are served', () => upstream.requests.length === 3 || undefined)
   t.equal(await waiting(gateway), 2)
   loop.turn(1, 0)
   loop.turn(1, 0)
@@ -122,7 +123,7 @@ t.test('a deadline ends the wait, and the place goes to the next', async (t) => 
   const { gateway, loop, upstream } = stage
   const asked = await crowd(stage, 2)
   const hurried = gateway.post('/v1/chat/completions', long(BODY), { 'X-Router-Deadline': '1s' })
-  await until('it has come', async () => (await waiting(gateway)) === 2 || undefined)
+  await eventually('it has come', async () => (await waiting(gateway)) === 2 || undefined)
   await clock.advance(1_000)
   t.equal((await hurried).status, 408)
   t.equal(await waiting(gateway), 1)
@@ -160,7 +161,7 @@ t.test('a burst is served in full', async (t) => {
   const asked = await crowd(stage, 7)
   loop.stolen(499)
   const late = gateway.post('/v1/chat/completions', long(BODY))
-  await until('it has come', async () => (await waiting(gateway)) === 7 || undefined)
+  await eventually('it has come', async () => (await waiting(gateway)) === 7 || undefined)
   for (let i = 0; i < 7; i++) loop.turn(1, 0)
   t.equal((await late).status, 200)
   t.same(new Set(await Promise.all(asked)), new Set([200]))
@@ -182,7 +183,7 @@ t.test('after a refusal the limit stays for a second, in which a few bodies are 
   loop.stolen(1_000)
   const third = await crowd(stage, 7)
   const late = ask()
-  await until('it has come', async () => (await waiting(gateway)) === 7 || undefined)
+  await eventually('it has come', async () => (await waiting(gateway)) === 7 || undefined)
   for (let i = 0; i < 8; i++) loop.turn(1, 0)
   t.equal(await late, 200, 'a second later')
   await Promise.all(third)
@@ -240,7 +241,7 @@ t.test('requests beyond the rate of a key take no place among the bodies on thei
     t.equal(reply.status, i === 0 ? 400 : 429)
   }
   const late = gateway.post('/v1/chat/completions', long(BODY))
-  await until('it has come', async () => (await waiting(gateway)) === 5 || undefined)
+  await eventually('it has come', async () => (await waiting(gateway)) === 5 || undefined)
   for (let i = 0; i < 6; i++) loop.turn(1, 0)
   t.equal((await late).status, 200)
   t.same(new Set(await Promise.all(asked)), new Set([200]))

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Fault } from '../../src/core/faults.ts'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { RawClient } from '../support/raw.ts'
 import { jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -108,7 +108,7 @@ t.test('a caller that leaves before the provider is called pays nothing', async 
   }
   client.send(`GET /v1/passage/first/files HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer ${KEY}\r\n\r\n`)
   await ended.promise
-  while (![...journal.export()].every(({ settled }) => settled)) await turn()
+  await eventually('the settlement', () => [...journal.export()].every(({ settled }) => settled))
   t.equal(upstream.requests.length, 0)
   t.match([...journal.export()], [{ settled: { status: 'aborted', cost: 0 } }])
   t.same(await balance(place), [0, 10])

@@ -5,8 +5,10 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import type { Memory } from '../support/plugins/troubled.ts'
+import { property } from '../support/seed.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { type Said, says } from '../support/wire.ts'
 
@@ -179,7 +181,7 @@ t.test('C-154: one stage for each plugin that acted, and none for one that did n
   t.same(await stages({ shape: 'say' }), [{ type: 'plugin', name: 'troubled', summary: 'second', data: { a: 1, b: 2 } }])
   t.same(await stages({ shape: 'junk-stage' }), [{ type: 'plugin', name: 'x' }], 'what JSON cannot say is left out')
   const asked = one.ask({ shape: 'wait' })
-  while (one.memory.late.length === 0) await turn()
+  await eventually('the plugin waits', () => one.memory.late.length > 0)
   await one.clock.advance(250)
   one.memory.late.pop()?.()
   t.same(pipelineOf(await bodyOf(await asked)), [{ type: 'plugin', name: 'troubled', data: { duration_ms: 250 } }])
@@ -263,7 +265,7 @@ t.test('a plugin has its time: 503 or on without it, and what comes late is of n
     const one = await scene(t, { defaults: `timeout: 2s, on_error: ${policy}, bound: 10` })
     const asked = one.ask({ shape: 'hang' })
     await one.clock.armed(2000)
-    while (one.memory.late.length === 0) await turn()
+    await eventually('the plugin waits', () => one.memory.late.length > 0)
     await one.clock.advance(1999)
     t.same(one.memory.aborted, [])
     await one.clock.advance(1)
@@ -295,7 +297,7 @@ t.test('a plugin that waits does not keep a request beyond its deadline, or whos
     { 'X-Router-Deadline': '3' },
   )
   await one.clock.armed(3_600_000)
-  while (one.memory.late.length === 0) await turn()
+  await eventually('the plugin waits', () => one.memory.late.length > 0)
   await one.clock.advance(3000)
   t.equal((await asked).status, 408)
   const leaving = new AbortController()
@@ -305,12 +307,14 @@ t.test('a plugin that waits does not keep a request beyond its deadline, or whos
     body: JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'x' }], plugins: [{ id: 'troubled', shape: 'hang' }] }),
     signal: leaving.signal,
   }).catch(() => undefined)
-  while (one.memory.late.length < 2) await turn()
+  await eventually('the second plugin waits', () => one.memory.late.length === 2)
   leaving.abort()
   await left
   // A caller that only says no more still gets its reply: it takes a moment to know.
-  for (let i = 0; i < 1000 && one.memory.aborted.length < 2; i++) await one.clock.advance(100)
-  t.equal(one.memory.aborted.length, 2)
+  await eventually('the second plugin is aborted', async () => {
+    await one.clock.advance(100)
+    return one.memory.aborted.length === 2
+  })
   for (const late of one.memory.late) late()
   await turn()
   t.same(
@@ -441,7 +445,7 @@ t.test('property: settled once, never above the hold, whatever is charged and ho
       before = Number(total)
       return true
     }),
-    { numRuns: 60 },
+    property(60, 600),
   )
   t.equal((await one.gateway.running.store.ledger.spent()).get(rows(one)[0].hold.key), BigInt(before))
 })

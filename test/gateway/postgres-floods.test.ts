@@ -4,10 +4,10 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { generationId } from '../../src/core/ids.ts'
 import { LOCKS } from '../../src/store/postgres/tables.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { gateTo } from '../support/postgres-gate.ts'
-import { until } from '../support/workers.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
 /** Of the configuration; its limit is leased from the record. */
@@ -81,7 +81,7 @@ else {
       for (let round = 0; !isOver; round++)
         seen.add(await get(one, bad.key, `/v1/generation?id=${generationId(index + 100 * round + 1, 'aaaaaaaaaaaa')}`))
     })
-    await until('look-ups that hang', async () => (await lookUps(url)) > 0 || undefined)
+    await eventually('look-ups that hang', async () => (await lookUps(url)) > 0 || undefined)
     for (let index = 0; index < 3; index++) t.equal(await chat(one, APP), 200)
     t.ok((await lookUps(url)) <= 1, 'look-ups go in batches, one at a time')
     const reply = await fetch(`${two.url}/v1/keys/${bad.hash}`, {
@@ -90,7 +90,7 @@ else {
       body: JSON.stringify({ disabled: true }),
     })
     t.equal(reply.status, 200)
-    await until('the end of the disabled key', async () => (await chat(one, bad.key)) === 401 || undefined)
+    await eventually('the end of the disabled key', async () => (await chat(one, bad.key)) === 401 || undefined)
     isOver = true
     await unblock()
     await Promise.all(flood)
@@ -110,7 +110,7 @@ else {
       }),
     )
     const count = async () => Number((await postgres.query(url, 'SELECT count(*) AS n FROM generation'))[0].n)
-    await until('all of them', async () => (await count()) === 20 || undefined)
+    await eventually('all of them', async () => (await count()) === 20 || undefined)
     const found = await Promise.all(
       Array.from({ length: 200 }, async (_, index) => {
         const id = index % 10 === 9 ? generationId(index, 'aaaaaaaaaaaa') : made[index % 20]
@@ -131,7 +131,7 @@ else {
     const gateway = await gatewayOn(t, url, 'one')
     const unblock = await blocked(t, url, `SELECT pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.keys})`)
     const changes = Array.from({ length: 8 }, async () => (await gateway.post('/v1/keys', { name: 'mine' }, bearer(BOSS))).status)
-    await until('a change that waits', async () => (await stuck(url)).length > 0 || undefined)
+    await eventually('a change that waits', async () => (await stuck(url)).length > 0 || undefined)
     for (let index = 0; index < 3; index++) t.equal(await chat(gateway, APP), 200)
     t.ok((await stuck(url)).length <= 1, 'one change at a time')
     await unblock()
@@ -148,7 +148,7 @@ else {
     const before = gate.count('headgate_balances')
     gate.hold('headgate_balances')
     const readings = Array.from({ length: 50 }, () => get(gateway, APP, '/v1/key'))
-    await until('a reading', () => gate.count('headgate_balances') > before || undefined)
+    await eventually('a reading', () => gate.count('headgate_balances') > before || undefined)
     for (let index = 0; index < 3; index++) t.equal(await chat(gateway, APP), 200)
     t.equal(gate.count('headgate_balances'), before + 1, 'the others wait for one reading')
     gate.release()
@@ -158,6 +158,6 @@ else {
     t.equal(await get(gateway, BOSS, '/v1/credits'), 200)
     t.equal(gate.count('headgate_spent'), 1)
     const spent = async () => Number((await postgres.query(url, 'SELECT sum(spent) AS spent FROM balance'))[0].spent)
-    await until('what was spent', async () => (await spent()) === 30_000_000 || undefined)
+    await eventually('what was spent', async () => (await spent()) === 30_000_000 || undefined)
   })
 }

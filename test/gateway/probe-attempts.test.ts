@@ -1,7 +1,7 @@
 /** From one provider to the next, before and after the head has gone out, and what is told of it. */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { allWays, faultOf, foldOf, nameOf, TIMEOUTS, type Way, withBench } from '../support/pair-bench.ts'
 import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said, upstreamError } from '../support/wire.ts'
@@ -80,15 +80,6 @@ t.test('after a long silence a final failure is one well-formed end', async (t) 
     })
 })
 
-/** Turns of the event loop until something holds; fails loudly where it never does. */
-async function settled(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await holds()) return
-    await turn()
-  }
-  throw new Error('what was waited for did not come')
-}
-
 const ENCODERS: Readonly<Record<string, (text: string) => Buffer>> = {
   gzip: (text) => gzipSync(text),
   deflate: (text) => deflateSync(text),
@@ -159,7 +150,7 @@ t.test('an error whose body never comes is still that error', async (t) => {
             if (after === 'stall') await bench.clock.advance(1000)
             return answered
           }
-          await settled(elapsed)
+          await eventually('the time has elapsed', elapsed)
           const response = await asked
           await faultOf(t, response, 429, 'rate_limit_exceeded')
           t.equal(response.headers.get('retry-after'), '9', `${nameOf(way)}, ${after}`)

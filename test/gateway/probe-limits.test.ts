@@ -1,6 +1,7 @@
 /** Caps, budgets and clocks of the request path, seen from outside. */
 import t from 'tap'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { allWays, faultOf, foldOf, nameOf, withBench } from '../support/pair-bench.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
@@ -10,14 +11,6 @@ import { framesFor, type Said, says, upstreamError } from '../support/wire.ts'
 const ways = allWays()
 const SAID: Said = { text: ['one ', 'two ', 'thrée'] }
 const PATIENT = '{ first_byte: 2000s, idle: 2000s, total: 2000s }'
-
-async function settled(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await holds()) return
-    await turn()
-  }
-  throw new Error('what was waited for did not come')
-}
 
 function upToWord(path: string, word: string): string[] {
   const frames = framesFor(path, SAID)
@@ -154,7 +147,7 @@ t.test('A04: drain reads the provider to its end, for thirty seconds, before and
           await reader?.read()
         }
         aborter.abort()
-        await settled(async () => {
+        await eventually('the end of the attempt', async () => {
           // A caller that has closed its side is asked whether it still listens.
           await clock.advance(10)
           return clock.waiting.includes(30_000)
@@ -163,7 +156,7 @@ t.test('A04: drain reads the provider to its end, for thirty seconds, before and
         t.same(rows(gateway), [undefined], `${name}: open`)
         if (ends) gate.open()
         else await clock.advance(20_000)
-        await settled(() => rows(gateway)[0] !== undefined)
+        await eventually('the first row', () => rows(gateway)[0] !== undefined)
         const [row] = rows(gateway)
         if (ends) t.match(row, { status: 'aborted', input: 11, output: 7, estimated: false }, name)
         else t.match(row, { status: 'aborted', estimated: true }, name)
@@ -193,7 +186,7 @@ t.test('A04: sixty-four at once are read to their end', async (t) => {
   const ask = () => fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body, signal: aborter.signal })
   await Promise.all(Array.from({ length: 66 }, ask))
   aborter.abort()
-  await settled(async () => {
+  await eventually('the end of the attempt', async () => {
     await clock.advance(10)
     return rows(gateway).filter((row) => row !== undefined).length === 2
   })
@@ -203,7 +196,7 @@ t.test('A04: sixty-four at once are read to their end', async (t) => {
     'the others are cancelled',
   )
   gate.open()
-  await settled(() => rows(gateway).every((row) => row !== undefined))
+  await eventually('all rows', () => rows(gateway).every((row) => row !== undefined))
   t.equal(rows(gateway).filter((row) => row?.estimated === false && row.output === 7).length, 64)
 })
 

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { networkFault } from '../../src/services/upstream/network-fault.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { Gate, SSE_TYPE, startUpstream } from '../support/upstream.ts'
@@ -18,15 +19,6 @@ const join = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 const ask = (text: string, ...more: string[]): string => {
   const body = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: text }] })
   return join(CHAT, HOST, AUTH, 'Content-Type: application/json', `Content-Length: ${body.length}`, ...more) + body
-}
-
-/** Turns of the event loop until something holds; fails loudly where it never does. */
-async function settled(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await holds()) return
-    await turn()
-  }
-  throw new Error('what was waited for did not come')
 }
 
 const lines = (gateway: Gateway): Record<string, unknown>[] =>
@@ -44,7 +36,7 @@ t.test('P14 A02: a caller that leaves behind pipelined requests leaves none of t
   const seen = await Promise.all([0, 1, 2].map((index) => upstream.request(index)))
   client.reset()
   for (const one of seen) t.equal((await one.closed).aborted, true, 'the upstream call is closed')
-  await settled(() => lines(gateway).filter((line) => line.msg === 'exchange').length === 3)
+  await eventually('three exchanges in the log', () => lines(gateway).filter((line) => line.msg === 'exchange').length === 3)
   t.equal(gateway.running.drain.open, 0, 'no reply counts as under way')
   const rows = [...gateway.running.store.journal.export()]
   t.same(
@@ -236,7 +228,7 @@ t.test('a caller that leaves in the middle of its body', async (t) => {
     client.close()
   }
   t.equal((await gateway.post('/v1/chat/completions', QUESTION)).status, 200)
-  await settled(() => gateway.running.drain.open === 0)
+  await eventually('no request is open', () => gateway.running.drain.open === 0)
   t.equal(upstream.requests.length, 1, 'nothing of it goes upstream')
   t.equal([...gateway.running.store.journal.export()].length, 1)
   t.notOk(exchanges().some((line) => line.fault === 'internal'))
@@ -263,12 +255,12 @@ t.test('S05: a reader that stalls for a minute is cut off, and paid for', async 
   await clock.armed(60_000)
   await clock.advance(59_000)
   t.equal(seen.closedAt, 0, 'it may be slow')
-  await settled(async () => {
+  await eventually('the caller is cut off', async () => {
     await clock.advance(1_000)
     return seen.closedAt > 0
   })
   t.equal((await seen.closed).aborted, true)
-  await settled(() => [...gateway.running.store.journal.export()][0]?.settled !== undefined)
+  await eventually('the settlement', () => [...gateway.running.store.journal.export()][0]?.settled !== undefined)
   t.match([...gateway.running.store.journal.export()], [{ settled: { status: 'aborted', estimated: true } }])
   client.close()
 })
@@ -309,7 +301,7 @@ models:
   )
   await first.request(29)
   gate.open()
-  await settled(() => statuses.length >= 24)
+  await eventually('24 requests have ended', () => statuses.length >= 24)
   t.same([...new Set(statuses)], [502])
   t.ok(third.requests.length <= 6, `a fifth of thirty at most (${third.requests.length})`)
   aborter.abort()

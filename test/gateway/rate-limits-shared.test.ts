@@ -1,6 +1,6 @@
 /** Two gateways on one Redis: one limit, the same sticky sessions, news of outages, and what happens without it. */
 import t, { type Test } from 'tap'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { KEY } from '../support/gateway.ts'
 import { type Scene, startScene } from '../support/providers.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -28,16 +28,6 @@ async function pair(t: Test, url: string, { limits = '', endpoint }: { limits?: 
 }
 
 const partsOf = ({ gateway }: Scene) => gateway.running.runtime.parts
-
-/** Waits for what comes over the wire. */
-async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = performance.now() + 20_000
-  while (performance.now() < end) {
-    if (await holds()) return
-    await turn()
-  }
-  throw new Error(`did not come: ${what}`)
-}
 
 /** The statuses of so many requests at once, at each of these gateways. */
 async function statuses(scenes: readonly Scene[], count: number): Promise<Record<string, number>> {
@@ -68,10 +58,10 @@ function tests(t: Test, server: RedisServer): void {
     first.script(says({ text: ['aye'], usage: { input: 300, output: 290 } }))
     t.equal((await first.ask('chat')).status, 200)
     let passed = -1
-    await until(async () => {
+    await eventually('the difference that nobody waited for', async () => {
       passed++
       return (await second.ask('chat')).status === 429
-    }, 'the difference that nobody waited for')
+    })
     t.ok(passed < 5, `${passed} passed; counted by itself it could have had thirty`)
     t.same(outages(first), [])
   })
@@ -83,9 +73,9 @@ function tests(t: Test, server: RedisServer): void {
     const during = await statuses([first, second], 10)
     t.same(Object.keys(during), ['200', '429'])
     t.ok(during[200] <= 8, 'at most the limit for each: neither knows of the other without a store in common')
-    await until(() => outages(first).length === 1 && outages(second).length === 1, 'said')
+    await eventually('said', () => outages(first).length === 1 && outages(second).length === 1)
     await server.start()
-    await until(() => outages(first).length === 2 && outages(second).length === 2, 'said that it is over')
+    await eventually('said that it is over', () => outages(first).length === 2 && outages(second).length === 2)
     t.same(await statuses([first, second], 10), { 200: 4, 429: 16 }, 'shared again')
     t.equal(outages(first).length + outages(second).length, 4)
   })
@@ -97,7 +87,7 @@ function tests(t: Test, server: RedisServer): void {
       homes.set(session, await first.server('chat', { session_id: session }))
     }
     t.ok(new Set(homes.values()).size > 1, 'they are spread')
-    await until(() => partsOf(second).sessions.size === homes.size, 'all pins')
+    await eventually('all pins', () => partsOf(second).sessions.size === homes.size)
     for (const [session, home] of homes) {
       for (let i = 0; i < 3; i++) t.equal(await second.server('chat', { session_id: session }), home, session)
     }
@@ -106,14 +96,14 @@ function tests(t: Test, server: RedisServer): void {
   t.test('so is a conversation without a name, where a cache pays', async (t) => {
     const { first, second } = await pair(t, server.url, { endpoint: 'price: { prompt: "1.00", completion: "1.00", cached: "0.10" }' })
     const secrets = () => [first, second].map((scene) => partsOf(scene).sessions.commonSecret)
-    await until(() => secrets()[0] !== undefined && secrets()[0] === secrets()[1], 'a secret in common')
+    await eventually('a secret in common', () => secrets()[0] !== undefined && secrets()[0] === secrets()[1])
     for (const scene of [first, second]) {
       for (const name of NAMES) scene.script(says({ text: [name], usage: { input: 11, output: 7, cached: 9 } }), name)
     }
     const words = ['a', 'b', 'c', 'd', 'e', 'f'].map((content) => ({ messages: [{ role: 'user', content }] }))
     const homes: string[] = []
     for (const more of words) homes.push(await first.server('chat', more))
-    await until(() => partsOf(second).sessions.size === words.length, 'all pins')
+    await eventually('all pins', () => partsOf(second).sessions.size === words.length)
     t.ok(new Set(homes).size > 1, 'they are spread')
     const found: string[] = []
     for (const more of words) found.push(await second.server('chat', more))
@@ -131,16 +121,16 @@ function tests(t: Test, server: RedisServer): void {
     }
     first.script(() => upstreamError(500), 'aye')
     t.equal(await second.server('chat', order), 'aye')
-    await until(async () => {
+    await eventually('ejected there', async () => {
       await first.server('chat', { provider: { only: ['aye'] } })
       return ejected(first)
-    }, 'ejected there')
-    await until(() => ejected(second), 'ejected here')
+    })
+    await eventually('ejected here', () => ejected(second))
     for (let i = 0; i < 5; i++) t.equal(await second.server('chat', order), 'bee')
     first.heal()
     await first.clock.advance(1_000)
     t.equal(await first.server('chat', { provider: { only: ['aye'] } }), 'aye', 'its probe')
-    await until(() => !ejected(second), 'heard')
+    await eventually('heard', () => !ejected(second))
     t.equal(await second.server('chat', order), 'aye')
   })
 }

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { adminFetch } from '../support/admin.ts'
 import { rowsOf } from '../support/crash/audit.ts'
 import { type FileParts, fileText, freePorts, SECRET } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { foldChatStream } from '../support/fold.ts'
 import { type Program, serveProgram } from '../support/program.ts'
 import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -81,7 +82,7 @@ async function counted(scene: Scene, name: 'reloads_total' | 'reload_failures_to
   const before = await counter(scene, name)
   if (Number.isNaN(before)) throw new Error(`no metric ${name}`)
   change()
-  while ((await counter(scene, name)) === before);
+  await eventually(`headgate_${name} counts`, async () => (await counter(scene, name)) !== before)
 }
 
 const hup = (scene: Scene): void => {
@@ -212,7 +213,7 @@ t.test('C05: a hundred reloads under load: none fails, the last one counts', asy
   }
   await reconfigure(scene, { price: '{ prompt: "2.00", completion: "4.00" }' }, 'signal')
   // Signals of one kind that come while one is pending are one: the last is taken, how many before it does not matter.
-  while ((await costOf(scene, (await outcome(scene)).id)) !== 2 * COST);
+  await eventually('the last price', async () => (await costOf(scene, (await outcome(scene)).id)) === 2 * COST)
   done = true
   await Promise.all(clients)
   // On a machine that is short of time a hundred reloads are overload, and what is refused for that is counted.

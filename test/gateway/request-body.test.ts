@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { BODY_WEIGHT } from '../../src/server/body-memory.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
 import { Gate, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -55,18 +56,9 @@ const exchanges = ({ logs }: Gateway): Line[] =>
       return parsed.msg === 'exchange' ? [parsed] : []
     })
 
-/** Turns of the event loop until something holds; fails loudly where it never does. */
-async function settled(holds: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 50_000; turns++) {
-    if (holds()) return
-    await turn()
-  }
-  throw new Error('what was waited for did not come')
-}
-
 /** Waits until so many bytes of the only body have come. */
-function arrived({ running }: Gateway, bytes: number): Promise<void> {
-  return settled(() => running.runtime.bodies.used === bytes * BODY_WEIGHT)
+async function arrived({ running }: Gateway, bytes: number): Promise<void> {
+  await eventually('the bytes of the body', () => running.runtime.bodies.used === bytes * BODY_WEIGHT)
 }
 
 /** Resolves when the gateway has seen the next connection close. */
@@ -105,7 +97,7 @@ t.test('a caller that resets while its key is looked at leaves nothing behind', 
   client.reset()
   await closed
   gate.open()
-  await settled(() => exchanges(gateway).length > 0)
+  await eventually('the exchange in the log', () => exchanges(gateway).length > 0)
   t.equal(exchanges(gateway).at(-1)?.status, 499, 'one line tells that the caller left')
   admission.request = original
   t.equal((await gateway.post('/v1/chat/completions', chat(700))).status, 200, 'its bytes are given back')
@@ -282,14 +274,14 @@ t.test('bodies of one key that half arrive leave memory for other keys', async (
   while (waiting() === 0) {
     const client = await RawClient.open(gateway.url)
     clients.push(client.send(head(body.length)).send(body.subarray(0, 890_000)))
-    await settled(() => waiting() > 0 || bodies.used === clients.length * 890_000 * BODY_WEIGHT)
+    await eventually('a body waits or all are there', () => waiting() > 0 || bodies.used === clients.length * 890_000 * BODY_WEIGHT)
   }
   const asked = gateway.post('/v1/chat/completions', chat(600_000), { authorization: `Bearer ${other}` })
-  await settled(() => upstream.requests.length === 1 || waiting() > 1)
+  await eventually('a call of the provider or a second waiting body', () => upstream.requests.length === 1 || waiting() > 1)
   t.equal(upstream.requests.length, 1)
   t.equal((await asked).status, 200)
   for (const client of clients) client.close()
-  await settled(() => bodies.used === 0)
+  await eventually('no body is held', () => bodies.used === 0)
 })
 
 t.test('a conversation of many messages and a pass-through leave the reserve to bodies that arrive', async (t) => {
@@ -332,7 +324,7 @@ t.test('a body of unknown length counts towards its key while it arrives', async
   t.equal((await gateway.post('/v1/chat/completions', chat(20_000))).status, 429, 'another beside it')
   const alone = await RawClient.open(gateway.url)
   first.close()
-  await settled(() => gateway.running.runtime.bodies.used === 0)
+  await eventually('no body is held', () => gateway.running.runtime.bodies.used === 0)
   alone.send(`${chunked.join('\r\n')}\r\n\r\n1d4c0\r\n${' '.repeat(120_000)}\r\n`)
   t.match(await alone.until(/needs more/), /^HTTP\/1.1 429 /, 'one that is too long by itself')
   alone.close()

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { sandboxYaml } from '../support/bubblewrap.ts'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { KEY } from '../support/gateway.ts'
 import { processesWith } from '../support/processes.ts'
 import { calls, FORMATS, offered, ran, type ToolScene, told, toolScene, waysOf } from '../support/tool-scene.ts'
@@ -256,10 +256,10 @@ t.test('a caller who leaves ends the command', async (t) => {
   })
   left.catch(() => {})
   const running = (): boolean => processesWith(`sleep\u00001000.${process.pid}\u0000`) > 0
-  while (!running()) await turn()
+  await eventually('the command runs', running)
   leaving.abort()
   await t.rejects(left)
-  while (running()) await turn()
+  await eventually('the command has ended', () => !running())
   t.equal(one.model.requests.length, 1)
   t.ok(readdirSync(folder).length > 0)
 })

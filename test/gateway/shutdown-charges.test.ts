@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { sseAnswer, startUpstream } from '../support/upstream.ts'
@@ -48,7 +49,7 @@ t.test('a reply that the shutdown cuts is charged at once, in the operator’s r
   const { clock, gateway, rows } = await streaming(t)
   const drained = gateway.running.drain.begin()
   gateway.running.drain.hurry()
-  while (!rows()[0].settled) await turn()
+  await eventually('the settlement', () => rows()[0].settled)
   t.notOk(clock.waiting.includes(READ_ON), 'nobody is read on')
   t.equal((await drained).cut, 1)
   const [{ id, settled }] = rows()

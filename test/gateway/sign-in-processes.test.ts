@@ -8,10 +8,11 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { fileText, freePorts } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
-import { askOnce, command, configured, serveWorkers, until } from '../support/workers.ts'
+import { askOnce, command, configured, serveWorkers } from '../support/workers.ts'
 
 const APP = 'sk-router-v1-app-0123456789abcdef'
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
@@ -70,7 +71,7 @@ t.test('workers', async (t) => {
   const [, child] = await spendTogether(t, [crew.url])
   // What other workers have spent is known once they have handed it in.
   const shown = async (): Promise<JsonObject> => (await json(crew.url, '/v1/key', child)).data as JsonObject
-  const last = await until('what is left to show', async () => {
+  const last = await eventually('what is left to show', async () => {
     const data = await shown()
     return data.limit_remaining === 0 ? data : undefined
   })
@@ -80,14 +81,14 @@ t.test('workers', async (t) => {
   const issuedByStore = await issued(crew.url, made.key)
   t.equal(await generate(crew.url, issuedByStore), 200)
   await command(crew.admin, { verb: 'disable', key: made.data.hash })
-  await until('the end of the issued key', async () => {
+  await eventually('the end of the issued key', async () => {
     const statuses = await Promise.all(Array.from({ length: 9 }, () => generate(crew.url, issuedByStore)))
     return statuses.every((status) => status === 401) || undefined
   })
   await command(crew.admin, { verb: 'enable', key: made.data.hash })
-  await until('its return', async () => (await generate(crew.url, issuedByStore)) === 200 || undefined)
+  await eventually('its return', async () => (await generate(crew.url, issuedByStore)) === 200 || undefined)
   await command(crew.admin, { verb: 'rotate', key: made.data.hash })
-  await until('its end for good', async () => (await generate(crew.url, issuedByStore)) === 401 || undefined)
+  await eventually('its end for good', async () => (await generate(crew.url, issuedByStore)) === 401 || undefined)
 })
 
 if (!postgres) t.pass('skipped: no PostgreSQL')

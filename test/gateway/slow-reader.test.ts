@@ -1,6 +1,7 @@
 /** Callers that read slowly: the provider is held back, is not blamed for it, and its reply is charged. */
 import t, { type Test } from 'tap'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually, steady } from '../support/eventually.ts'
 import { eventsOf } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
 import { READ_ON } from '../support/leaving.ts'
@@ -16,14 +17,6 @@ const USAGE = { input: 150, output: 40_000 }
 
 const framesOf = (seen: Seen): string[] =>
   framesFor(seen.path, { text: Array.from({ length: WORDS }, (_, at) => `${WORD} word-${at} `), usage: USAGE })
-
-/** Resolves once all buffers on the way are full: the provider cannot send any more. */
-async function heldBack(seen: Seen): Promise<void> {
-  for (let before = -1, same = 0; same < 500; same = seen.sentBytes === before ? same + 1 : 0) {
-    before = seen.sentBytes
-    await turn()
-  }
-}
 
 async function startScene(t: Test, script: (seen: Seen) => Answer) {
   const clock = new FakeClock()
@@ -48,17 +41,16 @@ models:
     `POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${gateway.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   )
   await clock.armed(STALL)
-  await heldBack(await upstream.request(0))
+  const seen = await upstream.request(0)
+  await steady(() => seen.sentBytes)
   const charged = async () => {
     const { journal } = gateway.running.store
-    for (;;) {
-      const [row] = [...journal.export()]
-      if (row?.settled) {
-        const { data } = (await (await gateway.get(`/v1/generation?id=${row.id}`)).json()) as { data: { charge_reason: string } }
-        return { ...row.settled, reason: data.charge_reason }
-      }
-      await turn()
-    }
+    const { id, settled } = await eventually('the settlement', () => {
+      const [{ id, settled }] = [...journal.export()]
+      return settled && { id, settled }
+    })
+    const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: { charge_reason: string } }
+    return { ...settled, reason: data.charge_reason }
   }
   const listed = async (): Promise<{ status: number; throughput_last_30m: unknown }> => {
     const reply = await (await gateway.get('/v1/models/acme/one/endpoints')).json()
@@ -81,7 +73,10 @@ t.test('a slow caller gets all of the reply, and it is charged as reported', asy
 t.test('a caller that reads nothing is cut off, pays, and no provider is blamed', async (t) => {
   const { clock, charged, status } = await startScene(t, (seen) => sseAnswer(framesOf(seen).slice(0, 300), { after: 'stall' }))
   // What the sockets took after the first full write counts as reading once more.
-  while (!clock.waiting.includes(READ_ON)) await clock.advance(clock.waiting.includes(STALL) ? STALL : 0)
+  await eventually('the gateway reads on', async () => {
+    if (!clock.waiting.includes(READ_ON)) await clock.advance(clock.waiting.includes(STALL) ? STALL : 0)
+    return clock.waiting.includes(READ_ON)
+  })
   await clock.advance(READ_ON)
   const { cost, output, reason } = await charged()
   t.equal(reason, 'caller/content/estimated')

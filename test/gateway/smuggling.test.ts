@@ -1,6 +1,6 @@
 /** Nothing that a caller writes becomes a second request at a provider: raw sockets on both sides of the gateway. */
 import t, { type Test } from 'tap'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { type RawUpstream, rawJson, startRawUpstream } from '../support/raw-upstream.ts'
@@ -221,8 +221,8 @@ t.test('replies that wait behind another end with their connection, also where a
   await upstream.request(2)
   t.equal(gateway.running.drain.open, 3)
   client.reset()
-  while (upstream.sockets.size > 0) await turn()
-  while (gateway.running.drain.open > 0) await turn()
+  await eventually('no connection to the provider is open', () => upstream.sockets.size === 0)
+  await eventually('no request is open', () => gateway.running.drain.open === 0)
   t.same(
     [...gateway.running.store.journal.export()].map((row) => row.settled?.status),
     ['aborted', 'aborted', 'aborted'],

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { until } from '../support/workers.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
 /** Of the configuration: it needs no look-up, and its limit is leased from the record. */
@@ -51,7 +51,7 @@ else {
     const flood = Array.from({ length: 50 }, async () => {
       while (!isOver) seen.add(await statusOf(one, stranger()))
     })
-    await until('the empty bucket', () => seen.has(429) || undefined)
+    await eventually('the empty bucket', () => seen.has(429) || undefined)
     for (let index = 0; index < 10; index++) t.equal(await statusOf(one, known), 200, 'a known key')
     const made = await makeKey(two, 100)
     t.equal(await statusOf(one, made), 200, 'a key that another process has just made')
@@ -68,11 +68,11 @@ else {
     const { keys } = two.running.store
     const [made] = await keys.list()
     await keys.remove(made.hash)
-    await until('the removal', async () => (await statusOf(one, key)) === 401 || undefined)
+    await eventually('the removal', async () => (await statusOf(one, key)) === 401 || undefined)
     t.equal(await statusOf(one, key), 401, 'remembered as unknown')
     await keys.put(made)
     const from = performance.now()
-    await until('the key', async () => (await statusOf(one, key)) === 200 || undefined)
+    await eventually('the key', async () => (await statusOf(one, key)) === 200 || undefined)
     const taken = Math.round(performance.now() - from)
     t.ok(taken < 1000, `${taken} ms`)
   })
@@ -94,11 +94,11 @@ else {
       )
       return Number(rows[0].n)
     }
-    await until('look-ups that hang', async () => (await waiting()) > 0 || undefined)
+    await eventually('look-ups that hang', async () => (await waiting()) > 0 || undefined)
     t.ok((await waiting()) <= 2, 'however many tokens come, two connections look up')
     for (let index = 0; index < 5; index++) t.equal(await statusOf(gateway, APP), 200)
     const charged = async (): Promise<unknown> => (await postgres.query(url, 'SELECT sum(spent) AS spent FROM balance'))[0].spent
-    await until('what was spent', async () => Number(await charged()) === 50_000_000 || undefined)
+    await eventually('what was spent', async () => Number(await charged()) === 50_000_000 || undefined)
     await blocker.query('ROLLBACK')
     t.ok((await Promise.all(strangers)).every((status) => [401, 429, 503].includes(status)))
   })

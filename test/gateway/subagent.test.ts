@@ -10,11 +10,11 @@ import {
   type SceneOptions,
   startScene,
   told,
-  until,
   WAYS,
   wayName,
 } from '../support/asked-models.ts'
 import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { typeOf, wellFormed } from '../support/responses-rules.ts'
 import { type Answer, Gate, jsonAnswer, type Seen } from '../support/upstream.ts'
 import { answerFor, type Said, type SaidCall } from '../support/wire.ts'
@@ -300,9 +300,9 @@ t.test('work that goes on before the first turn keeps a streaming caller alive',
   asked.then(() => {
     headed = true
   })
-  await until(() => one.seen('two').length === 2)
+  await eventually('two calls of the second model', () => one.seen('two').length === 2)
   await clock.advance(10_000)
-  await until(() => headed)
+  await eventually('the head of the reply', () => headed)
   gate.open()
   const raw = await (await asked).text()
   t.match(raw, /^: ROUTER PROCESSING$/m)

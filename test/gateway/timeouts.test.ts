@@ -1,6 +1,7 @@
 /** The time-outs of one provider: each fires at its value and not before, over real sockets on a clock that only the test moves. */
 import t, { type Test } from 'tap'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { eventsOf } from '../support/fold.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import {
@@ -102,7 +103,7 @@ t.test('first_byte: until the reply begins, whether or not its head has come', a
     const reply = scene.ask(stream)
     const seen = await scene.upstream.request(0)
     await scene.clock.armed(LIMITS.first_byte)
-    while (answer.body?.length && seen.sentBytes === 0) await turn()
+    if (answer.body?.length) await eventually('the first bytes of the reply', () => seen.sentBytes > 0)
     await firesAfter(t, scene, { left: LIMITS.first_byte, reply })
     t.equal((await reply).status, 524, name)
   }
@@ -198,6 +199,6 @@ t.test('a reply in time meets none of them', async (t) => {
   for (const stream of [false, true]) {
     t.equal((await scene.ask(stream)).status, 200)
     const left = Object.values(LIMITS)
-    while (scene.clock.waiting.some((delay) => left.includes(delay))) await turn()
+    await eventually('no limit is left', () => !scene.clock.waiting.some((delay) => left.includes(delay)))
   }
 })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { FakeClock, turn } from '../support/clock.ts'
+import { eventually, steady } from '../support/eventually.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { type Answer, Gate, JSON_TYPE, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
@@ -96,28 +97,15 @@ class Reader {
   }
 }
 
-async function settled(what: string, holds: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 50_000; turns++) {
-    if (holds()) return
-    await turn()
-  }
-  throw new Error(`${what}: it never came`)
-}
-
 /** Resolves once all buffers on the way are full: the provider cannot send any more. */
-async function heldBack(seen: Seen): Promise<void> {
-  for (let before = -1, same = 0; same < 500; same = seen.sentBytes === before ? same + 1 : 0) {
-    before = seen.sentBytes
-    await turn()
-  }
-}
+const heldBack = (seen: Seen): Promise<void> => steady(() => seen.sentBytes)
 
 const used = ({ running }: Gateway): number => running.runtime.bodies.used
 
 t.test('a long reply counts until its caller has it, and meanwhile bodies wait', async (t) => {
   const { clock, gateway } = await scene(t)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('long'))
-  await settled('the reply', () => used(gateway) >= LONG)
+  await eventually('the reply', () => used(gateway) >= LONG)
   const refused = gateway.post('/v1/chat/completions', asking('short'), { authorization: `Bearer ${OTHER}` })
   await clock.armed(2_000)
   await clock.advance(2_000)
@@ -125,19 +113,19 @@ t.test('a long reply counts until its caller has it, and meanwhile bodies wait',
   t.same([status, headers.get('retry-after')], [503, '2'])
   t.ok(used(gateway) < LONG + 10_000, 'the reply once, and no longer the body')
   t.match(await reader.rest(), /"finish_reason":"stop"/, 'it is never refused')
-  await settled('the end', () => used(gateway) === 0)
+  await eventually('the end', () => used(gateway) === 0)
   t.equal((await gateway.post('/v1/chat/completions', asking('short'))).status, 200)
 })
 
 t.test('a body that waits goes on when the caller of a long reply leaves', async (t) => {
   const { clock, gateway } = await scene(t)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('long'))
-  await settled('the reply', () => used(gateway) >= LONG)
+  await eventually('the reply', () => used(gateway) >= LONG)
   const waiting = gateway.post('/v1/chat/completions', asking('short'), { authorization: `Bearer ${OTHER}` })
   await clock.armed(2_000)
   reader.socket.destroy()
   t.equal((await waiting).status, 200)
-  await settled('the end', () => used(gateway) === 0)
+  await eventually('the end', () => used(gateway) === 0)
 })
 
 t.test('a reply behind another one on its connection counts too', async (t) => {
@@ -147,7 +135,7 @@ t.test('a reply behind another one on its connection counts too', async (t) => {
   )
   const reader = await Reader.open(t, gateway)
   reader.send(CHAT, asking('short'), 'keep-alive').send(CHAT, asking('long'))
-  await settled('the second reply', () => used(gateway) >= LONG)
+  await eventually('the second reply', () => used(gateway) >= LONG)
   gate.open()
   t.match(await reader.rest(), /"finish_reason":"stop"/)
 })
@@ -156,20 +144,20 @@ t.test('a reply behind another one on its connection counts too', async (t) => {
 t.test('a caller that takes less than 16 KB per second is cut off', async (t) => {
   const { clock, gateway } = await scene(t)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('long'))
-  await settled('the reply', () => used(gateway) >= LONG)
+  await eventually('the reply', () => used(gateway) >= LONG)
   let open = true
   for (let elapsed = 0; open && elapsed < 240_000; elapsed += STEP) {
     open = await reader.take(200_000)
     await clock.advance(STEP)
   }
   t.notMatch(await reader.rest(), /"finish_reason"/)
-  await settled('the end', () => used(gateway) === 0)
+  await eventually('the end', () => used(gateway) === 0)
 })
 
 t.test('a caller that is slow but takes enough gets all of it', async (t) => {
   const { clock, gateway } = await scene(t)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('long'))
-  await settled('the reply', () => used(gateway) >= LONG)
+  await eventually('the reply', () => used(gateway) >= LONG)
   for (let at = 2 * MB; at < LONG; at += 2 * MB) {
     t.equal(await reader.take(2 * MB), true)
     await clock.advance(STEP)
@@ -206,7 +194,7 @@ t.test('the last events of a stream, which hold the answer once more, count as w
   while (used(gateway) < 2 * MB && (await reader.take(64 * 1024))) await turn()
   t.ok(reader.bytes < 20 * MB, `${reader.bytes} bytes read`)
   t.match(await reader.rest(), /data: \[DONE\]/)
-  await settled('the end', () => used(gateway) === 0)
+  await eventually('the end', () => used(gateway) === 0)
 })
 
 t.test('a long list counts like other replies', async (t) => {
@@ -217,8 +205,8 @@ t.test('a long list counts like other replies', async (t) => {
   )
   const { clock, gateway } = await scene(t, answer, models.join('\n'))
   const reader = (await Reader.open(t, gateway)).send('GET /v1/models')
-  await settled('the list', () => used(gateway) > 3 * MB)
+  await eventually('the list', () => used(gateway) > 3 * MB)
   await clock.advance(60_000)
   t.notMatch(await reader.rest(), /\}$/, 'and its caller has to take it')
-  await settled('the end', () => used(gateway) === 0)
+  await eventually('the end', () => used(gateway) === 0)
 })

@@ -1,7 +1,8 @@
 /** An output cap that a provider is not sent bounds neither what is held nor what is charged (issue 15, sections 1 and 2). Runs with `npm run test:servers`. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { sseAnswer, startUpstream } from '../support/upstream.ts'
@@ -76,12 +77,10 @@ models:
     aborter.abort()
     await heardLeave(clock)
     await clock.advance(READ_ON)
-    for (;;) {
-      const row = [...gateway.running.store.journal.export()][number]
-      if (row?.settled)
-        return { output: row.settled.output, cost: row.settled.cost, hold: row.hold.hold, sent: upstream.requests[number].json }
-      await turn()
-    }
+    return eventually('the settlement', () => {
+      const { hold, settled } = [...gateway.running.store.journal.export()][number] ?? {}
+      return settled && { output: settled.output, cost: settled.cost, hold: hold.hold, sent: upstream.requests[number].json }
+    })
   }
   return { gateway, post, leaves }
 }

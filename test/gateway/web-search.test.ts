@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Asked, askGateway, FORMATS, type Format, ASK_WAYS as WAYS } from '../support/asking.ts'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import type { FoldedReply } from '../support/fold.ts'
 import { messageEventsOf, messageOf } from '../support/fold-messages.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
@@ -480,7 +480,7 @@ t.test('a caller who leaves while the engine searches lets go of it, and pays fo
     leaving.abort()
     await t.rejects(left)
     t.equal((await seen.closed).aborted, true)
-    while (settled(one)?.settled === undefined) await turn()
+    await eventually('the settlement', () => settled(one)?.settled)
     t.ok(Number(settled(one)?.settled?.cost) < PRICE, 'not for a search without results')
     t.equal(free(one), 0)
   }

@@ -2,8 +2,9 @@
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
 import { openaiVectors } from '../support/embedder.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { type Answer, Gate, jsonAnswer, type Script, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -34,8 +35,7 @@ interface Charged {
   reason: unknown
 }
 
-async function startScene(t: Test, script: Script, key = ''): Promise<Scene> {
-  const clock = new FakeClock()
+async function startScene(t: Test, script: Script, { clock = new FakeClock(), key = '' } = {}): Promise<Scene> {
   const first = await startUpstream(script)
   const second = await startUpstream(openaiVectors({ usage: TOKENS }))
   t.teardown(() => Promise.all([first.close(), second.close()]))
@@ -79,7 +79,7 @@ models:
       return { response, leave: () => aborter.abort() }
     },
     charged: async (number = 0) => {
-      while (!rows()[number]?.settled) await turn()
+      await eventually('the settlement', () => rows()[number]?.settled)
       const { id, settled } = rows()[number]
       const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
       const { cost = -1, input = -1, estimated = false, status = '' } = settled ?? {}
@@ -96,8 +96,15 @@ const INPUTS: readonly string[] = ['good 1', 'good 2', 'good 3', 'good 4', 'good
 /** Would show in any sum: some 17,000 tokens. */
 const BAD = `bad ${'word '.repeat(10_000)}`
 
-/** Refuses the bad input once the others have their answers. */
-function refusingLast(answer: Answer): Script {
+/** Milliseconds that a provider has for a whole reply, by default. */
+const WHOLE_REPLY = 600_000
+
+/** Resolves once the gateway has taken in the replies of all calls but one. */
+const oneUnderWay = (clock: FakeClock): Promise<true> =>
+  eventually('one call is left under way', () => clock.waiting.filter((delay) => delay === WHOLE_REPLY).length === 1)
+
+/** Refuses the bad input once the gateway has the answers of the others. */
+function refusingLast(clock: FakeClock, answer = refusal()): Script {
   const done = new Gate()
   let answered = 0
   return async (seen, index) => {
@@ -107,7 +114,7 @@ function refusingLast(answer: Answer): Script {
       return reply
     }
     await done.opened
-    for (let i = 0; i < 20; i++) await turn()
+    await oneUnderWay(clock)
     return answer
   }
 }
@@ -121,7 +128,8 @@ t.test('a call that the provider refuses costs nothing itself, and the finished 
   ]
   for (const [answer, status] of answers)
     for (const place of [0, 3, INPUTS.length]) {
-      const scene = await startScene(t, refusingLast(answer))
+      const clock = new FakeClock()
+      const scene = await startScene(t, refusingLast(clock, answer), { clock })
       const { response } = scene.ask(INPUTS.toSpliced(place, 0, BAD))
       t.equal((await response).status, status)
       const tokens = INPUTS.length * TOKENS
@@ -140,7 +148,7 @@ t.test('a refusal pays for calls that the provider had, not for those that were 
     if (wordsOf(seen).includes('good 1')) return good(seen, index)
     if (!wordsOf(seen).includes('bad')) return { before: 'stall' }
     // The last of the four that run at once.
-    while (scene.first.requests.length < 5) await turn()
+    await eventually('the fifth call', () => scene.first.requests.length >= 5)
     return refusal()
   })
   const long = `good 1 ${'word '.repeat(3_000)}`
@@ -153,7 +161,7 @@ t.test('a refusal pays for calls that the provider had, not for those that were 
 
   scene.first.script = async (seen) => {
     if (!wordsOf(seen).includes('bad')) return { before: 'stall' }
-    while (scene.first.requests.length < 9) await turn()
+    await eventually('the ninth call', () => scene.first.requests.length >= 9)
     return refusal()
   }
   t.equal((await scene.ask([BAD, 'good 2', 'good 3', 'good 4', long]).response).status, 400)
@@ -171,7 +179,8 @@ t.test('a refusal of everything that was sent costs nothing', async (t) => {
 })
 
 t.test('images of the refused call, and of calls that were never made, are not charged', async (t) => {
-  const scene = await startScene(t, refusingLast(refusal()))
+  const clock = new FakeClock()
+  const scene = await startScene(t, refusingLast(clock), { clock })
   const entry = (text: string): Json => ({
     content: [
       { type: 'text', text },
@@ -188,7 +197,8 @@ t.test('images of the refused call, and of calls that were never made, are not c
 })
 
 t.test('a refusal that another model makes good leaves the finished calls charged', async (t) => {
-  const scene = await startScene(t, refusingLast(refusal()))
+  const clock = new FakeClock()
+  const scene = await startScene(t, refusingLast(clock), { clock })
   const response = await scene.ask([...INPUTS, BAD], { models: ['acme/other'] }).response
   t.equal(response.status, 200)
   const { usage } = (await response.json()) as { usage: JsonObject }
@@ -197,7 +207,7 @@ t.test('a refusal that another model makes good leaves the finished calls charge
   t.match(usage, { prompt_tokens: input, cost: cost / 1e9 }, 'as the caller is shown')
   t.match(await scene.charged(), { cost, input, status: 'completed', reason: 'model/usage_known/reported' })
   // Where the provider of that model fails as well, insurance covers the whole request.
-  scene.first.script = refusingLast(refusal())
+  scene.first.script = refusingLast(clock)
   scene.second.script = () => jsonAnswer({ error: { message: 'down' } }, 503)
   t.equal((await scene.ask([...INPUTS, BAD], { models: ['acme/other'] }).response).status, 502)
   t.match(await scene.charged(1), { cost: 0, reason: 'provider/sent/nothing' })
@@ -247,7 +257,7 @@ t.test('a deadline in the middle of a batch: reports in full, and the input of w
     })
     const { response } = scene.ask([...INPUTS, 'slow'], {}, { [DEADLINE]: '5' })
     await scene.first.request(7)
-    for (let i = 0; i < 20; i++) await turn()
+    await oneUnderWay(scene.clock)
     await scene.clock.advance(5_000)
     t.equal((await response).status, 408)
     partlyEstimated(t, await scene.charged(), report)
@@ -267,7 +277,7 @@ t.test('a caller that leaves in the middle of a batch', async (t) => {
       const from = scene.first.requests.length
       const { leave } = scene.ask([...INPUTS, 'bad'])
       await scene.first.request(from + 7)
-      for (let i = 0; i < 20; i++) await turn()
+      await oneUnderWay(scene.clock)
       leave()
       await heardLeave(scene.clock)
     }
@@ -285,7 +295,8 @@ t.test('a caller that leaves in the middle of a batch', async (t) => {
 
 t.test('tokens per minute count what was charged', async (t) => {
   const limit = (INPUTS.length + 2) * TOKENS
-  const scene = await startScene(t, refusingLast(refusal()), `, limits: { tokens: ${limit} }`)
+  const clock = new FakeClock()
+  const scene = await startScene(t, refusingLast(clock), { clock, key: `, limits: { tokens: ${limit} }` })
   t.equal((await scene.ask([...INPUTS, BAD]).response).status, 400)
   const ids = (count: number): Json => Array.from({ length: count }, () => 1)
   scene.first.script = () => refusal()

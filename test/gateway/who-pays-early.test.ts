@@ -5,7 +5,8 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FORMATS, type Format, userTurn } from '../support/asking.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { countLane, type Lane, lanesOf } from '../support/lanes.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
@@ -103,7 +104,7 @@ async function chargedFor(scene: Scene, { format, wire }: Way, { frames, at, mor
   await heardLeave(clock)
   if (left) left()
   else await clock.advance(READ_ON)
-  while (!rows()[before]?.settled) await turn()
+  await eventually('the settlement', () => rows()[before]?.settled)
   const { settled } = rows()[before]
   const { cost = -1, input = -1, output = -1, cached = -1, cacheWrite = -1, estimated = false, facts = '{}' } = settled ?? {}
   return { cost, input, output, cached, cacheWrite, estimated, reason: (JSON.parse(facts) as JsonObject).charge_reason }

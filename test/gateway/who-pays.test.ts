@@ -2,7 +2,8 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { eventsOf, object } from '../support/fold.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
@@ -95,7 +96,7 @@ models:
       return { response, leave: () => aborter.abort() }
     },
     charged: async (number = 0) => {
-      while (!rows()[number]?.settled) await turn()
+      await eventually('the settlement', () => rows()[number]?.settled)
       const { id, settled, hold } = rows()[number]
       const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
       const { cost = -1, input = -1, output = -1, estimated = false } = settled ?? {}
@@ -365,17 +366,17 @@ t.test('at most 64 are read on at once', async (t) => {
   for (const { response } of callers) await readTo(await response, 'one ')
   for (const { leave } of callers) leave()
   const settled = (): number => scene.rows().findIndex((row) => row.settled)
-  while (settled() === -1) {
+  await eventually('the first settlement', async () => {
     await heardLeave(scene.clock)
-    await turn()
-  }
+    return settled() !== -1
+  })
   const charged = await scene.charged(settled())
   t.equal(charged.reason, 'caller/content/estimated', 'the one too many is settled at once')
   inputCharged(t, charged, 'the next one')
-  while (reading() < 64) await turn()
+  await eventually('64 are read on', () => reading() === 64)
   t.equal(scene.rows().filter((row) => row.settled).length, 1)
   await scene.clock.advance(READ_ON)
-  while (scene.rows().some(({ settled }) => !settled)) await turn()
+  await eventually('all are settled', () => scene.rows().every(({ settled }) => settled))
 })
 
 t.test('reading on counts in the streams and bytes of the key', async (t) => {

@@ -6,21 +6,10 @@ import { audit } from '../support/crash/audit.ts'
 import { SECRET } from '../support/crash/configuration.ts'
 import { familyOf, left } from '../support/crash/processes.ts'
 import { BookkeepingProvider } from '../support/crash/provider.ts'
+import { eventually } from '../support/eventually.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
-import {
-  askOnce,
-  type Crew,
-  configured,
-  inTurn,
-  metricsOf,
-  QUESTION,
-  ready,
-  rows,
-  serveWorkers,
-  until,
-  verified,
-} from '../support/workers.ts'
+import { askOnce, type Crew, configured, inTurn, metricsOf, QUESTION, ready, rows, serveWorkers, verified } from '../support/workers.ts'
 
 /** Asks until told to stop, whatever becomes of a connection. @returns what was received whole. */
 async function pressed(crew: Crew, ending: () => boolean, random: () => number): Promise<string[]> {
@@ -50,7 +39,7 @@ t.test('kill -9 of a worker, then of the owner: nothing is lost, nothing is ther
   await provider.reached(150)
   const [victim] = crew.workers()
   process.kill(victim, 'SIGKILL')
-  await until('the replacement', async () => (await metricsOf(crew.admin))('headgate_worker_restarts_total') || undefined)
+  await eventually('the replacement', async () => (await metricsOf(crew.admin))('headgate_worker_restarts_total') || undefined)
   await ready(crew.admin)
   await provider.reached(provider.received + 150)
   const family = familyOf(crew.pid)
@@ -90,14 +79,14 @@ t.test('the lease of a dead worker is free again: a key spends its limit to the 
   const ask = () => askOnce(crew.url, { key: SECRET, body: QUESTION })
   t.same(new Set((await inTurn(10, ask)).map(({ status }) => status)), new Set([200]))
   process.kill(crew.workers()[0], 'SIGKILL')
-  await until('the replacement', async () => (await metricsOf(crew.admin))('headgate_worker_restarts_total') || undefined)
+  await eventually('the replacement', async () => (await metricsOf(crew.admin))('headgate_worker_restarts_total') || undefined)
   await ready(crew.admin)
   const replies = await Promise.all(Array.from({ length: 1000 }, ask))
   const count = (status: number): number => replies.filter((reply) => reply.status === status).length
   // A machine that is short of time may be overloaded by a thousand at once.
   const shed = (await metricsOf(crew.admin))('headgate_shed_total')
   t.same([count(200), count(402), count(503)], [100, 900 - shed, shed])
-  await until('the rows of all', async () => ((await rows(crew.admin)).length === 110 ? true : undefined))
+  await eventually('the rows of all', async () => ((await rows(crew.admin)).length === 110 ? true : undefined))
   t.equal(
     (await rows(crew.admin)).reduce((sum, row) => sum + row.cost_nano, 0),
     110e9,

@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { SECRET } from '../support/crash/configuration.ts'
 import { familyOf, left } from '../support/crash/processes.ts'
+import { eventually } from '../support/eventually.ts'
 import { runProgram } from '../support/program.ts'
 import { RawClient } from '../support/raw.ts'
 import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
@@ -19,7 +20,6 @@ import {
   serveGroup,
   serveWorkers,
   socketsOf,
-  until,
   verified,
 } from '../support/workers.ts'
 
@@ -71,7 +71,7 @@ t.test('two workers on one port: keys, configuration, metrics and the end are on
 
   await t.test('a generation is found by every worker, and the key shows what both have spent', async (t) => {
     const { id } = await askOnce(crew.url, { key: SECRET, body: QUESTION })
-    await until('the generation at all workers', async () => {
+    await eventually('the generation at all workers', async () => {
       const found = await inTurn(MANY, () => askOnce(crew.url, { key: SECRET, path: `/v1/generation?id=${id}` }))
       return found.every(({ status }) => status === 200) || undefined
     })
@@ -96,7 +96,7 @@ t.test('two workers on one port: keys, configuration, metrics and the end are on
     )
     await command(crew.admin, { verb: 'disable', key: 'brief' })
     const second = performance.now() + 1000
-    await until('a second', () => (performance.now() > second ? true : undefined))
+    await eventually('a second', () => (performance.now() > second ? true : undefined))
     t.same(
       (await inTurn(MANY, ask)).map(({ status }) => status),
       Array(MANY).fill(401),
@@ -108,13 +108,13 @@ t.test('two workers on one port: keys, configuration, metrics and the end are on
       (await askOnce(crew.url, { key: SECRET, path: '/v1/models' })).text.includes(`"${slug}"`)
     write({ models: 'acme/two' })
     process.kill(crew.pid, 'SIGHUP')
-    await until('the new model', async () => (await inTurn(MANY, models('acme/two'))).every(Boolean) || undefined)
+    await eventually('the new model', async () => (await inTurn(MANY, models('acme/two'))).every(Boolean) || undefined)
     t.equal((await metricsOf(crew.admin))('headgate_reloads_total'), 1)
     writeFileSync(file, 'server: { prot: 1 }\n')
     process.kill(crew.pid, 'SIGHUP')
-    await until('the refusal', async () => (await metricsOf(crew.admin))('headgate_reload_failures_total') || undefined)
+    await eventually('the refusal', async () => (await metricsOf(crew.admin))('headgate_reload_failures_total') || undefined)
     process.kill(one, 'SIGKILL')
-    await until('the replacement', async () => (await metricsOf(crew.admin))('headgate_worker_restarts_total') || undefined)
+    await eventually('the replacement', async () => (await metricsOf(crew.admin))('headgate_worker_restarts_total') || undefined)
     await ready(crew.admin)
     t.notOk(crew.workers().includes(one))
     t.same(await inTurn(MANY, models('acme/two')), Array(MANY).fill(true))
@@ -124,7 +124,7 @@ t.test('two workers on one port: keys, configuration, metrics and the end are on
     const body = { ...QUESTION, model: 'acme/two', stream: true }
     const asked = upstream.requests.length
     const streams = Array.from({ length: 8 }, () => askOnce(crew.url, { key: SECRET, body }))
-    await until('the streams at the provider', () => (upstream.requests.length === asked + 8 ? true : undefined))
+    await eventually('the streams at the provider', () => (upstream.requests.length === asked + 8 ? true : undefined))
     const family = familyOf(crew.pid)
     process.kill(-crew.pid, 'SIGINT')
     await crew.until(/draining 2 workers/)

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { WallClock } from '../support/lives/market.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
-import { until } from '../support/workers.ts'
 
 const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
 const DAYS = 40 * 86_400_000
@@ -92,7 +92,7 @@ else {
       t.same(await asked(right, 1), [200])
       t.same(await asked(other, 1), [200])
       t.same(await asked(right, 1), [200])
-      const all = await until('the charges of both', async () => {
+      const all = await eventually('the charges of both', async () => {
         const data = await shown(right)
         return data.usage === 0.3 ? data : undefined
       })

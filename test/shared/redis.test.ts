@@ -8,18 +8,9 @@ import { RedisCounters } from '../../src/cluster/shared/redis-counters.ts'
 import type { CounterAsk } from '../../src/cluster/shared/types.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { property } from '../support/seed.ts'
-
-/** Waits for what other programs do; gives up after so many looks. */
-async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = performance.now() + 20_000
-  while (performance.now() < end) {
-    if (await holds()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`did not come: ${what}`)
-}
 
 const ask = fc.record({
   name: fc.constantFrom('a', 'b'),
@@ -116,12 +107,12 @@ function outages(t: Test, server: RedisServer): void {
       await server[how]()
       const alone = await passed(members, 30)
       t.same(alone, [1, 2, 2], 'what the first took before counts in its share')
-      await until(() => members.every(({ shared }) => shared.isDegraded()), 'all know')
+      await eventually('all know', () => members.every(({ shared }) => shared.isDegraded()))
       t.equal(sum(await passed(members, 30)), 0)
       t.equal(members[0].shared.counters.take({ name: 'x', perMinute: 4, take: 1 }) instanceof Promise, false, 'nobody waits')
       for (const { reports } of members) t.match(reports, [{ kind: 'shared-lost', reason: /^E[A-Z]+$|not connected/ }], 'said once')
       await server.start()
-      await until(() => members.every(({ shared }) => !shared.isDegraded()), 'together again')
+      await eventually('together again', () => members.every(({ shared }) => !shared.isDegraded()))
       for (const { reports } of members) t.match(reports, { length: 2, 1: { kind: 'shared-back' } })
       t.equal(sum(await passed(members, 30)), 4, 'shared again')
     })
@@ -132,10 +123,10 @@ function outages(t: Test, server: RedisServer): void {
     server.pause()
     t.teardown(() => server.resume())
     t.same(await passed(members, 20), [2, 2])
-    await until(() => members.every(({ shared }) => shared.isDegraded()), 'all know')
+    await eventually('all know', () => members.every(({ shared }) => shared.isDegraded()))
     t.match(members[0].reports, [{ kind: 'shared-lost', reason: 'no answer in time' }])
     server.resume()
-    await until(() => members.every(({ shared }) => !shared.isDegraded()), 'together again')
+    await eventually('together again', () => members.every(({ shared }) => !shared.isDegraded()))
     const more = await passed(members, 30)
     t.ok(sum(more) <= 4, `${more}`)
   })
@@ -147,10 +138,10 @@ function outages(t: Test, server: RedisServer): void {
     await member.shared.ready
     await redis.call('REPLICAOF', '127.0.0.1', '1')
     t.same(await passed([member], 20), [2])
-    await until(() => member.shared.isDegraded(), 'alone')
+    await eventually('alone', () => member.shared.isDegraded())
     t.match(member.reports, [{ kind: 'shared-lost', reason: /^READONLY$|not connected/ }])
     await redis.call('REPLICAOF', 'NO', 'ONE')
-    await until(() => !member.shared.isDegraded(), 'together')
+    await eventually('together', () => !member.shared.isDegraded())
   })
 
   t.test('a server that is silent when the connection is made, and speaks later', async (t) => {
@@ -159,9 +150,9 @@ function outages(t: Test, server: RedisServer): void {
     const member = await join(t, server.url)
     await member.shared.ready
     t.same(await passed([member], 20), [2])
-    await until(() => member.shared.isDegraded(), 'alone')
+    await eventually('alone', () => member.shared.isDegraded())
     server.resume()
-    await until(() => !member.shared.isDegraded(), 'together')
+    await eventually('together', () => !member.shared.isDegraded())
     t.equal(await taken(member, { name: 'new' }), true)
   })
 
@@ -171,7 +162,7 @@ function outages(t: Test, server: RedisServer): void {
     await member.shared.ready
     t.same(await passed([member], 20), [2])
     await server.start()
-    await until(() => !member.shared.isDegraded(), 'together')
+    await eventually('together', () => !member.shared.isDegraded())
     t.match(member.reports, [{ kind: 'shared-lost', reason: 'ECONNREFUSED' }, { kind: 'shared-back' }])
   })
 }
@@ -191,9 +182,9 @@ function weather(t: Test, server: RedisServer): void {
     for (let round = 0; round < 5; round++) {
       const before = answers
       await server[round % 2 === 0 ? 'kill' : 'stop']()
-      await until(() => members.every(({ shared }) => shared.isDegraded()) && answers > before + 5, 'alone')
+      await eventually('alone', () => members.every(({ shared }) => shared.isDegraded()) && answers > before + 5)
       await server.start()
-      await until(() => members.every(({ shared }) => !shared.isDegraded()), 'together')
+      await eventually('together', () => members.every(({ shared }) => !shared.isDegraded()))
     }
     over = true
     await Promise.all(asking)
@@ -215,19 +206,19 @@ function news(t: Test, server: RedisServer): void {
       shared.news.subscribe('session', (message) => heard[i].push(message))
     })
     await Promise.all(members.map(({ shared }) => shared.ready))
-    await until(() => {
+    await eventually('heard', () => {
       members[0].shared.news.publish('session', { from: 0 })
       members[2].shared.news.publish('session', { from: 2 })
       members[3].shared.news.publish('session', { from: 3 })
       members[1].shared.news.publish('session', { from: 1 })
       return heard[0].length > 0 && heard[1].length > 0
-    }, 'heard')
+    })
     const speaker = new Redis(server.url)
     t.teardown(() => speaker.disconnect())
     const channel = 'news:news:v1:0:session'
     for (const bad of ['', '{', 'null', '[]', '["x"]', '[1,2]', `["x","${'y'.repeat(5_000)}"]`]) await speaker.publish(channel, bad)
     await speaker.publish(channel, '["x","last"]')
-    await until(() => heard[1].includes('last') && heard[0].includes('last'), 'the last')
+    await eventually('the last', () => heard[1].includes('last') && heard[0].includes('last'))
     t.same(new Set(heard[0].map((one) => JSON.stringify(one))), new Set(['{"from":1}', '"last"']))
     t.same(new Set(heard[1].map((one) => JSON.stringify(one))), new Set(['{"from":0}', '"last"']))
     t.same([heard[2], heard[3]], [[], []])
@@ -241,19 +232,19 @@ function news(t: Test, server: RedisServer): void {
       shared.news.commonSecret?.((secret) => secrets[i].push(secret))
     })
     members[1].shared.news.subscribe('outage', (message) => heard.push(message))
-    await until(() => secrets.every((list) => list.length === 1), 'a secret')
+    await eventually('a secret', () => secrets.every((list) => list.length === 1))
     t.equal(secrets[0][0], secrets[1][0])
     t.match(secrets[0][0], /^[\w-]{24}$/)
     await server.kill()
     await server.start()
-    await until(() => {
+    await eventually('heard again', () => {
       members[0].shared.news.publish('outage', 'again')
       return heard.includes('again')
-    }, 'heard again')
+    })
     const late = await join(t, server.url)
     const found: string[] = []
     late.shared.news.commonSecret?.((secret) => found.push(secret))
-    await until(() => found.length === 1, 'the secret')
+    await eventually('the secret', () => found.length === 1)
     t.equal(found[0], secrets[0].at(-1), 'the server had lost it, the others had not')
     t.same(secrets[0], secrets[1])
   })
@@ -275,7 +266,7 @@ function news(t: Test, server: RedisServer): void {
     for (let i = 0; i < 5_000; i++) shared.news.publish('outage', i)
     await clock.advance(1_000)
     shared.news.publish('outage', 'last')
-    await until(() => last, 'the last')
+    await eventually('the last', () => last)
     t.equal(count, 101)
   })
 }
@@ -289,7 +280,7 @@ function secrecy(t: Test, server: RedisServer): void {
     member.shared.news.subscribe('session', () => {})
     member.shared.news.subscribe('outage', () => {})
     await member.shared.ready
-    await until(() => member.reports.length > 0, 'deaf')
+    await eventually('deaf', () => member.reports.length > 0)
     t.equal(await taken(member), true)
     member.shared.news.publish('session', 'nobody hears')
     t.equal(await taken(member), true)
@@ -308,9 +299,9 @@ function secrecy(t: Test, server: RedisServer): void {
     wrong.shared.news.subscribe('session', () => {})
     await wrong.shared.ready
     t.equal(await taken(wrong), true)
-    await until(() => wrong.shared.isDegraded(), 'alone')
+    await eventually('alone', () => wrong.shared.isDegraded())
     await guarded.stop()
-    await until(async () => (await taken(right, { name: 'y' })) && right.shared.isDegraded(), 'alone')
+    await eventually('alone', async () => (await taken(right, { name: 'y' })) && right.shared.isDegraded())
     await turn()
     const told = JSON.stringify([right.reports, wrong.reports])
     t.match(wrong.reports[0], { kind: 'shared-lost', reason: 'WRONGPASS' })

@@ -7,6 +7,7 @@ import { verify, verifyLedger } from '../../src/ledger/verify.ts'
 import { openPostgres, type PostgresNews, type PostgresRecord } from '../../src/store/postgres/record.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
 import { ask, balance, generation, leaseFrom, pulseOf, recordContract } from './record-contract.ts'
@@ -335,7 +336,7 @@ function failing(server: TestPostgres): void {
     const blocked = server.query(url, 'BEGIN; SELECT * FROM balance FOR UPDATE; SELECT pg_sleep(1.5)')
     const held =
       "SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(1.5)%' AND wait_event = 'PgSleep'"
-    while ((await server.query(url, held))[0]?.n !== 1) await new Promise((resolve) => setImmediate(resolve))
+    await eventually('the lock is held', async () => (await server.query(url, held))[0]?.n === 1)
     t.match(await faultOf(leaseFrom(record, 'n1', ask('a', 1))), { code: 'unavailable', message: /timed out/ })
     await blocked
     t.match(await leaseFrom(record, 'n1', ask('a', 1)), { granted: 1 })
@@ -377,7 +378,7 @@ function failing(server: TestPostgres): void {
     const { record, news } = await opened(t, `${url}?pool=1`)
     await record.pulse(pulseOf('n1'))
     await server.query(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headgate'")
-    while (news.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    await eventually('the news', () => news.length > 0)
     t.same(news, [{ kind: 'connection-lost', reason: 'shut down, 57P01' }])
     t.match(await record.pulse(pulseOf('n1')), { nodes: 1 }, 'the next one is new')
   })

@@ -167,12 +167,3 @@ export function told(seen: Seen | undefined): JsonObject[] {
   const messages = (seen?.json.messages ?? []) as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.parse(String(content)) as JsonObject)
 }
-
-/** Turns of the event loop until something holds; fails loudly where it never does. */
-export async function until(holds: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 50_000; turns++) {
-    if (holds()) return
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  throw new Error('what was waited for did not come')
-}

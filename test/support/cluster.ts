@@ -7,12 +7,12 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { ADMIN_TOKEN, adminFetch, freshVerdict } from './admin.ts'
 import { rowsOf } from './crash/audit.ts'
 import { freePorts } from './crash/configuration.ts'
+import { eventually } from './eventually.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
 import { type Program, runProgram } from './program.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 import { answerFor } from './wire.ts'
-import { until } from './workers.ts'
 
 /** Manages keys and reads everything. */
 export const OPS = 'sk-router-v1-ops00000000000000000'
@@ -225,7 +225,7 @@ export function startLoad(member: Pick<Member, 'url'>, lanes: number, asking: As
     broken,
     more: async (count) => {
       const wanted = replies.length + count
-      await until(`${count} more replies`, () => (replies.length >= wanted ? true : undefined))
+      await eventually(`${count} more replies`, () => (replies.length >= wanted ? true : undefined))
     },
     end: async () => {
       ending = true
@@ -242,7 +242,7 @@ const TAKEN_IN = 500
 export async function allHeard({ postgres, database }: Cluster, members: readonly Pick<Member, 'workers'>[]): Promise<void> {
   const processes = members.reduce((sum, { workers }) => sum + 1 + workers, 0)
   const since = Date.now() + PULSE + TAKEN_IN
-  await until('a pulse of each', async () => {
+  await eventually('a pulse of each', async () => {
     const [row] = await postgres.query(database, 'SELECT count(*)::int AS count FROM node WHERE expires_at > $1', [since])
     return row?.count === processes || undefined
   })
@@ -260,7 +260,7 @@ export function called({ upstream }: Pick<Cluster, 'upstream'>): string[] {
 export async function booksAgree(t: Test, cluster: Cluster, members: readonly Member[]): Promise<void> {
   const expected = called(cluster).sort()
   for (const { admin } of members) {
-    const rows = await until('all rows', async () => {
+    const rows = await eventually('all rows', async () => {
       const reply = await adminFetch(`${admin}/ledger/export`)
       const found = reply.ok ? rowsOf(await reply.text()) : []
       return found.length >= expected.length ? found : undefined

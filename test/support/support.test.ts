@@ -1,5 +1,6 @@
 import t from 'tap'
 import { FakeClock } from './clock.ts'
+import { eventually, steady } from './eventually.ts'
 import { eventsOf, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
 import { foldMessage, foldMessageStream } from './fold-messages.ts'
 import { lanesOf } from './lanes.ts'
@@ -73,6 +74,20 @@ t.test('the clock moves only when told', async (t) => {
   t.same([clock.monotonic(), clock.now() - new FakeClock().now()], [25, 25])
   const again = new FakeClock(7)
   t.same([clock.random(), clock.random()], [again.random(), again.random()])
+})
+
+t.test('what comes in its own time is awaited, and what never comes is named', async (t) => {
+  let looks = 0
+  t.equal(await eventually('the third look', () => (++looks === 3 ? 'there' : undefined)), 'there')
+  t.equal(await eventually('a count', async () => 0), 0, 'a zero is something')
+  const never = eventually('the end of time', () => false, { limit: 1, found: () => [1] })
+  await t.rejects(never, { message: 'not within 0.001 s: the end of time; found [1]' })
+  let bytes = 0
+  const flow = setInterval(() => {
+    if (++bytes === 20) clearInterval(flow)
+  })
+  await steady(() => bytes)
+  t.equal(bytes, 20)
 })
 
 t.test('the upstream misbehaves as scripted and keeps a record', async (t) => {

@@ -9,6 +9,7 @@ import { adminFetch, freshVerdict } from './admin.ts'
 import { type Row, rowsOf } from './crash/audit.ts'
 import { fileText, freePorts } from './crash/configuration.ts'
 import { familyOf, ROOT, runShell } from './crash/processes.ts'
+import { eventually } from './eventually.ts'
 import { type Program, plainNode, serveProgram } from './program.ts'
 
 export const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
@@ -19,21 +20,6 @@ export interface Crew extends Program {
   readonly pid: number
   /** Processes of the workers, in order of their start. */
   workers(): number[]
-}
-
-/** Milliseconds that a condition has to come true: far more than it takes. */
-const LONGEST = 20_000
-const LOOK = 20
-
-/** Looks until it is there. @throws Error naming what did not come. */
-export async function until<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  const end = performance.now() + LONGEST
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    if (performance.now() > end) throw new Error(`${what}: not within ${LONGEST} ms`)
-    await new Promise((resolve) => setTimeout(resolve, LOOK))
-  }
 }
 
 /** Starts it and waits until all workers listen; it ends with the test. */
@@ -126,7 +112,7 @@ export async function metricsOf(admin: string): Promise<(series: string) => numb
 
 /** Resolves once the gateway says that all of it is ready. */
 export async function ready(admin: string): Promise<true> {
-  return until('readiness', async () => ((await fetch(`${admin}/readyz`)).status === 200 ? true : undefined))
+  return eventually('readiness', async () => ((await fetch(`${admin}/readyz`)).status === 200 ? true : undefined))
 }
 
 /** Sends a command on keys, as the command line does. */

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { addressOf, LIMITS, listening, startFront } from '../support/pass-through-front.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
@@ -12,11 +13,6 @@ const LARGE = 64 * 1024 * 1024
 const PIECE = 64 * 1024
 /** Relayed in one piece. */
 const SMALL = 4096
-
-/** Lets sockets work until the condition holds. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await turn()
-}
 
 /** Calls `count` with the bytes of every piece that is written to the caller. */
 function countWrites(response: ServerResponse, count: (bytes: number) => void): void {
@@ -38,7 +34,7 @@ t.test('a caller that does not read holds the provider back, and then receives e
   const client = await RawClient.open(front.url)
   client.pause().send('GET /x HTTP/1.1\r\nHost: g\r\nConnection: close\r\n\r\n')
   const seen = await upstream.request(0)
-  await until(() => front.exchanges[0]?.response.writableNeedDrain === true)
+  await eventually('the caller holds the reply back', () => front.exchanges[0]?.response.writableNeedDrain === true)
   t.ok(front.exchanges[0].response.writableLength < 4 * 1024 * 1024, 'little waits here')
   await front.clock.advance(LIMITS.idle)
   await front.clock.advance(LIMITS.idle)
@@ -58,7 +54,7 @@ t.test('the time for which a caller does not read is no silence of the provider'
   // Piece by piece, each once the one before has been relayed, until one is held back: nothing waits behind it.
   const piece = async (): Promise<string | undefined> => {
     if (held) return undefined
-    await until(() => relayed === sent)
+    await eventually('all that was sent is relayed', () => relayed === sent)
     for (let turns = 0; turns < 20 && crowded(); turns++) await turn()
     held = crowded()
     if (held) return undefined
@@ -71,10 +67,10 @@ t.test('the time for which a caller does not read is no silence of the provider'
   t.teardown(() => Promise.all([front.close(), upstream.close()]))
   const client = await RawClient.open(front.url)
   client.pause().send('GET /x HTTP/1.1\r\nHost: g\r\nConnection: close\r\n\r\n')
-  await until(() => held)
+  await eventually('the reply is held back', () => held)
   await front.clock.advance(LIMITS.idle - 1)
   const closed = client.resume().closed()
-  await until(() => !crowded())
+  await eventually('the reply flows again', () => !crowded())
   await front.clock.advance(1)
   t.same(front.ends, [], 'the provider has had no time to say more')
   more.open()
@@ -103,7 +99,7 @@ t.test('a provider that does not read holds the caller back, and then receives e
   const client = await RawClient.open(front.url)
   client.send(`PUT /x HTTP/1.1\r\nHost: g\r\nConnection: close\r\nContent-Length: ${LARGE}\r\n\r\n`)
   client.send(Buffer.alloc(LARGE, 'x'))
-  await until(() => sockets.length === 1 && front.exchanges[0]?.request.isPaused() === true)
+  await eventually('the request is paused', () => sockets.length === 1 && front.exchanges[0]?.request.isPaused() === true)
   t.ok(front.exchanges[0].request.readableLength < 4 * 1024 * 1024, 'little waits here')
   t.equal(received, 0)
   for (let step = 0; step < 5; step++) await front.clock.advance(25_000)
@@ -123,7 +119,7 @@ t.test('a caller that leaves in the middle of its upload ends the request at the
   const ended = front.nextEnd()
   client.reset()
   t.same(await ended, { status: null, outcome: 'aborted' })
-  await until(() => upstream.sockets.size === 0)
+  await eventually('the provider has no connection left', () => upstream.sockets.size === 0)
   t.same(upstream.requests, [], 'what came is no request')
   t.same(front.clock.waiting, [], 'no timer is left behind')
 })
@@ -181,7 +177,7 @@ t.test('a body that stops arriving, or comes too slowly, is 408 and the provider
     client.send(`${head}abc`)
     await upstream.accepts(1)
     // The limits on the whole exchange and on the body; that on the connection has gone.
-    await until(() => front.clock.waiting.length === 2)
+    await eventually('both timers wait', () => front.clock.waiting.length === 2)
     return { upstream, front, client }
   }
   t.test('silence of 30 s', async (t) => {
@@ -193,7 +189,7 @@ t.test('a body that stops arriving, or comes too slowly, is 408 and the provider
     t.match([reply.status, reply.headers.get('connection')], [408, 'close'])
     t.match(JSON.parse(reply.body), { error: { code: 408, message: /nothing of the body came for 30 seconds/ } })
     t.match(front.ends, [{ status: null, outcome: 'aborted', fault: { code: 'client_timeout' } }])
-    await until(() => upstream.sockets.size === 0 && front.clock.waiting.length === 0)
+    await eventually('no connection and no timer is left', () => upstream.sockets.size === 0 && front.clock.waiting.length === 0)
   })
   t.test('less than 16 KB per second after 60 s', async (t) => {
     const { front, client } = await open(t)
@@ -201,7 +197,7 @@ t.test('a body that stops arriving, or comes too slowly, is 408 and the provider
     for (let step = 0; step < 5; step++) {
       const before = taken()
       client.send('x'.repeat(100_000))
-      await until(() => taken() === before + 100_000)
+      await eventually('100 KB more are taken', () => taken() === before + 100_000)
       await front.clock.advance(11_999)
       t.same(front.ends, [])
     }

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { Dispatcher } from 'undici'
 import { type ConnectionPool, MOST_IDLE } from '../../src/services/upstream/connection-pool.ts'
 import { connectionsMade, Pools } from '../../src/services/upstream/pools.ts'
-import { turn } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.ts'
 import { refusingUrl } from '../support/upstream.ts'
 
@@ -37,11 +37,6 @@ function ask(pool: Dispatcher, path = '/', headers: string[] = []): Call {
   return { done, abort: () => controller?.abort(new Error('aborted')) }
 }
 
-/** Lets sockets work until the condition holds. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await turn()
-}
-
 async function scene(t: Test, answer: RawUpstream['answer'] = () => OK): Promise<{ upstream: RawUpstream; pool: ConnectionPool }> {
   const upstream = await startRawUpstream(answer)
   const pools = new Pools()
@@ -56,7 +51,7 @@ t.test('one call after the other uses one connection', async (t) => {
   const { upstream, pool } = await scene(t)
   for (let i = 0; i < 5; i++) {
     t.equal(await ask(pool).done, 'ok')
-    await until(() => pool.idleCount === 1)
+    await eventually('one connection is idle', () => pool.idleCount === 1)
   }
   t.equal(upstream.accepted, 1)
   t.equal(connectionsMade(pool), 1)
@@ -70,7 +65,7 @@ t.test('a connection with a request takes no second one, and is used again after
   t.equal(pool.size, 40)
   for (const socket of upstream.sockets) socket.write(OK)
   t.same(await Promise.all(calls.map(({ done }) => done)), Array(40).fill('ok'))
-  await until(() => pool.idleCount === 40)
+  await eventually('40 connections are idle', () => pool.idleCount === 40)
   upstream.answer = () => OK
   await Promise.all(Array.from({ length: 40 }, () => ask(pool).done))
   t.equal(upstream.accepted, 40, 'none was opened anew')
@@ -79,19 +74,19 @@ t.test('a connection with a request takes no second one, and is used again after
 t.test('connections that the provider closes are forgotten, idle or not', async (t) => {
   const { upstream, pool } = await scene(t)
   await Promise.all(Array.from({ length: 20 }, () => ask(pool).done))
-  await until(() => pool.idleCount === 20)
+  await eventually('20 connections are idle', () => pool.idleCount === 20)
   for (const socket of upstream.sockets) socket.end()
-  await until(() => pool.size === 0)
+  await eventually('no connection is left', () => pool.size === 0)
   t.equal(pool.idleCount, 0)
   upstream.answer = (_request, socket) => {
     socket.resetAndDestroy()
     return undefined
   }
   await t.rejects(ask(pool).done)
-  await until(() => pool.size === 0)
+  await eventually('no connection is left', () => pool.size === 0)
   upstream.answer = () => 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok'
   t.equal(await ask(pool).done, 'ok')
-  await until(() => pool.size === 0)
+  await eventually('no connection is left', () => pool.size === 0)
   upstream.answer = () => OK
   t.equal(await ask(pool).done, 'ok')
 })
@@ -99,7 +94,7 @@ t.test('connections that the provider closes are forgotten, idle or not', async 
 t.test('of a burst only so many connections stay', async (t) => {
   const { pool } = await scene(t)
   await Promise.all(Array.from({ length: MOST_IDLE + 40 }, () => ask(pool).done))
-  await until(() => pool.size === MOST_IDLE)
+  await eventually('the most idle connections are left', () => pool.size === MOST_IDLE)
   t.equal(pool.idleCount, MOST_IDLE)
 })
 
@@ -109,7 +104,7 @@ t.test('requests that fail before they are sent leave nothing behind', async (t)
   await t.rejects(ask(pool, '/', ['x-bad', 'a\nb']).done, { code: 'UND_ERR_INVALID_ARG' })
   t.equal(pool.size, 0)
   t.equal(await ask(pool).done, 'ok', 'the next one is served')
-  await until(() => pool.idleCount === 1)
+  await eventually('one connection is idle', () => pool.idleCount === 1)
   await t.rejects(ask(pool, 'no path').done)
   t.equal(await ask(pool).done, 'ok')
   t.equal(upstream.requests.length, 2)
@@ -127,7 +122,7 @@ t.test('a call that is given up takes its connection along', async (t) => {
   await upstream.request(0)
   call.abort()
   await t.rejects(call.done)
-  await until(() => pool.size === 0 && upstream.sockets.size === 0)
+  await eventually('no connection is left on either side', () => pool.size === 0 && upstream.sockets.size === 0)
   upstream.answer = () => OK
   t.equal(await ask(pool).done, 'ok')
 })

@@ -1,0 +1,59 @@
+/** Waits for something that happens in its own time: one helper, so that no test counts turns or milliseconds. */
+
+/** Milliseconds of real time that a condition has by default: far more than it takes, on a busy machine too. */
+const LIMIT = 30_000
+/** Looks that follow one another turn by turn of the event loop, before there is a pause between them. */
+const EAGER_LOOKS = 50
+/** Milliseconds between two later looks: the processes that are waited for need the processor themselves. */
+const PAUSE = 5
+
+export interface EventuallyOptions {
+  /** Milliseconds of real time; 30 s where absent. */
+  limit?: number
+  /** What there is instead, for the error message. */
+  found?: () => unknown
+}
+
+type Missing = undefined | null | false
+
+/**
+ * Looks until there is something other than `undefined`, `null` and `false`.
+ * @param what is awaited, for the error message. @returns what was found.
+ * @throws Error that names what did not come within the limit.
+ */
+export async function eventually<Found>(
+  what: string,
+  look: () => Found | Promise<Found>,
+  { limit = LIMIT, found }: EventuallyOptions = {},
+): Promise<Exclude<Found, Missing>> {
+  const end = performance.now() + limit
+  for (let looks = 0; ; looks++) {
+    const seen = await look()
+    if (seen !== undefined && seen !== null && seen !== false) return seen as Exclude<Found, Missing>
+    if (performance.now() > end) {
+      const instead = found ? `; found ${JSON.stringify(found())}` : ''
+      throw new Error(`not within ${limit / 1000} s: ${what}${instead}`)
+    }
+    await pause(looks < EAGER_LOOKS)
+  }
+}
+
+/** Looks for which a value has to stay the same. */
+const STEADY_LOOKS = 40
+
+/** Resolves once a value has stopped changing: all buffers on the way are full. */
+export async function steady(value: () => unknown): Promise<void> {
+  let before = value()
+  let same = 0
+  await eventually('a value that stays', () => {
+    const now = value()
+    same = now === before ? same + 1 : 0
+    before = now
+    return same >= EAGER_LOOKS + STEADY_LOOKS
+  })
+}
+
+/** A turn of the event loop, or a time in which other processes may run. */
+function pause(isShort: boolean): Promise<void> {
+  return new Promise((resolve) => void (isShort ? setImmediate(resolve) : setTimeout(resolve, PAUSE)))
+}
