@@ -1,22 +1,29 @@
 /**
  * The test command: `node test/run.ts [--long | --clients | --servers] [filter …]`.
- * Runs the test files under tap and ends with the plain line `N passed, N failed`.
+ * Runs the test files, each a tap script in a process of its own: those that took longest in the last run first, as many at once
+ * as there are processors. Ends with the plain line `N passed, N failed`.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1). `--clients` runs only the tests of third-party clients, which have
  * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own, or a gateway of
  * several processes, and those that say so in their head because they take long; a filter finds them as well.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { globSync, readFileSync } from 'node:fs'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { Report } from './support/report.ts'
 
 const ROOT = dirname(import.meta.dirname)
 const BIN = join(ROOT, 'node_modules', '.bin')
 const CLIENTS = 'test/clients/'
+/** Milliseconds that each file took when it ran last, on this machine. */
+const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
 const FLAGS = ['--long', '--clients', '--servers']
 /** Seconds that one file may take. */
 const FILE_SECONDS = { short: 120, long: 7200 }
+/** Seconds after which a file that has not ended by itself is killed. */
+const GRACE = 20
+const NODE = Number.parseInt(process.versions.node, 10) < 24 ? join(BIN, 'node') : process.execPath
 
 interface Choice {
   long: boolean
@@ -53,6 +60,26 @@ function needsServers(path: string): boolean {
   return starts || text.slice(0, text.indexOf('*/')).includes('Runs with `npm run test:servers`')
 }
 
+function lastTimes(): Record<string, number> {
+  try {
+    return JSON.parse(readFileSync(TIMES, 'utf8')) as Record<string, number>
+  } catch {
+    return {}
+  }
+}
+
+function keepTimes(report: Report): void {
+  mkdirSync(dirname(TIMES), { recursive: true })
+  writeFileSync(TIMES, JSON.stringify({ ...lastTimes(), ...Object.fromEntries(report.times) }))
+}
+
+/** Longest first, so that none is left running alone at the end; new files before all of them. */
+function longestFirst(files: readonly string[]): string[] {
+  const times = lastTimes()
+  const timeOf = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY
+  return files.toSorted((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(b) - timeOf(a)))
+}
+
 function commit(): string {
   try {
     return execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
@@ -67,8 +94,6 @@ function commit(): string {
 
 function environment(choice: Choice): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}` }
-  // tap's own TypeScript loader needs a compiler API that TypeScript 7 no longer has; Node strips the types itself.
-  env.TAP_TYPE_STRIP_ONLY = '1'
   // Each file is a process of its own that loads the same sources: compiled once, they take half the processor time of most files.
   env.NODE_COMPILE_CACHE ??= join(ROOT, 'node_modules', '.cache', 'compile')
   if (choice.long) {
@@ -79,31 +104,55 @@ function environment(choice: Choice): NodeJS.ProcessEnv {
   return env
 }
 
-function run(choice: Choice): void {
-  const files = filesOf(choice)
-  const report = new Report({ verbose: choice.filters.length > 0 })
-  if (files.length === 0) {
-    console.error('no test file matches')
-    process.exitCode = report.close(1)
-    return
-  }
-  const seconds = choice.long ? FILE_SECONDS.long : FILE_SECONDS.short
-  const flags = ['--disable-coverage', '--reporter=tap', '--jobs=2', `--timeout=${seconds}`, '--allow-empty-coverage']
-  const node = Number.parseInt(process.versions.node, 10) < 24 ? join(BIN, 'node') : process.execPath
-  const tap = spawn(node, [join(BIN, 'tap'), ...flags, ...files], {
-    cwd: ROOT,
-    env: environment(choice),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal))
-  tap.stdout.on('data', (chunk: Buffer) => report.write(chunk))
-  tap.on('error', (error) => {
-    console.error(`tap does not start: ${error.message}`)
-    process.exitCode = report.close(1)
-  })
-  tap.on('close', (code) => {
-    process.exitCode = report.close(code ?? 1)
+/** Runs one file as a process of its own. @returns its exit. */
+function runFile(file: string, report: Report, { seconds, env }: { seconds: number; env: NodeJS.ProcessEnv }): Promise<void> {
+  const begun = performance.now()
+  const lines = report.file(file)
+  const child = spawn(NODE, [file], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  running.add(child)
+  let expired: string | undefined
+  // The file itself fails the test that takes too long; this is for one that cannot even do that.
+  const timer = setTimeout(
+    () => {
+      expired = `${seconds} s`
+      child.kill('SIGKILL')
+    },
+    (seconds + GRACE) * 1000,
+  )
+  child.stdout.on('data', (chunk: Buffer) => lines.write(chunk))
+  return new Promise((resolve) => {
+    const end = (code: number | null, signal: NodeJS.Signals | null): void => {
+      if (!running.delete(child)) return
+      clearTimeout(timer)
+      lines.end({ code, signal, expired, time: Math.round(performance.now() - begun) })
+      resolve()
+    }
+    child.on('error', () => end(127, null))
+    child.on('close', end)
   })
 }
 
-run(choiceOf(process.argv.slice(2)))
+async function run(choice: Choice): Promise<void> {
+  const files = longestFirst(filesOf(choice))
+  const report = new Report({ verbose: choice.filters.length > 0 })
+  if (files.length === 0) console.error('no test file matches')
+  const seconds = choice.long ? FILE_SECONDS.long : FILE_SECONDS.short
+  const env = { ...environment(choice), TAP_TIMEOUT: String(seconds) }
+  const next = files.values()
+  const work = async (): Promise<void> => {
+    for (const file of next) if (!stopped) await runFile(file, report, { seconds, env })
+  }
+  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  process.exitCode = report.close()
+  if (!stopped) keepTimes(report)
+}
+
+const running = new Set<ChildProcess>()
+let stopped = false
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    stopped = true
+    for (const child of running) child.kill(signal)
+  })
+
+await run(choiceOf(process.argv.slice(2)))

@@ -25,7 +25,7 @@ export interface ProgramOptions {
 
 /**
  * Command and arguments that run a script under this very Node, as people do.
- * tap hooks itself into every Node that a test starts, by NODE_OPTIONS; `env` takes that away before it hands over.
+ * What a debugger or a profiler adds by NODE_OPTIONS to the Node of the tests is not for the program.
  */
 export function plainNode(args: readonly string[]): [command: string, args: string[]] {
   return ['env', ['-u', 'NODE_OPTIONS', process.execPath, ...args]]

@@ -1,4 +1,4 @@
-/** Reads tap's output and tells people what failed, where and why; counts assertions, not files. */
+/** Reads what the test files write and shows what failed, where and why; counts assertions, of which a loop makes one (`every.ts`). */
 import { Parser, type Result } from 'tap-parser'
 
 interface Where {
@@ -55,47 +55,77 @@ function indent(text: string): string[] {
     .map((line) => `    ${line}`)
 }
 
+/** How the process of a test file ended. */
+export interface FileEnd {
+  code: number | null
+  signal?: NodeJS.Signals | null
+  /** The time that it had and that passed, where it was killed for that. */
+  expired?: string
+  /** Milliseconds that it took. */
+  time?: number
+}
+
 export class Report {
   passed = 0
   failed = 0
   skipped = 0
-  private readonly failures: string[][] = []
   /** Milliseconds of each file. */
-  private readonly times = new Map<string, number>()
+  readonly times = new Map<string, number>()
+  private readonly failures: string[][] = []
   private readonly lanes = new Map<string, number>()
-  private readonly parser: Parser
   private readonly out: (line: string) => void
+  private readonly verbose: boolean
   private closed = false
 
-  constructor(options: ReportOptions = {}) {
-    this.out = options.out ?? ((line) => console.log(line))
-    this.parser = new Parser()
-    this.parser.on('pass', () => this.passed++)
-    this.parser.on('todo', () => this.skipped++)
-    this.parser.on('fail', (result: Result) => this.fail(result))
-    this.parser.on('skip', (result: Result) => this.skip(result))
-    this.parser.on('child', (file: Parser) => this.file(file))
-    this.parser.on('assert', ({ name, time }: Result) => {
-      if (time) this.times.set(name, time)
-    })
-    this.parser.on('bailout', (reason: string) => this.fail({ fullname: `bailed out: ${reason}`, diag: null }))
-    if (options.verbose) this.parser.on('extra', (text: string) => this.out(text.replace(/\n$/, '')))
+  constructor({ verbose = false, out = (line) => console.log(line) }: ReportOptions = {}) {
+    this.out = out
+    this.verbose = verbose
   }
 
-  write(chunk: Buffer): void {
-    this.parser.write(chunk)
+  /** One test file: takes what it writes to its standard output, then how it ended. */
+  file(name: string): { write(chunk: Buffer): void; end(end: FileEnd): void } {
+    const parser = new Parser()
+    const counts = { passed: 0, failed: 0, skipped: 0 }
+    const fail = (what: string, diagnostics: Diagnostics | null): void => {
+      counts.failed++
+      this.fail(what === '' ? name : `${name} > ${what}`, diagnostics)
+    }
+    parser.on('pass', () => counts.passed++)
+    parser.on('todo', () => counts.skipped++)
+    parser.on('skip', () => counts.skipped++)
+    parser.on('fail', (result: Result) => fail(result.fullname, result.diag))
+    parser.on('bailout', (reason: string) => fail(`bailed out: ${reason}`, null))
+    parser.on('comment', (comment: string) => this.comment(comment.trim()))
+    if (this.verbose) parser.on('extra', (text: string) => this.out(text.replace(/\n$/, '')))
+    return {
+      write: (chunk) => parser.write(chunk),
+      end: ({ code, signal, expired, time }) => {
+        parser.end()
+        const { ok, plan, failures } = parser.results ?? { ok: false }
+        if (counts.failed === 0) {
+          if (expired || signal || code !== 0) fail('', { exitCode: code, signal, expired })
+          else if (!ok) fail('', { errors: failures })
+          // A file without a single assertion proves nothing.
+          else if (plan?.skipAll && !NOTHING_RAN.test(plan.skipReason)) counts.skipped++
+          else if (counts.passed + counts.skipped === 0) fail('no tests in this file', null)
+        }
+        if (time !== undefined) this.times.set(name, time)
+        this.passed += counts.passed
+        this.skipped += counts.skipped
+        this.out(
+          `${counts.failed === 0 ? 'ok    ' : 'not ok'}  ${name}  ${counts.passed}${counts.failed === 0 ? '' : `, ${counts.failed} failed`}`,
+        )
+        // At once, so that a log that is cut off still shows why.
+        for (const lines of this.failures.splice(0)) this.out(lines.join('\n'))
+      },
+    }
   }
 
-  /**
-   * Prints the failures and, last, the counts.
-   * @param code exit code of tap. @returns the exit code of the whole run: 0 only if something ran and nothing failed.
-   */
-  close(code: number): number {
+  /** Prints, last, the counts. @returns the exit code of the whole run: 0 only if something ran and nothing failed. */
+  close(): number {
     if (this.closed) return 1
     this.closed = true
-    this.parser.end()
-    if (this.failed === 0 && (code !== 0 || this.passed === 0))
-      this.fail({ fullname: this.passed === 0 ? 'nothing ran' : `tap ended with code ${code}`, diag: null })
+    if (this.failed === 0 && this.passed === 0) this.fail('nothing ran', null)
     for (const lines of this.failures) this.out(lines.join('\n'))
     if (this.times.size > SLOWEST) this.out(`# slowest: ${this.slowest().join(', ')}`)
     if (this.lanes.size > 0) this.out(`# lanes: ${[...this.lanes].map(([lane, count]) => `${lane} ${count}`).join(', ')}`)
@@ -108,28 +138,9 @@ export class Report {
     return times.map(([name, time]) => `${name} ${(time / 1000).toFixed(1)} s`)
   }
 
-  private fail(result: { fullname: string; diag: Diagnostics | null }): void {
+  private fail(name: string, diagnostics: Diagnostics | null): void {
     this.failed++
-    this.failures.push(describeFailure(result.fullname, result.diag))
-  }
-
-  private skip(result: Result): void {
-    // A file without a single assertion proves nothing.
-    if (NOTHING_RAN.test(String(result.skip))) this.fail({ fullname: `${result.fullname}: no tests in this file`, diag: null })
-    else this.skipped++
-  }
-
-  private file(file: Parser): void {
-    const before = { passed: this.passed, failed: this.failed }
-    file.on('comment', (comment: string) => this.comment(comment.trim()))
-    file.on('complete', () => {
-      const failed = this.failed - before.failed
-      this.out(
-        `${failed === 0 ? 'ok    ' : 'not ok'}  ${file.name}  ${this.passed - before.passed}${failed === 0 ? '' : `, ${failed} failed`}`,
-      )
-      // At once, so that a log that is cut off still tells why.
-      for (const lines of this.failures.splice(0)) this.out(lines.join('\n'))
-    })
+    this.failures.push(describeFailure(name, diagnostics))
   }
 
   private comment(comment: string): void {

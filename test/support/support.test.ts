@@ -1,11 +1,12 @@
-import t from 'tap'
+import t, { Test, type TestOpts } from 'tap'
 import { FakeClock } from './clock.ts'
 import { eventually, steady } from './eventually.ts'
+import { every } from './every.ts'
 import { eventsOf, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
 import { foldMessage, foldMessageStream } from './fold-messages.ts'
 import { lanesOf } from './lanes.ts'
 import { parseReply, RawClient, rawExchange } from './raw.ts'
-import { Report } from './report.ts'
+import { type FileEnd, Report } from './report.ts'
 import { Gate, refusingUrl, SSE_TYPE, sseAnswer, startUpstream } from './upstream.ts'
 import { framesFor, replyFor, type Said, says } from './wire.ts'
 
@@ -131,33 +132,54 @@ t.test('raw bytes go out and come back', async (t) => {
   client.close()
 })
 
-t.test('the report counts assertions and tells what failed', async (t) => {
-  const run = (tap: string, code: number): { lines: string[]; exit: number } => {
+t.test('the report counts assertions and shows what failed', async (t) => {
+  const run = (tap: string | undefined, end: Partial<FileEnd> = {}): { lines: string[]; exit: number } => {
     const lines: string[] = []
     const report = new Report({ out: (line) => lines.push(line) })
-    report.write(Buffer.from(tap))
-    return { exit: report.close(code), lines }
+    if (tap !== undefined) {
+      const file = report.file('a.test.ts')
+      file.write(Buffer.from(`TAP version 14\n${tap}`))
+      file.end({ code: 0, ...end })
+    }
+    return { exit: report.close(), lines }
   }
-  const file = (body: string, ok: boolean): string =>
-    `TAP version 14\n# Subtest: a.test.ts\n${body}${ok ? 'ok' : 'not ok'} 1 - a.test.ts\n1..1\n`
-  const good = run(file('    # lanes: pass 2, translate 3\n    ok 1 - one\n    ok 2 - two\n    1..2\n', true), 0)
+  const good = run('# lanes: pass 2, translate 3\nok 1 - one\nok 2 - two\n1..2\n')
   t.same(good, { exit: 0, lines: ['ok      a.test.ts  2', '# lanes: pass 2, translate 3', '2 passed, 0 failed'] })
-  const bad = run(
-    file('    ok 1 - one\n    not ok 2 - two\n      ---\n      diff: |\n        -a\n        +b\n      ...\n    1..2\n', false),
-    1,
-  )
+  const bad = run('ok 1 - one\nnot ok 2 - two\n  ---\n  diff: |\n    -a\n    +b\n  ...\n1..2\n', { code: 1 })
   t.equal(bad.exit, 1)
   t.match(bad.lines.join('\n'), /not ok {2}a\.test\.ts > two\n {4}-a\n {4}\+b/)
   t.equal(bad.lines.at(-1), '1 passed, 1 failed')
-  t.equal(run(file('    ok 1 - one\n    ok 2 - two # SKIP later\n    1..2\n', true), 0).lines.at(-1), '1 passed, 0 failed, 1 skipped')
-  t.same(run('', 0), { exit: 1, lines: ['not ok  nothing ran', '0 passed, 1 failed'] }, 'nothing ran')
-  t.equal(run(file('    ok 1 - one\n    1..1\n', true), 7).lines.at(-1), '1 passed, 1 failed', 'tap itself fails')
-  const empty = run('TAP version 14\nok 1 - a.test.ts # SKIP no tests found\n1..1\n', 0)
-  t.equal(empty.lines.at(-1), '0 passed, 1 failed', 'a file without tests')
-  const crash = run(
-    file('    ok 1 - one\n    1..1\n', false).replace('not ok 1 - a.test.ts', 'not ok 1 - a.test.ts\n  ---\n  exitCode: 3\n  ...'),
-    1,
-  )
+  t.equal(run('ok 1 - one\nok 2 - two # SKIP later\n1..2\n').lines.at(-1), '1 passed, 0 failed, 1 skipped')
+  t.same(run(undefined), { exit: 1, lines: ['not ok  nothing ran', '0 passed, 1 failed'] }, 'nothing ran')
+  const nested = run('# Subtest: x\n    ok 1 - one\n    ok 2 - two\n    1..2\nok 1 - x\n1..1\n')
+  t.equal(nested.lines.at(-1), '2 passed, 0 failed', 'the line of a test that holds others is none of its own')
+  t.equal(run('1..0 # no tests found\n').lines.at(-1), '0 passed, 1 failed', 'a file without tests')
+  const [skipped, whole] = [run('1..0 # SKIP no Redis here\n'), run('ok 1 - one\n')]
+  t.equal(skipped.lines[0], 'ok      a.test.ts  0', 'a file that needs what is missing')
+  t.equal(whole.lines.at(-1), '1 passed, 1 failed', 'a file that stops in the middle')
+  const crash = run('ok 1 - one\n1..1\n', { code: 3 })
   t.match(crash.lines.join('\n'), /exited with code 3/)
   t.equal(crash.lines.at(-1), '1 passed, 1 failed', 'a crash after the assertions')
+  t.match(run('ok 1 - one\n', { code: null, signal: 'SIGKILL', expired: '120 s' }).lines.join('\n'), /timed out: 120 s/)
+})
+
+t.test('a loop asserts once, and shows its rounds where one fails', async (t) => {
+  const options: TestOpts = { name: 'outer' }
+  const outer = new Test(options)
+  let tap = ''
+  outer.on('data', (text) => {
+    tap += String(text)
+  })
+  await every(outer, 'all are small', (t) => {
+    for (const number of [1, 2, 3]) t.ok(number < 4)
+  })
+  await every(outer, 'all are even', (t) => {
+    for (const number of [2, 3]) t.equal(number % 2, 0, `${number}`)
+  })
+  await every(outer, 'none', () => undefined)
+  outer.end()
+  t.same(
+    tap.match(/^ *(?:not )?ok \d+ - [^#\n]*/gm)?.map((line) => line.trimEnd()),
+    ['ok 1 - all are small', '    ok 1 - 2', '    not ok 2 - 3', 'not ok 2 - all are even', 'not ok 3 - none: no round asserts anything'],
+  )
 })

@@ -16,7 +16,7 @@ export const PLAIN_PATH = (process.env.PATH ?? '')
 /** Runs one line of bash in the repository, as a leader of its own group if asked. */
 export function runShell(line: string, group = false): Program {
   const env = { PATH: PLAIN_PATH, HOME: process.env.HOME, npm_config_logs_max: '0', npm_config_update_notifier: 'false' }
-  // The test runner loads itself into every Node that a test starts, and there changes how signals are taken.
+  // A debugger or a profiler that NODE_OPTIONS loads into the Node of the tests may change how signals are taken.
   return follow(
     spawn('env', ['-u', 'NODE_OPTIONS', 'bash', '-c', line], { cwd: ROOT, env, detached: group, stdio: ['ignore', 'pipe', 'pipe'] }),
   )
