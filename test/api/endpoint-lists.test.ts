@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor, says, upstreamError } from '../support/wire.ts'
@@ -214,12 +215,14 @@ t.test('GET /v1/endpoints/zdr and GET /v1/providers', async (t) => {
 
 t.test('who may ask, and for what', async (t) => {
   await withScene(async ({ gateway, get }) => {
-    for (const path of ['/v1/models/acme/one/endpoints', '/v1/endpoints/zdr', '/v1/providers', '/v1/presets']) {
-      t.equal((await fetch(`${gateway.url}${path}`)).status, 401, `${path} asks for a key`)
-      const posted = await gateway.post(path, {})
-      t.equal(posted.status, 405)
-      t.equal(posted.headers.get('allow'), 'GET')
-    }
+    await every(t, 'every path', async (t) => {
+      for (const path of ['/v1/models/acme/one/endpoints', '/v1/endpoints/zdr', '/v1/providers', '/v1/presets']) {
+        t.equal((await fetch(`${gateway.url}${path}`)).status, 401, `${path} asks for a key`)
+        const posted = await gateway.post(path, {})
+        t.equal(posted.status, 405)
+        t.equal(posted.headers.get('allow'), 'GET')
+      }
+    })
     const missing = await get('/v1/models/acme/none/endpoints')
     t.equal(missing.status, 404)
     t.match(missing.body, {

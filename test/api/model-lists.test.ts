@@ -1,6 +1,7 @@
 /** The model lists over HTTP: who may ask, whole entries, pages, and what a key sees. Numbers are those of the contract's checklist. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { jsonAnswer, startUpstream } from '../support/upstream.ts'
 
@@ -66,23 +67,27 @@ const LISTS = ['/v1/models', '/v1/models/user', '/v1/embeddings/models'] as cons
 const ALL = [...LISTS, '/v1/models/count', '/v1/model/acme/one', '/v1/models/acme/one/endpoints', '/v1/endpoints/zdr', '/v1/providers']
 
 t.test('C-004: without a key, or with one that nobody knows, every list is a 401', async (t) => {
-  for (const path of ALL) {
-    for (const headers of [{ authorization: '' }, { authorization: 'Bearer sk-router-v1-nobodys' }] as const) {
-      const response = await fetch(gateway.url + path, { headers })
-      t.equal(response.status, 401, path)
-      t.match(await response.json(), { error: { code: 401, message: String } })
+  await every(t, 'every path', async (t) => {
+    for (const path of ALL) {
+      for (const headers of [{ authorization: '' }, { authorization: 'Bearer sk-router-v1-nobodys' }] as const) {
+        const response = await fetch(gateway.url + path, { headers })
+        t.equal(response.status, 401, path)
+        t.match(await response.json(), { error: { code: 401, message: String } })
+      }
+      t.equal((await get(path)).status, 200)
     }
-    t.equal((await get(path)).status, 200)
-  }
+  })
 })
 
 t.test('a management key may read them; another method is a 405', async (t) => {
-  for (const path of ALL) {
-    t.equal((await get(path, KEYS.boss)).status, 200, path)
-    const posted = await gateway.post(path, {}, { authorization: `Bearer ${KEYS.plain}` })
-    t.equal(posted.status, 405, path)
-    t.equal(posted.headers.get('allow'), 'GET')
-  }
+  await every(t, 'every path', async (t) => {
+    for (const path of ALL) {
+      t.equal((await get(path, KEYS.boss)).status, 200, path)
+      const posted = await gateway.post(path, {}, { authorization: `Bearer ${KEYS.plain}` })
+      t.equal(posted.status, 405, path)
+      t.equal(posted.headers.get('allow'), 'GET')
+    }
+  })
 })
 
 t.test('C-114: only embedding models, each with a text as id', async (t) => {
@@ -100,34 +105,38 @@ t.test('C-114: only embedding models, each with a text as id', async (t) => {
 })
 
 t.test('C-188: data, total_count and links.next; a limit of 0 or 1001 is a 400', async (t) => {
-  for (const path of LISTS) {
-    const whole = await page(path)
-    t.equal(whole.total_count, whole.data.length, path)
-    t.same(Object.keys(whole).sort(), ['data', 'links', 'total_count'])
-    t.equal(whole.links.next, null)
-    for (const wrong of ['limit=0', 'limit=1001', 'limit=ten', 'offset=-1']) {
-      const response = await get(`${path}?${wrong}`)
-      t.equal(response.status, 400, `${path}?${wrong}`)
-      t.match(((await response.json()) as { error: { message: string } }).error.message, new RegExp(`^${wrong.split('=')[0]}: `))
+  await every(t, 'every path', async (t) => {
+    for (const path of LISTS) {
+      const whole = await page(path)
+      t.equal(whole.total_count, whole.data.length, path)
+      t.same(Object.keys(whole).sort(), ['data', 'links', 'total_count'])
+      t.equal(whole.links.next, null)
+      for (const wrong of ['limit=0', 'limit=1001', 'limit=ten', 'offset=-1']) {
+        const response = await get(`${path}?${wrong}`)
+        t.equal(response.status, 400, `${path}?${wrong}`)
+        t.match(((await response.json()) as { error: { message: string } }).error.message, new RegExp(`^${wrong.split('=')[0]}: `))
+      }
+      for (const edge of ['limit=1', 'limit=1000', 'offset=0']) t.equal((await get(`${path}?${edge}`)).status, 200)
     }
-    for (const edge of ['limit=1', 'limit=1000', 'offset=0']) t.equal((await get(`${path}?${edge}`)).status, 200)
-  }
+  })
 })
 
 t.test('following links.next visits each model once, with the filters kept', async (t) => {
-  for (const path of [...LISTS, '/v1/models?output_modalities=all&q=o']) {
-    const whole = await ids(path)
-    const walked: string[] = []
-    let next: string | null = `${path}${path.includes('?') ? '&' : '?'}limit=2`
-    for (let steps = 0; next !== null && steps < 20; steps++) {
-      const { data, total_count: count, links }: Page = await page(next)
-      t.equal(count, whole.length)
-      walked.push(...data.map(({ id }) => id))
-      next = links.next
+  await every(t, 'every path', async (t) => {
+    for (const path of [...LISTS, '/v1/models?output_modalities=all&q=o']) {
+      const whole = await ids(path)
+      const walked: string[] = []
+      let next: string | null = `${path}${path.includes('?') ? '&' : '?'}limit=2`
+      for (let steps = 0; next !== null && steps < 20; steps++) {
+        const { data, total_count: count, links }: Page = await page(next)
+        t.equal(count, whole.length)
+        walked.push(...data.map(({ id }) => id))
+        next = links.next
+      }
+      t.same(walked, whole, path)
+      t.ok(whole.length > 2, 'more than one page')
     }
-    t.same(walked, whole, path)
-    t.ok(whole.length > 2, 'more than one page')
-  }
+  })
   t.match(await page('/v1/models?offset=99'), { data: [], links: { next: null } })
 })
 
@@ -147,12 +156,14 @@ const REQUIRED = {
 const NULLABLE = ['context_length', 'default_parameters', 'per_request_limits', 'supported_voices']
 
 t.test('every entry of every list is whole', async (t) => {
-  for (const path of ['/v1/models?output_modalities=all', '/v1/models/user', '/v1/embeddings/models']) {
-    for (const entry of (await page(path)).data) {
-      t.match(entry, REQUIRED, `${path}: ${entry.id}`)
-      for (const name of NULLABLE) t.ok(Object.hasOwn(entry, name), `${entry.id}: ${name}`)
+  await every(t, 'every path', async (t) => {
+    for (const path of ['/v1/models?output_modalities=all', '/v1/models/user', '/v1/embeddings/models']) {
+      for (const entry of (await page(path)).data) {
+        t.match(entry, REQUIRED, `${path}: ${entry.id}`)
+        for (const name of NULLABLE) t.ok(Object.hasOwn(entry, name), `${entry.id}: ${name}`)
+      }
     }
-  }
+  })
   const { data } = (await (await get('/v1/model/acme/one')).json()) as { data: { links: { details: string } } }
   t.match(data, { description: 'One.', context_length: 8000, top_provider: { context_length: 8000, max_completion_tokens: 1000 } })
   t.equal((await get(data.links.details)).status, 200, 'its link leads somewhere')

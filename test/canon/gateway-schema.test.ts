@@ -6,6 +6,7 @@ import { checker } from '../../src/core/check.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { checkGatewayRules, gatewayProperties } from '../../src/dialects/canon/gateway-schema.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 const schema = Type.Object(gatewayProperties)
@@ -48,7 +49,9 @@ t.test('a refusal names the deepest field and what was expected', async (t) => {
     [{ trace: [] }, 'trace: expected an object'],
     [{ metadata: { a: 1 } }, 'metadata.a: expected a string'],
   ]
-  for (const [body, expected] of table) t.equal(refusal(body), expected)
+  await every(t, 'every case', async (t) => {
+    for (const [body, expected] of table) t.equal(refusal(body), expected)
+  })
   t.equal(
     message(() => checker(Type.Object({ a: Type.String() }))({}, 'tools[2]')),
     'tools[2].a: is required',
@@ -61,19 +64,23 @@ t.test('a refusal names the deepest field and what was expected', async (t) => {
 })
 
 t.test('slugs', async (t) => {
-  for (const model of [
-    'openai/gpt-5',
-    '~anthropic/claude-latest',
-    '@preset/mine',
-    'a/b:free:online',
-    'a/b@preset/x',
-    'local/meta/llama3:8b',
-    'a/b.c-1+d',
-    'claude-haiku-4-5',
-  ])
-    t.equal(refusal({ model }), undefined, model)
-  for (const model of ['gpt 5', '/x', 'a/', 'a b/c', 'a/b:', 'a//b', '@preset/', 'a/b c', 'a/b\n', 'ä/b', 'x'.repeat(300)])
-    t.match(refusal({ model }), /^model: /, JSON.stringify(model))
+  await every(t, 'every model', async (t) => {
+    for (const model of [
+      'openai/gpt-5',
+      '~anthropic/claude-latest',
+      '@preset/mine',
+      'a/b:free:online',
+      'a/b@preset/x',
+      'local/meta/llama3:8b',
+      'a/b.c-1+d',
+      'claude-haiku-4-5',
+    ])
+      t.equal(refusal({ model }), undefined, model)
+  })
+  await every(t, 'every model', async (t) => {
+    for (const model of ['gpt 5', '/x', 'a/', 'a b/c', 'a/b:', 'a//b', '@preset/', 'a/b c', 'a/b\n', 'ä/b', 'x'.repeat(300)])
+      t.match(refusal({ model }), /^model: /, JSON.stringify(model))
+  })
   t.match(refusal({ models: ['a/b', 'c d'] }), /^models\[1\]: /)
 })
 

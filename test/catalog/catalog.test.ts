@@ -6,6 +6,7 @@ import { buildCatalog, type Catalog } from '../../src/routing/catalog/catalog.ts
 import { discoveredModels } from '../../src/routing/catalog/discover.ts'
 import { aliasEntry, modelEntry } from '../../src/routing/catalog/entry.ts'
 import type { Endpoint } from '../../src/routing/catalog/types.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 const TEXT = `
@@ -104,22 +105,24 @@ t.test('lookups', async (t) => {
   t.same(found('local/llama3:8b'), ['local/llama3:8b', undefined], 'a colon in a name')
   t.same(found('local/llama3:8b:nitro'), ['local/llama3:8b', 'nitro'])
   t.same(found('local/org/model'), ['local/org/model', undefined])
-  for (const slug of [
-    '',
-    'acme',
-    'acme/',
-    '/big',
-    'nobody/big',
-    'sim/none',
-    'local/none',
-    ':nitro',
-    'sim/echo:8b',
-    'acme/*',
-    '__proto__',
-    'constructor/x',
-  ]) {
-    t.equal(catalog.find(slug), undefined, `"${slug}"`)
-  }
+  await every(t, 'every slug', async (t) => {
+    for (const slug of [
+      '',
+      'acme',
+      'acme/',
+      '/big',
+      'nobody/big',
+      'sim/none',
+      'local/none',
+      ':nitro',
+      'sim/echo:8b',
+      'acme/*',
+      '__proto__',
+      'constructor/x',
+    ]) {
+      t.equal(catalog.find(slug), undefined, `"${slug}"`)
+    }
+  })
 })
 
 t.test('wildcards', async (t) => {
@@ -256,11 +259,13 @@ t.test('entries of the model list', async (t) => {
 t.test('strict clients find every required field of an entry, and none undefined', async (t) => {
   const required = ['id', 'canonical_slug', 'name', 'created', 'description', 'pricing', 'context_length', 'architecture', 'top_provider']
   required.push('per_request_limits', 'supported_parameters', 'default_parameters', 'supported_voices', 'links')
-  for (const model of catalog.models) {
-    const entry = modelEntry(model)
-    for (const field of required) t.not(entry[field], undefined, `${model.slug}: ${field}`)
-    t.ok(Array.isArray(entry.supported_parameters) && entry.supported_parameters.length > 0)
-  }
+  await every(t, 'every model', async (t) => {
+    for (const model of catalog.models) {
+      const entry = modelEntry(model)
+      for (const field of required) t.not(entry[field], undefined, `${model.slug}: ${field}`)
+      t.ok(Array.isArray(entry.supported_parameters) && entry.supported_parameters.length > 0)
+    }
+  })
 })
 
 t.test('providers', async (t) => {

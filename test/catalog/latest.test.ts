@@ -4,6 +4,7 @@ import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../../src/core/model-family.ts'
 import { buildCatalog, type Catalog } from '../../src/routing/catalog/catalog.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 t.test('the family is the name without versions and dates', async (t) => {
@@ -21,7 +22,9 @@ t.test('the family is the name without versions and dates', async (t) => {
     ['o3', 'o3', [], []],
     ['7', '', [7], []],
   ]
-  for (const [name, family, version, date] of names) t.same(familyMember(name), { family, version, date }, name)
+  await every(t, 'every case', async (t) => {
+    for (const [name, family, version, date] of names) t.same(familyMember(name), { family, version, date }, name)
+  })
 })
 
 t.test('slugs that stand for a family', async (t) => {

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { describedList } from '../../src/routing/catalog/server-facts.ts'
+import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
 import { type Answer, Gate, jsonAnswer, refusingUrl, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 
@@ -243,10 +244,12 @@ t.test('answers of any shape do no harm', async (t) => {
     { data: [{ id: 'a', type: 'llm', max_context_length: '32768', quantization: 7 }], default_generation_settings: { n_ctx: 1.5 } },
     { capabilities: 'vision', model_info: [], details: null, parameters: 'num_ctx many', models: [{ name: 'a' }] },
   ]
-  for (const answer of odd) {
-    const described = await describedList({ data: [{ id: 'a' }, 'b', { id: 4 }] }, async () => answer)
-    const [first] = described.data as JsonObject[]
-    t.equal(first?.context_length, undefined, JSON.stringify(answer))
-    t.notOk(Object.hasOwn(first ?? {}, 'quantization'))
-  }
+  await every(t, 'every answer', async (t) => {
+    for (const answer of odd) {
+      const described = await describedList({ data: [{ id: 'a' }, 'b', { id: 4 }] }, async () => answer)
+      const [first] = described.data as JsonObject[]
+      t.equal(first?.context_length, undefined, JSON.stringify(answer))
+      t.notOk(Object.hasOwn(first ?? {}, 'quantization'))
+    }
+  })
 })

@@ -7,6 +7,7 @@ import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
 import type { Model } from '../../src/routing/catalog/types.ts'
+import { every } from '../support/every.ts'
 
 const FOLDER = fileURLToPath(new URL('../../config/catalog', import.meta.url))
 const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'))
@@ -32,24 +33,28 @@ function loaded(file: string): readonly Model[] {
 
 t.test('every file loads, and all of its models are there', async (t) => {
   t.ok(FILES.length >= 9, `${FILES.length} files`)
-  for (const file of FILES) {
-    t.same(
-      loaded(file).map(({ slug }) => slug),
-      Object.keys(rawOf(file).models),
-      file,
-    )
-  }
+  await every(t, 'every file', async (t) => {
+    for (const file of FILES) {
+      t.same(
+        loaded(file).map(({ slug }) => slug),
+        Object.keys(rawOf(file).models),
+        file,
+      )
+    }
+  })
 })
 
 t.test('every file is dated and names its source', async (t) => {
-  for (const file of FILES) {
-    const text = textOf(file)
-    const [, date = ''] = /^# .+, as of (\d{4}-\d{2}-\d{2})\. Source: [a-z][a-z-]*\.\S+/.exec(text) ?? []
-    t.ok(date > '2026-01-01', `${file}: ${date}`)
-    t.match(text, /USD per million tokens/, `${file}: the unit`)
-    for (const [line] of text.matchAll(/^ +# Source: .*$/gm))
-      t.match(line, /# Source: [a-z.-]+\/\S+.*, \d{4}-\d{2}-\d{2}/, `${file}: a source of one model is dated as well`)
-  }
+  await every(t, 'every file', async (t) => {
+    for (const file of FILES) {
+      const text = textOf(file)
+      const [, date = ''] = /^# .+, as of (\d{4}-\d{2}-\d{2})\. Source: [a-z][a-z-]*\.\S+/.exec(text) ?? []
+      t.ok(date > '2026-01-01', `${file}: ${date}`)
+      t.match(text, /USD per million tokens/, `${file}: the unit`)
+      for (const [line] of text.matchAll(/^ +# Source: .*$/gm))
+        t.match(line, /# Source: [a-z.-]+\/\S+.*, \d{4}-\d{2}-\d{2}/, `${file}: a source of one model is dated as well`)
+    }
+  })
 })
 
 t.test('no slug and no endpoint comes twice', async (t) => {
@@ -62,34 +67,38 @@ t.test('no slug and no endpoint comes twice', async (t) => {
 })
 
 t.test('nothing is free by mistake', async (t) => {
-  for (const file of FILES) {
-    for (const { slug, kind, endpoints } of loaded(file)) {
-      for (const { price, id } of endpoints) {
-        if (typeof price !== 'object') {
-          t.fail(`${id}: ${price}`)
-          continue
+  await every(t, 'every file', async (t) => {
+    for (const file of FILES) {
+      for (const { slug, kind, endpoints } of loaded(file)) {
+        for (const { price, id } of endpoints) {
+          if (typeof price !== 'object') {
+            t.fail(`${id}: ${price}`)
+            continue
+          }
+          const stated = Object.entries(price).filter(
+            ([name, rate]) => typeof rate === 'bigint' && !(name === 'completion' && kind === 'embedding'),
+          )
+          for (const [name, rate] of stated) t.ok(rate > 0n, `${id}: ${name}`)
+          if (kind === 'generate') t.ok(price.completion >= price.prompt, `${id}: what it writes costs no less than what it reads`)
+          if (price.cached !== undefined) t.ok(price.cached < price.prompt, `${slug}: cached input is cheaper`)
+          for (const { rates, minPromptTokens = 0 } of price.overrides ?? [])
+            t.ok(minPromptTokens > 0 && (rates.prompt ?? 0n) > price.prompt, `${slug}: a long prompt costs more`)
         }
-        const stated = Object.entries(price).filter(
-          ([name, rate]) => typeof rate === 'bigint' && !(name === 'completion' && kind === 'embedding'),
-        )
-        for (const [name, rate] of stated) t.ok(rate > 0n, `${id}: ${name}`)
-        if (kind === 'generate') t.ok(price.completion >= price.prompt, `${id}: what it writes costs no less than what it reads`)
-        if (price.cached !== undefined) t.ok(price.cached < price.prompt, `${slug}: cached input is cheaper`)
-        for (const { rates, minPromptTokens = 0 } of price.overrides ?? [])
-          t.ok(minPromptTokens > 0 && (rates.prompt ?? 0n) > price.prompt, `${slug}: a long prompt costs more`)
       }
     }
-  }
+  })
 })
 
 t.test('every model has its lengths and modalities', async (t) => {
-  for (const file of FILES) {
-    for (const { slug, name, kind, context, maxOutput, input, output } of loaded(file)) {
-      t.ok(context && context >= 1000, `${slug}: context`)
-      t.match(name, /^[\w ]+: \S/, slug)
-      t.ok(input.includes('text'), slug)
-      if (kind === 'embedding') t.same([maxOutput, [...output]], [undefined, ['embeddings']], slug)
-      else t.ok(maxOutput && context && maxOutput <= context, `${slug}: output`)
+  await every(t, 'every file', async (t) => {
+    for (const file of FILES) {
+      for (const { slug, name, kind, context, maxOutput, input, output } of loaded(file)) {
+        t.ok(context && context >= 1000, `${slug}: context`)
+        t.match(name, /^[\w ]+: \S/, slug)
+        t.ok(input.includes('text'), slug)
+        if (kind === 'embedding') t.same([maxOutput, [...output]], [undefined, ['embeddings']], slug)
+        else t.ok(maxOutput && context && maxOutput <= context, `${slug}: output`)
+      }
     }
-  }
+  })
 })

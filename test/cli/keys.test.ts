@@ -6,6 +6,7 @@ import { keyReport } from '../../src/cli/key-table.ts'
 import { credits, type KeyFlags, keys } from '../../src/cli/keys.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { freePorts } from '../support/crash/configuration.ts'
+import { every } from '../support/every.ts'
 import { runProgram, serveProgram } from '../support/program.ts'
 
 const SECRET = 'sk-router-v1-0123456789abcdef'
@@ -106,29 +107,31 @@ t.test('what is refused says why', async (t) => {
   const config = await configFile(t)
   await say(keys, 'create twin', { config })
   await say(keys, 'create twin', { config })
-  for (const [verb, words, flags, code, error] of [
-    [keys, 'disable app', {}, 1, /^headgate: The key app stands in the configuration file: change it there$/],
-    [keys, 'rotate nobody', {}, 1, /No key nobody/],
-    [keys, 'delete twin', {}, 1, /several keys are called so; name one by its hash: [0-9a-f]{12}, [0-9a-f]{12}/],
-    [keys, 'create x', { limit: 'much' }, 1, /--limit: expected an amount of USD/],
-    [keys, 'create x', { limit: '-1' }, 1, /--limit/],
-    [keys, 'create x', { reset: 'hourly' }, 1, /limit_reset: expected one of: daily, weekly, monthly/],
-    [keys, 'create x', { expires: 'soon' }, 1, /expires_at: /],
-    [credits, 'add twin 1', {}, 1, /several/],
-    [credits, 'add app 1', {}, 1, /configuration/],
-    [credits, 'add x much', {}, 1, /amount: expected an amount of USD/],
-    [keys, '', {}, 2, /expected list, create NAME/],
-    [keys, 'list all', {}, 2, /expected list/],
-    [keys, 'create', {}, 2, /expected list/],
-    [keys, 'disable', {}, 2, /expected list/],
-    [keys, 'dance x', {}, 2, /expected list/],
-    [credits, 'take', {}, 2, /expected nothing, or add KEY AMOUNT/],
-    [credits, 'add x', {}, 2, /expected nothing/],
-  ] as const) {
-    const said = await say(verb, words, { config, ...flags })
-    t.match(said, { code, error }, words)
-    t.equal(said.out, '')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [verb, words, flags, code, error] of [
+      [keys, 'disable app', {}, 1, /^headgate: The key app stands in the configuration file: change it there$/],
+      [keys, 'rotate nobody', {}, 1, /No key nobody/],
+      [keys, 'delete twin', {}, 1, /several keys are called so; name one by its hash: [0-9a-f]{12}, [0-9a-f]{12}/],
+      [keys, 'create x', { limit: 'much' }, 1, /--limit: expected an amount of USD/],
+      [keys, 'create x', { limit: '-1' }, 1, /--limit/],
+      [keys, 'create x', { reset: 'hourly' }, 1, /limit_reset: expected one of: daily, weekly, monthly/],
+      [keys, 'create x', { expires: 'soon' }, 1, /expires_at: /],
+      [credits, 'add twin 1', {}, 1, /several/],
+      [credits, 'add app 1', {}, 1, /configuration/],
+      [credits, 'add x much', {}, 1, /amount: expected an amount of USD/],
+      [keys, '', {}, 2, /expected list, create NAME/],
+      [keys, 'list all', {}, 2, /expected list/],
+      [keys, 'create', {}, 2, /expected list/],
+      [keys, 'disable', {}, 2, /expected list/],
+      [keys, 'dance x', {}, 2, /expected list/],
+      [credits, 'take', {}, 2, /expected nothing, or add KEY AMOUNT/],
+      [credits, 'add x', {}, 2, /expected nothing/],
+    ] as const) {
+      const said = await say(verb, words, { config, ...flags })
+      t.match(said, { code, error }, words)
+      t.equal(said.out, '')
+    }
+  })
   t.match(await say(keys, 'list', { config: join(t.testdir(), 'none.yaml') }), { code: 1, error: /none\.yaml/ })
   const memory = await configFile(t, 'memory:')
   t.match(await say(keys, 'list', { config: memory }), { code: 1, error: /no gateway runs, and its store is kept in memory only/ })
@@ -180,12 +183,14 @@ t.test('columns stay even whatever a name is written in', async (t) => {
   const report = keyReport({ verb: 'list' }, { data: keys }, 0)
   // One sign of a name may take two columns of a terminal, or none.
   const columns: Record<string, number> = { plain: 5, 日本語: 6, 'e\u0301tude': 5, '🚀 ship': 7, ｆｕｌｌ: 8 }
-  for (const [i, name] of names.entries()) {
-    const line = report.split('\n')[i + 1]
-    const gap = /^ +/.exec(line.slice(line.indexOf(name) + name.length))?.[0].length ?? 0
-    t.equal(columns[name] + gap, 10, name)
-    t.match(line, / ffffffffffff {2}x +ordinary {2}active {2}\$1\.50 {2}day/)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [i, name] of names.entries()) {
+      const line = report.split('\n')[i + 1]
+      const gap = /^ +/.exec(line.slice(line.indexOf(name) + name.length))?.[0].length ?? 0
+      t.equal(columns[name] + gap, 10, name)
+      t.match(line, / ffffffffffff {2}x +ordinary {2}active {2}\$1\.50 {2}day/)
+    }
+  })
 })
 
 t.test('with --json every command answers as the API does', async (t) => {
@@ -258,8 +263,10 @@ t.test('the route of the admin listener takes commands that carry the token', as
     [json, '{"verb":"delete","key":"app"}', 409, /configuration/],
     [json, 'x', 400, /body/],
   ]
-  for (const [headers, body, status, said] of cases)
-    t.match(await post(url, headers, body), { status, text: said }, JSON.stringify([headers, body]))
+  await every(t, 'every case', async (t) => {
+    for (const [headers, body, status, said] of cases)
+      t.match(await post(url, headers, body), { status, text: said }, JSON.stringify([headers, body]))
+  })
   t.match(
     await post(url, json, '{"verb":"list"}'),
     { status: 200, text: /^\{"data":\[\{[^[\]]*"name":"app"[^[\]]*\}\]\}$/ },

@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { type ModelFlags, models } from '../../src/cli/models.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { jsonAnswer, refusingUrl, startUpstream, type Upstream } from '../support/upstream.ts'
 
 const SECRET = 'sk-provider-secret-0123456789'
@@ -246,9 +247,11 @@ t.test('a provider that gives no list: said in one line, without its key', async
   upstream.script = () => ({ body: ['<html>'] })
   answers.push(await scene(t, upstream.url).run(['sync', 'aye']))
   answers.push(await scene(t, await refusingUrl()).run(['sync', 'aye']))
-  for (const { code, out, error } of answers) {
-    t.same([code, out], [1, ''])
-    t.match(error, /^headgate: aye at http:\/\/127\.0\.0\.1:\d+ gives no list: [^\n]+$/)
-    t.notMatch(error, SECRET)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const { code, out, error } of answers) {
+      t.same([code, out], [1, ''])
+      t.match(error, /^headgate: aye at http:\/\/127\.0\.0\.1:\d+ gives no list: [^\n]+$/)
+      t.notMatch(error, SECRET)
+    }
+  })
 })

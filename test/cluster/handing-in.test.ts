@@ -11,6 +11,7 @@ import type { SettledRows } from '../../src/store/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { holdRow, idOf, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { holds, seeks } from '../support/holding.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
@@ -439,22 +440,24 @@ t.test('a journal that cannot be read, or is closed, when it is asked what a ref
 t.test('a journal lets go of what was handed in, and of nothing else', async (t) => {
   const clock = new FakeClock()
   const journals = [new MemoryJournal(), openJournal(join(t.testdir(), 'journal.db'), { durability: 'process', clock })]
-  for (const journal of journals) {
-    await write(journal, generation(1), generation(2), generation(3))
-    journal.hold(holdRow(4, { key: 'k' }))
-    await journal.committed()
-    t.same(journal.settledAmong([1, 3, 4, 9]), new Map([1, 3].map((seq) => [seq, holdRow(1).tag])))
-    journal.forget([])
-    journal.forget([1, 3, 4, 9])
-    journal.forget([3])
-    t.same(seqsOf(journal), [2, 4], 'an open one stays')
-    t.same(journal.spent(), new Map([['k', 2n]]))
-    t.equal(journal.find(idOf(1)), undefined)
-    t.equal(journal.lastSeq(), 4)
-    journal.settle(settleRow(4, 7))
-    await journal.committed()
-    journal.forget([2, 4])
-    t.same([seqsOf(journal), [...journal.spentByDay(0)], journal.unsettled().count], [[], [], 0])
-    journal.close()
-  }
+  await every(t, 'every journal', async (t) => {
+    for (const journal of journals) {
+      await write(journal, generation(1), generation(2), generation(3))
+      journal.hold(holdRow(4, { key: 'k' }))
+      await journal.committed()
+      t.same(journal.settledAmong([1, 3, 4, 9]), new Map([1, 3].map((seq) => [seq, holdRow(1).tag])))
+      journal.forget([])
+      journal.forget([1, 3, 4, 9])
+      journal.forget([3])
+      t.same(seqsOf(journal), [2, 4], 'an open one stays')
+      t.same(journal.spent(), new Map([['k', 2n]]))
+      t.equal(journal.find(idOf(1)), undefined)
+      t.equal(journal.lastSeq(), 4)
+      journal.settle(settleRow(4, 7))
+      await journal.committed()
+      journal.forget([2, 4])
+      t.same([seqsOf(journal), [...journal.spentByDay(0)], journal.unsettled().count], [[], [], 0])
+      journal.close()
+    }
+  })
 })

@@ -5,6 +5,7 @@ import { Fault } from '../../src/core/faults.ts'
 import type { LeaseAsk, SettledRows } from '../../src/store/record.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { holds, left, seeks } from '../support/holding.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
@@ -145,12 +146,14 @@ t.test('broken amounts are refused and change nothing', async (t) => {
   const { one } = rig()
   const account = one.account()
   t.equal(await seeks(account, 10, LIMIT), true)
-  for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    t.throws(() => holds(account, bad, LIMIT), RangeError)
-    t.throws(() => account.settle(5, bad), RangeError)
-    t.throws(() => account.release(bad), RangeError)
-    await t.rejects(seeks(account, bad, LIMIT), RangeError)
-  }
+  await every(t, 'every bad', async (t) => {
+    for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      t.throws(() => holds(account, bad, LIMIT), RangeError)
+      t.throws(() => account.settle(5, bad), RangeError)
+      t.throws(() => account.release(bad), RangeError)
+      await t.rejects(seeks(account, bad, LIMIT), RangeError)
+    }
+  })
   t.throws(() => account.settle(11, 1), RangeError, 'more than was held')
   t.equal(account.held, 10)
 })
@@ -309,11 +312,13 @@ t.test('slices grow with spending and shrink towards the limit; a small rest is 
   const { clock, record, one } = rig()
   const account = one.account()
   const allowance = { limit: 1_000_000 }
-  for (let index = 0; index < 50; index++) {
-    t.equal(await seeks(account, 100, allowance), true)
-    one.settle(100, 100)
-    await clock.advance(100)
-  }
+  await every(t, 'every round', async (t) => {
+    for (let index = 0; index < 50; index++) {
+      t.equal(await seeks(account, 100, allowance), true)
+      one.settle(100, 100)
+      await clock.advance(100)
+    }
+  })
   await one.handIn()
   const asks = record.count('lease')
   t.ok(asks < 15, `${asks} asks for 50 requests`)
@@ -412,24 +417,26 @@ t.test('an answer that was lost leaves credit leased; it comes back when the key
   t.same(await leased(record), { spent: 200, leased: 0 })
 
   // All goes back, and nobody knows whether it did: what is leased then it does not take along, whenever it comes.
-  for (const mode of ['lose', 'delay'] as const) {
-    record.mode('lose', 'lease')
-    record.mode(mode, 'giveBack')
-    await t.rejects(seeks(account, 10, LIMIT), { code: 'unavailable' })
-    await clock.advance(40_000)
-    one.credit.tidy()
-    await turn()
-    record.mode('pass', 'lease', 'giveBack')
-    t.equal(await seeks(account, 10, LIMIT), true, mode)
-    const before = await leased(record)
-    await record.deliver()
-    t.same(await leased(record), before, 'what is held is leased')
-    account.release(10)
-    await clock.advance(40_000)
-    one.credit.tidy()
-    await turn()
-    t.same(await leased(record), { spent: 200, leased: 0 }, 'and all of it comes back in the end')
-  }
+  await every(t, 'every mode', async (t) => {
+    for (const mode of ['lose', 'delay'] as const) {
+      record.mode('lose', 'lease')
+      record.mode(mode, 'giveBack')
+      await t.rejects(seeks(account, 10, LIMIT), { code: 'unavailable' })
+      await clock.advance(40_000)
+      one.credit.tidy()
+      await turn()
+      record.mode('pass', 'lease', 'giveBack')
+      t.equal(await seeks(account, 10, LIMIT), true, mode)
+      const before = await leased(record)
+      await record.deliver()
+      t.same(await leased(record), before, 'what is held is leased')
+      account.release(10)
+      await clock.advance(40_000)
+      one.credit.tidy()
+      await turn()
+      t.same(await leased(record), { spent: 200, leased: 0 }, 'and all of it comes back in the end')
+    }
+  })
 })
 
 t.test('a provider that went past its hold', async (t) => {
@@ -508,38 +515,40 @@ t.test('what is shown: the record as it was last read, and what was charged here
 })
 
 t.test('1,000 requests of one price on credit for exactly 100, over several processes', async (t: Test) => {
-  for (const nodes of [1, 2, 3]) {
-    const { clock, record, processes } = rig(nodes)
-    for (const each of processes) await each.pulse()
-    let [served, past] = [0, 0]
-    const request = async (each: Process): Promise<boolean> => {
-      const account = each.account()
-      if (!holds(account, 10, LIMIT) && !(await seeks(account, 10, LIMIT))) return false
-      served++
-      await turn()
-      each.settle(10, 10)
-      return true
-    }
-    const all = Promise.all(Array.from({ length: 1000 }, (_, index) => request(processes[index % nodes])))
-    let done = false
-    void all.then(() => {
-      done = true
-    })
-    for (let round = 0; round < 200 && !done; round++) {
-      const held = processes.reduce((sum, each) => sum + each.account().held, 0)
-      const { spent, leased: out } = await leased(record)
-      if (spent + out > 1000 || held > out) past++
-      for (const each of processes) {
-        await each.handIn()
-        await each.pulse()
+  await every(t, 'every nodes', async (t) => {
+    for (const nodes of [1, 2, 3]) {
+      const { clock, record, processes } = rig(nodes)
+      for (const each of processes) await each.pulse()
+      let [served, past] = [0, 0]
+      const request = async (each: Process): Promise<boolean> => {
+        const account = each.account()
+        if (!holds(account, 10, LIMIT) && !(await seeks(account, 10, LIMIT))) return false
+        served++
+        await turn()
+        each.settle(10, 10)
+        return true
       }
-      await clock.advance(50)
+      const all = Promise.all(Array.from({ length: 1000 }, (_, index) => request(processes[index % nodes])))
+      let done = false
+      void all.then(() => {
+        done = true
+      })
+      for (let round = 0; round < 200 && !done; round++) {
+        const held = processes.reduce((sum, each) => sum + each.account().held, 0)
+        const { spent, leased: out } = await leased(record)
+        if (spent + out > 1000 || held > out) past++
+        for (const each of processes) {
+          await each.handIn()
+          await each.pulse()
+        }
+        await clock.advance(50)
+      }
+      const answers = await all
+      t.equal(served, 100, `${nodes} processes`)
+      t.equal(answers.filter((answer) => !answer).length, 900)
+      t.equal(past, 0)
+      for (const each of processes) await each.handIn()
+      t.match(await leased(record), { spent: 1000, leased: 0 })
     }
-    const answers = await all
-    t.equal(served, 100, `${nodes} processes`)
-    t.equal(answers.filter((answer) => !answer).length, 900)
-    t.equal(past, 0)
-    for (const each of processes) await each.handIn()
-    t.match(await leased(record), { spent: 1000, leased: 0 })
-  }
+  })
 })

@@ -13,6 +13,7 @@ import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { SCHEMA_VERSION } from '../../src/store/schema.ts'
 import { serverTools } from '../../src/tools/registry.ts'
 import { paths, programFiles, ROOT, read } from '../repository/source-tree.ts'
+import { every } from '../support/every.ts'
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md', 'src/**/*.md', 'plugins/**/*.md', 'config/*.md')]
 
@@ -92,27 +93,31 @@ async function problemsOf(config: JsonObject): Promise<string> {
 
 t.test('every configuration in the documents loads', async (t) => {
   let count = 0
-  for (const { at, text } of blocks) {
-    if (/^tests:/m.test(text)) continue
-    for (const config of configurations(text)) {
-      count++
-      t.equal(await problemsOf(config), '', at)
+  await every(t, 'every case', async (t) => {
+    for (const { at, text } of blocks) {
+      if (/^tests:/m.test(text)) continue
+      for (const config of configurations(text)) {
+        count++
+        t.equal(await problemsOf(config), '', at)
+      }
     }
-  }
+  })
   t.ok(count >= 25, `${count} were found`)
   t.not(await problemsOf(around({ engine: { type: 'nobody' } })), '', 'a wrong one does not')
 })
 
 t.test('every JSON in the documents is JSON, and every body that is sent by curl', async (t) => {
   let count = 0
-  for (const page of PAGES) {
-    const text = read(page)
-    const shown = [...text.matchAll(/^```json\n([\s\S]*?)^```$/gm), ...text.matchAll(/^curl [^`]*? -d '([^']*)'/gm)]
-    for (const [, json] of shown) {
-      count++
-      t.doesNotThrow(() => JSON.parse(json), `${page}: ${json}`)
+  await every(t, 'every page', async (t) => {
+    for (const page of PAGES) {
+      const text = read(page)
+      const shown = [...text.matchAll(/^```json\n([\s\S]*?)^```$/gm), ...text.matchAll(/^curl [^`]*? -d '([^']*)'/gm)]
+      for (const [, json] of shown) {
+        count++
+        t.doesNotThrow(() => JSON.parse(json), `${page}: ${json}`)
+      }
     }
-  }
+  })
   t.ok(count >= 25, `${count} were found`)
 })
 
@@ -190,17 +195,19 @@ const LEVELS: Readonly<Record<string, string>> = { warn: '40', error: '50' }
 t.test('troubleshooting has every line that the log may have at level warn or error', async (t) => {
   const lines = new Set<string>()
   const kinds = new Set<string>()
-  for (const { path, text } of programFiles()) {
-    // The last argument of a call is the message; calls end their line.
-    for (const [call, level] of text.matchAll(/\blog\.(warn|error)\([\s\S]*?\)(?=[,;]?\n)/g)) {
-      const message = /(?:'([^']+)'|"([^"]+)"),?\s*\)$/.exec(call)
-      t.ok(message, `${path}: the message of ${call}`)
-      lines.add(`${LEVELS[level]} ${message?.[1] ?? message?.[2]}`)
+  await every(t, 'every case', async (t) => {
+    for (const { path, text } of programFiles()) {
+      // The last argument of a call is the message; calls end their line.
+      for (const [call, level] of text.matchAll(/\blog\.(warn|error)\([\s\S]*?\)(?=[,;]?\n)/g)) {
+        const message = /(?:'([^']+)'|"([^"]+)"),?\s*\)$/.exec(call)
+        t.ok(message, `${path}: the message of ${call}`)
+        lines.add(`${LEVELS[level]} ${message?.[1] ?? message?.[2]}`)
+      }
+      // Lines that are written without the logger; those of failed exchanges have level error.
+      for (const [, message] of text.matchAll(/\bmsg: '([^']+)'/g)) lines.add(`50 ${message}`)
+      for (const [, kind] of text.matchAll(/\breport(?:\?\.)?\(\{ kind: '([a-z-]+)'/g)) kinds.add(kind)
     }
-    // Lines that are written without the logger; those of failed exchanges have level error.
-    for (const [, message] of text.matchAll(/\bmsg: '([^']+)'/g)) lines.add(`50 ${message}`)
-    for (const [, kind] of text.matchAll(/\breport(?:\?\.)?\(\{ kind: '([a-z-]+)'/g)) kinds.add(kind)
-  }
+  })
   t.ok(lines.size > 15 && kinds.size > 10, `${lines.size} lines and ${kinds.size} kinds`)
   const written = rowsOf(TROUBLES, '### Lines by `msg`', '### Lines by `kind`').map(([message, level]) => `${level} ${message}`)
   t.same(written.sort(), [...lines].sort())

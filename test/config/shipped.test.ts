@@ -12,6 +12,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import { configJsonSchema } from '../../src/config/schema/publish.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
+import { every } from '../support/every.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const shipped = (name: string): string => join(ROOT, 'config', name)
@@ -80,13 +81,15 @@ t.test('the catalogue names a price, a context and an output for every model', a
       author,
     )
   }
-  for (const model of real) {
-    t.ok(model.context && model.maxOutput && model.maxOutput <= model.context, `${model.slug}: lengths`)
-    for (const { price, id } of model.endpoints) {
-      t.ok(typeof price === 'object' && price.prompt > 0n && price.completion >= price.prompt, `${id}: price`)
-      if (typeof price === 'object' && price.cached !== undefined) t.ok(price.cached < price.prompt, `${id}: cached input is cheaper`)
+  await every(t, 'every model', async (t) => {
+    for (const model of real) {
+      t.ok(model.context && model.maxOutput && model.maxOutput <= model.context, `${model.slug}: lengths`)
+      for (const { price, id } of model.endpoints) {
+        t.ok(typeof price === 'object' && price.prompt > 0n && price.completion >= price.prompt, `${id}: price`)
+        if (typeof price === 'object' && price.cached !== undefined) t.ok(price.cached < price.prompt, `${id}: cached input is cheaper`)
+      }
     }
-  }
+  })
 })
 
 t.test('every catalogue file is dated and names its source', async (t) => {
@@ -103,8 +106,10 @@ t.test('every catalogue file is dated and names its source', async (t) => {
     'voyage.yaml',
     'xai.yaml',
   ])
-  for (const name of files)
-    t.match(readFileSync(join(shipped('catalog'), name), 'utf8'), /^# .+, as of \d{4}-\d{2}-\d{2}\. Source: \S+/, name)
+  await every(t, 'every name', async (t) => {
+    for (const name of files)
+      t.match(readFileSync(join(shipped('catalog'), name), 'utf8'), /^# .+, as of \d{4}-\d{2}-\d{2}\. Source: \S+/, name)
+  })
 })
 
 t.test('the documented configuration loads', async (t) => {
@@ -115,8 +120,12 @@ t.test('the documented configuration loads', async (t) => {
   t.ok(whole.length > 0, 'there is a complete one')
   for (const block of whole) loadConfig('docs/configuration.md', EDGE, { text: block })
   const schema = configJsonSchema() as { properties: Record<string, unknown> }
-  for (const key of Object.keys(schema.properties)) t.match(text, new RegExp(`^#+ .*\`${key}\``, 'm'), `a heading for ${key}`)
-  for (const block of blocks) t.doesNotThrow(() => parse(block))
+  await every(t, 'every key', async (t) => {
+    for (const key of Object.keys(schema.properties)) t.match(text, new RegExp(`^#+ .*\`${key}\``, 'm'), `a heading for ${key}`)
+  })
+  await every(t, 'every block', async (t) => {
+    for (const block of blocks) t.doesNotThrow(() => parse(block))
+  })
 })
 
 t.test('the published schema', async (t) => {
@@ -141,13 +150,15 @@ t.test('the published schema', async (t) => {
 
 t.test('editors accept the shipped files, and see what is wrong', async (t) => {
   const schema = configJsonSchema()
-  for (const name of ['headgate.yaml', 'sidecar.yaml', 'edge.yaml', 'cluster.yaml']) {
-    const data = parse(readFileSync(shipped(name), 'utf8')) as Record<string, unknown>
-    t.ok(Check(schema, data), name)
-    t.notOk(Check(schema, { ...data, wrong: 1 }), `${name} with an unknown key`)
-    t.notOk(Check(schema, { ...data, server: { port: 'x' } }), `${name} with a bad port`)
-    t.ok(Check(schema, { ...data, server: { port: '${PORT}' } }), `${name} with a variable for a port`)
-  }
+  await every(t, 'every name', async (t) => {
+    for (const name of ['headgate.yaml', 'sidecar.yaml', 'edge.yaml', 'cluster.yaml']) {
+      const data = parse(readFileSync(shipped(name), 'utf8')) as Record<string, unknown>
+      t.ok(Check(schema, data), name)
+      t.notOk(Check(schema, { ...data, wrong: 1 }), `${name} with an unknown key`)
+      t.notOk(Check(schema, { ...data, server: { port: 'x' } }), `${name} with a bad port`)
+      t.ok(Check(schema, { ...data, server: { port: '${PORT}' } }), `${name} with a variable for a port`)
+    }
+  })
 })
 
 t.test('the generator finds a file that is out of date', async (t) => {

@@ -8,6 +8,7 @@ import { asFault } from '../../src/core/faults.ts'
 import { isLocalHost, postgresTransport } from '../../src/core/transport.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
 
 const file = (store: string, shared = ''): string => `
@@ -25,26 +26,28 @@ async function checked(t: Test, text: string): Promise<{ code: number; error: st
 }
 
 t.test('a Redis of another machine needs rediss, or a word', async (t) => {
-  for (const [shared, code] of [
-    ['url: "redis://cache:6379"', 1],
-    ['url: "redis://10.0.0.5"', 1],
-    ['url: "redis://user:secret@cache/1"', 1],
-    ['url: "redis://127.evil.example"', 1],
-    ['url: "redis://[fd00::1]:6379"', 1],
-    ['url: "redis:///?host=cache"', 1],
-    ['url: "redis://cache", tls: required', 1],
-    ['url: "redis://cache", tls: off', 0],
-    ['url: "rediss://cache"', 0],
-    ['url: "redis://localhost:6379/1"', 0],
-    ['url: "redis://127.0.0.1"', 0],
-    ['url: "redis://:secret@[::1]:6379"', 0],
-  ] as const) {
-    const result = await checked(t, file('memory:', `shared: { ${shared} }`))
-    t.equal(result.code, code, shared)
-    if (code === 1)
-      t.match(result.error, /shared\.url: expected rediss:\/\/ for an address that is not of this machine; `tls: off`/, shared)
-    t.notMatch(result.error, 'secret')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [shared, code] of [
+      ['url: "redis://cache:6379"', 1],
+      ['url: "redis://10.0.0.5"', 1],
+      ['url: "redis://user:secret@cache/1"', 1],
+      ['url: "redis://127.evil.example"', 1],
+      ['url: "redis://[fd00::1]:6379"', 1],
+      ['url: "redis:///?host=cache"', 1],
+      ['url: "redis://cache", tls: required', 1],
+      ['url: "redis://cache", tls: off', 0],
+      ['url: "rediss://cache"', 0],
+      ['url: "redis://localhost:6379/1"', 0],
+      ['url: "redis://127.0.0.1"', 0],
+      ['url: "redis://:secret@[::1]:6379"', 0],
+    ] as const) {
+      const result = await checked(t, file('memory:', `shared: { ${shared} }`))
+      t.equal(result.code, code, shared)
+      if (code === 1)
+        t.match(result.error, /shared\.url: expected rediss:\/\/ for an address that is not of this machine; `tls: off`/, shared)
+      t.notMatch(result.error, 'secret')
+    }
+  })
 })
 
 t.test('a start refuses what the check refuses', async (t) => {
@@ -53,31 +56,35 @@ t.test('a start refuses what the check refuses', async (t) => {
 })
 
 t.test('an sslmode that falls back silently is refused', async (t) => {
-  for (const query of ['sslmode=prefer', 'sslmode=allow', 'sslmode=off', 'ssl=0', 'ssl=true', 'uselibpqcompat=true&sslmode=require']) {
-    const { code, error } = await checked(t, file(`postgres://user:secret@db/headgate?${query}`))
-    t.equal(code, 1, query)
-    t.match(error, /store\.url: expected .*sslmode/, query)
-    t.notMatch(error, 'secret')
-  }
+  await every(t, 'every query', async (t) => {
+    for (const query of ['sslmode=prefer', 'sslmode=allow', 'sslmode=off', 'ssl=0', 'ssl=true', 'uselibpqcompat=true&sslmode=require']) {
+      const { code, error } = await checked(t, file(`postgres://user:secret@db/headgate?${query}`))
+      t.equal(code, 1, query)
+      t.match(error, /store\.url: expected .*sslmode/, query)
+      t.notMatch(error, 'secret')
+    }
+  })
 })
 
 t.test('what a PostgreSQL address asks for', async (t) => {
-  for (const [url, mode] of [
-    ['postgres://db/x', 'verify-full'],
-    ['postgresql://u:p@10.1.2.3:5432/x?pool=8', 'verify-full'],
-    ['postgres://db/x?sslmode=require', 'verify-full'],
-    ['postgres://db/x?sslmode=verify-ca', 'verify-full'],
-    ['postgres://db/x?sslmode=no-verify', 'no-verify'],
-    ['postgres://db/x?sslmode=disable', 'disable'],
-    ['postgres://localhost/x', 'disable'],
-    ['postgres://127.0.0.9:5432/x', 'disable'],
-    ['postgres://[::1]/x', 'disable'],
-    ['postgres://localhost/x?host=db', 'verify-full'],
-    ['postgres://db/x?host=/run/postgresql', 'disable'],
-    ['postgres://%2Frun%2Fpostgresql/x', 'disable'],
-    ['postgres://127.0.0.1/x?sslmode=require', 'verify-full'],
-  ] as const)
-    t.same(postgresTransport(url), { mode }, url)
+  await every(t, 'every case', async (t) => {
+    for (const [url, mode] of [
+      ['postgres://db/x', 'verify-full'],
+      ['postgresql://u:p@10.1.2.3:5432/x?pool=8', 'verify-full'],
+      ['postgres://db/x?sslmode=require', 'verify-full'],
+      ['postgres://db/x?sslmode=verify-ca', 'verify-full'],
+      ['postgres://db/x?sslmode=no-verify', 'no-verify'],
+      ['postgres://db/x?sslmode=disable', 'disable'],
+      ['postgres://localhost/x', 'disable'],
+      ['postgres://127.0.0.9:5432/x', 'disable'],
+      ['postgres://[::1]/x', 'disable'],
+      ['postgres://localhost/x?host=db', 'verify-full'],
+      ['postgres://db/x?host=/run/postgresql', 'disable'],
+      ['postgres://%2Frun%2Fpostgresql/x', 'disable'],
+      ['postgres://127.0.0.1/x?sslmode=require', 'verify-full'],
+    ] as const)
+      t.same(postgresTransport(url), { mode }, url)
+  })
 })
 
 /** Sets what the driver reads of the environment until the test ends. */
@@ -114,10 +121,12 @@ t.test('the host is the one that the driver connects to', async (t) => {
   for (const PGHOST of hosts) {
     await t.test(`PGHOST=${PGHOST}`, async (t) => {
       environment(t, { PGHOST })
-      for (const url of urls) {
-        const { host } = new pg.Client({ connectionString: url })
-        t.same(postgresTransport(url), { mode: isLocalHost(host) ? 'disable' : 'verify-full' }, `${url}: ${host}`)
-      }
+      await every(t, 'every url', async (t) => {
+        for (const url of urls) {
+          const { host } = new pg.Client({ connectionString: url })
+          t.same(postgresTransport(url), { mode: isLocalHost(host) ? 'disable' : 'verify-full' }, `${url}: ${host}`)
+        }
+      })
     })
   }
   environment(t, { PGHOST: '10.9.8.7' })
@@ -126,10 +135,14 @@ t.test('the host is the one that the driver connects to', async (t) => {
 })
 
 t.test('which hosts are of this machine', async (t) => {
-  for (const host of ['localhost', 'LOCALHOST', 'a.localhost', '127.0.0.1', '127.255.0.1', '::1', '[::1]', '/run/postgresql'])
-    t.ok(isLocalHost(host), host)
-  for (const host of ['', 'db', 'localhost.example', '127.1', '127.0.0.1.example', '10.0.0.1', '0.0.0.0', '::', 'fd00::1', '[fe80::1]'])
-    t.notOk(isLocalHost(host), host)
+  await every(t, 'every host', async (t) => {
+    for (const host of ['localhost', 'LOCALHOST', 'a.localhost', '127.0.0.1', '127.255.0.1', '::1', '[::1]', '/run/postgresql'])
+      t.ok(isLocalHost(host), host)
+  })
+  await every(t, 'every host', async (t) => {
+    for (const host of ['', 'db', 'localhost.example', '127.1', '127.0.0.1.example', '10.0.0.1', '0.0.0.0', '::', 'fd00::1', '[fe80::1]'])
+      t.notOk(isLocalHost(host), host)
+  })
 })
 
 t.test('a session with another machine begins with the request for TLS, and goes no further without', async (t) => {

@@ -8,6 +8,7 @@ import { noUsage } from '../../src/dialects/canon/usage.ts'
 import { chatClient, openaiChat } from '../../src/dialects/chat/index.ts'
 import { openaiResponses, responsesClient } from '../../src/dialects/responses/index.ts'
 import type { ClientDialect, Final, ReplyContext, Target } from '../../src/dialects/types.ts'
+import { every } from '../support/every.ts'
 
 type Block = {
   kind: 'reasoning' | 'summary'
@@ -218,63 +219,69 @@ const NAMES = Object.keys(CASES)
 const FOREIGN = NAMES.filter((name) => !name.startsWith('sealed reasoning'))
 
 t.test('nobody is sent what another family sealed', async (t) => {
-  for (const name of FOREIGN) {
-    const { items, blocks } = CASES[name]
-    const output = objects(whole(responsesClient, eventsOf(blocks), {}).output)
-    const body = { model: 'a/b', ...responsesInput(output) }
-    t.equal(openaiResponses.pass?.admits(body, TARGET), false, `${name}: no body for the pass lane`)
-    const sent = openaiResponses.encodeRequest(responsesClient.decodeRequest(body), TARGET)
-    t.notMatch(JSON.stringify(sent.body), /"hg\.|"encrypted_content":|signature|"type":"reasoning"/, name)
-    t.ok(sent.dropped.includes('reasoning'), name)
-    const crossed = openaiResponses.encodeRequest(
-      { items, tools: [], sampling: {}, stream: false, extras: { dialect: 'chat', fields: {} }, used: new Set() },
-      TARGET,
-    )
-    t.same([crossed.body.input, crossed.dropped], [[], ['reasoning']], `${name}, from chat`)
-  }
+  await every(t, 'every name', async (t) => {
+    for (const name of FOREIGN) {
+      const { items, blocks } = CASES[name]
+      const output = objects(whole(responsesClient, eventsOf(blocks), {}).output)
+      const body = { model: 'a/b', ...responsesInput(output) }
+      t.equal(openaiResponses.pass?.admits(body, TARGET), false, `${name}: no body for the pass lane`)
+      const sent = openaiResponses.encodeRequest(responsesClient.decodeRequest(body), TARGET)
+      t.notMatch(JSON.stringify(sent.body), /"hg\.|"encrypted_content":|signature|"type":"reasoning"/, name)
+      t.ok(sent.dropped.includes('reasoning'), name)
+      const crossed = openaiResponses.encodeRequest(
+        { items, tools: [], sampling: {}, stream: false, extras: { dialect: 'chat', fields: {} }, used: new Set() },
+        TARGET,
+      )
+      t.same([crossed.body.input, crossed.dropped], [[], ['reasoning']], `${name}, from chat`)
+    }
+  })
   const own = responsesInput([{ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'O1' }])
   t.equal(openaiResponses.pass?.admits(own, TARGET), true)
   t.match(openaiResponses.encodeRequest(responsesClient.decodeRequest(own), TARGET).body.input, [{}, { encrypted_content: 'O1' }])
 })
 
 t.test('chat providers: seals of the families with wires of their own stay here, unless the provider is a gateway', async (t) => {
-  for (const name of NAMES) {
-    const known = !/gateway|nobody/.test(name)
-    const details = objects(
-      (objects(whole(chatClient, eventsOf(CASES[name].blocks), {}).choices)[0].message as JsonObject).reasoning_details,
-    )
-    const replayed = { role: 'assistant', content: 'So.', reasoning: 'words', reasoning_details: details }
-    const body: JsonObject = { model: 'a/b', messages: [user, replayed, user] }
-    const lanes = (quirks: JsonObject) => [
-      openaiChat.encodeRequest(chatClient.decodeRequest(body), { ...TARGET, quirks }),
-      openaiChat.pass?.request(body, { ...TARGET, quirks }),
-    ]
-    for (const sent of lanes({})) {
-      const text = JSON.stringify(sent?.body)
-      if (known) t.notMatch(text, /"signature"|reasoning\.encrypted/, name)
-      else t.match(text, /"signature"|reasoning\.encrypted/, name)
-      t.equal(sent?.dropped.includes('reasoning'), known, `${name}: ${sent?.dropped}`)
-    }
-    for (const quirks of [{ reasoning: 'object' }, { reasoning_replay: 'details' }]) {
-      for (const sent of lanes(quirks)) {
-        t.match(JSON.stringify(sent?.body), /"signature"|reasoning\.encrypted/, name)
-        t.same(sent?.dropped, [], name)
+  await every(t, 'every name', async (t) => {
+    for (const name of NAMES) {
+      const known = !/gateway|nobody/.test(name)
+      const details = objects(
+        (objects(whole(chatClient, eventsOf(CASES[name].blocks), {}).choices)[0].message as JsonObject).reasoning_details,
+      )
+      const replayed = { role: 'assistant', content: 'So.', reasoning: 'words', reasoning_details: details }
+      const body: JsonObject = { model: 'a/b', messages: [user, replayed, user] }
+      const lanes = (quirks: JsonObject) => [
+        openaiChat.encodeRequest(chatClient.decodeRequest(body), { ...TARGET, quirks }),
+        openaiChat.pass?.request(body, { ...TARGET, quirks }),
+      ]
+      for (const sent of lanes({})) {
+        const text = JSON.stringify(sent?.body)
+        if (known) t.notMatch(text, /"signature"|reasoning\.encrypted/, name)
+        else t.match(text, /"signature"|reasoning\.encrypted/, name)
+        t.equal(sent?.dropped.includes('reasoning'), known, `${name}: ${sent?.dropped}`)
       }
+      for (const quirks of [{ reasoning: 'object' }, { reasoning_replay: 'details' }]) {
+        for (const sent of lanes(quirks)) {
+          t.match(JSON.stringify(sent?.body), /"signature"|reasoning\.encrypted/, name)
+          t.same(sent?.dropped, [], name)
+        }
+      }
+      for (const sent of lanes({ reasoning_replay: 'reasoning_content' }))
+        t.same(sent?.dropped, ['reasoning'], `${name}: a seal has no place in a text`)
     }
-    for (const sent of lanes({ reasoning_replay: 'reasoning_content' }))
-      t.same(sent?.dropped, ['reasoning'], `${name}: a seal has no place in a text`)
-  }
+  })
 })
 
 t.test('what looks like an envelope and is none', async (t) => {
   const encode = (value: unknown): string => `hg.${Buffer.from(JSON.stringify(value)).toString('base64url')}`
-  for (const content of ['hg.', 'hg.%%%', encode('text'), encode({ data: 'x' }), encode({ format: CLAUDE }), encode([])]) {
-    const item = { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'S' }], encrypted_content: content }
-    const body: JsonObject = { model: 'a/b', input: [user, item] }
-    t.same(responsesClient.decodeRequest(body).items[1], { kind: 'reasoning', id: 'rs_1', summary: ['S'] }, content)
-    t.equal(openaiResponses.pass?.admits(body, TARGET), false)
-    t.notMatch(JSON.stringify(openaiResponses.encodeRequest(responsesClient.decodeRequest(body), TARGET).body), /hg\./)
-  }
+  await every(t, 'every content', async (t) => {
+    for (const content of ['hg.', 'hg.%%%', encode('text'), encode({ data: 'x' }), encode({ format: CLAUDE }), encode([])]) {
+      const item = { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'S' }], encrypted_content: content }
+      const body: JsonObject = { model: 'a/b', input: [user, item] }
+      t.same(responsesClient.decodeRequest(body).items[1], { kind: 'reasoning', id: 'rs_1', summary: ['S'] }, content)
+      t.equal(openaiResponses.pass?.admits(body, TARGET), false)
+      t.notMatch(JSON.stringify(openaiResponses.encodeRequest(responsesClient.decodeRequest(body), TARGET).body), /hg\./)
+    }
+  })
   const stray = {
     role: 'assistant',
     content: 'a',

@@ -9,6 +9,7 @@ import { Folder } from '../../src/services/files/folder.ts'
 import { DiskFiles, type FileUpload, type KeyFiles, type StoredFile } from '../../src/services/files/index.ts'
 import { OneByOne } from '../../src/services/files/one-by-one.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 const FACTS = { name: 'a.txt', purpose: 'user_data', type: 'text/plain' }
@@ -69,12 +70,14 @@ t.test('no id leads out of the folder', async (t) => {
   const directory = t.testdir({ 'outside.json': JSON.stringify({ id: 'x' }), outside: 'secret' })
   const files = storeIn(directory).of('key')
   await files.put(Buffer.from('x'), FACTS)
-  for (const id of ['../outside', '..%2foutside', '/etc/passwd', '', '.', 'file-abc', `file-000000000-${'0'.repeat(32)}/../../outside`]) {
-    t.equal(await files.find(id), undefined, id)
-    t.equal(await files.read(id), undefined, id)
-    t.equal(await files.open(id), undefined, id)
-    t.equal(await files.remove(id), false, id)
-  }
+  await every(t, 'every id', async (t) => {
+    for (const id of ['../outside', '..%2foutside', '/etc/passwd', '', '.', 'file-abc', `file-000000000-${'0'.repeat(32)}/../../outside`]) {
+      t.equal(await files.find(id), undefined, id)
+      t.equal(await files.read(id), undefined, id)
+      t.equal(await files.open(id), undefined, id)
+      t.equal(await files.remove(id), false, id)
+    }
+  })
 })
 
 t.test('only the owner of the process may look into the directory', async (t) => {
@@ -135,7 +138,9 @@ t.test('lists at once share one look through the folder, and no file is read twi
   for (let i = 0; i < 20; i++) await files.put(Buffer.from([i]), { ...FACTS, purpose: `p${i % 5}` })
   const count = counted(t)
   const pages = await Promise.all(Array.from({ length: 40 }, (_, at) => files.page({ ...page, purpose: `p${at % 6}` })))
-  for (const [at, { files, more }] of pages.entries()) t.same([files.length, more], [at % 6 === 5 ? 0 : 4, false])
+  await every(t, 'every case', async (t) => {
+    for (const [at, { files, more }] of pages.entries()) t.same([files.length, more], [at % 6 === 5 ? 0 : 4, false])
+  })
   t.equal(count.reads, 20)
   t.ok(count.looks <= 2, `${count.looks} looks`)
   await files.page({ ...page, purpose: 'none' })
@@ -146,14 +151,18 @@ t.test('a list is right after uploads and removals, also those of another proces
   const directory = t.testdir()
   const [mine, others] = [storeIn(directory).of('key'), storeIn(directory).of('key')]
   const put: string[] = []
-  for (const by of [mine, others, mine, others]) {
-    put.push((await by.put(Buffer.from('x'), FACTS)).id)
-    for (const files of [mine, others]) t.same([...(await ids(files))].sort(), [...put].sort())
-  }
-  for (const by of [others, mine, others, mine]) {
-    await by.remove(put.pop() ?? '')
-    for (const files of [mine, others]) t.same([...(await ids(files))].sort(), [...put].sort())
-  }
+  await every(t, 'every by', async (t) => {
+    for (const by of [mine, others, mine, others]) {
+      put.push((await by.put(Buffer.from('x'), FACTS)).id)
+      for (const files of [mine, others]) t.same([...(await ids(files))].sort(), [...put].sort())
+    }
+  })
+  await every(t, 'every by', async (t) => {
+    for (const by of [others, mine, others, mine]) {
+      await by.remove(put.pop() ?? '')
+      for (const files of [mine, others]) t.same([...(await ids(files))].sort(), [...put].sort())
+    }
+  })
 })
 
 t.test('a list that waits for another one sees what was stored before it was asked for', async (t) => {

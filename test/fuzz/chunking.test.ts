@@ -7,6 +7,7 @@ import { noUsage } from '../../src/dialects/canon/usage.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
 import { EventReader } from '../../src/dialects/sse/reader.ts'
 import type { PassWire, UpstreamDialect } from '../../src/dialects/types.ts'
+import { every } from '../support/every.ts'
 import { streamsOf } from '../support/matrix/streams.ts'
 import { property } from '../support/seed.ts'
 import { WIRES, type WireName } from '../support/wire.ts'
@@ -95,17 +96,21 @@ for (const wire of Object.keys(WIRES) as WireName[]) {
   t.test(`decoding ${wire}`, async (t) => {
     const give = (chunks: readonly Buffer[]): string => decoded(dialect, chunks)
     const all = cases(wire, give)
-    for (const { name, expected } of all) {
-      const events = JSON.parse(expected) as StreamEvent[]
-      const order = new EventOrder()
-      t.doesNotThrow(() => {
-        for (const event of events) order.check(event)
-      }, `${name} gives events in a legal order`)
-      t.equal(events.filter((event) => event.type === 'end' || event.type === 'fault').length, 1, `${name} ends once`)
-    }
+    await every(t, 'every case', async (t) => {
+      for (const { name, expected } of all) {
+        const events = JSON.parse(expected) as StreamEvent[]
+        const order = new EventOrder()
+        t.doesNotThrow(() => {
+          for (const event of events) order.check(event)
+        }, `${name} gives events in a legal order`)
+        t.equal(events.filter((event) => event.type === 'end' || event.type === 'fault').length, 1, `${name} ends once`)
+      }
+    })
     t.doesNotThrow(() => holds(all, give))
-    for (const { name, bytes, expected } of all.filter(({ name }) => name.startsWith('said')))
-      t.equal(give([...bytes].map((byte) => Buffer.of(byte))), expected, `${name}, byte by byte`)
+    await every(t, 'every case', async (t) => {
+      for (const { name, bytes, expected } of all.filter(({ name }) => name.startsWith('said')))
+        t.equal(give([...bytes].map((byte) => Buffer.of(byte))), expected, `${name}, byte by byte`)
+    })
   })
   const { pass } = dialect
   if (!pass) continue

@@ -6,6 +6,7 @@ import { framesOf } from '../support/fold.ts'
 import { type Cell, startField } from '../support/matrix/field.ts'
 import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
+import { every } from '../support/every.ts'
 
 const CASES = ['text', 'tools', 'reasoning', 'length'] as const
 
@@ -53,12 +54,14 @@ for (const cell of field.cells) {
 
   t.test(`replies of ${folder}`, async (t) => {
     const named = cell.client.id === 'messages'
-    for (const name of CASES) {
+    await every(t, 'every name', async (t) => {
+for (const name of CASES) {
       cell.upstream.script = () => jsonAnswer(parsed(file(cell.wire, `${name}.json`)))
       t.same(normal(parsed(await answer(cell, false))), normal(parsed(file(folder, `${name}.json`))), `${name}, whole`)
       cell.upstream.script = () => sseAnswer([file(cell.wire, `${name}.sse`)])
       t.same(events(await answer(cell, true), named), events(file(folder, `${name}.sse`), named), `${name}, streamed`)
     }
+})
   })
 
   t.test(`a request of ${folder}`, async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { BuiltinSlug } from '../../src/guardrails/builtins.ts'
+import { every } from '../support/every.ts'
 import { found, measure, type Sample, SLUGS, samples } from './corpus/measure.ts'
 
 /** With check digits or a form of their own: next to nothing may be missed or mistaken. */
@@ -20,24 +21,30 @@ const both: Sample[] = [...samples('development'), ...samples('held-out')]
 t.test('the corpus is large and wide enough to say something', async (t) => {
   t.ok(both.filter(({ find }) => find.length > 0).length >= 600, 'positive texts')
   t.ok(both.filter(({ find }) => find.length === 0).length >= 600, 'hard negatives')
-  for (const slug of SLUGS) {
-    const own = both.filter(({ kind }) => kind === slug)
-    t.ok(own.filter(({ find }) => find.length > 0).length >= 60, `${slug}: positive`)
-    t.ok(own.filter(({ find }) => find.length === 0).length >= 60, `${slug}: negative`)
-  }
+  await every(t, 'every slug', async (t) => {
+    for (const slug of SLUGS) {
+      const own = both.filter(({ kind }) => kind === slug)
+      t.ok(own.filter(({ find }) => find.length > 0).length >= 60, `${slug}: positive`)
+      t.ok(own.filter(({ find }) => find.length === 0).length >= 60, `${slug}: negative`)
+    }
+  })
   t.ok(new Set(both.map(({ lang }) => lang)).size >= 5, 'languages')
-  for (const { text, find } of both) for (const wanted of find) t.ok(text.includes(wanted), `${wanted} stands in its text`)
+  await every(t, 'every case', async (t) => {
+    for (const { text, find } of both) for (const wanted of find) t.ok(text.includes(wanted), `${wanted} stands in its text`)
+  })
   t.equal(new Set(both.map(({ kind, text }) => `${kind} ${text}`)).size, both.length, 'no text stands in both halves')
 })
 
 t.test('precision and recall on the half that nobody looks at', async (t) => {
-  for (const slug of SLUGS) {
-    const { precision, recall } = measure(slug, samples('held-out'))
-    const least = EXACT.has(slug) ? { precision: 0.99, recall: 0.99 } : LEAST[slug]
-    t.ok(least, `${slug} has a bar`)
-    t.ok(precision >= (least?.precision ?? 1), `${slug}: precision ${precision.toFixed(3)}`)
-    t.ok(recall >= (least?.recall ?? 1), `${slug}: recall ${recall.toFixed(3)}`)
-  }
+  await every(t, 'every slug', async (t) => {
+    for (const slug of SLUGS) {
+      const { precision, recall } = measure(slug, samples('held-out'))
+      const least = EXACT.has(slug) ? { precision: 0.99, recall: 0.99 } : LEAST[slug]
+      t.ok(least, `${slug} has a bar`)
+      t.ok(precision >= (least?.precision ?? 1), `${slug}: precision ${precision.toFixed(3)}`)
+      t.ok(recall >= (least?.recall ?? 1), `${slug}: recall ${recall.toFixed(3)}`)
+    }
+  })
 })
 
 t.test('a measure that finds nothing, or everything, is told', async (t) => {

@@ -18,6 +18,7 @@ import {
 } from '../../src/guardrails/index.ts'
 import { patternDetector } from '../../src/guardrails/pattern.ts'
 import { prefilterOf } from '../../src/guardrails/prefilter.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 const block = (pattern: string, label?: string): ContentFilter => ({ pattern, action: 'block', ...(label ? { label } : {}) })
@@ -101,38 +102,46 @@ t.test('patterns that RE2 cannot take are refused by name', async (t) => {
     '^',
     'a'.repeat(100_001),
   ]
-  for (const pattern of refused) {
-    t.type(patternProblem(pattern), 'string', pattern.slice(0, 20))
-    try {
-      scanned({ patterns: [block('fine'), block(pattern)] }, request())
-      t.fail(`${pattern} compiled`)
-    } catch (problem) {
-      t.ok(problem instanceof Fault)
-      if (!(problem instanceof Fault)) continue
-      t.equal(problem.status, 400)
-      t.match(problem.message, 'guardrails[0].content_filters[1].pattern: ')
-      t.ok(problem.message.includes(pattern.slice(0, 100)), 'the pattern is in the message')
-      t.ok(problem.message.length < 1500)
+  await every(t, 'every pattern', async (t) => {
+    for (const pattern of refused) {
+      t.type(patternProblem(pattern), 'string', pattern.slice(0, 20))
+      try {
+        scanned({ patterns: [block('fine'), block(pattern)] }, request())
+        t.fail(`${pattern} compiled`)
+      } catch (problem) {
+        t.ok(problem instanceof Fault)
+        if (!(problem instanceof Fault)) continue
+        t.equal(problem.status, 400)
+        t.match(problem.message, 'guardrails[0].content_filters[1].pattern: ')
+        t.ok(problem.message.includes(pattern.slice(0, 100)), 'the pattern is in the message')
+        t.ok(problem.message.length < 1500)
+      }
     }
-  }
-  for (const pattern of ['forbidden-[0-9]{4}', '\\u0041b', '(?<name>x)y', '\\bword\\b', 'a\\/b'])
-    t.equal(patternProblem(pattern), undefined, pattern)
+  })
+  await every(t, 'every pattern', async (t) => {
+    for (const pattern of ['forbidden-[0-9]{4}', '\\u0041b', '(?<name>x)y', '\\bword\\b', 'a\\/b'])
+      t.equal(patternProblem(pattern), undefined, pattern)
+  })
 })
 
 t.test('patterns that hang a backtracking engine end', async (t) => {
   const evil = ['(a+)+$', '([a-zA-Z]+)*b$', '(a|aa)+c', '(a|a+)+d', '(.*a){12}e$', '^(([a-z])+.)+[A-Z]([a-z])+$']
   const text = `${'a'.repeat(100_000)}!`
   // The tail lets every prefilter pass, so that the expression itself has to run.
-  for (const pattern of evil) t.same(matched({ patterns: [block(pattern)] }, user(`${text}bcde!`)), [], pattern)
+  await every(t, 'every pattern', async (t) => {
+    for (const pattern of evil) t.same(matched({ patterns: [block(pattern)] }, user(`${text}bcde!`)), [], pattern)
+  })
 })
 
 t.test('a match is found wherever it lies in a long text, and once', async (t) => {
   const filler = 'lorem ipsum dolor '
-  for (const at of [0, 2_040, 32_760, 36_800, 65_530, 99_990]) {
-    const text = `${filler.repeat(6_000).slice(0, at)} secret-1234 x@example.com ${filler.repeat(1_000)}`
-    const scan = scanned({ patterns: [hide('secret-[0-9]{4}')], builtins: [EMAIL] }, request(user(text)))
-    t.equal(scan.replaced.get(text), text.replace('secret-1234', '[REDACTED]').replace('x@example.com', '[EMAIL]'), `at ${at}`)
-  }
+  await every(t, 'every round', async (t) => {
+    for (const at of [0, 2_040, 32_760, 36_800, 65_530, 99_990]) {
+      const text = `${filler.repeat(6_000).slice(0, at)} secret-1234 x@example.com ${filler.repeat(1_000)}`
+      const scan = scanned({ patterns: [hide('secret-[0-9]{4}')], builtins: [EMAIL] }, request(user(text)))
+      t.equal(scan.replaced.get(text), text.replace('secret-1234', '[REDACTED]').replace('x@example.com', '[EMAIL]'), `at ${at}`)
+    }
+  })
   const long = `a${'y'.repeat(10_000)}b`
   t.equal(scanned({ patterns: [hide('y+')] }, request(user(long))).replaced.get(long), 'a[REDACTED]b', 'longer than any piece')
   t.same(matched({ patterns: [block('^begin')] }, user(`${'x'.repeat(40_000)}begin`)), [], 'a piece does not begin a text')
@@ -229,16 +238,21 @@ t.test('a prefilter never hides a match', async (t) => {
 })
 
 t.test('a prefilter keeps texts away from the expression', async (t) => {
-  for (const [pattern, passes, stops] of [
-    ['forbidden-[0-9]{4}', 'forbidden-x', 'forbid'],
-    ['(?i)Abc-def', 'ABC-DEF', 'abcdef'],
-    ['(foo|bar)+', 'a bar', 'a baz'],
-  ]) {
-    const prefilter = prefilterOf(pattern)
-    t.equal(prefilter?.(passes), true, pattern)
-    t.equal(prefilter?.(stops), false, pattern)
-  }
-  for (const pattern of ['[a-z]+', 'a?b?', 'foo|.x', '\\x41bc', 'abc(?i)def', '(?i)sks']) t.equal(prefilterOf(pattern), undefined, pattern)
+  await every(t, 'every case', async (t) => {
+    for (const [pattern, passes, stops] of [
+      ['forbidden-[0-9]{4}', 'forbidden-x', 'forbid'],
+      ['(?i)Abc-def', 'ABC-DEF', 'abcdef'],
+      ['(foo|bar)+', 'a bar', 'a baz'],
+    ]) {
+      const prefilter = prefilterOf(pattern)
+      t.equal(prefilter?.(passes), true, pattern)
+      t.equal(prefilter?.(stops), false, pattern)
+    }
+  })
+  await every(t, 'every pattern', async (t) => {
+    for (const pattern of ['[a-z]+', 'a?b?', 'foo|.x', '\\x41bc', 'abc(?i)def', '(?i)sks'])
+      t.equal(prefilterOf(pattern), undefined, pattern)
+  })
 })
 
 t.test('everything that a provider reads is read, in every form that could hide a match', async (t) => {
@@ -310,9 +324,14 @@ t.test('block beats redact beats flag, over all rules; a flag changes nothing', 
 
 t.test('phrases: any case, any spaces, whole words', async (t) => {
   const phrases = ['Project Aurora', 'class', '内部文件', 'a.b*c']
-  for (const text of ['project  AURORA', 'PROJECT\naurora.', 'a class!', '这是内部文件吗', 'x a.b*c y'])
-    t.equal(matched({ phrases }, user(text)).length, 1, text)
-  for (const text of ['classes', 'subclass', 'project auroras', 'aXbc', 'projectaurora']) t.same(matched({ phrases }, user(text)), [], text)
+  await every(t, 'every text', async (t) => {
+    for (const text of ['project  AURORA', 'PROJECT\naurora.', 'a class!', '这是内部文件吗', 'x a.b*c y'])
+      t.equal(matched({ phrases }, user(text)).length, 1, text)
+  })
+  await every(t, 'every text', async (t) => {
+    for (const text of ['classes', 'subclass', 'project auroras', 'aXbc', 'projectaurora'])
+      t.same(matched({ phrases }, user(text)), [], text)
+  })
   const many = Array.from({ length: 1000 }, (_, i) => `phrase number ${i} with some words`)
   t.same(matched({ phrases: many }, user('see Phrase Number 512 with some words here')), ['Phrase Number 512 with some words'])
   t.same(textsOf(sent({ phrases, action: 'redact' }, request(user('the Project Aurora')))), ['the [REDACTED]'])
@@ -320,8 +339,10 @@ t.test('phrases: any case, any spaces, whole words', async (t) => {
 
 t.test('what only looks different is found, and hidden where it stands', async (t) => {
   const hidden = ['a\u200b@exam\u00adple.com', 'ａ＠ｅｘａｍｐｌｅ．ｃｏｍ', 'a@ex\u2060ample.com']
-  for (const text of hidden)
-    t.same(textsOf(sent({ builtins: [EMAIL] }, request(user(`mail ${text} now`)))), ['mail [EMAIL] now'], JSON.stringify(text))
+  await every(t, 'every text', async (t) => {
+    for (const text of hidden)
+      t.same(textsOf(sent({ builtins: [EMAIL] }, request(user(`mail ${text} now`)))), ['mail [EMAIL] now'], JSON.stringify(text))
+  })
   t.same(
     textsOf(
       sent(

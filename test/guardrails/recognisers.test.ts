@@ -23,6 +23,7 @@ function found(slug: SensitiveSlug, text: string): string[] {
     .map(({ start, end }) => text.slice(start, end))
 }
 
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 const RUNS = property(1_000, 20_000)
@@ -89,24 +90,28 @@ t.test('cards: every valid number is found, in every form, and none with one dig
     }),
     RUNS,
   )
-  for (const text of [
-    '4111 1111 1111 1111 12/27',
-    'cards 4111111111111111, 378282246310005',
-    '4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1',
-    '5555-5555-5555-4444.',
-  ])
-    t.not(found('credit-card', text).length, 0, text)
-  for (const text of [
-    '0.4111111111111111',
-    'a4111111111111111',
-    '4111111111111111a',
-    '41111111111111110',
-    '4111 1111-1111 1111',
-    '550e8400-e29b-41d4-a716-446655440000',
-    '1234567890123456',
-    '0000000000000000',
-  ])
-    t.same(found('credit-card', text), [], text)
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      '4111 1111 1111 1111 12/27',
+      'cards 4111111111111111, 378282246310005',
+      '4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1',
+      '5555-5555-5555-4444.',
+    ])
+      t.not(found('credit-card', text).length, 0, text)
+  })
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      '0.4111111111111111',
+      'a4111111111111111',
+      '4111111111111111a',
+      '41111111111111110',
+      '4111 1111-1111 1111',
+      '550e8400-e29b-41d4-a716-446655440000',
+      '1234567890123456',
+      '0000000000000000',
+    ])
+      t.same(found('credit-card', text), [], text)
+  })
 })
 
 /** Country, then kinds and counts: n digits, a letters, c either. */
@@ -144,13 +149,15 @@ t.test('accounts: every valid number is found, grouped or not, and none with one
     RUNS,
   )
   t.same(found('iban', 'de89370400440532013000'), ['de89370400440532013000'])
-  for (const text of [
-    'DE89 3704 0044 0532 0130',
-    'XX89370400440532013000',
-    'DE89370400440532013000123',
-    'AB12 this is not an account number at all',
-  ])
-    t.same(found('iban', text), [], text)
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      'DE89 3704 0044 0532 0130',
+      'XX89370400440532013000',
+      'DE89370400440532013000123',
+      'AB12 this is not an account number at all',
+    ])
+      t.same(found('iban', text), [], text)
+  })
 })
 
 t.test('social security numbers: issued ones are found, those that never are not', async (t) => {
@@ -170,17 +177,19 @@ t.test('social security numbers: issued ones are found, those that never are not
     }),
     RUNS,
   )
-  for (const text of [
-    '000-12-3456',
-    '666-12-3456',
-    '900-12-3456',
-    '123-00-4567',
-    '123-45-0000',
-    '078-05-1120',
-    '123-45-67890',
-    '1-123-45-6789',
-  ])
-    t.same(found('ssn', text), [], text)
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      '000-12-3456',
+      '666-12-3456',
+      '900-12-3456',
+      '123-00-4567',
+      '123-45-0000',
+      '078-05-1120',
+      '123-45-67890',
+      '1-123-45-6789',
+    ])
+      t.same(found('ssn', text), [], text)
+  })
 })
 
 t.test('IP addresses: both versions, and no versions, times or scopes', async (t) => {
@@ -192,23 +201,27 @@ t.test('IP addresses: both versions, and no versions, times or scopes', async (t
     fc.property(address, (text) => found('ip-address', `from ${text} to`).join() === text),
     RUNS,
   )
-  for (const text of ['10.0.0.1', '[2001:db8::1]', '::1', 'fe80::1', 'http://192.168.0.1:8080/'])
-    t.equal(found('ip-address', text).length, 1, text)
-  for (const text of [
-    '256.1.1.1',
-    '1.2.3',
-    '1.2.3.4.5',
-    'v1.2.3.4',
-    'version 10.0.0.1',
-    'curl/7.88.1.0',
-    'section 4.3.2.1',
-    '12:30:45',
-    'std::vector',
-    'ab::cd',
-    '01:23:45:67:89:ab',
-    '01.02.03.004',
-  ])
-    t.same(found('ip-address', text), [], text)
+  await every(t, 'every text', async (t) => {
+    for (const text of ['10.0.0.1', '[2001:db8::1]', '::1', 'fe80::1', 'http://192.168.0.1:8080/'])
+      t.equal(found('ip-address', text).length, 1, text)
+  })
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      '256.1.1.1',
+      '1.2.3',
+      '1.2.3.4.5',
+      'v1.2.3.4',
+      'version 10.0.0.1',
+      'curl/7.88.1.0',
+      'section 4.3.2.1',
+      '12:30:45',
+      'std::vector',
+      'ab::cd',
+      '01:23:45:67:89:ab',
+      '01.02.03.004',
+    ])
+      t.same(found('ip-address', text), [], text)
+  })
 })
 
 t.test('mail addresses', async (t) => {
@@ -234,103 +247,123 @@ t.test('mail addresses', async (t) => {
     RUNS,
   )
   t.same(found('email', 'jörg@bücher.de, Anna.O’Neil@x.io'), ['jörg@bücher.de', 'Neil@x.io'])
-  for (const text of [
-    '@app.route',
-    'logo@2x.png',
-    'a@b',
-    'user@localhost',
-    'pkg@1.2.3',
-    'git@github.com:group/project.git',
-    'x@.com',
-    'a.@b.de',
-    '@scope/name',
-  ])
-    t.same(found('email', text), [], text)
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      '@app.route',
+      'logo@2x.png',
+      'a@b',
+      'user@localhost',
+      'pkg@1.2.3',
+      'git@github.com:group/project.git',
+      'x@.com',
+      'a.@b.de',
+      '@scope/name',
+    ])
+      t.same(found('email', text), [], text)
+  })
 })
 
 t.test('telephone numbers', async (t) => {
-  for (const text of [
-    '+49 30 1234567',
-    '+1 (212) 555-0142',
-    '+442079460958',
-    '(212) 555-0142',
-    '212-555-0142',
-    '212.555.0142',
-    '1-212-555-0142',
-    '01 23 45 67 89',
-    '020 7946 0958',
-  ])
-    t.same(found('phone', `reach me at ${text}, thanks`), [text], text)
-  for (const text of ['Tel. 030 1234567', 'phone: 2125550142', 'call me on 089/12345678', 'mobile 212 555 0142'])
-    t.equal(found('phone', text).length, 1, text)
-  for (const text of [
-    '2026-11-21',
-    '12.03.2024',
-    'order 2125550142',
-    '1 + 23456789',
-    'x+12345678',
-    '212-555-01422',
-    '911-555-0142',
-    '3.141592653589',
-    '192.168.100.200',
-    '10:30:00',
-    '100 200 3000',
-    '+999 1234567890',
-    '+1234567890123456',
-  ])
-    t.same(found('phone', text), [], text)
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      '+49 30 1234567',
+      '+1 (212) 555-0142',
+      '+442079460958',
+      '(212) 555-0142',
+      '212-555-0142',
+      '212.555.0142',
+      '1-212-555-0142',
+      '01 23 45 67 89',
+      '020 7946 0958',
+    ])
+      t.same(found('phone', `reach me at ${text}, thanks`), [text], text)
+  })
+  await every(t, 'every text', async (t) => {
+    for (const text of ['Tel. 030 1234567', 'phone: 2125550142', 'call me on 089/12345678', 'mobile 212 555 0142'])
+      t.equal(found('phone', text).length, 1, text)
+  })
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      '2026-11-21',
+      '12.03.2024',
+      'order 2125550142',
+      '1 + 23456789',
+      'x+12345678',
+      '212-555-01422',
+      '911-555-0142',
+      '3.141592653589',
+      '192.168.100.200',
+      '10:30:00',
+      '100 200 3000',
+      '+999 1234567890',
+      '+1234567890123456',
+    ])
+      t.same(found('phone', text), [], text)
+  })
 })
 
 t.test('secrets of programs', async (t) => {
   // Put together here, so that no scanner of repositories takes them for real ones.
   const make = (...parts: string[]): string => parts.join('')
-  for (const text of [
-    make('AKIA', 'IOSFODNN7EXAMPLE'),
-    make('ghp_', 'abcdefghijklmnopqrstuvwxyz0123456789'),
-    make('sk-proj-', 'Ab1Cd2Ef3Gh4Ij5Kl6Mn7'),
-    make('sk_live_', '4eC39HqLyjWDarjtT1zdp7dc'),
-    make('AIza', 'SyA-1234567890abcdefghijklmnopqrstu'),
-    make('xoxb-', '1234567890-abcdefghij'),
-    make('eyJhbGciOiJIUzI1NiJ9', '.eyJzdWIiOiIxMjM0In0', '.SflKxwRJSMeKKF2QT4fwpMeJf36POk6y'),
-  ])
-    t.same(found('api-key', `use ${text} here`), [text], text.slice(0, 8))
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      make('AKIA', 'IOSFODNN7EXAMPLE'),
+      make('ghp_', 'abcdefghijklmnopqrstuvwxyz0123456789'),
+      make('sk-proj-', 'Ab1Cd2Ef3Gh4Ij5Kl6Mn7'),
+      make('sk_live_', '4eC39HqLyjWDarjtT1zdp7dc'),
+      make('AIza', 'SyA-1234567890abcdefghijklmnopqrstu'),
+      make('xoxb-', '1234567890-abcdefghij'),
+      make('eyJhbGciOiJIUzI1NiJ9', '.eyJzdWIiOiIxMjM0In0', '.SflKxwRJSMeKKF2QT4fwpMeJf36POk6y'),
+    ])
+      t.same(found('api-key', `use ${text} here`), [text], text.slice(0, 8))
+  })
   t.same(found('api-key', 'api_key = "f3Aq9xL0pTz7Wq2Bn5Kd8Rv1"'), ['f3Aq9xL0pTz7Wq2Bn5Kd8Rv1'])
   t.same(found('api-key', 'postgres://app:s3cr3tPass@db.example.com/x'), ['s3cr3tPass'])
   const key = make('-----BEGIN RSA ', 'PRIVATE KEY-----\nMIIEow\nIBAAKC\n-----END RSA ', 'PRIVATE KEY-----')
   t.same(found('api-key', `x\n${key}\ny`), [key])
-  for (const text of [
-    'api_key = "your-api-key-goes-here"',
-    'password: process.env.PASSWORD_FOR_APP_1',
-    'token: aaaaaaaaaaaaaaaaaaaaaaa1',
-    'https://user:<PASSWORD>@host.example',
-    'the task-force met',
-    'sk-learn-is-a-library-for-python',
-    'public key -----BEGIN PUBLIC KEY-----',
-  ])
-    t.same(found('api-key', text), [], text)
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      'api_key = "your-api-key-goes-here"',
+      'password: process.env.PASSWORD_FOR_APP_1',
+      'token: aaaaaaaaaaaaaaaaaaaaaaa1',
+      'https://user:<PASSWORD>@host.example',
+      'the task-force met',
+      'sk-learn-is-a-library-for-python',
+      'public key -----BEGIN PUBLIC KEY-----',
+    ])
+      t.same(found('api-key', text), [], text)
+  })
 })
 
 t.test('names and addresses, as far as the words around them tell', async (t) => {
-  for (const [text, name] of [
-    ['Dear Anna Schmidt,', 'Anna Schmidt'],
-    ['My name is Jean-Luc Picard.', 'Jean-Luc Picard'],
-    ['I spoke to Dr. Müller', 'Müller'],
-    ["Patient: Sean O'Brien", "Sean O'Brien"],
-    ['Frau Ludwig von Beethoven', 'Ludwig von Beethoven'],
-  ])
-    t.same(found('person-name', text), [name], text)
-  for (const text of ['Dear Customer Service', 'my name is', 'The President spoke', 'I am Very Happy today', 'Mr Speaker'])
-    t.same(found('person-name', text), [], text)
-  for (const text of [
-    '221B Baker Street, London NW1 6XE',
-    '1600 Pennsylvania Avenue',
-    'Hauptstraße 12, 10115 Berlin',
-    '12 rue de la Paix, 75002 Paris',
-    'P.O. Box 1234',
-  ])
-    t.same(found('address', `at ${text}.`), [text], text)
-  for (const text of ['2 ways to do it', 'on the street', 'step 3 Drive', 'In 2019 the Road was long'])
-    t.same(found('address', text), [], text)
+  await every(t, 'every case', async (t) => {
+    for (const [text, name] of [
+      ['Dear Anna Schmidt,', 'Anna Schmidt'],
+      ['My name is Jean-Luc Picard.', 'Jean-Luc Picard'],
+      ['I spoke to Dr. Müller', 'Müller'],
+      ["Patient: Sean O'Brien", "Sean O'Brien"],
+      ['Frau Ludwig von Beethoven', 'Ludwig von Beethoven'],
+    ])
+      t.same(found('person-name', text), [name], text)
+  })
+  await every(t, 'every text', async (t) => {
+    for (const text of ['Dear Customer Service', 'my name is', 'The President spoke', 'I am Very Happy today', 'Mr Speaker'])
+      t.same(found('person-name', text), [], text)
+  })
+  await every(t, 'every text', async (t) => {
+    for (const text of [
+      '221B Baker Street, London NW1 6XE',
+      '1600 Pennsylvania Avenue',
+      'Hauptstraße 12, 10115 Berlin',
+      '12 rue de la Paix, 75002 Paris',
+      'P.O. Box 1234',
+    ])
+      t.same(found('address', `at ${text}.`), [text], text)
+  })
+  await every(t, 'every text', async (t) => {
+    for (const text of ['2 ways to do it', 'on the street', 'step 3 Drive', 'In 2019 the Road was long'])
+      t.same(found('address', text), [], text)
+  })
 })
 
 t.test('no text is too hostile: each of these ends', async (t) => {
@@ -362,20 +395,24 @@ t.test('no text is too hostile: each of these ends', async (t) => {
     `${'\n'.repeat(50_000)}System`,
   ]
   const injection = injectionDetector(['a b', 'ignore ignore'])
-  for (const text of hostile) {
-    for (const slug of Object.keys(BUILTINS) as SensitiveSlug[]) found(slug, text)
-    t.ok(injection.find(text, 0).length >= 0, text.slice(0, 20))
-  }
+  await every(t, 'every text', async (t) => {
+    for (const text of hostile) {
+      for (const slug of Object.keys(BUILTINS) as SensitiveSlug[]) found(slug, text)
+      t.ok(injection.find(text, 0).length >= 0, text.slice(0, 20))
+    }
+  })
 })
 
 t.test('digits that follow a telephone number are another number, however many there are', async (t) => {
   const digits = '41111111111111112222'
-  for (let count = 3; count <= digits.length; count++) {
-    for (const between of [' ', '. ', ' - ']) {
-      const text = `Tel. 030 12345678${between}${digits.slice(0, count)}`
-      t.same(found('phone', text), ['030 12345678'], text)
+  await every(t, 'every round', async (t) => {
+    for (let count = 3; count <= digits.length; count++) {
+      for (const between of [' ', '. ', ' - ']) {
+        const text = `Tel. 030 12345678${between}${digits.slice(0, count)}`
+        t.same(found('phone', text), ['030 12345678'], text)
+      }
     }
-  }
+  })
   t.same(found('phone', 'Tel. 030 1234 567 41'), ['030 1234 567 41'])
   t.same(found('phone', 'Tel. 030 12345678-4111111111'), [], 'a stroke goes on with the same one')
 })

@@ -6,6 +6,7 @@ import type { Facts } from '../../src/ledger/facts.ts'
 import { generationView } from '../../src/ledger/generation.ts'
 import type { GenerationRecord, LedgerReader, SettleRow } from '../../src/ledger/types.ts'
 import { verify, verifyLedger } from '../../src/ledger/verify.ts'
+import { every } from '../support/every.ts'
 
 const AT = Date.UTC(2026, 0, 5, 12)
 
@@ -144,13 +145,15 @@ t.test('a settlement has two sides, and a third where tools ran', async (t) => {
   t.same(free[1], { account: 'provider', of: 'acme/one@here', nano: 0 }, 'nobody served: the endpoint that was held for')
   t.same(entriesOf(record(9, 'dev')), [], 'what is open has moved nothing')
   const exported = [record(1, 'a', settled(1, 7, { tools_cost: 7 })), record(2, 'b', settled(2, 5)), record(3, 'b')].map(exportRow)
-  for (const { entries, cost_nano } of exported) {
-    t.equal(
-      entries.reduce((sum, { nano }) => sum + nano, 0),
-      0,
-    )
-    t.equal(entries[0]?.nano ?? 0, 0 - cost_nano)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const { entries, cost_nano } of exported) {
+      t.equal(
+        entries.reduce((sum, { nano }) => sum + nano, 0),
+        0,
+      )
+      t.equal(entries[0]?.nano ?? 0, 0 - cost_nano)
+    }
+  })
 })
 
 const GOOD = { ok: true, providers: 35, fees: 0, carried: 0, problems: [] }

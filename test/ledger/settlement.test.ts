@@ -3,6 +3,7 @@ import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
 import { noUsage } from '../../src/dialects/canon/usage.ts'
 import { countedUsage, type EndedBy, enderOf, type Outcome, type Progress, settlementOf } from '../../src/ledger/settlement.ts'
+import { every } from '../support/every.ts'
 
 /** 1 nano-dollar per input token, 10 per output token. */
 const PRICE = { prompt: 1_000_000_000n, completion: 10_000_000_000n }
@@ -26,7 +27,7 @@ interface Cell {
   keeps: boolean
 }
 
-const every = (by: EndedBy, basis: 'nothing', keeps: boolean): Cell[] =>
+const atAnyStage = (by: EndedBy, basis: 'nothing', keeps: boolean): Cell[] =>
   (['not_sent', 'sent', 'content', 'usage_known'] as const).map((progress) => ({
     by,
     progress,
@@ -55,8 +56,8 @@ const TABLE: Cell[] = [
   ),
   { by: 'model', progress: 'sent', finish: null, basis: 'nothing', shownBy: 'provider', keeps: true },
   { by: 'model', progress: 'usage_known', reported: REPORT, finish: 'error', basis: 'nothing', shownBy: 'provider', keeps: false },
-  ...every('provider', 'nothing', false),
-  ...every('gateway', 'nothing', true),
+  ...atAnyStage('provider', 'nothing', false),
+  ...atAnyStage('gateway', 'nothing', true),
   ...(['caller', 'operator'] as const).flatMap((by): Cell[] => [
     { by, progress: 'not_sent', unreported: 70, basis: 'nothing', keeps: true },
     { by, progress: 'sent', charged: [300, 0], basis: 'estimated', keeps: true },
@@ -133,7 +134,9 @@ t.test('who caused a fault', async (t) => {
     ['upstream_rejected', false, 'caller'],
     ['upstream_policy', true, 'provider'],
   ]
-  for (const [code, content, by] of faults) t.equal(enderOf(new Fault(code), content), by, code)
+  await every(t, 'every case', async (t) => {
+    for (const [code, content, by] of faults) t.equal(enderOf(new Fault(code), content), by, code)
+  })
 })
 
 t.test('what is not reported is estimated and flagged', async (t) => {

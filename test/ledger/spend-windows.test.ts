@@ -7,6 +7,7 @@ import { oldestCounted, SpendWindows, windowEnd, windowStarts } from '../../src/
 import type { LimitReset } from '../../src/plugin-api/key.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
+import { every } from '../support/every.ts'
 import { holds, left, recorded } from '../support/holding.ts'
 import { property } from '../support/seed.ts'
 
@@ -34,12 +35,14 @@ t.test('windows begin at 00:00 UTC of the day, of Monday, of the first', async (
   t.same(starts('2026-11-15T23:59:59.999Z'), ['2026-11-15T00:00', '2026-11-09T00:00', '2026-11-01T00:00'], 'Sunday')
   t.same(starts('2027-01-01T00:00:00Z'), ['2027-01-01T00:00', '2026-12-28T00:00', '2027-01-01T00:00'], 'a week over the turn of the year')
   t.same(starts('2028-02-29T23:59:59Z'), ['2028-02-29T00:00', '2028-02-28T00:00', '2028-02-01T00:00'])
-  for (const [reset, end] of [
-    ['daily', '2026-12-31'],
-    ['weekly', '2027-01-04'],
-    ['monthly', '2027-01-01'],
-  ] as const)
-    t.equal(windowEnd(reset, at('2026-12-30T23:59:59Z')), at(end), `${reset} ends`)
+  await every(t, 'every case', async (t) => {
+    for (const [reset, end] of [
+      ['daily', '2026-12-31'],
+      ['weekly', '2027-01-04'],
+      ['monthly', '2027-01-01'],
+    ] as const)
+      t.equal(windowEnd(reset, at('2026-12-30T23:59:59Z')), at(end), `${reset} ends`)
+  })
   t.equal(oldestCounted(at('2027-01-01T12:00:00Z')), at('2026-12-28T00:00:00Z'))
 })
 
@@ -65,30 +68,32 @@ t.test('charges count in the windows of their moment', async (t) => {
 })
 
 t.test('a limit with a reset holds against the window, holds included, over its edge', async (t) => {
-  for (const [limitReset, before, after] of [
-    ['daily', '2026-11-21T23:59:59.999Z', '2026-11-22T00:00:00Z'],
-    ['weekly', '2026-11-22T23:59:59.999Z', '2026-11-23T00:00:00Z'],
-    ['monthly', '2026-11-30T23:59:59.999Z', '2026-12-01T00:00:00Z'],
-  ] as const) {
-    const clock = new SetClock(at(before))
-    const account = new Credit(clock, recorded({ dev: 1_000_000 })).account('dev')
-    const key = { limit: 100, limitReset }
-    t.equal(holds(account, 60, key), true, `${limitReset}: what was spent before does not count`)
-    t.equal(account.settle(60, 50), 0)
-    t.equal(holds(account, 40, key), true)
-    t.equal(holds(account, 11, key), false, 'spent 50, held 40')
-    t.equal(left(account, key), 10)
-    clock.at = at(after)
-    t.equal(left(account, key), 60, 'the spend is gone with its window, the open hold is not')
-    t.equal(holds(account, 61, key), false)
-    account.settle(40, 30)
-    t.equal(account.counted(limitReset), 30n, 'it settles into the window in which it ends')
-    t.equal(left(account, key), 70)
-    t.equal(holds(account, 70, key), true)
-    t.equal(holds(account, 1, key), false)
-    t.equal(holds(account, 1, { limit: 100 }), false, 'without a reset all that was ever spent counts')
-    t.equal(account.settled, 1_000_080n)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [limitReset, before, after] of [
+      ['daily', '2026-11-21T23:59:59.999Z', '2026-11-22T00:00:00Z'],
+      ['weekly', '2026-11-22T23:59:59.999Z', '2026-11-23T00:00:00Z'],
+      ['monthly', '2026-11-30T23:59:59.999Z', '2026-12-01T00:00:00Z'],
+    ] as const) {
+      const clock = new SetClock(at(before))
+      const account = new Credit(clock, recorded({ dev: 1_000_000 })).account('dev')
+      const key = { limit: 100, limitReset }
+      t.equal(holds(account, 60, key), true, `${limitReset}: what was spent before does not count`)
+      t.equal(account.settle(60, 50), 0)
+      t.equal(holds(account, 40, key), true)
+      t.equal(holds(account, 11, key), false, 'spent 50, held 40')
+      t.equal(left(account, key), 10)
+      clock.at = at(after)
+      t.equal(left(account, key), 60, 'the spend is gone with its window, the open hold is not')
+      t.equal(holds(account, 61, key), false)
+      account.settle(40, 30)
+      t.equal(account.counted(limitReset), 30n, 'it settles into the window in which it ends')
+      t.equal(left(account, key), 70)
+      t.equal(holds(account, 70, key), true)
+      t.equal(holds(account, 1, key), false)
+      t.equal(holds(account, 1, { limit: 100 }), false, 'without a reset all that was ever spent counts')
+      t.equal(account.settled, 1_000_080n)
+    }
+  })
 })
 
 t.test('a clock that goes back never makes a charge uncounted', async (t) => {
@@ -169,12 +174,14 @@ t.test('random lives: spent in the window and held never pass the limit', async 
 t.test('what was charged while the clock was ahead hides nothing of today after a restart', async (t) => {
   const today = { key: 'k', day: at('2026-11-21T00:00:00Z'), cost: 900 }
   const ahead = { key: 'k', day: at('2026-12-31T00:00:00Z'), cost: 5 }
-  for (const days of [
-    [today, ahead],
-    [ahead, today],
-  ]) {
-    const account = new Credit(new SetClock(NOW), recorded({ k: 905 }, days)).account('k')
-    t.same(account.usage(), { daily: 905n, weekly: 905n, monthly: 905n }, `${days[0].cost} first`)
-    t.equal(left(account, { limit: 1000, limitReset: 'daily' }), 95)
-  }
+  await every(t, 'every days', async (t) => {
+    for (const days of [
+      [today, ahead],
+      [ahead, today],
+    ]) {
+      const account = new Credit(new SetClock(NOW), recorded({ k: 905 }, days)).account('k')
+      t.same(account.usage(), { daily: 905n, weekly: 905n, monthly: 905n }, `${days[0].cost} first`)
+      t.equal(left(account, { limit: 1000, limitReset: 'daily' }), 95)
+    }
+  })
 })

@@ -1,6 +1,7 @@
 /** Lists of domains (F10): label by label, and what is blocked stays blocked. */
 import t from 'tap'
 import { domainRules } from '../../src/services/outbound/domains.ts'
+import { every } from '../support/every.ts'
 
 const CASES: readonly (readonly [rule: string, address: string, covered: boolean])[] = [
   ['example.com', 'https://example.com/', true],
@@ -30,26 +31,30 @@ const CASES: readonly (readonly [rule: string, address: string, covered: boolean
 ]
 
 t.test('what a rule covers', async (t) => {
-  for (const [rule, address, covered] of CASES) {
-    const url = new URL(address)
-    t.equal(domainRules({ allowed: [rule] })(url), covered, `${rule} allows ${address}`)
-    t.equal(domainRules({ blocked: [rule] })(url), !covered, `${rule} blocks ${address}`)
-    t.equal(domainRules({ allowed: [rule], blocked: [rule] })(url), false, 'what is blocked stays blocked')
-    t.equal(domainRules({ allowed: ['other.net', rule], blocked: [] })(url), covered)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [rule, address, covered] of CASES) {
+      const url = new URL(address)
+      t.equal(domainRules({ allowed: [rule] })(url), covered, `${rule} allows ${address}`)
+      t.equal(domainRules({ blocked: [rule] })(url), !covered, `${rule} blocks ${address}`)
+      t.equal(domainRules({ allowed: [rule], blocked: [rule] })(url), false, 'what is blocked stays blocked')
+      t.equal(domainRules({ allowed: ['other.net', rule], blocked: [] })(url), covered)
+    }
+  })
   t.equal(domainRules({})(new URL('https://example.com/')), true)
-  for (const wrong of [
-    '',
-    ' ',
-    'a b',
-    'example.com:80',
-    '*',
-    '*.',
-    'ex*mple.com',
-    'user@example.com',
-    'example.com?x',
-    'ftp://example.com',
-    'a\\b',
-  ])
-    t.throws(() => domainRules({ allowed: [wrong] }), { message: /is no domain/ }, JSON.stringify(wrong))
+  await every(t, 'every wrong', async (t) => {
+    for (const wrong of [
+      '',
+      ' ',
+      'a b',
+      'example.com:80',
+      '*',
+      '*.',
+      'ex*mple.com',
+      'user@example.com',
+      'example.com?x',
+      'ftp://example.com',
+      'a\\b',
+    ])
+      t.throws(() => domainRules({ allowed: [wrong] }), { message: /is no domain/ }, JSON.stringify(wrong))
+  })
 })

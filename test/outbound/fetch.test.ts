@@ -8,6 +8,7 @@ import { Fault } from '../../src/core/faults.ts'
 import { isNeighbour, isPublic } from '../../src/services/outbound/addresses.ts'
 import { type FetchOptions, guardedConnect, guardedFetch, OutboundPolicy, type Resolved } from '../../src/services/outbound/index.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { ADDRESSES, HOSTS } from '../support/private-addresses.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -73,8 +74,12 @@ async function fails(t: Test, what: string, fetched: Promise<unknown>, status: n
 }
 
 t.test('no form of a private address is asked', async (t) => {
-  for (const host of HOSTS) await fails(t, host, guardedFetch(`http://${host}:${port}/`, open()), 400, 'refused')
-  for (const address of ADDRESSES) await fails(t, JSON.stringify(address.slice(0, 60)), guardedFetch(address, open()), 400, 'refused')
+  await every(t, 'every host', async (t) => {
+    for (const host of HOSTS) await fails(t, host, guardedFetch(`http://${host}:${port}/`, open()), 400, 'refused')
+  })
+  await every(t, 'every address', async (t) => {
+    for (const address of ADDRESSES) await fails(t, JSON.stringify(address.slice(0, 60)), guardedFetch(address, open()), 400, 'refused')
+  })
   t.equal(hits, 0)
   const direct = await (await fetch(`http://127.0.0.1:${port}/`)).text()
   t.same([direct, hits], ['secret', 1], 'the canary does sing')
@@ -88,13 +93,15 @@ t.test('no redirect leads to one', async (t) => {
     `//127.0.0.1:${port}/`,
     `http:/\\127.0.0.1:${port}/`,
   ]
-  for (const [i, target] of targets.entries()) {
-    const status = [301, 302, 303, 307, 308][i % 5]
-    answer = (_request, response) => response.writeHead(status, { location: Buffer.from(target).toString('latin1') }).end('moved')
-    const fault = await faultOf(guardedFetch(url(), open()))
-    t.match(String(fault?.metadata?.fetch), /refused|unreachable/, `${status} to ${target.slice(0, 60)}`)
-    t.equal(hits, 0)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [i, target] of targets.entries()) {
+      const status = [301, 302, 303, 307, 308][i % 5]
+      answer = (_request, response) => response.writeHead(status, { location: Buffer.from(target).toString('latin1') }).end('moved')
+      const fault = await faultOf(guardedFetch(url(), open()))
+      t.match(String(fault?.metadata?.fetch), /refused|unreachable/, `${status} to ${target.slice(0, 60)}`)
+      t.equal(hits, 0)
+    }
+  })
   let turns = 0
   answer = (_request, response) => response.writeHead(302, { location: `/turn${++turns}` }).end()
   await fails(t, 'a circle', guardedFetch(url(), open()), 422, 'redirects')
@@ -121,13 +128,16 @@ t.test('no name does: each of its addresses counts, and one look-up is all there
     'nonsense',
   ]
   const texts = new Set<string>()
-  for (const address of addresses)
-    for (const others of [[], [{ address: OPEN, family: 4 }]]) {
-      const resolve = async (): Promise<Resolved[]> => [...others, { address, family: address.includes(':') ? 6 : 4 }]
-      texts.add(
-        (await fails(t, `${address} and ${others.length} more`, guardedFetch(name, open({ resolve })), 422, 'unreachable'))?.message ?? '',
-      )
-    }
+  await every(t, 'every address', async (t) => {
+    for (const address of addresses)
+      for (const others of [[], [{ address: OPEN, family: 4 }]]) {
+        const resolve = async (): Promise<Resolved[]> => [...others, { address, family: address.includes(':') ? 6 : 4 }]
+        texts.add(
+          (await fails(t, `${address} and ${others.length} more`, guardedFetch(name, open({ resolve })), 422, 'unreachable'))?.message ??
+            '',
+        )
+      }
+  })
   texts.add((await fails(t, 'no address', guardedFetch(name, open({ resolve: async () => [] })), 422, 'unreachable'))?.message ?? '')
   const missing = (): Promise<Resolved[]> =>
     Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND www.example.com'), { code: 'ENOTFOUND' }))
@@ -201,39 +211,47 @@ t.test('exceptions of the operator', async (t) => {
   t.equal((await reach([`wiki.corp:${port}`], url()))?.status, 400, 'not its address')
   const secrets = async (): Promise<Resolved[]> => [{ address: '169.254.169.254', family: 4 }]
   t.equal((await reach([`wiki.corp:${port}`], `http://wiki.corp:${port}/`, secrets))?.status, 422, "never a cloud's secrets by name")
-  for (const wrong of ['', 'a b', '10.0.0.0/33', '10.0.0.0/', 'x/8', 'host:99999', '*.', 'http://x/', '[::1', '1.2.3.4/8/8', '*'])
-    t.throws(() => new OutboundPolicy({ allowPrivate: [wrong] }), { message: /.+/ }, JSON.stringify(wrong))
+  await every(t, 'every wrong', async (t) => {
+    for (const wrong of ['', 'a b', '10.0.0.0/33', '10.0.0.0/', 'x/8', 'host:99999', '*.', 'http://x/', '[::1', '1.2.3.4/8/8', '*'])
+      t.throws(() => new OutboundPolicy({ allowPrivate: [wrong] }), { message: /.+/ }, JSON.stringify(wrong))
+  })
   t.equal(hits, 0)
 })
 
 t.test('ranges', async (t) => {
-  for (const address of [
-    '1.1.1.1',
-    '8.8.8.8',
-    '172.15.0.1',
-    '172.32.0.1',
-    '100.63.0.1',
-    '100.128.0.1',
-    '192.0.1.1',
-    '223.255.255.255',
-    '2606:4700::1',
-    '2a00:1450::1',
-  ])
-    t.ok(isPublic(address), address)
-  for (const address of ['10.1.1.1', 'fd12::1', '127.0.0.1', '100.64.0.1', '::1'])
-    t.same([isPublic(address), isNeighbour(address)], [false, true], address)
-  for (const address of [
-    '169.254.169.254',
-    'fd00:ec2::254',
-    '100.100.100.200',
-    '168.63.129.16',
-    '0.0.0.0',
-    '224.0.0.1',
-    '',
-    '1',
-    'fe80::1%lo',
-  ])
-    t.same([isPublic(address), isNeighbour(address)], [false, false], address)
+  await every(t, 'every address', async (t) => {
+    for (const address of [
+      '1.1.1.1',
+      '8.8.8.8',
+      '172.15.0.1',
+      '172.32.0.1',
+      '100.63.0.1',
+      '100.128.0.1',
+      '192.0.1.1',
+      '223.255.255.255',
+      '2606:4700::1',
+      '2a00:1450::1',
+    ])
+      t.ok(isPublic(address), address)
+  })
+  await every(t, 'every address', async (t) => {
+    for (const address of ['10.1.1.1', 'fd12::1', '127.0.0.1', '100.64.0.1', '::1'])
+      t.same([isPublic(address), isNeighbour(address)], [false, true], address)
+  })
+  await every(t, 'every address', async (t) => {
+    for (const address of [
+      '169.254.169.254',
+      'fd00:ec2::254',
+      '100.100.100.200',
+      '168.63.129.16',
+      '0.0.0.0',
+      '224.0.0.1',
+      '',
+      '1',
+      'fe80::1%lo',
+    ])
+      t.same([isPublic(address), isNeighbour(address)], [false, false], address)
+  })
 })
 
 t.test('a request carries nothing of ours', async (t) => {
@@ -278,14 +296,16 @@ t.test('size, type and encoding', async (t) => {
   t.ok(written < 20_000_000, `${written} bytes were written`)
 
   const bomb = gzipSync(Buffer.alloc(50_000_000))
-  for (const [encoding, bytes] of [
-    ['gzip', bomb],
-    ['x-gzip', bomb],
-    ['br', brotliCompressSync(Buffer.alloc(50_000_000))],
-  ] as const) {
-    serve(bytes, { 'content-encoding': encoding })
-    await fails(t, `${encoding} bomb`, guardedFetch(url(), open({ maxBytes: 1_000_000 })), 413, 'too_large')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [encoding, bytes] of [
+      ['gzip', bomb],
+      ['x-gzip', bomb],
+      ['br', brotliCompressSync(Buffer.alloc(50_000_000))],
+    ] as const) {
+      serve(bytes, { 'content-encoding': encoding })
+      await fails(t, `${encoding} bomb`, guardedFetch(url(), open({ maxBytes: 1_000_000 })), 413, 'too_large')
+    }
+  })
   serve(gzipSync('packed'), { 'content-encoding': 'GZIP' })
   t.equal((await guardedFetch(url(), open())).bytes.toString(), 'packed')
   serve(gzipSync(gzipSync('twice')), { 'content-encoding': 'gzip, gzip' })
@@ -295,20 +315,22 @@ t.test('size, type and encoding', async (t) => {
   serve('', { 'content-encoding': 'gzip' })
   t.equal((await guardedFetch(url(), open())).bytes.length, 0)
 
-  for (const [type, wanted, fits] of [
-    ['text/html', ['text/html'], true],
-    ['TEXT/html;charset=x', ['text/*'], true],
-    ['image/png', ['image/*', 'application/pdf'], true],
-    ['application/octet-stream', ['image/*'], false],
-    ['text/htmlx', ['text/html'], false],
-    ['', ['text/html'], false],
-    ['', ['*/*'], true],
-  ] as const) {
-    serve('x', { 'content-type': type })
-    const fetched = guardedFetch(url(), open({ types: wanted }))
-    if (fits) t.equal((await fetched).bytes.toString(), 'x', type)
-    else await fails(t, `${type} is not wanted`, fetched, 415, 'type')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [type, wanted, fits] of [
+      ['text/html', ['text/html'], true],
+      ['TEXT/html;charset=x', ['text/*'], true],
+      ['image/png', ['image/*', 'application/pdf'], true],
+      ['application/octet-stream', ['image/*'], false],
+      ['text/htmlx', ['text/html'], false],
+      ['', ['text/html'], false],
+      ['', ['*/*'], true],
+    ] as const) {
+      serve('x', { 'content-type': type })
+      const fetched = guardedFetch(url(), open({ types: wanted }))
+      if (fits) t.equal((await fetched).bytes.toString(), 'x', type)
+      else await fails(t, `${type} is not wanted`, fetched, 415, 'type')
+    }
+  })
   serve('gone', { 'content-type': 'text/html' }, 404)
   t.match(await guardedFetch(url(), open({ types: ['image/*'] })), { status: 404, type: 'text/html' }, 'an error status is an answer')
 
@@ -327,16 +349,18 @@ t.test('time and abort', async (t) => {
       }
     })
   const clock = new FakeClock()
-  for (const [what, respond] of [
-    ['silence', () => {}],
-    ['a drip', (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(200).write('x')],
-  ] as [string, Answer][]) {
-    const waiting = asked(respond)
-    const fetched = fails(t, what, guardedFetch(url(), open({ clock, timeout: 3000 })), 408, 'timeout')
-    await waiting
-    clock.advance(3000)
-    await fetched
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [what, respond] of [
+      ['silence', () => {}],
+      ['a drip', (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(200).write('x')],
+    ] as [string, Answer][]) {
+      const waiting = asked(respond)
+      const fetched = fails(t, what, guardedFetch(url(), open({ clock, timeout: 3000 })), 408, 'timeout')
+      await waiting
+      clock.advance(3000)
+      await fetched
+    }
+  })
   const stuck = guardedFetch(`http://www.example.com:${port}/`, open({ clock, timeout: 3000, resolve: () => new Promise(() => {}) }))
   clock.advance(3000)
   await fails(t, 'a look-up without end', stuck, 408, 'timeout')

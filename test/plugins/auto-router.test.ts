@@ -8,6 +8,7 @@ import { autoRouter } from '../../plugins/auto-router/plugin.ts'
 import { HEAD, promptOf, TAIL } from '../../plugins/auto-router/prompt.ts'
 import { TASKS, type Task } from '../../plugins/auto-router/tasks.ts'
 import type { CanonicalRequest, Item, JsonObject, Part, RouterChoice } from '../../src/plugin-api/index.ts'
+import { every } from '../support/every.ts'
 import { type Asked, faultOf, type ModelFacts, readOf, routerOf, type ViewOptions, viewOf } from '../support/router-view.ts'
 import { property } from '../support/seed.ts'
 
@@ -44,19 +45,25 @@ t.test('C-144: settings outside their range are a 400 that names the field', asy
     [{ excluded_models: tooMany }, 'excluded_models'],
     [{ excluded_models: [null] }, 'excluded_models[0]'],
   ]
-  for (const [settings, field] of cases) {
-    const fault = faultOf(() => autoRouter.parse(settings, 'plugins[2]'))
-    t.equal(fault.status, 400)
-    t.match(fault.message, `plugins[2].${field}: expected`, field)
-    t.match(fault.metadata, { field: `plugins[2].${field}` }, JSON.stringify(settings).slice(0, 60))
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [settings, field] of cases) {
+      const fault = faultOf(() => autoRouter.parse(settings, 'plugins[2]'))
+      t.equal(fault.status, 400)
+      t.match(fault.message, `plugins[2].${field}: expected`, field)
+      t.match(fault.metadata, { field: `plugins[2].${field}` }, JSON.stringify(settings).slice(0, 60))
+    }
+  })
 })
 
 t.test('settings inside their range', async (t) => {
-  for (const tradeoff of [0, 7, 10]) t.match(autoRouter.parse({ cost_quality_tradeoff: tradeoff }, 'p'), { tradeoff })
+  await every(t, 'every tradeoff', async (t) => {
+    for (const tradeoff of [0, 7, 10]) t.match(autoRouter.parse({ cost_quality_tradeoff: tradeoff }, 'p'), { tradeoff })
+  })
   t.match(autoRouter.parse({}, 'p'), { enabled: true, tradeoff: 7, tier: undefined, pin: false, allowed: undefined, excluded: [] })
   t.match(autoRouter.parse({ enabled: false, id: 'auto-router', unknown: 1 }, 'p'), { enabled: false })
-  for (const tier of ['low', 'medium', 'high', 'xhigh', 'max']) t.match(autoRouter.parse({ cost_tier: tier }, 'p'), { tier })
+  await every(t, 'every tier', async (t) => {
+    for (const tier of ['low', 'medium', 'high', 'xhigh', 'max']) t.match(autoRouter.parse({ cost_tier: tier }, 'p'), { tier })
+  })
   const most = Array.from({ length: 1024 }, () => 'x'.repeat(64))
   t.equal(autoRouter.parse({ allowed_models: most }, 'p').allowed?.length, 1024)
 })
@@ -98,24 +105,28 @@ t.test('C-143: lists of models', async (t) => {
     [['*e*e*'], [], ['acme/one', 'other/one']],
     [['acme/two'], [], ['acme/two']],
   ]
-  for (const [allowed, excluded, expected] of cases) {
-    const settings = { ...QUALITY, excluded_models: excluded, ...(allowed ? { allowed_models: allowed } : {}) }
-    t.same(slugs(choose(facts, settings)).sort(), expected, JSON.stringify(settings))
-  }
-  for (const settings of [
-    { allowed_models: ['nobody/*'] },
-    { allowed_models: ['acme/*'], excluded_models: ['*'] },
-    { allowed_models: [] },
-  ]) {
-    const fault = faultOf(() => choose(facts, settings))
-    t.equal(fault.status, 404)
-    t.match(fault.message, 'no models match')
-    t.match(fault.availability, {
-      code: 'constraint_filtered',
-      requested_models: ['router/auto'],
-      constraint: { field: 'plugins[0].allowed_models' },
-    })
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [allowed, excluded, expected] of cases) {
+      const settings = { ...QUALITY, excluded_models: excluded, ...(allowed ? { allowed_models: allowed } : {}) }
+      t.same(slugs(choose(facts, settings)).sort(), expected, JSON.stringify(settings))
+    }
+  })
+  await every(t, 'every settings', async (t) => {
+    for (const settings of [
+      { allowed_models: ['nobody/*'] },
+      { allowed_models: ['acme/*'], excluded_models: ['*'] },
+      { allowed_models: [] },
+    ]) {
+      const fault = faultOf(() => choose(facts, settings))
+      t.equal(fault.status, 404)
+      t.match(fault.message, 'no models match')
+      t.match(fault.availability, {
+        code: 'constraint_filtered',
+        requested_models: ['router/auto'],
+        constraint: { field: 'plugins[0].allowed_models' },
+      })
+    }
+  })
   t.match(
     faultOf(() => choose([], {})),
     { status: 404, message: /no models match/ },
@@ -138,19 +149,23 @@ t.test('the ceiling of the trade-off and the bands of the tiers', async (t) => {
     scores: { general: i / 10 },
   }))
   const best = (settings: JsonObject): string => slugs(choose(ten, settings))[0]
-  for (const [tradeoff, expected] of [
-    [0, 'a/m9'],
-    [5, 'a/m5'],
-    [7, 'a/m4'],
-    [10, 'a/m1'],
-  ] as const)
-    t.equal(best({ cost_quality_tradeoff: tradeoff }), expected, `trade-off ${tradeoff}`)
+  await every(t, 'every case', async (t) => {
+    for (const [tradeoff, expected] of [
+      [0, 'a/m9'],
+      [5, 'a/m5'],
+      [7, 'a/m4'],
+      [10, 'a/m1'],
+    ] as const)
+      t.equal(best({ cost_quality_tradeoff: tradeoff }), expected, `trade-off ${tradeoff}`)
+  })
   t.equal(best({}), 'a/m4', 'the default is 7')
   const bands = { low: ['a/m2', 'a/m1'], medium: ['a/m4', 'a/m3'], high: ['a/m6', 'a/m5'], xhigh: ['a/m8', 'a/m7'], max: ['a/m10', 'a/m9'] }
-  for (const [tier, expected] of Object.entries(bands)) {
-    t.same(slugs(choose(ten, { cost_tier: tier })), expected, tier)
-    t.same(slugs(choose(ten, { cost_tier: tier, cost_quality_tradeoff: 0 })), expected, `${tier} wins over the trade-off`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [tier, expected] of Object.entries(bands)) {
+      t.same(slugs(choose(ten, { cost_tier: tier })), expected, tier)
+      t.same(slugs(choose(ten, { cost_tier: tier, cost_quality_tradeoff: 0 })), expected, `${tier} wins over the trade-off`)
+    }
+  })
   t.same(slugs(choose(ten, { allowed_models: ['a/m9', 'a/m10'], cost_tier: 'low' })), ['a/m9'], 'a scale of the candidates alone')
   t.same(slugs(choose([{ slug: 'a/one', prompt: 50 }], { cost_tier: 'low' })), ['a/one'], 'one candidate is every band')
   const unpriced: ModelFacts[] = [
@@ -288,18 +303,20 @@ t.test('the labelled prompts: what the documentation prints is what is measured'
   const labelled = JSON.parse(file) as Record<Task, (string | Labelled)[]>
   const docs = readFileSync(join(ROOT, 'docs/router-models.md'), 'utf8')
   const sum = { tuned: [0, 0], held: [0, 0] }
-  for (const [task, prompts] of Object.entries(labelled)) {
-    const right = prompts.map((prompt) => taskOf(typeof prompt === 'string' ? { text: prompt } : prompt) === task)
-    // Every second prompt of a kind is held out.
-    const tuned = right.filter((_, i) => i % 2 === 0)
-    const held = right.filter((_, i) => i % 2 === 1)
-    const shown = [tuned, held].map((half) => `${half.filter(Boolean).length} of ${half.length}`)
-    t.match(docs.replace(/ +/g, ' '), `| ${task} | ${shown[0]} | ${shown[1]} |`, task)
-    for (const [name, half] of Object.entries({ tuned, held }) as ['tuned' | 'held', boolean[]][]) {
-      sum[name][0] += half.filter(Boolean).length
-      sum[name][1] += half.length
+  await every(t, 'every case', async (t) => {
+    for (const [task, prompts] of Object.entries(labelled)) {
+      const right = prompts.map((prompt) => taskOf(typeof prompt === 'string' ? { text: prompt } : prompt) === task)
+      // Every second prompt of a kind is held out.
+      const tuned = right.filter((_, i) => i % 2 === 0)
+      const held = right.filter((_, i) => i % 2 === 1)
+      const shown = [tuned, held].map((half) => `${half.filter(Boolean).length} of ${half.length}`)
+      t.match(docs.replace(/ +/g, ' '), `| ${task} | ${shown[0]} | ${shown[1]} |`, task)
+      for (const [name, half] of Object.entries({ tuned, held }) as ['tuned' | 'held', boolean[]][]) {
+        sum[name][0] += half.filter(Boolean).length
+        sum[name][1] += half.length
+      }
     }
-  }
+  })
   t.same(Object.keys(labelled).sort(), [...TASKS].sort(), 'every kind of task is there')
   t.ok(sum.held[1] >= 60 && sum.tuned[1] >= 60)
   t.ok(sum.held[0] / sum.held[1] >= 0.9, `held out: ${sum.held.join(' of ')}`)
@@ -315,13 +332,15 @@ t.test('every generating model of the shipped catalogue is scored, unless its fi
     return /^# Not scored: /m.test(text) ? [] : scored
   })
   t.ok(models.length > 15)
-  for (const [slug, { scores = {} }] of models) {
-    t.match(scores, { general: Number, coding: Number }, slug)
-    t.ok(
-      Object.keys(scores).every((kind) => (TASKS as readonly string[]).includes(kind)),
-      slug,
-    )
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [slug, { scores = {} }] of models) {
+      t.match(scores, { general: Number, coding: Number }, slug)
+      t.ok(
+        Object.keys(scores).every((kind) => (TASKS as readonly string[]).includes(kind)),
+        slug,
+      )
+    }
+  })
 })
 
 t.test('only the ends of a long prompt are looked at', async (t) => {
@@ -350,7 +369,9 @@ t.test('fields of the request speak for a task', async (t) => {
     [{ reasoning: { effort: 'high' } }, 'reasoning'],
     [{ reasoning: { effort: 'low' } }, 'general'],
   ]
-  for (const [change, task] of cases) t.equal(classify(promptOf({ ...plain, ...change })).task, task, JSON.stringify(change))
+  await every(t, 'every case', async (t) => {
+    for (const [change, task] of cases) t.equal(classify(promptOf({ ...plain, ...change })).task, task, JSON.stringify(change))
+  })
   t.equal(classify(promptOf({ ...plain, items: [] })).task, 'general', 'no message at all')
 })
 

@@ -9,6 +9,7 @@ import { estimatedNeed, itemTokens } from '../../src/dialects/canon/need.ts'
 import type { CanonicalRequest, Host, Item, JsonObject, Plugin, Resolved, Role, Sampling, Stage } from '../../src/plugin-api/index.ts'
 import type { Endpoint, Model } from '../../src/routing/catalog/types.ts'
 import { DiskFiles } from '../../src/services/files/index.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 const plugin: Plugin = contextCompression
@@ -78,19 +79,21 @@ const textsOf = (items: readonly Item[]): string[] =>
 t.test('settings', async (t) => {
   t.same(plugin.parse({}, 'plugins[0]'), { engine: 'middle-out', enabled: true })
   t.same(plugin.parse({ id: plugin.id, engine: 'middle-out', enabled: false }, 'plugins[0]'), { engine: 'middle-out', enabled: false })
-  for (const [settings, field] of [
-    [{ engine: 'summarize' }, 'engine'],
-    [{ engine: null }, 'engine'],
-    [{ enabled: 'yes' }, 'enabled'],
-  ] as [JsonObject, string][]) {
-    try {
-      plugin.parse(settings, 'plugins[3]')
-      t.fail(`${field} was accepted`)
-    } catch (problem) {
-      t.ok(problem instanceof Fault)
-      t.match(problem, { status: 400, metadata: { field: `plugins[3].${field}` } })
+  await every(t, 'every case', async (t) => {
+    for (const [settings, field] of [
+      [{ engine: 'summarize' }, 'engine'],
+      [{ engine: null }, 'engine'],
+      [{ enabled: 'yes' }, 'enabled'],
+    ] as [JsonObject, string][]) {
+      try {
+        plugin.parse(settings, 'plugins[3]')
+        t.fail(`${field} was accepted`)
+      } catch (problem) {
+        t.ok(problem instanceof Fault)
+        t.match(problem, { status: 400, metadata: { field: `plugins[3].${field}` } })
+      }
     }
-  }
+  })
 })
 
 t.test('implied for a small first model only, and not where the request names the plugin', async (t) => {
@@ -138,11 +141,13 @@ t.test('it stays out of the way', async (t) => {
     ['no text comes out', { output: ['image'] }, {}],
     ['a completion cap above the context', { sampling: { maxOutput: 1000 } }, {}],
   ]
-  for (const [name, setup, settings] of cases) {
-    const { request, stages, edits } = await shape(long, setup, settings)
-    t.same(request.items, long, name)
-    t.same([stages, edits], [[], []], name)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, setup, settings] of cases) {
+      const { request, stages, edits } = await shape(long, setup, settings)
+      t.same(request.items, long, name)
+      t.same([stages, edits], [[], []], name)
+    }
+  })
 })
 
 t.test('the completion cap is part of the need', async (t) => {
@@ -158,12 +163,14 @@ t.test('the first model with room for half of the need is the target, else the l
     [[400, 1000, 1200], 1000],
     [[300, 500, 400], 500],
   ]
-  for (const [contexts, target] of cases) {
-    const { request, stages } = await shape(items, { contexts, sampling: { maxOutput: 50 } })
-    const { total } = estimatedNeed(request, estimate)
-    t.ok(total <= target && total > target - 150, `${total} of ${target} tokens for ${contexts}`)
-    t.match(stages[0].summary, `${target} tokens`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [contexts, target] of cases) {
+      const { request, stages } = await shape(items, { contexts, sampling: { maxOutput: 50 } })
+      const { total } = estimatedNeed(request, estimate)
+      t.ok(total <= target && total > target - 150, `${total} of ${target} tokens for ${contexts}`)
+      t.match(stages[0].summary, `${target} tokens`)
+    }
+  })
 })
 
 t.test('a wire that takes so many messages gets half of them from each end', async (t) => {
@@ -213,27 +220,31 @@ t.test('a call leaves with its result and its reasoning', async (t) => {
 
 t.test('one long text is shortened in its middle rather than lost', async (t) => {
   const paste = `HEAD${words(3000)}TAIL`
-  for (const items of [
-    [message('system', 'rules'), message('user', paste)],
-    [message('user', paste), message('user', 'and now?')],
-  ]) {
-    const { request, stages } = await shape(items, { sampling: { maxOutput: 100 } })
-    const text = textsOf(request.items).find((one) => one.startsWith('HEAD')) ?? ''
-    t.match(text, /^HEADx+\n\[… \d+ characters left out …\]\nx+TAIL$/)
-    t.equal(request.items.length, 2)
-    t.ok(estimatedNeed(request, estimate).total <= 1000)
-    t.match(stages, [{ data: { original_count: 2, compressed_count: 2 } }])
-  }
+  await every(t, 'every items', async (t) => {
+    for (const items of [
+      [message('system', 'rules'), message('user', paste)],
+      [message('user', paste), message('user', 'and now?')],
+    ]) {
+      const { request, stages } = await shape(items, { sampling: { maxOutput: 100 } })
+      const text = textsOf(request.items).find((one) => one.startsWith('HEAD')) ?? ''
+      t.match(text, /^HEADx+\n\[… \d+ characters left out …\]\nx+TAIL$/)
+      t.equal(request.items.length, 2)
+      t.ok(estimatedNeed(request, estimate).total <= 1000)
+      t.match(stages, [{ data: { original_count: 2, compressed_count: 2 } }])
+    }
+  })
   t.equal((await shape([message('system', words(2000)), message('user', 'x')])).stages.length, 0, 'instructions are never shortened')
 })
 
 t.test('shortening never splits a character', async (t) => {
   const text = '😀'.repeat(2000)
-  for (let budget = 60; budget < 90; budget++) {
-    const short = shortenText(text, budget, estimate)
-    t.ok(short !== undefined && estimate(short) <= budget)
-    t.ok(short?.isWellFormed())
-  }
+  await every(t, 'every round', async (t) => {
+    for (let budget = 60; budget < 90; budget++) {
+      const short = shortenText(text, budget, estimate)
+      t.ok(short !== undefined && estimate(short) <= budget)
+      t.ok(short?.isWellFormed())
+    }
+  })
 })
 
 t.test('an estimate counts every kind of item', async (t) => {

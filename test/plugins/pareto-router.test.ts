@@ -3,6 +3,7 @@ import t from 'tap'
 import { paretoRouter } from '../../plugins/pareto-router/plugin.ts'
 import { codingScore, tierOf } from '../../plugins/pareto-router/tiers.ts'
 import type { JsonObject, RouterChoice } from '../../src/plugin-api/index.ts'
+import { every } from '../support/every.ts'
 import { faultOf, type ModelFacts, modelOf, readOf, routerOf, type ViewOptions, viewOf } from '../support/router-view.ts'
 import { property } from '../support/seed.ts'
 
@@ -39,26 +40,36 @@ t.test('C-144: settings outside their range are a 400 that names the field', asy
     [{ price_source: null }, 'price_source'],
     [{ enabled: 'no' }, 'enabled'],
   ]
-  for (const [settings, field] of cases) {
-    const fault = faultOf(() => paretoRouter.parse(settings, 'plugins[1]'))
-    t.match(fault, { status: 400, metadata: { field: `plugins[1].${field}` } }, JSON.stringify(settings))
-    t.match(fault.message, `plugins[1].${field}: expected`)
-  }
-  for (const settings of [
-    { min_coding_score: 0 },
-    { min_coding_score: 1 },
-    { max_price: 0 },
-    { price_source: 'weighted_avg' },
-    { enabled: false },
-  ])
-    t.ok(paretoRouter.parse(settings, 'p'), JSON.stringify(settings))
+  await every(t, 'every case', async (t) => {
+    for (const [settings, field] of cases) {
+      const fault = faultOf(() => paretoRouter.parse(settings, 'plugins[1]'))
+      t.match(fault, { status: 400, metadata: { field: `plugins[1].${field}` } }, JSON.stringify(settings))
+      t.match(fault.message, `plugins[1].${field}: expected`)
+    }
+  })
+  await every(t, 'every settings', async (t) => {
+    for (const settings of [
+      { min_coding_score: 0 },
+      { min_coding_score: 1 },
+      { max_price: 0 },
+      { price_source: 'weighted_avg' },
+      { enabled: false },
+    ])
+      t.ok(paretoRouter.parse(settings, 'p'), JSON.stringify(settings))
+  })
 })
 
 t.test('the cheapest of the tier, with two fallbacks of the same tier', async (t) => {
   t.same(slugs(choose(CODERS)), ['a/high', 'a/higher', 'b/high'], 'without a score the high tier')
-  for (const score of [0.66, 0.9, 1]) t.same(slugs(choose(CODERS, { min_coding_score: score })), ['a/high', 'a/higher', 'b/high'])
-  for (const score of [0.33, 0.5, 0.6599]) t.same(slugs(choose(CODERS, { min_coding_score: score })), ['a/medium', 'a/mid', 'a/general'])
-  for (const score of [0, 0.3299]) t.same(slugs(choose(CODERS, { min_coding_score: score })), ['a/unscored', 'a/low'])
+  await every(t, 'every score', async (t) => {
+    for (const score of [0.66, 0.9, 1]) t.same(slugs(choose(CODERS, { min_coding_score: score })), ['a/high', 'a/higher', 'b/high'])
+  })
+  await every(t, 'every score', async (t) => {
+    for (const score of [0.33, 0.5, 0.6599]) t.same(slugs(choose(CODERS, { min_coding_score: score })), ['a/medium', 'a/mid', 'a/general'])
+  })
+  await every(t, 'every score', async (t) => {
+    for (const score of [0, 0.3299]) t.same(slugs(choose(CODERS, { min_coding_score: score })), ['a/unscored', 'a/low'])
+  })
   t.match(choose(CODERS).data, { tier: 'high' })
   t.match(choose(CODERS).summary, 'a/high, coding score 0.66, out of 4')
 })

@@ -9,6 +9,7 @@ import { schemaFit } from '../../plugins/response-healing/schema-fit.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { EventOrder } from '../../src/dialects/canon/order.ts'
 import type { JsonObject, Stage, StreamEvent } from '../../src/plugin-api/index.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 import { breakages, COUNT, type Kind, SEED } from './healing/breakages.ts'
 import { junk, mend, soundDocument } from './healing/mending.ts'
@@ -35,28 +36,30 @@ t.test('of a thousand broken answers of every kind at least 95 % come out as the
     all.some(({ text }) => parses(text)),
     'each is broken',
   )
-  for (const seed of [SEED, 1, 2]) {
-    const mended = new Map<Kind, { right: number; of: number }>()
-    let right = 0
-    for (const { kind, text, meant } of breakages(seed)) {
-      const counts = mended.get(kind) ?? { right: 0, of: 0 }
-      mended.set(kind, counts)
-      counts.of++
-      const healed = whole(text)
-      if (!parses(healed)) t.fail(`${kind}: no JSON came out of ${text}`)
-      else if (isDeepStrictEqual(JSON.parse(healed), meant)) {
-        counts.right++
-        right++
+  await every(t, 'every seed', async (t) => {
+    for (const seed of [SEED, 1, 2]) {
+      const mended = new Map<Kind, { right: number; of: number }>()
+      let right = 0
+      for (const { kind, text, meant } of breakages(seed)) {
+        const counts = mended.get(kind) ?? { right: 0, of: 0 }
+        mended.set(kind, counts)
+        counts.of++
+        const healed = whole(text)
+        if (!parses(healed)) t.fail(`${kind}: no JSON came out of ${text}`)
+        else if (isDeepStrictEqual(JSON.parse(healed), meant)) {
+          counts.right++
+          right++
+        }
       }
+      t.ok(mended.size >= 17)
+      for (const [kind, counts] of mended) {
+        t.ok(counts.right / counts.of >= 0.95, `${kind}: ${counts.right} of ${counts.of}`)
+        if (seed === SEED) t.comment(`${kind}: ${counts.right} of ${counts.of} mended`)
+      }
+      t.comment(`seed ${seed}: ${right} of ${COUNT} mended`)
+      t.ok(right / COUNT >= 0.98)
     }
-    t.ok(mended.size >= 17)
-    for (const [kind, counts] of mended) {
-      t.ok(counts.right / counts.of >= 0.95, `${kind}: ${counts.right} of ${counts.of}`)
-      if (seed === SEED) t.comment(`${kind}: ${counts.right} of ${counts.of} mended`)
-    }
-    t.comment(`seed ${seed}: ${right} of ${COUNT} mended`)
-    t.ok(right / COUNT >= 0.98)
-  }
+  })
 })
 
 t.test('a stream gives what the whole text gives, however it is cut', async (t) => {
@@ -78,14 +81,18 @@ t.test('no sound document is ever changed, not even its white space', async (t) 
     }),
     property(3000, 200_000),
   )
-  for (const text of ['"a text {"', '42', 'null', ' true\n', '""']) {
-    t.equal(mend(text, 1), text)
-    t.equal(whole(text), text)
-  }
+  await every(t, 'every text', async (t) => {
+    for (const text of ['"a text {"', '42', 'null', ' true\n', '""']) {
+      t.equal(mend(text, 1), text)
+      t.equal(whole(text), text)
+    }
+  })
   const far = ' '.repeat(600)
-  for (const text of [`{"a:b"${far}:1${far},${far}"c, "${far}:["d]"${far},"e"${far}]}${far}`, `["${'x, '.repeat(200)}"]`]) {
-    t.equal(mend(text, 1), text, 'nor where the next character is far away')
-  }
+  await every(t, 'every text', async (t) => {
+    for (const text of [`{"a:b"${far}:1${far},${far}"c, "${far}:["d]"${far},"e"${far}]}${far}`, `["${'x, '.repeat(200)}"]`]) {
+      t.equal(mend(text, 1), text, 'nor where the next character is far away')
+    }
+  })
 })
 
 t.test('whatever comes in: what leaves is JSON, or the text as it came', async (t) => {
@@ -134,24 +141,28 @@ t.test('what is certain is not held', async (t) => {
   let held = 0
   let longest = 0
   let characters = 0
-  for (const text of documents.flatMap((one) => [JSON.stringify(one), JSON.stringify(one, null, 2)])) {
-    for (let length = 1; length <= text.length; length++) {
-      const mender = new Mender()
-      const out = mender.push(text.slice(0, length))
-      characters++
-      if (mender.held === '') continue
-      held++
-      longest = Math.max(longest, mender.held.length)
-      // Two ways to go on, and the very next character differs: nothing more could have left.
-      const next = new Set([...endings, text.slice(length)].map((ending) => mend(text.slice(0, length) + ending)[out.length]))
-      t.ok(next.size > 1, `${JSON.stringify(mender.held)} is open after ${JSON.stringify(out.slice(-20))}`)
+  await every(t, 'every text', async (t) => {
+    for (const text of documents.flatMap((one) => [JSON.stringify(one), JSON.stringify(one, null, 2)])) {
+      for (let length = 1; length <= text.length; length++) {
+        const mender = new Mender()
+        const out = mender.push(text.slice(0, length))
+        characters++
+        if (mender.held === '') continue
+        held++
+        longest = Math.max(longest, mender.held.length)
+        // Two ways to go on, and the very next character differs: nothing more could have left.
+        const next = new Set([...endings, text.slice(length)].map((ending) => mend(text.slice(0, length) + ending)[out.length]))
+        t.ok(next.size > 1, `${JSON.stringify(mender.held)} is open after ${JSON.stringify(out.slice(-20))}`)
+      }
     }
-  }
+  })
   t.ok(held > 20 && held < characters / 2, `something is held after ${held} of ${characters} characters`)
   t.ok(longest < 20, `never more than ${longest} characters`)
   const long = new Mender()
   long.push('{"story":"')
-  for (let i = 0; i < 1000; i++) t.equal(long.push('word and '), 'word and ', 'a text runs through')
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 1000; i++) t.equal(long.push('word and '), 'word and ', 'a text runs through')
+  })
 })
 
 t.test('what is without end costs no more than it is long', async (t) => {
@@ -164,11 +175,13 @@ t.test('what is without end costs no more than it is long', async (t) => {
     brackets: `{"a":"${'}'.repeat(100_000)}`,
     space: `{"a":"b"${' '.repeat(100_000)}`,
   }
-  for (const [name, text] of Object.entries(waits)) {
-    const mended = mend(text)
-    t.equal(mend(text, 5), mended, `${name}: the same in a stream`)
-    t.ok(mended === text || parses(mended), name)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, text] of Object.entries(waits)) {
+      const mended = mend(text)
+      t.equal(mend(text, 5), mended, `${name}: the same in a stream`)
+      t.ok(mended === text || parses(mended), name)
+    }
+  })
   const late = `${'prose '.repeat(20_000)}{"a": 1,}`
   t.equal(mend(late, 7), late, 'a document that begins too late is left as it is')
   const long = `[${'1,'.repeat(200_000)}]`
@@ -197,10 +210,12 @@ t.test('single cases', async (t) => {
     ['No JSON {here} at all [1].', 'No JSON {here} at all [1].'],
     ['', ''],
   ]
-  for (const [text, mended] of cases) {
-    t.equal(whole(text), mended, JSON.stringify(text))
-    if (!text.startsWith('{\\')) t.equal(mend(text, 1), mended, `${JSON.stringify(text)} in a stream`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [text, mended] of cases) {
+      t.equal(whole(text), mended, JSON.stringify(text))
+      if (!text.startsWith('{\\')) t.equal(mend(text, 1), mended, `${JSON.stringify(text)} in a stream`)
+    }
+  })
 })
 
 interface Run {
@@ -231,19 +246,21 @@ const text = (block: number, pieces: readonly string[], item?: string): StreamEv
 const END: StreamEvent = { type: 'end', reason: 'stop' }
 
 t.test('events', async (t) => {
-  for (const stream of [true, false]) {
-    const { events, text: healed, stages } = tapped([{ type: 'start' }, ...text(0, ['```json\n{"a"', ': 1,}', '\n```']), END], { stream })
-    t.equal(healed.trim(), '{"a": 1}')
-    t.same([events[0].type, events.at(-2)?.type, events.at(-1)?.type], ['start', 'block-end', 'end'])
-    t.match(stages, [
-      {
-        type: 'response_healing',
-        name: 'response-healing',
-        data: { mode: 'json_object', improved: true, valid: true, original_length: 21, healed_length: healed.length },
-      },
-    ])
-    t.equal(stages[0].data?.held_bytes, stream ? 1 : undefined)
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [true, false]) {
+      const { events, text: healed, stages } = tapped([{ type: 'start' }, ...text(0, ['```json\n{"a"', ': 1,}', '\n```']), END], { stream })
+      t.equal(healed.trim(), '{"a": 1}')
+      t.same([events[0].type, events.at(-2)?.type, events.at(-1)?.type], ['start', 'block-end', 'end'])
+      t.match(stages, [
+        {
+          type: 'response_healing',
+          name: 'response-healing',
+          data: { mode: 'json_object', improved: true, valid: true, original_length: 21, healed_length: healed.length },
+        },
+      ])
+      t.equal(stages[0].data?.held_bytes, stream ? 1 : undefined)
+    }
+  })
 
   const cut = tapped([...text(0, ['{"a": [1, ']), { type: 'end', reason: 'length' }])
   t.equal(cut.text, '{"a": [1, ', 'what was cut off stays cut off')
@@ -339,7 +356,9 @@ t.test("the caller's schema", async (t) => {
     [{ name: 'Al', next: { name: 1 } }, '$.next'],
     [{ name: 'Al', more: 1 }, '$.more'],
   ]
-  for (const [value, path] of cases) t.same(schemaFit(schema, value), path === undefined ? { fits: true } : { fits: false, path })
+  await every(t, 'every case', async (t) => {
+    for (const [value, path] of cases) t.same(schemaFit(schema, value), path === undefined ? { fits: true } : { fits: false, path })
+  })
   t.same(schemaFit({ allOf: [{ multipleOf: 0.1 }, { exclusiveMaximum: 1 }], not: { const: 0.5 } }, 0.3), { fits: true })
   t.same(schemaFit({ oneOf: [{ type: 'number' }, { minimum: 1 }] }, 2), { fits: false, path: '$' })
   t.same(schemaFit({ type: 'array', prefixItems: [{ type: 'boolean' }], items: false }, [true, 1]), { fits: false, path: '$[1]' })

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { layersOf, OPERATIONS, type Operation } from '../../src/pipeline/chain.ts'
+import { every } from '../support/every.ts'
 import { paths, ROOT, read } from './source-tree.ts'
 
 /** Files and folders of the program that a text names, those of its own worked example left out. */
@@ -13,12 +14,14 @@ function namedPaths(text: string): string[] {
 
 t.test('every file of the program that the documents name exists', async (t) => {
   let count = 0
-  for (const page of [...paths('docs/**/*.md', 'src/**/*.md', 'plugins/**/*.md'), 'README.md', 'CONTRIBUTING.md']) {
-    for (const path of namedPaths(read(page))) {
-      count++
-      t.ok(existsSync(join(ROOT, path)), `${page}: ${path}`)
+  await every(t, 'every page', async (t) => {
+    for (const page of [...paths('docs/**/*.md', 'src/**/*.md', 'plugins/**/*.md'), 'README.md', 'CONTRIBUTING.md']) {
+      for (const path of namedPaths(read(page))) {
+        count++
+        t.ok(existsSync(join(ROOT, path)), `${page}: ${path}`)
+      }
     }
-  }
+  })
   t.ok(count > 60, 'paths were found')
   t.same(namedPaths('`src/a.ts`, (src/b/) and plugins/c/d.ts. Not /src/e.ts.'), ['src/a.ts', 'src/b/', 'plugins/c/d.ts'])
   t.same(namedPaths('Save it as `plugins/mine/plugin.ts`; `plugins/mine/config.ts`, `plugins/yours.ts`'), ['plugins/yours.ts'])
@@ -45,14 +48,16 @@ function namedFunctions(line: string): { names: string[]; files: string[] } {
 
 t.test('every function that the architecture names stands in a file of the same line', async (t) => {
   let count = 0
-  for (const line of read('docs/architecture.md').split('\n')) {
-    const { names, files } = namedFunctions(line)
-    const code = files.map((file) => (existsSync(join(ROOT, file)) ? read(file) : '')).join('\n')
-    for (const name of names) {
-      count++
-      t.match(code, new RegExp(`\\b${name}\\(`), `${name} in ${files.join(', ')}`)
+  await every(t, 'every line', async (t) => {
+    for (const line of read('docs/architecture.md').split('\n')) {
+      const { names, files } = namedFunctions(line)
+      const code = files.map((file) => (existsSync(join(ROOT, file)) ? read(file) : '')).join('\n')
+      for (const name of names) {
+        count++
+        t.match(code, new RegExp(`\\b${name}\\(`), `${name} in ${files.join(', ')}`)
+      }
     }
-  }
+  })
   t.ok(count > 40, 'functions were found')
 })
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { every } from '../support/every.ts'
 import { paths, ROOT, read } from './source-tree.ts'
 
 interface CodeBlock {
@@ -32,13 +33,17 @@ t.test('every script that the documents name exists', async (t) => {
     for (const [, name] of read(path).matchAll(/\bnpm (?:run )?(start|test(?::[a-z]+)?|check|bench|format|generate|build)\b/g))
       named.add(name)
   t.ok(named.size >= 4, 'scripts are named')
-  for (const name of named) t.ok(scripts[name], `npm run ${name}`)
+  await every(t, 'every name', async (t) => {
+    for (const name of named) t.ok(scripts[name], `npm run ${name}`)
+  })
 })
 
 t.test('every file that the documents link to exists', async (t) => {
-  for (const path of ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md')])
-    for (const [, target] of read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g))
-      t.ok(existsSync(join(ROOT, path, '..', target)), `${path} → ${target}`)
+  await every(t, 'every path', async (t) => {
+    for (const path of ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md')])
+      for (const [, target] of read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g))
+        t.ok(existsSync(join(ROOT, path, '..', target)), `${path} → ${target}`)
+  })
 })
 
 /** Anchors that GitHub gives to the headings of a page. */
@@ -66,6 +71,8 @@ t.test('every heading that the documents link to exists', async (t) => {
 
 t.test('nothing tells of a machine or of how the project was written', async (t) => {
   const words = new RegExp(['/wo' + 'rk/', '/ho' + 'me/', '/ro' + 'ot/', 'localhost:4' + '873', 'registry\\.np' + 'mjs'].join('|'))
-  for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', '.ci/run', ...paths('docs/**/*.md')])
-    t.notMatch(read(path), words, path)
+  await every(t, 'every path', async (t) => {
+    for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', '.ci/run', ...paths('docs/**/*.md')])
+      t.notMatch(read(path), words, path)
+  })
 })

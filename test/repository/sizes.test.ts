@@ -1,4 +1,5 @@
 import t from 'tap'
+import { every } from '../support/every.ts'
 import { layerOf, withoutComments } from './import-rules.ts'
 import { paths, programFiles, read } from './source-tree.ts'
 
@@ -27,8 +28,12 @@ t.test('the first floor of src is a few rooms, and no loose files', async (t) =>
 t.test('names say what a thing is', async (t) => {
   const vague = paths('{src,plugins,test,bench,scripts}/**/*.ts').filter((path) => path.split('/').some((part) => VAGUE.test(part)))
   t.same(vague, [])
-  for (const bad of ['utils.ts', 'json-helper.ts', 'manager', 'common.ts', 'misc']) t.match(bad, VAGUE)
-  for (const good of ['frames.ts', 'commonality.ts', 'miscount.ts']) t.notMatch(good, VAGUE)
+  await every(t, 'every bad', async (t) => {
+    for (const bad of ['utils.ts', 'json-helper.ts', 'manager', 'common.ts', 'misc']) t.match(bad, VAGUE)
+  })
+  await every(t, 'every good', async (t) => {
+    for (const good of ['frames.ts', 'commonality.ts', 'miscount.ts']) t.notMatch(good, VAGUE)
+  })
 })
 
 /** The purpose that a folder states: the first line of prose in its README, or of its index's opening comment. */
@@ -50,7 +55,9 @@ t.test('every folder of src and every plugin states its purpose', async (t) => {
     if (['dialects', 'services', 'routing', 'cluster'].includes(parts[1]) && parts.length >= 3) folders.add(parts.slice(0, 3).join('/'))
   }
   t.ok(folders.size >= 5, 'folders were found')
-  for (const folder of [...folders].sort()) t.match(purposeOf(folder) ?? '', /\w.*\./, folder)
+  await every(t, 'every folder', async (t) => {
+    for (const folder of [...folders].sort()) t.match(purposeOf(folder) ?? '', /\w.*\./, folder)
+  })
 })
 
 /** Names of services: data in YAML and documentation, never a condition in code. */
@@ -71,8 +78,12 @@ t.test('no provider name in a condition outside the dialects', async (t) => {
         .map(({ line, place }) => `${place}: ${line.trim()}`),
     )
   t.same(leaks, [])
-  for (const bad of ["if (name === 'openai')", "case 'anthropic':", 'slug.startsWith("mistral")']) t.match(bad, CONDITION)
-  for (const good of ["const url = 'openai'", "if (dialect.id === 'chat')"]) t.notMatch(good, CONDITION)
+  await every(t, 'every bad', async (t) => {
+    for (const bad of ["if (name === 'openai')", "case 'anthropic':", 'slug.startsWith("mistral")']) t.match(bad, CONDITION)
+  })
+  await every(t, 'every good', async (t) => {
+    for (const good of ["const url = 'openai'", "if (dialect.id === 'chat')"]) t.notMatch(good, CONDITION)
+  })
 })
 
 /** Words that promise later work stand anywhere; casts that switch the types off stand in code. */

@@ -8,6 +8,7 @@ import { filterEndpoints } from '../../src/routing/filters.ts'
 import { mergePreferences, NO_PREFERENCES, requestSides } from '../../src/routing/merge.ts'
 import { allowsModel, namesModel } from '../../src/routing/model-pattern.ts'
 import { noEndpointFault } from '../../src/routing/no-endpoint.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 import type { EndpointFacts } from './catalogue.ts'
 import { model, provider, slugs, usdPerMillion } from './catalogue.ts'
@@ -19,22 +20,22 @@ const asked = (preferences: ProviderPreferences, more: Partial<RouteNeeds> = {})
 const tags = (entries: readonly (string | EndpointFacts)[], needs: RouteNeeds): string[] =>
   filterEndpoints(model('a/m', entries).endpoints, needs).kept.map((endpoint) => endpoint.id.slice('a/m@'.length))
 
-t.test('nothing asked keeps everything but tier endpoints', (t) => {
+t.test('nothing asked keeps everything but tier endpoints', async (t) => {
   const acme = provider('acme')
   const entries = ['beta', { provider: acme }, { provider: acme, variant: 'turbo' }, { provider: acme, tier: 'flex' as const }]
   t.same(tags(entries, { provider: NO_PREFERENCES }), ['beta', 'acme', 'acme/turbo'])
-  t.end()
 })
 
-t.test('null and empty lists ask nothing', (t) => {
-  for (const blank of [null, []]) {
-    const needs = asked({ only: blank, ignore: blank, order: blank, quantizations: blank, allow_fallbacks: false })
-    t.same(tags(['a', 'b'], needs), ['a', 'b'])
-  }
-  t.end()
+t.test('null and empty lists ask nothing', async (t) => {
+  await every(t, 'every blank', async (t) => {
+    for (const blank of [null, []]) {
+      const needs = asked({ only: blank, ignore: blank, order: blank, quantizations: blank, allow_fallbacks: false })
+      t.same(tags(['a', 'b'], needs), ['a', 'b'])
+    }
+  })
 })
 
-t.test('C-137: a base slug names variants and no tiers, a full tag names one', (t) => {
+t.test('C-137: a base slug names variants and no tiers, a full tag names one', async (t) => {
   const acme = provider('acme')
   const entries: (string | EndpointFacts)[] = [
     'acme2',
@@ -65,10 +66,9 @@ t.test('C-137: a base slug names variants and no tiers, a full tag names one', (
   t.same(tags(entries, asked({}, { serviceTier: 'flex' })), ['acme/flex'], 'flex goes nowhere else where it exists')
   t.same(tags(['beta'], asked({}, { serviceTier: 'flex' })), ['beta'], 'and falls to normal routing where it does not')
   t.same(tags(entries, asked({ only: ['nobody', 'acm', 'acme/'] })), [], 'unknown slugs match nothing')
-  t.end()
 })
 
-t.test('C-130: quantization families', (t) => {
+t.test('C-130: quantization families', async (t) => {
   const entries = ['mxfp4', 'nvfp4', 'fp4', 'mxfp8', 'fp8', 'bf16', 'unknown'].map((quantization) => ({
     provider: provider(quantization),
     quantization,
@@ -77,10 +77,9 @@ t.test('C-130: quantization families', (t) => {
   t.same(tags(entries, asked({ quantizations: ['fp4', 'bf16'] })), ['mxfp4', 'nvfp4', 'fp4', 'bf16'])
   t.same(tags(entries, asked({ quantizations: ['mxfp4'] })), ['mxfp4'])
   t.same(tags(entries, asked({ quantizations: ['unknown'] })), ['unknown'])
-  t.end()
 })
 
-t.test('C-128: max_price, string and number alike', (t) => {
+t.test('C-128: max_price, string and number alike', async (t) => {
   const entries: EndpointFacts[] = [
     { provider: provider('cheap'), price: usdPerMillion('0.25', '2') },
     { provider: provider('dear'), price: usdPerMillion('0.3', '2') },
@@ -88,37 +87,42 @@ t.test('C-128: max_price, string and number alike', (t) => {
     { provider: provider('riddle'), price: 'unpriced' },
     { provider: provider('toll'), price: { ...usdPerMillion('0'), request: 1_000_000_000_000_000n } },
   ]
-  for (const prompt of ['0.25', 0.25, '0.250', '2.5e-1']) {
-    t.same(tags(entries, asked({ max_price: { prompt } })), ['cheap', 'gift', 'toll'], `prompt ${prompt}`)
-  }
+  await every(t, 'every prompt', async (t) => {
+    for (const prompt of ['0.25', 0.25, '0.250', '2.5e-1']) {
+      t.same(tags(entries, asked({ max_price: { prompt } })), ['cheap', 'gift', 'toll'], `prompt ${prompt}`)
+    }
+  })
   t.same(tags(entries, asked({ max_price: { prompt: 0.1 + 0.2, completion: 2 } })), ['cheap', 'dear', 'gift', 'toll'])
   t.same(tags(entries, asked({ max_price: { completion: '1.99' } })), ['gift', 'toll'])
   t.same(tags(entries, asked({ max_price: { request: 0.0009 } })), ['cheap', 'dear', 'gift'])
   t.same(tags(entries, asked({ max_price: { request: 0.001 } })), ['cheap', 'dear', 'gift', 'toll'])
   t.same(tags(entries, asked({ max_price: { audio: '0.00000025' } })), ['cheap', 'gift', 'toll'], 'audio is priced by its token')
-  for (const [text, fits] of [
-    ['0.25', true],
-    ['0.249999999999', false],
-    ['0.2499999999999999999', false],
-    ['0.25000000000000001', true],
-    ['25e-2', true],
-    ['2.5E-1', true],
-    ['0.00025e3', true],
-    ['249e-3', false],
-    ['1e-400', false],
-    ['0e400', false],
-    ['1e400', true],
-  ] as const) {
-    t.equal(tags(entries, asked({ max_price: { prompt: text } })).includes('cheap'), fits, `prompt ${text}`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [text, fits] of [
+      ['0.25', true],
+      ['0.249999999999', false],
+      ['0.2499999999999999999', false],
+      ['0.25000000000000001', true],
+      ['25e-2', true],
+      ['2.5E-1', true],
+      ['0.00025e3', true],
+      ['249e-3', false],
+      ['1e-400', false],
+      ['0e400', false],
+      ['1e400', true],
+    ] as const) {
+      t.equal(tags(entries, asked({ max_price: { prompt: text } })).includes('cheap'), fits, `prompt ${text}`)
+    }
+  })
   t.same(tags(entries, asked({ max_price: { prompt: 1e30 } })), ['cheap', 'dear', 'gift', 'riddle', 'toll'])
-  for (const prompt of ['', 'cheap', '-1', -1, Number.NaN, '0x10', 'Infinity']) {
-    t.throws(() => tags(entries, asked({ max_price: { prompt } })), { status: 400, message: /provider\.max_price\.prompt/ })
-  }
-  t.end()
+  await every(t, 'every prompt', async (t) => {
+    for (const prompt of ['', 'cheap', '-1', -1, Number.NaN, '0x10', 'Infinity']) {
+      t.throws(() => tags(entries, asked({ max_price: { prompt } })), { status: 400, message: /provider\.max_price\.prompt/ })
+    }
+  })
 })
 
-t.test('C-131: parameters, hard and soft', (t) => {
+t.test('C-131: parameters, hard and soft', async (t) => {
   const entries: EndpointFacts[] = [
     { provider: provider('bare'), supported: new Set(['temperature']) },
     { provider: provider('full'), supported: new Set(['temperature', 'tools', 'seed']) },
@@ -141,10 +145,9 @@ t.test('C-131: parameters, hard and soft', (t) => {
     ['bare'],
     'by what the dialect sends',
   )
-  t.end()
 })
 
-t.test('lengths, modalities, status, privacy', (t) => {
+t.test('lengths, modalities, status, privacy', async (t) => {
   const entries: EndpointFacts[] = [
     { provider: provider('small', { dataCollection: 'allow' }), context: 1000, maxOutput: 100 },
     { provider: provider('large', { zdr: false }), context: 9000 },
@@ -171,10 +174,9 @@ t.test('lengths, modalities, status, privacy', (t) => {
     ['own'],
     "the model's context unless the endpoint has its own",
   )
-  t.end()
 })
 
-t.test('merging: only intersects, ignore adds up, the strict side wins, the request decides the rest', (t) => {
+t.test('merging: only intersects, ignore adds up, the strict side wins, the request decides the rest', async (t) => {
   const merged = mergePreferences([
     { from: 'request', preferences: { only: ['a', 'b'], ignore: ['x'], zdr: false, data_collection: 'allow', order: null } },
     { from: 'key', preferences: { only: ['b', 'c'], ignore: ['y'], zdr: true, sort: 'latency', order: ['b'], allow_fallbacks: false } },
@@ -186,10 +188,9 @@ t.test('merging: only intersects, ignore adds up, the strict side wins, the requ
   t.same(tags(['a', 'b'], { provider: { ...merged, only: [] } }), ['b'], 'without fallbacks the order list is all')
   t.match(merged, { zdr: true, data_collection: 'deny', sort: 'latency', allow_fallbacks: false, order: ['b'], require_parameters: true })
   t.equal(mergePreferences([{ from: 'request', preferences: null }]), NO_PREFERENCES)
-  t.end()
 })
 
-t.test('merging: what is blank is unset, and sort is two fields', (t) => {
+t.test('merging: what is blank is unset, and sort is two fields', async (t) => {
   const merge = (...sides: ProviderPreferences[]) => mergePreferences(sides.map((preferences, at) => ({ from: `side ${at}`, preferences })))
   const blank: ProviderPreferences = {
     order: [],
@@ -215,10 +216,9 @@ t.test('merging: what is blank is unset, and sort is two fields', (t) => {
   t.match(merge({ order: ['a'] }, { sort: 'price' }), { order: ['a'] }, 'an order that is stronger stays')
   t.match(merge({ order: ['a'], sort: 'price' }), { order: ['a'] })
   t.match(merge({ sort: { partition: 'none' } }, { order: ['a'] }), { order: ['a'] }, 'a partition sorts nothing')
-  t.end()
 })
 
-t.test('the sides of a request: provider before route before the variant', (t) => {
+t.test('the sides of a request: provider before route before the variant', async (t) => {
   const sorted = (wishes: Parameters<typeof requestSides>[0], account: ProviderPreferences = {}) =>
     mergePreferences([...requestSides(wishes), { from: 'account', preferences: account }]).sort
   t.same(sorted({ route: 'sort' }), { partition: 'none' })
@@ -228,10 +228,9 @@ t.test('the sides of a request: provider before route before the variant', (t) =
   t.same(sorted({ variantSort: 'exacto', provider: { sort: 'price' } }), 'price', 'an explicit sort beats :exacto')
   t.same(sorted({ variantSort: 'price', provider: { sort: { partition: 'none' } } }), { by: 'price', partition: 'none' })
   t.same(requestSides({ provider: null, route: null }), [])
-  t.end()
 })
 
-t.test('the fault names filters, sides, and what the wire calls them', (t) => {
+t.test('the fault names filters, sides, and what the wire calls them', async (t) => {
   const cases: [ProviderPreferences, EndpointFacts, FilterName, object][] = [
     [
       { only: ['zeta'] },
@@ -256,23 +255,24 @@ t.test('the fault names filters, sides, and what the wire calls them', (t) => {
       { code: 'privacy_restricted', excluded_by: ['data_policy:training'] },
     ],
   ]
-  for (const [preferences, facts, filter, availability] of cases) {
-    const { kept, removed } = filterEndpoints(model('a/m', [facts]).endpoints, asked(preferences))
-    t.equal(kept.length, 0)
-    const fault = noEndpointFault(['a/m'], removed)
-    t.equal(fault.status, 404)
-    t.equal(fault.code, 'no_endpoints')
-    t.match(fault.message, `a/m at acme removed by ${filter}`)
-    t.match(fault.metadata, { excluded: [{ model: 'a/m', endpoint: 'acme', filter, detail: String }] })
-    t.match(fault.availability, { ...availability, retryable: false, requested_models: ['a/m'], docs_url: String })
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [preferences, facts, filter, availability] of cases) {
+      const { kept, removed } = filterEndpoints(model('a/m', [facts]).endpoints, asked(preferences))
+      t.equal(kept.length, 0)
+      const fault = noEndpointFault(['a/m'], removed)
+      t.equal(fault.status, 404)
+      t.equal(fault.code, 'no_endpoints')
+      t.match(fault.message, `a/m at acme removed by ${filter}`)
+      t.match(fault.metadata, { excluded: [{ model: 'a/m', endpoint: 'acme', filter, detail: String }] })
+      t.match(fault.availability, { ...availability, retryable: false, requested_models: ['a/m'], docs_url: String })
+    }
+  })
   const none = noEndpointFault(['a/m', 'a/n'], [])
   t.strictSame(Object.keys(none.availability ?? {}), ['code', 'retryable', 'requested_models', 'docs_url'])
   t.match(none.availability, { code: 'no_endpoints', requested_models: ['a/m', 'a/n'] })
-  t.end()
 })
 
-t.test('both sides of a list that left nothing are named; context alone is a 400', (t) => {
+t.test('both sides of a list that left nothing are named; context alone is a 400', async (t) => {
   const provider_ = mergePreferences([
     { from: 'request', preferences: { only: ['beta'] } },
     { from: 'account', preferences: { only: ['acme'] } },
@@ -299,10 +299,9 @@ t.test('both sides of a list that left nothing are named; context alone is a 400
   const tooLong = noEndpointFault(['a/m'], long.removed)
   t.match(tooLong, { status: 400, type: 'context_length_exceeded' })
   t.match(tooLong.message, '10 tokens')
-  t.end()
 })
 
-t.test('model patterns', (t) => {
+t.test('model patterns', async (t) => {
   const named = (entry: string) => ['openai/gpt', 'openai/gpt-mini', 'acme/gpt', 'openai'].filter((slug) => namesModel(entry, slug))
   t.same(named('openai/gpt'), ['openai/gpt'])
   t.same(named('openai/*'), ['openai/gpt', 'openai/gpt-mini'])
@@ -323,10 +322,9 @@ t.test('model patterns', (t) => {
     ),
     property(2000, 20_000),
   )
-  t.end()
 })
 
-t.test('property: whatever is kept meets every wish, and whatever is removed is told once', (t) => {
+t.test('property: whatever is kept meets every wish, and whatever is removed is told once', async (t) => {
   const names = ['a', 'b', 'c', 'd']
   const list = fc.option(fc.subarray(names), { nil: null })
   const price = fc.integer({ min: 0, max: 5 })
@@ -374,5 +372,4 @@ t.test('property: whatever is kept meets every wish, and whatever is removed is 
     property(500, 5_000),
   )
   t.pass('500 catalogues')
-  t.end()
 })

@@ -3,6 +3,7 @@ import type { Endpoint } from '../../src/routing/catalog/types.ts'
 import type { OrderPreferences } from '../../src/routing/order.ts'
 import { orderEndpoints, stickinessApplies } from '../../src/routing/order.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import type { EndpointFacts, KnownHealth } from './catalogue.ts'
 import { health, model, provider, slugs, usdPerMillion } from './catalogue.ts'
 
@@ -29,7 +30,7 @@ function chiSquare(prices: Readonly<Record<string, string>>, weight: (price: num
   }, 0)
 }
 
-t.test('C-124: the first is drawn with weight 1/price², 10,000 draws at p > 0.01', (t) => {
+t.test('C-124: the first is drawn with weight 1/price², 10,000 draws at p > 0.01', async (t) => {
   // The 99 % points of the chi-square distribution with 1, 2 and 4 degrees of freedom.
   const law = (price: number) => 1 / price ** 2
   t.ok(chiSquare({ one: '1', three: '3' }, law) < 6.635)
@@ -50,10 +51,9 @@ t.test('C-124: the first is drawn with weight 1/price², 10,000 draws at p > 0.0
     order(list, {}, {}, () => 0.999999999999),
     ['three', 'one'],
   )
-  t.end()
 })
 
-t.test('the contract example: the unstable one comes last, the first is drawn among the rest', (t) => {
+t.test('the contract example: the unstable one comes last, the first is drawn among the rest', async (t) => {
   const list = endpoints({ a: '1', b: '2', c: '3' })
   t.same(
     order(list, {}, { outage: ['b'] }, () => 0),
@@ -72,10 +72,9 @@ t.test('the contract example: the unstable one comes last, the first is drawn am
     order(list, {}, { resting: ['a'] }, () => 0),
     ['b', 'c', 'a'],
   )
-  t.end()
 })
 
-t.test('free ones draw among themselves; a price nobody knows comes last', (t) => {
+t.test('free ones draw among themselves; a price nobody knows comes last', async (t) => {
   const list = model('a/m', [
     { provider: provider('paid') },
     { provider: provider('free1'), price: 'free' },
@@ -100,10 +99,9 @@ t.test('free ones draw among themselves; a price nobody knows comes last', (t) =
     ['r2', 'r1'],
   )
   t.same(order(list, { sort: 'price' }), ['free1', 'free2', 'paid', 'riddle'])
-  t.end()
 })
 
-t.test('C-116, C-117: order, skipping who does not serve, then the rest by price', (t) => {
+t.test('C-116, C-117: order, skipping who does not serve, then the rest by price', async (t) => {
   const list = endpoints({ a: '3', b: '2', c: '1', d: '4' })
   const unasked = () => {
     throw new Error('no draw under order')
@@ -117,10 +115,9 @@ t.test('C-116, C-117: order, skipping who does not serve, then the rest by price
   t.same(order(list, { order: ['d'], sticky: 'a/m@a' }), ['d', 'c', 'b', 'a'], 'C-140: no stickiness under order')
   t.equal(stickinessApplies({ order: ['d'] }), false)
   t.equal(stickinessApplies({ order: [] }), true)
-  t.end()
 })
 
-t.test('C-123, C-126: sort, unknown speeds last, ties by price', (t) => {
+t.test('C-123, C-126: sort, unknown speeds last, ties by price', async (t) => {
   const list = endpoints({ a: '3', b: '2', c: '1', d: '4' })
   const known = { latency: { a: 0.5, d: 0.2, b: 0.5 }, throughput: { a: 10, d: 90 } }
   t.same(order(list, { sort: 'price' }, { outage: ['c'] }), ['c', 'b', 'a', 'd'], 'the cheapest always first')
@@ -130,10 +127,9 @@ t.test('C-123, C-126: sort, unknown speeds last, ties by price', (t) => {
   t.same(order(list, { sort: { by: null } }, known), ['c', 'b', 'a', 'd'], 'no key is no sort')
   t.same(order(list, { sort: 'price', allow_fallbacks: false }), ['c'])
   t.same(order(list, { sort: 'price' }, { resting: ['c'] }), ['b', 'a', 'd', 'c'], 'who asked for rest gets it')
-  t.end()
 })
 
-t.test('C-127: partitions over several models, and route as their old name', (t) => {
+t.test('C-127: partitions over several models, and route as their old name', async (t) => {
   const dear = model('a/first', priced({ a: '5', b: '6' })).endpoints
   const cheap = model('a/second', priced({ c: '1', d: '9' })).endpoints
   const both = [...dear, ...cheap]
@@ -145,10 +141,9 @@ t.test('C-127: partitions over several models, and route as their old name', (t)
   t.same(order(both, { sort: { by: 'price', partition: 'model' }, route: 'sort' }), ['a', 'b', 'c', 'd'], 'the new name wins')
   t.same(order(both, { sort: 'price', allow_fallbacks: false }), ['a', 'c'], "each model's top endpoint")
   t.same(order(both, { sort: { by: 'price', partition: 'none' }, allow_fallbacks: false }), ['c'])
-  t.end()
 })
 
-t.test('C-129: thresholds reorder and never remove', (t) => {
+t.test('C-129: thresholds reorder and never remove', async (t) => {
   const list = endpoints({ a: '1', b: '2', c: '3' })
   const known = { latency: { a: 3, b: 1 }, throughput: { a: 100, b: 20 } }
   t.same(order(list, { preferred_max_latency: 2 }, known), ['b', 'c', 'a'])
@@ -157,10 +152,9 @@ t.test('C-129: thresholds reorder and never remove', (t) => {
   t.same(order(list, { preferred_min_throughput: 50, preferred_max_latency: 2 }, known), ['c', 'a', 'b'])
   t.same(order(list, { preferred_max_latency: 2 }, { ...known, outage: ['b', 'c'] }), ['a', 'b', 'c'], 'an outage weighs more')
   t.same(order(list, { preferred_max_latency: 2, sort: 'price' }, known), ['b', 'c', 'a'])
-  t.end()
 })
 
-t.test('uptime bands: below 95 % after the others, below 80 % last, among the stable and among the unstable', (t) => {
+t.test('uptime bands: below 95 % after the others, below 80 % last, among the stable and among the unstable', async (t) => {
   const list = endpoints({ a: '1', b: '2', c: '3', d: '4' })
   const never = () => {
     throw new Error('nobody to draw between')
@@ -174,15 +168,17 @@ t.test('uptime bands: below 95 % after the others, below 80 % last, among the st
   t.same(order(list, { preferred_max_latency: 1 }, { band: { a: 1, b: 2 }, latency: { c: 2 } }, never), ['d', 'a', 'c', 'b'])
   t.same(order(list, { sort: 'price' }, { band: { a: 1, b: 2 } }, never), ['a', 'c', 'd', 'b'], 'a sort yields to the last resort alone')
   t.same(order(list, { order: ['b'] }, { band: { a: 1, b: 2 } }, never), ['b', 'c', 'd', 'a'])
-  t.end()
 })
 
-t.test('ejected endpoints come after everything else, the one due soonest first', (t) => {
+t.test('ejected endpoints come after everything else, the one due soonest first', async (t) => {
   const list = endpoints({ a: '1', b: '2', c: '3', d: '4' })
   const known = { ejected: { a: 900, c: 100 }, outage: ['b', 'd'], resting: ['b'] }
   t.same(order(list, {}, known), ['b', 'd', 'c', 'a'])
   t.same(order(list, { tools: true }, known), ['b', 'd', 'c', 'a'])
-  for (const sort of ['price', 'latency', 'throughput', 'exacto'] as const) t.same(order(list, { sort }, known).slice(2), ['c', 'a'], sort)
+  await every(t, 'every sort', async (t) => {
+    for (const sort of ['price', 'latency', 'throughput', 'exacto'] as const)
+      t.same(order(list, { sort }, known).slice(2), ['c', 'a'], sort)
+  })
   t.same(order(list, { order: ['a', 'd', 'c', 'b'] }, known), ['d', 'b', 'c', 'a'], "the caller's list as well")
   t.same(order(list, { order: ['a', 'd'], allow_fallbacks: false }, known), ['d', 'a'])
   t.same(order(list, { sticky: 'a/m@a' }, known), ['b', 'd', 'c', 'a'])
@@ -190,21 +186,22 @@ t.test('ejected endpoints come after everything else, the one due soonest first'
   t.same(order(list, { allow_fallbacks: false }, { ejected: { a: 9 } }), ['b'])
   const both = [...model('a/first', priced({ a: '1', b: '2' })).endpoints, ...model('a/second', priced({ c: '1', d: '2' })).endpoints]
   t.same(order(both, {}, { ejected: { a: 9 } }), ['b', 'c', 'd', 'a'], 'another model is better than an ejected endpoint')
-  t.end()
 })
 
-t.test('exacto and tools: quality by speed, tool calls and score, the draw only between the best', (t) => {
+t.test('exacto and tools: quality by speed, tool calls and score, the draw only between the best', async (t) => {
   const list = endpoints({ a: '3', b: '2', c: '1', d: '4' })
   const never = () => {
     throw new Error('nobody to draw between')
   }
   const speeds = { throughput: { a: 10, b: 60, c: 30, d: 90 } }
-  for (const prefs of [{ tools: true }, { sort: 'exacto' as const }, { sort: { by: 'exacto' as const } }]) {
-    t.same(order(list, prefs, speeds, never), ['d', 'b', 'c', 'a'])
-    t.same(order(list, prefs, { ...speeds, outage: ['d'] }, never), ['b', 'c', 'a', 'd'], 'trouble is no quality')
-    const sure = { ...speeds, toolSuccess: { a: 1, b: 0.8, c: 0.98, d: 0.5 } }
-    t.same(order(list, prefs, sure, never), ['c', 'a', 'b', 'd'], 'sure tool calls weigh more than speed')
-  }
+  await every(t, 'every prefs', async (t) => {
+    for (const prefs of [{ tools: true }, { sort: 'exacto' as const }, { sort: { by: 'exacto' as const } }]) {
+      t.same(order(list, prefs, speeds, never), ['d', 'b', 'c', 'a'])
+      t.same(order(list, prefs, { ...speeds, outage: ['d'] }, never), ['b', 'c', 'a', 'd'], 'trouble is no quality')
+      const sure = { ...speeds, toolSuccess: { a: 1, b: 0.8, c: 0.98, d: 0.5 } }
+      t.same(order(list, prefs, sure, never), ['c', 'a', 'b', 'd'], 'sure tool calls weigh more than speed')
+    }
+  })
   t.same(order(list, { tools: true, sort: 'price' }, speeds, never), ['c', 'b', 'a', 'd'], 'sort: price opts out')
   t.same(order(list, { tools: true, serviceTier: 'flex' }, speeds, never), ['c', 'b', 'a', 'd'], 'flex goes by price')
   t.same(order(list, { tools: true, order: ['a'] }, speeds, never), ['a', 'c', 'b', 'd'])
@@ -220,10 +217,9 @@ t.test('exacto and tools: quality by speed, tool calls and score, the draw only 
     ['d', 'a', 'b', 'c'],
   )
   t.same(order(list, { sort: 'exacto' }, par, never), ['a', 'd', 'b', 'c'], 'a stated sort draws nobody')
-  t.end()
 })
 
-t.test('exacto and tools: what is unknown', (t) => {
+t.test('exacto and tools: what is unknown', async (t) => {
   const list = endpoints({ a: '3', b: '2', c: '1', d: '4' })
   const some = { throughput: { a: 90, b: 10 }, toolSuccess: { a: 0.9 } }
   t.same(
@@ -251,19 +247,17 @@ t.test('exacto and tools: what is unknown', (t) => {
   ]).endpoints
   t.same(order(scored, { tools: true }), ['good', 'plain', 'poor'], 'a score that nobody declared is the lowest declared')
   t.same(order(scored, { tools: true }, { toolSuccess: { good: 0.7, plain: 0.9, poor: 0.9 } }), ['plain', 'poor', 'good'])
-  t.end()
 })
 
-t.test('C-138: sticky first, unless it asked for rest', (t) => {
+t.test('C-138: sticky first, unless it asked for rest', async (t) => {
   const list = endpoints({ a: '1', b: '2', c: '3' })
   t.same(order(list, { sticky: 'a/m@c' }), ['c', 'a', 'b'])
   t.same(order(list, { sticky: 'a/m@gone' }), ['a', 'b', 'c'])
   t.same(order(list, { sticky: 'a/m@c' }, { resting: ['c'] }), ['a', 'b', 'c'])
   t.same(order(list, { sticky: 'a/m@c', allow_fallbacks: false }), ['c'])
-  t.end()
 })
 
-t.test('service tiers: priority ones first by throughput, flex by price', (t) => {
+t.test('service tiers: priority ones first by throughput, flex by price', async (t) => {
   const list = model('a/m', [
     { provider: provider('a') },
     { provider: provider('slow'), tier: 'priority', price: usdPerMillion('3') },
@@ -287,5 +281,4 @@ t.test('service tiers: priority ones first by throughput, flex by price', (t) =>
     order(endpoints({ a: '2', b: '1' }), { serviceTier: 'flex' }, {}, () => 0.99),
     ['b', 'a'],
   )
-  t.end()
 })

@@ -11,6 +11,7 @@ import { holdsMore } from '../../src/services/sandbox/folders.ts'
 import { type Ran, Sandbox, sandboxSettings } from '../../src/services/sandbox/index.ts'
 import { bubblewrap, bubblewrapDemanded, bubblewrapState } from '../support/bubblewrap.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { processesWith } from '../support/processes.ts'
 
 const STAND_IN = ['sh', '-c', 'cd "$0" && eval "$1"', '{folder}']
@@ -223,7 +224,9 @@ t.test('settings', async (t) => {
     [{ type: 'bubblewrap', memory_mb: 1.5 }, /^s\.memory_mb: /],
     [{ type: 'bubblewrap', folder: 'here' }, /^s\.folder: /],
   ]
-  for (const [given, message] of bad) t.throws(() => sandboxSettings(given, 's'), { message })
+  await every(t, 'every case', async (t) => {
+    for (const [given, message] of bad) t.throws(() => sandboxSettings(given, 's'), { message })
+  })
   t.equal(sandboxSettings(undefined, 's'), undefined)
   const folder = join(t.testdir(), 'f')
   mkdirSync(folder)

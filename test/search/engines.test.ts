@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { engines } from '../../src/services/search/engines/index.ts'
 import { type EngineAccount, type SearchQuery, type SearchResult, searchWeb } from '../../src/services/search/index.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 
 const QUERY: SearchQuery = { text: 'tall trees', count: 3, characters: 1000, allowed: [], excluded: [] }
@@ -99,12 +100,14 @@ t.test('Brave: GET /res/v1/web/search with the key in a header, 400 characters a
   t.same(results, [
     { url: 'https://trees.example/a', title: 'Trees & woods', content: 'Tall trees.\nOne.\nTwo.', published: '2025-05-01T00:00:00' },
   ])
-  for (const text of ['word '.repeat(300), 'x'.repeat(3000), 'longer words here '.repeat(100)]) {
-    const { q } = asked((await search(upstream, 'brave', { text, allowed: ['trees.example', 'b.example'], count: 25 })).seen)
-    t.ok(q.length <= 400, `${q.length}`)
-    t.ok(q.split(' ').length <= 50)
-    t.match(q, / \(site:trees\.example OR site:b\.example\)$/)
-  }
+  await every(t, 'every text', async (t) => {
+    for (const text of ['word '.repeat(300), 'x'.repeat(3000), 'longer words here '.repeat(100)]) {
+      const { q } = asked((await search(upstream, 'brave', { text, allowed: ['trees.example', 'b.example'], count: 25 })).seen)
+      t.ok(q.length <= 400, `${q.length}`)
+      t.ok(q.split(' ').length <= 50)
+      t.match(q, / \(site:trees\.example OR site:b\.example\)$/)
+    }
+  })
   t.equal(asked((await search(upstream, 'brave', { count: 25 })).seen).count, '20', 'its most')
 })
 
@@ -332,26 +335,28 @@ t.test('results are checked whatever the engine gives: addresses, domains, doubl
     { url: 'https://all.example/news', title: 'no' },
     { url: 'https://a.example/five', title: 'beyond the count' },
   ]
-  for (const [name, body] of Object.entries({
-    searxng: { results: pages },
-    exa: { results: pages },
-    tavily: { results: pages },
-    firecrawl: { success: true, data: { web: pages } },
-    parallel: { results: pages },
-    perplexity: { results: pages },
-    brave: { web: { results: pages } },
-  })) {
-    const upstream = await standIn(t, () => jsonAnswer(body as JsonObject))
-    const { results } = await search(upstream, name, { allowed: ['a.example', 'all.example/blog'], characters: 10 })
-    t.same(
-      results.map(({ url }) => url),
-      ['https://a.example/one', 'https://sub.all.example/blog/2', 'https://all.example/%62log/3'],
-      name,
-    )
-    t.equal(results[1].title, 'sub.all.example')
-    t.equal(results[2].title.length, 300)
-    if (name === 'searxng' || name === 'tavily') t.equal(results[0].content, 'xxxxxxxxx', 'no half of a character')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, body] of Object.entries({
+      searxng: { results: pages },
+      exa: { results: pages },
+      tavily: { results: pages },
+      firecrawl: { success: true, data: { web: pages } },
+      parallel: { results: pages },
+      perplexity: { results: pages },
+      brave: { web: { results: pages } },
+    })) {
+      const upstream = await standIn(t, () => jsonAnswer(body as JsonObject))
+      const { results } = await search(upstream, name, { allowed: ['a.example', 'all.example/blog'], characters: 10 })
+      t.same(
+        results.map(({ url }) => url),
+        ['https://a.example/one', 'https://sub.all.example/blog/2', 'https://all.example/%62log/3'],
+        name,
+      )
+      t.equal(results[1].title, 'sub.all.example')
+      t.equal(results[2].title.length, 300)
+      if (name === 'searxng' || name === 'tavily') t.equal(results[0].content, 'xxxxxxxxx', 'no half of a character')
+    }
+  })
 })
 
 t.test('failures have a word for the log and never what the engine said', async (t) => {
@@ -365,10 +370,12 @@ t.test('failures have a word for the log and never what the engine said', async 
     [{ body: ['{"results":'], after: 'close' }, 'cut'],
     [{ body: [Buffer.alloc(5 * 1024 * 1024, 32)] }, 'too long'],
   ]
-  for (const [answer, word] of cases) {
-    const upstream = await standIn(t, () => answer)
-    for (const name of ['searxng', 'exa']) await t.rejects(search(upstream, name), { message: word }, `${name} ${word}`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [answer, word] of cases) {
+      const upstream = await standIn(t, () => answer)
+      for (const name of ['searxng', 'exa']) await t.rejects(search(upstream, name), { message: word }, `${name} ${word}`)
+    }
+  })
 })
 
 t.test('an engine that hangs, and a caller who leaves', async (t) => {

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type FormPiece, FormReader } from '../../src/server/multipart.ts'
 import { boundaryOf, partHead } from '../../src/server/part-head.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 const BOUNDARY = 'XyZ'
@@ -131,21 +132,25 @@ t.test('what other clients write is read the same', async (t) => {
 
 t.test('a form that is cut short anywhere is refused at its end', async (t) => {
   const body = written([{ name: 'file', filename: 'a', bytes: Buffer.from('some bytes') }])
-  for (let end = 0; end < body.length; end++) {
-    const reader = new FormReader(BOUNDARY)
-    reader.push(body.subarray(0, end))
-    t.throws(() => reader.end(), { code: 'bad_request' }, `${end} bytes`)
-  }
+  await every(t, 'every round', async (t) => {
+    for (let end = 0; end < body.length; end++) {
+      const reader = new FormReader(BOUNDARY)
+      reader.push(body.subarray(0, end))
+      t.throws(() => reader.end(), { code: 'bad_request' }, `${end} bytes`)
+    }
+  })
 })
 
 t.test('bytes of a part are handed on at once, but for what may begin a delimiter', async (t) => {
   const reader = new FormReader(BOUNDARY)
   reader.push(Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"\r\n\r\n`))
   let out = 0
-  for (let i = 1; i <= 100; i++) {
-    for (const piece of reader.push(Buffer.alloc(1000, 0x0d))) if (piece.kind === 'bytes') out += piece.bytes.length
-    t.ok(i * 1000 - out < BOUNDARY.length + 4, `${i * 1000 - out} bytes are held`)
-  }
+  await every(t, 'every round', async (t) => {
+    for (let i = 1; i <= 100; i++) {
+      for (const piece of reader.push(Buffer.alloc(1000, 0x0d))) if (piece.kind === 'bytes') out += piece.bytes.length
+      t.ok(i * 1000 - out < BOUNDARY.length + 4, `${i * 1000 - out} bytes are held`)
+    }
+  })
 })
 
 t.test('what is no such form', async (t) => {
@@ -160,22 +165,28 @@ t.test('what is no such form', async (t) => {
     [`--${BOUNDARY}\r\n${head}\r\nContent-Transfer-Encoding: base64\r\n\r\n`, /content-transfer-encoding/],
     [`--${BOUNDARY}\r\n${head}\r\n\r\n\r\n`.repeat(70), /more than 64 parts/],
   ]
-  for (const [text, expected] of cases)
-    t.throws(() => new FormReader(BOUNDARY).push(Buffer.from(text)), { code: 'bad_request', message: expected }, text.slice(0, 60))
+  await every(t, 'every case', async (t) => {
+    for (const [text, expected] of cases)
+      t.throws(() => new FormReader(BOUNDARY).push(Buffer.from(text)), { code: 'bad_request', message: expected }, text.slice(0, 60))
+  })
 })
 
 t.test('the boundary', async (t) => {
   t.equal(boundaryOf('multipart/form-data; boundary=abc'), 'abc')
   t.equal(boundaryOf('Multipart/Form-Data;charset=utf-8; Boundary="a b"'), 'a b')
-  for (const type of [undefined, 'application/json', 'multipart/mixed; boundary=a', 'multipart/form-datax; boundary=a'])
-    t.throws(() => boundaryOf(type), { code: 'media_type' }, String(type))
-  for (const type of [
-    'multipart/form-data',
-    'multipart/form-data; boundary=',
-    `multipart/form-data; boundary=${'a'.repeat(71)}`,
-    'multipart/form-data; boundary="a "',
-  ])
-    t.throws(() => boundaryOf(type), { code: 'bad_request' }, type)
+  await every(t, 'every type', async (t) => {
+    for (const type of [undefined, 'application/json', 'multipart/mixed; boundary=a', 'multipart/form-datax; boundary=a'])
+      t.throws(() => boundaryOf(type), { code: 'media_type' }, String(type))
+  })
+  await every(t, 'every type', async (t) => {
+    for (const type of [
+      'multipart/form-data',
+      'multipart/form-data; boundary=',
+      `multipart/form-data; boundary=${'a'.repeat(71)}`,
+      'multipart/form-data; boundary="a "',
+    ])
+      t.throws(() => boundaryOf(type), { code: 'bad_request' }, type)
+  })
 })
 
 t.test('names of files in their forms', async (t) => {

@@ -5,6 +5,7 @@ import { verify } from '../../src/ledger/verify.ts'
 import type { JournalNews } from '../../src/store/journal.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { apiKey, holdRow, idOf, settleRow } from './samples.ts'
 
 const KINDS: Record<string, (t: Test) => string> = {
@@ -45,8 +46,10 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     const { journal } = open(t).store
     journal.hold(holdRow(77))
     await journal.committed()
-    for (const id of [idOf(77, 'abcdefghijkX'), idOf(78), 'gen-', '', `${idOf(77)} `, 'gen-zzzzzzzzzzz-abcdefghijkl', "' OR 1=1"])
-      t.equal(journal.find(id), undefined, id)
+    await every(t, 'every id', async (t) => {
+      for (const id of [idOf(77, 'abcdefghijkX'), idOf(78), 'gen-', '', `${idOf(77)} `, 'gen-zzzzzzzzzzz-abcdefghijkl', "' OR 1=1"])
+        t.equal(journal.find(id), undefined, id)
+    })
     t.ok(journal.find(idOf(77)))
   })
 
@@ -143,12 +146,14 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
 
   t.test(`${kind}: a broken row is refused before it can spoil a batch`, async (t) => {
     const { journal } = open(t).store
-    for (const bad of [-1, 0.5, Number.NaN, 2 ** 53]) {
-      t.throws(() => journal.hold(holdRow(bad)), RangeError)
-      t.throws(() => journal.hold(holdRow(1, { hold: bad })), RangeError)
-      t.throws(() => journal.settle(settleRow(1, bad)), RangeError)
-      t.throws(() => journal.settle(settleRow(1, 1, { cached: bad })), RangeError)
-    }
+    await every(t, 'every bad', async (t) => {
+      for (const bad of [-1, 0.5, Number.NaN, 2 ** 53]) {
+        t.throws(() => journal.hold(holdRow(bad)), RangeError)
+        t.throws(() => journal.hold(holdRow(1, { hold: bad })), RangeError)
+        t.throws(() => journal.settle(settleRow(1, bad)), RangeError)
+        t.throws(() => journal.settle(settleRow(1, 1, { cached: bad })), RangeError)
+      }
+    })
     const missing: { facts: string } = JSON.parse('{}')
     t.throws(() => journal.settle({ ...settleRow(1, 1), facts: missing.facts }), TypeError)
     t.throws(() => journal.hold({ ...holdRow(1), model: missing.facts }), TypeError)
@@ -307,6 +312,8 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
 }
 
 t.test('a URL of no known kind is refused', async (t) => {
-  for (const url of ['', 'sqlite:', 'mysql://x', './file.db', 'memory'])
-    t.throws(() => openStore(url, { clock: new FakeClock() }), { code: 'bad_request', metadata: { field: 'store.url' } }, url)
+  await every(t, 'every url', async (t) => {
+    for (const url of ['', 'sqlite:', 'mysql://x', './file.db', 'memory'])
+      t.throws(() => openStore(url, { clock: new FakeClock() }), { code: 'bad_request', metadata: { field: 'store.url' } }, url)
+  })
 })

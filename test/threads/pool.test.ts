@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import { type JobOptions, type PoolOptions, ThreadPool, ThreadTrouble } from '../../src/services/threads/index.ts'
 import { FakeClock, turn } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 
 const module = new URL('../support/thread-jobs.ts', import.meta.url)
 
@@ -48,12 +49,14 @@ t.test('a job that fails fails alone', async (t) => {
   t.notMatch(String(thrown) + JSON.stringify(thrown), /secret/)
   t.equal(await troubleOf(threads.run({ does: 'recurse' }, options())), 'failed')
   t.equal(await threads.run({ does: 'thread' }, options()), thread, 'the thread lives on')
-  for (const does of ['exit', 'crash']) {
-    const waiting = threads.run({ does: 'sum', bytes: new Uint8Array([4]) }, options())
-    t.equal(await troubleOf(threads.run({ does }, options())), 'failed', does)
-    t.equal(await waiting, 4)
-    t.not(await threads.run({ does: 'thread' }, options()), thread, `${does}: another thread takes its place`)
-  }
+  await every(t, 'every does', async (t) => {
+    for (const does of ['exit', 'crash']) {
+      const waiting = threads.run({ does: 'sum', bytes: new Uint8Array([4]) }, options())
+      t.equal(await troubleOf(threads.run({ does }, options())), 'failed', does)
+      t.equal(await waiting, 4)
+      t.not(await threads.run({ does: 'thread' }, options()), thread, `${does}: another thread takes its place`)
+    }
+  })
   t.equal(await troubleOf(threads.run({ does: 'sum', bytes: () => 1 }, options())), 'failed', 'what cannot be sent')
   t.equal(await threads.run({ does: 'sum', bytes: new Uint8Array([5]) }, options()), 5)
   const missing = pool(t, { module: new URL('../support/no-such-module.ts', import.meta.url) })
@@ -82,10 +85,12 @@ t.test('time: a job is cut at its limit, waiting or at work', async (t) => {
 t.test('memory: of objects and of buffers', async (t) => {
   const threads = pool(t, { threads: 1, limits: { heap: 64, buffers: 64 } })
   const real = options({ clock: systemClock, timeout: 60_000 })
-  for (const does of ['heap', 'buffers']) {
-    t.equal(await troubleOf(threads.run({ does }, real)), 'memory', does)
-    t.equal(await threads.run({ does: 'sum', bytes: new Uint8Array([1]) }, real), 1, `${does}: the pool goes on`)
-  }
+  await every(t, 'every does', async (t) => {
+    for (const does of ['heap', 'buffers']) {
+      t.equal(await troubleOf(threads.run({ does }, real)), 'memory', does)
+      t.equal(await threads.run({ does: 'sum', bytes: new Uint8Array([1]) }, real), 1, `${does}: the pool goes on`)
+    }
+  })
   const small = pool(t, { threads: 1, limits: { heap: 30, buffers: 30 } })
   const thread = await small.run({ does: 'thread' }, options())
   t.equal(await small.run({ does: 'heavy' }, options()), 20)
@@ -103,7 +108,9 @@ t.test('the queue is bounded, and jobs run side by side up to the number of thre
   Atomics.notify(flag, 0)
   const ran = await Promise.all(jobs.slice(0, 5))
   t.equal(new Set(ran).size, 2)
-  for (const outcome of ran) t.match(outcome, /^none: \d+$/)
+  await every(t, 'every outcome', async (t) => {
+    for (const outcome of ran) t.match(outcome, /^none: \d+$/)
+  })
 })
 
 t.test('a caller who leaves, and the end of the pool', async (t) => {
@@ -146,6 +153,8 @@ t.test('an idle thread keeps no process alive, a busy one does, and neither says
 
 t.test('where the system gives no thread, the job is turned away and the next one may have more luck', async (t) => {
   const threads = pool(t, { module: new URL('https://example.com/no-file.js') })
-  for (let i = 0; i < 3; i++) t.equal(await troubleOf(threads.run('x', options())), 'busy')
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 3; i++) t.equal(await troubleOf(threads.run('x', options())), 'busy')
+  })
   t.equal(threads.size, 0)
 })

@@ -4,6 +4,7 @@ import type { Clock, Host } from '../../src/plugin-api/index.ts'
 import { DiskFiles } from '../../src/services/files/index.ts'
 import { datetime } from '../../src/tools/datetime/tool.ts'
 import { serverTools } from '../../src/tools/registry.ts'
+import { every } from '../support/every.ts'
 
 function hostAt(iso: string): Host {
   const clock: Clock = {
@@ -36,28 +37,32 @@ t.test('the same instant in several zones', async (t) => {
     ['America/New_York', '2026-03-08T06:59:59.000Z', '2026-03-08T01:59:59.000-05:00'],
     ['America/New_York', '2026-03-08T07:00:00.000Z', '2026-03-08T03:00:00.000-04:00'],
   ]
-  for (const [zone, at, expected] of cases) {
-    const parameters = datetime.parse(zone === undefined ? {} : { timezone: zone }, 'tools[0].parameters')
-    const outcome = await datetime.run({}, parameters, hostAt(at), signal)
-    t.equal(outcome.status, 'completed')
-    t.same(outcome.item, { datetime: expected, timezone: zone ?? 'UTC' })
-    t.same(JSON.parse(outcome.output), outcome.item, 'the model is told the same')
-    t.equal(Date.parse(expected), Date.parse(at), 'it is the same instant')
-    t.equal(outcome.cost, undefined, 'free')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [zone, at, expected] of cases) {
+      const parameters = datetime.parse(zone === undefined ? {} : { timezone: zone }, 'tools[0].parameters')
+      const outcome = await datetime.run({}, parameters, hostAt(at), signal)
+      t.equal(outcome.status, 'completed')
+      t.same(outcome.item, { datetime: expected, timezone: zone ?? 'UTC' })
+      t.same(JSON.parse(outcome.output), outcome.item, 'the model is told the same')
+      t.equal(Date.parse(expected), Date.parse(at), 'it is the same instant')
+      t.equal(outcome.cost, undefined, 'free')
+    }
+  })
 })
 
 t.test('a zone that does not exist is refused by its field', async (t) => {
-  for (const timezone of ['Mars/Olympus', '', '+02:00', 'Europe/Berlin ', 7, {}, ['UTC']]) {
-    try {
-      datetime.parse({ timezone }, 'tools[2].parameters')
-      t.fail(`${JSON.stringify(timezone)} was accepted`)
-    } catch (problem) {
-      t.ok(problem instanceof Fault)
-      if (problem instanceof Fault)
-        t.match(problem, { status: 400, message: /^tools\[2\]\.parameters\.timezone: expected an IANA time zone/ })
+  await every(t, 'every timezone', async (t) => {
+    for (const timezone of ['Mars/Olympus', '', '+02:00', 'Europe/Berlin ', 7, {}, ['UTC']]) {
+      try {
+        datetime.parse({ timezone }, 'tools[2].parameters')
+        t.fail(`${JSON.stringify(timezone)} was accepted`)
+      } catch (problem) {
+        t.ok(problem instanceof Fault)
+        if (problem instanceof Fault)
+          t.match(problem, { status: 400, message: /^tools\[2\]\.parameters\.timezone: expected an IANA time zone/ })
+      }
     }
-  }
+  })
 })
 
 t.test('parameters that were never checked end as a failed call, not as a throw', async (t) => {

@@ -6,6 +6,7 @@ import { floatsOfBase64, floatsOfText } from '../../src/dialects/vectors/numbers
 import { type RawVector, ReplyScan } from '../../src/dialects/vectors/scan.ts'
 import { Turns } from '../../src/dialects/vectors/turns.ts'
 import { writeFloats, writeRaw } from '../../src/dialects/vectors/written.ts'
+import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 const RUNS = property(500, 60_000)
@@ -114,84 +115,92 @@ const isVectors = (value: Json | undefined): boolean =>
 
 t.test('whatever is good comes out as JSON.parse has it, wherever the bytes are cut', async (t) => {
   let vectors = 0
-  fc.assert(
-    fc.property(document, fc.array(fc.nat(), { maxLength: 12 }), (text, places) => {
-      fc.pre(!holdsStrangers(text))
-      const found = scanned(cut(Buffer.from(text), places))
-      t.same(found && filled(found.body, found.vectors), JSON.parse(text), text)
-      vectors += found?.vectors.length ?? 0
-    }),
-    RUNS,
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(document, fc.array(fc.nat(), { maxLength: 12 }), (text, places) => {
+        fc.pre(!holdsStrangers(text))
+        const found = scanned(cut(Buffer.from(text), places))
+        t.same(found && filled(found.body, found.vectors), JSON.parse(text), text)
+        vectors += found?.vectors.length ?? 0
+      }),
+      RUNS,
+    )
+  })
   t.ok(vectors > 400, `${vectors} vectors`)
 })
 
 t.test('what is no JSON is refused, and what is changed is never taken for what it was', async (t) => {
   let refused = 0
-  fc.assert(
-    fc.property(
-      document,
-      fc.nat(),
-      fc.constantFrom(...'[]{},:"0-.eE+ax \\'),
-      fc.array(fc.nat(), { maxLength: 4 }),
-      (text, at, byte, places) => {
-        const bytes = Buffer.from(text)
-        bytes[at % bytes.length] = byte.charCodeAt(0)
-        const changed = bytes.toString('utf8')
-        let plain: Json | undefined
-        try {
-          plain = JSON.parse(changed) as Json
-        } catch {
-          refused++
-          t.notOk(scanned(cut(bytes, places)), changed)
-          return
-        }
-        const found = scanned(cut(bytes, places))
-        if (found) t.same(filled(found.body, found.vectors), plain, changed)
-      },
-    ),
-    RUNS,
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(
+        document,
+        fc.nat(),
+        fc.constantFrom(...'[]{},:"0-.eE+ax \\'),
+        fc.array(fc.nat(), { maxLength: 4 }),
+        (text, at, byte, places) => {
+          const bytes = Buffer.from(text)
+          bytes[at % bytes.length] = byte.charCodeAt(0)
+          const changed = bytes.toString('utf8')
+          let plain: Json | undefined
+          try {
+            plain = JSON.parse(changed) as Json
+          } catch {
+            refused++
+            t.notOk(scanned(cut(bytes, places)), changed)
+            return
+          }
+          const found = scanned(cut(bytes, places))
+          if (found) t.same(filled(found.body, found.vectors), plain, changed)
+        },
+      ),
+      RUNS,
+    )
+  })
   t.ok(refused > 150, `${refused} refused`)
 })
 
 t.test('numbers come straight from the text, as exact as JSON.parse has them', async (t) => {
-  fc.assert(
-    fc.property(numbers, (text) => {
-      const expected = (JSON.parse(text) as number[]).map(Math.fround)
-      if (expected.some((value) => !Number.isFinite(value))) {
-        t.throws(() => floatsOfText(Buffer.from(text), expected.length), { code: 'upstream_garbled' })
-        return
-      }
-      t.same([...floatsOfText(Buffer.from(text), expected.length)], expected, text)
-    }),
-    RUNS,
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(numbers, (text) => {
+        const expected = (JSON.parse(text) as number[]).map(Math.fround)
+        if (expected.some((value) => !Number.isFinite(value))) {
+          t.throws(() => floatsOfText(Buffer.from(text), expected.length), { code: 'upstream_garbled' })
+          return
+        }
+        t.same([...floatsOfText(Buffer.from(text), expected.length)], expected, text)
+      }),
+      RUNS,
+    )
+  })
 })
 
 t.test('both forms say the same, whichever came', async (t) => {
-  fc.assert(
-    fc.property(fc.array(fc.float({ noDefaultInfinity: true, noNaN: true }), { minLength: 1, maxLength: 40 }), (list) => {
-      const floats = new Float32Array(list)
-      const text = Buffer.concat([...writeFloats(floats, 'float').pieces])
-      const base64 = Buffer.concat([...writeFloats(floats, 'base64').pieces])
-      const raw = {
-        numbers: { form: 'numbers', pieces: [text], count: list.length },
-        base64: { form: 'base64', pieces: [base64.subarray(1, -1)], count: 0 },
-      } as const
-      for (const came of [raw.numbers, raw.base64]) {
-        t.same(Buffer.concat([...writeRaw(came, 'float').pieces]).toString(), text.toString())
-        const again = writeRaw(came, 'base64')
-        t.equal(again.length, list.length)
-        t.same([...floatsOfBase64(Buffer.concat([...again.pieces]).subarray(1, -1))].map(Math.abs), list.map(Math.abs))
-      }
-      t.same(
-        (JSON.parse(text.toString()) as number[]).map(Math.abs),
-        list.map((value) => Math.abs(Math.fround(value))),
-      )
-    }),
-    property(300, 10_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(fc.array(fc.float({ noDefaultInfinity: true, noNaN: true }), { minLength: 1, maxLength: 40 }), (list) => {
+        const floats = new Float32Array(list)
+        const text = Buffer.concat([...writeFloats(floats, 'float').pieces])
+        const base64 = Buffer.concat([...writeFloats(floats, 'base64').pieces])
+        const raw = {
+          numbers: { form: 'numbers', pieces: [text], count: list.length },
+          base64: { form: 'base64', pieces: [base64.subarray(1, -1)], count: 0 },
+        } as const
+        for (const came of [raw.numbers, raw.base64]) {
+          t.same(Buffer.concat([...writeRaw(came, 'float').pieces]).toString(), text.toString())
+          const again = writeRaw(came, 'base64')
+          t.equal(again.length, list.length)
+          t.same([...floatsOfBase64(Buffer.concat([...again.pieces]).subarray(1, -1))].map(Math.abs), list.map(Math.abs))
+        }
+        t.same(
+          (JSON.parse(text.toString()) as number[]).map(Math.abs),
+          list.map((value) => Math.abs(Math.fround(value))),
+        )
+      }),
+      property(300, 10_000),
+    )
+  })
 })
 
 t.test('what is no vector', async (t) => {
@@ -231,16 +240,18 @@ t.test('what is no vector', async (t) => {
   refused('[{"embedding":[1]}]')
   refused('{"embedding":[1]}}')
   const floats = (numbers: number[]): Buffer => Buffer.from(Buffer.from(new Float32Array(numbers).buffer).toString('base64'))
-  for (const bad of [
-    floats([Number.NaN]),
-    floats([1, Number.POSITIVE_INFINITY]),
-    Buffer.from('AAA'),
-    Buffer.from('AA*A'),
-    Buffer.from(''),
-    floats([1]).subarray(0, 5),
-    Buffer.from('AAAAAA==='),
-  ])
-    t.throws(() => floatsOfBase64(bad), { code: 'upstream_garbled' }, bad.toString())
+  await every(t, 'every bad', async (t) => {
+    for (const bad of [
+      floats([Number.NaN]),
+      floats([1, Number.POSITIVE_INFINITY]),
+      Buffer.from('AAA'),
+      Buffer.from('AA*A'),
+      Buffer.from(''),
+      floats([1]).subarray(0, 5),
+      Buffer.from('AAAAAA==='),
+    ])
+      t.throws(() => floatsOfBase64(bad), { code: 'upstream_garbled' }, bad.toString())
+  })
   t.same([...floatsOfBase64(floats([1, -2.5]))], [1, -2.5])
   t.same([...floatsOfBase64(Buffer.from(floats([1, -2.5]).toString().replaceAll('=', '')))], [1, -2.5], 'padding may be left out')
   t.throws(() => floatsOfText(Buffer.from('[1e39]'), 1), { code: 'upstream_garbled' }, 'no 32-bit float holds it')

@@ -7,6 +7,7 @@ import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { fold } from '../../../src/dialects/canon/fold.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import { decodeUsage } from '../../../src/dialects/chat/usage.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { chunksOf, context, decode, finalOf, pass, pieces, said, throughPass, throughTranslate } from './rig.ts'
 
@@ -111,15 +112,17 @@ t.test('the whole reply of the same events', async (t) => {
 })
 
 t.test('reasoning that the caller asked not to see', async (t) => {
-  for (const body of [{ reasoning: { exclude: true } }, { include_reasoning: false }]) {
-    const chunks = encode(body)
-    const text = JSON.stringify(chunks)
-    t.notMatch(text, /"reasoning"|reasoning\.(text|summary|encrypted)/)
-    t.match(text, /reasoning.server_tool_call/, 'what tools did is no reasoning')
-    t.match(chunks.at(-1)?.usage, { completion_tokens_details: { reasoning_tokens: 5 } }, 'its tokens count')
-    t.notMatch(chatClient.encodeResult(fold(EVENTS), context(body), finalOf(fold(EVENTS))), /"reasoning"|c2VhbA/)
-    t.equal(pass().admits(body, { model: 'm', stream: true, quirks: {}, user: 'pass' }), false)
-  }
+  await every(t, 'every body', async (t) => {
+    for (const body of [{ reasoning: { exclude: true } }, { include_reasoning: false }]) {
+      const chunks = encode(body)
+      const text = JSON.stringify(chunks)
+      t.notMatch(text, /"reasoning"|reasoning\.(text|summary|encrypted)/)
+      t.match(text, /reasoning.server_tool_call/, 'what tools did is no reasoning')
+      t.match(chunks.at(-1)?.usage, { completion_tokens_details: { reasoning_tokens: 5 } }, 'its tokens count')
+      t.notMatch(chatClient.encodeResult(fold(EVENTS), context(body), finalOf(fold(EVENTS))), /"reasoning"|c2VhbA/)
+      t.equal(pass().admits(body, { model: 'm', stream: true, quirks: {}, user: 'pass' }), false)
+    }
+  })
   t.equal(pass().admits({ reasoning: { effort: 'low' } }, { model: 'm', stream: true, quirks: {}, user: 'pass' }), true)
 })
 
@@ -210,10 +213,12 @@ t.test('usage is normalised', async (t) => {
     ],
     [{ queue_time: 3 }, undefined],
   ]
-  for (const [raw, expected] of cases) {
-    if (expected === undefined) t.equal(decodeUsage(raw), undefined)
-    else t.match(decodeUsage(raw), expected, JSON.stringify(raw))
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [raw, expected] of cases) {
+      if (expected === undefined) t.equal(decodeUsage(raw), undefined)
+      else t.match(decodeUsage(raw), expected, JSON.stringify(raw))
+    }
+  })
 })
 
 t.test('errors of providers', async (t) => {
@@ -247,12 +252,14 @@ t.test('errors of providers', async (t) => {
     [200, { error: 'whatever' }, 'upstream_error'],
     [200, [{ error: { code: 400, status: 'INVALID_ARGUMENT', message: 'x' } }], 'upstream_rejected'],
   ]
-  for (const [status, body, code] of cases) {
-    const fault = openaiChat.decodeFault(status, body)
-    t.equal(fault.code, code, `${status} ${JSON.stringify(body)}`)
-    t.notMatch(`${fault.message} ${JSON.stringify(fault.metadata)}`, /sk-proj|boom|html|slow down|quota\b.*exceeded your/)
-    t.type(fault.metadata?.provider_code, 'string')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [status, body, code] of cases) {
+      const fault = openaiChat.decodeFault(status, body)
+      t.equal(fault.code, code, `${status} ${JSON.stringify(body)}`)
+      t.notMatch(`${fault.message} ${JSON.stringify(fault.metadata)}`, /sk-proj|boom|html|slow down|quota\b.*exceeded your/)
+      t.type(fault.metadata?.provider_code, 'string')
+    }
+  })
   t.match(openaiChat.decodeFault(400, cases[0][1]), {
     message: /temperature/,
     metadata: { provider_code: 'invalid_value', field: 'temperature' },
@@ -268,24 +275,28 @@ t.test('whole replies that cannot be read', async (t) => {
     [{ error: { code: 429 } }, 'upstream_limited'],
     [{ choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'error' }] }, 'upstream_error'],
   ]
-  for (const [body, code] of cases) {
-    const events: StreamEvent[] = []
-    openaiChat.decodeResult(body, events)
-    t.equal(fold(events).fault?.code, code, JSON.stringify(body))
-    t.equal(pass().result(structuredClone(body), context()).fault?.code, code)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [body, code] of cases) {
+      const events: StreamEvent[] = []
+      openaiChat.decodeResult(body, events)
+      t.equal(fold(events).fault?.code, code, JSON.stringify(body))
+      t.equal(pass().result(structuredClone(body), context()).fault?.code, code)
+    }
+  })
 })
 
 t.test('the quick quoting writes what JSON.stringify writes', async (t) => {
-  fc.assert(
-    fc.property(
-      fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary', minLength: 60 }), fc.constant('\ud800 lone')),
-      (text) => {
-        t.equal(quote(text), JSON.stringify(text))
-      },
-    ),
-    property(100, 1_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary', minLength: 60 }), fc.constant('\ud800 lone')),
+        (text) => {
+          t.equal(quote(text), JSON.stringify(text))
+        },
+      ),
+      property(100, 1_000),
+    )
+  })
 })
 
 const words = fc.string({ unit: 'binary', maxLength: 12 })
@@ -317,35 +328,39 @@ const spaced = (value: unknown): string =>
   JSON.stringify(value).replace(/"(?:[^"\\]|\\.)*"|[:,]/g, (token) => (token === ':' || token === ',' ? `${token} ` : token))
 
 t.test('pass and translate agree on streams that nobody recorded', async (t) => {
-  fc.assert(
-    fc.property(
-      fc.array(delta, { minLength: 1, maxLength: 30 }),
-      fc.boolean(),
-      fc.constantFrom('none', 'null', 'each'),
-      fc.nat(400),
-      (list, wide, usage, size) => {
-        const write = wide ? spaced : JSON.stringify
-        const chunk = (fields: object, finish: string | null = null): string => {
-          const body = { id: 'u-1', created: 7, model: 'm', choices: [{ index: 0, delta: fields, finish_reason: finish }] }
-          const extra = usage === 'none' ? {} : { usage: usage === 'null' ? null : { prompt_tokens: 1, completion_tokens: 2 } }
-          return `data: ${write({ ...body, ...extra })}\n\n`
-        }
-        const named = [
-          { tool_calls: [0, 1, 2].map((index) => ({ index, id: 'abc'[index], type: 'function', function: { name: 'f', arguments: '' } })) },
-        ]
-        const text = [...named, ...list].map((each) => chunk(each)).join('') + chunk({}, 'stop')
-        const bytes = Buffer.from(`${text}data: [DONE]\n\n`)
-        const expected = said(fold(decode([bytes])))
-        const cut = pieces(bytes, size + 1)
-        for (const through of [throughPass, throughTranslate]) {
-          const { bytes: out } = through(cut)
-          t.same(said(fold(decode([out]))), usage === 'each' ? expected : withUsage(expected))
-          t.ok(chunksOf(out).every((each) => each.id === 'gen-abc-tag' && each.model === 'acme/möbius'))
-        }
-      },
-    ),
-    property(150, 1_500),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(
+        fc.array(delta, { minLength: 1, maxLength: 30 }),
+        fc.boolean(),
+        fc.constantFrom('none', 'null', 'each'),
+        fc.nat(400),
+        (list, wide, usage, size) => {
+          const write = wide ? spaced : JSON.stringify
+          const chunk = (fields: object, finish: string | null = null): string => {
+            const body = { id: 'u-1', created: 7, model: 'm', choices: [{ index: 0, delta: fields, finish_reason: finish }] }
+            const extra = usage === 'none' ? {} : { usage: usage === 'null' ? null : { prompt_tokens: 1, completion_tokens: 2 } }
+            return `data: ${write({ ...body, ...extra })}\n\n`
+          }
+          const named = [
+            {
+              tool_calls: [0, 1, 2].map((index) => ({ index, id: 'abc'[index], type: 'function', function: { name: 'f', arguments: '' } })),
+            },
+          ]
+          const text = [...named, ...list].map((each) => chunk(each)).join('') + chunk({}, 'stop')
+          const bytes = Buffer.from(`${text}data: [DONE]\n\n`)
+          const expected = said(fold(decode([bytes])))
+          const cut = pieces(bytes, size + 1)
+          for (const through of [throughPass, throughTranslate]) {
+            const { bytes: out } = through(cut)
+            t.same(said(fold(decode([out]))), usage === 'each' ? expected : withUsage(expected))
+            t.ok(chunksOf(out).every((each) => each.id === 'gen-abc-tag' && each.model === 'acme/möbius'))
+          }
+        },
+      ),
+      property(150, 1_500),
+    )
+  })
 })
 
 /** Ours always report usage, even where the provider did not. */
@@ -364,12 +379,14 @@ t.test('no bytes make the decoders throw', async (t) => {
       )
       .map((value) => JSON.stringify(value)),
   )
-  fc.assert(
-    fc.property(fc.array(fc.oneof(json, fc.string()), { maxLength: 6 }), (list) => {
-      const bytes = Buffer.from(list.map((each) => `data: ${each.replaceAll('\n', ' ')}\n\n`).join(''))
-      t.doesNotThrow(() => decode([bytes]))
-      t.doesNotThrow(() => throughPass([bytes]))
-    }),
-    property(200, 2_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(json, fc.string()), { maxLength: 6 }), (list) => {
+        const bytes = Buffer.from(list.map((each) => `data: ${each.replaceAll('\n', ' ')}\n\n`).join(''))
+        t.doesNotThrow(() => decode([bytes]))
+        t.doesNotThrow(() => throughPass([bytes]))
+      }),
+      property(200, 2_000),
+    )
+  })
 })

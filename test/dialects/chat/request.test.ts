@@ -4,6 +4,7 @@ import { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import type { Target } from '../../../src/dialects/types.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { pass } from './rig.ts'
 
@@ -70,7 +71,9 @@ t.test('each rule names its field', async (t) => {
     ['metadata', { messages: [user], metadata: { 'a[b]': 'x' } }],
     ['model', { messages: [user], model: 'no slug' }],
   ]
-  for (const [field, body] of cases) t.equal(fieldOf(body as JsonObject), field, JSON.stringify(body).slice(0, 100))
+  await every(t, 'every case', async (t) => {
+    for (const [field, body] of cases) t.equal(fieldOf(body as JsonObject), field, JSON.stringify(body).slice(0, 100))
+  })
 })
 
 t.test('what clients send is accepted', async (t) => {
@@ -84,7 +87,9 @@ t.test('what clients send is accepted', async (t) => {
     { messages: [user], stream: true, stream_options: { include_usage: true }, usage: { include: true } },
     { messages: [{ role: 'user', content: [{ type: 'hologram', hologram: 1 }] }] },
   ]
-  for (const body of bodies) t.equal(fieldOf(body as JsonObject), 'accepted', JSON.stringify(body))
+  await every(t, 'every body', async (t) => {
+    for (const body of bodies) t.equal(fieldOf(body as JsonObject), 'accepted', JSON.stringify(body))
+  })
 })
 
 const RICH: JsonObject = {
@@ -168,16 +173,18 @@ t.test('both lanes send the same body, and nothing in scope is lost', async (t) 
   chatClient.check(RICH)
   const before = structuredClone(RICH)
   const quirks = { reasoning_replay: 'details' }
-  for (const each of [target({ quirks, tier: 'flex' }), target({ quirks, tier: 'flex', stream: true })]) {
-    const translated = openaiChat.encodeRequest(chatClient.decodeRequest(RICH), each)
-    const passed = pass().request(RICH, each)
-    t.same(translated.body, passed.body)
-    t.same(passed.dropped, [])
-    t.same(translated.dropped, [])
-    const expected: JsonObject = { ...RICH, model: 'up-1' }
-    if (each.stream) Object.assign(expected, { stream: true, stream_options: { include_usage: true } })
-    t.same(passed.body, expected)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const each of [target({ quirks, tier: 'flex' }), target({ quirks, tier: 'flex', stream: true })]) {
+      const translated = openaiChat.encodeRequest(chatClient.decodeRequest(RICH), each)
+      const passed = pass().request(RICH, each)
+      t.same(translated.body, passed.body)
+      t.same(passed.dropped, [])
+      t.same(translated.dropped, [])
+      const expected: JsonObject = { ...RICH, model: 'up-1' }
+      if (each.stream) Object.assign(expected, { stream: true, stream_options: { include_usage: true } })
+      t.same(passed.body, expected)
+    }
+  })
   t.same(RICH, before, 'the caller’s body is not changed')
   t.equal(passedPath(), '/chat/completions')
 })
@@ -188,8 +195,20 @@ function passedPath(): string {
 
 t.test('the parameters that the caller really sent', async (t) => {
   const { used } = chatClient.decodeRequest(RICH)
-  for (const name of ['temperature', 'top_k', 'stop', 'max_tokens', 'tools', 'tool_choice', 'structured_outputs', 'reasoning', 'verbosity'])
-    t.ok(used.has(name), name)
+  await every(t, 'every name', async (t) => {
+    for (const name of [
+      'temperature',
+      'top_k',
+      'stop',
+      'max_tokens',
+      'tools',
+      'tool_choice',
+      'structured_outputs',
+      'reasoning',
+      'verbosity',
+    ])
+      t.ok(used.has(name), name)
+  })
   t.same([...chatClient.decodeRequest({ messages: [user], temperature: null }).used], [])
 })
 
@@ -278,16 +297,18 @@ t.test('the shape that the endpoint wants', async (t) => {
     ],
     [{ stream: true }, { stream: true, quirks: { drop: ['stream_options'] } }, { stream: true }, []],
   ]
-  for (const [fields, more, expected, dropped] of cases) {
-    const result = sent(fields, more)
-    if (more.user === 'hash') {
-      t.match(result.body.user, /^[0-9a-f]{64}$/)
-      t.not(result.body.user, fields.user)
-      continue
+  await every(t, 'every case', async (t) => {
+    for (const [fields, more, expected, dropped] of cases) {
+      const result = sent(fields, more)
+      if (more.user === 'hash') {
+        t.match(result.body.user, /^[0-9a-f]{64}$/)
+        t.not(result.body.user, fields.user)
+        continue
+      }
+      t.same(result.body, expected, JSON.stringify(fields))
+      t.same([...result.dropped].sort(), [...dropped].sort(), JSON.stringify(fields))
     }
-    t.same(result.body, expected, JSON.stringify(fields))
-    t.same([...result.dropped].sort(), [...dropped].sort(), JSON.stringify(fields))
-  }
+  })
 })
 
 t.test('a provider that refuses the names of authors gets the messages without them', async (t) => {
@@ -412,13 +433,15 @@ t.test('texts of any kind survive the round trip', async (t) => {
     fc.record({ role: fc.constantFrom('user', 'system', 'assistant'), content: text }),
     fc.record({ role: fc.constant('tool'), tool_call_id: fc.string({ minLength: 1 }), content: text }),
   )
-  fc.assert(
-    fc.property(fc.array(message, { minLength: 1, maxLength: 6 }), (messages) => {
-      const body = { messages } as JsonObject
-      chatClient.check(body)
-      const encoded = openaiChat.encodeRequest(chatClient.decodeRequest(body), target()).body
-      t.same(encoded.messages, messages)
-    }),
-    property(60, 600),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(fc.array(message, { minLength: 1, maxLength: 6 }), (messages) => {
+        const body = { messages } as JsonObject
+        chatClient.check(body)
+        const encoded = openaiChat.encodeRequest(chatClient.decodeRequest(body), target()).body
+        t.same(encoded.messages, messages)
+      }),
+      property(60, 600),
+    )
+  })
 })

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { isObject, type JsonObject } from '../../../src/core/json.ts'
 import { fold } from '../../../src/dialects/canon/fold.ts'
 import { chatClient } from '../../../src/dialects/chat/index.ts'
+import { every } from '../../support/every.ts'
 import {
   chunksOf,
   context,
@@ -35,80 +36,86 @@ const BROKEN: Record<string, string> = {
 t.ok(STREAMS.length >= 20 && WHOLE.length >= 15, 'the fixtures are there')
 
 t.test('a stream means the same wherever it is cut and however its lines end', async (t) => {
-  for (const name of STREAMS) {
-    const bytes = recorded(name)
-    const upstream = said(fold(decode([bytes])))
-    for (const lineEnd of ['\n', '\r\n', '\r']) {
-      const same = withLineEnds(bytes, lineEnd)
-      t.same(decode(pieces(same, 1)), decode([bytes]), `${name}: events byte by byte`)
-      for (const [lane, through] of LANES) {
-        t.same(said(fold(decode([through(pieces(same, 1)).bytes]))), upstream, `${name}: ${lane}, byte by byte`)
-        t.same(said(fold(decode([through([same]).bytes]))), upstream, `${name}: ${lane}, at once`)
+  await every(t, 'every name', async (t) => {
+    for (const name of STREAMS) {
+      const bytes = recorded(name)
+      const upstream = said(fold(decode([bytes])))
+      for (const lineEnd of ['\n', '\r\n', '\r']) {
+        const same = withLineEnds(bytes, lineEnd)
+        t.same(decode(pieces(same, 1)), decode([bytes]), `${name}: events byte by byte`)
+        for (const [lane, through] of LANES) {
+          t.same(said(fold(decode([through(pieces(same, 1)).bytes]))), upstream, `${name}: ${lane}, byte by byte`)
+          t.same(said(fold(decode([through([same]).bytes]))), upstream, `${name}: ${lane}, at once`)
+        }
+      }
+      const whole = throughPass([bytes])
+      for (let at = 1; at < bytes.length; at++) {
+        const cut = throughPass([bytes.subarray(0, at), bytes.subarray(at)])
+        if (!cut.bytes.equals(whole.bytes)) t.fail(`${name}: pass differs when cut at byte ${at}`)
       }
     }
-    const whole = throughPass([bytes])
-    for (let at = 1; at < bytes.length; at++) {
-      const cut = throughPass([bytes.subarray(0, at), bytes.subarray(at)])
-      if (!cut.bytes.equals(whole.bytes)) t.fail(`${name}: pass differs when cut at byte ${at}`)
-    }
-  }
+  })
 })
 
 t.test('a stream and a whole reply fold alike, in every lane', async (t) => {
-  for (const name of WHOLE) {
-    const streamed = said(fold(decode([recorded(name)])))
-    t.same(said(decodeWhole(recordedReply(name))), streamed, `${name}: decoded`)
-    const ctx = context()
-    const passed = pass().result(recordedReply(name), ctx)
-    t.same(said(decodeWhole(JSON.parse(passed.finish(finalOf(passed))))), streamed, `${name}: pass`)
-    const folded = decodeWhole(recordedReply(name))
-    const text = chatClient.encodeResult(folded, ctx, finalOf(folded))
-    t.same(said(decodeWhole(JSON.parse(text))), streamed, `${name}: translate`)
-    for (const reply of [passed.finish(finalOf(passed)), text].map((each) => JSON.parse(each) as JsonObject)) {
-      t.match(reply, { id: 'gen-abc-tag', object: 'chat.completion', model: 'acme/möbius', provider: 'Acme' }, `${name}: envelope`)
-      t.type(reply.created, 'number')
-      t.ok('system_fingerprint' in reply)
-      t.match(reply.usage, { cost: 0.0000015, is_byok: false, cost_details: { upstream_inference_cost: 0.0000015 } })
-      const [choice] = reply.choices as JsonObject[]
-      t.ok(['stop', 'length', 'tool_calls', 'content_filter'].includes(choice.finish_reason as string))
-      t.type(choice.native_finish_reason, 'string')
+  await every(t, 'every name', async (t) => {
+    for (const name of WHOLE) {
+      const streamed = said(fold(decode([recorded(name)])))
+      t.same(said(decodeWhole(recordedReply(name))), streamed, `${name}: decoded`)
+      const ctx = context()
+      const passed = pass().result(recordedReply(name), ctx)
+      t.same(said(decodeWhole(JSON.parse(passed.finish(finalOf(passed))))), streamed, `${name}: pass`)
+      const folded = decodeWhole(recordedReply(name))
+      const text = chatClient.encodeResult(folded, ctx, finalOf(folded))
+      t.same(said(decodeWhole(JSON.parse(text))), streamed, `${name}: translate`)
+      for (const reply of [passed.finish(finalOf(passed)), text].map((each) => JSON.parse(each) as JsonObject)) {
+        t.match(reply, { id: 'gen-abc-tag', object: 'chat.completion', model: 'acme/möbius', provider: 'Acme' }, `${name}: envelope`)
+        t.type(reply.created, 'number')
+        t.ok('system_fingerprint' in reply)
+        t.match(reply.usage, { cost: 0.0000015, is_byok: false, cost_details: { upstream_inference_cost: 0.0000015 } })
+        const [choice] = reply.choices as JsonObject[]
+        t.ok(['stop', 'length', 'tool_calls', 'content_filter'].includes(choice.finish_reason as string))
+        t.type(choice.native_finish_reason, 'string')
+      }
     }
-  }
+  })
 })
 
 t.test('every chunk to the client is ours', async (t) => {
-  for (const name of STREAMS) {
-    for (const [lane, through] of LANES) {
-      const { bytes, facts } = through([recorded(name)])
-      const chunks = chunksOf(bytes)
-      const at = `${name}: ${lane}`
-      t.equal(facts.fault?.code, BROKEN[name], `${at}: fault`)
-      t.ok(
-        chunks.every((chunk) => chunk.id === 'gen-abc-tag' && chunk.model === 'acme/möbius' && chunk.provider === 'Acme'),
-        `${at}: envelope`,
-      )
-      t.equal(new Set(chunks.map((chunk) => chunk.created)).size, 1, `${at}: one created`)
-      t.same(
-        chunks.map((chunk) => 'usage' in chunk),
-        chunks.map((_, i) => i === chunks.length - 1),
-        `${at}: usage once, in the last chunk`,
-      )
-      const choices = chunks.flatMap((chunk) => chunk.choices as JsonObject[])
-      const roles = choices.map((choice) => (choice.delta as JsonObject).role).filter((role) => role !== undefined)
-      if (facts.fault === undefined || chunks.length > 1) t.equal((choices[0].delta as JsonObject).role, 'assistant', `${at}: role first`)
-      if (lane === 'translate') t.ok(roles.length <= 1, `${at}: role once`)
-      const finishes = choices.map((choice) => choice.finish_reason).filter((reason) => typeof reason === 'string')
-      t.equal(finishes.length, 1, `${at}: one finish`)
-      checkCalls(t, choices, at)
-      if (facts.fault) {
-        const error = chunks.at(-1)?.error as JsonObject
-        t.equal(finishes[0], 'error')
-        t.equal(error.code, facts.fault.status, `${at}: integer code`)
-        t.match(error.metadata, { error_type: facts.fault.type })
-        t.notMatch(bytes.toString(), /secret|sk-abc|org-123/, `${at}: the provider's words stay inside`)
-      } else t.same(chunks.at(-1)?.choices, [], `${at}: the last chunk has no choices`)
+  await every(t, 'every name', async (t) => {
+    for (const name of STREAMS) {
+      for (const [lane, through] of LANES) {
+        const { bytes, facts } = through([recorded(name)])
+        const chunks = chunksOf(bytes)
+        const at = `${name}: ${lane}`
+        t.equal(facts.fault?.code, BROKEN[name], `${at}: fault`)
+        t.ok(
+          chunks.every((chunk) => chunk.id === 'gen-abc-tag' && chunk.model === 'acme/möbius' && chunk.provider === 'Acme'),
+          `${at}: envelope`,
+        )
+        t.equal(new Set(chunks.map((chunk) => chunk.created)).size, 1, `${at}: one created`)
+        t.same(
+          chunks.map((chunk) => 'usage' in chunk),
+          chunks.map((_, i) => i === chunks.length - 1),
+          `${at}: usage once, in the last chunk`,
+        )
+        const choices = chunks.flatMap((chunk) => chunk.choices as JsonObject[])
+        const roles = choices.map((choice) => (choice.delta as JsonObject).role).filter((role) => role !== undefined)
+        if (facts.fault === undefined || chunks.length > 1) t.equal((choices[0].delta as JsonObject).role, 'assistant', `${at}: role first`)
+        if (lane === 'translate') t.ok(roles.length <= 1, `${at}: role once`)
+        const finishes = choices.map((choice) => choice.finish_reason).filter((reason) => typeof reason === 'string')
+        t.equal(finishes.length, 1, `${at}: one finish`)
+        checkCalls(t, choices, at)
+        if (facts.fault) {
+          const error = chunks.at(-1)?.error as JsonObject
+          t.equal(finishes[0], 'error')
+          t.equal(error.code, facts.fault.status, `${at}: integer code`)
+          t.match(error.metadata, { error_type: facts.fault.type })
+          t.notMatch(bytes.toString(), /secret|sk-abc|org-123/, `${at}: the provider's words stay inside`)
+        } else t.same(chunks.at(-1)?.choices, [], `${at}: the last chunk has no choices`)
+      }
     }
-  }
+  })
 })
 
 function checkCalls(t: Test, choices: JsonObject[], at: string): void {
@@ -166,10 +173,12 @@ t.test('a stream without anything is empty, one that was only opened is cut', as
     ['data: 5\n\n', 'upstream_garbled'],
     ['data: [DONE]\n\n', 'upstream_empty'],
   ]
-  for (const [text, code] of cases) {
-    t.equal(throughPass([Buffer.from(text)]).facts.fault?.code, code, `pass: ${JSON.stringify(text)}`)
-    t.equal(fold(decode([Buffer.from(text)])).fault?.code, code, `decoded: ${JSON.stringify(text)}`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [text, code] of cases) {
+      t.equal(throughPass([Buffer.from(text)]).facts.fault?.code, code, `pass: ${JSON.stringify(text)}`)
+      t.equal(fold(decode([Buffer.from(text)])).fault?.code, code, `decoded: ${JSON.stringify(text)}`)
+    }
+  })
 })
 
 t.test('what comes in the finish chunk is not lost', async (t) => {

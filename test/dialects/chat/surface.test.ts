@@ -6,6 +6,7 @@ import { fold } from '../../../src/dialects/canon/fold.ts'
 import type { CanonicalRequest, Item, ToolSpec } from '../../../src/dialects/canon/request.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
+import { every } from '../../support/every.ts'
 import { chunksOf, context, decode, decodeWhole, finalOf, pass, throughPass } from './rig.ts'
 
 const user = { role: 'user', content: 'hi' }
@@ -350,25 +351,27 @@ t.test('annotations have their own form on each wire', async (t) => {
 })
 
 t.test('the tier that served', async (t) => {
-  for (const [told, expected] of [
-    ['flex', 'flex'],
-    ['default', 'default'],
-    ['priority', 'priority'],
-    ['auto', undefined],
-    ['scale', undefined],
-    [null, undefined],
-  ] as const) {
-    const bytes = Buffer.from(chunk({ role: 'assistant', content: 'x' }) + finish('stop', { service_tier: told }))
-    t.equal(fold(decode([bytes])).end?.tier, expected, `${told}, streamed`)
-    t.equal(throughPass([bytes]).facts.end?.tier, expected, `${told}, passed`)
-    const reply: JsonObject = {
-      model: 'm',
-      service_tier: told,
-      choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+  await every(t, 'every case', async (t) => {
+    for (const [told, expected] of [
+      ['flex', 'flex'],
+      ['default', 'default'],
+      ['priority', 'priority'],
+      ['auto', undefined],
+      ['scale', undefined],
+      [null, undefined],
+    ] as const) {
+      const bytes = Buffer.from(chunk({ role: 'assistant', content: 'x' }) + finish('stop', { service_tier: told }))
+      t.equal(fold(decode([bytes])).end?.tier, expected, `${told}, streamed`)
+      t.equal(throughPass([bytes]).facts.end?.tier, expected, `${told}, passed`)
+      const reply: JsonObject = {
+        model: 'm',
+        service_tier: told,
+        choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
+      }
+      t.equal(decodeWhole(reply).end?.tier, expected, `${told}, whole`)
+      t.equal(pass().result(reply, context()).end?.tier, expected, `${told}, whole and passed`)
     }
-    t.equal(decodeWhole(reply).end?.tier, expected, `${told}, whole`)
-    t.equal(pass().result(reply, context()).end?.tier, expected, `${told}, whole and passed`)
-  }
+  })
   const last = chunksOf(Buffer.from(chatClient.streamEncoder(context()).finish(finalOf({ end: { reason: 'stop', tier: 'flex' } })))).at(-1)
   t.equal(last?.service_tier, 'flex')
 })

@@ -13,6 +13,7 @@ import { advance, Exchange } from '../../../src/pipeline/exchange.ts'
 import { acceptBody } from '../../../src/pipeline/request/read.ts'
 import type { ApiKey } from '../../../src/plugin-api/key.ts'
 import { FakeClock } from '../../support/clock.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 
 const noop = (): void => undefined
@@ -127,59 +128,65 @@ t.test('a reply is JSON, whatever it holds', async (t) => {
     completedAt: 1,
     metadata: { requested: 'a/b' },
   }
-  for (const vectors of [
-    [],
-    [[1]],
-    [
-      [1, 2],
-      [3, 4],
-      [5, 6],
-    ],
-  ]) {
-    const written = vectors.map((each) => writeFloats(new Float32Array(each), 'float'))
-    const reply = JSON.parse(Buffer.concat(client.encode(written, ctx, final)).toString()) as JsonObject
-    t.same(
-      reply.data,
-      vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
-    )
-    t.match(reply, { object: 'list', model: 'a/ü"', id: 'gen-1', usage: { prompt_tokens: 5, total_tokens: 5, cost: 0.000001 } })
-    t.same(reply.router_metadata, { requested: 'a/b' })
-  }
+  await every(t, 'every vectors', async (t) => {
+    for (const vectors of [
+      [],
+      [[1]],
+      [
+        [1, 2],
+        [3, 4],
+        [5, 6],
+      ],
+    ]) {
+      const written = vectors.map((each) => writeFloats(new Float32Array(each), 'float'))
+      const reply = JSON.parse(Buffer.concat(client.encode(written, ctx, final)).toString()) as JsonObject
+      t.same(
+        reply.data,
+        vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+      )
+      t.match(reply, { object: 'list', model: 'a/ü"', id: 'gen-1', usage: { prompt_tokens: 5, total_tokens: 5, cost: 0.000001 } })
+      t.same(reply.router_metadata, { requested: 'a/b' })
+    }
+  })
 })
 
 t.test('batches hold every input once, in order and within the bounds', async (t) => {
   const input = fc.nat({ max: 60 }).map((length) => ({ kind: 'text' as const, text: 'x'.repeat(length) }))
-  fc.assert(
-    fc.property(
-      fc.array(input, { minLength: 1, maxLength: 50 }),
-      fc.integer({ min: 1, max: 12 }),
-      fc.option(fc.integer({ min: 1, max: 40 })),
-      (inputs, most, tokens) => {
-        const batches = batchesOf(inputs, { inputs: most, ...(tokens === null ? {} : { tokens }) })
-        t.same(
-          batches.flatMap(({ from, to }) => inputs.slice(from, to)),
-          inputs,
-        )
-        for (const { from, to } of batches) {
-          t.ok(to > from && to - from <= most)
-          const sum = inputs.slice(from, to).reduce((all, each) => all + inputTokens(each), 0)
-          t.ok(tokens === null || sum <= tokens || to - from === 1)
-        }
-      },
-    ),
-    property(200, 10_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(
+        fc.array(input, { minLength: 1, maxLength: 50 }),
+        fc.integer({ min: 1, max: 12 }),
+        fc.option(fc.integer({ min: 1, max: 40 })),
+        (inputs, most, tokens) => {
+          const batches = batchesOf(inputs, { inputs: most, ...(tokens === null ? {} : { tokens }) })
+          t.same(
+            batches.flatMap(({ from, to }) => inputs.slice(from, to)),
+            inputs,
+          )
+          for (const { from, to } of batches) {
+            t.ok(to > from && to - from <= most)
+            const sum = inputs.slice(from, to).reduce((all, each) => all + inputTokens(each), 0)
+            t.ok(tokens === null || sum <= tokens || to - from === 1)
+          }
+        },
+      ),
+      property(200, 10_000),
+    )
+  })
 })
 
 t.test('a text is cut where it surely fits, and between characters', async (t) => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }), fc.integer({ min: 2, max: 40 }), (text, tokens) => {
-      const cut = cutTo({ kind: 'text', text }, tokens)
-      if (cut.kind !== 'text') throw new Error('a text stays one')
-      t.ok(inputTokens(cut) <= tokens)
-      t.ok(text.startsWith(cut.text) && cut.text.isWellFormed())
-    }),
-    property(300, 10_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }), fc.integer({ min: 2, max: 40 }), (text, tokens) => {
+        const cut = cutTo({ kind: 'text', text }, tokens)
+        if (cut.kind !== 'text') throw new Error('a text stays one')
+        t.ok(inputTokens(cut) <= tokens)
+        t.ok(text.startsWith(cut.text) && cut.text.isWellFormed())
+      }),
+      property(300, 10_000),
+    )
+  })
   t.same(cutTo({ kind: 'tokens', tokens: [1, 2, 3] }, 2), { kind: 'tokens', tokens: [1, 2] })
 })

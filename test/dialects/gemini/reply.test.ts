@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../../../src/core/json.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { COMPLETE, decode, decodeFrames, decodeWhole, recorded, recordedReply, STREAMS, told } from './rig.ts'
 
@@ -168,44 +169,50 @@ const spoken = (events: readonly StreamEvent[]): string =>
 
 t.test('every recorded reply means what it says, streamed and whole', async (t) => {
   t.same(COMPLETE.toSorted(), Object.keys(EXPECTED).toSorted(), 'each has its meaning here')
-  for (const name of COMPLETE) {
-    const { blocks, usage, end } = EXPECTED[name]
-    const expected = { model: 'gemini-3.8-flash', blocks, usage: { ...noUsage(), ...usage }, end, fault: undefined }
-    t.same(told(decode([recorded(name)])), expected, `${name}: streamed`)
-    t.same(told(decodeWhole(recordedReply(name))), expected, `${name}: whole`)
-  }
+  await every(t, 'every name', async (t) => {
+    for (const name of COMPLETE) {
+      const { blocks, usage, end } = EXPECTED[name]
+      const expected = { model: 'gemini-3.8-flash', blocks, usage: { ...noUsage(), ...usage }, end, fault: undefined }
+      t.same(told(decode([recorded(name)])), expected, `${name}: streamed`)
+      t.same(told(decodeWhole(recordedReply(name))), expected, `${name}: whole`)
+    }
+  })
 })
 
 t.test('broken streams end in one fault', async (t) => {
   t.same(STREAMS.filter((name) => !COMPLETE.includes(name)).toSorted(), Object.keys(BROKEN).toSorted())
-  for (const [name, { code, text, provider, retryAfter }] of Object.entries(BROKEN)) {
-    const events = decode([recorded(name)])
-    const { fault, end } = told(events)
-    t.match(fault, { code, retryAfter }, name)
-    t.equal(fault?.metadata?.provider_code, provider, name)
-    t.equal(faults(events).length, 1)
-    t.equal(events.at(-1)?.type, 'fault')
-    t.equal(end, undefined)
-    t.equal(spoken(events), text, name)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, { code, text, provider, retryAfter }] of Object.entries(BROKEN)) {
+      const events = decode([recorded(name)])
+      const { fault, end } = told(events)
+      t.match(fault, { code, retryAfter }, name)
+      t.equal(fault?.metadata?.provider_code, provider, name)
+      t.equal(faults(events).length, 1)
+      t.equal(events.at(-1)?.type, 'fault')
+      t.equal(end, undefined)
+      t.equal(spoken(events), text, name)
+    }
+  })
 })
 
 t.test('a stream means the same wherever it is cut and however its lines end', async (t) => {
-  for (const name of STREAMS) {
-    const bytes = recorded(name)
-    const expected = decode([bytes])
-    for (const lineEnd of ['\n', '\r\n', '\r']) {
-      const same = Buffer.from(bytes.toString('utf8').replaceAll('\r\n', '\n').replaceAll('\n', lineEnd))
-      t.same(decode(Array.from(same, (_, i) => same.subarray(i, i + 1))), expected, `${name}: byte by byte`)
-      const cuts = fc.array(fc.nat({ max: same.length }), { maxLength: 6 })
-      const chunked = fc.property(cuts, (places) => {
-        const at = [0, ...places.toSorted((a, b) => a - b), same.length]
-        const events = decode(at.slice(1).map((end, i) => same.subarray(at[i], end)))
-        return JSON.stringify(events) === JSON.stringify(expected)
-      })
-      t.doesNotThrow(() => fc.assert(chunked, property(15, 150)), `${name}: any chunks`)
+  await every(t, 'every name', async (t) => {
+    for (const name of STREAMS) {
+      const bytes = recorded(name)
+      const expected = decode([bytes])
+      for (const lineEnd of ['\n', '\r\n', '\r']) {
+        const same = Buffer.from(bytes.toString('utf8').replaceAll('\r\n', '\n').replaceAll('\n', lineEnd))
+        t.same(decode(Array.from(same, (_, i) => same.subarray(i, i + 1))), expected, `${name}: byte by byte`)
+        const cuts = fc.array(fc.nat({ max: same.length }), { maxLength: 6 })
+        const chunked = fc.property(cuts, (places) => {
+          const at = [0, ...places.toSorted((a, b) => a - b), same.length]
+          const events = decode(at.slice(1).map((end, i) => same.subarray(at[i], end)))
+          return JSON.stringify(events) === JSON.stringify(expected)
+        })
+        t.doesNotThrow(() => fc.assert(chunked, property(15, 150)), `${name}: any chunks`)
+      }
     }
-  }
+  })
 })
 
 t.test('a whole reply is the same as its stream, however text is split over frames', async (t) => {
@@ -311,24 +318,26 @@ t.test('an answer needs its end, and its end may come more than once', async (t)
       reasoning: 2,
     },
   )
-  for (const [raw, reason] of [
-    ['RECITATION', 'content_filter'],
-    ['BLOCKLIST', 'content_filter'],
-    ['PROHIBITED_CONTENT', 'content_filter'],
-    ['SPII', 'content_filter'],
-    ['IMAGE_SAFETY', 'content_filter'],
-    ['IMAGE_PROHIBITED_CONTENT', 'content_filter'],
-    ['IMAGE_RECITATION', 'content_filter'],
-    ['CONTINUATION', 'length'],
-    ['LANGUAGE', 'error'],
-    ['OTHER', 'error'],
-    ['UNEXPECTED_TOOL_CALL', 'error'],
-    ['TOO_MANY_TOOL_CALLS', 'error'],
-    ['MALFORMED_RESPONSE', 'error'],
-    ['NO_IMAGE', 'error'],
-    ['IMAGE_OTHER', 'error'],
-  ])
-    t.same(told(decodeFrames([frame('a', { finishReason: raw })])).end, { reason, raw })
+  await every(t, 'every case', async (t) => {
+    for (const [raw, reason] of [
+      ['RECITATION', 'content_filter'],
+      ['BLOCKLIST', 'content_filter'],
+      ['PROHIBITED_CONTENT', 'content_filter'],
+      ['SPII', 'content_filter'],
+      ['IMAGE_SAFETY', 'content_filter'],
+      ['IMAGE_PROHIBITED_CONTENT', 'content_filter'],
+      ['IMAGE_RECITATION', 'content_filter'],
+      ['CONTINUATION', 'length'],
+      ['LANGUAGE', 'error'],
+      ['OTHER', 'error'],
+      ['UNEXPECTED_TOOL_CALL', 'error'],
+      ['TOO_MANY_TOOL_CALLS', 'error'],
+      ['MALFORMED_RESPONSE', 'error'],
+      ['NO_IMAGE', 'error'],
+      ['IMAGE_OTHER', 'error'],
+    ])
+      t.same(told(decodeFrames([frame('a', { finishReason: raw })])).end, { reason, raw })
+  })
 })
 
 t.test('a signature does not break a text apart, and joins only the thoughts right before it', async (t) => {
@@ -457,11 +466,13 @@ t.test('garbage is one fault and never a throw', async (t) => {
     [{ error: 'no' }, 'upstream_error'],
     [{ error: { code: 404 } }, 'upstream_missing'],
   ]
-  for (const [body, code] of bad) {
-    const events = decodeWhole(body)
-    t.match(told(events).fault, { code })
-    t.equal(faults(events).length, 1)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [body, code] of bad) {
+      const events = decodeWhole(body)
+      t.match(told(events).fault, { code })
+      t.equal(faults(events).length, 1)
+    }
+  })
   const some = (names: string[], value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
     fc.record(Object.fromEntries(names.map((name) => [name, value])), { requiredKeys: [] })
   const part = some(['text', 'thought', 'functionCall', 'inlineData', 'audioTranscription', 'thoughtSignature'], fc.jsonValue())
@@ -563,12 +574,14 @@ t.test('errors become faults that tell nothing of the provider', async (t) => {
     [200, { error: {} }, 'upstream_error', { metadata: { provider_code: '500' } }],
     [400, rpc(400, 'AIza secret'), 'upstream_rejected', { metadata: { provider_code: '400' } }],
   ]
-  for (const [status, body, code, more = {}] of table) {
-    const fault = geminiUpstream.decodeFault(status, body)
-    t.ok(fault instanceof Fault)
-    t.match(fault, { code, ...more }, `${status} ${JSON.stringify(body)?.slice(0, 90)}`)
-    t.notMatch(JSON.stringify([fault.message, fault.metadata]), /10\.1\.2\.3|AIza/)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [status, body, code, more = {}] of table) {
+      const fault = geminiUpstream.decodeFault(status, body)
+      t.ok(fault instanceof Fault)
+      t.match(fault, { code, ...more }, `${status} ${JSON.stringify(body)?.slice(0, 90)}`)
+      t.notMatch(JSON.stringify([fault.message, fault.metadata]), /10\.1\.2\.3|AIza/)
+    }
+  })
   const anything = fc.property(
     fc.integer({ min: 200, max: 599 }),
     fc.jsonValue(),

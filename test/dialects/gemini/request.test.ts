@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { PARAMETERS, type ParameterName } from '../../../src/dialects/canon/parameters.ts'
 import type { CanonicalRequest, Item, Part, ToolSpec } from '../../../src/dialects/canon/request.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { contents, encode, request, target, user } from './rig.ts'
 
@@ -101,11 +102,13 @@ t.test('media', async (t) => {
       ['cache_control'],
     ],
   ]
-  for (const [part, expected, dropped = []] of table) {
-    const found = contents([user('See'), said('user', { kind: 'media', ...part })])
-    const parts = expected === undefined ? [{ text: 'See' }] : [{ text: 'See' }, expected]
-    t.same(found, { contents: [{ role: 'user', parts }], dropped, system: undefined }, JSON.stringify(part))
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [part, expected, dropped = []] of table) {
+      const found = contents([user('See'), said('user', { kind: 'media', ...part })])
+      const parts = expected === undefined ? [{ text: 'See' }] : [{ text: 'See' }, expected]
+      t.same(found, { contents: [{ role: 'user', parts }], dropped, system: undefined }, JSON.stringify(part))
+    }
+  })
   const foreign: Part = { kind: 'opaque', of: { dialect: 'messages', type: 'search_result', data: { a: 1 } } }
   t.same(contents([said('user', foreign, text('x'))]).dropped, ['search_result'])
 })
@@ -220,19 +223,21 @@ t.test('signatures go back to the part that they came with', async (t) => {
     ]),
     [{ inlineData: { mimeType: 'image/png', data: 'AA==' }, thoughtSignature: 'S1' }],
   )
-  for (const item of [
-    { kind: 'reasoning', sealed: 'X', id: 'c1' },
-    { kind: 'reasoning', sealed: 'X', id: 'c1', format: 'openai-responses-v1' },
-    { kind: 'reasoning', text: 'X', signature: 'X', format: 'anthropic-claude-v1' },
-    { kind: 'reasoning', text: 'X', summary: ['X'] },
-  ] satisfies Item[]) {
-    const { contents: found, dropped } = contents([user('Q'), item, call('c1', 'f')])
-    t.same(found, [
-      { role: 'user', parts: [{ text: 'Q' }] },
-      { role: 'model', parts: [f('c1')] },
-    ])
-    t.same(dropped, ['reasoning'])
-  }
+  await every(t, 'every case', async (t) => {
+    for (const item of [
+      { kind: 'reasoning', sealed: 'X', id: 'c1' },
+      { kind: 'reasoning', sealed: 'X', id: 'c1', format: 'openai-responses-v1' },
+      { kind: 'reasoning', text: 'X', signature: 'X', format: 'anthropic-claude-v1' },
+      { kind: 'reasoning', text: 'X', summary: ['X'] },
+    ] satisfies Item[]) {
+      const { contents: found, dropped } = contents([user('Q'), item, call('c1', 'f')])
+      t.same(found, [
+        { role: 'user', parts: [{ text: 'Q' }] },
+        { role: 'model', parts: [f('c1')] },
+      ])
+      t.same(dropped, ['reasoning'])
+    }
+  })
 })
 
 t.test('models with levels are told to pass calls that nobody signed', async (t) => {
@@ -287,16 +292,18 @@ t.test('tools and the choice among them', async (t) => {
   ])
   t.same(body.toolConfig, { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['look'] } })
   t.same(dropped, ['tools.strict', 'cache_control', 'tools.custom', 'tools.web_search'])
-  for (const [mode, expected] of [
-    ['auto', 'AUTO'],
-    ['none', 'NONE'],
-    ['required', 'ANY'],
-  ] as const) {
-    t.same(encode({ tools: [tool()], toolChoice: { mode } }).body.toolConfig, { functionCallingConfig: { mode: expected } })
-    const without = encode({ toolChoice: { mode } })
-    t.equal(without.body.toolConfig, undefined)
-    t.same(without.dropped, mode === 'required' ? ['tool_choice'] : [])
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [mode, expected] of [
+      ['auto', 'AUTO'],
+      ['none', 'NONE'],
+      ['required', 'ANY'],
+    ] as const) {
+      t.same(encode({ tools: [tool()], toolChoice: { mode } }).body.toolConfig, { functionCallingConfig: { mode: expected } })
+      const without = encode({ toolChoice: { mode } })
+      t.equal(without.body.toolConfig, undefined)
+      t.same(without.dropped, mode === 'required' ? ['tool_choice'] : [])
+    }
+  })
   const allowed = { mode: 'required', tools: [{ type: 'function', name: 'look' }] }
   const of = { dialect: 'responses', type: 'allowed_tools', data: allowed }
   const few = encode({ tools: [tool(), { kind: 'function', name: 'other' }], toolChoice: { mode: 'opaque', of } })
@@ -569,14 +576,16 @@ function at(body: JsonObject, path: string): unknown {
 }
 
 t.test('the parameter table is true', async (t) => {
-  for (const name of PARAMETERS) {
-    const outcome = geminiUpstream.parameters[name]
-    const { body, dropped } = encode(ASKING[name])
-    if ('as' in outcome) {
-      t.not(at(body, outcome.as), undefined, `${name} is sent as ${outcome.as}`)
-      t.same(dropped, [], name)
-    } else t.same(dropped, [name], `${name} is recorded`)
-  }
+  await every(t, 'every name', async (t) => {
+    for (const name of PARAMETERS) {
+      const outcome = geminiUpstream.parameters[name]
+      const { body, dropped } = encode(ASKING[name])
+      if ('as' in outcome) {
+        t.not(at(body, outcome.as), undefined, `${name} is sent as ${outcome.as}`)
+        t.same(dropped, [], name)
+      } else t.same(dropped, [name], `${name} is recorded`)
+    }
+  })
 })
 
 t.test('tokens are counted with instructions and tools', async (t) => {

@@ -7,6 +7,7 @@ import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { messagesClient } from '../../../src/dialects/messages/client.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
 import type { Final, PassFacts, PassStream, PassWire, ReplyContext, Target } from '../../../src/dialects/types.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { COMPLETE, type Cut, cutAt, decode, fixture, jsonFixture, singly, target, whole } from './upstream-rig.ts'
 
@@ -115,7 +116,9 @@ for (const name of COMPLETE) {
     let same = 0
     for (let at = 1; at < bytes.length; at += 7) if (pass(bytes, (all) => [all.subarray(0, at), all.subarray(at)]).text === text) same++
     t.equal(same, Math.ceil((bytes.length - 1) / 7))
-    for (const end of ['\r\n', '\r']) t.equal(pass(Buffer.from(bytes.toString('utf8').replaceAll('\n', end)), singly).text, text)
+    await every(t, 'every end', async (t) => {
+      for (const end of ['\r\n', '\r']) t.equal(pass(Buffer.from(bytes.toString('utf8').replaceAll('\n', end)), singly).text, text)
+    })
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 }),
@@ -155,15 +158,17 @@ t.test('the commit point', async (t) => {
     .map((frame) => `${frame}\n\n`)
   const stream = wire.stream(context())
   const at = frames.findIndex((frame) => frame.startsWith('event: content_block_delta'))
-  frames.forEach((frame, i) => {
-    const out = stream.feed(Buffer.from(frame))
-    if (i < at) t.same([out, stream.committed], ['', false], 'what merely opens is held')
-    if (i === at)
-      t.same(
-        [events(Buffer.from(out, 'latin1').toString()).map(({ type }) => type), stream.committed],
-        [['message_start', 'content_block_start', 'ping', 'content_block_delta'], true],
-      )
-    if (i > at && frame.startsWith('event: content')) t.equal(Buffer.from(out, 'latin1').toString(), frame)
+  await every(t, 'every case', async (t) => {
+    frames.forEach((frame, i) => {
+      const out = stream.feed(Buffer.from(frame))
+      if (i < at) t.same([out, stream.committed], ['', false], 'what merely opens is held')
+      if (i === at)
+        t.same(
+          [events(Buffer.from(out, 'latin1').toString()).map(({ type }) => type), stream.committed],
+          [['message_start', 'content_block_start', 'ping', 'content_block_delta'], true],
+        )
+      if (i > at && frame.startsWith('event: content')) t.equal(Buffer.from(out, 'latin1').toString(), frame)
+    })
   })
   t.ok(stream.relayed >= 'Hello! Grüße — 世界 🌍'.length && stream.relayed < 60, 'about the words, not their wrapping')
   t.equal(pass(fixture('empty.sse')).stream.committed, false, 'an answer without content')
@@ -350,7 +355,10 @@ t.test('what the pass lane leaves to the other', async (t) => {
       false,
     ],
   ]
-  for (const [each, at, admitted] of table) t.equal(wire.admits(each, target(at)), admitted, JSON.stringify([each, at] as unknown as Json))
+  await every(t, 'every case', async (t) => {
+    for (const [each, at, admitted] of table)
+      t.equal(wire.admits(each, target(at)), admitted, JSON.stringify([each, at] as unknown as Json))
+  })
 })
 
 t.test('a same-wire request comes out of the translate lane as it went in', async (t) => {

@@ -7,6 +7,7 @@ import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { holdsForeignBlocks } from '../../../src/dialects/messages/foreign-blocks.ts'
 import { messagesClient } from '../../../src/dialects/messages/index.ts'
 import { reasonOf, stopReasonOf } from '../../../src/dialects/messages/stop-reason.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { body, checkLegal, context, eventsArb, type Frame, finalOf, frames, gathered, streamed, whole } from './rig.ts'
 
@@ -41,19 +42,21 @@ function replayed(content: JsonObject[]) {
 
 t.test('whatever comes, the stream is legal and tells the same message as a whole reply', async (t) => {
   let blocks = 0
-  fc.assert(
-    fc.property(eventsArb, fc.integer({ min: 1, max: 9 }), fc.boolean(), (events, cut, hide) => {
-      const ctx = context(hide ? { thinking: { type: 'adaptive', display: 'omitted' } } : {})
-      const stream = streamed(events, finalOf(), ctx, cut)
-      checkLegal(stream)
-      const message = gathered(stream)
-      t.strictSame(message, whole(events, finalOf(), ctx))
-      blocks += (message.content as JsonObject[]).length
-      // All of it can be sent back.
-      replayed(message.content as JsonObject[])
-    }),
-    property(600, 6_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(eventsArb, fc.integer({ min: 1, max: 9 }), fc.boolean(), (events, cut, hide) => {
+        const ctx = context(hide ? { thinking: { type: 'adaptive', display: 'omitted' } } : {})
+        const stream = streamed(events, finalOf(), ctx, cut)
+        checkLegal(stream)
+        const message = gathered(stream)
+        t.strictSame(message, whole(events, finalOf(), ctx))
+        blocks += (message.content as JsonObject[]).length
+        // All of it can be sent back.
+        replayed(message.content as JsonObject[])
+      }),
+      property(600, 6_000),
+    )
+  })
   t.ok(blocks > 600, 'they said something')
 })
 
@@ -85,20 +88,22 @@ t.test('a text, piece by piece', async (t) => {
 
 t.test('every field that the SDK calls present is there', async (t) => {
   const message = whole([], finalOf())
-  for (const key of [
-    'id',
-    'container',
-    'content',
-    'diagnostics',
-    'model',
-    'role',
-    'stop_details',
-    'stop_reason',
-    'stop_sequence',
-    'type',
-    'usage',
-  ])
-    t.ok(Object.hasOwn(message, key), key)
+  await every(t, 'every key', async (t) => {
+    for (const key of [
+      'id',
+      'container',
+      'content',
+      'diagnostics',
+      'model',
+      'role',
+      'stop_details',
+      'stop_reason',
+      'stop_sequence',
+      'type',
+      'usage',
+    ])
+      t.ok(Object.hasOwn(message, key), key)
+  })
   const usage = message.usage as JsonObject
   for (const key of [
     'cache_creation',
@@ -268,7 +273,9 @@ t.test('why a turn ended', async (t) => {
     'model_context_window_exceeded',
     'refusal',
   ]
-  for (const raw of WORDS) t.equal(stopReasonOf({ reason: reasonOf(raw), raw }, false), raw)
+  await every(t, 'every raw', async (t) => {
+    for (const raw of WORDS) t.equal(stopReasonOf({ reason: reasonOf(raw), raw }, false), raw)
+  })
   const reasons: [EndReason, string | null][] = [
     ['stop', 'end_turn'],
     ['length', 'max_tokens'],
@@ -276,10 +283,12 @@ t.test('why a turn ended', async (t) => {
     ['content_filter', 'refusal'],
     ['error', null],
   ]
-  for (const [reason, word] of reasons) {
-    t.equal(whole([], finalOf({ end: { reason, raw: 'STOP' } })).stop_reason, word)
-    t.match(streamed([], finalOf({ end: { reason } })).at(-2), { delta: { stop_reason: word } })
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [reason, word] of reasons) {
+      t.equal(whole([], finalOf({ end: { reason, raw: 'STOP' } })).stop_reason, word)
+      t.match(streamed([], finalOf({ end: { reason } })).at(-2), { delta: { stop_reason: word } })
+    }
+  })
   t.match(whole([], finalOf({ end: { reason: 'stop', sequence: 'END' } })), { stop_reason: 'stop_sequence', stop_sequence: 'END' })
   const refused = [start(0, 'refusal'), say(0, 'no'), end(0)]
   t.match(whole(refused, finalOf()), { stop_reason: 'refusal', stop_details: { type: 'refusal' }, content: [{ type: 'text', text: 'no' }] })
@@ -364,8 +373,12 @@ t.test('errors have the names of this wire', async (t) => {
     ['unavailable', 'overloaded_error'],
     ['client_gone', 'api_error'],
   ]
-  for (const [code, name] of expected) t.equal(type(code), name, code)
-  for (const code of Object.keys(FAULTS) as FaultCode[]) t.match(type(code), /_error$/)
+  await every(t, 'every case', async (t) => {
+    for (const [code, name] of expected) t.equal(type(code), name, code)
+  })
+  await every(t, 'every code', async (t) => {
+    for (const code of Object.keys(FAULTS) as FaultCode[]) t.match(type(code), /_error$/)
+  })
   const fault = new Fault('model_not_found', { metadata: { field: 'model' }, availability: { code: 'model_not_found' } })
   t.same(faultBody(fault, { id: 'gen-1', routerMetadata: { key: 'router_metadata', value: { attempt: 0 } } }), {
     type: 'error',

@@ -6,6 +6,7 @@ import { closeEnvelope } from '../../../src/dialects/canon/reasoning-envelope.ts
 import type { Item } from '../../../src/dialects/canon/request.ts'
 import { anthropicUpstream, messagesClient } from '../../../src/dialects/messages/index.ts'
 import type { Target } from '../../../src/dialects/types.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { body } from './rig.ts'
 
@@ -88,7 +89,9 @@ t.test('a wrong field is named, with what was expected there', async (t) => {
     [{ fallbacks: [{ model: 'a/b', max_tokens: 3 }] }, 'fallbacks[0].max_tokens: unknown field'],
     [{ provider: { nonsense: true } }, 'provider.nonsense: unknown field'],
   ]
-  for (const [more, message] of cases) t.equal(refusal(more), message)
+  await every(t, 'every case', async (t) => {
+    for (const [more, message] of cases) t.equal(refusal(more), message)
+  })
 })
 
 t.test('every block must have what its kind needs', async (t) => {
@@ -122,7 +125,9 @@ t.test('every block must have what its kind needs', async (t) => {
     [{ type: 'container_upload' }, `${at}.file_id: expected a string`],
     [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl: '1d' } }, `${at}.cache_control.ttl: expected 5m or 1h`],
   ]
-  for (const [block, message] of blocks) t.equal(refusal(user(block)), message)
+  await every(t, 'every case', async (t) => {
+    for (const [block, message] of blocks) t.equal(refusal(user(block)), message)
+  })
   t.equal(refusal({ messages: [{ role: 'user', content: [5] }] }), 'messages[0].content[0]: expected an object')
   t.equal(refusal(user({ type: 'of_tomorrow', anything: 1 })), '', 'a kind that is not known is the provider’s to judge')
   t.equal(refusal({ messages: [{ role: 'system' }, { role: 'user', content: 'x' }], of_tomorrow: { a: 1 } }), '', 'nor are fields')

@@ -5,6 +5,7 @@ import { PARAMETERS, type ParameterName } from '../../../src/dialects/canon/para
 import type { CanonicalRequest, Item, Part } from '../../../src/dialects/canon/request.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
 import type { Target } from '../../../src/dialects/types.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { encoded, request, target } from './upstream-rig.ts'
 
@@ -257,12 +258,14 @@ t.test('media', async (t) => {
       [],
     ],
   ]
-  for (const [part, block, dropped] of table) {
-    const [said, left] = messages([say('user', 'x', part)])
-    const content = (said as JsonObject[])[0].content
-    t.same(block === undefined ? content : (content as unknown[])[1], block ?? 'x', JSON.stringify(part))
-    t.same(left, dropped)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [part, block, dropped] of table) {
+      const [said, left] = messages([say('user', 'x', part)])
+      const content = (said as JsonObject[])[0].content
+      t.same(block === undefined ? content : (content as unknown[])[1], block ?? 'x', JSON.stringify(part))
+      t.same(left, dropped)
+    }
+  })
   t.same(messages([say('user', 'u'), say('assistant', 'a', media({ media: 'image', url: 'https://x/y' })), say('user', 'v')])[1], [
     'output_image',
   ])
@@ -367,7 +370,9 @@ t.test('tools and the choice between them', async (t) => {
     [{ toolChoice: { mode: 'none' }, sampling: { parallelToolCalls: false } }, { type: 'none' }],
     [{ sampling: { parallelToolCalls: true } }, undefined],
   ]
-  for (const [fields, choice] of table) t.same(encoded({ tools, ...fields }).body.tool_choice, choice)
+  await every(t, 'every case', async (t) => {
+    for (const [fields, choice] of table) t.same(encoded({ tools, ...fields }).body.tool_choice, choice)
+  })
   t.equal(encoded({ toolChoice: { mode: 'required' } }).body.tool_choice, undefined)
   const allowed = { mode: 'required', tools: [{ type: 'function', name: 'f' }] }
   const few = encoded({ tools, toolChoice: { mode: 'opaque', of: { dialect: 'responses', type: 'allowed_tools', data: allowed } } })
@@ -570,20 +575,22 @@ t.test('the parameter table says what happens', async (t) => {
     include: { include: ['x'] },
     prefill: { items: [say('user', 'u'), say('assistant', 'a')] },
   }
-  for (const name of PARAMETERS) {
-    const { body, dropped } = anthropicUpstream.encodeRequest(request(samples[name]), at)
-    const outcome = anthropicUpstream.parameters[name]
-    if (!('as' in outcome)) {
-      t.same(dropped, [name], `${name} is dropped and recorded`)
-      t.same(Object.keys(body).sort(), ['max_tokens', 'messages', 'model'], name)
-      continue
+  await every(t, 'every name', async (t) => {
+    for (const name of PARAMETERS) {
+      const { body, dropped } = anthropicUpstream.encodeRequest(request(samples[name]), at)
+      const outcome = anthropicUpstream.parameters[name]
+      if (!('as' in outcome)) {
+        t.same(dropped, [name], `${name} is dropped and recorded`)
+        t.same(Object.keys(body).sort(), ['max_tokens', 'messages', 'model'], name)
+        continue
+      }
+      let value: unknown = body
+      for (const step of outcome.as.split(/[.[\]]+/).filter((each) => each !== ''))
+        value = step === '-1' ? (value as unknown[]).at(-1) : (value as JsonObject)[step]
+      t.not(value, undefined, `${name} is sent as ${outcome.as}`)
+      t.same(dropped, [], name)
     }
-    let value: unknown = body
-    for (const step of outcome.as.split(/[.[\]]+/).filter((each) => each !== ''))
-      value = step === '-1' ? (value as unknown[]).at(-1) : (value as JsonObject)[step]
-    t.not(value, undefined, `${name} is sent as ${outcome.as}`)
-    t.same(dropped, [], name)
-  }
+  })
 })
 
 t.test('counting tokens', async (t) => {
@@ -619,34 +626,43 @@ t.test('any conversation comes out in a legal order', async (t) => {
     fc.constantFrom(thought(), { kind: 'reasoning', text: 'x' } as Item),
   )
   const turn = fc.uniqueArray(id, { maxLength: 3 }).map((ids) => ids.map((each) => call(each)))
-  fc.assert(
-    fc.property(fc.array(item, { maxLength: 8 }), turn, fc.array(item, { maxLength: 6 }), fc.boolean(), (before, calls, after, inside) => {
-      const known = new Set(calls.map((each) => (each.kind === 'call' ? each.callId : '')))
-      const kept = [
-        ...before.filter(({ kind }) => kind !== 'result'),
-        ...calls,
-        ...after.filter((each) => each.kind !== 'result' || known.has(each.callId)),
-      ]
-      const { body } = encoded({ items: kept }, { quirks: { system_messages: inside } })
-      const turns = body.messages as JsonObject[]
-      turns.forEach((message, i) => {
-        const content = typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : (message.content as JsonObject[])
-        t.ok(content.length > 0, 'no empty message')
-        t.ok(
-          content.every((block) => block.type !== 'text' || String(block.text).trim() !== ''),
-          'no empty text',
-        )
-        const kinds = content.map(({ type }) => type)
-        t.ok(
-          kinds.lastIndexOf('tool_result') < Math.max(kinds.filter((each) => each === 'tool_result').length, 0) ||
-            !kinds.includes('tool_result'),
-          'results first',
-        )
-        if (kinds.includes('tool_result')) t.equal(turns[i - 1]?.role, 'assistant', 'right behind their calls')
-        if (message.role === 'system') t.ok(turns[i - 1]?.role === 'user' && (turns[i + 1]?.role ?? 'assistant') === 'assistant')
-        for (const block of content) if (typeof block.id === 'string') t.match(block.id, /^[a-zA-Z0-9_-]+$/)
-      })
-    }),
-    property(300, 3_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(
+        fc.array(item, { maxLength: 8 }),
+        turn,
+        fc.array(item, { maxLength: 6 }),
+        fc.boolean(),
+        (before, calls, after, inside) => {
+          const known = new Set(calls.map((each) => (each.kind === 'call' ? each.callId : '')))
+          const kept = [
+            ...before.filter(({ kind }) => kind !== 'result'),
+            ...calls,
+            ...after.filter((each) => each.kind !== 'result' || known.has(each.callId)),
+          ]
+          const { body } = encoded({ items: kept }, { quirks: { system_messages: inside } })
+          const turns = body.messages as JsonObject[]
+          turns.forEach((message, i) => {
+            const content =
+              typeof message.content === 'string' ? [{ type: 'text', text: message.content }] : (message.content as JsonObject[])
+            t.ok(content.length > 0, 'no empty message')
+            t.ok(
+              content.every((block) => block.type !== 'text' || String(block.text).trim() !== ''),
+              'no empty text',
+            )
+            const kinds = content.map(({ type }) => type)
+            t.ok(
+              kinds.lastIndexOf('tool_result') < Math.max(kinds.filter((each) => each === 'tool_result').length, 0) ||
+                !kinds.includes('tool_result'),
+              'results first',
+            )
+            if (kinds.includes('tool_result')) t.equal(turns[i - 1]?.role, 'assistant', 'right behind their calls')
+            if (message.role === 'system') t.ok(turns[i - 1]?.role === 'user' && (turns[i + 1]?.role ?? 'assistant') === 'assistant')
+            for (const block of content) if (typeof block.id === 'string') t.match(block.id, /^[a-zA-Z0-9_-]+$/)
+          })
+        },
+      ),
+      property(300, 3_000),
+    )
+  })
 })

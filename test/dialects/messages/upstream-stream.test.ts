@@ -5,6 +5,7 @@ import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { fold } from '../../../src/dialects/canon/fold.ts'
 import { citationOf } from '../../../src/dialects/messages/citations.ts'
 import { decodeFault } from '../../../src/dialects/messages/fault.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import { BROKEN, COMPLETE, cutAt, decode, decodeWhole, fixture, jsonFixture, plain, singly } from './upstream-rig.ts'
 
@@ -23,13 +24,17 @@ for (const name of COMPLETE) {
     t.same(plain(fold(decodeWhole(jsonFixture(`${name}.json`)))), plain(fold(events)))
     t.equal(events.at(-1)?.type, 'end')
     t.same(decode(bytes, singly), events)
-    for (const end of ['\r\n', '\r']) t.same(decode(Buffer.from(bytes.toString('utf8').replaceAll('\n', end)), singly), events)
-    fc.assert(
-      fc.property(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 }), (shares) => {
-        t.strictSame(JSON.stringify(decode(bytes, cutAt(shares))), JSON.stringify(events))
-      }),
-      property(30, 300),
-    )
+    await every(t, 'every end', async (t) => {
+      for (const end of ['\r\n', '\r']) t.same(decode(Buffer.from(bytes.toString('utf8').replaceAll('\n', end)), singly), events)
+    })
+    await every(t, 'every case', async (t) => {
+      fc.assert(
+        fc.property(fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 }), (shares) => {
+          t.strictSame(JSON.stringify(decode(bytes, cutAt(shares))), JSON.stringify(events))
+        }),
+        property(30, 300),
+      )
+    })
   })
 }
 
@@ -169,28 +174,32 @@ t.test('usage keeps its invariants whatever is sent', async (t) => {
     cache_creation: fc.option(fc.record({ ephemeral_5m_input_tokens: value, ephemeral_1h_input_tokens: value })),
     output_tokens_details: fc.option(fc.record({ thinking_tokens: value })),
   })
-  fc.assert(
-    fc.property(counts, (usage) => {
-      const read = fold(decodeWhole({ content: [], usage: usage as JsonObject })).usage
-      if (!read) return
-      t.ok(read.input >= read.cached + read.cacheWrite && read.output >= read.reasoning && read.cacheWrite >= (read.cacheWriteLong ?? 0))
-      const { inputUnknown: _input, outputUnknown: _output, ...all } = read
-      t.ok(Object.values(all).every((each) => Number.isInteger(each) && Number(each) >= 0))
-    }),
-    property(200, 2_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(counts, (usage) => {
+        const read = fold(decodeWhole({ content: [], usage: usage as JsonObject })).usage
+        if (!read) return
+        t.ok(read.input >= read.cached + read.cacheWrite && read.output >= read.reasoning && read.cacheWrite >= (read.cacheWriteLong ?? 0))
+        const { inputUnknown: _input, outputUnknown: _output, ...all } = read
+        t.ok(Object.values(all).every((each) => Number.isInteger(each) && Number(each) >= 0))
+      }),
+      property(200, 2_000),
+    )
+  })
 })
 
 t.test('broken streams end in one fault', async (t) => {
   const codes: Record<string, string> = { 'error-event': 'upstream_overloaded', 'error-first': 'upstream_limited', cut: 'upstream_cut' }
-  for (const name of BROKEN) {
-    const events = decode(fixture(`${name}.sse`), singly)
-    const faults = events.filter((event) => event.type === 'fault')
-    t.equal(faults.length, 1)
-    t.equal(events.at(-1), faults[0])
-    t.equal(fold(events).fault?.code, codes[name], name)
-    t.notMatch(JSON.stringify(fold(events).fault) + fold(events).fault?.message, /sk-ant|k8s/)
-  }
+  await every(t, 'every name', async (t) => {
+    for (const name of BROKEN) {
+      const events = decode(fixture(`${name}.sse`), singly)
+      const faults = events.filter((event) => event.type === 'fault')
+      t.equal(faults.length, 1)
+      t.equal(events.at(-1), faults[0])
+      t.equal(fold(events).fault?.code, codes[name], name)
+      t.notMatch(JSON.stringify(fold(events).fault) + fold(events).fault?.message, /sk-ant|k8s/)
+    }
+  })
   t.equal(fold(run()).fault?.code, 'upstream_empty')
   t.equal(fold(run(frame('message_stop'))).fault?.code, 'upstream_empty')
   t.equal(fold(run('data: {oops\n\n', START)).fault?.code, 'upstream_garbled')
@@ -237,13 +246,15 @@ t.test('a decoder never throws, and ends once', async (t) => {
     },
     { requiredKeys: ['type'] },
   )
-  fc.assert(
-    fc.property(fc.array(event, { maxLength: 12 }), (events) => {
-      const out: StreamEvent[] = run(...events.map(({ type, ...fields }) => frame(type, fields as JsonObject)))
-      t.equal(out.filter(({ type }) => type === 'end' || type === 'fault').length, 1)
-    }),
-    property(500, 5_000),
-  )
+  await every(t, 'every case', async (t) => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 12 }), (events) => {
+        const out: StreamEvent[] = run(...events.map(({ type, ...fields }) => frame(type, fields as JsonObject)))
+        t.equal(out.filter(({ type }) => type === 'end' || type === 'fault').length, 1)
+      }),
+      property(500, 5_000),
+    )
+  })
 })
 
 t.test('faults by status and type', async (t) => {
@@ -278,7 +289,9 @@ t.test('faults by status and type', async (t) => {
     [502, 'Bad gateway', 'upstream_error'],
     [422, { detail: 'x' }, 'upstream_rejected'],
   ]
-  for (const [status, body, code] of table) t.equal(decodeFault(status, body).code, code, `${status} ${JSON.stringify(body)}`)
+  await every(t, 'every case', async (t) => {
+    for (const [status, body, code] of table) t.equal(decodeFault(status, body).code, code, `${status} ${JSON.stringify(body)}`)
+  })
   const refused = decodeFault(
     400,
     error('invalid_request_error', 'messages.0.content.1.text: text content blocks must be non-empty sk-ant-1'),

@@ -3,6 +3,7 @@ import { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { CanonicalRequest } from '../../../src/dialects/canon/request.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
+import { every } from '../../support/every.ts'
 import { jsonFixture, passWire, target } from './rig.ts'
 
 function refusal(body: JsonObject): Fault | undefined {
@@ -69,13 +70,15 @@ t.test('each bad field is a 400 that names it', async (t) => {
     [ok({ input: [{ type: 'function_call', call_id: 'c', name: 'f', arguments: {} }] }), 'input[0].arguments'],
     [ok({ input: [{ type: 'item_reference', id: 'msg_1' }] }), 'input[0].id', /same input/],
   ]
-  for (const [body, field, expected] of table) {
-    const fault = refusal(body)
-    t.match(fault, { status: 400, type: 'invalid_request' }, `${field} is refused`)
-    t.equal(fault?.metadata?.field, field)
-    t.ok(fault?.message.startsWith(`${field}: `), fault?.message ?? field)
-    if (expected) t.match(fault?.message, expected)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [body, field, expected] of table) {
+      const fault = refusal(body)
+      t.match(fault, { status: 400, type: 'invalid_request' }, `${field} is refused`)
+      t.equal(fault?.metadata?.field, field)
+      t.ok(fault?.message.startsWith(`${field}: `), fault?.message ?? field)
+      if (expected) t.match(fault?.message, expected)
+    }
+  })
 })
 
 t.test('what clients are known to send is taken', async (t) => {
@@ -103,7 +106,9 @@ t.test('what clients are known to send is taken', async (t) => {
     ok({ service_tier: 'fast', provider: { max_price: { prompt: 1, completion: '2.5' }, sort: { by: null, partition: 'none' } } }),
     jsonFixture('request.json'),
   ]
-  for (const body of bodies) t.equal(refusal(body)?.message, undefined, JSON.stringify(body).slice(0, 80))
+  await every(t, 'every body', async (t) => {
+    for (const body of bodies) t.equal(refusal(body)?.message, undefined, JSON.stringify(body).slice(0, 80))
+  })
 })
 
 t.test('a request goes round without loss', async (t) => {

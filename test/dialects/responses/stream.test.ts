@@ -7,6 +7,7 @@ import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { fold } from '../../../src/dialects/canon/fold.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import { MAX_FRAME } from '../../../src/dialects/sse/frames.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 import {
   BROKEN,
@@ -53,7 +54,9 @@ for (const name of COMPLETE) {
     t.equal(passed.text.includes('resp_'), false, 'no identifier of the provider')
     t.equal(translated.includes('gpt-5-mini-2025'), false)
     t.equal(passed.text.includes('gpt-5-mini-2025'), false)
-    for (const batch of [1, 2, 3]) t.equal(encode(decode(bytes), { batch }), translated, `batches of ${batch}`)
+    await every(t, 'every batch', async (t) => {
+      for (const batch of [1, 2, 3]) t.equal(encode(decode(bytes), { batch }), translated, `batches of ${batch}`)
+    })
     const final = finalOf({ end: fold(decode(bytes)).end, usage: fold(decode(bytes)).usage })
     const result = JSON.parse(responsesClient.encodeResult(fold(decode(bytes)), context(), final)) as JsonObject
     t.same(result, response(translated), 'streamed and whole replies are equal')
@@ -63,44 +66,48 @@ for (const name of COMPLETE) {
     const bytes = fixture(`${name}.sse`)
     const passed = pass(bytes).text
     const decoded = decode(bytes)
-    for (const end of ['\n', '\r', '\r\n'] as const) {
-      const form = lineEnds(bytes, end)
-      let same = 0
-      const step = end === '\n' ? 1 : 13
-      let cuts = 0
-      for (let at = 0; at <= form.length; at += step) {
-        cuts++
-        if (pass(form, { cut: cutAt(at) }).text === passed) same++
+    await every(t, 'every end', async (t) => {
+      for (const end of ['\n', '\r', '\r\n'] as const) {
+        const form = lineEnds(bytes, end)
+        let same = 0
+        const step = end === '\n' ? 1 : 13
+        let cuts = 0
+        for (let at = 0; at <= form.length; at += step) {
+          cuts++
+          if (pass(form, { cut: cutAt(at) }).text === passed) same++
+        }
+        t.equal(same, cuts, `pass, ${JSON.stringify(end)}, ${cuts} cuts`)
+        t.equal(pass(form, { cut: singly }).text, passed, 'pass, byte by byte')
+        t.same(decode(form, singly), decoded, 'translate, byte by byte')
       }
-      t.equal(same, cuts, `pass, ${JSON.stringify(end)}, ${cuts} cuts`)
-      t.equal(pass(form, { cut: singly }).text, passed, 'pass, byte by byte')
-      t.same(decode(form, singly), decoded, 'translate, byte by byte')
-    }
+    })
   })
 
   t.test(`${name}: what strict clients demand`, async (t) => {
     const bytes = fixture(`${name}.sse`)
-    for (const text of [encode(decode(bytes)), pass(bytes).text]) {
-      const all = events(text)
-      t.same([all[0].type, all[1].type], ['response.created', 'response.in_progress'])
-      const terminal = all.filter((event) => /^response\.(completed|incomplete|failed)$/.test(event.type))
-      t.equal(terminal.length, 1)
-      t.equal(terminal[0], all.at(-1))
-      for (const snapshot of [all[0], all[1], terminal[0]].map((event) => event.response as JsonObject)) {
-        t.same(
-          REQUIRED.filter((key) => !(key in snapshot)),
-          [],
-          'all are present',
-        )
-        t.same(
-          NEVER_NULL.filter((key) => snapshot[key] === null),
-          [],
-          'none is null',
-        )
-        t.match(snapshot, { id: context().id, model: context().model })
+    await every(t, 'every text', async (t) => {
+      for (const text of [encode(decode(bytes)), pass(bytes).text]) {
+        const all = events(text)
+        t.same([all[0].type, all[1].type], ['response.created', 'response.in_progress'])
+        const terminal = all.filter((event) => /^response\.(completed|incomplete|failed)$/.test(event.type))
+        t.equal(terminal.length, 1)
+        t.equal(terminal[0], all.at(-1))
+        for (const snapshot of [all[0], all[1], terminal[0]].map((event) => event.response as JsonObject)) {
+          t.same(
+            REQUIRED.filter((key) => !(key in snapshot)),
+            [],
+            'all are present',
+          )
+          t.same(
+            NEVER_NULL.filter((key) => snapshot[key] === null),
+            [],
+            'none is null',
+          )
+          t.match(snapshot, { id: context().id, model: context().model })
+        }
+        checkPairs(t, all)
       }
-      checkPairs(t, all)
-    }
+    })
   })
 }
 
@@ -211,11 +218,13 @@ t.test('order of events, one by one', async (t) => {
       ],
     ],
   ]
-  for (const [name, expected] of table) {
-    const once = (list: string[]): string[] => list.filter((type, i) => !type.endsWith('.delta') || list[i - 1] !== type)
-    t.same(once(types(encode(decode(fixture(`${name}.sse`))))), once(expected), `${name}, translated`)
-    t.same(once(types(pass(fixture(`${name}.sse`)).text)), once(expected), `${name}, passed`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, expected] of table) {
+      const once = (list: string[]): string[] => list.filter((type, i) => !type.endsWith('.delta') || list[i - 1] !== type)
+      t.same(once(types(encode(decode(fixture(`${name}.sse`))))), once(expected), `${name}, translated`)
+      t.same(once(types(pass(fixture(`${name}.sse`)).text)), once(expected), `${name}, passed`)
+    }
+  })
 })
 
 t.test('parallel calls interleave and keep their own index', async (t) => {
@@ -329,20 +338,22 @@ t.test('events of a chat-shaped provider: no item ids', async (t) => {
 })
 
 t.test('a broken stream ends with one response.failed and its partial output', async (t) => {
-  for (const name of BROKEN) {
-    const bytes = fixture(`${name}.sse`)
-    for (const [lane, text] of [
-      ['translate', encode(decode(bytes))],
-      ['pass', pass(bytes).text],
-    ] as const) {
-      const all = events(text)
-      t.equal(all.at(-1)?.type, 'response.failed', `${name}, ${lane}`)
-      const failed = all.at(-1)?.response as JsonObject
-      t.match(failed, { status: 'failed', error: { code: String, message: String }, error_type: String })
-      t.notMatch(text, /sk-live|org-abc/, 'the words of the provider stay out')
-      checkPairs(t, all)
+  await every(t, 'every name', async (t) => {
+    for (const name of BROKEN) {
+      const bytes = fixture(`${name}.sse`)
+      for (const [lane, text] of [
+        ['translate', encode(decode(bytes))],
+        ['pass', pass(bytes).text],
+      ] as const) {
+        const all = events(text)
+        t.equal(all.at(-1)?.type, 'response.failed', `${name}, ${lane}`)
+        const failed = all.at(-1)?.response as JsonObject
+        t.match(failed, { status: 'failed', error: { code: String, message: String }, error_type: String })
+        t.notMatch(text, /sk-live|org-abc/, 'the words of the provider stay out')
+        checkPairs(t, all)
+      }
     }
-  }
+  })
   const [translated, passed] = [response(encode(decode(fixture('cut.sse')))), response(pass(fixture('cut.sse')).text)]
   for (const failed of [translated, passed]) {
     t.equal(failed.error_type, 'provider_unavailable')
@@ -358,17 +369,19 @@ t.test('a broken stream ends with one response.failed and its partial output', a
 })
 
 t.test('cut in the middle: whatever arrived is closed, wherever the cut is', async (t) => {
-  for (const name of ['text', 'tools', 'reasoning-summary', 'refusal', 'custom-tool']) {
-    const bytes = fixture(`${name}.sse`)
-    for (let at = 0; at < bytes.length - 3; at += 41) {
-      const part = bytes.subarray(0, at)
-      const passed = pass(part)
-      t.match(passed.stream.fault, { code: at === 0 ? 'upstream_empty' : /upstream_(cut|empty)/ })
-      const all = events(passed.text)
-      t.equal(all.at(-1)?.type, 'response.failed')
-      if (passed.stream.committed) checkPairs(t, all)
+  await every(t, 'every name', async (t) => {
+    for (const name of ['text', 'tools', 'reasoning-summary', 'refusal', 'custom-tool']) {
+      const bytes = fixture(`${name}.sse`)
+      for (let at = 0; at < bytes.length - 3; at += 41) {
+        const part = bytes.subarray(0, at)
+        const passed = pass(part)
+        t.match(passed.stream.fault, { code: at === 0 ? 'upstream_empty' : /upstream_(cut|empty)/ })
+        const all = events(passed.text)
+        t.equal(all.at(-1)?.type, 'response.failed')
+        if (passed.stream.committed) checkPairs(t, all)
+      }
     }
-  }
+  })
 })
 
 t.test('an empty answer commits nothing but is still written whole', async (t) => {
@@ -401,23 +414,25 @@ t.test('commit point and relayed bytes', async (t) => {
 })
 
 t.test('numbers are patched where ours differ, wherever they stand', async (t) => {
-  for (const name of COMPLETE) {
-    const ctx = context()
-    t.match(
-      responsesClient.debug(ctx, { model: 'm' }),
-      /^data: \{"type":"response.debug","sequence_number":0,"debug":\{"echo_upstream_body":\{"model":"m"\}\}\}\n\n$/,
-    )
-    const { text } = pass(fixture(`${name}.sse`), { ctx })
-    t.equal(ctx.sequence > 3, true)
-    const numbers = text
-      .split('\n\n')
-      .slice(0, -2)
-      .map((frame) => (JSON.parse(frame.slice(frame.indexOf('data: ') + 6)) as { sequence_number: number }).sequence_number)
-    t.same(
-      numbers,
-      numbers.map((_, i) => i + 1),
-    )
-  }
+  await every(t, 'every name', async (t) => {
+    for (const name of COMPLETE) {
+      const ctx = context()
+      t.match(
+        responsesClient.debug(ctx, { model: 'm' }),
+        /^data: \{"type":"response.debug","sequence_number":0,"debug":\{"echo_upstream_body":\{"model":"m"\}\}\}\n\n$/,
+      )
+      const { text } = pass(fixture(`${name}.sse`), { ctx })
+      t.equal(ctx.sequence > 3, true)
+      const numbers = text
+        .split('\n\n')
+        .slice(0, -2)
+        .map((frame) => (JSON.parse(frame.slice(frame.indexOf('data: ') + 6)) as { sequence_number: number }).sequence_number)
+      t.same(
+        numbers,
+        numbers.map((_, i) => i + 1),
+      )
+    }
+  })
   const odd =
     ': ping\n\ndata: {"type":"keepalive","sequence_number":1}\n\n\ndata:{"delta":"Ü","type":"response.output_text.delta","content_index":0,"output_index":0}\n\ndata: {"type":"response.reasoning_text.delta","x":{"sequence_number":5},"sequence_number": 77,"delta":"\\"sequence_number\\":3"}\n\ndata: {"type":"response.completed","response":{"status":"completed","output":[]}}'
   const all = events(pass(Buffer.from(odd)).text)
@@ -449,17 +464,19 @@ t.test('what a provider leaves out is filled in', async (t) => {
 })
 
 t.test('the official SDK reads every stream', async (t) => {
-  for (const name of COMPLETE) {
-    const bytes = fixture(`${name}.sse`)
-    for (const text of [encode(decode(bytes)), pass(bytes).text]) {
-      const fetch = async (): Promise<Response> => new Response(text, { headers: { 'content-type': 'text/event-stream' } })
-      const client = new OpenAI({ apiKey: 'k', baseURL: 'http://127.0.0.1:1/v1', fetch })
-      const stream = client.responses.stream({ model: 'openai/gpt-5-mini', input: 'hi' })
-      const final = await stream.finalResponse()
-      t.equal(final.output.length, (response(text).output as unknown[]).length, name)
-      t.equal(final.id, context().id)
+  await every(t, 'every name', async (t) => {
+    for (const name of COMPLETE) {
+      const bytes = fixture(`${name}.sse`)
+      for (const text of [encode(decode(bytes)), pass(bytes).text]) {
+        const fetch = async (): Promise<Response> => new Response(text, { headers: { 'content-type': 'text/event-stream' } })
+        const client = new OpenAI({ apiKey: 'k', baseURL: 'http://127.0.0.1:1/v1', fetch })
+        const stream = client.responses.stream({ model: 'openai/gpt-5-mini', input: 'hi' })
+        const final = await stream.finalResponse()
+        t.equal(final.output.length, (response(text).output as unknown[]).length, name)
+        t.equal(final.id, context().id)
+      }
     }
-  }
+  })
 })
 
 t.test('property: any legal events give a legal stream that agrees with the whole reply', async (t) => {
@@ -568,12 +585,14 @@ t.test('garbled and lazy providers', async (t) => {
       done,
     ],
   ]
-  for (const list of lazy) {
-    const bytes = Buffer.from(list.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
-    t.match(plain(fold(decode(bytes))), { end: 'stop', blocks: [{ kind: 'text', text: 'Hi' }] })
-    t.match(response(encode(decode(bytes))).output, [{ content: [{ text: 'Hi' }] }])
-    t.match(response(pass(bytes).text).output, [{ content: [{ text: 'Hi' }] }])
-  }
+  await every(t, 'every list', async (t) => {
+    for (const list of lazy) {
+      const bytes = Buffer.from(list.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+      t.match(plain(fold(decode(bytes))), { end: 'stop', blocks: [{ kind: 'text', text: 'Hi' }] })
+      t.match(response(encode(decode(bytes))).output, [{ content: [{ text: 'Hi' }] }])
+      t.match(response(pass(bytes).text).output, [{ content: [{ text: 'Hi' }] }])
+    }
+  })
 })
 
 t.test('how a reply ends', async (t) => {
@@ -626,19 +645,21 @@ t.test('how a reply ends', async (t) => {
 t.test('the reply echoes the settings of the caller', async (t) => {
   const body = jsonFixture('request.json')
   const echoed = response(encode(decode(fixture('text.sse')), { ctx: context(body) }))
-  for (const key of [
-    'instructions',
-    'temperature',
-    'top_p',
-    'metadata',
-    'tool_choice',
-    'reasoning',
-    'text',
-    'truncation',
-    'max_output_tokens',
-    'user',
-  ])
-    t.same(echoed[key], body[key], key)
+  await every(t, 'every key', async (t) => {
+    for (const key of [
+      'instructions',
+      'temperature',
+      'top_p',
+      'metadata',
+      'tool_choice',
+      'reasoning',
+      'text',
+      'truncation',
+      'max_output_tokens',
+      'user',
+    ])
+      t.same(echoed[key], body[key], key)
+  })
   t.match((echoed.tools as JsonObject[])[0], { name: 'lookup', strict: true })
   t.same(response(pass(fixture('text.sse'), { ctx: context(body) }).text).tools, echoed.tools)
   const bare = response(encode(decode(fixture('text.sse')), { ctx: context({ text: {}, tools: [{ type: 'function', name: 'f' }] }) }))
@@ -647,17 +668,19 @@ t.test('the reply echoes the settings of the caller', async (t) => {
 })
 
 t.test('whole replies in the pass lane', async (t) => {
-  for (const name of COMPLETE) {
-    const whole = jsonFixture(`${name}.json`)
-    const passed = passWire.result(whole, context())
-    t.same(passed.end?.reason, fold(decodeWhole(whole)).end?.reason)
-    t.same(passed.usage, fold(decodeWhole(whole)).usage)
-    const reply = JSON.parse(passed.finish(finalOf({ end: passed.end }))) as JsonObject
-    t.same(reply, response(pass(fixture(`${name}.sse`), { final: { usage: finalOf().usage } }).text))
-    t.same(reply.output, whole.output)
-    t.same(reply.billing, whole.billing, 'members that are not ours stay')
-    t.equal(reply.metadata, null)
-  }
+  await every(t, 'every name', async (t) => {
+    for (const name of COMPLETE) {
+      const whole = jsonFixture(`${name}.json`)
+      const passed = passWire.result(whole, context())
+      t.same(passed.end?.reason, fold(decodeWhole(whole)).end?.reason)
+      t.same(passed.usage, fold(decodeWhole(whole)).usage)
+      const reply = JSON.parse(passed.finish(finalOf({ end: passed.end }))) as JsonObject
+      t.same(reply, response(pass(fixture(`${name}.sse`), { final: { usage: finalOf().usage } }).text))
+      t.same(reply.output, whole.output)
+      t.same(reply.billing, whole.billing, 'members that are not ours stay')
+      t.equal(reply.metadata, null)
+    }
+  })
 })
 
 t.test('faults of a provider', async (t) => {
@@ -680,11 +703,13 @@ t.test('faults of a provider', async (t) => {
     [200, { error: { code: 'server_error' } }, 'upstream_error'],
     [200, { error: { code: 'invalid_prompt' } }, 'upstream_rejected'],
   ]
-  for (const [status, body, code] of table) {
-    const fault = openaiResponses.decodeFault(status, body)
-    t.equal(fault.code, code, `${status} ${JSON.stringify(body)}`)
-    t.notMatch(JSON.stringify([fault.message, fault.metadata]), /sk-abc/)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [status, body, code] of table) {
+      const fault = openaiResponses.decodeFault(status, body)
+      t.equal(fault.code, code, `${status} ${JSON.stringify(body)}`)
+      t.notMatch(JSON.stringify([fault.message, fault.metadata]), /sk-abc/)
+    }
+  })
   t.match(openaiResponses.decodeFault(400, { error: { code: 'unsupported_parameter', param: 'temperature' } }), {
     message: 'Provider rejected the request: temperature (unsupported_parameter)',
     metadata: { provider_code: 'unsupported_parameter' },

@@ -6,6 +6,7 @@ import { fold } from '../../../src/dialects/canon/fold.ts'
 import type { CanonicalRequest, Item } from '../../../src/dialects/canon/request.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
+import { every } from '../../support/every.ts'
 import { context, decode, decodeWhole, encode, events, finalOf, passWire, response, target, type WireEvent } from './rig.ts'
 
 const objects = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
@@ -306,19 +307,21 @@ t.test('items of providers’ tools, translated: events in order, and whole and 
   const output = NATIVE.map(([item]) => item)
   const list = events(encode(decode(streamOf(output))))
   const of = (index: number): WireEvent[] => list.filter((event) => event.output_index === index)
-  for (const [index, [item, between, added]] of NATIVE.entries()) {
-    const own = of(index)
-    t.same(
-      own.map((event) => event.type),
-      ['output_item.added', ...between, 'output_item.done'].map((type) => `response.${type}`),
-      String(item.type),
-    )
-    t.match(own[0].item, { id: item.id, type: item.type, ...added })
-    t.same(own.at(-1)?.item, item)
-    for (const event of own.slice(1, -1)) t.equal(event.item_id, item.id)
-    const grown = own.find((event) => event.type.endsWith('.delta'))
-    if (grown) t.match(JSON.stringify(item), JSON.stringify(grown.delta).slice(1, -1), 'the delta tells the text')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [index, [item, between, added]] of NATIVE.entries()) {
+      const own = of(index)
+      t.same(
+        own.map((event) => event.type),
+        ['output_item.added', ...between, 'output_item.done'].map((type) => `response.${type}`),
+        String(item.type),
+      )
+      t.match(own[0].item, { id: item.id, type: item.type, ...added })
+      t.same(own.at(-1)?.item, item)
+      for (const event of own.slice(1, -1)) t.equal(event.item_id, item.id)
+      const grown = own.find((event) => event.type.endsWith('.delta'))
+      if (grown) t.match(JSON.stringify(item), JSON.stringify(grown.delta).slice(1, -1), 'the delta tells the text')
+    }
+  })
   t.equal(list.find((event) => event.type === 'response.function_call_arguments.done')?.name, 'f')
   t.same(list.at(-1)?.response, { ...(list.at(-1)?.response as JsonObject), output })
   const whole = decodeWhole({ status: 'completed', output, usage: {} })
@@ -417,27 +420,31 @@ t.test('annotations, and the phase of a message', async (t) => {
 t.test('the tier that served, and the searches that the provider ran', async (t) => {
   const search = (action: JsonObject, status = 'completed') => ({ id: 'ws', type: 'web_search_call', status, action })
   const output = [search({ type: 'search', query: 'a' }), search({ type: 'open_page', url: 'u' }), search({ type: 'search', query: 'b' })]
-  for (const [told, expected] of [
-    ['flex', 'flex'],
-    ['priority', 'priority'],
-    ['default', 'default'],
-    ['auto', undefined],
-    [null, undefined],
-  ] as const) {
-    const body = { status: 'completed', output, usage: { input_tokens: 1, output_tokens: 1 }, service_tier: told }
-    const frames = Buffer.from(`data: ${JSON.stringify({ type: 'response.completed', response: body })}\n\n`)
-    const streamed = fold(decode(frames))
-    const whole = fold(decodeWhole(body))
-    const passed = passWire.result(structuredClone(body), context())
-    const stream = passWire.stream(context())
-    stream.feed(frames)
-    stream.close()
-    for (const [lane, { end, usage }] of Object.entries({ streamed, whole, passed, stream })) {
-      t.equal(end?.tier, expected, `${told}, ${lane}`)
-      t.equal(usage?.webSearches, 2, lane)
+  await every(t, 'every case', async (t) => {
+    for (const [told, expected] of [
+      ['flex', 'flex'],
+      ['priority', 'priority'],
+      ['default', 'default'],
+      ['auto', undefined],
+      [null, undefined],
+    ] as const) {
+      const body = { status: 'completed', output, usage: { input_tokens: 1, output_tokens: 1 }, service_tier: told }
+      const frames = Buffer.from(`data: ${JSON.stringify({ type: 'response.completed', response: body })}\n\n`)
+      const streamed = fold(decode(frames))
+      const whole = fold(decodeWhole(body))
+      const passed = passWire.result(structuredClone(body), context())
+      const stream = passWire.stream(context())
+      stream.feed(frames)
+      stream.close()
+      for (const [lane, { end, usage }] of Object.entries({ streamed, whole, passed, stream })) {
+        t.equal(end?.tier, expected, `${told}, ${lane}`)
+        t.equal(usage?.webSearches, 2, lane)
+      }
+      const reply = JSON.parse(
+        responsesClient.encodeResult(whole, context(), finalOf({ end: whole.end, usage: whole.usage })),
+      ) as JsonObject
+      t.equal(reply.service_tier, expected ?? 'default')
+      t.match(reply.usage, { server_tool_use_details: { web_search_requests: 2 } })
     }
-    const reply = JSON.parse(responsesClient.encodeResult(whole, context(), finalOf({ end: whole.end, usage: whole.usage }))) as JsonObject
-    t.equal(reply.service_tier, expected ?? 'default')
-    t.match(reply.usage, { server_tool_use_details: { web_search_requests: 2 } })
-  }
+  })
 })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { Check } from 'typebox/schema'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { schemaInstance } from '../../../src/dialects/sim/instance.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 
 const person: JsonObject = {
@@ -105,11 +106,13 @@ schemas['a pattern with a length'] = { type: 'string', pattern: '^[a-z]+$', minL
 schemas['a loose pattern with a length'] = { type: 'string', pattern: 'ab', minLength: 8 }
 
 t.test('instances are valid', async (t) => {
-  for (const [name, schema] of Object.entries(schemas)) {
-    const value = schemaInstance(schema)
-    t.ok(Check(schema, value), `${name}: ${JSON.stringify(value)}`)
-    t.same(schemaInstance(structuredClone(schema)), value, 'the same every time')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, schema] of Object.entries(schemas)) {
+      const value = schemaInstance(schema)
+      t.ok(Check(schema, value), `${name}: ${JSON.stringify(value)}`)
+      t.same(schemaInstance(structuredClone(schema)), value, 'the same every time')
+    }
+  })
   t.ok(isObject(schemaInstance(person)))
   t.same(Object.keys(schemaInstance(person) as JsonObject), ['name', 'age', 'tags'], 'optional and required members are written')
 })
@@ -117,34 +120,36 @@ t.test('instances are valid', async (t) => {
 t.test('what cannot be met ends, and never throws', async (t) => {
   const wide = (keys: string[]): JsonObject => Object.fromEntries(keys.map((key) => [key, { anyOf: [{ $ref: '#' }, { $ref: '#' }] }]))
   const names = Array.from({ length: 8 }, (_, i) => `p${i}`)
-  for (const schema of [
-    false,
-    null,
-    7,
-    'text',
-    { $ref: '#' },
-    { $ref: '#/nowhere' },
-    { $ref: 'https://example.com/schema' },
-    { $ref: '#/%E0%A4%A' },
-    { type: 'integer', minimum: 5, maximum: 4 },
-    { type: 'object', properties: wide(names), required: names },
-    { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] },
-    { allOf: [{ $ref: '#' }] },
-    { anyOf: [] },
-    { enum: [] },
-    { type: 'nonsense' },
-    { type: [] },
-    { type: 'string', pattern: '(?=a)b' },
-    { type: 'string', pattern: '(((' },
-    { type: 'string', pattern: '(a{9999}){9999}' },
-    { type: 'string', minLength: 1e12 },
-    { type: 'array', minItems: 1e12, items: { type: 'array', minItems: 1e12 } },
-    { type: 'object', minProperties: 1e12 },
-    { properties: 7, required: 'x', items: 'y', enum: 'z', allOf: {}, minLength: 'a' },
-  ] as Json[]) {
-    const value = schemaInstance(schema)
-    t.ok(JSON.stringify(value) !== undefined, JSON.stringify(schema)?.slice(0, 60))
-  }
+  await every(t, 'every schema', async (t) => {
+    for (const schema of [
+      false,
+      null,
+      7,
+      'text',
+      { $ref: '#' },
+      { $ref: '#/nowhere' },
+      { $ref: 'https://example.com/schema' },
+      { $ref: '#/%E0%A4%A' },
+      { type: 'integer', minimum: 5, maximum: 4 },
+      { type: 'object', properties: wide(names), required: names },
+      { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] },
+      { allOf: [{ $ref: '#' }] },
+      { anyOf: [] },
+      { enum: [] },
+      { type: 'nonsense' },
+      { type: [] },
+      { type: 'string', pattern: '(?=a)b' },
+      { type: 'string', pattern: '(((' },
+      { type: 'string', pattern: '(a{9999}){9999}' },
+      { type: 'string', minLength: 1e12 },
+      { type: 'array', minItems: 1e12, items: { type: 'array', minItems: 1e12 } },
+      { type: 'object', minProperties: 1e12 },
+      { properties: 7, required: 'x', items: 'y', enum: 'z', allOf: {}, minLength: 'a' },
+    ] as Json[]) {
+      const value = schemaInstance(schema)
+      t.ok(JSON.stringify(value) !== undefined, JSON.stringify(schema)?.slice(0, 60))
+    }
+  })
   const optional = schemaInstance({ type: 'object', properties: wide(names) })
   t.ok(JSON.stringify(optional).length < 200_000, 'optional recursion stays small')
 })

@@ -10,6 +10,7 @@ import { simUpstream } from '../../../src/dialects/sim/index.ts'
 import { countTokens, pieces } from '../../../src/dialects/sim/tokens.ts'
 import type { LocalRun, Target } from '../../../src/dialects/types.ts'
 import { FakeClock, turn } from '../../support/clock.ts'
+import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
 
 type Ask = Partial<CanonicalRequest>
@@ -116,22 +117,24 @@ t.test('nothing happens before the caller holds the run', async (t) => {
 })
 
 t.test('story has the length that was asked for, and is the same every time', async (t) => {
-  for (const [text, expected] of [
-    ['tell me', 120],
-    ['words=200 please', 200],
-    ['Words: 7', 7],
-    ['words=0', 1],
-    ['words=many', 120],
-    ['words=999999999', 20_000],
-  ] as [string, number][]) {
-    const watched = start('story', ask(text))
-    await turn()
-    await watched.clock.advance(0)
-    const folded = fold(watched.events)
-    t.equal(textOf(folded).split(' ').length, expected, text)
-    t.equal(folded.usage?.output, expected, 'one word is one token')
-    t.match(textOf(folded), /\.$/)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [text, expected] of [
+      ['tell me', 120],
+      ['words=200 please', 200],
+      ['Words: 7', 7],
+      ['words=0', 1],
+      ['words=many', 120],
+      ['words=999999999', 20_000],
+    ] as [string, number][]) {
+      const watched = start('story', ask(text))
+      await turn()
+      await watched.clock.advance(0)
+      const folded = fold(watched.events)
+      t.equal(textOf(folded).split(' ').length, expected, text)
+      t.equal(folded.usage?.output, expected, 'one word is one token')
+      t.match(textOf(folded), /\.$/)
+    }
+  })
   t.same(await answer('story', ask('x')), await answer('story', ask('x')))
 })
 
@@ -295,13 +298,15 @@ t.test('back-pressure: a pause holds everything, a resume goes on without loss',
   await turn()
   const watched = start('story', ask('words=300'))
   watched.onBatch = () => watched.run.pause()
-  for (let round = 1; round < 100 && !watched.ended; round++) {
-    await turn()
-    await watched.clock.advance(1000)
-    t.equal(watched.batches, round, 'one batch, then silence')
-    t.notOk(watched.ended, 'the end waits as well')
-    watched.run.resume()
-  }
+  await every(t, 'every round', async (t) => {
+    for (let round = 1; round < 100 && !watched.ended; round++) {
+      await turn()
+      await watched.clock.advance(1000)
+      t.equal(watched.batches, round, 'one batch, then silence')
+      t.notOk(watched.ended, 'the end waits as well')
+      watched.run.resume()
+    }
+  })
   t.ok(watched.ended)
   t.same(watched.events, whole.events)
   t.ok(watched.batches > 3)
