@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { eventsOf, ran, type Scene, type SceneOptions, startScene, told, WAYS, wayName } from '../support/asked-models.ts'
+import { every } from '../support/every.ts'
 import { inOrder } from '../support/responses-rules.ts'
 import type { Said, SaidCall } from '../support/wire.ts'
 
@@ -26,24 +27,26 @@ t.test('the model asks, is told, and the caller sees it, in every format', async
   const tools = [
     advisor({ model: 'acme/two', instructions: 'Be brief.', temperature: 0.5, max_completion_tokens: 300, reasoning: { effort: 'low' } }),
   ]
-  for (const way of WAYS) {
-    const name = wayName(way)
-    const { status, raw, reply, body } = await one.ask(way, { tools })
-    t.equal(status, 200, `${name}: ${raw}`)
-    t.equal(reply.text, 'Hm. So be it.', name)
-    const asked = one.seen('two').at(-1)?.json
-    t.same(asked?.messages, [
-      { role: 'system', content: 'Be brief.' },
-      { role: 'user', content: 'What now?' },
-    ])
-    t.match(asked, { temperature: 0.5, max_tokens: 300, reasoning_effort: 'low' }, name)
-    t.same(told(one.seen('one').at(-1)), [{ status: 'ok', model: 'acme/two', advice: 'Do nothing.' }], name)
-    if (way.format === 'responses') {
-      const items = (body.output as JsonObject[]).filter(({ type }) => type === 'router:advisor')
-      t.match(items, [{ status: 'completed', model: 'acme/two', prompt: 'What now?', advice: 'Do nothing.' }])
-      t.notOk('instance_name' in items[0], 'there is but one')
-    } else t.match(raw, way.format === 'chat' ? /"tool_name":"router:advisor"/ : /"type":"router_advisor_tool_result"/, name)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of WAYS) {
+      const name = wayName(way)
+      const { status, raw, reply, body } = await one.ask(way, { tools })
+      t.equal(status, 200, `${name}: ${raw}`)
+      t.equal(reply.text, 'Hm. So be it.', name)
+      const asked = one.seen('two').at(-1)?.json
+      t.same(asked?.messages, [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'What now?' },
+      ])
+      t.match(asked, { temperature: 0.5, max_tokens: 300, reasoning_effort: 'low' }, name)
+      t.same(told(one.seen('one').at(-1)), [{ status: 'ok', model: 'acme/two', advice: 'Do nothing.' }], name)
+      if (way.format === 'responses') {
+        const items = (body.output as JsonObject[]).filter(({ type }) => type === 'router:advisor')
+        t.match(items, [{ status: 'completed', model: 'acme/two', prompt: 'What now?', advice: 'Do nothing.' }])
+        t.notOk('instance_name' in items[0], 'there is but one')
+      } else t.match(raw, way.format === 'chat' ? /"tool_name":"router:advisor"/ : /"type":"router_advisor_tool_result"/, name)
+    }
+  })
 })
 
 t.test('whose model: the definition, the call, the one that asks', async (t) => {
@@ -82,12 +85,14 @@ t.test('C-180: two without a name, a name twice, and what else is a 400', async 
     [[advisor({ reasoning: { effort: 'huge' } })], /parameters\.reasoning\.effort/],
     [[advisor({ reasoning: { max_tokens: 1.5 } })], /parameters\.reasoning\.max_tokens/],
   ]
-  for (const [tools, message] of cases)
-    for (const way of WAYS.filter(({ stream }) => !stream)) {
-      const { status, body } = await one.ask(way, { tools })
-      t.equal(status, 400, `${message} ${wayName(way)}`)
-      t.match((body.error as JsonObject).message, message)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const [tools, message] of cases)
+      for (const way of WAYS.filter(({ stream }) => !stream)) {
+        const { status, body } = await one.ask(way, { tools })
+        t.equal(status, 400, `${message} ${wayName(way)}`)
+        t.match((body.error as JsonObject).message, message)
+      }
+  })
   t.equal(one.upstream.requests.length, 0)
 })
 
@@ -133,30 +138,32 @@ t.test('several advisors at once: each under its own name, with its own memory',
 
 t.test('an advisor remembers in every format, and within a request', async (t) => {
   const tools = [advisor({ model: 'acme/two' })]
-  for (const way of WAYS.filter(({ stream }) => !stream)) {
-    const first = await scene(t, [ask({ prompt: 'first?' })])
-    const { body } = await first.ask(way, { tools })
-    const user = { role: 'user', content: 'go on' }
-    const said = way.format === 'chat' ? (body.choices as JsonObject[])[0].message : { role: 'assistant', content: body.content }
-    const history =
-      way.format === 'responses' ? { input: [user, ...(body.output as JsonObject[]), user] } : { messages: [user, said, user] }
-    const one = await startScene(t, {
-      script: (name, seen) =>
-        name === 'two'
-          ? ADVICE
-          : seen.body.includes('call_9')
-            ? DONE
-            : asks(ask({ prompt: 'again?' }, 'router_advisor', seen.body.includes('call_8') ? 'call_9' : 'call_8')),
-    })
-    const { status, raw } = await one.ask(way, { ...(history as JsonObject), tools })
-    t.equal(status, 200, `${wayName(way)}: ${raw}`)
-    const exchange = (prompt: string): JsonObject[] => [
-      { role: 'user', content: prompt },
-      { role: 'assistant', content: 'Do nothing.' },
-    ]
-    t.same(messagesTo(one, 'two', 0), [...exchange('first?'), { role: 'user', content: 'again?' }], wayName(way))
-    t.same(messagesTo(one, 'two', 1), [...exchange('first?'), ...exchange('again?'), { role: 'user', content: 'again?' }], wayName(way))
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of WAYS.filter(({ stream }) => !stream)) {
+      const first = await scene(t, [ask({ prompt: 'first?' })])
+      const { body } = await first.ask(way, { tools })
+      const user = { role: 'user', content: 'go on' }
+      const said = way.format === 'chat' ? (body.choices as JsonObject[])[0].message : { role: 'assistant', content: body.content }
+      const history =
+        way.format === 'responses' ? { input: [user, ...(body.output as JsonObject[]), user] } : { messages: [user, said, user] }
+      const one = await startScene(t, {
+        script: (name, seen) =>
+          name === 'two'
+            ? ADVICE
+            : seen.body.includes('call_9')
+              ? DONE
+              : asks(ask({ prompt: 'again?' }, 'router_advisor', seen.body.includes('call_8') ? 'call_9' : 'call_8')),
+      })
+      const { status, raw } = await one.ask(way, { ...(history as JsonObject), tools })
+      t.equal(status, 200, `${wayName(way)}: ${raw}`)
+      const exchange = (prompt: string): JsonObject[] => [
+        { role: 'user', content: prompt },
+        { role: 'assistant', content: 'Do nothing.' },
+      ]
+      t.same(messagesTo(one, 'two', 0), [...exchange('first?'), { role: 'user', content: 'again?' }], wayName(way))
+      t.same(messagesTo(one, 'two', 1), [...exchange('first?'), ...exchange('again?'), { role: 'user', content: 'again?' }], wayName(way))
+    }
+  })
 })
 
 t.test('with the transcript it sees what the model sees', async (t) => {
@@ -174,17 +181,19 @@ t.test('with the transcript it sees what the model sees', async (t) => {
   const again = await startScene(t, { script, model: 'input: [text, image]' })
   t.equal((await again.ask({ format: 'responses', stream: false }, { input, tools })).status, 200)
   const shown = JSON.stringify(messagesTo(again, 'two'))
-  for (const part of [
-    'Be brief.',
-    'You are kind.',
-    'Look.',
-    'iVBORw0KGgo=',
-    '[called the tool weather with',
-    'rain',
-    'So?',
-    'What do you advise?',
-  ])
-    t.ok(shown.includes(part), part)
+  await every(t, 'every part', async (t) => {
+    for (const part of [
+      'Be brief.',
+      'You are kind.',
+      'Look.',
+      'iVBORw0KGgo=',
+      '[called the tool weather with',
+      'rain',
+      'So?',
+      'What do you advise?',
+    ])
+      t.ok(shown.includes(part), part)
+  })
   t.notOk(shown.includes('tool_calls'), 'calls in words: it has no such tools')
   t.equal((await one.ask({ format: 'chat', stream: true }, { tools })).status, 200, 'no prompt is needed')
   const blind = await startScene(t, { script })
@@ -225,15 +234,17 @@ t.test('an advisor that cannot be asked is an error to the model', async (t) => 
     [{ model: 'acme/none' }, { prompt: 'x' }, /No such model: acme\/none/],
     [{}, { prompt: 'x', model: 'nonsense' }, /model slug/],
   ]
-  for (const [parameters, args, error] of cases) {
-    const one = await scene(t, [ask(args)])
-    const { status, body, reply } = await one.ask({ format: 'responses', stream: false }, { tools: [advisor(parameters)] })
-    t.equal(status, 200)
-    t.equal(reply.text, 'Hm. So be it.')
-    t.match(told(one.seen('one').at(-1)), [{ status: 'error', error }])
-    t.match(
-      (body.output as JsonObject[]).find(({ type }) => type === 'router:advisor'),
-      { status: 'failed', error },
-    )
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [parameters, args, error] of cases) {
+      const one = await scene(t, [ask(args)])
+      const { status, body, reply } = await one.ask({ format: 'responses', stream: false }, { tools: [advisor(parameters)] })
+      t.equal(status, 200)
+      t.equal(reply.text, 'Hm. So be it.')
+      t.match(told(one.seen('one').at(-1)), [{ status: 'error', error }])
+      t.match(
+        (body.output as JsonObject[]).find(({ type }) => type === 'router:advisor'),
+        { status: 'failed', error },
+      )
+    }
+  })
 })

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { ASK_WAYS, type AskWay, askGateway, askName, newestGeneration, streamEvents } from '../support/asking.ts'
+import { every } from '../support/every.ts'
 import { messageEventsOf, messageOf } from '../support/fold-messages.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -261,28 +262,30 @@ t.test('three turns are one reply', async (t) => {
   const web = await startWeb(t)
   const expected = itemsOf(web.story)
   const first = new Map<AskWay['format'], Json>()
-  for (const dialect of DIALECTS) {
-    const { gateway, model } = await scene(t, dialect, web)
-    for (const way of ASK_WAYS) {
-      const name = `${dialect} to ${askName(way)}`
-      const before = { model: model.requests.length, engine: web.engine.requests.length, site: web.site.requests.length }
-      const { status, raw, reply } = await askGateway(gateway, way, TOOLS)
-      t.equal(status, 200, `${name}: ${raw}`)
-      t.equal(reply.text, web.story.text, name)
-      t.equal(model.requests.length - before.model, 3, `${name}: three turns`)
-      t.equal(web.engine.requests.length - before.engine, 1, name)
-      t.equal(web.site.requests.length - before.site, 1, name)
-      t.match(model.requests.at(-1)?.body, /Rain falls on Monday, in the north/, `${name}: the model has read it`)
-      const { items, usage } = outcome(t, way, raw)
-      t.match(items, expected[way.format], name)
-      if (Array.isArray(items)) t.equal(items.length, (expected[way.format] as object[]).length, name)
-      t.match(usage, USAGE[way.format], `${name}: exact sums`)
-      const known = first.get(way.format)
-      if (known === undefined) first.set(way.format, items)
-      else t.same(items, known, `${name}: the same over all upstreams, streamed or not`)
-      const row = [...gateway.running.store.journal.export()].at(-1)
-      t.match(row?.settled, { status: 'completed', input: 450, output: 42, cost: COST, estimated: false }, name)
-      t.match(await newestGeneration(gateway), { web_search_engine: 'searxng', num_search_results: 1, num_fetches: 1 }, name)
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of DIALECTS) {
+      const { gateway, model } = await scene(t, dialect, web)
+      for (const way of ASK_WAYS) {
+        const name = `${dialect} to ${askName(way)}`
+        const before = { model: model.requests.length, engine: web.engine.requests.length, site: web.site.requests.length }
+        const { status, raw, reply } = await askGateway(gateway, way, TOOLS)
+        t.equal(status, 200, `${name}: ${raw}`)
+        t.equal(reply.text, web.story.text, name)
+        t.equal(model.requests.length - before.model, 3, `${name}: three turns`)
+        t.equal(web.engine.requests.length - before.engine, 1, name)
+        t.equal(web.site.requests.length - before.site, 1, name)
+        t.match(model.requests.at(-1)?.body, /Rain falls on Monday, in the north/, `${name}: the model has read it`)
+        const { items, usage } = outcome(t, way, raw)
+        t.match(items, expected[way.format], name)
+        if (Array.isArray(items)) t.equal(items.length, (expected[way.format] as object[]).length, name)
+        t.match(usage, USAGE[way.format], `${name}: exact sums`)
+        const known = first.get(way.format)
+        if (known === undefined) first.set(way.format, items)
+        else t.same(items, known, `${name}: the same over all upstreams, streamed or not`)
+        const row = [...gateway.running.store.journal.export()].at(-1)
+        t.match(row?.settled, { status: 'completed', input: 450, output: 42, cost: COST, estimated: false }, name)
+        t.match(await newestGeneration(gateway), { web_search_engine: 'searxng', num_search_results: 1, num_fetches: 1 }, name)
+      }
     }
-  }
+  })
 })

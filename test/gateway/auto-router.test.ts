@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
@@ -62,18 +63,20 @@ function asked(path: string, text: string, more: JsonObject = {}): JsonObject {
 const stage = (task: string): JsonObject => ({ type: 'plugin', name: 'auto-router', data: { task_type: task } })
 
 t.test('C-143: the same prompt is the same task in every format, and the reply names the model', async (t) => {
-  for (const path of [CHAT, RESPONSES, MESSAGES])
-    for (const [text, task, model] of [
-      [SUM, 'math', 'acme/maths'],
-      [CODE, 'coding', 'acme/coder'],
-      ['Hello!', 'general', 'acme/talker'],
-    ] as const) {
-      const { status, body, metadata } = await ask(path, asked(path, text))
-      t.match([status, body.model], [200, model], `${path}: ${task}`)
-      t.match(metadata, { requested: 'router/auto', strategy: 'auto', pipeline: [stage(task)] })
-      t.equal(upstream.requests.at(-1)?.json.model, model.slice('acme/'.length), 'the provider is asked for it')
-      t.notOk(JSON.stringify(metadata).includes(text), 'the prompt is not quoted')
-    }
+  await every(t, 'every path', async (t) => {
+    for (const path of [CHAT, RESPONSES, MESSAGES])
+      for (const [text, task, model] of [
+        [SUM, 'math', 'acme/maths'],
+        [CODE, 'coding', 'acme/coder'],
+        ['Hello!', 'general', 'acme/talker'],
+      ] as const) {
+        const { status, body, metadata } = await ask(path, asked(path, text))
+        t.match([status, body.model], [200, model], `${path}: ${task}`)
+        t.match(metadata, { requested: 'router/auto', strategy: 'auto', pipeline: [stage(task)] })
+        t.equal(upstream.requests.at(-1)?.json.model, model.slice('acme/'.length), 'the provider is asked for it')
+        t.notOk(JSON.stringify(metadata).includes(text), 'the prompt is not quoted')
+      }
+  })
 })
 
 t.test('tools and images decide too', async (t) => {

@@ -1,6 +1,7 @@
 /** What is refused, and how: keys, bodies, fields, models, filters that leave nothing. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { CHAT, DISABLED, json, KEY, OPS, question, RESPONSES, startTwoProviders } from '../support/two-providers.ts'
 
@@ -13,45 +14,51 @@ t.test('C-001 to C-006: keys', async (t) => {
       headers: { 'content-type': 'application/json', ...(value === undefined ? {} : { authorization: value }) },
       body: JSON.stringify({ ...question(path), stream: true }),
     })
-  for (const path of [RESPONSES, CHAT]) {
-    const error = await refused(t, 'C-001', withAuth(undefined, path), 401)
-    t.match(error.message, /authentication/i)
-    await refused(t, 'C-002 unknown', withAuth('Bearer sk-router-v1-unknown', path), 401)
-    await refused(t, 'C-002 disabled', withAuth(`Bearer ${DISABLED}`, path), 401)
-    await refused(t, 'C-003', withAuth(`Basic ${KEY}`, path), 401)
-    const management = await refused(t, 'C-005', withAuth(`Bearer ${OPS}`, path), 403)
-    t.equal(object(management.metadata).error_type, 'permission_denied')
-  }
+  await every(t, 'every path', async (t) => {
+    for (const path of [RESPONSES, CHAT]) {
+      const error = await refused(t, 'C-001', withAuth(undefined, path), 401)
+      t.match(error.message, /authentication/i)
+      await refused(t, 'C-002 unknown', withAuth('Bearer sk-router-v1-unknown', path), 401)
+      await refused(t, 'C-002 disabled', withAuth(`Bearer ${DISABLED}`, path), 401)
+      await refused(t, 'C-003', withAuth(`Basic ${KEY}`, path), 401)
+      const management = await refused(t, 'C-005', withAuth(`Bearer ${OPS}`, path), 403)
+      t.equal(object(management.metadata).error_type, 'permission_denied')
+    }
+  })
   const bare = await fetch(`${gateway.url}/v1/models`)
   t.equal(bare.status, 401, 'lists need a key too')
 })
 
 t.test('C-009 C-010 C-012 C-013: what is no request', async (t) => {
-  for (const path of [RESPONSES, CHAT]) {
-    for (const body of [
-      '{"model":',
-      '{"model":"acme/one",}',
-      "{'model':'acme/one'}",
-      '\u0000',
-      'null',
-      '[]',
-      '"text"',
-      '5',
-      `${'['.repeat(5000)}${']'.repeat(5000)}`,
-    ])
-      await refused(t, `C-009 ${path} ${body.slice(0, 20)}`, gateway.post(path, body), 400)
-    await refused(t, `C-010 ${path}`, gateway.post(path, ''), 400)
-    const deep = `{"model":"acme/one","metadata":${'{"a":'.repeat(6000)}1${'}'.repeat(6000)}}`
-    await refused(t, `${path}: too deep`, gateway.post(path, deep), 400)
-    const response = await gateway.get(path)
-    t.ok(response.status === 405 || response.status === 404, 'C-013')
-    t.match(await json(response), { error: { code: response.status } })
-  }
-  for (const path of ['/', '/v1', '/v1/nothing', '/v1/responses/x', '/v2/responses', '/v1/../admin', '/%00']) {
-    const response = await gateway.post(path, '{}')
-    t.equal(response.status, 404, `C-012 ${path}`)
-    t.match(await json(response), { error: { code: 404, message: String } })
-  }
+  await every(t, 'every path', async (t) => {
+    for (const path of [RESPONSES, CHAT]) {
+      for (const body of [
+        '{"model":',
+        '{"model":"acme/one",}',
+        "{'model':'acme/one'}",
+        '\u0000',
+        'null',
+        '[]',
+        '"text"',
+        '5',
+        `${'['.repeat(5000)}${']'.repeat(5000)}`,
+      ])
+        await refused(t, `C-009 ${path} ${body.slice(0, 20)}`, gateway.post(path, body), 400)
+      await refused(t, `C-010 ${path}`, gateway.post(path, ''), 400)
+      const deep = `{"model":"acme/one","metadata":${'{"a":'.repeat(6000)}1${'}'.repeat(6000)}}`
+      await refused(t, `${path}: too deep`, gateway.post(path, deep), 400)
+      const response = await gateway.get(path)
+      t.ok(response.status === 405 || response.status === 404, 'C-013')
+      t.match(await json(response), { error: { code: response.status } })
+    }
+  })
+  await every(t, 'every path', async (t) => {
+    for (const path of ['/', '/v1', '/v1/nothing', '/v1/responses/x', '/v2/responses', '/v1/../admin', '/%00']) {
+      const response = await gateway.post(path, '{}')
+      t.equal(response.status, 404, `C-012 ${path}`)
+      t.match(await json(response), { error: { code: 404, message: String } })
+    }
+  })
   t.ok((await fetch(`${gateway.url}/`, { method: 'HEAD' })).status < 500, 'HEAD / is a habit of clients')
 })
 
@@ -115,7 +122,9 @@ t.test('wrong types in responses', async (t) => {
     [{ max_tool_calls: 0.5 }, 'max_tool_calls'],
     [{ parallel_tool_calls: 'yes' }, 'parallel_tool_calls'],
   ]
-  for (const [more, field] of wrong) await names(t, RESPONSES, more, field)
+  await every(t, 'every case', async (t) => {
+    for (const [more, field] of wrong) await names(t, RESPONSES, more, field)
+  })
 })
 
 t.test('C-089 C-100 C-103: bad fields of chat', async (t) => {
@@ -139,33 +148,39 @@ t.test('C-089 C-100 C-103: bad fields of chat', async (t) => {
     [{ max_tokens: 'many' }, 'max_tokens'],
     [{ logit_bias: { 5: 200 } }, 'logit_bias'],
   ]
-  for (const [more, field] of wrong) await names(t, CHAT, more, field)
+  await every(t, 'every case', async (t) => {
+    for (const [more, field] of wrong) await names(t, CHAT, more, field)
+  })
   const error = await refused(t, 'no messages', gateway.post(CHAT, { model: 'acme/one' }), 400)
   t.match(error.message, /messages/)
 })
 
 t.test('C-186: unknown and malformed models', async (t) => {
-  for (const path of [RESPONSES, CHAT]) {
-    const error = await refused(t, `${path} unknown`, ask(path, { model: 'acme/none', stream: true }), 404)
-    t.match(error, { availability: { code: 'model_not_found', requested_models: ['acme/none'] } })
-    for (const model of ['acme', 'acme/', '/one', 'acme/one two', 'acme//one']) {
-      const malformed = await refused(t, `${path} ${model}`, ask(path, { model }), 400)
-      t.match(malformed.message, /model/)
+  await every(t, 'every path', async (t) => {
+    for (const path of [RESPONSES, CHAT]) {
+      const error = await refused(t, `${path} unknown`, ask(path, { model: 'acme/none', stream: true }), 404)
+      t.match(error, { availability: { code: 'model_not_found', requested_models: ['acme/none'] } })
+      for (const model of ['acme', 'acme/', '/one', 'acme/one two', 'acme//one']) {
+        const malformed = await refused(t, `${path} ${model}`, ask(path, { model }), 400)
+        t.match(malformed.message, /model/)
+      }
     }
-  }
+  })
 })
 
 t.test('C-121 C-122: filters that leave nothing', async (t) => {
-  for (const provider of [
-    { only: ['nobody'] },
-    { ignore: ['first', 'second'] },
-    { max_price: { prompt: '0.5' } },
-    { max_price: { prompt: 0.5 } },
-    { zdr: true },
-  ]) {
-    const error = await refused(t, JSON.stringify(provider), ask(RESPONSES, { provider }), 404)
-    t.match(error, { availability: { code: String, retryable: Boolean } })
-  }
+  await every(t, 'every provider', async (t) => {
+    for (const provider of [
+      { only: ['nobody'] },
+      { ignore: ['first', 'second'] },
+      { max_price: { prompt: '0.5' } },
+      { max_price: { prompt: 0.5 } },
+      { zdr: true },
+    ]) {
+      const error = await refused(t, JSON.stringify(provider), ask(RESPONSES, { provider }), 404)
+      t.match(error, { availability: { code: String, retryable: Boolean } })
+    }
+  })
   const only = await json(await ask(RESPONSES, { provider: { only: ['second'] } }))
   t.equal(list(list(only.output)[0].content)[0].text, 'second', 'only')
 })

@@ -1,6 +1,7 @@
 /** What a wire takes bounds a conversation too (contract section 6, context-compression). */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
@@ -15,23 +16,25 @@ const REQUESTS: readonly (readonly [path: string, body: JsonObject])[] = [
 t.test('1000 messages for this wire: half from each end, in every client dialect', async (t) => {
   const upstream = await startUpstream(says({ text: ['fine'] }))
   const gateway = await startGateway(oneModel(upstream.url, 'anthropic'))
-  for (const [path, body] of REQUESTS)
-    for (const stream of [false, true]) {
-      const ask = async (more: JsonObject): Promise<{ text: string; sent: JsonObject }> => {
-        const response = await gateway.post(path, { model: 'acme/one', stream, ...body, ...more }, { 'x-router-metadata': 'enabled' })
-        t.equal(response.status, 200)
-        return { text: await response.text(), sent: upstream.requests.at(-1)?.json ?? {} }
+  await every(t, 'every case', async (t) => {
+    for (const [path, body] of REQUESTS)
+      for (const stream of [false, true]) {
+        const ask = async (more: JsonObject): Promise<{ text: string; sent: JsonObject }> => {
+          const response = await gateway.post(path, { model: 'acme/one', stream, ...body, ...more }, { 'x-router-metadata': 'enabled' })
+          t.equal(response.status, 200)
+          return { text: await response.text(), sent: upstream.requests.at(-1)?.json ?? {} }
+        }
+        const { text, sent } = await ask({ plugins: [{ id: 'context-compression' }] })
+        const messages = sent.messages as JsonObject[]
+        t.equal(messages.length, 1000, path)
+        t.match(JSON.stringify(messages[499]), '"n499"')
+        t.match(JSON.stringify(messages[500]), '"n602"')
+        t.match(JSON.stringify(messages.at(-1)), '"n1101"')
+        t.match(JSON.stringify(sent.system), 'rules')
+        t.match(text, '"type":"context_compression"')
+        t.equal(((await ask({})).sent.messages as JsonObject[]).length, 1102, 'not without being asked')
       }
-      const { text, sent } = await ask({ plugins: [{ id: 'context-compression' }] })
-      const messages = sent.messages as JsonObject[]
-      t.equal(messages.length, 1000, path)
-      t.match(JSON.stringify(messages[499]), '"n499"')
-      t.match(JSON.stringify(messages[500]), '"n602"')
-      t.match(JSON.stringify(messages.at(-1)), '"n1101"')
-      t.match(JSON.stringify(sent.system), 'rules')
-      t.match(text, '"type":"context_compression"')
-      t.equal(((await ask({})).sent.messages as JsonObject[]).length, 1102, 'not without being asked')
-    }
+  })
   await gateway.close()
   await upstream.close()
 })

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../src/core/json.ts'
 import { steady } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { eventsOf, foldChat, list, object } from '../support/fold.ts'
 import { CHAT, json, KEY, POOR, RESPONSES, startTwoProviders } from '../support/two-providers.ts'
 import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
@@ -107,21 +108,23 @@ t.test('C-072 C-102: citations', async (t) => {
 t.test('C-079 to C-081 C-104: debug', async (t) => {
   const debug = { echo_upstream_body: true }
   first.script = () => upstreamError(500)
-  for (const path of [RESPONSES, CHAT]) {
-    const text = await (await ask(path, { stream: true, debug })).text()
-    const events = eventsOf(text)
-    const echoes = events.filter((event) => 'debug' in event)
-    t.equal(echoes.length, 2, `C-081 ${path}: one per attempt`)
-    t.same(events.slice(0, 2), echoes, 'C-079: they come first')
-    t.match(echoes[1], { debug: { echo_upstream_body: { model: 'upstream-model' } } }, 'C-080')
-    t.notMatch(text, /secret/)
-    if (path === CHAT) t.same(echoes[0].choices, [], 'C-104')
-    else
-      t.same(
-        events.map((event) => event.sequence_number),
-        [...events.keys()],
-      )
-  }
+  await every(t, 'every path', async (t) => {
+    for (const path of [RESPONSES, CHAT]) {
+      const text = await (await ask(path, { stream: true, debug })).text()
+      const events = eventsOf(text)
+      const echoes = events.filter((event) => 'debug' in event)
+      t.equal(echoes.length, 2, `C-081 ${path}: one per attempt`)
+      t.same(events.slice(0, 2), echoes, 'C-079: they come first')
+      t.match(echoes[1], { debug: { echo_upstream_body: { model: 'upstream-model' } } }, 'C-080')
+      t.notMatch(text, /secret/)
+      if (path === CHAT) t.same(echoes[0].choices, [], 'C-104')
+      else
+        t.same(
+          events.map((event) => event.sequence_number),
+          [...events.keys()],
+        )
+    }
+  })
   first.script = says({ text: ['fine'] })
 })
 

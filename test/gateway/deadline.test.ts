@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
 import { CLIENTS, type Client, type Scene, type SceneOptions, startScene } from '../support/providers.ts'
@@ -75,14 +76,16 @@ t.test('it can only shorten the configured one', async (t) => {
 
 t.test('anything else is a 400 that names the header', async (t) => {
   const scene = await silentScene(t)
-  for (const value of ['', '0', '0.0', '0ms', '-1', 'soon', '1e3', '5 s', '1.5s', 'Infinity', 'NaN', '1d', '0x10', '2, 3', '30S'])
-    for (const client of CLIENTS) {
-      const response = await scene.ask(client, {}, { [HEADER]: value, 'X-Router-Metadata': 'enabled' })
-      t.equal(response.status, 400, `${client}: ${JSON.stringify(value)}`)
-      const body = (await response.json()) as JsonObject
-      t.match(object(body.error).message, /^x-router-deadline: expected/)
-      t.notOk('router_metadata' in body, 'a check at the edge')
-    }
+  await every(t, 'every value', async (t) => {
+    for (const value of ['', '0', '0.0', '0ms', '-1', 'soon', '1e3', '5 s', '1.5s', 'Infinity', 'NaN', '1d', '0x10', '2, 3', '30S'])
+      for (const client of CLIENTS) {
+        const response = await scene.ask(client, {}, { [HEADER]: value, 'X-Router-Metadata': 'enabled' })
+        t.equal(response.status, 400, `${client}: ${JSON.stringify(value)}`)
+        const body = (await response.json()) as JsonObject
+        t.match(object(body.error).message, /^x-router-deadline: expected/)
+        t.notOk('router_metadata' in body, 'a check at the edge')
+      }
+  })
   t.same(scene.calls(), [0], 'nobody is called')
 })
 
@@ -105,48 +108,52 @@ function beginning(seen: Seen): string[] {
 t.test('in a stream it is the one terminal error of the dialect', async (t) => {
   const scene = await silentScene(t)
   scene.script((seen) => sseAnswer(beginning(seen), { after: 'stall' }))
-  for (const client of CLIENTS) {
-    const response = await scene.ask(client, { stream: true }, { [HEADER]: '3', 'X-Router-Metadata': 'enabled' })
-    t.equal(response.status, 200, client)
-    await scene.clock.advance(3000)
-    const text = await response.text()
-    t.match(text, /one /, 'what had come')
-    const events = client === 'messages' ? messageEventsOf(text) : eventsOf(text)
-    const last = events.at(-1) ?? {}
-    if (client === 'chat') {
-      t.match(last, { error: { code: 408, metadata: { error_type: 'timeout' } }, choices: [{ finish_reason: 'error' }] })
-      t.equal(events.filter((event) => 'error' in event).length, 1)
-    } else if (client === 'responses') {
-      t.match(last, { type: 'response.failed', response: { status: 'failed', error_type: 'timeout' } })
-      t.equal(events.filter((event) => /^response\.(failed|completed|incomplete)$/.test(String(event.type))).length, 1)
-    } else {
-      t.match(last, { type: 'error', error: { type: 'timeout_error', error_type: 'timeout' } })
-      t.equal(events.filter((event) => /^(error|message_stop)$/.test(String(event.type))).length, 1)
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const response = await scene.ask(client, { stream: true }, { [HEADER]: '3', 'X-Router-Metadata': 'enabled' })
+      t.equal(response.status, 200, client)
+      await scene.clock.advance(3000)
+      const text = await response.text()
+      t.match(text, /one /, 'what had come')
+      const events = client === 'messages' ? messageEventsOf(text) : eventsOf(text)
+      const last = events.at(-1) ?? {}
+      if (client === 'chat') {
+        t.match(last, { error: { code: 408, metadata: { error_type: 'timeout' } }, choices: [{ finish_reason: 'error' }] })
+        t.equal(events.filter((event) => 'error' in event).length, 1)
+      } else if (client === 'responses') {
+        t.match(last, { type: 'response.failed', response: { status: 'failed', error_type: 'timeout' } })
+        t.equal(events.filter((event) => /^response\.(failed|completed|incomplete)$/.test(String(event.type))).length, 1)
+      } else {
+        t.match(last, { type: 'error', error: { type: 'timeout_error', error_type: 'timeout' } })
+        t.equal(events.filter((event) => /^(error|message_stop)$/.test(String(event.type))).length, 1)
+      }
+      const metadata = object(last.router_metadata ?? object(last.response).router_metadata)
+      t.match(metadata, { attempt: 1, attempts: [{ provider: 'aye', status: 200, code: 'deadline' }] }, `${client}: and says so`)
+      t.notOk(list(object(metadata.endpoints).available).some((endpoint) => endpoint.selected))
     }
-    const metadata = object(last.router_metadata ?? object(last.response).router_metadata)
-    t.match(metadata, { attempt: 1, attempts: [{ provider: 'aye', status: 200, code: 'deadline' }] }, `${client}: and says so`)
-    t.notOk(list(object(metadata.endpoints).available).some((endpoint) => endpoint.selected))
-  }
+  })
   const key = (await (await scene.gateway.get('/v1/key')).json()) as { data: { usage: number } }
   t.ok(key.data.usage > 0, "what came is charged: the deadline is the caller's")
 })
 
 t.test('every attempt spends from the same deadline', async (t) => {
   const options = { providers: ['aye', 'bee'], provider: (name: string) => (name === 'aye' ? 'timeouts: { first_byte: 3s }' : PATIENT) }
-  for (const client of CLIENTS) {
-    const scene = await silentScene(t, options)
-    const order = { provider: { order: ['aye', 'bee'] } }
-    const asked = scene.ask(client, { ...order, stream: true }, { [HEADER]: '5', 'X-Router-Metadata': 'enabled' })
-    await scene.upstreams.aye.request(0)
-    await scene.clock.advance(3000)
-    const second = await scene.upstreams.bee.request(0)
-    await scene.clock.advance(2000)
-    const body = await timedOut(t, client, await asked, client)
-    const told = client === 'messages' ? object(body.metadata ?? object(body.error).metadata) : object(object(body.error).metadata)
-    t.match(told.previous_errors, [{ provider: 'aye', code: 'upstream_silent', status: null }], `${client}: what had failed before`)
-    t.match(body.router_metadata, { attempt: 2, attempts: [{ status: null }, { status: null, code: 'deadline' }] })
-    t.equal((await second.closed).aborted, true, 'the upstream is closed')
-  }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const scene = await silentScene(t, options)
+      const order = { provider: { order: ['aye', 'bee'] } }
+      const asked = scene.ask(client, { ...order, stream: true }, { [HEADER]: '5', 'X-Router-Metadata': 'enabled' })
+      await scene.upstreams.aye.request(0)
+      await scene.clock.advance(3000)
+      const second = await scene.upstreams.bee.request(0)
+      await scene.clock.advance(2000)
+      const body = await timedOut(t, client, await asked, client)
+      const told = client === 'messages' ? object(body.metadata ?? object(body.error).metadata) : object(object(body.error).metadata)
+      t.match(told.previous_errors, [{ provider: 'aye', code: 'upstream_silent', status: null }], `${client}: what had failed before`)
+      t.match(body.router_metadata, { attempt: 2, attempts: [{ status: null }, { status: null, code: 'deadline' }] })
+      t.equal((await second.closed).aborted, true, 'the upstream is closed')
+    }
+  })
 })
 
 t.test('only the attempt that it ends is charged', async (t) => {
@@ -156,21 +163,23 @@ t.test('only the attempt that it ends is charged', async (t) => {
     endpoint: price,
     provider: (name) => (name === 'aye' ? 'timeouts: { first_byte: 3s }' : PATIENT),
   })
-  for (const stream of [false, true]) {
-    const asked = scene.ask('chat', { provider: { order: ['aye', 'bee'] }, stream }, { [HEADER]: '5' })
-    const calls = scene.upstreams.bee.requests.length
-    await scene.upstreams.aye.request(calls)
-    await scene.clock.advance(3000)
-    await scene.upstreams.bee.request(calls)
-    await scene.clock.advance(2000)
-    t.equal((await asked).status, 408)
-    const row = [...scene.gateway.running.store.journal.export()].at(-1)
-    const { input = 0, cost } = row?.settled ?? {}
-    t.ok(input > 0, 'the input that the second provider was sent')
-    t.equal(cost, input * 1000, 'at its price')
-    const { data } = (await (await scene.gateway.get(`/v1/generation?id=${row?.id}`)).json()) as { data: JsonObject }
-    t.match(data, { provider_name: 'bee', charge_reason: 'caller/sent/estimated' })
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      const asked = scene.ask('chat', { provider: { order: ['aye', 'bee'] }, stream }, { [HEADER]: '5' })
+      const calls = scene.upstreams.bee.requests.length
+      await scene.upstreams.aye.request(calls)
+      await scene.clock.advance(3000)
+      await scene.upstreams.bee.request(calls)
+      await scene.clock.advance(2000)
+      t.equal((await asked).status, 408)
+      const row = [...scene.gateway.running.store.journal.export()].at(-1)
+      const { input = 0, cost } = row?.settled ?? {}
+      t.ok(input > 0, 'the input that the second provider was sent')
+      t.equal(cost, input * 1000, 'at its price')
+      const { data } = (await (await scene.gateway.get(`/v1/generation?id=${row?.id}`)).json()) as { data: JsonObject }
+      t.match(data, { provider_name: 'bee', charge_reason: 'caller/sent/estimated' })
+    }
+  })
 })
 
 t.test('turns of a tool loop spend from it too', async (t) => {

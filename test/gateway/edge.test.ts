@@ -1,5 +1,6 @@
 /** The front door against raw bytes: what no library would send, and what must never pass. */
 import t, { type Test } from 'tap'
+import { every } from '../support/every.ts'
 import { KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -119,20 +120,22 @@ t.test('RFC 9112 section 3.2: a Host that is no host', async (t) => {
     await refused(t, `GET, Host: ${JSON.stringify(host)}`, join('GET /v1/models HTTP/1.1', `Host: ${host}`, AUTH) + SMUGGLED, 400)
   }
   await refused(t, 'HTTP/1.0', join('GET /v1/models HTTP/1.0', 'Host: a b', AUTH), 400)
-  for (const host of [
-    'a',
-    'a.example:8080',
-    'a_b.example.',
-    '127.0.0.1:80',
-    '[::1]:8080',
-    '[2001:db8::1]',
-    'a:',
-    'xn--hst-sna.example',
-    'a%2Eb',
-  ]) {
-    const reply = parseReply(await rawExchange(gateway.url, join('GET /v1/models HTTP/1.1', `Host: ${host}`, AUTH, 'Connection: close')))
-    t.equal(reply.status, 200, host)
-  }
+  await every(t, 'every host', async (t) => {
+    for (const host of [
+      'a',
+      'a.example:8080',
+      'a_b.example.',
+      '127.0.0.1:80',
+      '[::1]:8080',
+      '[2001:db8::1]',
+      'a:',
+      'xn--hst-sna.example',
+      'a%2Eb',
+    ]) {
+      const reply = parseReply(await rawExchange(gateway.url, join('GET /v1/models HTTP/1.1', `Host: ${host}`, AUTH, 'Connection: close')))
+      t.equal(reply.status, 200, host)
+    }
+  })
 })
 
 t.test('P04: headers that may stand once', async (t) => {
@@ -259,23 +262,25 @@ t.test('P08 P09: what crosses to the provider', async (t) => {
   const reply = parseReply(
     await rawExchange(gateway.url, join(CHAT, HOST, AUTH, JSON_LINE, `Content-Length: ${body.length}`, ...lines) + body),
   )
-  for (const seen of upstream.requests.slice(before)) {
-    const raw = seen.rawHeaders.join('\n').toLowerCase()
-    for (const name of [
-      'x-evil',
-      'x-drop',
-      'keep-alive: timeout',
-      'trailers',
-      'proxy-authorization',
-      'cookie',
-      KEY.toLowerCase(),
-      'x-router',
-      'referer',
-    ])
-      t.notOk(raw.includes(name), `${name} does not cross`)
-    t.equal(seen.headers.authorization, 'Bearer sk-provider-secret')
-    t.notOk('session_id' in seen.json, 'our own fields do not cross')
-  }
+  await every(t, 'every seen', async (t) => {
+    for (const seen of upstream.requests.slice(before)) {
+      const raw = seen.rawHeaders.join('\n').toLowerCase()
+      for (const name of [
+        'x-evil',
+        'x-drop',
+        'keep-alive: timeout',
+        'trailers',
+        'proxy-authorization',
+        'cookie',
+        KEY.toLowerCase(),
+        'x-router',
+        'referer',
+      ])
+        t.notOk(raw.includes(name), `${name} does not cross`)
+      t.equal(seen.headers.authorization, 'Bearer sk-provider-secret')
+      t.notOk('session_id' in seen.json, 'our own fields do not cross')
+    }
+  })
   t.ok(reply.status === 200 || reply.status === 400, `taken or refused (${reply.status})`)
   for (const name of ['keep-alive', 'proxy-authenticate', 'openai-organization', 'set-cookie', 'server', 'x-powered-by'])
     t.notOk(reply.headers.has(name) && name !== 'keep-alive', `${name} does not come back`)
@@ -294,7 +299,9 @@ t.test('K04: kinds of credentials', async (t) => {
     `Authorization: Token ${KEY}`,
     `Cookie: key=${KEY}`,
   ]
-  for (const line of wrong) t.equal(await status(...(line ? [line] : [])), 401, line.replace(KEY, 'KEY') || 'none')
+  await every(t, 'every line', async (t) => {
+    for (const line of wrong) t.equal(await status(...(line ? [line] : [])), 401, line.replace(KEY, 'KEY') || 'none')
+  })
   t.equal(await status(`Authorization: Bearer ${'x'.repeat(8000)}`), 401, 'a long token')
   t.equal(await status(`x-api-key: ${KEY}`), 200, 'the other header')
   t.equal(await status(AUTH, 'x-api-key: other'), 400, 'two that differ')

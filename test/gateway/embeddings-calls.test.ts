@@ -5,6 +5,7 @@ import type { GenerationRecord } from '../../src/ledger/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { base64Of, errorOf, marks, numbersIn, numbersOf, openaiVectors, type Vectors, vectorsOf } from '../support/embedder.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { type Answer, Gate, jsonAnswer, type Script, startUpstream } from '../support/upstream.ts'
@@ -120,19 +121,21 @@ t.test('at most four calls at once', async (t) => {
 })
 
 t.test('order exact with one call failing first', async (t) => {
-  for (const break_ of [failing, (): Answer => ({ before: 'reset' }), (): Answer => jsonAnswer({ data: [] })]) {
-    let failed = 0
-    first.script = (seen, index) =>
-      inputOf(seen.json)[0] === 'text 3' && failed++ === 0 ? break_(seen, index) : openaiVectors()(seen, index)
-    let reply: Vectors | undefined
-    const cost = await costOf(async () => {
-      reply = await embed({ model: 'acme/one', input: inputs(11) })
-    })
-    t.same(marks(reply as Vectors), numbers(11))
-    t.equal(failed, 2, 'it was asked again, and no other')
-    t.equal(cost, 28_000, 'what failed costs nothing')
-    await clock.advance(3_600_000)
-  }
+  await every(t, 'every break_', async (t) => {
+    for (const break_ of [failing, (): Answer => ({ before: 'reset' }), (): Answer => jsonAnswer({ data: [] })]) {
+      let failed = 0
+      first.script = (seen, index) =>
+        inputOf(seen.json)[0] === 'text 3' && failed++ === 0 ? break_(seen, index) : openaiVectors()(seen, index)
+      let reply: Vectors | undefined
+      const cost = await costOf(async () => {
+        reply = await embed({ model: 'acme/one', input: inputs(11) })
+      })
+      t.same(marks(reply as Vectors), numbers(11))
+      t.equal(failed, 2, 'it was asked again, and no other')
+      t.equal(cost, 28_000, 'what failed costs nothing')
+      await clock.advance(3_600_000)
+    }
+  })
 })
 
 t.test('an endpoint that goes on failing is left, with all that it has brought', async (t) => {
@@ -211,31 +214,35 @@ const ANSWERS: Record<string, Script> = {
 
 t.test('a reply that is none goes on to the next endpoint', async (t) => {
   const body = { model: 'acme/both', input: inputs(2), dimensions: 4, ...ORDER }
-  for (const [name, script] of Object.entries(ANSWERS)) {
-    first.script = script
-    const reply = await embed(body)
-    t.equal(reply.provider, 'Second', name)
-    t.same(marks(reply), numbers(2), name)
-    await clock.advance(3_600_000)
-    const alone = await ask({ ...body, model: 'acme/one' })
-    t.equal(alone.status, 502, name)
-    t.match(await errorOf(alone), { code: 502, metadata: { error_type: 'provider_unavailable' } }, name)
-    await clock.advance(3_600_000)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, script] of Object.entries(ANSWERS)) {
+      first.script = script
+      const reply = await embed(body)
+      t.equal(reply.provider, 'Second', name)
+      t.same(marks(reply), numbers(2), name)
+      await clock.advance(3_600_000)
+      const alone = await ask({ ...body, model: 'acme/one' })
+      t.equal(alone.status, 502, name)
+      t.match(await errorOf(alone), { code: 502, metadata: { error_type: 'provider_unavailable' } }, name)
+      await clock.advance(3_600_000)
+    }
+  })
   t.equal(await costOf(() => ask({ ...body, model: 'acme/one' })), 0, 'nothing is charged for it')
 })
 
 t.test('however a reply arrives', async (t) => {
   const body = { model: 'acme/other', input: inputs(40), dimensions: 64 }
   const expected = await embed(body)
-  for (const how of [{ split: 1 }, { split: 3 }, { split: 1000 }, { gzip: true }, { gzip: true, split: 100 }]) {
-    second.script = async (seen, index) => ({ ...(await openaiVectors()(seen, index)), ...how })
-    for (const encoding of ['float', 'base64']) {
-      const reply = await embed({ ...body, encoding_format: encoding })
-      t.same(marks(reply), marks(expected), JSON.stringify(how))
-      if (encoding === 'float') t.same(reply.data, expected.data)
+  await every(t, 'every how', async (t) => {
+    for (const how of [{ split: 1 }, { split: 3 }, { split: 1000 }, { gzip: true }, { gzip: true, split: 100 }]) {
+      second.script = async (seen, index) => ({ ...(await openaiVectors()(seen, index)), ...how })
+      for (const encoding of ['float', 'base64']) {
+        const reply = await embed({ ...body, encoding_format: encoding })
+        t.same(marks(reply), marks(expected), JSON.stringify(how))
+        if (encoding === 'float') t.same(reply.data, expected.data)
+      }
     }
-  }
+  })
 })
 
 t.test('a long reply in either form, and in both at once', async (t) => {
@@ -246,23 +253,25 @@ t.test('a long reply in either form, and in both at once', async (t) => {
     'the one and the other': (index: number) => index % 2 === 1,
     'first floats': (index: number) => index > 60,
   }
-  for (const [name, isBase64] of Object.entries(forms)) {
-    second.script = ({ json }) => {
-      const data = inputOf(json).map((text, index) => {
-        const vector = numbersOf(text, 1536)
-        return { object: 'embedding', index, embedding: isBase64(index) ? base64Of(vector) : vector }
-      })
-      return jsonAnswer({ object: 'list', data, model: 'm', usage: { prompt_tokens: 9, total_tokens: 9 } })
+  await every(t, 'every case', async (t) => {
+    for (const [name, isBase64] of Object.entries(forms)) {
+      second.script = ({ json }) => {
+        const data = inputOf(json).map((text, index) => {
+          const vector = numbersOf(text, 1536)
+          return { object: 'embedding', index, embedding: isBase64(index) ? base64Of(vector) : vector }
+        })
+        return jsonAnswer({ object: 'list', data, model: 'm', usage: { prompt_tokens: 9, total_tokens: 9 } })
+      }
+      for (const encoding of ['float', 'base64'] as const) {
+        const { data } = await embed({ ...body, encoding_format: encoding })
+        const wrong = data.findIndex(({ embedding }, index) => {
+          const found = typeof embedding === 'string' ? numbersIn(embedding) : embedding
+          return JSON.stringify(found) !== JSON.stringify(numbersOf(`text ${index}`, 1536))
+        })
+        t.same([data.length, wrong], [120, -1], `${name}, asked for ${encoding}`)
+      }
     }
-    for (const encoding of ['float', 'base64'] as const) {
-      const { data } = await embed({ ...body, encoding_format: encoding })
-      const wrong = data.findIndex(({ embedding }, index) => {
-        const found = typeof embedding === 'string' ? numbersIn(embedding) : embedding
-        return JSON.stringify(found) !== JSON.stringify(numbersOf(`text ${index}`, 1536))
-      })
-      t.same([data.length, wrong], [120, -1], `${name}, asked for ${encoding}`)
-    }
-  }
+  })
 })
 
 t.test('a long reply to one who reads slowly, and to one who leaves', async (t) => {
@@ -295,14 +304,16 @@ t.test('what a provider refuses', async (t) => {
     [400, { message: "This model's maximum context length is 8192 tokens" }, 400, 'context_length_exceeded'],
     [413, {}, 413, 'payload_too_large'],
   ]
-  for (const [status, error, told, type] of rows) {
-    const before = second.requests.length
-    first.script = () => jsonAnswer({ error }, status)
-    const response = await ask(body)
-    t.equal(response.status, told)
-    t.match(await errorOf(response), { metadata: { error_type: type } })
-    t.equal(second.requests.length, before, 'no other would take it')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [status, error, told, type] of rows) {
+      const before = second.requests.length
+      first.script = () => jsonAnswer({ error }, status)
+      const response = await ask(body)
+      t.equal(response.status, told)
+      t.match(await errorOf(response), { metadata: { error_type: type } })
+      t.equal(second.requests.length, before, 'no other would take it')
+    }
+  })
   for (const status of [401, 402, 404, 429, 500, 503, 529]) {
     first.script = () => jsonAnswer({ error: { message: 'no' } }, status)
     t.equal((await embed(body)).provider, 'Second', `${status}`)

@@ -17,6 +17,7 @@ import {
   vectorsOf,
   voyageVectors,
 } from '../support/embedder.ts'
+import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
 import { jsonAnswer, type Script, type Seen, startUpstream } from '../support/upstream.ts'
 
@@ -70,7 +71,7 @@ t.teardown(async () => {
 const ask = (body: JsonObject, headers?: Record<string, string>): Promise<Response> => gateway.post(PATH, body, headers)
 const embed = async (body: JsonObject): Promise<Vectors> => {
   const response = await ask(body)
-  t.equal(response.status, 200, `${body.model}`)
+  if (response.status !== 200) throw new Error(`${body.model}: ${response.status} ${await response.text()}`)
   return vectorsOf(response)
 }
 const seen = (): Seen => {
@@ -91,21 +92,23 @@ t.test('the configuration and the registry know the same formats', async (t) => 
 
 for (const { dialect, speak, key, most } of WIRES) {
   t.test(`${dialect}: both forms, in order, split, paid`, async (t) => {
-    for (const form of dialect === 'gemini' ? [undefined] : ([undefined, 'float', 'base64'] as const)) {
-      upstream.script = speak({ form, dimensions: 9 })
-      const body = { model: `${dialect}/text`, input: ['a 3', 'b 1', 'c 2'] }
-      const floats = await embed({ ...body, encoding_format: 'float' })
-      t.same(
-        floats.data.map(({ embedding }) => embedding),
-        [3, 1, 2].map((mark) => numbersOf(mark, 9)),
-      )
-      const base64 = await embed({ ...body, encoding_format: 'base64' })
-      t.same(
-        base64.data.map(({ embedding }) => numbersIn(String(embedding))),
-        floats.data.map(({ embedding }) => embedding),
-      )
-      t.match(floats.usage, { prompt_tokens: 7, total_tokens: 7, cost: 0.000007 })
-    }
+    await every(t, 'every form', async (t) => {
+      for (const form of dialect === 'gemini' ? [undefined] : ([undefined, 'float', 'base64'] as const)) {
+        upstream.script = speak({ form, dimensions: 9 })
+        const body = { model: `${dialect}/text`, input: ['a 3', 'b 1', 'c 2'] }
+        const floats = await embed({ ...body, encoding_format: 'float' })
+        t.same(
+          floats.data.map(({ embedding }) => embedding),
+          [3, 1, 2].map((mark) => numbersOf(mark, 9)),
+        )
+        const base64 = await embed({ ...body, encoding_format: 'base64' })
+        t.same(
+          base64.data.map(({ embedding }) => numbersIn(String(embedding))),
+          floats.data.map(({ embedding }) => embedding),
+        )
+        t.match(floats.usage, { prompt_tokens: 7, total_tokens: 7, cost: 0.000007 })
+      }
+    })
     upstream.script = speak()
     const before = upstream.requests.length
     const many = await embed({ model: `${dialect}/text`, input: Array.from({ length: most + 5 }, (_, i) => `text ${i}`) })
@@ -132,17 +135,21 @@ for (const { dialect, speak, key, most } of WIRES) {
       (reply) => ({ ...reply, data: [{ embedding: 'x' }], embeddings: { float: [[1, 2], [3]] } }),
       (reply) => ({ ...reply, data: [{ embedding: [1] }], embeddings: { float: [1, 2] } }),
     ]
-    for (const spoil of spoilt) {
-      upstream.script = speak({ spoil })
-      t.equal((await embed({ model: `${dialect}/safe`, input: ['a', 'b'], provider: { order: [dialect] } })).provider, 'fallback')
-      await clock.advance(3_600_000)
-    }
+    await every(t, 'every spoil', async (t) => {
+      for (const spoil of spoilt) {
+        upstream.script = speak({ spoil })
+        t.equal((await embed({ model: `${dialect}/safe`, input: ['a', 'b'], provider: { order: [dialect] } })).provider, 'fallback')
+        await clock.advance(3_600_000)
+      }
+    })
     t.equal(fallback.requests.at(-1)?.path, '/v1/deployments/m/vectors', 'a path of its own')
-    for (const status of [401, 429, 500, 503]) {
-      upstream.script = () => jsonAnswer({ message: 'no', detail: 'no', error: { message: 'no', code: status } }, status)
-      t.equal((await embed({ model: `${dialect}/safe`, input: 'a', provider: { order: [dialect] } })).provider, 'fallback')
-      await clock.advance(3_600_000)
-    }
+    await every(t, 'every status', async (t) => {
+      for (const status of [401, 429, 500, 503]) {
+        upstream.script = () => jsonAnswer({ message: 'no', detail: 'no', error: { message: 'no', code: status } }, status)
+        t.equal((await embed({ model: `${dialect}/safe`, input: 'a', provider: { order: [dialect] } })).provider, 'fallback')
+        await clock.advance(3_600_000)
+      }
+    })
     upstream.script = () =>
       jsonAnswer({ message: 'invalid', detail: 'invalid', error: { message: 'invalid', status: 'INVALID_ARGUMENT' } }, 400)
     t.equal((await ask({ model: `${dialect}/safe`, input: 'a', provider: { order: [dialect] } })).status, 400)
@@ -300,27 +307,29 @@ t.test('tokens by what they were read from, where the provider tells them apart'
     ['gemini', geminiVectors, { text: 3, image: 258, audio: 25, file: 10, video: 4 }, 17_000 + 4 * 258_000 + 9 * 25_000],
     ['cohere', cohereVectors, { text: 3, image: 297 }, 3000 + 4 * 297_000],
   ]
-  for (const [dialect, speak, split, nano] of rows) {
-    const usage = Object.values(split).reduce((sum, tokens) => sum + tokens, 0)
-    upstream.script = speak({ split, usage })
-    const reply = await embed({ model: `${dialect}/joint`, input })
-    t.same(
-      reply.usage.prompt_tokens_details,
-      Object.fromEntries(Object.entries(split).map(([kind, tokens]) => [`${kind}_tokens`, tokens])),
-      dialect,
-    )
-    t.match(reply.usage, { prompt_tokens: usage, total_tokens: usage }, `C-115: ${dialect}`)
-    t.equal(Math.round(reply.usage.cost * 1e9), 10_000_000 + nano, `${dialect}: each kind at its own price, and the image`)
-    upstream.script = speak({ split: { text: 5 }, usage: 5 })
-    const plain = await embed({ model: `${dialect}/joint`, input: 'x' })
-    t.notOk('prompt_tokens_details' in plain.usage, `${dialect}: one kind alone is told by the whole`)
-    upstream.script = speak({ usage: null })
-    const { usage: guessed } = await embed({ model: `${dialect}/joint`, input })
-    t.notOk('prompt_tokens_details' in guessed, `${dialect}: an estimate is not told as a count`)
-    t.ok(guessed.cost > 0.01 + (1e-6 * guessed.prompt_tokens * 7) / 2, `${dialect}: and yet its images have their price`)
-    upstream.script = speak({ usage: 5 })
-    t.notOk('prompt_tokens_details' in (await embed({ model: `${dialect}/joint`, input })).usage, `${dialect}: nothing is made up`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [dialect, speak, split, nano] of rows) {
+      const usage = Object.values(split).reduce((sum, tokens) => sum + tokens, 0)
+      upstream.script = speak({ split, usage })
+      const reply = await embed({ model: `${dialect}/joint`, input })
+      t.same(
+        reply.usage.prompt_tokens_details,
+        Object.fromEntries(Object.entries(split).map(([kind, tokens]) => [`${kind}_tokens`, tokens])),
+        dialect,
+      )
+      t.match(reply.usage, { prompt_tokens: usage, total_tokens: usage }, `C-115: ${dialect}`)
+      t.equal(Math.round(reply.usage.cost * 1e9), 10_000_000 + nano, `${dialect}: each kind at its own price, and the image`)
+      upstream.script = speak({ split: { text: 5 }, usage: 5 })
+      const plain = await embed({ model: `${dialect}/joint`, input: 'x' })
+      t.notOk('prompt_tokens_details' in plain.usage, `${dialect}: one kind alone is told by the whole`)
+      upstream.script = speak({ usage: null })
+      const { usage: guessed } = await embed({ model: `${dialect}/joint`, input })
+      t.notOk('prompt_tokens_details' in guessed, `${dialect}: an estimate is not told as a count`)
+      t.ok(guessed.cost > 0.01 + (1e-6 * guessed.prompt_tokens * 7) / 2, `${dialect}: and yet its images have their price`)
+      upstream.script = speak({ usage: 5 })
+      t.notOk('prompt_tokens_details' in (await embed({ model: `${dialect}/joint`, input })).usage, `${dialect}: nothing is made up`)
+    }
+  })
   // Another gateway of this kind tells it in the very words of our own reply.
   const split = { text: 3, image: 8, audio: 0, video: 2, tongue: 4 }
   fallback.script = openaiVectors({ split, usage: 13 })

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { errorOf, marks, numbersIn, numbersOf, openaiVectors, type Vectors, vectorsOf } from '../support/embedder.ts'
+import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -50,7 +51,7 @@ t.teardown(async () => {
 const ask = (body: JsonObject, headers?: Record<string, string>): Promise<Response> => gateway.post(PATH, body, headers)
 const embed = async (body: JsonObject): Promise<Vectors> => {
   const response = await ask(body)
-  t.equal(response.status, 200)
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`)
   return vectorsOf(response)
 }
 const ORDER = { provider: { order: ['first', 'second'] } }
@@ -200,12 +201,14 @@ t.test('C-107 C-108: what is missing, empty or of the wrong kind is named', asyn
 })
 
 t.test('C-109: 404 for a model that is not there, and for one of another kind', async (t) => {
-  for (const model of ['acme/nothing', 'unheard-of', 'acme/embed:free', 'router/auto', 'sim/echo']) {
-    const response = await ask({ model, input: 'x' })
-    t.equal(response.status, 404, model)
-    const error = await errorOf(response)
-    t.match(error, { code: 404, metadata: { error_type: 'not_found' }, availability: { retryable: false, requested_models: [model] } })
-  }
+  await every(t, 'every model', async (t) => {
+    for (const model of ['acme/nothing', 'unheard-of', 'acme/embed:free', 'router/auto', 'sim/echo']) {
+      const response = await ask({ model, input: 'x' })
+      t.equal(response.status, 404, model)
+      const error = await errorOf(response)
+      t.match(error, { code: 404, metadata: { error_type: 'not_found' }, availability: { retryable: false, requested_models: [model] } })
+    }
+  })
   t.match(await errorOf(await ask({ model: 'sim/echo', input: 'x' })), {
     availability: { code: 'wrong_endpoint', constraint: { field: 'model', detail: /chat/ } },
   })
@@ -240,15 +243,17 @@ t.test('C-110: text and image together give one vector', async (t) => {
 
 t.test('C-111: base64 holds the same floats, whichever form the provider gives', async (t) => {
   const body = { input: ['a 1', 'b 2'], ...ORDER, model: 'acme/embed' }
-  for (const form of [undefined, 'float', 'base64'] as const) {
-    first.script = openaiVectors({ form, dimensions: 300 })
-    const floats = (await embed({ ...body, encoding_format: 'float' })).data.map(({ embedding }) => embedding)
-    t.equal(first.requests.at(-1)?.json.encoding_format, undefined)
-    const base64 = (await embed({ ...body, encoding_format: 'base64' })).data.map(({ embedding }) => numbersIn(String(embedding)))
-    t.equal(first.requests.at(-1)?.json.encoding_format, 'base64')
-    t.same(base64, floats, `the provider gives ${form ?? 'what it is asked for'}`)
-    t.same(floats, [numbersOf('1', 300), numbersOf('2', 300)])
-  }
+  await every(t, 'every form', async (t) => {
+    for (const form of [undefined, 'float', 'base64'] as const) {
+      first.script = openaiVectors({ form, dimensions: 300 })
+      const floats = (await embed({ ...body, encoding_format: 'float' })).data.map(({ embedding }) => embedding)
+      t.equal(first.requests.at(-1)?.json.encoding_format, undefined)
+      const base64 = (await embed({ ...body, encoding_format: 'base64' })).data.map(({ embedding }) => numbersIn(String(embedding)))
+      t.equal(first.requests.at(-1)?.json.encoding_format, 'base64')
+      t.same(base64, floats, `the provider gives ${form ?? 'what it is asked for'}`)
+      t.same(floats, [numbersOf('1', 300), numbersOf('2', 300)])
+    }
+  })
   first.script = openaiVectors()
   const [text, bytes] = [
     await embed({ model: 'sim/embed', input: 'a b' }),
@@ -351,16 +356,18 @@ t.test('money: held by the input alone, and never for nothing', async (t) => {
 t.test('guardrails read the inputs, and nothing hides from them', async (t) => {
   const guarded = { authorization: `Bearer ${GUARDED}` }
   const before = calls()
-  for (const input of [
-    'this is forbidden',
-    ['fine', 'forbidden'],
-    [{ content: [words('for'), words('bidden')] }],
-    [{ content: [words('forbidden'), image('x')] }],
-  ]) {
-    const response = await ask({ model: 'sim/embed', input }, guarded)
-    t.equal(response.status, 403, JSON.stringify(input).slice(0, 60))
-    t.match(await errorOf(response), { code: 403 })
-  }
+  await every(t, 'every input', async (t) => {
+    for (const input of [
+      'this is forbidden',
+      ['fine', 'forbidden'],
+      [{ content: [words('for'), words('bidden')] }],
+      [{ content: [words('forbidden'), image('x')] }],
+    ]) {
+      const response = await ask({ model: 'sim/embed', input }, guarded)
+      t.equal(response.status, 403, JSON.stringify(input).slice(0, 60))
+      t.match(await errorOf(response), { code: 403 })
+    }
+  })
   const hidden = await ask({ model: 'acme/embed', input: [[1, 2]] }, guarded)
   t.match(await errorOf(hidden), { code: 400, message: /no-secrets cannot read token ids/, metadata: { field: 'input[0]' } })
   t.equal(calls(), before)
@@ -379,14 +386,17 @@ t.test('the simulated provider', async (t) => {
   const near = (a: number[] | string, b: number[] | string): number =>
     (a as number[]).reduce((sum, value, i) => sum + value * Number(b[i]), 0)
   const input = ['The cat sat on the mat', 'A cat is sitting on a mat', 'Quarterly revenue grew by nine percent', 'The cat sat on the mat']
-  for (const dimensions of [undefined, 3, 64, 1536]) {
-    const { data } = await embed({ model: 'sim/embed', input, ...(dimensions ? { dimensions } : {}) })
-    const [cat, sitting, revenue, same] = data.map(({ embedding }) => embedding as number[])
-    t.equal(cat.length, dimensions ?? 256)
-    for (const vector of [cat, sitting, revenue]) t.ok(Math.abs(near(vector, vector) - 1) < 1e-5, 'of length one')
-    t.same(cat, same, 'the same text, the same vector')
-    if (dimensions !== 3) t.ok(near(cat, sitting) > near(cat, revenue) + 0.1, `${near(cat, sitting)} is nearer than ${near(cat, revenue)}`)
-  }
+  await every(t, 'every dimensions', async (t) => {
+    for (const dimensions of [undefined, 3, 64, 1536]) {
+      const { data } = await embed({ model: 'sim/embed', input, ...(dimensions ? { dimensions } : {}) })
+      const [cat, sitting, revenue, same] = data.map(({ embedding }) => embedding as number[])
+      t.equal(cat.length, dimensions ?? 256)
+      for (const vector of [cat, sitting, revenue]) t.ok(Math.abs(near(vector, vector) - 1) < 1e-5, 'of length one')
+      t.same(cat, same, 'the same text, the same vector')
+      if (dimensions !== 3)
+        t.ok(near(cat, sitting) > near(cat, revenue) + 0.1, `${near(cat, sitting)} is nearer than ${near(cat, revenue)}`)
+    }
+  })
   const pictures = await embed({
     model: 'sim/embed',
     input: [{ content: [image('a')] }, { content: [image('b')] }, { content: [image('a')] }],

@@ -1,6 +1,7 @@
 /** Escapes in a request's JSON hide nothing: media in any spelling is filtered, held for and priced (issue 15 section 2). */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { CLIENTS, type Client, PATHS, startScene } from '../support/providers.ts'
 import { says } from '../support/wire.ts'
 
@@ -46,13 +47,15 @@ function spellings(body: string): [name: string, body: string][] {
 t.test('media reaches no endpoint that takes text alone', async (t) => {
   const deaf = `  acme/deaf: { context: 128000, input: [text], endpoints: [ { provider: aye, model: m, price: free } ] }\n`
   const scene = await startScene(t, { providers: ['aye'], models: deaf })
-  for (const client of CLIENTS)
-    for (const part of client === 'chat' ? [IMAGES.chat, SOUND] : [IMAGES[client]])
-      for (const [name, body] of spellings(bodyWith(client, 'acme/deaf', part))) {
-        const response = await scene.gateway.post(PATHS[client], body)
-        t.equal(response.status, 404, `${client}, ${part.type}: ${name}`)
-        await response.text()
-      }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const part of client === 'chat' ? [IMAGES.chat, SOUND] : [IMAGES[client]])
+        for (const [name, body] of spellings(bodyWith(client, 'acme/deaf', part))) {
+          const response = await scene.gateway.post(PATHS[client], body)
+          t.equal(response.status, 404, `${client}, ${part.type}: ${name}`)
+          await response.text()
+        }
+  })
   t.same(scene.calls(), [0], 'nothing was called')
 })
 
@@ -62,34 +65,40 @@ t.test('media in any spelling is held for and priced', async (t) => {
   const top = `auth: { keys: [ { name: rich, key: "sk-router-v1-0123456789abcdef" }, { name: poor, key: "sk-router-v1-fedcba9876543210", limit: "0.005" } ] }\n`
   const scene = await startScene(t, { providers: ['aye'], models: see('eye'), top })
   scene.script(says({ text: ['seen'], usage: { input: 100, output: 5 } }))
-  for (const client of CLIENTS)
-    for (const [name, body] of spellings(bodyWith(client, 'acme/eye', IMAGES[client]))) {
-      const poor = await scene.gateway.post(PATHS[client], body, { authorization: 'Bearer sk-router-v1-fedcba9876543210' })
-      t.equal(poor.status, 402, `${client}: ${name}: the hold counts the image`)
-      await poor.text()
-      const rich = await scene.gateway.post(PATHS[client], body)
-      t.equal(rich.status, 200, `${client}: ${name}`)
-      await rich.text()
-      const id = rich.headers.get('x-generation-id')
-      const { data } = (await (await scene.gateway.get(`/v1/generation?id=${id}`)).json()) as { data: { total_cost: number } }
-      t.equal(data.total_cost, 0.010105, `${client}: ${name}: and so does the price`)
-    }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const [name, body] of spellings(bodyWith(client, 'acme/eye', IMAGES[client]))) {
+        const poor = await scene.gateway.post(PATHS[client], body, { authorization: 'Bearer sk-router-v1-fedcba9876543210' })
+        t.equal(poor.status, 402, `${client}: ${name}: the hold counts the image`)
+        await poor.text()
+        const rich = await scene.gateway.post(PATHS[client], body)
+        t.equal(rich.status, 200, `${client}: ${name}`)
+        await rich.text()
+        const id = rich.headers.get('x-generation-id')
+        const { data } = (await (await scene.gateway.get(`/v1/generation?id=${id}`)).json()) as { data: { total_cost: number } }
+        t.equal(data.total_cost, 0.010105, `${client}: ${name}: and so does the price`)
+      }
+  })
 })
 
 t.test('escapes of other characters keep a body of text what it is', async (t) => {
   const scene = await startScene(t, { providers: ['aye'] })
-  for (const client of CLIENTS)
-    for (const word of ['\\u00e9', '\\u4e2d\\u6587', '\\u0000', '\\u003cb\\u003e', '\\\\u0074ype', '\\ud83d\\ude00', '\\u0041'])
-      for (const part of [`"${word}"`]) {
-        const messages = `[{"role":"user","content":${part}}]`
-        const body =
-          client === 'responses' ? `{"model":"acme/one","input":${messages}}` : `{"model":"acme/one","max_tokens":9,"messages":${messages}}`
-        const response = await scene.gateway.post(PATHS[client], body)
-        t.equal(response.status, 200, `${client}: ${word}`)
-        await response.text()
-        const sent = JSON.stringify(scene.upstreams.aye.requests.at(-1)?.json)
-        t.ok(sent.includes(JSON.stringify(JSON.parse(part))), `${client}: ${word} arrives`)
-      }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const word of ['\\u00e9', '\\u4e2d\\u6587', '\\u0000', '\\u003cb\\u003e', '\\\\u0074ype', '\\ud83d\\ude00', '\\u0041'])
+        for (const part of [`"${word}"`]) {
+          const messages = `[{"role":"user","content":${part}}]`
+          const body =
+            client === 'responses'
+              ? `{"model":"acme/one","input":${messages}}`
+              : `{"model":"acme/one","max_tokens":9,"messages":${messages}}`
+          const response = await scene.gateway.post(PATHS[client], body)
+          t.equal(response.status, 200, `${client}: ${word}`)
+          await response.text()
+          const sent = JSON.stringify(scene.upstreams.aye.requests.at(-1)?.json)
+          t.ok(sent.includes(JSON.stringify(JSON.parse(part))), `${client}: ${word} arrives`)
+        }
+  })
 })
 
 t.test('a body that is no UTF-8 is refused: decoding it would make more of it than was held for', async (t) => {

@@ -3,6 +3,7 @@ import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { CLIENTS, type Scene, startScene } from '../support/providers.ts'
 import { Gate, jsonAnswer } from '../support/upstream.ts'
 import { answerFor, upstreamError } from '../support/wire.ts'
@@ -90,7 +91,9 @@ t.test('retry budget: a lasting storm costs at most 1.2 calls per request, and i
   const scene = await startScene(t, { providers: THREE, clock: systemClock })
   scene.script(() => upstreamError(500))
   const requests = 600
-  for (let sent = 0; sent < requests; sent += 10) t.same(new Set(await burst(scene, 10, {})), new Set([502]))
+  await every(t, 'every round', async (t) => {
+    for (let sent = 0; sent < requests; sent += 10) t.same(new Set(await burst(scene, 10, {})), new Set([502]))
+  })
   const calls = scene.calls().reduce((sum, each) => sum + each, 0)
   t.ok(calls >= requests && calls <= requests * 1.2 + 3, `${calls} calls for ${requests} requests`)
   scene.heal()
@@ -105,10 +108,12 @@ t.test('a storm of rate limits, which ejects nobody, costs no more', async (t) =
   const scene = await startScene(t, { providers: THREE })
   scene.script(() => upstreamError(429))
   const requests = 600
-  for (let sent = 0; sent < requests; sent++) {
-    t.equal((await scene.ask('chat', {})).status, 429)
-    await scene.clock.advance(100)
-  }
+  await every(t, 'every round', async (t) => {
+    for (let sent = 0; sent < requests; sent++) {
+      t.equal((await scene.ask('chat', {})).status, 429)
+      await scene.clock.advance(100)
+    }
+  })
   const calls = scene.calls().reduce((sum, each) => sum + each, 0)
   t.ok(calls <= requests * 1.2 + 3, `${calls} calls for ${requests} requests`)
 })
@@ -120,64 +125,70 @@ const FREE_FALLBACKS = FIVE.length * (5 + 9)
 t.test('the names behind a wildcard share one budget: a new one for each request renews no permits', async (t) => {
   const endpoints = FIVE.map((provider) => `{ provider: ${provider}, model: "*", price: free }`).join(', ')
   const models = `  local/*: { endpoints: [ ${endpoints} ] }\n`
-  for (const list of [1, 3]) {
-    const scene = await startScene(t, { providers: FIVE, models, clock: systemClock })
-    scene.script(() => upstreamError(429))
-    const requests = 300
-    let name = 0
-    for (let sent = 0; sent < requests; sent += 10) {
-      const replies = Array.from({ length: 10 }, async () => {
-        const [model, ...others] = Array.from({ length: list }, () => `local/m${name++}`)
-        const response = await scene.ask('chat', { model, models: others })
-        await response.text()
-        return response.status
-      })
-      t.same(new Set(await Promise.all(replies)), new Set([429]))
+  await every(t, 'every list', async (t) => {
+    for (const list of [1, 3]) {
+      const scene = await startScene(t, { providers: FIVE, models, clock: systemClock })
+      scene.script(() => upstreamError(429))
+      const requests = 300
+      let name = 0
+      for (let sent = 0; sent < requests; sent += 10) {
+        const replies = Array.from({ length: 10 }, async () => {
+          const [model, ...others] = Array.from({ length: list }, () => `local/m${name++}`)
+          const response = await scene.ask('chat', { model, models: others })
+          await response.text()
+          return response.status
+        })
+        t.same(new Set(await Promise.all(replies)), new Set([429]))
+      }
+      const calls = scene.calls().reduce((sum, each) => sum + each, 0)
+      const most = requests * 1.1 + 20 + FREE_FALLBACKS
+      t.ok(calls >= requests && calls <= most, `${calls} calls for ${requests} requests of ${list} names, at most ${most}`)
+      scene.heal()
+      t.equal((await scene.ask('chat', { model: 'local/m0' })).status, 200)
     }
-    const calls = scene.calls().reduce((sum, each) => sum + each, 0)
-    const most = requests * 1.1 + 20 + FREE_FALLBACKS
-    t.ok(calls >= requests && calls <= most, `${calls} calls for ${requests} requests of ${list} names, at most ${most}`)
-    scene.heal()
-    t.equal((await scene.ask('chat', { model: 'local/m0' })).status, 200)
-  }
+  })
 })
 
 t.test('a name behind a wildcard that one provider lacks keeps its free fallback to the other', async (t) => {
   const endpoints = '{ provider: aye, model: "*", price: free }, { provider: bee, model: "*", price: free }'
   const scene = await startScene(t, { providers: ['aye', 'bee'], models: `  local/*: { endpoints: [ ${endpoints} ] }\n` })
   scene.script(() => upstreamError(404), 'aye')
-  for (let i = 0; i < 60; i++)
-    t.equal(await scene.server('chat', { model: `local/m${i}`, provider: { order: ['aye', 'bee'] } }), 'bee', `${i}`)
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 60; i++)
+      t.equal(await scene.server('chat', { model: `local/m${i}`, provider: { order: ['aye', 'bee'] } }), 'bee', `${i}`)
+  })
 })
 
 t.test('a provider whose list changes renews no permits of other models', async (t) => {
   const calls: number[] = []
-  for (const changes of [false, true]) {
-    const scene = await startScene(t, {
-      providers: FIVE,
-      provider: (name) => (name === 'aye' ? 'discover: { every: 10s }' : ''),
-    })
-    let round = 0
-    let [lists, asked] = [0, 0]
-    const list = () => ({ object: 'list', data: [{ id: `m${changes ? round : 0}`, object: 'model' }] })
-    scene.script((seen) => {
-      if (seen.method === 'GET') {
-        if (seen.path.startsWith('/v1/models')) lists++
-        return jsonAnswer(list())
+  await every(t, 'every changes', async (t) => {
+    for (const changes of [false, true]) {
+      const scene = await startScene(t, {
+        providers: FIVE,
+        provider: (name) => (name === 'aye' ? 'discover: { every: 10s }' : ''),
+      })
+      let round = 0
+      let [lists, asked] = [0, 0]
+      const list = () => ({ object: 'list', data: [{ id: `m${changes ? round : 0}`, object: 'model' }] })
+      scene.script((seen) => {
+        if (seen.method === 'GET') {
+          if (seen.path.startsWith('/v1/models')) lists++
+          return jsonAnswer(list())
+        }
+        if (seen.path.endsWith('/chat/completions')) asked++
+        return upstreamError(429)
+      })
+      for (round = 1; round <= 20; round++) {
+        for (let i = 0; i < 5; i++) t.equal(await scene.server('chat', {}), '429')
+        const before = lists
+        await scene.clock.advance(10_000)
+        await eventually('a look at the list', () => lists > before)
+        // The new list is in force once a further request of the operator's shows it.
+        if (changes) await eventually('the new list', async () => (await listed(scene)).includes(`aye/m${round}`))
       }
-      if (seen.path.endsWith('/chat/completions')) asked++
-      return upstreamError(429)
-    })
-    for (round = 1; round <= 20; round++) {
-      for (let i = 0; i < 5; i++) t.equal(await scene.server('chat', {}), '429')
-      const before = lists
-      await scene.clock.advance(10_000)
-      await eventually('a look at the list', () => lists > before)
-      // The new list is in force once a further request of the operator's shows it.
-      if (changes) await eventually('the new list', async () => (await listed(scene)).includes(`aye/m${round}`))
+      calls.push(asked)
     }
-    calls.push(asked)
-  }
+  })
   t.equal(calls[1], calls[0], 'as many as with a list that stays')
 })
 
@@ -194,7 +205,9 @@ t.test('five failures in a row within 30 s end the free fallback to an endpoint;
   // Spends the permits of the model, so that only a free fallback is left.
   for (let i = 0; i < 60; i++) await scene.server('chat', order('aye', 'bee'))
   const before = scene.calls()[1]
-  for (let i = 0; i < 10; i++) t.equal(await scene.server('chat', order('aye', 'bee')), '429')
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 10; i++) t.equal(await scene.server('chat', order('aye', 'bee')), '429')
+  })
   t.ok(scene.calls()[1] <= before + 1, 'bee is tried with a permit only, of which ten turns bring one')
   t.equal(await scene.server('chat', order('aye', 'bee', 'sea')), 'sea', 'an endpoint that is not known to fail is')
   scene.heal('bee')

@@ -1,6 +1,7 @@
 /** From endpoint to endpoint and from model to model: which errors move on, which return, and what the caller is told. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { eventsOf, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
 import { CLIENTS, type Client, type Scene, startScene } from '../support/providers.ts'
@@ -92,112 +93,122 @@ function toldError(client: Client, body: JsonObject): { type: unknown; metadata:
 }
 
 t.test('C-118: the second provider answers', async (t) => {
-  for (const one of MOVE_ON)
-    for (const client of CLIENTS) {
-      const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
-      scene.script(one.answer, 'aye')
-      const response = await asked(scene, scene.ask(client, ORDER, METADATA), one, 'aye')
-      t.equal(response.status, 200, `${client}: ${one.name}`)
-      const body = (await response.json()) as JsonObject
-      t.match(JSON.stringify(body), /"bee"/)
-      t.match(body.router_metadata, {
-        attempt: 2,
-        attempts: [
-          { provider: 'aye', status: ownStatus(one) },
-          { provider: 'bee', status: 200 },
-        ],
-      })
-      t.same(scene.calls(), [1, 1], 'one call each')
-    }
+  await every(t, 'every case', async (t) => {
+    for (const one of MOVE_ON)
+      for (const client of CLIENTS) {
+        const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
+        scene.script(one.answer, 'aye')
+        const response = await asked(scene, scene.ask(client, ORDER, METADATA), one, 'aye')
+        t.equal(response.status, 200, `${client}: ${one.name}`)
+        const body = (await response.json()) as JsonObject
+        t.match(JSON.stringify(body), /"bee"/)
+        t.match(body.router_metadata, {
+          attempt: 2,
+          attempts: [
+            { provider: 'aye', status: ownStatus(one) },
+            { provider: 'bee', status: 200 },
+          ],
+        })
+        t.same(scene.calls(), [1, 1], 'one call each')
+      }
+  })
 })
 
 t.test('the record of a generation shows the status that each provider sent', async (t) => {
-  for (const one of MOVE_ON)
-    for (const stream of [false, true]) {
-      const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
-      scene.script(one.answer, 'aye')
-      const response = await asked(scene, scene.ask('chat', { ...ORDER, stream }), one, 'aye')
-      await response.text()
-      const id = response.headers.get('x-generation-id')
-      const { data } = (await (await scene.gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
-      t.match(
-        data.provider_responses,
-        [
-          { provider_name: 'aye', status: ownStatus(one), code: String },
-          { provider_name: 'bee', status: 200, code: undefined },
-        ],
-        `${one.name}, stream ${stream}`,
-      )
-    }
+  await every(t, 'every case', async (t) => {
+    for (const one of MOVE_ON)
+      for (const stream of [false, true]) {
+        const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
+        scene.script(one.answer, 'aye')
+        const response = await asked(scene, scene.ask('chat', { ...ORDER, stream }), one, 'aye')
+        await response.text()
+        const id = response.headers.get('x-generation-id')
+        const { data } = (await (await scene.gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
+        t.match(
+          data.provider_responses,
+          [
+            { provider_name: 'aye', status: ownStatus(one), code: String },
+            { provider_name: 'bee', status: 200, code: undefined },
+          ],
+          `${one.name}, stream ${stream}`,
+        )
+      }
+  })
 })
 
 t.test('C-119 C-136: the statuses of what is returned, and the object that says whether waiting helps', async (t) => {
-  for (const one of MOVE_ON)
-    for (const client of CLIENTS) {
-      const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
-      scene.script(one.answer, 'aye')
-      const alone = { provider: { order: ['aye'], allow_fallbacks: false } }
-      const response = await asked(scene, scene.ask(client, alone, METADATA), one, 'aye')
-      const name = `${client}: ${one.name}`
-      t.equal(response.status, one.status, name)
-      const body = (await response.json()) as JsonObject
-      const { type, availability } = toldError(client, body)
-      t.equal(type, one.type, name)
-      t.match(
-        availability,
-        { code: one.code, retryable: true, requested_models: ['acme/one'], affected_providers: ['aye'], docs_url: String },
-        name,
-      )
-      t.equal(response.headers.get('retry-after'), one.status === 429 ? '1' : null, `${name}: Retry-After`)
-      t.match(
-        body.router_metadata,
-        { attempt: 1, attempts: [{ status: ownStatus(one) }], endpoints: { available: [{ selected: false }] } },
-        name,
-      )
-      t.same(scene.calls(), [1, 0], `${name}: nobody else is called`)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const one of MOVE_ON)
+      for (const client of CLIENTS) {
+        const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
+        scene.script(one.answer, 'aye')
+        const alone = { provider: { order: ['aye'], allow_fallbacks: false } }
+        const response = await asked(scene, scene.ask(client, alone, METADATA), one, 'aye')
+        const name = `${client}: ${one.name}`
+        t.equal(response.status, one.status, name)
+        const body = (await response.json()) as JsonObject
+        const { type, availability } = toldError(client, body)
+        t.equal(type, one.type, name)
+        t.match(
+          availability,
+          { code: one.code, retryable: true, requested_models: ['acme/one'], affected_providers: ['aye'], docs_url: String },
+          name,
+        )
+        t.equal(response.headers.get('retry-after'), one.status === 429 ? '1' : null, `${name}: Retry-After`)
+        t.match(
+          body.router_metadata,
+          { attempt: 1, attempts: [{ status: ownStatus(one) }], endpoints: { available: [{ selected: false }] } },
+          name,
+        )
+        t.same(scene.calls(), [1, 0], `${name}: nobody else is called`)
+      }
+  })
 })
 
 t.test('C-120: a request that is wrong is returned, and not tried again on the same model', async (t) => {
   const scene = await startScene(t, { providers: THREE, models: TWO })
-  for (const one of RETURN)
-    for (const client of CLIENTS) {
-      const name = `${client}: ${one.name}`
-      scene.heal()
-      scene.script(one.answer, 'aye')
-      const before = scene.calls()
-      const response = await scene.ask(client, ORDER)
-      t.equal(response.status, one.status, name)
-      const { type, availability } = toldError(client, (await response.json()) as JsonObject)
-      t.equal(type, one.type, name)
-      t.same(availability, {}, `${name}: waiting would not help`)
-      t.same(scene.calls(), [before[0] + 1, before[1], before[2]], name)
-      scene.script((seen, index) => (seen.json.model === 'm' ? one.answer(seen) : says({ text: ['two'] })(seen, index)), 'bee')
-      const other = await scene.ask(client, { ...ORDER, models: ['acme/two'] })
-      t.equal(other.status, 200, `${name}: another model may take it`)
-      t.match(await other.json(), { model: 'acme/two' }, 'C-135')
-      t.same(scene.calls(), [before[0] + 2, before[1] + 1, before[2]], `${name}: but no other endpoint of the first`)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const one of RETURN)
+      for (const client of CLIENTS) {
+        const name = `${client}: ${one.name}`
+        scene.heal()
+        scene.script(one.answer, 'aye')
+        const before = scene.calls()
+        const response = await scene.ask(client, ORDER)
+        t.equal(response.status, one.status, name)
+        const { type, availability } = toldError(client, (await response.json()) as JsonObject)
+        t.equal(type, one.type, name)
+        t.same(availability, {}, `${name}: waiting would not help`)
+        t.same(scene.calls(), [before[0] + 1, before[1], before[2]], name)
+        scene.script((seen, index) => (seen.json.model === 'm' ? one.answer(seen) : says({ text: ['two'] })(seen, index)), 'bee')
+        const other = await scene.ask(client, { ...ORDER, models: ['acme/two'] })
+        t.equal(other.status, 200, `${name}: another model may take it`)
+        t.match(await other.json(), { model: 'acme/two' }, 'C-135')
+        t.same(scene.calls(), [before[0] + 2, before[1] + 1, before[2]], `${name}: but no other endpoint of the first`)
+      }
+  })
 })
 
 t.test('C-135: whatever fails, the next model is asked; price and model are those of the one that served', async (t) => {
-  for (const one of [...MOVE_ON, ...RETURN])
-    for (const stream of [false, true]) {
-      const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS, models: TWO })
-      scene.script(one.answer, 'aye')
-      const only = { models: ['acme/two'], provider: { order: ['aye'], allow_fallbacks: true, ignore: [] }, stream }
-      scene.script((seen, index) => (seen.json.model === 'm' ? upstreamError(500) : says({ text: ['two'] })(seen, index)), 'bee')
-      const response = await asked(scene, scene.ask('chat', only, METADATA), one, 'aye')
-      t.equal(response.status, 200, one.name)
-      const reply = stream ? eventsOf(await response.text()).at(-1) : ((await response.json()) as JsonObject)
-      t.match(
-        reply,
-        { model: 'acme/two', usage: { cost: 0.00009 }, router_metadata: { strategy: 'fallback', requested: 'acme/one' } },
-        one.name,
-      )
-      const key = (await (await scene.gateway.get('/v1/key')).json()) as { data: { usage: number } }
-      t.equal(key.data.usage, 0.00009, 'and so is the charge')
-    }
+  await every(t, 'every case', async (t) => {
+    for (const one of [...MOVE_ON, ...RETURN])
+      for (const stream of [false, true]) {
+        const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS, models: TWO })
+        scene.script(one.answer, 'aye')
+        const only = { models: ['acme/two'], provider: { order: ['aye'], allow_fallbacks: true, ignore: [] }, stream }
+        scene.script((seen, index) => (seen.json.model === 'm' ? upstreamError(500) : says({ text: ['two'] })(seen, index)), 'bee')
+        const response = await asked(scene, scene.ask('chat', only, METADATA), one, 'aye')
+        t.equal(response.status, 200, one.name)
+        const reply = stream ? eventsOf(await response.text()).at(-1) : ((await response.json()) as JsonObject)
+        t.match(
+          reply,
+          { model: 'acme/two', usage: { cost: 0.00009 }, router_metadata: { strategy: 'fallback', requested: 'acme/one' } },
+          one.name,
+        )
+        const key = (await (await scene.gateway.get('/v1/key')).json()) as { data: { usage: number } }
+        t.equal(key.data.usage, 0.00009, 'and so is the charge')
+      }
+  })
 })
 
 t.test('C-136: where all fail the last error is returned, with those before it', async (t) => {
@@ -205,25 +216,27 @@ t.test('C-136: where all fail the last error is returned, with those before it',
   scene.script(() => upstreamError(500), 'aye')
   scene.script((seen) => upstreamError(seen.json.model === 'm' ? 429 : 529), 'bee')
   scene.script(() => upstreamError(504), 'sea')
-  for (const client of CLIENTS) {
-    const response = await scene.ask(client, { ...ORDER, models: ['acme/two'] }, METADATA)
-    t.equal(response.status, 529, client)
-    const body = (await response.json()) as JsonObject
-    const { type, metadata, availability } = toldError(client, body)
-    t.equal(type, 'provider_overloaded')
-    t.match(metadata.previous_errors, [
-      { provider: 'aye', code: 'upstream_error', status: 500 },
-      { provider: 'bee', code: 'upstream_limited', status: 429 },
-      { provider: 'sea', code: 'upstream_silent', status: 504 },
-    ])
-    t.match(availability, { requested_models: ['acme/one', 'acme/two'], affected_providers: ['aye', 'bee', 'sea'] })
-    t.match(body.router_metadata, {
-      attempt: 4,
-      attempts: [{ status: 500 }, { status: 429 }, { status: 504 }, { status: 529, model: 'acme/two' }],
-    })
-    t.notMatch(JSON.stringify(body), /the provider says no/)
-    await scene.clock.advance(120_000)
-  }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const response = await scene.ask(client, { ...ORDER, models: ['acme/two'] }, METADATA)
+      t.equal(response.status, 529, client)
+      const body = (await response.json()) as JsonObject
+      const { type, metadata, availability } = toldError(client, body)
+      t.equal(type, 'provider_overloaded')
+      t.match(metadata.previous_errors, [
+        { provider: 'aye', code: 'upstream_error', status: 500 },
+        { provider: 'bee', code: 'upstream_limited', status: 429 },
+        { provider: 'sea', code: 'upstream_silent', status: 504 },
+      ])
+      t.match(availability, { requested_models: ['acme/one', 'acme/two'], affected_providers: ['aye', 'bee', 'sea'] })
+      t.match(body.router_metadata, {
+        attempt: 4,
+        attempts: [{ status: 500 }, { status: 429 }, { status: 504 }, { status: 529, model: 'acme/two' }],
+      })
+      t.notMatch(JSON.stringify(body), /the provider says no/)
+      await scene.clock.advance(120_000)
+    }
+  })
   scene.script(error(400, 'invalid_value'), 'bee')
   t.equal((await scene.ask('chat', { ...ORDER, models: ['acme/two'] })).status, 400, 'the last one, whatever it is')
 })
@@ -235,18 +248,20 @@ t.test('all limited: 429 with the soonest of the hints', async (t) => {
     [undefined, '7', undefined, '7'],
     [undefined, undefined, undefined, '1'],
   ]
-  for (const client of CLIENTS)
-    for (const [aye, bee, sea, soonest] of hints) {
-      for (const [name, hint] of Object.entries({ aye, bee, sea }))
-        scene.script(() => upstreamError(429, 'slow', hint === undefined ? {} : { 'retry-after': hint }), name)
-      const response = await scene.ask(client, { ...ORDER, stream: true })
-      t.equal(response.status, 429, client)
-      t.equal(response.headers.get('retry-after'), soonest)
-      const { type, availability } = toldError(client, (await response.json()) as JsonObject)
-      t.equal(type, 'rate_limit_exceeded')
-      t.match(availability, { code: 'capacity_exhausted', retryable: true, retry_after: Number(soonest) })
-      await scene.clock.advance(120_000)
-    }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const [aye, bee, sea, soonest] of hints) {
+        for (const [name, hint] of Object.entries({ aye, bee, sea }))
+          scene.script(() => upstreamError(429, 'slow', hint === undefined ? {} : { 'retry-after': hint }), name)
+        const response = await scene.ask(client, { ...ORDER, stream: true })
+        t.equal(response.status, 429, client)
+        t.equal(response.headers.get('retry-after'), soonest)
+        const { type, availability } = toldError(client, (await response.json()) as JsonObject)
+        t.equal(type, 'rate_limit_exceeded')
+        t.match(availability, { code: 'capacity_exhausted', retryable: true, retry_after: Number(soonest) })
+        await scene.clock.advance(120_000)
+      }
+  })
 })
 
 t.test('a final failure after a long silence says in the stream whether waiting helps', async (t) => {
@@ -308,29 +323,31 @@ async function insured(t: Test, scene: Scene, client: Client, stream: boolean, n
 
 t.test('C-145: what ended in error, or said nothing without a reason, is not charged', async (t) => {
   const scene = await startScene(t, { providers: ['aye'] })
-  for (const client of CLIENTS)
-    for (const stream of [false, true]) {
-      await scene.clock.advance(120_000)
-      for (const [name, finish, text, tokens] of [
-        ['an error after some content', 'error', 'half', 5],
-        ['an error and nothing', 'error', '', 0],
-        ['nothing, no reason', null, '', 0],
-        ['nothing, a blank reason', '', '', 0],
-      ] as [string, string | null, string, number][]) {
-        scene.script((seen) => ends(seen, finish, text, tokens))
-        await insured(t, scene, client, stream, name)
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const stream of [false, true]) {
+        await scene.clock.advance(120_000)
+        for (const [name, finish, text, tokens] of [
+          ['an error after some content', 'error', 'half', 5],
+          ['an error and nothing', 'error', '', 0],
+          ['nothing, no reason', null, '', 0],
+          ['nothing, a blank reason', '', '', 0],
+        ] as [string, string | null, string, number][]) {
+          scene.script((seen) => ends(seen, finish, text, tokens))
+          await insured(t, scene, client, stream, name)
+        }
+        scene.script(() => upstreamError(500))
+        await insured(t, scene, client, stream, 'a plain failure')
+        scene.script((seen) => ends(seen, 'stop', 'whole', 5))
+        const before = await spent(scene)
+        await (await scene.ask(client, { stream })).text()
+        t.ok((await spent(scene)) > before, `${client}: and what is whole is charged`)
+        scene.script((seen) => ends(seen, 'stop', '', 0))
+        const empty = await spent(scene)
+        await (await scene.ask(client, { stream })).text()
+        t.ok((await spent(scene)) > empty, `${client}: and so is nothing that was said on purpose`)
       }
-      scene.script(() => upstreamError(500))
-      await insured(t, scene, client, stream, 'a plain failure')
-      scene.script((seen) => ends(seen, 'stop', 'whole', 5))
-      const before = await spent(scene)
-      await (await scene.ask(client, { stream })).text()
-      t.ok((await spent(scene)) > before, `${client}: and what is whole is charged`)
-      scene.script((seen) => ends(seen, 'stop', '', 0))
-      const empty = await spent(scene)
-      await (await scene.ask(client, { stream })).text()
-      t.ok((await spent(scene)) > empty, `${client}: and so is nothing that was said on purpose`)
-    }
+  })
 })
 
 t.test('an end in error counts against the endpoint', async (t) => {

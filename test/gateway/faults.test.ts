@@ -1,6 +1,7 @@
 /** What providers do wrong, with real sockets, on every way and in every lane. */
 import t, { type Test } from 'tap'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { countLane } from '../support/lanes.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
@@ -103,54 +104,60 @@ async function kinds(failure: Failure, body: (stream: boolean) => Promise<void>)
 
 for (const failure of BEFORE_CONTENT)
   t.test(`before content: ${failure.name}`, async (t) => {
-    for (const way of ways)
-      await kinds(failure, async (stream) => {
-        const name = `${nameOf(way)}${stream ? ', streamed' : ''}`
-        await withBench({ way, backup: true, script: failure.answer }, async (bench) => {
-          const response = await ask(bench, failure, stream)
-          t.equal(response.status, 200, name)
-          const reply = await foldOf(way, response)
-          t.match(reply, { text: 'from the backup', error: undefined }, name)
-          t.same([bench.first.requests.length, bench.second.requests.length], [1, 1], `${name}: one call each`)
-          t.equal(await spent(bench), 0.000025, `${name}: paid once`)
+    await every(t, 'every way', async (t) => {
+      for (const way of ways)
+        await kinds(failure, async (stream) => {
+          const name = `${nameOf(way)}${stream ? ', streamed' : ''}`
+          await withBench({ way, backup: true, script: failure.answer }, async (bench) => {
+            const response = await ask(bench, failure, stream)
+            t.equal(response.status, 200, name)
+            const reply = await foldOf(way, response)
+            t.match(reply, { text: 'from the backup', error: undefined }, name)
+            t.same([bench.first.requests.length, bench.second.requests.length], [1, 1], `${name}: one call each`)
+            t.equal(await spent(bench), 0.000025, `${name}: paid once`)
+          })
+          await withBench({ way, backup: false, script: failure.answer }, async (bench) => {
+            const response = await ask(bench, failure, stream)
+            const { error } = await faultOf(t, response, failure.status, failure.type)
+            t.notMatch(JSON.stringify(error), /boom|secret|provider says|html|127\.0\.0\.1/, `${name}: nothing of the provider's own words`)
+            if (failure.status === 429) t.equal(response.headers.get('retry-after'), '9')
+            t.equal(await spent(bench), 0, `${name}: not paid`)
+          })
+          countLane(root, way.lane)
         })
-        await withBench({ way, backup: false, script: failure.answer }, async (bench) => {
-          const response = await ask(bench, failure, stream)
-          const { error } = await faultOf(t, response, failure.status, failure.type)
-          t.notMatch(JSON.stringify(error), /boom|secret|provider says|html|127\.0\.0\.1/, `${name}: nothing of the provider's own words`)
-          if (failure.status === 429) t.equal(response.headers.get('retry-after'), '9')
-          t.equal(await spent(bench), 0, `${name}: not paid`)
-        })
-        countLane(root, way.lane)
-      })
+    })
   })
 
 t.test('before content: connection refused', async (t) => {
   const address = await refusingUrl()
-  for (const way of ways)
-    for (const stream of [false, true]) {
-      await withBench({ way, backup: true, address, script: () => ({}) }, async (bench) => {
-        t.equal((await foldOf(way, await bench.ask(stream))).text, 'from the backup', nameOf(way))
-      })
-      await withBench({ way, backup: false, address, script: () => ({}) }, async (bench) => {
-        const { error } = await faultOf(t, await bench.ask(stream), 502, 'provider_unavailable')
-        t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'no address')
-      })
-      countLane(root, way.lane)
-    }
+  await every(t, 'every way', async (t) => {
+    for (const way of ways)
+      for (const stream of [false, true]) {
+        await withBench({ way, backup: true, address, script: () => ({}) }, async (bench) => {
+          t.equal((await foldOf(way, await bench.ask(stream))).text, 'from the backup', nameOf(way))
+        })
+        await withBench({ way, backup: false, address, script: () => ({}) }, async (bench) => {
+          const { error } = await faultOf(t, await bench.ask(stream), 502, 'provider_unavailable')
+          t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'no address')
+        })
+        countLane(root, way.lane)
+      }
+  })
 })
 
 t.test('what the caller got wrong is not tried again on the same model', async (t) => {
-  for (const way of ways) {
-    await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
-      await faultOf(t, await bench.ask(false), 400, 'invalid_request')
-      t.equal(bench.second.requests.length, 0, `C-120: ${nameOf(way)}`)
-    })
-    await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
-      const reply = await foldOf(way, await bench.ask(false, { models: ['acme/two'] }))
-      t.match(reply, { text: 'from the backup', model: 'acme/two' }, 'C-135: another model may take it')
-    })
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of ways) {
+      await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
+        await faultOf(t, await bench.ask(false), 400, 'invalid_request')
+        t.equal(bench.second.requests.length, 0, `C-120: ${nameOf(way)}`)
+      })
+      await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
+        const reply = await foldOf(way, await bench.ask(false, { models: ['acme/two'] }))
+        t.match(reply, { text: 'from the backup', model: 'acme/two' }, 'C-135: another model may take it')
+      })
+    }
+  })
 })
 
 t.test('C-119: without fallbacks the failure is returned', async (t) => {
@@ -162,13 +169,15 @@ t.test('C-119: without fallbacks the failure is returned', async (t) => {
 })
 
 t.test('all limited: 429 with the smallest hint', async (t) => {
-  for (const way of ways)
-    await withBench({ way, backup: true, script: () => upstreamError(429, 'slow', { 'retry-after': '20' }) }, async (bench) => {
-      bench.second.script = () => upstreamError(429, 'slow', { 'retry-after': '4' })
-      const response = await bench.ask(true)
-      await faultOf(t, response, 429, 'rate_limit_exceeded')
-      t.equal(response.headers.get('retry-after'), '4', nameOf(way))
-    })
+  await every(t, 'every way', async (t) => {
+    for (const way of ways)
+      await withBench({ way, backup: true, script: () => upstreamError(429, 'slow', { 'retry-after': '20' }) }, async (bench) => {
+        bench.second.script = () => upstreamError(429, 'slow', { 'retry-after': '4' })
+        const response = await bench.ask(true)
+        await faultOf(t, response, 429, 'rate_limit_exceeded')
+        t.equal(response.headers.get('retry-after'), '4', nameOf(way))
+      })
+  })
 })
 
 interface Break {
@@ -215,19 +224,21 @@ async function readBroken(bench: Bench, wait: number | undefined): Promise<strin
 
 for (const one of AFTER_CONTENT)
   t.test(`C-074 C-076 C-096: after content: ${one.name}`, async (t) => {
-    for (const way of ways)
-      await withBench({ way, backup: true, script: (seen) => one.answer(upToSecondWord(seen.path)) }, async (bench) => {
-        const name = nameOf(way)
-        const text = await readBroken(bench, one.wait)
-        const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
-        t.equal(reply.text, 'one two ', `${name}: the text so far, once`)
-        t.equal(reply.error?.type, one.type, name)
-        t.match(reply.end, /^(error|failed)$/, name)
-        t.equal(text.match(/response\.failed"|"finish_reason":"error"/g)?.length, 1, `${name}: one terminal error`)
-        t.equal(bench.second.requests.length, 0, `${name}: the backup is not called`)
-        t.equal(await spent(bench), 0, `${name}: not paid`)
-        countLane(root, way.lane)
-      })
+    await every(t, 'every way', async (t) => {
+      for (const way of ways)
+        await withBench({ way, backup: true, script: (seen) => one.answer(upToSecondWord(seen.path)) }, async (bench) => {
+          const name = nameOf(way)
+          const text = await readBroken(bench, one.wait)
+          const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+          t.equal(reply.text, 'one two ', `${name}: the text so far, once`)
+          t.equal(reply.error?.type, one.type, name)
+          t.match(reply.end, /^(error|failed)$/, name)
+          t.equal(text.match(/response\.failed"|"finish_reason":"error"/g)?.length, 1, `${name}: one terminal error`)
+          t.equal(bench.second.requests.length, 0, `${name}: the backup is not called`)
+          t.equal(await spent(bench), 0, `${name}: not paid`)
+          countLane(root, way.lane)
+        })
+    })
   })
 
 /** Line ends, bytes per write, compression: seven and one cut every character of more than one byte somewhere. */
@@ -240,27 +251,34 @@ const CUTS: readonly Pick<Answer, 'lineEnd' | 'split' | 'gzip'>[] = [
 
 t.test('C-083: any cut of the bytes and any line end gives the same', async (t) => {
   const said: Said = { text: ['thrée ', '日本'] }
-  for (const way of ways) {
-    const script = (seen: Seen): Answer => answerFor(seen, said)
-    await withBench({ way, backup: false, script }, async (bench) => {
-      const expected = await foldOf(way, await bench.ask(true))
-      t.equal(expected.text, 'thrée 日本')
-      for (const cut of CUTS) {
-        bench.first.script = (seen) => sseAnswer(framesFor(seen.path, said), cut)
-        t.same(await foldOf(way, await bench.ask(true)), expected, `${nameOf(way)} ${JSON.stringify(cut)}`)
-        countLane(root, way.lane)
-      }
-    })
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of ways) {
+      const script = (seen: Seen): Answer => answerFor(seen, said)
+      await withBench({ way, backup: false, script }, async (bench) => {
+        const expected = await foldOf(way, await bench.ask(true))
+        t.equal(expected.text, 'thrée 日本')
+        for (const cut of CUTS) {
+          bench.first.script = (seen) => sseAnswer(framesFor(seen.path, said), cut)
+          t.same(await foldOf(way, await bench.ask(true)), expected, `${nameOf(way)} ${JSON.stringify(cut)}`)
+          countLane(root, way.lane)
+        }
+      })
+    }
+  })
 })
 
 t.test('a compressed whole reply arrives plain', async (t) => {
-  for (const way of ways)
-    await withBench({ way, backup: false, script: (seen) => ({ ...jsonAnswer(replyFor(seen.path, SAID)), gzip: true }) }, async (bench) => {
-      const response = await bench.ask(false)
-      t.equal(response.headers.get('content-encoding'), null)
-      t.equal((await foldOf(way, response)).text, 'one two thrée', nameOf(way))
-    })
+  await every(t, 'every way', async (t) => {
+    for (const way of ways)
+      await withBench(
+        { way, backup: false, script: (seen) => ({ ...jsonAnswer(replyFor(seen.path, SAID)), gzip: true }) },
+        async (bench) => {
+          const response = await bench.ask(false)
+          t.equal(response.headers.get('content-encoding'), null)
+          t.equal((await foldOf(way, response)).text, 'one two thrée', nameOf(way))
+        },
+      )
+  })
 })
 
 /** A caller that leaves after the first word, or before the reply. */
@@ -299,43 +317,49 @@ async function abort(t: Test, way: Way, stream: boolean): Promise<void> {
 }
 
 t.test('C-084: a client that goes away', async (t) => {
-  for (const way of ways)
-    for (const stream of [true, false]) {
-      await abort(t, way, stream)
-      countLane(root, way.lane)
-    }
+  await every(t, 'every way', async (t) => {
+    for (const way of ways)
+      for (const stream of [true, false]) {
+        await abort(t, way, stream)
+        countLane(root, way.lane)
+      }
+  })
 })
 
 t.test('C-077 C-078: comments every ten seconds of silence', async (t) => {
-  for (const way of ways) {
-    const gate = new Gate()
-    const upstream = await startUpstream((seen) => sseAnswer([gate.step, ...framesFor(seen.path, SAID)]))
-    await withBench({ way, backup: false, address: upstream.url, script: () => ({}), timeouts: SLOW }, async (bench) => {
-      const asked = bench.ask(true)
-      await upstream.request(0)
-      await bench.clock.advance(10_000)
-      const response = await asked
-      t.equal(response.status, 200, `${nameOf(way)}: the head goes out`)
-      await bench.clock.advance(10_000)
-      gate.open()
-      const text = await response.text()
-      t.equal(text.match(/^: ROUTER PROCESSING$/gm)?.length, 2, nameOf(way))
-      const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
-      t.equal(reply.text, 'one two thrée')
-    })
-    await upstream.close()
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of ways) {
+      const gate = new Gate()
+      const upstream = await startUpstream((seen) => sseAnswer([gate.step, ...framesFor(seen.path, SAID)]))
+      await withBench({ way, backup: false, address: upstream.url, script: () => ({}), timeouts: SLOW }, async (bench) => {
+        const asked = bench.ask(true)
+        await upstream.request(0)
+        await bench.clock.advance(10_000)
+        const response = await asked
+        t.equal(response.status, 200, `${nameOf(way)}: the head goes out`)
+        await bench.clock.advance(10_000)
+        gate.open()
+        const text = await response.text()
+        t.equal(text.match(/^: ROUTER PROCESSING$/gm)?.length, 2, nameOf(way))
+        const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+        t.equal(reply.text, 'one two thrée')
+      })
+      await upstream.close()
+    }
+  })
 })
 
 t.test('a final failure after the head went out is told in-band', async (t) => {
-  for (const way of ways)
-    await withBench({ way, backup: false, script: () => ({ before: 'stall' }), timeouts: SLOW }, async (bench) => {
-      const asked = bench.ask(true)
-      await bench.first.request(0)
-      await bench.clock.advance(10_000)
-      const response = await asked
-      await bench.clock.advance(50_000)
-      const reply = await foldOf(way, response)
-      t.match(reply, { text: '', error: { type: 'timeout' } }, nameOf(way))
-    })
+  await every(t, 'every way', async (t) => {
+    for (const way of ways)
+      await withBench({ way, backup: false, script: () => ({ before: 'stall' }), timeouts: SLOW }, async (bench) => {
+        const asked = bench.ask(true)
+        await bench.first.request(0)
+        await bench.clock.advance(10_000)
+        const response = await asked
+        await bench.clock.advance(50_000)
+        const reply = await foldOf(way, response)
+        t.match(reply, { text: '', error: { type: 'timeout' } }, nameOf(way))
+      })
+  })
 })

@@ -8,6 +8,7 @@ import type { Clock } from '../../src/core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
 import { docxOf, paragraph, pdfOf } from '../support/documents.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { ADDRESSES, HOSTS } from '../support/private-addresses.ts'
 import { askedOf, FORMATS, type Format, waysOf } from '../support/tool-scene.ts'
@@ -173,22 +174,24 @@ const NOTE = {
 
 t.test('a model that takes no files gets the words, in every format', async (t) => {
   const here = await scene(t)
-  for (const { format, stream } of waysOf('chat', 'responses', 'messages')) {
-    const where = `${format}${stream ? ', streamed' : ''}`
-    const asked = await ask(here, format, { ...QUESTION[format](dataUrl(PDF)), stream })
-    t.equal(asked.status, 200, `${where}: ${asked.message}`)
-    t.ok(told(here).includes(WORDS) && told(here).includes('Second page'), `${where}: the words`)
-    t.notOk(told(here).includes(PDF.toString('base64').slice(0, 100)), `${where}: and not the file`)
-    const notes = stream ? asked.events.flatMap((event) => notesIn(event)) : notesIn(asked.body)
-    if (format === 'chat') t.same(notes, [NOTE], `${where}: the annotation`)
-    else t.same(notes, [], `${where}: nothing that the format does not know`)
-    if (!stream && format === 'chat') {
-      const message = ((asked.body.choices as JsonObject[])[0] as JsonObject).message as JsonObject
-      t.same(message.annotations, [{ type: 'file', file: NOTE }])
-      t.match(pipeline(asked.body), [{ type: 'plugin', name: 'file-parser', data: { engine: 'pdf-text', files: 1, reused: 0 } }])
-      t.equal((asked.body.usage as JsonObject).cost !== undefined, true)
+  await every(t, 'every case', async (t) => {
+    for (const { format, stream } of waysOf('chat', 'responses', 'messages')) {
+      const where = `${format}${stream ? ', streamed' : ''}`
+      const asked = await ask(here, format, { ...QUESTION[format](dataUrl(PDF)), stream })
+      t.equal(asked.status, 200, `${where}: ${asked.message}`)
+      t.ok(told(here).includes(WORDS) && told(here).includes('Second page'), `${where}: the words`)
+      t.notOk(told(here).includes(PDF.toString('base64').slice(0, 100)), `${where}: and not the file`)
+      const notes = stream ? asked.events.flatMap((event) => notesIn(event)) : notesIn(asked.body)
+      if (format === 'chat') t.same(notes, [NOTE], `${where}: the annotation`)
+      else t.same(notes, [], `${where}: nothing that the format does not know`)
+      if (!stream && format === 'chat') {
+        const message = ((asked.body.choices as JsonObject[])[0] as JsonObject).message as JsonObject
+        t.same(message.annotations, [{ type: 'file', file: NOTE }])
+        t.match(pipeline(asked.body), [{ type: 'plugin', name: 'file-parser', data: { engine: 'pdf-text', files: 1, reused: 0 } }])
+        t.equal((asked.body.usage as JsonObject).cost !== undefined, true)
+      }
     }
-  }
+  })
   t.same(here.ocr.requests.length, 0)
   t.notMatch(
     here.gateway.logs.join('\n'),
@@ -199,43 +202,47 @@ t.test('a model that takes no files gets the words, in every format', async (t) 
 
 t.test('callers who name the plugin get the annotation in the form of their format', async (t) => {
   const here = await scene(t)
-  for (const { format, stream } of waysOf('responses', 'messages')) {
-    const asked = await ask(here, format, { ...QUESTION[format](dataUrl(PDF)), stream, plugins: [{ id: 'file-parser' }] })
-    t.equal(asked.status, 200, asked.message)
-    const last = stream ? asked.events.filter(({ type }) => type === 'content_block_delta' || type === 'response.completed') : asked.body
-    t.same(notesIn(last), [NOTE], `${format} ${stream}`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const { format, stream } of waysOf('responses', 'messages')) {
+      const asked = await ask(here, format, { ...QUESTION[format](dataUrl(PDF)), stream, plugins: [{ id: 'file-parser' }] })
+      t.equal(asked.status, 200, asked.message)
+      const last = stream ? asked.events.filter(({ type }) => type === 'content_block_delta' || type === 'response.completed') : asked.body
+      t.same(notesIn(last), [NOTE], `${format} ${stream}`)
+    }
+  })
 })
 
 t.test('C-170 what came back is not read again', async (t) => {
-  for (const { format } of waysOf('chat', 'responses', 'messages').filter(({ stream }) => !stream)) {
-    const here = await scene(t, { settings: WITH_OCR })
-    const plugins = [{ id: 'file-parser' }]
-    const question = QUESTION[format](dataUrl(PDF))
-    const first = await ask(here, format, { ...question, plugins })
-    t.equal(first.status, 200, first.message)
-    t.equal(here.ocr.requests.length, 1)
-    const cost = (first.body.usage as JsonObject).cost
-    const said =
-      format === 'responses'
-        ? first.output
-        : format === 'chat'
-          ? [((first.body.choices as JsonObject[])[0] as JsonObject).message]
-          : [{ role: 'assistant', content: first.body.content }]
-    const field = format === 'responses' ? 'input' : 'messages'
-    const next = {
-      ...question,
-      [field]: [...(question[field] as JsonObject[]), ...(said as JsonObject[]), { role: 'user', content: 'And now?' }],
+  await every(t, 'every case', async (t) => {
+    for (const { format } of waysOf('chat', 'responses', 'messages').filter(({ stream }) => !stream)) {
+      const here = await scene(t, { settings: WITH_OCR })
+      const plugins = [{ id: 'file-parser' }]
+      const question = QUESTION[format](dataUrl(PDF))
+      const first = await ask(here, format, { ...question, plugins })
+      t.equal(first.status, 200, first.message)
+      t.equal(here.ocr.requests.length, 1)
+      const cost = (first.body.usage as JsonObject).cost
+      const said =
+        format === 'responses'
+          ? first.output
+          : format === 'chat'
+            ? [((first.body.choices as JsonObject[])[0] as JsonObject).message]
+            : [{ role: 'assistant', content: first.body.content }]
+      const field = format === 'responses' ? 'input' : 'messages'
+      const next = {
+        ...question,
+        [field]: [...(question[field] as JsonObject[]), ...(said as JsonObject[]), { role: 'user', content: 'And now?' }],
+      }
+      const second = await ask(here, format, { ...next, plugins })
+      t.equal(second.status, 200, second.message)
+      t.equal(here.ocr.requests.length, 1, `${format}: nobody is asked`)
+      t.equal(told(here).split(WORDS).length, 2, `${format}: the words reach the model once, with the file`)
+      t.notOk(told(here).includes(hashOf(PDF)), `${format}: the annotation itself does not`)
+      t.ok(Number(cost) - Number((second.body.usage as JsonObject).cost) > 0.003, `${format}: and nothing is paid`)
+      t.match(pipeline(second.body), [{ name: 'file-parser', data: { files: 1, reused: 1 } }])
+      t.same(notesIn(second.body), [], 'nor told again')
     }
-    const second = await ask(here, format, { ...next, plugins })
-    t.equal(second.status, 200, second.message)
-    t.equal(here.ocr.requests.length, 1, `${format}: nobody is asked`)
-    t.equal(told(here).split(WORDS).length, 2, `${format}: the words reach the model once, with the file`)
-    t.notOk(told(here).includes(hashOf(PDF)), `${format}: the annotation itself does not`)
-    t.ok(Number(cost) - Number((second.body.usage as JsonObject).cost) > 0.003, `${format}: and nothing is paid`)
-    t.match(pipeline(second.body), [{ name: 'file-parser', data: { files: 1, reused: 1 } }])
-    t.same(notesIn(second.body), [], 'nor told again')
-  }
+  })
 })
 
 t.test('one file in several places is read once, and again without an annotation it is known for a while', async (t) => {
@@ -449,20 +456,22 @@ t.test('no form of an address, and no redirect, leads home', async (t) => {
     response.writeHead(302, { location: Buffer.from(targets[Number(url?.slice(1))]).toString('latin1') }).end()
   })
   const here = await scene(t, { settings: `allow_private: [ "127.0.0.2:${port}" ]` })
-  const refused = async (url: string, what: string): Promise<void> => {
+  const refused = async (t: Test, url: string, what: string): Promise<void> => {
     const asked = await ask(here, 'responses', QUESTION.responses(url))
     t.ok(asked.status >= 400 && asked.status < 500, `${what}: ${asked.status}`)
     t.notMatch(asked.raw, /secret/)
   }
   const hosts = HOSTS.map((host) => `http://${host}:${port}/`)
   const addresses = [...hosts, ...ADDRESSES.filter((address) => !address.startsWith('data:'))]
-  await Promise.all(addresses.map((url) => refused(url, JSON.stringify(url.slice(0, 80)))))
+  await every(t, 'every address', (t) => Promise.all(addresses.map((url) => refused(t, url, JSON.stringify(url.slice(0, 80))))))
   targets = [
     ...hosts,
     ...ADDRESSES.filter((address) => /^[a-z]+:|^\/\//.test(address) && !/\p{Cc}/u.test(address) && address.length < 8000),
   ]
-  await Promise.all(
-    targets.map((target, i) => refused(`http://127.0.0.2:${port}/${i}`, `a redirect to ${JSON.stringify(target.slice(0, 80))}`)),
+  await every(t, 'every redirect', (t) =>
+    Promise.all(
+      targets.map((target, i) => refused(t, `http://127.0.0.2:${port}/${i}`, `a redirect to ${JSON.stringify(target.slice(0, 80))}`)),
+    ),
   )
   t.equal(hits, 0, 'no canary was hit')
   t.same(here.model.requests.length, 0)
@@ -478,36 +487,40 @@ t.test('files that cannot be read say which and why, and nothing of what they ho
     ['a bomb', dataUrl(bomb, 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'), 422],
     ['nothing', 'data:', 400],
   ]
-  for (const [what, url, status] of cases) {
-    const asked = await ask(here, 'chat', QUESTION.chat(url))
-    t.match(asked, { status, message: /^file 1 of the request: / }, what)
-    t.notMatch(asked.message, /secret-words/)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [what, url, status] of cases) {
+      const asked = await ask(here, 'chat', QUESTION.chat(url))
+      t.match(asked, { status, message: /^file 1 of the request: / }, what)
+      t.notMatch(asked.message, /secret-words/)
+    }
+  })
   t.same(here.model.requests.length, 0)
   t.equal((await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))).status, 200, 'and the next request is served')
 })
 
 t.test('the service fails: by name that is the end, else what the file holds goes on', async (t) => {
-  for (const answers of [
-    () => ({ status: 500, body: ['secret trouble'] }),
-    () => ({ body: ['junk'] }),
-    () => jsonAnswer({ pages: 'none' }),
-  ]) {
-    const here = await scene(t, { settings: WITH_OCR, answers })
-    const named = await ask(here, 'chat', {
-      ...QUESTION.chat(dataUrl(PDF)),
-      plugins: [{ id: 'file-parser', pdf: { engine: 'mistral-ocr' } }],
-    })
-    t.match(named, { status: 503, message: /the service that reads scans did not answer/ })
-    t.notMatch(named.raw, /secret trouble/)
-    const unnamed = await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))
-    t.equal(unnamed.status, 200, unnamed.message)
-    t.ok(told(here).includes(WORDS))
-    const [stage] = pipeline(unnamed.body)
-    t.equal(stage.cost_usd, undefined, 'nothing is charged')
-    const scan = await ask(here, 'chat', QUESTION.chat(dataUrl(pdfOf(['']))))
-    t.equal(scan.status, 503, 'a scan holds no words of its own')
-  }
+  await every(t, 'every answers', async (t) => {
+    for (const answers of [
+      () => ({ status: 500, body: ['secret trouble'] }),
+      () => ({ body: ['junk'] }),
+      () => jsonAnswer({ pages: 'none' }),
+    ]) {
+      const here = await scene(t, { settings: WITH_OCR, answers })
+      const named = await ask(here, 'chat', {
+        ...QUESTION.chat(dataUrl(PDF)),
+        plugins: [{ id: 'file-parser', pdf: { engine: 'mistral-ocr' } }],
+      })
+      t.match(named, { status: 503, message: /the service that reads scans did not answer/ })
+      t.notMatch(named.raw, /secret trouble/)
+      const unnamed = await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))
+      t.equal(unnamed.status, 200, unnamed.message)
+      t.ok(told(here).includes(WORDS))
+      const [stage] = pipeline(unnamed.body)
+      t.equal(stage.cost_usd, undefined, 'nothing is charged')
+      const scan = await ask(here, 'chat', QUESTION.chat(dataUrl(pdfOf(['']))))
+      t.equal(scan.status, 503, 'a scan holds no words of its own')
+    }
+  })
 })
 
 t.test('a file with more pages than are paid for', async (t) => {

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { pdfOf } from '../support/documents.ts'
+import { every } from '../support/every.ts'
 import { KEY } from '../support/gateway.ts'
 import { type Asked, calls, ran, type ToolScene, toolScene, waysOf } from '../support/tool-scene.ts'
 import type { Said } from '../support/wire.ts'
@@ -102,13 +103,15 @@ t.test('what cannot be done is told to the model, and the answer goes on', async
     [{ operation: 'edit', file_id: text, old_text: 'never', new_text: 'x' }, /stands in the file 0 times/],
     [{ operation: 'edit', file_id: text, old_text: 'twice twice' }, /^new_text: /],
   ]
-  for (const [args, message] of cases) {
-    const { error, items, asked } = await run(here, args)
-    const where = JSON.stringify(args).slice(0, 80)
-    t.match(error, message, where)
-    t.match(items, [{ type: 'router:files', status: 'incomplete', error }], where)
-    t.match(asked, { status: 200, body: { status: 'completed' } }, where)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [args, message] of cases) {
+      const { error, items, asked } = await run(here, args)
+      const where = JSON.stringify(args).slice(0, 80)
+      t.match(error, message, where)
+      t.match(items, [{ type: 'router:files', status: 'incomplete', error }], where)
+      t.match(asked, { status: 200, body: { status: 'completed' } }, where)
+    }
+  })
   t.match(await here.ask({ format: 'responses', stream: false }, { tools: [{ type: 'router:files', parameters: { root: '/' } }] }), {
     status: 400,
     message: /^tools\[0\]\.parameters\.root: /,
@@ -137,12 +140,14 @@ t.test('several calls of one turn at once', async (t) => {
 t.test('in every format, whole and streamed', async (t) => {
   const here = await scene(t)
   here.next = [{ operation: 'write', filename: 'a.txt', content: MARK }]
-  for (const way of waysOf('chat', 'responses', 'messages')) {
-    const asked = await here.ask(way, TOOLS)
-    t.equal(asked.status, 200, asked.message)
-    t.match(asked.raw, /Done\./, `${way.format} ${way.stream}`)
-    t.match(asked.raw, /router:files/, `${way.format} ${way.stream}`)
-    t.match(told(here), [{ result: { filename: 'a.txt' } }])
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysOf('chat', 'responses', 'messages')) {
+      const asked = await here.ask(way, TOOLS)
+      t.equal(asked.status, 200, asked.message)
+      t.match(asked.raw, /Done\./, `${way.format} ${way.stream}`)
+      t.match(asked.raw, /router:files/, `${way.format} ${way.stream}`)
+      t.match(told(here), [{ result: { filename: 'a.txt' } }])
+    }
+  })
   t.equal(((await (await here.gateway.get('/v1/files')).json()) as { data: JsonObject[] }).data.length, 6)
 })

@@ -10,6 +10,7 @@ import type { OperationRequest } from '../../src/server/gateway.ts'
 import { DiskFiles, type KeyFiles } from '../../src/services/files/index.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { RawClient } from '../support/raw.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
@@ -155,11 +156,13 @@ t.test('other methods, paths and queries', async (t) => {
     ['GET', '/v1/files?order=up', 400],
     ['GET', '/v1/files?before_id=x', 400],
   ]
-  for (const [method, path, status, allow] of cases) {
-    const reply = await fetch(here.gateway.url + path, { method, headers: as(KEY) })
-    t.equal((await told(reply)).status, status, `${method} ${path}`)
-    if (allow) t.equal(reply.headers.get('allow'), allow)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [method, path, status, allow] of cases) {
+      const reply = await fetch(here.gateway.url + path, { method, headers: as(KEY) })
+      t.equal((await told(reply)).status, status, `${method} ${path}`)
+      if (allow) t.equal(reply.headers.get('allow'), allow)
+    }
+  })
   const head = await fetch(`${here.gateway.url}/v1/files/${id}/content`, { method: 'HEAD', headers: as(KEY) })
   t.equal(head.status, 200)
   t.equal(head.headers.get('content-length'), '1')
@@ -181,7 +184,9 @@ t.test('forms that are refused name what is wrong, and leave nothing', async (t)
     ['a long file', formOf(Buffer.alloc(1025)), 413, /larger than 1024 bytes/],
     ['a far too long file', formOf(Buffer.alloc(200_000)), 413, /1024 bytes/],
   ]
-  for (const [what, form, status, message] of cases) t.match(await told(await upload(here, form)), { status, message }, what)
+  await every(t, 'every case', async (t) => {
+    for (const [what, form, status, message] of cases) t.match(await told(await upload(here, form)), { status, message }, what)
+  })
   const bodies: [string, string | undefined, string, number][] = [
     ['JSON', 'application/json', '{}', 415],
     ['no type', undefined, 'x', 415],
@@ -275,12 +280,14 @@ t.test('an upload is taken as fast as the disk writes it', async (t) => {
     maxFile: 1e6,
     form: 'usual',
   })
-  for (let written = 1; written <= 50; written++) {
-    await eventually('a write', () => gates.length > 0)
-    for (let i = 0; i < 5; i++) await turn()
-    t.ok(asked <= written, `${asked} pieces asked for, ${written} at the disk`)
-    gates.shift()?.()
-  }
+  await every(t, 'every round', async (t) => {
+    for (let written = 1; written <= 50; written++) {
+      await eventually('a write', () => gates.length > 0)
+      for (let i = 0; i < 5; i++) await turn()
+      t.ok(asked <= written, `${asked} pieces asked for, ${written} at the disk`)
+      gates.shift()?.()
+    }
+  })
   const rest = setInterval(() => gates.shift()?.())
   t.match(await received, { bytes: 100_000, filename: 'big' })
   clearInterval(rest)
@@ -296,7 +303,9 @@ t.test('a download waits for whoever reads it', async (t) => {
   const before = process.memoryUsage().arrayBuffers
   const client = await RawClient.open(here.gateway.url)
   client.pause().send(`GET /v1/files/${id}/content HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n\r\n`)
-  for (let i = 0; i < 20; i++) t.equal((await here.gateway.get('/v1/files')).status, 200, 'nobody else waits')
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 20; i++) t.equal((await here.gateway.get('/v1/files')).status, 200, 'nobody else waits')
+  })
   t.ok(process.memoryUsage().arrayBuffers - before < 32 * 1024 * 1024, 'of 64 MB')
   client.close()
   const whole = await here.gateway.get(`/v1/files/${id}/content`)
@@ -334,28 +343,30 @@ const QUESTIONS: Readonly<Record<string, (id: string) => { path: string; body: J
 }
 
 t.test('a part that names a file goes on with its bytes, in every format', async (t) => {
-  for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {
-    const here = await scene(t, { dialect })
-    const bytes = Buffer.from(`%PDF-1.4 ${MARK}`)
-    const id = await put(here, bytes, 'paper.pdf')
-    for (const [client, question] of Object.entries(QUESTIONS)) {
-      const { path, body, field } = question(id)
-      const where = `${client} to ${dialect}`
-      const reply = await here.gateway.post(path, { model: 'acme/one', ...body })
-      t.equal(reply.status, 200, where)
-      const seen = here.model.requests.at(-1)?.body ?? ''
-      t.ok(seen.includes(bytes.toString('base64')), `${where}: the bytes are there`)
-      t.ok(seen.includes('application/pdf'), `${where}: with their type`)
-      t.notOk(seen.includes(id), `${where}: and no id that the provider does not know`)
-      const count = here.model.requests.length
-      const unknown = id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
-      const missing = question(unknown)
-      t.match(await told400(here.gateway, missing.path, missing.body), { status: 400, message: `${field}: no such file` }, where)
-      t.equal((await here.gateway.post(path, { model: 'acme/one', ...body }, as(OTHER))).status, 400, `${where}: nor is another key's`)
-      t.equal(here.model.requests.length, count)
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {
+      const here = await scene(t, { dialect })
+      const bytes = Buffer.from(`%PDF-1.4 ${MARK}`)
+      const id = await put(here, bytes, 'paper.pdf')
+      for (const [client, question] of Object.entries(QUESTIONS)) {
+        const { path, body, field } = question(id)
+        const where = `${client} to ${dialect}`
+        const reply = await here.gateway.post(path, { model: 'acme/one', ...body })
+        t.equal(reply.status, 200, where)
+        const seen = here.model.requests.at(-1)?.body ?? ''
+        t.ok(seen.includes(bytes.toString('base64')), `${where}: the bytes are there`)
+        t.ok(seen.includes('application/pdf'), `${where}: with their type`)
+        t.notOk(seen.includes(id), `${where}: and no id that the provider does not know`)
+        const count = here.model.requests.length
+        const unknown = id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+        const missing = question(unknown)
+        t.match(await told400(here.gateway, missing.path, missing.body), { status: 400, message: `${field}: no such file` }, where)
+        t.equal((await here.gateway.post(path, { model: 'acme/one', ...body }, as(OTHER))).status, 400, `${where}: nor is another key's`)
+        t.equal(here.model.requests.length, count)
+      }
+      t.notMatch(here.gateway.logs.join('\n'), new RegExp(`${MARK}|${bytes.toString('base64')}`), 'no content in the log')
     }
-    t.notMatch(here.gateway.logs.join('\n'), new RegExp(`${MARK}|${bytes.toString('base64')}`), 'no content in the log')
-  }
+  })
 })
 
 async function told400(gateway: Gateway, path: string, body: JsonObject): Promise<{ status: number; message: string }> {

@@ -15,6 +15,7 @@ import {
   wayName,
 } from '../support/asked-models.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { inOrder } from '../support/responses-rules.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
 import type { Said } from '../support/wire.ts'
@@ -69,18 +70,20 @@ t.test('a panel is asked, its answers compared, and all is on the one bill', asy
     ['four', JUDGED],
   ]
   const cost = parts.reduce((sum, [name, said]) => sum + nano(name, said), 0)
-  for (const way of WAYS) {
-    const name = wayName(way)
-    const { status, raw, reply, body } = await one.ask(way, fusion({ temperature: 0.7, reasoning: { effort: 'low' } }))
-    t.equal(status, 200, `${name}: ${raw}`)
-    t.equal(reply.text, 'Tea.', name)
-    t.match(reply.usage, { input: 6300, output: 210, cost: cost / 1e9 }, name)
-    t.match(one.last(), { hold: { model: 'acme/one' }, settled: { cost, input: 6300, output: 210, status: 'completed' } }, name)
-    t.equal(one.held(), 0)
-    t.same(told(one.seen('one').at(-1)), [{ status: 'ok', analysis: ANALYSIS, responses }], name)
-    if (way.format === 'responses') t.match(itemOf(body), { status: 'completed', analysis: ANALYSIS, responses })
-    else t.match(raw, way.format === 'chat' ? /"tool_name":"router:fusion"/ : /"type":"router_fusion_tool_result"/, name)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of WAYS) {
+      const name = wayName(way)
+      const { status, raw, reply, body } = await one.ask(way, fusion({ temperature: 0.7, reasoning: { effort: 'low' } }))
+      t.equal(status, 200, `${name}: ${raw}`)
+      t.equal(reply.text, 'Tea.', name)
+      t.match(reply.usage, { input: 6300, output: 210, cost: cost / 1e9 }, name)
+      t.match(one.last(), { hold: { model: 'acme/one' }, settled: { cost, input: 6300, output: 210, status: 'completed' } }, name)
+      t.equal(one.held(), 0)
+      t.same(told(one.seen('one').at(-1)), [{ status: 'ok', analysis: ANALYSIS, responses }], name)
+      if (way.format === 'responses') t.match(itemOf(body), { status: 'completed', analysis: ANALYSIS, responses })
+      else t.match(raw, way.format === 'chat' ? /"tool_name":"router:fusion"/ : /"type":"router_fusion_tool_result"/, name)
+    }
+  })
   const member = one.seen('two').at(-1)?.json
   t.match(member, {
     messages: [{ role: 'user', content: 'Tea or coffee?' }],
@@ -126,7 +129,9 @@ t.test('a streaming caller of Responses hears how far the panel is', async (t) =
   t.match(of('analysis.completed'), [{ analysis: ANALYSIS }])
   const done = events.find((event) => event.type === 'response.output_item.done' && (event.item as JsonObject).type === 'router:fusion')
   const id = (done?.item as JsonObject | undefined)?.id
-  for (const event of own) t.same([event.item_id, event.output_index], [id, done?.output_index])
+  await every(t, 'every event', async (t) => {
+    for (const event of own) t.same([event.item_id, event.output_index], [id, done?.output_index])
+  })
   for (const format of ['chat', 'messages'] as const) t.notMatch((await one.ask({ format, stream: true }, fusion())).raw, /fusion_call/)
 })
 
@@ -135,41 +140,45 @@ t.test('members that fail are reported, and what there is goes on', async (t) =>
     limited: [jsonAnswer({ error: { message: 'slow' } }, 429), 429],
     broken: [jsonAnswer({ error: { message: 'no' } }, 500), 502],
   }
-  for (const [name, [answer, status]] of Object.entries(fail)) {
-    const one = await scene(t, (model, seen) => (model === 'two' ? answer : usual(model, seen)))
-    for (const stream of [false, true]) {
-      const { body, raw, reply } = await one.ask({ format: 'responses', stream }, fusion())
-      t.equal(reply.text, 'Tea.')
-      t.match(
-        itemOf(body),
-        {
-          status: 'completed',
-          responses: [{ model: 'acme/three' }],
-          failed_models: [{ model: 'acme/two', status_code: status, error: String }],
-        },
-        name,
-      )
-      if (stream)
+  await every(t, 'every case', async (t) => {
+    for (const [name, [answer, status]] of Object.entries(fail)) {
+      const one = await scene(t, (model, seen) => (model === 'two' ? answer : usual(model, seen)))
+      for (const stream of [false, true]) {
+        const { body, raw, reply } = await one.ask({ format: 'responses', stream }, fusion())
+        t.equal(reply.text, 'Tea.')
         t.match(
-          eventsOf(raw).find(({ type }) => type === 'response.fusion_call.panel.failed'),
-          { model: 'acme/two', status_code: status },
+          itemOf(body),
+          {
+            status: 'completed',
+            responses: [{ model: 'acme/three' }],
+            failed_models: [{ model: 'acme/two', status_code: status, error: String }],
+          },
+          name,
         )
-      t.match(one.last().settled, { input: 5300, output: 160 }, 'only who answered is paid')
+        if (stream)
+          t.match(
+            eventsOf(raw).find(({ type }) => type === 'response.fusion_call.panel.failed'),
+            { model: 'acme/two', status_code: status },
+          )
+        t.match(one.last().settled, { input: 5300, output: 160 }, 'only who answered is paid')
+      }
     }
-  }
+  })
   const silent: Record<string, Answer | Said> = {
     fails: jsonAnswer({}, 500),
     'says no JSON': { text: ['no'], usage: { input: 1, output: 1 } },
     'says another': { text: ['{"a":1}'], usage: { input: 1, output: 1 } },
   }
-  for (const [name, answer] of Object.entries(silent)) {
-    const one = await scene(t, (model, seen) => (model === 'four' ? answer : usual(model, seen)))
-    const { body, raw } = await one.ask({ format: 'responses', stream: true }, fusion())
-    t.match(itemOf(body), { status: 'completed', responses: [{}, {}] }, `the analyst ${name}`)
-    t.notOk('analysis' in (itemOf(body) ?? {}), name)
-    t.notMatch(raw, /analysis\.completed/, name)
-    t.match(told(one.seen('one').at(-1)), [{ status: 'ok' }])
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, answer] of Object.entries(silent)) {
+      const one = await scene(t, (model, seen) => (model === 'four' ? answer : usual(model, seen)))
+      const { body, raw } = await one.ask({ format: 'responses', stream: true }, fusion())
+      t.match(itemOf(body), { status: 'completed', responses: [{}, {}] }, `the analyst ${name}`)
+      t.notOk('analysis' in (itemOf(body) ?? {}), name)
+      t.notMatch(raw, /analysis\.completed/, name)
+      t.match(told(one.seen('one').at(-1)), [{ status: 'ok' }])
+    }
+  })
 })
 
 t.test('a panel of which nobody answers has a reason', async (t) => {
@@ -177,16 +186,18 @@ t.test('a panel of which nobody answers has a reason', async (t) => {
     ['rate_limited', jsonAnswer({ error: { message: 'slow' } }, 429)],
     ['all_panels_failed', jsonAnswer({ error: { message: 'no' } }, 500)],
   ]
-  for (const [reason, answer] of cases) {
-    const one = await scene(t, (model, seen) => (model === 'one' ? usual(model, seen) : answer))
-    const { status, body, reply } = await one.ask({ format: 'responses', stream: false }, fusion())
-    t.equal(status, 200)
-    t.equal(reply.text, 'Tea.')
-    t.match(itemOf(body), { status: 'incomplete', failure_reason: reason, error: String, failed_models: [{}, {}] })
-    t.match(told(one.seen('one').at(-1)), [{ status: 'error', failure_reason: reason }])
-    t.equal(one.seen('four').length, 0, 'there is nothing to compare')
-    t.equal(one.last().settled?.cost, nano('one', ASKS) + nano('one', DONE))
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [reason, answer] of cases) {
+      const one = await scene(t, (model, seen) => (model === 'one' ? usual(model, seen) : answer))
+      const { status, body, reply } = await one.ask({ format: 'responses', stream: false }, fusion())
+      t.equal(status, 200)
+      t.equal(reply.text, 'Tea.')
+      t.match(itemOf(body), { status: 'incomplete', failure_reason: reason, error: String, failed_models: [{}, {}] })
+      t.match(told(one.seen('one').at(-1)), [{ status: 'error', failure_reason: reason }])
+      t.equal(one.seen('four').length, 0, 'there is nothing to compare')
+      t.equal(one.last().settled?.cost, nano('one', ASKS) + nano('one', DONE))
+    }
+  })
   const poor = await scene(t, usual, { key: ', limit: "0.018"' })
   const { body } = await poor.ask(
     { format: 'responses', stream: false },
@@ -240,28 +251,32 @@ t.test('C-172: what is out of range is a 400, of the tool and of the plugin', as
     [{ preset: 'general-slow' }, /preset: no such preset; expected one of: general-high, general-budget, general-fast/],
     [{ model: '' }, /model: expected a model slug/],
   ]
-  for (const [fields, message] of cases)
-    for (const way of WAYS.filter(({ stream }) => !stream)) {
-      const asked = [
-        await one.ask(way, { tools: [{ type: 'router:fusion', parameters: fields }] }),
-        await one.ask(way, { plugins: [{ id: 'fusion', ...fields }] }),
-      ]
-      for (const { status, body } of asked) {
-        t.equal(status, 400, `${message} ${wayName(way)}`)
-        t.match((body.error as JsonObject).message, message)
+  await every(t, 'every case', async (t) => {
+    for (const [fields, message] of cases)
+      for (const way of WAYS.filter(({ stream }) => !stream)) {
+        const asked = [
+          await one.ask(way, { tools: [{ type: 'router:fusion', parameters: fields }] }),
+          await one.ask(way, { plugins: [{ id: 'fusion', ...fields }] }),
+        ]
+        for (const { status, body } of asked) {
+          t.equal(status, 400, `${message} ${wayName(way)}`)
+          t.match((body.error as JsonObject).message, message)
+        }
       }
-    }
+  })
   const own: [fields: JsonObject, message: RegExp][] = [
     [{ temperature: 3 }, /temperature/],
     [{ max_completion_tokens: 0 }, /max_completion_tokens/],
     [{ cache_control: { type: 'x' } }, /cache_control\.type/],
     [{ tools: [{ type: 'router:nothing' }] }, /tools\[0\]\.type: nothing is no server tool that runs here/],
   ]
-  for (const [fields, message] of own) {
-    const { status, body } = await one.ask({ format: 'chat', stream: false }, fusion(fields))
-    t.equal(status, 400)
-    t.match((body.error as JsonObject).message, message)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [fields, message] of own) {
+      const { status, body } = await one.ask({ format: 'chat', stream: false }, fusion(fields))
+      t.equal(status, 400)
+      t.match((body.error as JsonObject).message, message)
+    }
+  })
   for (const presets of [{ presets: {} }]) {
     const { status, body } = await one.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'fusion', ...presets }] })
     t.equal(status, 400)
@@ -300,31 +315,33 @@ t.test('the members search where an engine is there, cite what they found, and k
 })
 
 t.test('a caller who leaves ends all members at once, and one row is settled', async (t) => {
-  for (const stream of [false, true]) {
-    const one = await scene(t, (name, seen) => (name === 'one' ? usual(name, seen) : { before: 'stall' }))
-    const leave = new AbortController()
-    const asked = fetch(`${one.gateway.url}/v1/responses`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${one.gateway.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: 'acme/one',
-        stream,
-        input: 'x',
-        ...fusion({ analysis_models: ['acme/two', 'acme/three', 'acme/four', 'acme/two'] }),
-      }),
-      signal: leave.signal,
-    })
-    const reading = asked.then((response) => response.text()).catch(() => 'gone')
-    await eventually('five calls', () => one.upstream.requests.length === 5)
-    leave.abort()
-    t.equal(await reading, 'gone')
-    for (const seen of one.upstream.requests.slice(1)) t.equal((await seen.closed).aborted, true)
-    await eventually('the settlement', () => one.last().settled !== undefined)
-    t.equal([...one.gateway.running.store.journal.export()].length, 1)
-    t.equal(one.held(), 0)
-    t.equal(one.upstream.requests.length, 5, 'nobody is asked any more')
-    t.match(await (await adminFetch(`${one.gateway.admin}/ledger/verify`)).json(), { ok: true, open: 0 })
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      const one = await scene(t, (name, seen) => (name === 'one' ? usual(name, seen) : { before: 'stall' }))
+      const leave = new AbortController()
+      const asked = fetch(`${one.gateway.url}/v1/responses`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${one.gateway.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          model: 'acme/one',
+          stream,
+          input: 'x',
+          ...fusion({ analysis_models: ['acme/two', 'acme/three', 'acme/four', 'acme/two'] }),
+        }),
+        signal: leave.signal,
+      })
+      const reading = asked.then((response) => response.text()).catch(() => 'gone')
+      await eventually('five calls', () => one.upstream.requests.length === 5)
+      leave.abort()
+      t.equal(await reading, 'gone')
+      for (const seen of one.upstream.requests.slice(1)) t.equal((await seen.closed).aborted, true)
+      await eventually('the settlement', () => one.last().settled !== undefined)
+      t.equal([...one.gateway.running.store.journal.export()].length, 1)
+      t.equal(one.held(), 0)
+      t.equal(one.upstream.requests.length, 5, 'nobody is asked any more')
+      t.match(await (await adminFetch(`${one.gateway.admin}/ledger/verify`)).json(), { ok: true, open: 0 })
+    }
+  })
 })
 
 t.test('the plugin offers the tool, with the panel of the entry, of a preset, of the operator', async (t) => {
@@ -337,13 +354,15 @@ t.test('the plugin offers the tool, with the panel of the entry, of a preset, of
     [{ preset: 'mine' }, ['three'], 'two'],
     [{ preset: 'mine', model: 'acme/four' }, ['three'], 'four'],
   ]
-  for (const [entry, members, judge] of cases) {
-    const from = one.upstream.requests.length
-    const { body } = await one.ask({ format: 'responses', stream: false }, { plugins: [{ id: 'fusion', ...entry }] })
-    t.match(itemOf(body), { status: 'completed', responses: members.map((name) => ({ model: `acme/${name}` })) }, JSON.stringify(entry))
-    const asked = one.upstream.requests.slice(from).map(({ json }) => json.model)
-    t.same(new Set(asked), new Set(['one', ...members, judge]), JSON.stringify(entry))
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [entry, members, judge] of cases) {
+      const from = one.upstream.requests.length
+      const { body } = await one.ask({ format: 'responses', stream: false }, { plugins: [{ id: 'fusion', ...entry }] })
+      t.match(itemOf(body), { status: 'completed', responses: members.map((name) => ({ model: `acme/${name}` })) }, JSON.stringify(entry))
+      const asked = one.upstream.requests.slice(from).map(({ json }) => json.model)
+      t.same(new Set(asked), new Set(['one', ...members, judge]), JSON.stringify(entry))
+    }
+  })
   for (const plugins of [undefined, [{ id: 'fusion', enabled: false }]]) {
     await one.ask({ format: 'chat', stream: false }, plugins ? { plugins } : {})
     t.notOk(one.seen('one').at(-1)?.json.tools)
@@ -360,22 +379,24 @@ t.test('the slugs stand for a model with a panel', async (t) => {
       if (name !== leader) return OPINIONS[name] ?? DONE
       return toolsSent(seen).includes('router_fusion') && !ran(seen) ? ASKS : DONE
     }
-  for (const [slug, leader, members] of [
-    ['router/fusion', 'four', ['two', 'three']],
-    ['router/fusion-flash', 'three', ['two']],
-  ] as const) {
-    const one = await scene(t, leads(leader), { yaml })
-    for (const way of WAYS) {
-      const { status, raw, reply, body } = await one.ask(way, { model: slug }, { 'X-Router-Metadata': 'enabled' })
-      t.equal(status, 200, raw)
-      t.equal(reply.text, 'Tea.', `${slug} ${wayName(way)}`)
-      t.equal(reply.model, `acme/${leader}`, 'the reply names a concrete model')
-      const metadata = (body.router_metadata ?? JSON.parse(/"router_metadata":(\{.*\})\}/.exec(raw)?.[1] ?? '{}')) as JsonObject
-      t.match(metadata, { requested: slug, strategy: 'fusion' })
+  await every(t, 'every case', async (t) => {
+    for (const [slug, leader, members] of [
+      ['router/fusion', 'four', ['two', 'three']],
+      ['router/fusion-flash', 'three', ['two']],
+    ] as const) {
+      const one = await scene(t, leads(leader), { yaml })
+      for (const way of WAYS) {
+        const { status, raw, reply, body } = await one.ask(way, { model: slug }, { 'X-Router-Metadata': 'enabled' })
+        t.equal(status, 200, raw)
+        t.equal(reply.text, 'Tea.', `${slug} ${wayName(way)}`)
+        t.equal(reply.model, `acme/${leader}`, 'the reply names a concrete model')
+        const metadata = (body.router_metadata ?? JSON.parse(/"router_metadata":(\{.*\})\}/.exec(raw)?.[1] ?? '{}')) as JsonObject
+        t.match(metadata, { requested: slug, strategy: 'fusion' })
+      }
+      const { body } = await one.ask({ format: 'responses', stream: false }, { model: slug })
+      t.match(itemOf(body), { responses: members.map((name) => ({ model: `acme/${name}` })) })
     }
-    const { body } = await one.ask({ format: 'responses', stream: false }, { model: slug })
-    t.match(itemOf(body), { responses: members.map((name) => ({ model: `acme/${name}` })) })
-  }
+  })
   // Without a word of the operator's the catalogue makes up the panel.
   const bare = await scene(t, (name, seen) => leads('four')(name, seen))
   const { body, status } = await bare.ask({ format: 'responses', stream: false }, { model: 'router/fusion' })

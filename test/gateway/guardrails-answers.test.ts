@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream, list, object } from '../support/fold.ts'
 import { foldMessage, foldMessageStream } from '../support/fold-messages.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
@@ -83,31 +84,33 @@ const TOOLS: Record<Client, JsonObject[]> = {
 t.test('redacted in text, reasoning and arguments, whatever the format and however it is cut', async (t) => {
   const { ask, upstream } = await openScene(t, REDACT)
   upstream.script = says(SECRETS)
-  for (const client of CLIENTS)
-    for (const dialect of DIALECTS)
-      for (const stream of [true, false]) {
-        const name = `${client} from ${dialect}${stream ? ', streamed' : ''}`
-        const response = await ask(client, { model: `acme/${dialect}`, stream, tools: TOOLS[client] })
-        t.equal(response.status, 200, name)
-        const { reply, text, pipeline } = await read(client, response, stream)
-        t.equal(reply.text, 'Write to [EMAIL] now, or [CREDIT_CARD] please', name)
-        if (reply.reasoning !== '') t.equal(reply.reasoning, 'she is [EMAIL] I think', name)
-        t.same(JSON.parse(reply.calls[0].args), { to: '[EMAIL]', n: '[CREDIT_CARD]', ok: true }, name)
-        t.notMatch(text, /example|4111/, name)
-        t.match(pipeline, [
-          {
-            type: 'guardrail',
-            guardrail_id: 'out',
-            data: {
-              action: 'redacted',
-              direction: 'output',
-              matched_entity_types: [/./, /./],
-              held_bytes: Number,
-              ...(stream ? { held_ms: Number } : {}),
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const dialect of DIALECTS)
+        for (const stream of [true, false]) {
+          const name = `${client} from ${dialect}${stream ? ', streamed' : ''}`
+          const response = await ask(client, { model: `acme/${dialect}`, stream, tools: TOOLS[client] })
+          t.equal(response.status, 200, name)
+          const { reply, text, pipeline } = await read(client, response, stream)
+          t.equal(reply.text, 'Write to [EMAIL] now, or [CREDIT_CARD] please', name)
+          if (reply.reasoning !== '') t.equal(reply.reasoning, 'she is [EMAIL] I think', name)
+          t.same(JSON.parse(reply.calls[0].args), { to: '[EMAIL]', n: '[CREDIT_CARD]', ok: true }, name)
+          t.notMatch(text, /example|4111/, name)
+          t.match(pipeline, [
+            {
+              type: 'guardrail',
+              guardrail_id: 'out',
+              data: {
+                action: 'redacted',
+                direction: 'output',
+                matched_entity_types: [/./, /./],
+                held_bytes: Number,
+                ...(stream ? { held_ms: Number } : {}),
+              },
             },
-          },
-        ])
-      }
+          ])
+        }
+  })
 })
 
 t.test('C-161: a guardrail for requests alone does not read the answer, and lanes stay as they were', async (t) => {
@@ -132,27 +135,29 @@ const BLOCK = '  - { name: out, direction: output, content_filters: [ { pattern:
 t.test('blocked while all is held back: a plain 403, one provider asked, its work paid for', async (t) => {
   const { ask, upstream, gateway } = await openScene(t, BLOCK)
   upstream.script = says({ text: ['sec', 'ret-', '1234', ' and more'] })
-  for (const client of CLIENTS)
-    for (const dialect of ['openai-chat', 'anthropic'] as const)
-      for (const stream of [true, false]) {
-        const name = `${client} from ${dialect}${stream ? ', streamed' : ''}`
-        const before = upstream.requests.length
-        const response = await ask(client, { model: `acme/${dialect}`, stream })
-        t.equal(response.status, 403, name)
-        t.match(response.headers.get('content-type'), 'application/json', name)
-        const body = (await response.json()) as JsonObject
-        t.match(object(body.error).message, 'Response blocked by content filter: CODES', name)
-        t.notMatch(JSON.stringify(body), 'secret-1234', 'what is blocked is not told')
-        t.match(list(object(body.router_metadata).pipeline ?? []), [
-          { guardrail_id: 'out', data: { action: 'blocked', direction: 'output' } },
-        ])
-        t.equal(upstream.requests.length, before + 1, 'nobody else is asked')
-        const id = response.headers.get('x-generation-id')
-        const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
-        t.ok(Number(data.total_cost) > 0, `${name}: ${data.total_cost}`)
-        // 11 tokens of input and 7 of output, as the provider has told.
-        if (!stream) t.equal(data.total_cost, 0.000025, name)
-      }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const dialect of ['openai-chat', 'anthropic'] as const)
+        for (const stream of [true, false]) {
+          const name = `${client} from ${dialect}${stream ? ', streamed' : ''}`
+          const before = upstream.requests.length
+          const response = await ask(client, { model: `acme/${dialect}`, stream })
+          t.equal(response.status, 403, name)
+          t.match(response.headers.get('content-type'), 'application/json', name)
+          const body = (await response.json()) as JsonObject
+          t.match(object(body.error).message, 'Response blocked by content filter: CODES', name)
+          t.notMatch(JSON.stringify(body), 'secret-1234', 'what is blocked is not told')
+          t.match(list(object(body.router_metadata).pipeline ?? []), [
+            { guardrail_id: 'out', data: { action: 'blocked', direction: 'output' } },
+          ])
+          t.equal(upstream.requests.length, before + 1, 'nobody else is asked')
+          const id = response.headers.get('x-generation-id')
+          const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
+          t.ok(Number(data.total_cost) > 0, `${name}: ${data.total_cost}`)
+          // 11 tokens of input and 7 of output, as the provider has told.
+          if (!stream) t.equal(data.total_cost, 0.000025, name)
+        }
+  })
   const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
   t.match(
     metrics,
@@ -164,38 +169,40 @@ t.test('blocked while all is held back: a plain 403, one provider asked, its wor
 t.test("blocked after the first content: the stream ends in the dialect's own refusal form", async (t) => {
   const { ask, upstream, gateway } = await openScene(t, BLOCK)
   upstream.script = says({ text: ['The code is ', 'sec', 'ret-', '1234', ' and more'] })
-  for (const client of CLIENTS)
-    for (const dialect of DIALECTS) {
-      // The first piece has to have gone out before the rest comes.
-      const gate = new Gate()
-      upstream.script = (request) => {
-        const frames = framesFor(request.path, { text: ['The code is ', 'sec', 'ret-', '1234', ' and more'] })
-        const at = frames.findIndex((frame) => frame.includes('The code is')) + 1
-        return sseAnswer([...frames.slice(0, at), gate.step, ...frames.slice(at)])
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const dialect of DIALECTS) {
+        // The first piece has to have gone out before the rest comes.
+        const gate = new Gate()
+        upstream.script = (request) => {
+          const frames = framesFor(request.path, { text: ['The code is ', 'sec', 'ret-', '1234', ' and more'] })
+          const at = frames.findIndex((frame) => frame.includes('The code is')) + 1
+          return sseAnswer([...frames.slice(0, at), gate.step, ...frames.slice(at)])
+        }
+        const name = `${client} from ${dialect}`
+        const response = await ask(client, { model: `acme/${dialect}`, stream: true })
+        t.equal(response.status, 200, name)
+        gate.open()
+        const text = await response.text()
+        t.notMatch(text, 'secret', name)
+        t.notMatch(text, 'and more', name)
+        const ends = {
+          chat: /"finish_reason":"content_filter"/g,
+          responses: /^event: response\.incomplete$|"type":"response\.incomplete"/gm,
+          messages: /"stop_reason":"refusal"/g,
+        }
+        t.equal(text.match(ends[client])?.length, 1, name)
+        if (client === 'responses') t.match(text, '"incomplete_details":{"reason":"content_filter"}')
+        if (client === 'messages') t.equal(text.match(/event: message_stop/g)?.length, 1)
+        else t.equal(text.match(/data: \[DONE\]/g)?.length, 1)
+        t.match(STREAM[client](text).text, 'The code is')
+        t.match(text, '"action":"blocked"', 'the stage is told')
+        const id = response.headers.get('x-generation-id')
+        const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
+        t.ok(Number(data.total_cost) > 0, name)
+        await upstream.requests.at(-1)?.closed
       }
-      const name = `${client} from ${dialect}`
-      const response = await ask(client, { model: `acme/${dialect}`, stream: true })
-      t.equal(response.status, 200, name)
-      gate.open()
-      const text = await response.text()
-      t.notMatch(text, 'secret', name)
-      t.notMatch(text, 'and more', name)
-      const ends = {
-        chat: /"finish_reason":"content_filter"/g,
-        responses: /^event: response\.incomplete$|"type":"response\.incomplete"/gm,
-        messages: /"stop_reason":"refusal"/g,
-      }
-      t.equal(text.match(ends[client])?.length, 1, name)
-      if (client === 'responses') t.match(text, '"incomplete_details":{"reason":"content_filter"}')
-      if (client === 'messages') t.equal(text.match(/event: message_stop/g)?.length, 1)
-      else t.equal(text.match(/data: \[DONE\]/g)?.length, 1)
-      t.match(STREAM[client](text).text, 'The code is')
-      t.match(text, '"action":"blocked"', 'the stage is told')
-      const id = response.headers.get('x-generation-id')
-      const { data } = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: JsonObject }
-      t.ok(Number(data.total_cost) > 0, name)
-      await upstream.requests.at(-1)?.closed
-    }
+  })
 })
 
 t.test('a flag changes nothing and is told', async (t) => {
@@ -204,12 +211,14 @@ t.test('a flag changes nothing and is told', async (t) => {
     '  - { name: out, direction: both, content_filter_builtins: [ { slug: email, action: flag } ] }',
   )
   upstream.script = says({ text: ['reach bob@', 'example.com'] })
-  for (const client of CLIENTS)
-    for (const stream of [true, false]) {
-      const { reply, pipeline } = await read(client, await ask(client, { stream }), stream)
-      t.equal(reply.text, 'reach bob@example.com')
-      t.match(pipeline, [{ data: { action: 'flagged', direction: 'output', matched_entity_types: ['EMAIL'] } }])
-    }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const stream of [true, false]) {
+        const { reply, pipeline } = await read(client, await ask(client, { stream }), stream)
+        t.equal(reply.text, 'reach bob@example.com')
+        t.match(pipeline, [{ data: { action: 'flagged', direction: 'output', matched_entity_types: ['EMAIL'] } }])
+      }
+  })
 })
 
 t.test('an answer that breaks off: what was held goes out, then the one terminal error', async (t) => {
@@ -251,19 +260,21 @@ t.test('restore: what was hidden comes back to the caller alone', async (t) => {
     text: ['To [EM', 'AIL_2', '] and [EMAIL_3], [EMAIL_1], [CO', 'DE_1] [EMAIL'],
     calls: [{ id: 'c1', name: 'send', args: ['{"to":"[EMAIL', '_3]","code":"[CODE_1]"}'] }],
   })
-  for (const client of CLIENTS)
-    for (const dialect of ['openai-chat', 'anthropic', 'openai-responses'] as const)
-      for (const stream of [true, false]) {
-        const name = `${client} from ${dialect}${stream ? ', streamed' : ''}`
-        const response = await ask(client, { model: `acme/${dialect}`, stream, tools: TOOLS[client] }, request)
-        const sent = upstream.requests.at(-1)?.body ?? ''
-        t.match(sent, 'Mail [EMAIL_2] and [EMAIL_3], again [EMAIL_2], not [EMAIL_1]; [CODE_1].', name)
-        t.notMatch(sent, 'anna@')
-        const { reply } = await read(client, response, stream)
-        t.equal(reply.text, 'To anna@example.com and bob@example.com, [EMAIL_1], code "7" [EMAIL', name)
-        if (reply.reasoning !== '') t.equal(reply.reasoning, 'anna@example.com first', name)
-        t.same(JSON.parse(reply.calls[0].args), { to: 'bob@example.com', code: 'code "7"' }, name)
-      }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const dialect of ['openai-chat', 'anthropic', 'openai-responses'] as const)
+        for (const stream of [true, false]) {
+          const name = `${client} from ${dialect}${stream ? ', streamed' : ''}`
+          const response = await ask(client, { model: `acme/${dialect}`, stream, tools: TOOLS[client] }, request)
+          const sent = upstream.requests.at(-1)?.body ?? ''
+          t.match(sent, 'Mail [EMAIL_2] and [EMAIL_3], again [EMAIL_2], not [EMAIL_1]; [CODE_1].', name)
+          t.notMatch(sent, 'anna@')
+          const { reply } = await read(client, response, stream)
+          t.equal(reply.text, 'To anna@example.com and bob@example.com, [EMAIL_1], code "7" [EMAIL', name)
+          if (reply.reasoning !== '') t.equal(reply.reasoning, 'anna@example.com first', name)
+          t.same(JSON.parse(reply.calls[0].args), { to: 'bob@example.com', code: 'code "7"' }, name)
+        }
+  })
   t.notMatch(gateway.logs.join('\n'), /anna@|EMAIL_/)
 })
 

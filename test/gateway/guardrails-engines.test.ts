@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { foldChatStream, list, object } from '../support/fold.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { jsonAnswer, type Script, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -107,28 +108,30 @@ t.test('without an answer: closed unless it says open', async (t) => {
     ['another form', () => jsonAnswer({ ok: true })],
     ['a lost connection', () => ({ before: 'reset' })],
   ]
-  for (const mode of ['closed', 'open'] as const) {
-    const scene = await openScene(
-      t,
-      (url) => `engine: { type: webhook, url: "${url}", timeout: 2s, on_error: ${mode} }`,
-      () => ({ status: 500 }),
-    )
-    for (const [name, script] of broken) {
-      scene.engine.script = script
-      const { status, body } = await scene.ask('secret words')
-      t.equal(status, mode === 'closed' ? 503 : 200, `${mode}: ${name}`)
-      t.match(stageOf(body), { guardrail_id: 'guard', data: { action: 'unchecked', engines: ['webhook'] } }, 'it is told')
-      if (mode === 'closed') t.match(object(body.error).message, 'The guardrail guard could not be asked')
+  await every(t, 'every mode', async (t) => {
+    for (const mode of ['closed', 'open'] as const) {
+      const scene = await openScene(
+        t,
+        (url) => `engine: { type: webhook, url: "${url}", timeout: 2s, on_error: ${mode} }`,
+        () => ({ status: 500 }),
+      )
+      for (const [name, script] of broken) {
+        scene.engine.script = script
+        const { status, body } = await scene.ask('secret words')
+        t.equal(status, mode === 'closed' ? 503 : 200, `${mode}: ${name}`)
+        t.match(stageOf(body), { guardrail_id: 'guard', data: { action: 'unchecked', engines: ['webhook'] } }, 'it is told')
+        if (mode === 'closed') t.match(object(body.error).message, 'The guardrail guard could not be asked')
+      }
+      t.equal(scene.upstream.requests.length, mode === 'closed' ? 0 : broken.length)
+      t.notMatch(scene.gateway.logs.join('\n'), 'secret words')
+      scene.engine.script = () => ({ status: 200, before: 'stall' })
+      const index = scene.engine.requests.length
+      const waiting = scene.ask('slow')
+      await scene.engine.request(index)
+      await scene.clock.advance(2_001)
+      t.equal((await waiting).status, mode === 'closed' ? 503 : 200, `${mode}: time-out`)
     }
-    t.equal(scene.upstream.requests.length, mode === 'closed' ? 0 : broken.length)
-    t.notMatch(scene.gateway.logs.join('\n'), 'secret words')
-    scene.engine.script = () => ({ status: 200, before: 'stall' })
-    const index = scene.engine.requests.length
-    const waiting = scene.ask('slow')
-    await scene.engine.request(index)
-    await scene.clock.advance(2_001)
-    t.equal((await waiting).status, mode === 'closed' ? 503 : 200, `${mode}: time-out`)
-  }
+  })
 })
 
 t.test('built-in recognisers come first: what they hide no engine sees', async (t) => {
@@ -220,29 +223,31 @@ t.test('long blocks are asked about in slices; a later one may still end the str
 })
 
 t.test('an engine that does not answer about an answer', async (t) => {
-  for (const mode of ['closed', 'open'] as const) {
-    const { ask, stream, engine, upstream } = await openAnswers(
-      t,
-      (url) => `engine: { type: webhook, url: "${url}", on_error: ${mode} }`,
-      () => ({ status: 500 }),
-    )
-    upstream.script = says({ text: ['some words'] })
-    const { status, body } = await ask('hello')
-    t.equal(status, mode === 'closed' ? 503 : 200, mode)
-    t.match(stageOf(body), { data: { action: 'unchecked', direction: 'output' } })
-    const before = upstream.requests.length
-    const streamed = await stream({ text: ['some ', 'words'] })
-    t.equal(streamed.status, mode === 'closed' ? 503 : 200, `${mode}, streamed`)
-    const text = await streamed.text()
-    t[mode === 'closed' ? 'notMatch' : 'match'](text, 'words')
-    t.equal(upstream.requests.length, before + 1, 'nobody else is asked')
-    if (mode === 'open') continue
-    let asked = 0
-    engine.script = () => (asked++ === 0 ? jsonAnswer({ flagged: false }) : { status: 500 })
-    const cut = await stream({ text: Array.from({ length: 400 }, (_, i) => `piece ${i} ${'x'.repeat(90)} `) })
-    t.equal(cut.status, 200)
-    t.match(await cut.text(), '"finish_reason":"error"', 'after content the stream ends with an error')
-  }
+  await every(t, 'every mode', async (t) => {
+    for (const mode of ['closed', 'open'] as const) {
+      const { ask, stream, engine, upstream } = await openAnswers(
+        t,
+        (url) => `engine: { type: webhook, url: "${url}", on_error: ${mode} }`,
+        () => ({ status: 500 }),
+      )
+      upstream.script = says({ text: ['some words'] })
+      const { status, body } = await ask('hello')
+      t.equal(status, mode === 'closed' ? 503 : 200, mode)
+      t.match(stageOf(body), { data: { action: 'unchecked', direction: 'output' } })
+      const before = upstream.requests.length
+      const streamed = await stream({ text: ['some ', 'words'] })
+      t.equal(streamed.status, mode === 'closed' ? 503 : 200, `${mode}, streamed`)
+      const text = await streamed.text()
+      t[mode === 'closed' ? 'notMatch' : 'match'](text, 'words')
+      t.equal(upstream.requests.length, before + 1, 'nobody else is asked')
+      if (mode === 'open') continue
+      let asked = 0
+      engine.script = () => (asked++ === 0 ? jsonAnswer({ flagged: false }) : { status: 500 })
+      const cut = await stream({ text: Array.from({ length: 400 }, (_, i) => `piece ${i} ${'x'.repeat(90)} `) })
+      t.equal(cut.status, 200)
+      t.match(await cut.text(), '"finish_reason":"error"', 'after content the stream ends with an error')
+    }
+  })
 })
 
 t.test('an analyser reads answers as well', async (t) => {

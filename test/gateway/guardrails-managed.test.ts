@@ -7,6 +7,7 @@ import { BUILTIN_SLUGS as FILE_SLUGS, WORKSPACE as FILE_WORKSPACE } from '../../
 import type { JsonObject } from '../../src/core/json.ts'
 import { BUILTINS, INJECTION_SLUG } from '../../src/guardrails/index.ts'
 import { adminFetch } from '../support/admin.ts'
+import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { dataOf, guardrailScene, HASHES, rowsOf, SECRETS, stagesOf } from '../support/guardrail-scene.ts'
 import { Gate, sseAnswer } from '../support/upstream.ts'
@@ -111,14 +112,16 @@ t.test('pages, in the order of their making', async (t) => {
   t.equal((await names(''))[0], 'written')
   t.same([...(await names('?limit=2')), ...(await names('?offset=2&limit=2')), ...(await names('?offset=4'))], await names(''))
   t.match((await call('GET', '/guardrails?offset=9')).body, { data: [], total_count: 5 })
-  for (const [query, field] of [
-    ['limit=0', 'limit'],
-    ['limit=101', 'limit'],
-    ['offset=-1', 'offset'],
-    ['offset=x', 'offset'],
-  ])
-    for (const path of ['/guardrails', '/guardrails/assignments/keys', '/guardrails/assignments/members', keysOf('written')])
-      t.match(await call('GET', `${path}?${query}`), { status: 400, body: { error: { metadata: { field } } } }, `${path}?${query}`)
+  await every(t, 'every case', async (t) => {
+    for (const [query, field] of [
+      ['limit=0', 'limit'],
+      ['limit=101', 'limit'],
+      ['offset=-1', 'offset'],
+      ['offset=x', 'offset'],
+    ])
+      for (const path of ['/guardrails', '/guardrails/assignments/keys', '/guardrails/assignments/members', keysOf('written')])
+        t.match(await call('GET', `${path}?${query}`), { status: 400, body: { error: { metadata: { field } } } }, `${path}?${query}`)
+  })
 })
 
 t.test('those of the file are shown, and changed only there', async (t) => {
@@ -215,11 +218,13 @@ t.test('what cannot be saved is a 400 that names the field, and changes nothing'
     [{ scope: { keys: ['app'] } }, 'scope'],
   ]
   const at = (field: string): JsonObject => ({ error: { code: 400, metadata: { field } } })
-  for (const [body, field] of shared) {
-    const name = JSON.stringify(body).slice(0, 80)
-    t.match(await call('POST', '/guardrails', { name: 'x', ...body }), { status: 400, body: at(field) }, `POST ${name}`)
-    t.match(await call('PATCH', `/guardrails/${id}`, body), { status: 400, body: at(field) }, `PATCH ${name}`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [body, field] of shared) {
+      const name = JSON.stringify(body).slice(0, 80)
+      t.match(await call('POST', '/guardrails', { name: 'x', ...body }), { status: 400, body: at(field) }, `POST ${name}`)
+      t.match(await call('PATCH', `/guardrails/${id}`, body), { status: 400, body: at(field) }, `PATCH ${name}`)
+    }
+  })
   t.match(await call('POST', '/guardrails', {}), { status: 400, body: at('name') })
   t.match(await call('POST', '/guardrails', { name: 'x', workspace_id: NOBODY }), { status: 400, body: at('workspace_id') })
   t.match(await call('PATCH', `/guardrails/${id}`, { workspace_id: WORKSPACE }), { status: 400, body: at('workspace_id') })
@@ -229,29 +234,31 @@ t.test('what cannot be saved is a 400 that names the field, and changes nothing'
 t.test('C-166: a pattern that linear time cannot match is refused when it is saved', async (t) => {
   const { call, make } = await guardrailScene(t)
   const id = await make({ name: 'kept' })
-  for (const pattern of ['(?=a)b', '(?<!a)b', '(a)\\1', 'a**', '(', 'x*'])
-    for (const [method, path] of [
-      ['POST', '/guardrails'],
-      ['PATCH', `/guardrails/${id}`],
-    ])
-      t.match(
-        await call(method, path, {
-          name: 'x',
-          content_filters: [
-            { pattern: 'ok', action: 'flag' },
-            { pattern, action: 'flag' },
-          ],
-        }),
-        {
-          status: 400,
-          body: {
-            error: {
-              message: /^content_filters\[1\]\.pattern: invalid_regex_pattern: /,
-              metadata: { field: 'content_filters[1].pattern', reason: 'invalid_regex_pattern' },
+  await every(t, 'every pattern', async (t) => {
+    for (const pattern of ['(?=a)b', '(?<!a)b', '(a)\\1', 'a**', '(', 'x*'])
+      for (const [method, path] of [
+        ['POST', '/guardrails'],
+        ['PATCH', `/guardrails/${id}`],
+      ])
+        t.match(
+          await call(method, path, {
+            name: 'x',
+            content_filters: [
+              { pattern: 'ok', action: 'flag' },
+              { pattern, action: 'flag' },
+            ],
+          }),
+          {
+            status: 400,
+            body: {
+              error: {
+                message: /^content_filters\[1\]\.pattern: invalid_regex_pattern: /,
+                metadata: { field: 'content_filters[1].pattern', reason: 'invalid_regex_pattern' },
+              },
             },
           },
-        },
-      )
+        )
+  })
   t.equal(dataOf(await call('GET', `/guardrails/${id}`)).name, 'kept')
 })
 
@@ -307,15 +314,17 @@ t.test('assignments: one for each key, listed, paged, bad ones named', async (t)
     data: [{ key_name: 'app', guardrail_id: second }],
     total_count: 2,
   })
-  for (const path of [keysOf(first), `${keysOf(first)}/remove`])
-    for (const [body, field] of [
-      [{}, 'key_hashes'],
-      [{ key_hashes: [] }, 'key_hashes'],
-      [{ key_hashes: [''] }, 'key_hashes[0]'],
-      [{ key_hashes: HASHES.app }, 'key_hashes'],
-      [{ key_hashes: [HASHES.app], keys: [] }, 'keys'],
-    ] as const)
-      t.match(await call('POST', path, body as unknown as JsonObject), { status: 400, body: { error: { metadata: { field } } } })
+  await every(t, 'every path', async (t) => {
+    for (const path of [keysOf(first), `${keysOf(first)}/remove`])
+      for (const [body, field] of [
+        [{}, 'key_hashes'],
+        [{ key_hashes: [] }, 'key_hashes'],
+        [{ key_hashes: [''] }, 'key_hashes[0]'],
+        [{ key_hashes: HASHES.app }, 'key_hashes'],
+        [{ key_hashes: [HASHES.app], keys: [] }, 'keys'],
+      ] as const)
+        t.match(await call('POST', path, body as unknown as JsonObject), { status: 400, body: { error: { metadata: { field } } } })
+  })
   t.match(await call('POST', keysOf(first), { key_hashes: [HASHES.app, 'f'.repeat(64)] }), {
     status: 400,
     body: { error: { message: 'key_hashes[1]: no such key' } },
@@ -524,7 +533,9 @@ t.test('of changes that come at once each finds what the others have left', asyn
 
 t.test('the API, the schema of the file and the recognisers agree in their names', async (t) => {
   t.same([...BUILTIN_SLUGS].sort(), [...FILE_SLUGS].sort())
-  for (const [slug, { placeholder }] of Object.entries(BUILTINS)) t.equal(placeholderOf(slug), placeholder)
+  await every(t, 'every case', async (t) => {
+    for (const [slug, { placeholder }] of Object.entries(BUILTINS)) t.equal(placeholderOf(slug), placeholder)
+  })
   t.equal(placeholderOf(INJECTION_SLUG), '[PROMPT_INJECTION]')
   t.equal(WORKSPACE, FILE_WORKSPACE)
   t.same([DEFAULT_GUARDRAIL, API_WORKSPACE], [DEFAULT, WORKSPACE])

@@ -1,6 +1,7 @@
 /** Broken JSON is mended in every client dialect, in streams as well (contract C-167). */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said, says } from '../support/wire.ts'
@@ -121,56 +122,60 @@ const BROKEN: readonly (readonly [name: string, pieces: readonly string[]])[] = 
 for (const [name, client] of Object.entries(CLIENTS))
   t.test(`C-167 ${name}`, async (t) => {
     const modes = name === 'messages' ? ['json_schema'] : ['json_object', 'json_schema']
-    for (const dialect of PROVIDERS)
-      for (const [damage, pieces] of BROKEN)
-        for (const mode of modes)
-          for (const stream of [false, true]) {
-            scripted(dialect, { text: pieces })
-            const { text, metadata, status } = await ask(client, dialect, { ...client.body(mode), stream, plugins: [PLUGIN] })
-            const what = `${damage}, ${mode}, ${stream ? 'streamed' : 'whole'}, from ${dialect}`
-            t.equal(status, 200, what)
-            let value: unknown
-            try {
-              value = JSON.parse(text)
-            } catch {
-              value = text
+    await every(t, 'every dialect', async (t) => {
+      for (const dialect of PROVIDERS)
+        for (const [damage, pieces] of BROKEN)
+          for (const mode of modes)
+            for (const stream of [false, true]) {
+              scripted(dialect, { text: pieces })
+              const { text, metadata, status } = await ask(client, dialect, { ...client.body(mode), stream, plugins: [PLUGIN] })
+              const what = `${damage}, ${mode}, ${stream ? 'streamed' : 'whole'}, from ${dialect}`
+              t.equal(status, 200, what)
+              let value: unknown
+              try {
+                value = JSON.parse(text)
+              } catch {
+                value = text
+              }
+              t.same(value, { name: 'Alice', age: 30 }, what)
+              t.match(stageOf(metadata), {
+                type: 'response_healing',
+                name: 'response-healing',
+                data: {
+                  mode,
+                  improved: true,
+                  valid: true,
+                  original_length: pieces.join('').length,
+                  healed_length: text.length,
+                  held_bytes: stream ? Number : undefined,
+                  schema_valid: mode === 'json_schema' ? true : undefined,
+                },
+              })
             }
-            t.same(value, { name: 'Alice', age: 30 }, what)
-            t.match(stageOf(metadata), {
-              type: 'response_healing',
-              name: 'response-healing',
-              data: {
-                mode,
-                improved: true,
-                valid: true,
-                original_length: pieces.join('').length,
-                healed_length: text.length,
-                held_bytes: stream ? Number : undefined,
-                schema_valid: mode === 'json_schema' ? true : undefined,
-              },
-            })
-          }
+    })
   })
 
 t.test('what stays as it is', async (t) => {
   const broken: Said = { text: ['{"name": "Alice",', '}'] }
   const cut: Said = { text: ['{"name": "Alice", "age": [1,'], end: 'length' }
   const sound: Said = { text: ['{ "name" : "Al', 'ice" }\n'] }
-  for (const [name, client] of Object.entries(CLIENTS))
-    for (const stream of [false, true]) {
-      const cases: [what: string, said: Said, body: JsonObject, improved: boolean | undefined][] = [
-        ['switched off', broken, { plugins: [{ ...PLUGIN, enabled: false }] }, undefined],
-        ['not asked for', broken, {}, undefined],
-        ['cut off', cut, { plugins: [PLUGIN] }, false],
-        ['sound', sound, { plugins: [PLUGIN] }, false],
-      ]
-      for (const [what, said, more, improved] of cases) {
-        scripted('openai-chat', said)
-        const { text, metadata } = await ask(client, 'openai-chat', { ...client.body('json_schema'), stream, ...more })
-        t.equal(text, (said.text ?? []).join(''), `${what}, ${name}, ${stream ? 'streamed' : 'whole'}`)
-        t.equal((stageOf(metadata)?.data as JsonObject | undefined)?.improved, improved)
+  await every(t, 'every case', async (t) => {
+    for (const [name, client] of Object.entries(CLIENTS))
+      for (const stream of [false, true]) {
+        const cases: [what: string, said: Said, body: JsonObject, improved: boolean | undefined][] = [
+          ['switched off', broken, { plugins: [{ ...PLUGIN, enabled: false }] }, undefined],
+          ['not asked for', broken, {}, undefined],
+          ['cut off', cut, { plugins: [PLUGIN] }, false],
+          ['sound', sound, { plugins: [PLUGIN] }, false],
+        ]
+        for (const [what, said, more, improved] of cases) {
+          scripted('openai-chat', said)
+          const { text, metadata } = await ask(client, 'openai-chat', { ...client.body('json_schema'), stream, ...more })
+          t.equal(text, (said.text ?? []).join(''), `${what}, ${name}, ${stream ? 'streamed' : 'whole'}`)
+          t.equal((stageOf(metadata)?.data as JsonObject | undefined)?.improved, improved)
+        }
       }
-    }
+  })
   scripted('openai-chat', { text: ['no JSON,', '}'] })
   const plain = await ask(CLIENTS.chat, 'openai-chat', { messages: [{ role: 'user', content: 'Hello' }], plugins: [PLUGIN] })
   t.equal(plain.text, 'no JSON,}', 'without a JSON mode')

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { eventsOf, ran, type Scene, type SceneOptions, startScene, told, WAYS, wayName } from '../support/asked-models.ts'
+import { every } from '../support/every.ts'
 import { inOrder } from '../support/responses-rules.ts'
 import { type Answer, jsonAnswer, type Seen } from '../support/upstream.ts'
 import { type Said, WIRES } from '../support/wire.ts'
@@ -35,36 +36,41 @@ const itemOf = (body: JsonObject): JsonObject | undefined =>
   (body.output as JsonObject[]).find(({ type }) => type === 'router:image_generation')
 
 t.test('the caller gets the image, in every format, and the model only hears of it', async (t) => {
-  for (const url of [INLINE, 'https://images.test/fox.png']) {
-    const one = await scene(t, () => drawing(url))
-    for (const way of WAYS) {
-      const name = `${url.slice(0, 12)} ${wayName(way)}`
-      const { status, raw, reply, body } = await one.ask(way, tool({ model: 'acme/painter', aspect_ratio: '16:9', quality: 'high', n: 1 }))
-      t.equal(status, 200, `${name}: ${raw}`)
-      t.equal(reply.text, 'Here it is.', name)
-      t.match(drawn(one)?.json, {
-        model: 'painter',
-        messages: [{ role: 'user', content: 'A fox.' }],
-        modalities: ['image', 'text'],
-      })
-      const [heard] = told(one.seen('one').at(-1))
-      t.equal(heard.status, 'ok', name)
-      t.notOk(one.seen('one').at(-1)?.body.includes(PIXELS), 'no megabytes go back to the model')
-      if (url !== INLINE) t.equal(heard.imageUrl, url)
-      t.ok(raw.includes(url === INLINE ? PIXELS : url), name)
-      t.match(reply.usage, { input: 350, output: 1030 }, name)
-      t.equal(one.last().settled?.cost, 300 * 1000 + 30 * 2000 + 50 * 10_000 + 1000 * 20_000, name)
-      t.equal(one.held(), 0)
-      if (way.format === 'responses') {
-        const expected = url === INLINE ? { imageUrl: INLINE, imageB64: PIXELS } : { imageUrl: url, result: url }
-        t.match(itemOf(body), { status: 'completed', prompt: 'A fox.', ...expected }, name)
-        if (way.stream) inOrder(t, eventsOf(raw), name)
-      } else if (way.format === 'chat') {
-        const detail = /\{"type":"reasoning\.server_tool_call".*?"result":"(.*?[^\\])"/.exec(raw)?.[1]
-        t.match(JSON.parse(JSON.parse(`"${detail}"`) as string), { status: 'ok', imageUrl: url }, name)
-      } else t.match(raw, /"type":"router_image_generation_tool_result"/, name)
+  await every(t, 'every url', async (t) => {
+    for (const url of [INLINE, 'https://images.test/fox.png']) {
+      const one = await scene(t, () => drawing(url))
+      for (const way of WAYS) {
+        const name = `${url.slice(0, 12)} ${wayName(way)}`
+        const { status, raw, reply, body } = await one.ask(
+          way,
+          tool({ model: 'acme/painter', aspect_ratio: '16:9', quality: 'high', n: 1 }),
+        )
+        t.equal(status, 200, `${name}: ${raw}`)
+        t.equal(reply.text, 'Here it is.', name)
+        t.match(drawn(one)?.json, {
+          model: 'painter',
+          messages: [{ role: 'user', content: 'A fox.' }],
+          modalities: ['image', 'text'],
+        })
+        const [heard] = told(one.seen('one').at(-1))
+        t.equal(heard.status, 'ok', name)
+        t.notOk(one.seen('one').at(-1)?.body.includes(PIXELS), 'no megabytes go back to the model')
+        if (url !== INLINE) t.equal(heard.imageUrl, url)
+        t.ok(raw.includes(url === INLINE ? PIXELS : url), name)
+        t.match(reply.usage, { input: 350, output: 1030 }, name)
+        t.equal(one.last().settled?.cost, 300 * 1000 + 30 * 2000 + 50 * 10_000 + 1000 * 20_000, name)
+        t.equal(one.held(), 0)
+        if (way.format === 'responses') {
+          const expected = url === INLINE ? { imageUrl: INLINE, imageB64: PIXELS } : { imageUrl: url, result: url }
+          t.match(itemOf(body), { status: 'completed', prompt: 'A fox.', ...expected }, name)
+          if (way.stream) inOrder(t, eventsOf(raw), name)
+        } else if (way.format === 'chat') {
+          const detail = /\{"type":"reasoning\.server_tool_call".*?"result":"(.*?[^\\])"/.exec(raw)?.[1]
+          t.match(JSON.parse(JSON.parse(`"${detail}"`) as string), { status: 'ok', imageUrl: url }, name)
+        } else t.match(raw, /"type":"router_image_generation_tool_result"/, name)
+      }
     }
-  }
+  })
 })
 
 t.test('settings of the image reach a provider that has words for them', async (t) => {
@@ -126,14 +132,16 @@ t.test('what is wrong is a 400; a model that gives no image is an error to the m
     'words alone': jsonAnswer(WIRES['openai-chat'].reply({ text: ['No.'], usage: { input: 5, output: 5 } })),
     'an error': jsonAnswer({ error: { message: 'secret words' } }, 500),
   }
-  for (const [name, answer] of Object.entries(failures)) {
-    const failing = await scene(t, () => answer)
-    for (const stream of [false, true]) {
-      const asked = await failing.ask({ format: 'responses', stream }, tool())
-      t.equal(asked.reply.text, 'Here it is.', name)
-      t.match(itemOf(asked.body), { status: 'incomplete', prompt: 'A fox.', result: null }, name)
-      t.match(told(failing.seen('one').at(-1)), [{ status: 'error', error: String }], name)
-      t.notMatch(asked.raw, /secret words/)
+  await every(t, 'every case', async (t) => {
+    for (const [name, answer] of Object.entries(failures)) {
+      const failing = await scene(t, () => answer)
+      for (const stream of [false, true]) {
+        const asked = await failing.ask({ format: 'responses', stream }, tool())
+        t.equal(asked.reply.text, 'Here it is.', name)
+        t.match(itemOf(asked.body), { status: 'incomplete', prompt: 'A fox.', result: null }, name)
+        t.match(told(failing.seen('one').at(-1)), [{ status: 'error', error: String }], name)
+        t.notMatch(asked.raw, /secret words/)
+      }
     }
-  }
+  })
 })

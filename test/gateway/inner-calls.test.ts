@@ -18,6 +18,7 @@ import {
 import { FakeClock } from '../support/clock.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { serveProgram } from '../support/program.ts'
@@ -60,26 +61,28 @@ async function sound(t: Test, { gateway, held, last }: Scene, name: string): Pro
 const rowCount = ({ gateway }: Scene): number => [...gateway.running.store.journal.export()].length
 
 t.test('an inner call is part of the usage, of the cost and of the one row', async (t) => {
-  for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {
-    const scene = await startScene(t, { script: asking(ASKS, () => ADVICE), dialect })
-    for (const way of WAYS) {
-      const name = `${dialect} to ${wayName(way)}`
-      const rows = rowCount(scene)
-      const { status, raw, reply, body } = await scene.ask(way, advisor())
-      t.equal(status, 200, `${name}: ${raw}`)
-      t.equal(reply.text, 'Hm. So be it.', name)
-      const cost = OUTER + nano('two', INNER)
-      t.match(reply.usage, { input: 1300, output: 80, cost: cost / 1e9 }, name)
-      t.match((body.usage as JsonObject).server_tool_use_details, { tool_calls_requested: 1, tool_calls_executed: 1 }, name)
-      t.equal(rowCount(scene), rows + 1, name)
-      t.match(
-        scene.last(),
-        { hold: { model: 'acme/one' }, settled: { cost, input: 1300, output: 80, estimated: false, status: 'completed' } },
-        name,
-      )
-      await sound(t, scene, name)
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {
+      const scene = await startScene(t, { script: asking(ASKS, () => ADVICE), dialect })
+      for (const way of WAYS) {
+        const name = `${dialect} to ${wayName(way)}`
+        const rows = rowCount(scene)
+        const { status, raw, reply, body } = await scene.ask(way, advisor())
+        t.equal(status, 200, `${name}: ${raw}`)
+        t.equal(reply.text, 'Hm. So be it.', name)
+        const cost = OUTER + nano('two', INNER)
+        t.match(reply.usage, { input: 1300, output: 80, cost: cost / 1e9 }, name)
+        t.match((body.usage as JsonObject).server_tool_use_details, { tool_calls_requested: 1, tool_calls_executed: 1 }, name)
+        t.equal(rowCount(scene), rows + 1, name)
+        t.match(
+          scene.last(),
+          { hold: { model: 'acme/one' }, settled: { cost, input: 1300, output: 80, estimated: false, status: 'completed' } },
+          name,
+        )
+        await sound(t, scene, name)
+      }
     }
-  }
+  })
 })
 
 t.test('the hold is raised, and written down, before the inner call is made', async (t) => {
@@ -108,18 +111,20 @@ t.test('the hold is raised, and written down, before the inner call is made', as
 t.test('a key that cannot pay the inner call gets an answer without it', async (t) => {
   // Enough for the turns of the outer model, not for one of the other.
   const scene = await startScene(t, { script: asking(ASKS, () => ADVICE), key: ', limit: "0.012"' })
-  for (const way of WAYS.filter(({ stream }) => !stream)) {
-    const { status, raw, reply } = await scene.ask(way, {
-      ...advisor(),
-      ...(way.format === 'responses' ? { max_output_tokens: 500 } : { max_tokens: 500 }),
-    })
-    t.equal(status, 200, raw)
-    t.equal(reply.text, 'Hm. So be it.')
-    t.equal(scene.seen('two').length, 0, 'the provider was not asked')
-    t.same(told(scene.seen('one').at(-1)), [{ status: 'error', error: 'Insufficient credits' }])
-    t.match(scene.last().settled, { cost: OUTER })
-    await sound(t, scene, wayName(way))
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of WAYS.filter(({ stream }) => !stream)) {
+      const { status, raw, reply } = await scene.ask(way, {
+        ...advisor(),
+        ...(way.format === 'responses' ? { max_output_tokens: 500 } : { max_tokens: 500 }),
+      })
+      t.equal(status, 200, raw)
+      t.equal(reply.text, 'Hm. So be it.')
+      t.equal(scene.seen('two').length, 0, 'the provider was not asked')
+      t.same(told(scene.seen('one').at(-1)), [{ status: 'error', error: 'Insufficient credits' }])
+      t.match(scene.last().settled, { cost: OUTER })
+      await sound(t, scene, wayName(way))
+    }
+  })
 })
 
 t.test('an inner call that fails costs nothing, and the answer goes on', async (t) => {
@@ -133,45 +138,49 @@ t.test('an inner call that fails costs nothing, and the answer goes on', async (
   }
   let fail: (seen: Seen) => Said | Answer = () => ADVICE
   const scene = await startScene(t, { script: asking(ASKS, (_, seen) => fail(seen)) })
-  for (const [failure, answer] of Object.entries(failures)) {
-    fail = answer
-    for (const way of WAYS) {
-      if (failure === 'cut in the middle' && !(way.stream && way.format === 'responses')) continue
-      const name = `${failure}, ${wayName(way)}`
-      const asked = await scene.ask(way, advisor({ stream: true }))
-      t.equal(asked.status, 200, `${name}: ${asked.raw}`)
-      t.match(asked.raw, /So be it\./, name)
-      t.match(told(scene.seen('one').at(-1)), [{ status: 'error', error: String }], name)
-      t.match(scene.last().settled, { cost: failure === 'nothing at all' ? Number : OUTER, status: 'completed' }, name)
-      await sound(t, scene, name)
+  await every(t, 'every case', async (t) => {
+    for (const [failure, answer] of Object.entries(failures)) {
+      fail = answer
+      for (const way of WAYS) {
+        if (failure === 'cut in the middle' && !(way.stream && way.format === 'responses')) continue
+        const name = `${failure}, ${wayName(way)}`
+        const asked = await scene.ask(way, advisor({ stream: true }))
+        t.equal(asked.status, 200, `${name}: ${asked.raw}`)
+        t.match(asked.raw, /So be it\./, name)
+        t.match(told(scene.seen('one').at(-1)), [{ status: 'error', error: String }], name)
+        t.match(scene.last().settled, { cost: failure === 'nothing at all' ? Number : OUTER, status: 'completed' }, name)
+        await sound(t, scene, name)
+      }
     }
-  }
+  })
 })
 
 t.test('a caller who leaves ends the inner call, and one row is settled', async (t) => {
-  for (const stream of [false, true]) {
-    const scene = await startScene(t, { script: asking(ASKS, () => ({ before: 'stall' })) })
-    const leave = new AbortController()
-    const asked = fetch(`${scene.gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${scene.gateway.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'acme/one', stream, messages: [{ role: 'user', content: 'x' }], ...advisor() }),
-      signal: leave.signal,
-    })
-    const reading = asked.then((response) => response.text()).catch(() => 'gone')
-    await eventually('the inner call', () => scene.seen('two').length === 1)
-    leave.abort()
-    t.equal(await reading, 'gone')
-    const [inner] = scene.seen('two')
-    await inner.closed
-    t.equal(inner.aborted, true)
-    await eventually('the settlement', () => scene.last().settled !== undefined)
-    t.equal(rowCount(scene), 1)
-    t.equal(scene.seen('one').length, 1, 'and there is no other turn')
-    const { settled } = scene.last()
-    t.ok(Number(settled?.cost) >= nano('one', TURN_1), 'the turn that had ended is paid')
-    await sound(t, scene, `left, ${stream}`)
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      const scene = await startScene(t, { script: asking(ASKS, () => ({ before: 'stall' })) })
+      const leave = new AbortController()
+      const asked = fetch(`${scene.gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${scene.gateway.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'acme/one', stream, messages: [{ role: 'user', content: 'x' }], ...advisor() }),
+        signal: leave.signal,
+      })
+      const reading = asked.then((response) => response.text()).catch(() => 'gone')
+      await eventually('the inner call', () => scene.seen('two').length === 1)
+      leave.abort()
+      t.equal(await reading, 'gone')
+      const [inner] = scene.seen('two')
+      await inner.closed
+      t.equal(inner.aborted, true)
+      await eventually('the settlement', () => scene.last().settled !== undefined)
+      t.equal(rowCount(scene), 1)
+      t.equal(scene.seen('one').length, 1, 'and there is no other turn')
+      const { settled } = scene.last()
+      t.ok(Number(settled?.cost) >= nano('one', TURN_1), 'the turn that had ended is paid')
+      await sound(t, scene, `left, ${stream}`)
+    }
+  })
 })
 
 t.test('an item that guardrails refuse to show: what runs beside it is given up before the books are closed', async (t) => {
@@ -181,21 +190,23 @@ t.test('an item that guardrails refuse to show: what runs beside it is given up 
     usage: TURN_1,
   }
   const panel = { type: 'router:fusion', parameters: { analysis_models: ['acme/two'], model: 'acme/three' } }
-  for (const way of WAYS) {
-    const gate = new Gate()
-    const slow = async (seen: Seen): Promise<Answer> => {
-      await gate.opened
-      return answerFor(seen, ADVICE)
+  await every(t, 'every way', async (t) => {
+    for (const way of WAYS) {
+      const gate = new Gate()
+      const slow = async (seen: Seen): Promise<Answer> => {
+        await gate.opened
+        return answerFor(seen, ADVICE)
+      }
+      const scene = await startScene(t, { yaml, script: asking(both, (name, seen) => (name === 'two' ? slow(seen) : ADVICE)) })
+      const { raw } = await scene.ask(way, { tools: [{ type: 'router:datetime' }, panel] })
+      t.match(raw, way.stream ? /content_filter|refusal/ : /blocked/, wayName(way))
+      gate.open()
+      for (let turns = 0; turns < 200; turns++) await new Promise((resolve) => setImmediate(resolve))
+      t.same(scene.seen('three'), [], 'nobody is asked for the caller any more')
+      t.equal(scene.last().settled?.status, 'incomplete')
+      await sound(t, scene, wayName(way))
     }
-    const scene = await startScene(t, { yaml, script: asking(both, (name, seen) => (name === 'two' ? slow(seen) : ADVICE)) })
-    const { raw } = await scene.ask(way, { tools: [{ type: 'router:datetime' }, panel] })
-    t.match(raw, way.stream ? /content_filter|refusal/ : /blocked/, wayName(way))
-    gate.open()
-    for (let turns = 0; turns < 200; turns++) await new Promise((resolve) => setImmediate(resolve))
-    t.same(scene.seen('three'), [], 'nobody is asked for the caller any more')
-    t.equal(scene.last().settled?.status, 'incomplete')
-    await sound(t, scene, wayName(way))
-  }
+  })
 })
 
 t.test('what the caller demands of providers about its data, it demands of all of them', async (t) => {
@@ -293,7 +304,9 @@ t.test('many at once never spend more than the key has', async (t) => {
     ),
   )
   t.ok(statuses.includes(200), 'some are served')
-  for (const status of statuses) t.ok(status === 200 || status === 402, String(status))
+  await every(t, 'every status', async (t) => {
+    for (const status of statuses) t.ok(status === 200 || status === 402, String(status))
+  })
   const rows = [...scene.gateway.running.store.journal.export()]
   const spent = rows.reduce((sum, { settled }) => sum + Number(settled?.cost), 0)
   t.ok(spent > 0 && spent <= LIMIT * 1e9, `${spent}`)

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { parseReply, type RawReply, rawExchange } from '../support/raw.ts'
 
@@ -348,32 +349,34 @@ function checkFault(t: Test, reply: RawReply, [status, message]: readonly [numbe
 for (const operation of OPERATIONS) {
   const { method, door } = operation
   t.test(`${method} ${operation.path === fresh ? '/v1/keys/{hash}' : (operation.name ?? operation.path())}`, async (t) => {
-    for (const [name, { headers, standing }] of Object.entries(KINDS)) {
-      const path = await operation.path()
-      const body = JSON.stringify(await operation.body?.())
-      const sent = { headers: await headers(), body }
-      const refused = refusal(door, standing)
-      const before = await stored()
-      const reply = await raw(method, path, sent)
-      if (refused) {
-        checkFault(t, reply, refused, name)
-        t.equal(await stored(), before, `${name}: nothing has changed`)
-        continue
+    await every(t, 'every case', async (t) => {
+      for (const [name, { headers, standing }] of Object.entries(KINDS)) {
+        const path = await operation.path()
+        const body = JSON.stringify(await operation.body?.())
+        const sent = { headers: await headers(), body }
+        const refused = refusal(door, standing)
+        const before = await stored()
+        const reply = await raw(method, path, sent)
+        if (refused) {
+          checkFault(t, reply, refused, name)
+          t.equal(await stored(), before, `${name}: nothing has changed`)
+          continue
+        }
+        t.equal(reply.status, operation.status, name)
+        t.equal(reply.headers.get('content-type'), 'application/json')
+        const told = JSON.parse(reply.body) as JsonObject
+        t.match(told, operation.answer, name)
+        tellsNoSecret(t, reply.body)
+        const { key: _, ...rest } = told
+        if (door !== 'management') t.notMatch(JSON.stringify(rest), /[0-9a-f]{64}/, 'no hash is told to those who do not manage')
+        if (method === 'GET') {
+          t.equal(await stored(), before, `${name}: reading changes nothing`)
+          const head = await raw('HEAD', path, sent)
+          t.match([head.status, head.body], [operation.status, ''], `${name}: HEAD`)
+          t.equal(head.headers.get('content-length'), reply.headers.get('content-length'))
+        }
       }
-      t.equal(reply.status, operation.status, name)
-      t.equal(reply.headers.get('content-type'), 'application/json')
-      const told = JSON.parse(reply.body) as JsonObject
-      t.match(told, operation.answer, name)
-      tellsNoSecret(t, reply.body)
-      const { key: _, ...rest } = told
-      if (door !== 'management') t.notMatch(JSON.stringify(rest), /[0-9a-f]{64}/, 'no hash is told to those who do not manage')
-      if (method === 'GET') {
-        t.equal(await stored(), before, `${name}: reading changes nothing`)
-        const head = await raw('HEAD', path, sent)
-        t.match([head.status, head.body], [operation.status, ''], `${name}: HEAD`)
-        t.equal(head.headers.get('content-length'), reply.headers.get('content-length'))
-      }
-    }
+    })
   })
 }
 
@@ -391,15 +394,17 @@ t.test('other methods', async (t) => {
   const paths = new Map<string, readonly string[]>([['/v1/generation', ['GET']]])
   for (const { path, methods } of OPERATIONS)
     paths.set((await path()).replace(/[0-9a-f]{64}/, NOBODY).replace(/[0-9a-f-]{36}/, NO_GUARDRAIL), methods)
-  for (const [path, methods] of paths)
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
-      if (methods.includes(method)) continue
-      for (const headers of [bearer(FILE.boss), {}]) {
-        const reply = await raw(method, path, { headers, body: '{}' })
-        checkFault(t, reply, [405, /^Method not allowed$/], `${method} ${path}`)
-        t.equal(reply.headers.get('allow'), methods.join(', '), `${method} ${path}`)
+  await every(t, 'every case', async (t) => {
+    for (const [path, methods] of paths)
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+        if (methods.includes(method)) continue
+        for (const headers of [bearer(FILE.boss), {}]) {
+          const reply = await raw(method, path, { headers, body: '{}' })
+          checkFault(t, reply, [405, /^Method not allowed$/], `${method} ${path}`)
+          t.equal(reply.headers.get('allow'), methods.join(', '), `${method} ${path}`)
+        }
       }
-    }
+  })
   const count = (text: string, what: string): number => (JSON.parse(text) as Record<string, unknown[]>)[what].length
   const after = await stored()
   t.equal(count(after, 'keys') - count(before, 'keys'), 3, 'but for the three keys that were made to be asked for')
@@ -409,88 +414,90 @@ t.test('other methods', async (t) => {
 t.test('tricks with paths lead nowhere', async (t) => {
   const { hash } = ordinary
   const before = await stored()
-  for (const [target, status] of [
-    ['/v1/keys/', 404],
-    ['/v1/keys//', 404],
-    ['/v1//keys', 404],
-    ['/v1/./keys', 404],
-    ['/v1/x/../keys', 404],
-    ['/v1/keys/..', 404],
-    ['/v1/keys/../credits', 404],
-    ['/v1/keys/%2e%2e/credits', 404],
-    ['/v1/%6beys', 404],
-    ['/V1/keys', 404],
-    ['/v1/KEYS', 404],
-    ['/v1/keys;x=y', 404],
-    ['/v1/keys%3Foffset=0', 404],
-    ['/v1/keys%00', 404],
-    ['/v1/keys/*', 404],
-    ['/v1/keys/__proto__', 404],
-    ['/v1/keys/constructor', 404],
-    ['/v1/constructor', 404],
-    ['/v1/__proto__', 404],
-    [`/v1/keys/${hash}/`, 404],
-    [`/v1/keys/${hash}x`, 404],
-    [`/v1/keys/${hash}%00`, 404],
-    [`/v1/keys/${hash.toUpperCase()}`, 404],
-    [`/v1/keys/${hash.slice(1)}`, 404],
-    [`/v1/keys/%${hash.charCodeAt(0).toString(16)}${hash.slice(1)}`, 404],
-    [`/v1/keys%2F${hash}`, 404],
-    [`/v1/keys/${hash}/../${hash}`, 404],
-    [`/v1/keys/code:${hash}`, 404],
-    [`/v1/keys/${'a'.repeat(8000)}`, 404],
-    ["/v1/keys/'%20OR%201=1--", 404],
-    ['/v1/guardrails/', 404],
-    ['/v1/guardrails//', 404],
-    ['/v1/guardrails/..', 404],
-    ['/v1/guardrails/../keys', 404],
-    ['/v1/guardrails/__proto__', 404],
-    ['/v1/guardrails/constructor', 404],
-    ['/v1/guardrails/assignments', 404],
-    ['/v1/guardrails/assignments/', 404],
-    ['/v1/guardrails/assignments/constructor', 404],
-    ['/v1/guardrails/assignments/keys/', 404],
-    ['/v1/guardrails/assignments/keys/remove', 404],
-    ['/v1/guardrails/written/', 404],
-    ['/v1/guardrails/WRITTEN', 404],
-    ['/v1/guardrails/%77ritten', 404],
-    ['/v1/guardrails/written%00', 404],
-    ['/v1/guardrails/written/assignments', 404],
-    ['/v1/guardrails/written/assignments/workspaces', 404],
-    ['/v1/guardrails/written/assignments/__proto__', 404],
-    ['/v1/guardrails/written/assignments/keys/', 404],
-    ['/v1/guardrails/written/assignments/keys/removed', 404],
-    ['/v1/guardrails/written/assignments/keys/remove/x', 404],
-    ['/v1/guardrails/written/../written', 404],
-    [`/v1/guardrails/${'a'.repeat(8000)}`, 404],
-    ["/v1/guardrails/'%20OR%201=1--", 404],
-    ['/v1/auth', 404],
-    ['/v1/auth/keys/', 404],
-    ['/v1/auth/keys/code/', 404],
-    ['/v1/model/sim%2', 404],
-    ['/v1/model/', 404],
-    ['/v1/presets/', 404],
-    ['/v1/presets/none', 404],
-    ['/v1/presets/__proto__', 404],
-    ['/v1/presets/%ff', 404],
-    ['/v1/models/none/none/endpoints', 404],
-    ['/keys', 404],
-    ['/api/v1/keys', 404],
-    ['//v1/keys', 400],
-    ['http://gateway/v1/keys', 400],
-    ['*', 400],
-    [`/v1/keys/${'a'.repeat(8200)}`, 414],
-  ] as const)
-    for (const method of ['GET', 'PATCH', 'DELETE']) {
-      const reply = await raw(method, target, {
-        headers: bearer(FILE.boss),
-        body: target.includes('guardrails') ? '{}' : '{"disabled":true}',
-      })
-      const told = (JSON.parse(reply.body) as { error: { code: number } }).error.code
-      t.equal(told, reply.status, 'the one form of a fault')
-      if (reply.status !== 405) t.equal(reply.status, status, `${method} ${target.slice(0, 60)}`)
-      else t.match(target, /^\/v1\/(auth|presets|model)/, `${method} ${target}: a path that others have`)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const [target, status] of [
+      ['/v1/keys/', 404],
+      ['/v1/keys//', 404],
+      ['/v1//keys', 404],
+      ['/v1/./keys', 404],
+      ['/v1/x/../keys', 404],
+      ['/v1/keys/..', 404],
+      ['/v1/keys/../credits', 404],
+      ['/v1/keys/%2e%2e/credits', 404],
+      ['/v1/%6beys', 404],
+      ['/V1/keys', 404],
+      ['/v1/KEYS', 404],
+      ['/v1/keys;x=y', 404],
+      ['/v1/keys%3Foffset=0', 404],
+      ['/v1/keys%00', 404],
+      ['/v1/keys/*', 404],
+      ['/v1/keys/__proto__', 404],
+      ['/v1/keys/constructor', 404],
+      ['/v1/constructor', 404],
+      ['/v1/__proto__', 404],
+      [`/v1/keys/${hash}/`, 404],
+      [`/v1/keys/${hash}x`, 404],
+      [`/v1/keys/${hash}%00`, 404],
+      [`/v1/keys/${hash.toUpperCase()}`, 404],
+      [`/v1/keys/${hash.slice(1)}`, 404],
+      [`/v1/keys/%${hash.charCodeAt(0).toString(16)}${hash.slice(1)}`, 404],
+      [`/v1/keys%2F${hash}`, 404],
+      [`/v1/keys/${hash}/../${hash}`, 404],
+      [`/v1/keys/code:${hash}`, 404],
+      [`/v1/keys/${'a'.repeat(8000)}`, 404],
+      ["/v1/keys/'%20OR%201=1--", 404],
+      ['/v1/guardrails/', 404],
+      ['/v1/guardrails//', 404],
+      ['/v1/guardrails/..', 404],
+      ['/v1/guardrails/../keys', 404],
+      ['/v1/guardrails/__proto__', 404],
+      ['/v1/guardrails/constructor', 404],
+      ['/v1/guardrails/assignments', 404],
+      ['/v1/guardrails/assignments/', 404],
+      ['/v1/guardrails/assignments/constructor', 404],
+      ['/v1/guardrails/assignments/keys/', 404],
+      ['/v1/guardrails/assignments/keys/remove', 404],
+      ['/v1/guardrails/written/', 404],
+      ['/v1/guardrails/WRITTEN', 404],
+      ['/v1/guardrails/%77ritten', 404],
+      ['/v1/guardrails/written%00', 404],
+      ['/v1/guardrails/written/assignments', 404],
+      ['/v1/guardrails/written/assignments/workspaces', 404],
+      ['/v1/guardrails/written/assignments/__proto__', 404],
+      ['/v1/guardrails/written/assignments/keys/', 404],
+      ['/v1/guardrails/written/assignments/keys/removed', 404],
+      ['/v1/guardrails/written/assignments/keys/remove/x', 404],
+      ['/v1/guardrails/written/../written', 404],
+      [`/v1/guardrails/${'a'.repeat(8000)}`, 404],
+      ["/v1/guardrails/'%20OR%201=1--", 404],
+      ['/v1/auth', 404],
+      ['/v1/auth/keys/', 404],
+      ['/v1/auth/keys/code/', 404],
+      ['/v1/model/sim%2', 404],
+      ['/v1/model/', 404],
+      ['/v1/presets/', 404],
+      ['/v1/presets/none', 404],
+      ['/v1/presets/__proto__', 404],
+      ['/v1/presets/%ff', 404],
+      ['/v1/models/none/none/endpoints', 404],
+      ['/keys', 404],
+      ['/api/v1/keys', 404],
+      ['//v1/keys', 400],
+      ['http://gateway/v1/keys', 400],
+      ['*', 400],
+      [`/v1/keys/${'a'.repeat(8200)}`, 414],
+    ] as const)
+      for (const method of ['GET', 'PATCH', 'DELETE']) {
+        const reply = await raw(method, target, {
+          headers: bearer(FILE.boss),
+          body: target.includes('guardrails') ? '{}' : '{"disabled":true}',
+        })
+        const told = (JSON.parse(reply.body) as { error: { code: number } }).error.code
+        t.equal(told, reply.status, 'the one form of a fault')
+        if (reply.status !== 405) t.equal(reply.status, status, `${method} ${target.slice(0, 60)}`)
+        else t.match(target, /^\/v1\/(auth|presets|model)/, `${method} ${target}: a path that others have`)
+      }
+  })
   t.equal(await stored(), before)
   t.equal((await raw('GET', `/v1/keys/${hash}?x=/../y`, { headers: bearer(FILE.boss) })).status, 200, 'a query is no path')
 })
@@ -699,15 +706,17 @@ for (const { method, path, secret, wrong } of BODIES)
     const headers = secret === undefined ? {} : bearer(secret)
     const before = await stored()
     t.ok(wrong.length > 15, 'there are cases')
-    for (const [body, field] of wrong) {
-      // A key may make so many codes and no more.
-      await clock.advance(1000)
-      const text = typeof body === 'string' ? body : JSON.stringify(body)
-      const name = text.slice(0, 80)
-      const reply = await raw(method, path, { headers, body: text })
-      checkFault(t, reply, [400, new RegExp(`^${field}: `)], name)
-      t.match(JSON.parse(reply.body), { error: { metadata: { field } } }, name)
-    }
+    await every(t, 'every case', async (t) => {
+      for (const [body, field] of wrong) {
+        // A key may make so many codes and no more.
+        await clock.advance(1000)
+        const text = typeof body === 'string' ? body : JSON.stringify(body)
+        const name = text.slice(0, 80)
+        const reply = await raw(method, path, { headers, body: text })
+        checkFault(t, reply, [400, new RegExp(`^${field}: `)], name)
+        t.match(JSON.parse(reply.body), { error: { metadata: { field } } }, name)
+      }
+    })
     for (const [text, message] of [
       ['', /^body: expected a JSON object, found nothing$/],
       [' ', /^body: expected valid JSON/],
@@ -780,15 +789,17 @@ t.test('queries', async (t) => {
     '/v1/embeddings/models': { offset: numbers, limit: ['0', '1001'] },
     '/v1/generation': { id: [''] },
   }
-  for (const [path, parameters] of Object.entries(QUERIES))
-    for (const [field, values] of Object.entries(parameters))
-      for (const value of values) {
-        const target = `${path}?${field}=${value.replaceAll('+', '%2B').replaceAll(' ', '%20')}`
-        const reply = await raw('GET', target, { headers: bearer(FILE.boss) })
-        checkFault(t, reply, [400, new RegExp(`^${field}: `)], target)
-        t.match(JSON.parse(reply.body), { error: { metadata: { field } } }, target)
-        checkFault(t, await raw('GET', target), MISSING, 'nothing is told to nobody')
-      }
+  await every(t, 'every case', async (t) => {
+    for (const [path, parameters] of Object.entries(QUERIES))
+      for (const [field, values] of Object.entries(parameters))
+        for (const value of values) {
+          const target = `${path}?${field}=${value.replaceAll('+', '%2B').replaceAll(' ', '%20')}`
+          const reply = await raw('GET', target, { headers: bearer(FILE.boss) })
+          checkFault(t, reply, [400, new RegExp(`^${field}: `)], target)
+          t.match(JSON.parse(reply.body), { error: { metadata: { field } } }, target)
+          checkFault(t, await raw('GET', target), MISSING, 'nothing is told to nobody')
+        }
+  })
   for (const id of ['gen-1', 'x', '%00', 'x'.repeat(5000), `${generation}x`, "'%20OR%201=1"])
     checkFault(
       t,

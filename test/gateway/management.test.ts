@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { rawExchange } from '../support/raw.ts'
 import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -131,30 +132,37 @@ t.test('every operation for every kind of key', async (t) => {
     'ordinary, stored': [stored, 403, /^Only management keys can perform this operation$/],
   }
   const before = await list(gateway)
-  for (const [kind, [secret, code, message]] of Object.entries(refused))
-    for (const [operation] of operations) {
-      const told = await call(gateway, operation, secret)
-      t.match(told, { status: code, body: { error: { code, message } } }, `${kind}: ${operation[0]} ${operation[1]}`)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const [kind, [secret, code, message]] of Object.entries(refused))
+      for (const [operation] of operations) {
+        const told = await call(gateway, operation, secret)
+        t.match(told, { status: code, body: { error: { code, message } } }, `${kind}: ${operation[0]} ${operation[1]}`)
+      }
+  })
   t.same(await list(gateway), before, 'nothing was changed by those who may not')
-  for (const [operation, allowed] of operations) t.equal((await call(gateway, operation)).status, allowed, operation.slice(0, 2).join(' '))
+  await every(t, 'every case', async (t) => {
+    for (const [operation, allowed] of operations)
+      t.equal((await call(gateway, operation)).status, allowed, operation.slice(0, 2).join(' '))
+  })
   t.match(await call(gateway, ['GET', '/v1/key'], SECRETS.boss), { status: 200, body: { data: { is_management_key: true } } })
   t.match(await (await generate(gateway, SECRETS.boss)).json(), { error: { code: 403, message: /Management keys cannot/ } })
 })
 
 t.test('other methods and paths', async (t) => {
   const { gateway } = await scene(t)
-  for (const [method, path, allow] of [
-    ['PUT', '/v1/keys', 'GET, POST'],
-    ['DELETE', '/v1/keys', 'GET, POST'],
-    ['POST', `/v1/keys/${NOBODY}`, 'GET, PATCH, DELETE'],
-    ['POST', '/v1/credits', 'GET'],
-    ['POST', '/v1/activity', 'GET'],
-  ]) {
-    const told = await call(gateway, [method, path])
-    t.match(told, { status: 405, body: { error: { code: 405 } } }, `${method} ${path}`)
-    t.equal(told.headers.get('allow'), allow)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [method, path, allow] of [
+      ['PUT', '/v1/keys', 'GET, POST'],
+      ['DELETE', '/v1/keys', 'GET, POST'],
+      ['POST', `/v1/keys/${NOBODY}`, 'GET, PATCH, DELETE'],
+      ['POST', '/v1/credits', 'GET'],
+      ['POST', '/v1/activity', 'GET'],
+    ]) {
+      const told = await call(gateway, [method, path])
+      t.match(told, { status: 405, body: { error: { code: 405 } } }, `${method} ${path}`)
+      t.equal(told.headers.get('allow'), allow)
+    }
+  })
   for (const path of ['/v1/keys/', '/v1/keys/toString', `/v1/keys/${APP.toUpperCase()}`, `/v1/keys/${APP}x`])
     t.equal((await call(gateway, ['GET', path])).status, 404, path)
   t.equal((await call(gateway, ['GET', `/v1/keys/${APP}/x`])).status, 404)
@@ -205,31 +213,35 @@ t.test('bad bodies and queries are 400s that name the field', async (t) => {
     [{ disabled: 'yes' }, 'disabled'],
     [{ disabled: null }, 'disabled'],
   ]
-  for (const [method, path, rows] of [
-    ['POST', '/v1/keys', [...shared, ...making]],
-    ['PATCH', `/v1/keys/${hash}`, [...shared, ...changing]],
-  ] as const)
-    for (const [body, field] of rows) {
-      const told = await call(gateway, [method, path, body])
-      t.match(
-        told,
-        { status: 400, body: { error: { code: 400, message: new RegExp(`^${field}: `) } } },
-        `${method} ${JSON.stringify(body).slice(0, 60)}`,
-      )
-      if (field !== 'body') t.equal(told.body.error?.metadata.field, field)
-    }
-  for (const [path, field] of [
-    ['/v1/keys?offset=-1', 'offset'],
-    ['/v1/keys?offset=x', 'offset'],
-    ['/v1/keys?include_disabled=maybe', 'include_disabled'],
-    ['/v1/activity?date=yesterday', 'date'],
-    ['/v1/activity?date=2026-01-05', 'date'],
-    ['/v1/activity?date=2025-12-05', 'date'],
-    ['/v1/activity?date=2025-12-32', 'date'],
-    ['/v1/activity?api_key_hash=abc', 'api_key_hash'],
-    ['/v1/activity?group_by=day', 'group_by'],
-  ])
-    t.match(await call(gateway, ['GET', path]), { status: 400, body: { error: { metadata: { field } } } }, path)
+  await every(t, 'every case', async (t) => {
+    for (const [method, path, rows] of [
+      ['POST', '/v1/keys', [...shared, ...making]],
+      ['PATCH', `/v1/keys/${hash}`, [...shared, ...changing]],
+    ] as const)
+      for (const [body, field] of rows) {
+        const told = await call(gateway, [method, path, body])
+        t.match(
+          told,
+          { status: 400, body: { error: { code: 400, message: new RegExp(`^${field}: `) } } },
+          `${method} ${JSON.stringify(body).slice(0, 60)}`,
+        )
+        if (field !== 'body') t.equal(told.body.error?.metadata.field, field)
+      }
+  })
+  await every(t, 'every case', async (t) => {
+    for (const [path, field] of [
+      ['/v1/keys?offset=-1', 'offset'],
+      ['/v1/keys?offset=x', 'offset'],
+      ['/v1/keys?include_disabled=maybe', 'include_disabled'],
+      ['/v1/activity?date=yesterday', 'date'],
+      ['/v1/activity?date=2026-01-05', 'date'],
+      ['/v1/activity?date=2025-12-05', 'date'],
+      ['/v1/activity?date=2025-12-32', 'date'],
+      ['/v1/activity?api_key_hash=abc', 'api_key_hash'],
+      ['/v1/activity?group_by=day', 'group_by'],
+    ])
+      t.match(await call(gateway, ['GET', path]), { status: 400, body: { error: { metadata: { field } } } }, path)
+  })
   t.same(await list(gateway), before, 'nothing was made or changed')
 })
 

@@ -1,6 +1,7 @@
 /** Three client formats times four provider formats, streamed and whole: what the provider saw, and what the client got. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { lanesOf } from '../support/lanes.ts'
 import { type Asked, type AskedTool, expectedTurns, type SeenRequest } from '../support/matrix/asked.ts'
@@ -66,7 +67,7 @@ function eachCell(name: string, body: (t: Test, cell: Cell) => Promise<void>): v
   t.test(name, async (t) => {
     for (const cell of field.cells) {
       // A failure of one pair must not hide the others.
-      await t.test(cell.name, (t) => body(t, cell))
+      await every(t, cell.name, (t) => body(t, cell))
     }
   })
 }
@@ -168,11 +169,13 @@ eachCell('results of tools', async (t, cell) => {
 })
 
 eachCell('forced and forbidden tools', async (t, cell) => {
-  for (const choice of ['auto', 'none', 'required', { name: 'clock' }] as const) {
-    const { seen } = await ask(t, cell, { turns: [hello], tools: TOOLS, choice }, fine)
-    t.same(seen.choice, choice)
-    t.same(seen.tools, TOOLS)
-  }
+  await every(t, 'every choice', async (t) => {
+    for (const choice of ['auto', 'none', 'required', { name: 'clock' }] as const) {
+      const { seen } = await ask(t, cell, { turns: [hello], tools: TOOLS, choice }, fine)
+      t.same(seen.choice, choice)
+      t.same(seen.tools, TOOLS)
+    }
+  })
   const { seen } = await ask(t, cell, { turns: [hello], tools: TOOLS, serial: true }, fine)
   t.equal(seen.serial, cell.wire !== 'gemini', 'one call at a time, where the wire can say it')
 })
@@ -201,42 +204,45 @@ eachCell('reasoning is asked for', async (t, cell) => {
 const SEAL = 'c2VhbGVkIHJlYXNvbmluZyBvZiB0aGUgcHJvdmlkZXI+Pz8vKys='
 
 eachCell('reasoning goes back to who sealed it, and to nobody else', async (t, cell) => {
-  for (const said of [
-    { reasoning: ['Let me ', 'see.'], signature: SEAL, text: ['So.'], calls: CALLS },
-    { reasoning: ['Let me ', 'see.'], signature: SEAL, text: ['So.'] },
-  ] satisfies Said[]) {
-    const { told } = await ask(t, cell, { turns: [hello], tools: TOOLS, effort: 'high' }, said)
-    t.equal(told.whole.reasoning, 'Let me see.')
-    // Where a dialect has one field for every provider's seal, ours tells whose it is.
-    const { sealed } = told.whole
-    t.ok(
-      sealed.some((seal) => seal === SEAL || seal.startsWith('hg.')),
-      'the caller gets the seal',
-    )
-    const results = 'calls' in said ? { results: CALLS.map(({ id }) => ({ id, parts: [{ text: 'done' }] })) } : { user: [{ text: 'And?' }] }
-    const asked: Asked = { turns: [hello, { replayed: told.reply }, results], tools: TOOLS, effort: 'high' }
-    const { seen } = await ask(t, cell, asked, fine)
-    const back = seen.turns[1]
-    t.equal(back.role, 'assistant')
-    const seals = back.parts.filter((part) => 'seal' in part && part.seal !== '')
-    t.match(seals, [{ seal: SEAL }], 'its provider gets it back')
-    const others = field.cells.filter(
-      ({ client, wire, lane }) => client === cell.client && wire !== cell.wire && lane === firstLane(client.id, wire),
-    )
-    for (const other of others) {
-      const { told, seen } = await ask(t, other, asked, fine)
-      for (const request of told.seen)
-        t.notOk(
-          [SEAL, ...sealed].some((seal) => request.body.includes(seal)),
-          `${other.wire} never sees it`,
-        )
-      t.match(
-        seen.turns.flatMap((turn) => turn.parts.filter((part) => 'text' in part || 'call' in part)),
-        [{ text: 'Hello' }, { text: 'So.' }, ...CALLS.slice('calls' in said ? 0 : 2).map(({ name }) => ({ call: { name } }))],
-        `${other.wire} sees the rest`,
+  await every(t, 'every case', async (t) => {
+    for (const said of [
+      { reasoning: ['Let me ', 'see.'], signature: SEAL, text: ['So.'], calls: CALLS },
+      { reasoning: ['Let me ', 'see.'], signature: SEAL, text: ['So.'] },
+    ] satisfies Said[]) {
+      const { told } = await ask(t, cell, { turns: [hello], tools: TOOLS, effort: 'high' }, said)
+      t.equal(told.whole.reasoning, 'Let me see.')
+      // Where a dialect has one field for every provider's seal, ours tells whose it is.
+      const { sealed } = told.whole
+      t.ok(
+        sealed.some((seal) => seal === SEAL || seal.startsWith('hg.')),
+        'the caller gets the seal',
       )
+      const results =
+        'calls' in said ? { results: CALLS.map(({ id }) => ({ id, parts: [{ text: 'done' }] })) } : { user: [{ text: 'And?' }] }
+      const asked: Asked = { turns: [hello, { replayed: told.reply }, results], tools: TOOLS, effort: 'high' }
+      const { seen } = await ask(t, cell, asked, fine)
+      const back = seen.turns[1]
+      t.equal(back.role, 'assistant')
+      const seals = back.parts.filter((part) => 'seal' in part && part.seal !== '')
+      t.match(seals, [{ seal: SEAL }], 'its provider gets it back')
+      const others = field.cells.filter(
+        ({ client, wire, lane }) => client === cell.client && wire !== cell.wire && lane === firstLane(client.id, wire),
+      )
+      for (const other of others) {
+        const { told, seen } = await ask(t, other, asked, fine)
+        for (const request of told.seen)
+          t.notOk(
+            [SEAL, ...sealed].some((seal) => request.body.includes(seal)),
+            `${other.wire} never sees it`,
+          )
+        t.match(
+          seen.turns.flatMap((turn) => turn.parts.filter((part) => 'text' in part || 'call' in part)),
+          [{ text: 'Hello' }, { text: 'So.' }, ...CALLS.slice('calls' in said ? 0 : 2).map(({ name }) => ({ call: { name } }))],
+          `${other.wire} sees the rest`,
+        )
+      }
     }
-  }
+  })
 })
 
 eachCell('a refusal', async (t, cell) => {
@@ -287,8 +293,14 @@ eachCell('usage and what it costs', async (t, cell) => {
   const usage = { input, output, cached, reasoning, cost: Number(cost.toFixed(9)), ...(written > 0 ? { written } : {}) }
   t.same(told.whole.usage, usage)
   t.same(told.stream.usage, usage)
-  for (const generation of told.generations)
-    t.match(generation, { total_cost: usage.cost, native_tokens_prompt: input, native_tokens_completion: output }, 'the books say the same')
+  await every(t, 'every generation', async (t) => {
+    for (const generation of told.generations)
+      t.match(
+        generation,
+        { total_cost: usage.cost, native_tokens_prompt: input, native_tokens_completion: output },
+        'the books say the same',
+      )
+  })
 })
 
 eachCell('citations', async (t, cell) => {
@@ -299,34 +311,39 @@ eachCell('citations', async (t, cell) => {
   const said: Said = { text: ['Fjørds ', 'are deep.'], citations }
   const { told } = await ask(t, cell, { turns: [hello] }, said)
   got(t, cell, told, said)
-  for (const { annotations } of [told.whole, told.stream]) {
-    const flat = annotations.map((each) => ({ ...object(each), ...object(object(each).url_citation) }))
-    t.match(flat, citations)
-    const [start, end] = [0, said.text?.join('').length]
-    if (cell.client.id !== 'messages') t.match(flat, [{ type: 'url_citation', start_index: start, end_index: end }, { start_index: start }])
-  }
+  await every(t, 'every case', async (t) => {
+    for (const { annotations } of [told.whole, told.stream]) {
+      const flat = annotations.map((each) => ({ ...object(each), ...object(object(each).url_citation) }))
+      t.match(flat, citations)
+      const [start, end] = [0, said.text?.join('').length]
+      if (cell.client.id !== 'messages')
+        t.match(flat, [{ type: 'url_citation', start_index: start, end_index: end }, { start_index: start }])
+    }
+  })
 })
 
 t.test('provider errors keep their status and tell nothing of the provider', async (t) => {
-  for (const cell of field.cells)
-    for (const stream of [false, true]) {
-      for (const [status, ours] of [
-        [400, 400],
-        [429, 429],
-        [500, 502],
-        [529, 529],
-      ] as const) {
-        field.upstream.script = () => jsonAnswer(WIRES[cell.wire].error(status, 'host 10.1.2.3 with sk-provider-secret'), status)
-        const response = await cell.ask({ ...cell.client.write({ turns: [hello] }), stream })
-        const text = await response.text()
-        t.equal(response.status, ours, `${cell.name}: ${status}`)
-        t.notMatch(text, /10\.1\.2\.3|sk-provider-secret/)
-        t.match(
-          JSON.parse(text),
-          cell.client.id === 'messages' ? { type: 'error', error: { type: String, message: String } } : { error: { code: ours } },
-        )
+  await every(t, 'every cell', async (t) => {
+    for (const cell of field.cells)
+      for (const stream of [false, true]) {
+        for (const [status, ours] of [
+          [400, 400],
+          [429, 429],
+          [500, 502],
+          [529, 529],
+        ] as const) {
+          field.upstream.script = () => jsonAnswer(WIRES[cell.wire].error(status, 'host 10.1.2.3 with sk-provider-secret'), status)
+          const response = await cell.ask({ ...cell.client.write({ turns: [hello] }), stream })
+          const text = await response.text()
+          t.equal(response.status, ours, `${cell.name}: ${status}`)
+          t.notMatch(text, /10\.1\.2\.3|sk-provider-secret/)
+          t.match(
+            JSON.parse(text),
+            cell.client.id === 'messages' ? { type: 'error', error: { type: String, message: String } } : { error: { code: ours } },
+          )
+        }
       }
-    }
+  })
 })
 
 /** Frames up to and with the one that brings the last piece of what is said. */
@@ -340,22 +357,24 @@ eachCell('a stream that breaks is never shown as whole', async (t, cell) => {
   const said: Said = { text: ['Once ', 'upon '], calls: [{ id: 'call_a', name: 'weather', args: ['{"city":"Os', 'lo"}'] }] }
   const wire = WIRES[cell.wire]
   const frames = cutAfter(wire.frames(said), cell.wire === 'gemini' ? 'upon ' : '\\"Os')
-  for (const [name, tail] of [
-    ['it just ends', []],
-    ['the provider says why', [wire.brokenFrame('host 10.1.2.3 with sk-provider-secret')]],
-  ] as const) {
-    cell.upstream.script = () => sseAnswer([...frames, ...tail])
-    const response = await cell.ask({ ...cell.client.write({ turns: [hello], tools: TOOLS }), stream: true })
-    t.equal(response.status, 200)
-    const text = await response.text()
-    const folded = cell.client.foldStream(text)
-    t.equal(folded.text, 'Once upon ', name)
-    t.ok(folded.error, `${name}: the caller is told`)
-    t.notMatch(folded.end, /^(stop|completed|end_turn|tool_calls|tool_use|length|max_tokens)$/, `${name}: and sees no good end`)
-    t.notMatch(text, /10\.1\.2\.3|sk-provider-secret/)
-    const generation = await cell.generation(response)
-    t.match(generation, { total_cost: 0 }, `${name}: and pays nothing`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, tail] of [
+      ['it just ends', []],
+      ['the provider says why', [wire.brokenFrame('host 10.1.2.3 with sk-provider-secret')]],
+    ] as const) {
+      cell.upstream.script = () => sseAnswer([...frames, ...tail])
+      const response = await cell.ask({ ...cell.client.write({ turns: [hello], tools: TOOLS }), stream: true })
+      t.equal(response.status, 200)
+      const text = await response.text()
+      const folded = cell.client.foldStream(text)
+      t.equal(folded.text, 'Once upon ', name)
+      t.ok(folded.error, `${name}: the caller is told`)
+      t.notMatch(folded.end, /^(stop|completed|end_turn|tool_calls|tool_use|length|max_tokens)$/, `${name}: and sees no good end`)
+      t.notMatch(text, /10\.1\.2\.3|sk-provider-secret/)
+      const generation = await cell.generation(response)
+      t.match(generation, { total_cost: 0 }, `${name}: and pays nothing`)
+    }
+  })
 })
 
 /** An event of a kind that nobody has heard of, as each wire would write it. */

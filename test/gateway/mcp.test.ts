@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { KEY } from '../support/gateway.ts'
 import { type McpServer, type McpServerOptions, startMcpServer, TOOLS } from '../support/mcp-server.ts'
 import { calls, FORMATS, offered, ran, type ToolScene, told, toolScene, waysOf } from '../support/tool-scene.ts'
@@ -49,64 +50,72 @@ t.test('tools of a server: listed, called, shown; over each transport, to each p
     ['anthropic', 'http'],
     ['gemini', 'http'],
   ]
-  for (const [dialect, transport] of cases) {
-    const { server, one, tool } = await scene(t, { transport }, { dialect })
-    for (const way of waysOf('responses')) {
-      const name = `${dialect} over ${transport}${way.stream ? ', streamed' : ''}`
-      const before = server.calls.length
-      const { status, raw, output, events } = await one.ask(way, {
-        tools: [tool({ authorization: 'secret-token', headers: { 'X-Own': 'a b' } })],
-      })
-      t.equal(status, 200, `${name}: ${raw}`)
-      t.match(
-        output,
-        [
-          { type: 'mcp_list_tools', server_label: 'notes', tools: LISTED, id: /^mcpl_/ },
-          {
-            type: 'mcp_call',
-            server_label: 'notes',
-            name: 'read_note',
-            arguments: '{"id":"7"}',
-            output: 'read_note did {"id":"7"}',
-            error: null,
-            approval_request_id: null,
-          },
-          { type: 'message' },
-        ],
-        name,
-      )
-      t.same(server.calls.slice(before), [{ name: 'read_note', args: { id: '7' } }], name)
-      t.ok(
-        server.heads.every(({ headers }) => headers.authorization === 'Bearer secret-token' && headers['x-own'] === 'a b'),
-        name,
-      )
-      t.notMatch(raw, /secret-token/, 'what goes to the server is not shown again')
-      if (dialect === 'openai-chat') t.same(told(one), ['read_note did {"id":"7"}'], name)
-      if (way.stream) {
-        const types = events.map(({ type }) => String(type))
-        t.ok(types.indexOf('response.mcp_list_tools.completed') > 0, name)
-        t.ok(types.indexOf('response.mcp_call.completed') > types.indexOf('response.mcp_call_arguments.done'), name)
-        t.equal(types.filter((type) => type === 'response.created').length, 1)
+  await every(t, 'every case', async (t) => {
+    for (const [dialect, transport] of cases) {
+      const { server, one, tool } = await scene(t, { transport }, { dialect })
+      for (const way of waysOf('responses')) {
+        const name = `${dialect} over ${transport}${way.stream ? ', streamed' : ''}`
+        const before = server.calls.length
+        const { status, raw, output, events } = await one.ask(way, {
+          tools: [tool({ authorization: 'secret-token', headers: { 'X-Own': 'a b' } })],
+        })
+        t.equal(status, 200, `${name}: ${raw}`)
+        t.match(
+          output,
+          [
+            { type: 'mcp_list_tools', server_label: 'notes', tools: LISTED, id: /^mcpl_/ },
+            {
+              type: 'mcp_call',
+              server_label: 'notes',
+              name: 'read_note',
+              arguments: '{"id":"7"}',
+              output: 'read_note did {"id":"7"}',
+              error: null,
+              approval_request_id: null,
+            },
+            { type: 'message' },
+          ],
+          name,
+        )
+        t.same(server.calls.slice(before), [{ name: 'read_note', args: { id: '7' } }], name)
+        t.ok(
+          server.heads.every(({ headers }) => headers.authorization === 'Bearer secret-token' && headers['x-own'] === 'a b'),
+          name,
+        )
+        t.notMatch(raw, /secret-token/, 'what goes to the server is not shown again')
+        if (dialect === 'openai-chat') t.same(told(one), ['read_note did {"id":"7"}'], name)
+        if (way.stream) {
+          const types = events.map(({ type }) => String(type))
+          t.ok(types.indexOf('response.mcp_list_tools.completed') > 0, name)
+          t.ok(types.indexOf('response.mcp_call.completed') > types.indexOf('response.mcp_call_arguments.done'), name)
+          t.equal(types.filter((type) => type === 'response.created').length, 1)
+        }
       }
+      t.notMatch(one.gateway.logs.join('\n'), /secret-token/)
     }
-    t.notMatch(one.gateway.logs.join('\n'), /secret-token/)
-  }
+  })
 })
 
 t.test('router:mcp is the same in every client format, where no approval is needed', async (t) => {
   const { server, one, tool } = await scene(t)
   const { type: _, ...parameters } = tool()
-  for (const way of waysOf('responses', 'chat', 'messages')) {
-    const before = server.calls.length
-    const { status, raw } = await one.ask(way, { tools: [{ type: 'router:mcp', parameters }] })
-    t.equal(status, 200, raw)
-    t.equal(server.calls.length, before + 1)
-    t.match(
-      raw,
-      way.format === 'chat' ? /"tool_name":"router:mcp"/ : way.format === 'messages' ? /router_mcp_tool_result.*serverLabel/ : /"mcp_call"/,
-    )
-    t.same(offered(one.model.requests.at(-1)), ['router_notes_read_note', 'router_notes_delete_note'])
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysOf('responses', 'chat', 'messages')) {
+      const before = server.calls.length
+      const { status, raw } = await one.ask(way, { tools: [{ type: 'router:mcp', parameters }] })
+      t.equal(status, 200, raw)
+      t.equal(server.calls.length, before + 1)
+      t.match(
+        raw,
+        way.format === 'chat'
+          ? /"tool_name":"router:mcp"/
+          : way.format === 'messages'
+            ? /router_mcp_tool_result.*serverLabel/
+            : /"mcp_call"/,
+      )
+      t.same(offered(one.model.requests.at(-1)), ['router_notes_read_note', 'router_notes_delete_note'])
+    }
+  })
   for (const format of ['chat', 'messages'] as const) {
     const asked = await one.ask(
       { format, stream: false },
@@ -126,10 +135,12 @@ t.test('which tools are offered, and which of them need approval', async (t) => 
     [{ allowed_tools: { read_only: true, tool_names: ['delete.note'] } }, []],
     [{ allowed_tools: null }, ['router_notes_read_note', 'router_notes_delete_note']],
   ]
-  for (const [own, names] of cases) {
-    t.equal((await one.ask({ format: 'responses', stream: false }, { tools: [tool(own)] })).status, 200)
-    t.same(offered(one.model.requests.at(-1)), names, JSON.stringify(own))
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [own, names] of cases) {
+      t.equal((await one.ask({ format: 'responses', stream: false }, { tools: [tool(own)] })).status, 200)
+      t.same(offered(one.model.requests.at(-1)), names, JSON.stringify(own))
+    }
+  })
   const allowed = (mode: string, ...tools: JsonObject[]): JsonObject => ({ type: 'allowed_tools', mode, tools })
   const own = { type: 'function', name: 'mine', parameters: { type: 'object' } }
   const choices: [choice: JsonObject, names: string[]][] = [
@@ -161,69 +172,76 @@ t.test('which tools are offered, and which of them need approval', async (t) => 
     [{ never: { tool_names: ['read_note'] } }, ['delete.note'], ['read_note']],
     [{ always: { tool_names: ['delete.note'] }, never: { tool_names: ['read_note', 'delete.note'] } }, ['delete.note'], ['read_note']],
   ]
-  for (const [approval, asked, done] of approvals) {
-    const before = acting.server.calls.length
-    const { output } = await acting.one.ask({ format: 'responses', stream: true }, { tools: [acting.tool({ require_approval: approval })] })
-    const name = JSON.stringify(approval)
-    t.same(
-      output.filter(({ type }) => type === 'mcp_approval_request').map(({ name }) => name),
-      asked,
-      name,
-    )
-    t.same(
-      acting.server.calls.slice(before).map(({ name }) => name),
-      done,
-      name,
-    )
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [approval, asked, done] of approvals) {
+      const before = acting.server.calls.length
+      const { output } = await acting.one.ask(
+        { format: 'responses', stream: true },
+        { tools: [acting.tool({ require_approval: approval })] },
+      )
+      const name = JSON.stringify(approval)
+      t.same(
+        output.filter(({ type }) => type === 'mcp_approval_request').map(({ name }) => name),
+        asked,
+        name,
+      )
+      t.same(
+        acting.server.calls.slice(before).map(({ name }) => name),
+        done,
+        name,
+      )
+    }
+  })
 })
 
 t.test('approval: asked, given, refused, and carried on with', async (t) => {
   const { server, one, tool } = await scene(t)
   const tools = [tool({ require_approval: 'always' })]
-  for (const way of waysOf('responses')) {
-    const before = { calls: server.calls.length, turns: one.model.requests.length }
-    const first = await one.ask(way, { tools })
-    t.equal(first.status, 200, first.raw)
-    t.match(first.output, [
-      { type: 'mcp_list_tools' },
-      { type: 'mcp_approval_request', server_label: 'notes', name: 'read_note', arguments: '{"id":"7"}', id: /^mcpr_/ },
-    ])
-    t.equal(server.calls.length, before.calls, 'nothing is called')
-    t.equal(one.model.requests.length, before.turns + 1, 'the turn ends')
-    const request = first.output[1]
-    const input = [{ role: 'user', content: 'Go.' }, ...first.output]
-    const answer = (approve: boolean, reason?: string): JsonObject[] => [
-      ...input,
-      { type: 'mcp_approval_response', approval_request_id: String(request.id), approve, ...(reason ? { reason } : {}) },
-    ]
-    const lists = (): number => server.asked.filter((method) => method === 'tools/list').length
-    const listed = lists()
-    const yes = await one.ask(way, { tools, input: answer(true) })
-    t.equal(yes.status, 200, yes.raw)
-    t.equal(lists(), listed, 'the list that is sent back is not asked for again')
-    t.match(yes.output, [
-      { type: 'mcp_call', name: 'read_note', output: 'read_note did {"id":"7"}', approval_request_id: request.id },
-      { type: 'message', content: [{ text: 'done' }] },
-    ])
-    t.equal(server.calls.length, before.calls + 1)
-    t.match(one.model.requests.at(-1)?.json.messages, [
-      { role: 'user' },
-      { role: 'assistant', tool_calls: [{ function: { name: 'router_notes_read_note', arguments: '{"id":"7"}' } }] },
-      { role: 'tool', content: 'read_note did {"id":"7"}' },
-    ])
-    const later = await one.ask(way, { tools, input: [...answer(true), ...yes.output, { role: 'user', content: 'More.' }] })
-    t.equal(later.status, 200, later.raw)
-    t.equal(server.calls.length, before.calls + 1, 'what has been run is not run again')
-    t.match(told(one), ['read_note did {"id":"7"}'])
-    const no = await one.ask(way, { tools, input: answer(false, 'too secret') })
-    t.equal(no.status, 200, no.raw)
-    t.match(told(one)[0], /did not approve the call: too secret/)
-    t.equal(server.calls.length, before.calls + 1)
-    const silent = await one.ask(way, { tools, input: [...input, { role: 'user', content: 'And?' }] })
-    t.equal(silent.status, 200, silent.raw)
-    t.same(told(one), [])
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysOf('responses')) {
+      const before = { calls: server.calls.length, turns: one.model.requests.length }
+      const first = await one.ask(way, { tools })
+      t.equal(first.status, 200, first.raw)
+      t.match(first.output, [
+        { type: 'mcp_list_tools' },
+        { type: 'mcp_approval_request', server_label: 'notes', name: 'read_note', arguments: '{"id":"7"}', id: /^mcpr_/ },
+      ])
+      t.equal(server.calls.length, before.calls, 'nothing is called')
+      t.equal(one.model.requests.length, before.turns + 1, 'the turn ends')
+      const request = first.output[1]
+      const input = [{ role: 'user', content: 'Go.' }, ...first.output]
+      const answer = (approve: boolean, reason?: string): JsonObject[] => [
+        ...input,
+        { type: 'mcp_approval_response', approval_request_id: String(request.id), approve, ...(reason ? { reason } : {}) },
+      ]
+      const lists = (): number => server.asked.filter((method) => method === 'tools/list').length
+      const listed = lists()
+      const yes = await one.ask(way, { tools, input: answer(true) })
+      t.equal(yes.status, 200, yes.raw)
+      t.equal(lists(), listed, 'the list that is sent back is not asked for again')
+      t.match(yes.output, [
+        { type: 'mcp_call', name: 'read_note', output: 'read_note did {"id":"7"}', approval_request_id: request.id },
+        { type: 'message', content: [{ text: 'done' }] },
+      ])
+      t.equal(server.calls.length, before.calls + 1)
+      t.match(one.model.requests.at(-1)?.json.messages, [
+        { role: 'user' },
+        { role: 'assistant', tool_calls: [{ function: { name: 'router_notes_read_note', arguments: '{"id":"7"}' } }] },
+        { role: 'tool', content: 'read_note did {"id":"7"}' },
+      ])
+      const later = await one.ask(way, { tools, input: [...answer(true), ...yes.output, { role: 'user', content: 'More.' }] })
+      t.equal(later.status, 200, later.raw)
+      t.equal(server.calls.length, before.calls + 1, 'what has been run is not run again')
+      t.match(told(one), ['read_note did {"id":"7"}'])
+      const no = await one.ask(way, { tools, input: answer(false, 'too secret') })
+      t.equal(no.status, 200, no.raw)
+      t.match(told(one)[0], /did not approve the call: too secret/)
+      t.equal(server.calls.length, before.calls + 1)
+      const silent = await one.ask(way, { tools, input: [...input, { role: 'user', content: 'And?' }] })
+      t.equal(silent.status, 200, silent.raw)
+      t.same(told(one), [])
+    }
+  })
 })
 
 t.test('a call of an earlier reply is a call to the model', async (t) => {
@@ -252,12 +270,14 @@ t.test('a server that fails is told of, and the answer goes on', async (t) => {
     [{ instead: (request) => Boolean(request.socket.destroy()) }, /could not be reached/],
     [{ instead: (_, response) => Boolean(response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')) }, /./],
   ]
-  for (const [options, error] of failing) {
-    const { one, tool } = await scene(t, options, { script: () => ({ text: ['without'] }) })
-    const { status, output, raw } = await one.ask({ format: 'responses', stream: true }, { tools: [tool()] })
-    t.equal(status, 200, raw)
-    t.match(output, [{ type: 'mcp_list_tools', tools: [], error }, { type: 'message' }], JSON.stringify(options))
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [options, error] of failing) {
+      const { one, tool } = await scene(t, options, { script: () => ({ text: ['without'] }) })
+      const { status, output, raw } = await one.ask({ format: 'responses', stream: true }, { tools: [tool()] })
+      t.equal(status, 200, raw)
+      t.match(output, [{ type: 'mcp_list_tools', tools: [], error }, { type: 'message' }], JSON.stringify(options))
+    }
+  })
   const answers: [answer: (name: string) => JsonObject | undefined, told: RegExp, item: JsonObject][] = [
     [() => ({ content: [{ type: 'text', text: 'no such note' }], isError: true }), /no such note/, { error: 'no such note', output: null }],
     [() => ({ code: -32602, message: 'bad id' }), /refused: .*bad id/, { output: null }],
@@ -267,13 +287,15 @@ t.test('a server that fails is told of, and the answer goes on', async (t) => {
     [() => ({ content: [{ type: 'text', text: 'x'.repeat(3_000_000) }] }), /said too much|could not be reached/, { output: null }],
     [() => undefined, /did not answer in time/, { output: null }],
   ]
-  for (const [answer, expected, item] of answers) {
-    const { one, tool } = await scene(t, { answer }, { settings: ', max_characters: 100, max_kb: 1000, seconds: 1' })
-    const { status, output } = await one.ask({ format: 'responses', stream: false }, { tools: [tool()] })
-    t.equal(status, 200)
-    t.match(told(one)[0], expected)
-    t.match(output[1], { type: 'mcp_call', ...item })
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [answer, expected, item] of answers) {
+      const { one, tool } = await scene(t, { answer }, { settings: ', max_characters: 100, max_kb: 1000, seconds: 1' })
+      const { status, output } = await one.ask({ format: 'responses', stream: false }, { tools: [tool()] })
+      t.equal(status, 200)
+      t.match(told(one)[0], expected)
+      t.match(output[1], { type: 'mcp_call', ...item })
+    }
+  })
 })
 
 t.test('tools that a hostile server lists', async (t) => {
@@ -313,12 +335,14 @@ t.test('what does not fit is refused', async (t) => {
     [{ require_approval: 'sometimes' }, /^tools\[0\]\.require_approval: /],
     [{ require_approval: { never: 'x' } }, /^tools\[0\]\.require_approval\.never: /],
   ]
-  for (const [own, message] of cases) {
-    const asked = await one.ask({ format: 'responses', stream: false }, { tools: [tool(own)] })
-    t.equal(asked.status, 400, asked.raw)
-    t.match(asked.message, message)
-    t.notMatch(asked.message, /pass@|y: z/)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [own, message] of cases) {
+      const asked = await one.ask({ format: 'responses', stream: false }, { tools: [tool(own)] })
+      t.equal(asked.status, 400, asked.raw)
+      t.match(asked.message, message)
+      t.notMatch(asked.message, /pass@|y: z/)
+    }
+  })
   const twice = await one.ask({ format: 'responses', stream: false }, { tools: [tool(), tool()] })
   t.match(twice.message, /^tools\[0\]\.server_label: two servers/)
   const crowd = Array.from({ length: 33 }, (_, i) => tool({ server_label: `s${i}` }))
@@ -380,18 +404,22 @@ t.test('SSRF: no private address is asked, neither named, nor by redirect, nor b
   await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve))
   const { port } = canary.address() as AddressInfo
   const one = await toolScene(t, { script: () => ({ text: ['x'] }) })
-  for (const server_url of hostile(port)) {
-    const asked = await one.ask({ format: 'responses', stream: false }, { tools: [{ type: 'mcp', server_label: 'a', server_url }] })
-    t.ok(asked.status === 400 || /could not be reached/.test(asked.raw), `${server_url}: ${asked.raw}`)
-  }
+  await every(t, 'every server_url', async (t) => {
+    for (const server_url of hostile(port)) {
+      const asked = await one.ask({ format: 'responses', stream: false }, { tools: [{ type: 'mcp', server_label: 'a', server_url }] })
+      t.ok(asked.status === 400 || /could not be reached/.test(asked.raw), `${server_url}: ${asked.raw}`)
+    }
+  })
   const lists = (scene: { one: ToolScene; tool(own?: JsonObject): JsonObject }) =>
     scene.one.ask({ format: 'responses', stream: false }, { tools: [scene.tool({ authorization: 'secret-token' })] })
-  for (const status of [301, 302, 303, 307, 308]) {
-    const location = `http://127.0.0.1:${port}/mcp`
-    const asked = await lists(await scene(t, { status, headers: { location } }, { script: () => ({ text: ['x'] }) }))
-    t.equal(asked.status, 200)
-    t.match(asked.output[0], { type: 'mcp_list_tools', error: /./ })
-  }
+  await every(t, 'every status', async (t) => {
+    for (const status of [301, 302, 303, 307, 308]) {
+      const location = `http://127.0.0.1:${port}/mcp`
+      const asked = await lists(await scene(t, { status, headers: { location } }, { script: () => ({ text: ['x'] }) }))
+      t.equal(asked.status, 200)
+      t.match(asked.output[0], { type: 'mcp_list_tools', error: /./ })
+    }
+  })
   const misleading = (_: unknown, response: ServerResponse): boolean => {
     if (response.req.method === 'POST') response.writeHead(405).end()
     else response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`event: endpoint\ndata: http://127.0.0.1:${port}/x\n\n`)

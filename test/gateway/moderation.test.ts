@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { foldChatStream, list, object } from '../support/fold.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -123,15 +124,17 @@ t.test('C-171: a request that is flagged is a 403 with reasons', async (t) => {
 
 t.test('C-171: in every client format, streaming or not', async (t) => {
   const { ask, judge } = await open(t, { plugin: `${OPENAI}, enabled: true` })
-  for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/messages']) {
-    for (const stream of [false, true]) {
-      const { status, body } = await ask('mayhem', { stream }, path)
-      t.equal(status, 403, `${path} ${stream}`)
-      if (path === '/v1/messages') t.match(body.error, { type: 'permission_error' })
-      else t.same(metadataOf(body).reasons, ['violence'])
+  await every(t, 'every path', async (t) => {
+    for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/messages']) {
+      for (const stream of [false, true]) {
+        const { status, body } = await ask('mayhem', { stream }, path)
+        t.equal(status, 403, `${path} ${stream}`)
+        if (path === '/v1/messages') t.match(body.error, { type: 'permission_error' })
+        else t.same(metadataOf(body).reasons, ['violence'])
+      }
+      t.equal((await ask('morning', {}, path)).status, 200, 'without being asked for, since the operator wants it')
     }
-    t.equal((await ask('morning', {}, path)).status, 200, 'without being asked for, since the operator wants it')
-  }
+  })
   t.equal(judge.requests.length, 9)
 })
 
@@ -217,23 +220,25 @@ t.test('who does not answer: nothing passes, unless the operator says so', async
     ['no verdict', () => jsonAnswer({ results: [{ categories: {} }] })],
     ['a lost connection', () => ({ before: 'reset' })],
   ]
-  for (const [mode, status] of [
-    ['fail', 503],
-    ['skip', 200],
-  ] as const) {
-    const scene = await open(t, { plugin: `${OPENAI}, on_error: ${mode}, timeout: 3s` })
-    for (const [name, answer] of broken) {
-      scene.judge.script = answer
-      t.equal((await scene.ask('secret words', NAMED)).status, status, `${mode}: ${name}`)
+  await every(t, 'every case', async (t) => {
+    for (const [mode, status] of [
+      ['fail', 503],
+      ['skip', 200],
+    ] as const) {
+      const scene = await open(t, { plugin: `${OPENAI}, on_error: ${mode}, timeout: 3s` })
+      for (const [name, answer] of broken) {
+        scene.judge.script = answer
+        t.equal((await scene.ask('secret words', NAMED)).status, status, `${mode}: ${name}`)
+      }
+      scene.judge.script = () => ({ status: 200, before: 'stall' })
+      const index = scene.judge.requests.length
+      const waiting = scene.ask('slow', NAMED)
+      await scene.judge.request(index)
+      await scene.clock.advance(3_001)
+      t.equal((await waiting).status, status, `${mode}: time-out`)
+      t.notMatch(scene.gateway.logs.join('\n'), 'secret words')
     }
-    scene.judge.script = () => ({ status: 200, before: 'stall' })
-    const index = scene.judge.requests.length
-    const waiting = scene.ask('slow', NAMED)
-    await scene.judge.request(index)
-    await scene.clock.advance(3_001)
-    t.equal((await waiting).status, status, `${mode}: time-out`)
-    t.notMatch(scene.gateway.logs.join('\n'), 'secret words')
-  }
+  })
   const garbled = await open(t, {
     plugin: 'engine: classifier, url: "JUDGE/v1", model: m',
     answers: () => jsonAnswer({ choices: [{ message: { content: 'I cannot say.' } }] }),
@@ -244,11 +249,13 @@ t.test('who does not answer: nothing passes, unless the operator says so', async
 t.test('a request asks for it, and shapes nothing of it', async (t) => {
   const { ask } = await open(t, { plugin: `${OPENAI}, enabled: true` })
   t.equal((await ask('mayhem', { plugins: [{ id: 'moderation', enabled: false }] })).status, 403, 'enabled has no effect')
-  for (const field of ['engine', 'url', 'thresholds', 'ignored_categories', 'lexicon', 'price']) {
-    const { status, body } = await ask('x', { plugins: [{ id: 'moderation', [field]: 'x' }] })
-    t.equal(status, 400, field)
-    t.equal(metadataOf(body).field, `plugins[0].${field}`)
-  }
+  await every(t, 'every field', async (t) => {
+    for (const field of ['engine', 'url', 'thresholds', 'ignored_categories', 'lexicon', 'price']) {
+      const { status, body } = await ask('x', { plugins: [{ id: 'moderation', [field]: 'x' }] })
+      t.equal(status, 400, field)
+      t.equal(metadataOf(body).field, `plugins[0].${field}`)
+    }
+  })
   const bare = await open(t, {})
   const none = await bare.ask('x', NAMED)
   t.equal(none.status, 400)

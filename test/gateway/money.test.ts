@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
 import { turn } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { runs } from '../support/seed.ts'
@@ -57,33 +58,35 @@ t.test('the books are written before the provider is called, and closed before t
   const gateway = await startGateway(`${limited('memory:')}${oneModel(upstream.url, 'openai-chat')}`)
   const { journal } = gateway.running.store
   const commit = journal.committed.bind(journal)
-  for (const stream of [false, true]) {
-    const gates = [new Gate(), new Gate()]
-    const begun = [new Gate(), new Gate()]
-    let commits = 0
-    journal.committed = async () => {
-      const number = Math.min(commits++, 1)
-      begun[number].open()
-      await gates[number].opened
-      return commit()
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      const gates = [new Gate(), new Gate()]
+      const begun = [new Gate(), new Gate()]
+      let commits = 0
+      journal.committed = async () => {
+        const number = Math.min(commits++, 1)
+        begun[number].open()
+        await gates[number].opened
+        return commit()
+      }
+      const before = upstream.requests.length
+      let ended = false
+      const reply = gateway.post('/v1/chat/completions', { ...question, stream }).then((response) => response.text())
+      void reply.then(() => {
+        ended = true
+      })
+      await begun[0].opened
+      for (let turns = 0; turns < 100; turns++) await turn()
+      t.equal(upstream.requests.length, before, 'no call while the hold is not committed')
+      gates[0].open()
+      await begun[1].opened
+      for (let turns = 0; turns < 100; turns++) await turn()
+      t.equal(ended, false, 'no end while the settlement is not committed')
+      t.equal(upstream.requests.length, before + 1)
+      gates[1].open()
+      t.match(await reply, /"ok"/)
     }
-    const before = upstream.requests.length
-    let ended = false
-    const reply = gateway.post('/v1/chat/completions', { ...question, stream }).then((response) => response.text())
-    void reply.then(() => {
-      ended = true
-    })
-    await begun[0].opened
-    for (let turns = 0; turns < 100; turns++) await turn()
-    t.equal(upstream.requests.length, before, 'no call while the hold is not committed')
-    gates[0].open()
-    await begun[1].opened
-    for (let turns = 0; turns < 100; turns++) await turn()
-    t.equal(ended, false, 'no end while the settlement is not committed')
-    t.equal(upstream.requests.length, before + 1)
-    gates[1].open()
-    t.match(await reply, /"ok"/)
-  }
+  })
   journal.committed = () => Promise.reject(new Fault('unavailable'))
   const refused = await gateway.post('/v1/chat/completions', question)
   t.equal(refused.status, 503, 'M08: what cannot be recorded is not done')
@@ -122,44 +125,46 @@ const silent = (text: string): string => text.replace(/,?"usage":\{(?:[^{}]|\{[^
 
 t.test('what is charged where the reply is whole', async (t) => {
   const upstream = await startUpstream(says({}))
-  for (const dialect of ['openai-chat', 'openai-responses']) {
-    const gateway = await startGateway(oneModel(upstream.url, dialect))
-    const cases: readonly Charge[] = [
-      { name: 'as reported', said: { text: ['ok'], usage: { input: 100, output: 10 } }, cost: 0.00012, estimated: false },
-      {
-        name: 'cut at the limit',
-        said: { text: ['ok'], end: 'length', usage: { input: 100, output: 10 } },
-        cost: 0.00012,
-        estimated: false,
-      },
-      { name: 'an explicit zero is zero', said: { text: ['ok'], usage: { input: 0, output: 0 } }, cost: 0, estimated: false },
-    ]
-    for (const { name, said, cost, estimated } of cases)
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of ['openai-chat', 'openai-responses']) {
+      const gateway = await startGateway(oneModel(upstream.url, dialect))
+      const cases: readonly Charge[] = [
+        { name: 'as reported', said: { text: ['ok'], usage: { input: 100, output: 10 } }, cost: 0.00012, estimated: false },
+        {
+          name: 'cut at the limit',
+          said: { text: ['ok'], end: 'length', usage: { input: 100, output: 10 } },
+          cost: 0.00012,
+          estimated: false,
+        },
+        { name: 'an explicit zero is zero', said: { text: ['ok'], usage: { input: 0, output: 0 } }, cost: 0, estimated: false },
+      ]
+      for (const { name, said, cost, estimated } of cases)
+        for (const stream of [false, true]) {
+          upstream.script = (seen) => answerFor(seen, said)
+          const response = await gateway.post('/v1/chat/completions', { ...question, stream })
+          await response.text()
+          const record = object(
+            ((await (await gateway.get(`/v1/generation?id=${response.headers.get('x-generation-id')}`)).json()) as { data: never }).data,
+          )
+          t.match(record, { total_cost: cost, estimated, streamed: stream }, `${dialect} ${name}`)
+        }
       for (const stream of [false, true]) {
-        upstream.script = (seen) => answerFor(seen, said)
+        upstream.script = (seen) => {
+          const answer = answerFor(seen, { text: ['some words that count for something'] })
+          return { ...answer, body: answer.body?.map((piece) => silent(String(piece))) }
+        }
         const response = await gateway.post('/v1/chat/completions', { ...question, stream })
         await response.text()
         const record = object(
           ((await (await gateway.get(`/v1/generation?id=${response.headers.get('x-generation-id')}`)).json()) as { data: never }).data,
         )
-        t.match(record, { total_cost: cost, estimated, streamed: stream }, `${dialect} ${name}`)
+        t.match(record, { estimated: true }, `${dialect} nothing reported`)
+        t.ok(Number(record.total_cost) > 0, 'is estimated, and flagged')
+        t.ok(Number(record.tokens_completion) >= 8, 'what was said counts, streamed or not')
       }
-    for (const stream of [false, true]) {
-      upstream.script = (seen) => {
-        const answer = answerFor(seen, { text: ['some words that count for something'] })
-        return { ...answer, body: answer.body?.map((piece) => silent(String(piece))) }
-      }
-      const response = await gateway.post('/v1/chat/completions', { ...question, stream })
-      await response.text()
-      const record = object(
-        ((await (await gateway.get(`/v1/generation?id=${response.headers.get('x-generation-id')}`)).json()) as { data: never }).data,
-      )
-      t.match(record, { estimated: true }, `${dialect} nothing reported`)
-      t.ok(Number(record.total_cost) > 0, 'is estimated, and flagged')
-      t.ok(Number(record.tokens_completion) >= 8, 'what was said counts, streamed or not')
+      await gateway.close()
     }
-    await gateway.close()
-  }
+  })
   await upstream.close()
 })
 

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
 import { ASK_WAYS, type Asked, type AskWay, askGateway, askName, type Format, newestGeneration } from '../support/asking.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, type Said, upstreamError, type WireName, wireOf } from '../support/wire.ts'
@@ -120,42 +121,44 @@ const SENT: Readonly<Record<WireName, JsonObject>> = {
 const tool = (parameters: JsonObject = {}): JsonObject => ({ tools: [{ type: 'router:web_search', parameters }] })
 
 t.test('tool, plugin and suffix become the search of the provider; sources, counts and costs come back in every format', async (t) => {
-  for (const dialect of DIALECTS) {
-    const one = await scene(t, dialect, { web: SEARXNG })
-    const asks: [name: string, more: JsonObject][] = [
-      ['tool', tool({ engine: 'native' })],
-      ['tool, unset', tool()],
-      ['plugin', { plugins: [{ id: 'web', engine: 'native' }] }],
-      ['plugin, unset', { plugins: [{ id: 'web' }] }],
-      ['suffix', { model: 'acme/one:online' }],
-    ]
-    for (const [asked, more] of asks) {
-      for (const way of ASK_WAYS) {
-        const { format } = way
-        const name = `${dialect} to ${format}${way.stream ? ', streamed' : ''}, ${asked}`
-        const { status, raw, reply, body } = await one.ask(way, more)
-        t.equal(status, 200, `${name}: ${raw}`)
-        t.equal(reply.text, 'It will rain.', name)
-        t.same(
-          Object.fromEntries(Object.keys(SENT[dialect]).map((key) => [key, one.model.requests.at(-1)?.json[key]])),
-          SENT[dialect],
-          name,
-        )
-        const cited = (reply.annotations as JsonObject[]).map((each) => (format === 'chat' ? (each.url_citation as JsonObject) : each))
-        t.match(cited, [PAGE], name)
-        t.equal(cited.length, 1, name)
-        // The chat wire tells no number of searches.
-        const searches = dialect === 'openai-chat' ? 0 : 2
-        const use = (body.usage as JsonObject).server_tool_use_details
-        if (searches > 0 && format !== 'messages') t.same(use, { web_search_requests: 2 }, `${name}: C-179`)
-        if (format === 'messages')
-          t.match((body.usage as JsonObject).server_tool_use, searches > 0 ? { web_search_requests: 2 } : null, name)
-        t.equal(settled(one)?.settled?.cost, TOKENS + searches * PRICE, name)
-        t.match(await newestGeneration(one.gateway), { web_search_engine: 'native' }, name)
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of DIALECTS) {
+      const one = await scene(t, dialect, { web: SEARXNG })
+      const asks: [name: string, more: JsonObject][] = [
+        ['tool', tool({ engine: 'native' })],
+        ['tool, unset', tool()],
+        ['plugin', { plugins: [{ id: 'web', engine: 'native' }] }],
+        ['plugin, unset', { plugins: [{ id: 'web' }] }],
+        ['suffix', { model: 'acme/one:online' }],
+      ]
+      for (const [asked, more] of asks) {
+        for (const way of ASK_WAYS) {
+          const { format } = way
+          const name = `${dialect} to ${format}${way.stream ? ', streamed' : ''}, ${asked}`
+          const { status, raw, reply, body } = await one.ask(way, more)
+          t.equal(status, 200, `${name}: ${raw}`)
+          t.equal(reply.text, 'It will rain.', name)
+          t.same(
+            Object.fromEntries(Object.keys(SENT[dialect]).map((key) => [key, one.model.requests.at(-1)?.json[key]])),
+            SENT[dialect],
+            name,
+          )
+          const cited = (reply.annotations as JsonObject[]).map((each) => (format === 'chat' ? (each.url_citation as JsonObject) : each))
+          t.match(cited, [PAGE], name)
+          t.equal(cited.length, 1, name)
+          // The chat wire tells no number of searches.
+          const searches = dialect === 'openai-chat' ? 0 : 2
+          const use = (body.usage as JsonObject).server_tool_use_details
+          if (searches > 0 && format !== 'messages') t.same(use, { web_search_requests: 2 }, `${name}: C-179`)
+          if (format === 'messages')
+            t.match((body.usage as JsonObject).server_tool_use, searches > 0 ? { web_search_requests: 2 } : null, name)
+          t.equal(settled(one)?.settled?.cost, TOKENS + searches * PRICE, name)
+          t.match(await newestGeneration(one.gateway), { web_search_engine: 'native' }, name)
+        }
       }
+      t.equal(one.engine.requests.length, 0, dialect)
     }
-    t.equal(one.engine.requests.length, 0, dialect)
-  }
+  })
 })
 
 t.test('what the caller says of the search reaches the provider in its own words', async (t) => {
@@ -193,14 +196,16 @@ t.test('what the caller says of the search reaches the provider in its own words
       },
     ],
   ]
-  for (const [dialect, asked, sent] of cases) {
-    const one = await scene(t, dialect)
-    for (const engine of ['native', 'auto']) {
-      const { status, raw } = await one.ask({ format: 'chat', stream: false }, tool({ ...asked, engine }))
-      t.equal(status, 200, `${dialect}: ${raw}`)
-      t.match(one.model.requests.at(-1)?.json, sent, dialect)
+  await every(t, 'every case', async (t) => {
+    for (const [dialect, asked, sent] of cases) {
+      const one = await scene(t, dialect)
+      for (const engine of ['native', 'auto']) {
+        const { status, raw } = await one.ask({ format: 'chat', stream: false }, tool({ ...asked, engine }))
+        t.equal(status, 200, `${dialect}: ${raw}`)
+        t.match(one.model.requests.at(-1)?.json, sent, dialect)
+      }
     }
-  }
+  })
   const newer = await scene(t, 'anthropic', { quirks: 'web_search: true, web_search_tool: web_search_20260209' })
   await newer.ask({ format: 'responses', stream: true }, tool())
   t.match(newer.model.requests.at(-1)?.json.tools, [{ type: 'web_search_20260209' }])
@@ -219,32 +224,34 @@ t.test('domain rules that the provider cannot keep to: auto asks an engine, nati
     ['openai-responses', { allowed_domains: ['news.example.com/rain'] }],
     ['anthropic', { allowed_domains: ['*.example.com'] }],
   ]
-  for (const [dialect, parameters] of cases) {
-    const name = `${dialect} ${JSON.stringify(parameters)}`
-    const one = await scene(t, dialect, { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
-    for (const format of ['chat', 'responses', 'messages'] as const) {
-      const way = { format, stream: false }
-      const refused = await one.ask(way, tool({ ...parameters, engine: 'native' }))
-      t.equal(refused.status, 400, name)
-      t.match(
-        (refused.body.error as JsonObject).message,
-        /^tools\[0\]\.parameters\.engine: native: acme\/one at .* cannot keep to these domains/,
+  await every(t, 'every case', async (t) => {
+    for (const [dialect, parameters] of cases) {
+      const name = `${dialect} ${JSON.stringify(parameters)}`
+      const one = await scene(t, dialect, { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
+      for (const format of ['chat', 'responses', 'messages'] as const) {
+        const way = { format, stream: false }
+        const refused = await one.ask(way, tool({ ...parameters, engine: 'native' }))
+        t.equal(refused.status, 400, name)
+        t.match(
+          (refused.body.error as JsonObject).message,
+          /^tools\[0\]\.parameters\.engine: native: acme\/one at .* cannot keep to these domains/,
+        )
+        const lists = { include_domains: parameters.allowed_domains ?? [], exclude_domains: parameters.excluded_domains ?? [] }
+        const entry = await one.ask(way, { plugins: [{ id: 'web', engine: 'native', ...lists }] })
+        t.equal(entry.status, 400, name)
+        t.match((entry.body.error as JsonObject).message, /^plugins\[0\]\.engine: native: no provider of acme\/one/)
+        t.equal(one.engine.requests.length, 0)
+      }
+      const before = one.model.requests.length
+      t.equal((await one.ask({ format: 'chat', stream: false }, tool({ ...parameters, engine: 'auto' }))).status, 200, name)
+      t.match(JSON.stringify(one.model.requests[before].json.tools), /router_web_search/, `${name}: the tool of the gateway`)
+      t.equal(
+        (await one.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web', include_domains: ['example.com/x'] }] })).status,
+        200,
       )
-      const lists = { include_domains: parameters.allowed_domains ?? [], exclude_domains: parameters.excluded_domains ?? [] }
-      const entry = await one.ask(way, { plugins: [{ id: 'web', engine: 'native', ...lists }] })
-      t.equal(entry.status, 400, name)
-      t.match((entry.body.error as JsonObject).message, /^plugins\[0\]\.engine: native: no provider of acme\/one/)
-      t.equal(one.engine.requests.length, 0)
+      t.equal(one.engine.requests.length, dialect === 'anthropic' ? 0 : 1, `${name}: the plugin`)
     }
-    const before = one.model.requests.length
-    t.equal((await one.ask({ format: 'chat', stream: false }, tool({ ...parameters, engine: 'auto' }))).status, 200, name)
-    t.match(JSON.stringify(one.model.requests[before].json.tools), /router_web_search/, `${name}: the tool of the gateway`)
-    t.equal(
-      (await one.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web', include_domains: ['example.com/x'] }] })).status,
-      200,
-    )
-    t.equal(one.engine.requests.length, dialect === 'anthropic' ? 0 : 1, `${name}: the plugin`)
-  }
+  })
 })
 
 t.test('who searches where nobody says: the operator, else the provider where all can, else an engine', async (t) => {
@@ -269,14 +276,16 @@ t.test('who searches where nobody says: the operator, else the provider where al
     ['the operator wants the provider', { web: 'engine: native' }, 'provider', 'provider'],
     ['the operator wants the provider, who cannot', { web: `engine: native, ${SEARXNG}`, quirks: '' }, '400', '400'],
   ]
-  for (const [name, options, unset, native] of cases) {
-    const one = await scene(t, 'anthropic', { script: plain, ...options })
-    t.equal(await searched(one, plugin()), unset, `${name}: plugin`)
-    t.equal(await searched(one, plugin({ engine: 'native' })), native, `${name}: plugin, native`)
-    t.equal(await searched(one, tool()), unset === 'engine' ? 'tool' : unset, `${name}: tool`)
-    t.equal(await searched(one, tool({ engine: 'auto' })), unset === 'engine' ? 'tool' : unset, `${name}: tool, auto`)
-    t.equal(await searched(one, tool({ engine: 'native' })), native, `${name}: tool, native`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, options, unset, native] of cases) {
+      const one = await scene(t, 'anthropic', { script: plain, ...options })
+      t.equal(await searched(one, plugin()), unset, `${name}: plugin`)
+      t.equal(await searched(one, plugin({ engine: 'native' })), native, `${name}: plugin, native`)
+      t.equal(await searched(one, tool()), unset === 'engine' ? 'tool' : unset, `${name}: tool`)
+      t.equal(await searched(one, tool({ engine: 'auto' })), unset === 'engine' ? 'tool' : unset, `${name}: tool, auto`)
+      t.equal(await searched(one, tool({ engine: 'native' })), native, `${name}: tool, native`)
+    }
+  })
   const none = await scene(t, 'anthropic', { web: SEARXNG, endpoint: 'supported_parameters: [max_tokens]', script: plain })
   t.equal(await searched(none, plugin()), 'engine', 'an endpoint that takes no tools')
   t.equal(await searched(none, plugin({ engine: 'native' })), '400')
@@ -289,23 +298,25 @@ t.test('who searches where nobody says: the operator, else the provider where al
 t.test('other tools beside the search, and a choice of it', async (t) => {
   const own = { type: 'function', function: { name: 'mine', parameters: { type: 'object', properties: {} } } }
   const asked = { tools: [{ type: 'router:web_search' }, own, { type: 'router:datetime' }] }
-  for (const dialect of ['openai-responses', 'anthropic', 'openai-chat'] as const) {
-    const one = await scene(t, dialect)
-    const { status, raw } = await one.ask({ format: 'chat', stream: true }, asked)
-    t.equal(status, 200, `${dialect}: ${raw}`)
-    t.match(one.model.requests.at(-1)?.body, /"mine".*router_datetime/)
-    t.match(one.model.requests.at(-1)?.json, SENT[dialect] as object)
-    for (const choice of [{ type: 'router:web_search' }, 'required'] as const) {
-      const chosen = await one.ask({ format: 'chat', stream: false }, { ...tool(), tool_choice: choice })
-      t.equal(chosen.status, 200, `${dialect}: ${chosen.raw}`)
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of ['openai-responses', 'anthropic', 'openai-chat'] as const) {
+      const one = await scene(t, dialect)
+      const { status, raw } = await one.ask({ format: 'chat', stream: true }, asked)
+      t.equal(status, 200, `${dialect}: ${raw}`)
+      t.match(one.model.requests.at(-1)?.body, /"mine".*router_datetime/)
+      t.match(one.model.requests.at(-1)?.json, SENT[dialect] as object)
+      for (const choice of [{ type: 'router:web_search' }, 'required'] as const) {
+        const chosen = await one.ask({ format: 'chat', stream: false }, { ...tool(), tool_choice: choice })
+        t.equal(chosen.status, 200, `${dialect}: ${chosen.raw}`)
+      }
+      const choices = {
+        'openai-responses': { type: 'web_search' },
+        anthropic: { type: 'tool', name: 'web_search' },
+        'openai-chat': undefined,
+      }
+      t.same(one.model.requests.at(-2)?.json.tool_choice, choices[dialect], dialect)
     }
-    const choices = {
-      'openai-responses': { type: 'web_search' },
-      anthropic: { type: 'tool', name: 'web_search' },
-      'openai-chat': undefined,
-    }
-    t.same(one.model.requests.at(-2)?.json.tool_choice, choices[dialect], dialect)
-  }
+  })
   const gemini = await scene(t, 'gemini', { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
   t.equal((await gemini.ask({ format: 'chat', stream: false }, asked)).status, 200)
   t.match(gemini.model.requests.at(-1)?.body, /router_web_search/, 'beside functions an engine searches')
@@ -378,12 +389,14 @@ t.test('a provider that pauses in the middle of its searches has not said all: n
       return { ...answer, body: answer.body?.map((step) => String(step).replaceAll('"end_turn"', '"pause_turn"')) }
     },
   })
-  for (const way of ASK_WAYS) {
-    const { status, raw } = await one.ask(way, tool())
-    t.equal(status, 200, `${askName(way)}: ${raw}`)
-    if (way.format === 'chat') t.match(raw, /"finish_reason":"length","native_finish_reason":"pause_turn"/, askName(way))
-    else if (way.format === 'messages') t.match(raw, /"stop_reason":"pause_turn"/, askName(way))
-    else t.match(raw, /"incomplete_details":\{"reason":"max_output_tokens"\}/, askName(way))
-    t.match(settled(one), { settled: { status: 'incomplete' } }, askName(way))
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of ASK_WAYS) {
+      const { status, raw } = await one.ask(way, tool())
+      t.equal(status, 200, `${askName(way)}: ${raw}`)
+      if (way.format === 'chat') t.match(raw, /"finish_reason":"length","native_finish_reason":"pause_turn"/, askName(way))
+      else if (way.format === 'messages') t.match(raw, /"stop_reason":"pause_turn"/, askName(way))
+      else t.match(raw, /"incomplete_details":\{"reason":"max_output_tokens"\}/, askName(way))
+      t.match(settled(one), { settled: { status: 'incomplete' } }, askName(way))
+    }
+  })
 })

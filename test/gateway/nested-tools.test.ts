@@ -1,6 +1,7 @@
 /** Server tools at the door: nested ones are checked, errors name what the caller wrote, and the pipeline shows them (issue 15 section 4). */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { FORMATS, type Format, ran, toolScene, type Way } from '../support/tool-scene.ts'
 
 const WAYS: readonly Way[] = (Object.keys(FORMATS) as Format[]).flatMap((format) => [false, true].map((stream) => ({ format, stream })))
@@ -31,13 +32,15 @@ function fieldOf(body: JsonObject): unknown {
 /** Asks with this body in every format: all refuse it, naming the field, before any model is asked. */
 async function refused(t: Test, more: JsonObject, field: string): Promise<void> {
   const before = model.requests.length
-  for (const way of WAYS) {
-    const { status, body, message } = await ask(way, more)
-    const name = `${way.format}, stream ${way.stream}: ${JSON.stringify(more)}`
-    t.equal(status, 400, name)
-    t.equal(fieldOf(body), field, name)
-    t.ok(message.startsWith(`${field}: `), `${name}: ${message}`)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of WAYS) {
+      const { status, body, message } = await ask(way, more)
+      const name = `${way.format}, stream ${way.stream}: ${JSON.stringify(more)}`
+      t.equal(status, 400, name)
+      t.equal(fieldOf(body), field, name)
+      t.ok(message.startsWith(`${field}: `), `${name}: ${message}`)
+    }
+  })
   t.equal(model.requests.length, before, 'no model was asked')
 }
 
@@ -81,21 +84,23 @@ t.test('the stage of server tools', async (t) => {
     const holders = [body, ...events.map((event) => (event.response ?? event) as JsonObject)]
     return holders.map((holder) => (holder.router_metadata as JsonObject | undefined)?.pipeline).find((pipeline) => pipeline !== undefined)
   }
-  for (const way of WAYS) {
-    const tools = [{ type: 'router:datetime' }, { type: 'router:experimental__search_models' }]
-    const asked = await ask(way, { tools }, on)
-    const name = `${way.format}, stream ${way.stream}`
-    t.same(
-      pipelineOf(asked),
-      [
-        {
-          type: 'server_tools',
-          name: 'server-tools',
-          data: { mode: 'sdk', tools: ['router:datetime', 'router:experimental__search_models'] },
-        },
-      ],
-      name,
-    )
-    t.equal(pipelineOf(await ask(way, {}, on)), undefined, `${name}: no stage without such tools`)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of WAYS) {
+      const tools = [{ type: 'router:datetime' }, { type: 'router:experimental__search_models' }]
+      const asked = await ask(way, { tools }, on)
+      const name = `${way.format}, stream ${way.stream}`
+      t.same(
+        pipelineOf(asked),
+        [
+          {
+            type: 'server_tools',
+            name: 'server-tools',
+            data: { mode: 'sdk', tools: ['router:datetime', 'router:experimental__search_models'] },
+          },
+        ],
+        name,
+      )
+      t.equal(pipelineOf(await ask(way, {}, on)), undefined, `${name}: no stage without such tools`)
+    }
+  })
 })

@@ -1,6 +1,7 @@
 /** The published rules of the Responses format hold whichever wire the provider speaks: required keys, no null, order of events. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
 import { inOrder, wellFormed } from '../support/responses-rules.ts'
@@ -54,26 +55,28 @@ const QUESTION: JsonObject = {
 
 for (const id of DIALECTS) {
   t.test(id, async (t) => {
-    for (const [name, said] of Object.entries(ANSWERS)) {
-      script = says(said)
-      const whole = await gateway.post('/v1/responses', { model: `m/${id}`, ...QUESTION })
-      t.equal(whole.status, 200, name)
-      const response = (await whole.json()) as JsonObject
-      wellFormed(t, response, name)
-      const streamed = await gateway.post('/v1/responses', { model: `m/${id}`, stream: true, ...QUESTION })
-      const events = eventsOf(await streamed.text())
-      inOrder(t, events, name)
-      const told = object(events.at(-1)?.response)
-      t.equal(told.status, response.status, `${name}: the same end`)
-      // Two wires tell a refusal by the reason of the end alone.
-      const filtered = said.refusal !== undefined && (id === 'anthropic' || id === 'gemini')
-      const cut = said.end === 'length' || said.end === 'content_filter' || filtered
-      t.equal(response.status, cut ? 'incomplete' : 'completed', name)
-      t.same(
-        list(told.output).map((item) => item.type),
-        list(response.output).map((item) => item.type),
-        `${name}: the same items`,
-      )
-    }
+    await every(t, 'every case', async (t) => {
+      for (const [name, said] of Object.entries(ANSWERS)) {
+        script = says(said)
+        const whole = await gateway.post('/v1/responses', { model: `m/${id}`, ...QUESTION })
+        t.equal(whole.status, 200, name)
+        const response = (await whole.json()) as JsonObject
+        wellFormed(t, response, name)
+        const streamed = await gateway.post('/v1/responses', { model: `m/${id}`, stream: true, ...QUESTION })
+        const events = eventsOf(await streamed.text())
+        inOrder(t, events, name)
+        const told = object(events.at(-1)?.response)
+        t.equal(told.status, response.status, `${name}: the same end`)
+        // Two wires tell a refusal by the reason of the end alone.
+        const filtered = said.refusal !== undefined && (id === 'anthropic' || id === 'gemini')
+        const cut = said.end === 'length' || said.end === 'content_filter' || filtered
+        t.equal(response.status, cut ? 'incomplete' : 'completed', name)
+        t.same(
+          list(told.output).map((item) => item.type),
+          list(response.output).map((item) => item.type),
+          `${name}: the same items`,
+        )
+      }
+    })
   })
 }

@@ -4,6 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { clientDialects } from '../../src/dialects/registry.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { brokenRules, type DocumentOperation, jsonSchemaOf, misfit, objectOf, objectsOf, operationsOf, resolved } from './openapi-rules.ts'
 
@@ -32,20 +33,22 @@ const document = await documentOf(gateway)
 const operations = operationsOf(document)
 
 t.test('it needs no key, is JSON, and takes no other method', async (t) => {
-  for (const [path, type] of [
-    ['/openapi.json', 'application/json'],
-    ['/docs', 'text/html; charset=utf-8'],
-  ]) {
-    const reply = await fetch(gateway.url + path)
-    t.equal(reply.status, 200)
-    t.equal(reply.headers.get('content-type'), type)
-    const head = await fetch(gateway.url + path, { method: 'HEAD' })
-    t.equal(head.headers.get('content-length'), String(Buffer.byteLength(await reply.text())))
-    t.equal(await head.text(), '')
-    const posted = await fetch(gateway.url + path, { method: 'POST', body: '{}' })
-    t.equal(posted.status, 405)
-    t.equal(posted.headers.get('allow'), 'GET')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [path, type] of [
+      ['/openapi.json', 'application/json'],
+      ['/docs', 'text/html; charset=utf-8'],
+    ]) {
+      const reply = await fetch(gateway.url + path)
+      t.equal(reply.status, 200)
+      t.equal(reply.headers.get('content-type'), type)
+      const head = await fetch(gateway.url + path, { method: 'HEAD' })
+      t.equal(head.headers.get('content-length'), String(Buffer.byteLength(await reply.text())))
+      t.equal(await head.text(), '')
+      const posted = await fetch(gateway.url + path, { method: 'POST', body: '{}' })
+      t.equal(posted.status, 405)
+      t.equal(posted.headers.get('allow'), 'GET')
+    }
+  })
 })
 
 t.test('the official schema of OpenAPI 3.1 accepts it', async (t) => {
@@ -86,7 +89,9 @@ t.test('the rules see what is broken', async (t) => {
       (copy) => Object.assign(objectOf(objectsOf(at(copy, 'paths', '/models', 'get').parameters).at(-3)), { example: 'best' }),
     ],
   ]
-  for (const [expected, change] of cases) t.match(damaged(change), expected)
+  await every(t, 'every case', async (t) => {
+    for (const [expected, change] of cases) t.match(damaged(change), expected)
+  })
 })
 
 t.test('every operation of a client format is described', async (t) => {
@@ -177,58 +182,62 @@ function remember(id: Json | undefined, reply: JsonObject): void {
 
 t.test('every example is answered as described', async (t) => {
   let replayed = 0
-  for (const described of [...operations].sort((a, b) => rank(a) - rank(b))) {
-    const { method, path, operation } = described
-    const { status, schema, streams } = goodReply(described)
-    const bodies = operation.requestBody === undefined ? ([['', undefined]] as const) : examplesOf(described)
-    for (const [name, value] of bodies) {
-      const body = operation.operationId === 'exchangeAuthCode' ? { ...objectOf(value), code: actual.code } : thatIsThere(value)
-      const reply = await call(described, body)
-      const text = await reply.text()
-      const where = `${method} ${path} ${name}`
-      replayed++
-      if (operation.operationId === 'assignMembers') {
-        t.equal(reply.status, 400, `${where}: there are no members`)
-        continue
+  await every(t, 'every described', async (t) => {
+    for (const described of [...operations].sort((a, b) => rank(a) - rank(b))) {
+      const { method, path, operation } = described
+      const { status, schema, streams } = goodReply(described)
+      const bodies = operation.requestBody === undefined ? ([['', undefined]] as const) : examplesOf(described)
+      for (const [name, value] of bodies) {
+        const body = operation.operationId === 'exchangeAuthCode' ? { ...objectOf(value), code: actual.code } : thatIsThere(value)
+        const reply = await call(described, body)
+        const text = await reply.text()
+        const where = `${method} ${path} ${name}`
+        replayed++
+        if (operation.operationId === 'assignMembers') {
+          t.equal(reply.status, 400, `${where}: there are no members`)
+          continue
+        }
+        t.equal(reply.status, status, `${where}: ${text.slice(0, 200)}`)
+        if (streams && objectOf(body).stream === true) {
+          t.match(reply.headers.get('content-type'), /^text\/event-stream/, where)
+          t.notMatch(text, /"error":\{|event: error/, where)
+          t.match(text, /(data: \[DONE\]|"type":"message_stop"[^\n]*)\s*$/, where)
+          continue
+        }
+        if (schema === undefined) {
+          t.match(reply.headers.get('content-type'), 'application/octet-stream', where)
+          continue
+        }
+        const read = JSON.parse(text) as JsonObject
+        t.equal(misfit(document, schema, read), undefined, where)
+        remember(operation.operationId, read)
       }
-      t.equal(reply.status, status, `${where}: ${text.slice(0, 200)}`)
-      if (streams && objectOf(body).stream === true) {
-        t.match(reply.headers.get('content-type'), /^text\/event-stream/, where)
-        t.notMatch(text, /"error":\{|event: error/, where)
-        t.match(text, /(data: \[DONE\]|"type":"message_stop"[^\n]*)\s*$/, where)
-        continue
-      }
-      if (schema === undefined) {
-        t.match(reply.headers.get('content-type'), 'application/octet-stream', where)
-        continue
-      }
-      const read = JSON.parse(text) as JsonObject
-      t.equal(misfit(document, schema, read), undefined, where)
-      remember(operation.operationId, read)
     }
-  }
+  })
   t.ok(replayed >= operations.length, `${replayed} examples of ${operations.length} operations`)
 })
 
 t.test('refusals are answered as described', async (t) => {
-  for (const described of operations) {
-    const { method, path, operation } = described
-    const where = `${method} ${path}`
-    const responses = objectOf(operation.responses)
-    const fits = async (reply: Response, status: number): Promise<void> => {
-      t.equal(reply.status, status, where)
-      t.equal(
-        misfit(document, jsonSchemaOf(resolved(document, responses[status]).content), await reply.json()),
-        undefined,
-        `${where} ${status}`,
-      )
+  await every(t, 'every described', async (t) => {
+    for (const described of operations) {
+      const { method, path, operation } = described
+      const where = `${method} ${path}`
+      const responses = objectOf(operation.responses)
+      const fits = async (reply: Response, status: number): Promise<void> => {
+        t.equal(reply.status, status, where)
+        t.equal(
+          misfit(document, jsonSchemaOf(resolved(document, responses[status]).content), await reply.json()),
+          undefined,
+          `${where} ${status}`,
+        )
+      }
+      const [example] = examplesOf(described)
+      await fits(await fetch(addressOf(described).url, { method: 'PUT', headers: { authorization: `Bearer ${keyFor(operation)}` } }), 405)
+      if (operation.security === undefined) await fits(await call(described, example?.[1], ''), 401)
+      if (keyFor(operation) === BOSS) await fits(await call(described, example?.[1], PLAIN), 403)
+      if (example) await fits(await call(described, { model: 7, name: 7, code: 7, callback_url: 7, disabled: 7 }), 400)
     }
-    const [example] = examplesOf(described)
-    await fits(await fetch(addressOf(described).url, { method: 'PUT', headers: { authorization: `Bearer ${keyFor(operation)}` } }), 405)
-    if (operation.security === undefined) await fits(await call(described, example?.[1], ''), 401)
-    if (keyFor(operation) === BOSS) await fits(await call(described, example?.[1], PLAIN), 403)
-    if (example) await fits(await call(described, { model: 7, name: 7, code: 7, callback_url: 7, disabled: 7 }), 400)
-  }
+  })
 })
 
 t.test('white label: nobody is named but the brand', async (t) => {

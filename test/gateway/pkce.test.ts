@@ -12,6 +12,7 @@ import type { KeyStore } from '../../src/store/keys.ts'
 import { MemoryKeys } from '../../src/store/memory.ts'
 import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { parseReply, rawExchange } from '../support/raw.ts'
 import { property } from '../support/seed.ts'
@@ -119,24 +120,26 @@ const UNKNOWN = { status: 403, body: { error: { code: 403, message: /^The code i
 t.test('S256, plain and without a challenge', async (t) => {
   const { gateway, clock } = await scene(t)
   const plain = 'a-plain.challenge_with~unreserved-characters-only'
-  for (const [name, asked, sent] of [
-    ['S256', { code_challenge: CHALLENGE, code_challenge_method: 'S256' }, { code_verifier: VERIFIER, code_challenge_method: 'S256' }],
-    ['S256, method unsaid', { code_challenge: CHALLENGE, code_challenge_method: 'S256' }, { code_verifier: VERIFIER }],
-    ['plain', { code_challenge: plain, code_challenge_method: 'plain' }, { code_verifier: plain, code_challenge_method: 'plain' }],
-    ['plain is what is meant without a method', { code_challenge: plain }, { code_verifier: plain, code_challenge_method: null }],
-    ['no challenge', {}, {}],
-    ['no challenge, said so', {}, { code_verifier: null, code_challenge_method: null }],
-  ] as const) {
-    const { status, body } = await consent(gateway, asked)
-    t.equal(status, 200, name)
-    t.match(body.data, { id: /^[A-Za-z0-9_-]{43}$/, created_at: new Date(clock.now()).toISOString() })
-    t.ok(Number.isSafeInteger(body.data?.app_id), 'an integer names the application')
-    const reply = await exchange(gateway, { code: body.data?.id ?? '', ...sent })
-    t.match(reply, { status: 200, body: { key: /^sk-router-v2-[0-9a-f]{64}$/, user_id: 'ada' } }, name)
-    t.same(Object.keys(reply.body).sort(), ['key', 'user_id'])
-    t.equal(await generate(gateway, String(reply.body.key)), 200)
-    t.match(await exchange(gateway, { code: body.data?.id ?? '', ...sent }), UNKNOWN, 'once')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, asked, sent] of [
+      ['S256', { code_challenge: CHALLENGE, code_challenge_method: 'S256' }, { code_verifier: VERIFIER, code_challenge_method: 'S256' }],
+      ['S256, method unsaid', { code_challenge: CHALLENGE, code_challenge_method: 'S256' }, { code_verifier: VERIFIER }],
+      ['plain', { code_challenge: plain, code_challenge_method: 'plain' }, { code_verifier: plain, code_challenge_method: 'plain' }],
+      ['plain is what is meant without a method', { code_challenge: plain }, { code_verifier: plain, code_challenge_method: null }],
+      ['no challenge', {}, {}],
+      ['no challenge, said so', {}, { code_verifier: null, code_challenge_method: null }],
+    ] as const) {
+      const { status, body } = await consent(gateway, asked)
+      t.equal(status, 200, name)
+      t.match(body.data, { id: /^[A-Za-z0-9_-]{43}$/, created_at: new Date(clock.now()).toISOString() })
+      t.ok(Number.isSafeInteger(body.data?.app_id), 'an integer names the application')
+      const reply = await exchange(gateway, { code: body.data?.id ?? '', ...sent })
+      t.match(reply, { status: 200, body: { key: /^sk-router-v2-[0-9a-f]{64}$/, user_id: 'ada' } }, name)
+      t.same(Object.keys(reply.body).sort(), ['key', 'user_id'])
+      t.equal(await generate(gateway, String(reply.body.key)), 200)
+      t.match(await exchange(gateway, { code: body.data?.id ?? '', ...sent }), UNKNOWN, 'once')
+    }
+  })
   const one = await consent(gateway)
   const other = await consent(gateway, { callback_url: 'https://other.example/' })
   t.equal(one.body.data?.app_id, (await consent(gateway)).body.data?.app_id, 'the same application, the same number')
@@ -147,20 +150,22 @@ t.test('a wrong verifier opens nothing, and spoils nothing', async (t) => {
   const { gateway } = await scene(t)
   const code = await codeFor(gateway, { code_challenge: CHALLENGE, code_challenge_method: 'S256' })
   const before = await keys(gateway)
-  for (const [body, status, message] of [
-    [{}, 403, /^code_verifier: does not fit/],
-    [{ code_verifier: null }, 403, /^code_verifier: does not fit/],
-    [{ code_verifier: '' }, 403, /^code_verifier: does not fit/],
-    [{ code_verifier: CHALLENGE }, 403, /^code_verifier: does not fit/],
-    [{ code_verifier: `${VERIFIER}x` }, 403, /^code_verifier: does not fit/],
-    [{ code_verifier: 'x'.repeat(512) }, 403, /^code_verifier: does not fit/],
-    [{ code_verifier: 'x'.repeat(513) }, 400, /^code_verifier: must be at most 512/],
-    [{ code_verifier: 7 }, 400, /^code_verifier: expected a string or null/],
-    [{ code_verifier: VERIFIER, code_challenge_method: 'plain' }, 400, /^code_challenge_method: expected S256, as when/],
-    [{ code_verifier: VERIFIER, code_challenge_method: 's256' }, 400, /^code_challenge_method: expected one of: S256, plain/],
-    [{ code_verifier: VERIFIER, redirect_uri: CALLBACK }, 400, /^redirect_uri: unknown field/],
-  ] as const)
-    t.match(await exchange(gateway, { code, ...body }), { status, body: { error: { message } } }, JSON.stringify(body).slice(0, 60))
+  await every(t, 'every case', async (t) => {
+    for (const [body, status, message] of [
+      [{}, 403, /^code_verifier: does not fit/],
+      [{ code_verifier: null }, 403, /^code_verifier: does not fit/],
+      [{ code_verifier: '' }, 403, /^code_verifier: does not fit/],
+      [{ code_verifier: CHALLENGE }, 403, /^code_verifier: does not fit/],
+      [{ code_verifier: `${VERIFIER}x` }, 403, /^code_verifier: does not fit/],
+      [{ code_verifier: 'x'.repeat(512) }, 403, /^code_verifier: does not fit/],
+      [{ code_verifier: 'x'.repeat(513) }, 400, /^code_verifier: must be at most 512/],
+      [{ code_verifier: 7 }, 400, /^code_verifier: expected a string or null/],
+      [{ code_verifier: VERIFIER, code_challenge_method: 'plain' }, 400, /^code_challenge_method: expected S256, as when/],
+      [{ code_verifier: VERIFIER, code_challenge_method: 's256' }, 400, /^code_challenge_method: expected one of: S256, plain/],
+      [{ code_verifier: VERIFIER, redirect_uri: CALLBACK }, 400, /^redirect_uri: unknown field/],
+    ] as const)
+      t.match(await exchange(gateway, { code, ...body }), { status, body: { error: { message } } }, JSON.stringify(body).slice(0, 60))
+  })
   t.same(await keys(gateway), before, 'no key came of it')
   t.match(await exchange(gateway, { code, code_verifier: VERIFIER }), { status: 200 }, 'the honest one still gets it')
 
@@ -219,9 +224,11 @@ t.test('a code opens nothing by itself and is shown to nobody', async (t) => {
   const shown = JSON.stringify(await keys(gateway))
   t.notOk(shown.includes('hidden') || shown.includes(digest))
   for (const secret of [code, `code:${digest}`, digest]) t.equal(await generate(gateway, secret), 401)
-  for (const name of [`code:${digest}`, `code%3A${digest}`, digest])
-    for (const [method, body] of [['GET'], ['PATCH', { disabled: false }], ['DELETE']] as const)
-      t.match(await call(gateway, method, `/v1/keys/${name}`, body, BOSS), { status: 404 }, `${method} ${name.slice(0, 8)}`)
+  await every(t, 'every name', async (t) => {
+    for (const name of [`code:${digest}`, `code%3A${digest}`, digest])
+      for (const [method, body] of [['GET'], ['PATCH', { disabled: false }], ['DELETE']] as const)
+        t.match(await call(gateway, method, `/v1/keys/${name}`, body, BOSS), { status: 404 }, `${method} ${name.slice(0, 8)}`)
+  })
   t.match(await exchange(gateway, { code }), { status: 200 }, 'it was not touched')
   t.match(await call(gateway, 'GET', '/v1/credits', undefined, BOSS), { body: { data: { total_credits: 5, total_usage: 0 } } })
 })
@@ -303,14 +310,20 @@ t.test('consent ends with the key that gave it', async (t) => {
       }),
     expired: () => clock.advance(5 * MINUTES),
   }
-  for (const [name, end] of Object.entries(ends)) {
-    const giver = await made(gateway, { expires_at: new Date(clock.now() + 5 * MINUTES).toISOString() })
-    const code = await codeFor(gateway, {}, giver.key)
-    await end(giver.hash)
-    const before = await keys(gateway)
-    t.match(await exchange(gateway, { code }), { status: 403, body: { error: { message: /^The key that consented can no longer/ } } }, name)
-    t.same(await keys(gateway), before, 'no key came of it')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, end] of Object.entries(ends)) {
+      const giver = await made(gateway, { expires_at: new Date(clock.now() + 5 * MINUTES).toISOString() })
+      const code = await codeFor(gateway, {}, giver.key)
+      await end(giver.hash)
+      const before = await keys(gateway)
+      t.match(
+        await exchange(gateway, { code }),
+        { status: 403, body: { error: { message: /^The key that consented can no longer/ } } },
+        name,
+      )
+      t.same(await keys(gateway), before, 'no key came of it')
+    }
+  })
   const lasting = await made(gateway, {})
   const code = await codeFor(gateway, {}, lasting.key)
   await call(gateway, 'PATCH', `/v1/keys/${lasting.hash}`, { disabled: true }, BOSS)
@@ -327,11 +340,15 @@ t.test('consent ends with the key that gave it', async (t) => {
 t.test('who may ask for a code, and for how many', async (t) => {
   const { gateway, clock } = await scene(t)
   t.match(await consent(gateway, {}, BOSS), { status: 403, body: { error: { message: /^Management keys cannot sign in/ } } })
-  for (let i = 0; i < 50; i++) t.equal((await consent(gateway)).status, 200)
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 50; i++) t.equal((await consent(gateway)).status, 200)
+  })
   t.match(await consent(gateway), { status: 409, body: { error: { code: 409, message: /^50 codes of this key wait/ } } })
   const other = await made(gateway, {})
   t.equal((await consent(gateway, {}, other.key)).status, 200, 'of this key only')
-  for (let i = 0; i < 9; i++) t.equal((await consent(gateway)).status, 409)
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 9; i++) t.equal((await consent(gateway)).status, 409)
+  })
   const limited = await consent(gateway)
   t.match(limited, { status: 429, body: { error: { code: 429 } } })
   t.equal(limited.headers.get('retry-after'), '1')
@@ -343,10 +360,12 @@ t.test('who may ask for a code, and for how many', async (t) => {
 
 t.test('codes that wait count among the keys that one key may have given', async (t) => {
   const { gateway, clock } = await scene(t)
-  for (let i = 0; i < 98; i++) {
-    t.equal((await exchange(gateway, { code: await codeFor(gateway) })).status, 200)
-    await clock.advance(1000)
-  }
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 98; i++) {
+      t.equal((await exchange(gateway, { code: await codeFor(gateway) })).status, 200)
+      await clock.advance(1000)
+    }
+  })
   for (let i = 0; i < 2; i++) t.equal((await consent(gateway)).status, 200)
   t.match(await consent(gateway), {
     status: 409,
@@ -357,7 +376,9 @@ t.test('codes that wait count among the keys that one key may have given', async
 t.test('the page counts towards the codes that one key makes', async (t) => {
   const { gateway, clock } = await scene(t)
   const fields = { callback_url: CALLBACK, key: ADA }
-  for (let i = 0; i < 60; i++) t.equal((await send(gateway, fields)).status, i < 50 ? 303 : 409)
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 60; i++) t.equal((await send(gateway, fields)).status, i < 50 ? 303 : 409)
+  })
   const slowed = await send(gateway, fields)
   t.equal(slowed.status, 429)
   t.equal(slowed.headers.get('retry-after'), '1')
@@ -390,7 +411,9 @@ t.test('a code is made without reading all keys, and late ones of other keys go'
 t.test('wrong codes are bounded by address', async (t) => {
   const { gateway, clock } = await scene(t)
   const code = await codeFor(gateway)
-  for (let i = 0; i < 100; i++) t.equal((await exchange(gateway, { code: `wrong-${i}` })).status, 403)
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 100; i++) t.equal((await exchange(gateway, { code: `wrong-${i}` })).status, 403)
+  })
   t.match(await exchange(gateway, { code }), { status: 429 })
   await clock.advance(1000)
   t.match(await exchange(gateway, { code }), { status: 200 })
@@ -398,54 +421,58 @@ t.test('wrong codes are bounded by address', async (t) => {
 
 t.test('callbacks', async (t) => {
   const { gateway } = await scene(t)
-  for (const callback_url of [
-    'https://app.example',
-    'https://app.example:8443/a/b?c=d&e=',
-    'https://xn--bcher-kva.example/',
-    'http://localhost:3000/cb',
-    'http://127.0.0.1/',
-    'http://127.8.7.6:1/',
-    'http://[::1]:8080/cb',
-    'https://app.example/cb?state=xyz',
-  ])
-    t.match(await consent(gateway, { callback_url }), { status: 200 }, callback_url)
-  for (const callback_url of [
-    '',
-    'app.example',
-    '/relative',
-    '//app.example/',
-    'http://app.example/',
-    'http://localhost.evil.example/',
-    'http://127.0.0.1.evil.example/',
-    'http://10.0.0.1/',
-    'http://[::2]/',
-    'javascript:alert(1)',
-    'data:text/html,x',
-    'file:///etc/passwd',
-    'myapp://cb',
-    'https://user@app.example/',
-    'https://user:pass@app.example/',
-    'https://app.example/#fragment',
-    'https://app.example/#',
-    'https://app.example\\@evil.example/',
-    'https://app.example/a b',
-    'https://app.example/\r\nSet-Cookie: a=b',
-    'https://app.ex\u200bample/',
-    'https://app.example/\u202e',
-    'https://app.example/?code=1',
-    'https://app.example/?error=1',
-    'https://',
-    'https://app.example:99999/',
-    `https://app.example/${'x'.repeat(2048)}`,
-    7,
-    null,
-    ['https://app.example/'],
-  ])
-    t.match(
-      await consent(gateway, { callback_url }),
-      { status: 400, body: { error: { metadata: { field: 'callback_url' } } } },
-      JSON.stringify(callback_url).slice(0, 60),
-    )
+  await every(t, 'every callback_url', async (t) => {
+    for (const callback_url of [
+      'https://app.example',
+      'https://app.example:8443/a/b?c=d&e=',
+      'https://xn--bcher-kva.example/',
+      'http://localhost:3000/cb',
+      'http://127.0.0.1/',
+      'http://127.8.7.6:1/',
+      'http://[::1]:8080/cb',
+      'https://app.example/cb?state=xyz',
+    ])
+      t.match(await consent(gateway, { callback_url }), { status: 200 }, callback_url)
+  })
+  await every(t, 'every callback_url', async (t) => {
+    for (const callback_url of [
+      '',
+      'app.example',
+      '/relative',
+      '//app.example/',
+      'http://app.example/',
+      'http://localhost.evil.example/',
+      'http://127.0.0.1.evil.example/',
+      'http://10.0.0.1/',
+      'http://[::2]/',
+      'javascript:alert(1)',
+      'data:text/html,x',
+      'file:///etc/passwd',
+      'myapp://cb',
+      'https://user@app.example/',
+      'https://user:pass@app.example/',
+      'https://app.example/#fragment',
+      'https://app.example/#',
+      'https://app.example\\@evil.example/',
+      'https://app.example/a b',
+      'https://app.example/\r\nSet-Cookie: a=b',
+      'https://app.ex\u200bample/',
+      'https://app.example/\u202e',
+      'https://app.example/?code=1',
+      'https://app.example/?error=1',
+      'https://',
+      'https://app.example:99999/',
+      `https://app.example/${'x'.repeat(2048)}`,
+      7,
+      null,
+      ['https://app.example/'],
+    ])
+      t.match(
+        await consent(gateway, { callback_url }),
+        { status: 400, body: { error: { metadata: { field: 'callback_url' } } } },
+        JSON.stringify(callback_url).slice(0, 60),
+      )
+  })
 })
 
 const PAGE_HEADERS = {
@@ -555,34 +582,36 @@ t.test('from the link to the key, as a browser goes', async (t) => {
 t.test('what is wrong with a link is said on the spot', async (t) => {
   const { gateway } = await scene(t)
   const before = await keys(gateway)
-  for (const [query, message] of [
-    ['', /callback_url: is required/],
-    ['callback_url=', /callback_url: is required/],
-    ['callback_url=http://evil.example/', /callback_url: expected an address that begins with https/],
-    ['callback_url=javascript:alert(1)', /callback_url/],
-    ['callback_url=https://a.example/&callback_url=https://b.example/', /callback_url: must be given once/],
-    ['callback_url=https://a.example/&state=1&state=2', /state: must be given once/],
-    ['callback_url=https://a.example/%3Fstate%3D1&state=2', /callback_url: must not hold the parameter state/],
-    ['callback_url=https://a.example/&state=%0d%0aX:1', /state: expected/],
-    [`callback_url=https://a.example/&state=${'x'.repeat(1025)}`, /state: expected/],
-    ['callback_url=https://a.example/&code_challenge=short', /code_challenge: expected 43 to 128/],
-    [`callback_url=https://a.example/&code_challenge=${CHALLENGE}&code_challenge_method=S512`, /code_challenge_method: expected/],
-    ['callback_url=https://a.example/&code_challenge_method=S256', /code_challenge: is required/],
-    [`callback_url=https://a.example/&code_challenge=${CHALLENGE}x&code_challenge_method=S256`, /code_challenge: expected a SHA-256/],
-    ['callback_url=https://a.example/&limit=much', /limit: expected an amount/],
-    ['callback_url=https://a.example/&limit=9999999', /limit: must be from 0 to 9000000/],
-    ['callback_url=https://a.example/&usage_limit_type=hourly', /usage_limit_type: expected/],
-    ['callback_url=https://a.example/&expires_at=2020-01-01T00:00:00Z', /expires_at: must be later/],
-    [`callback_url=https://a.example/&key_label=${'x'.repeat(101)}`, /key_label: must be at most 100/],
-  ] as const) {
-    const shown = await page(gateway, query)
-    t.equal(shown.status, 400, query.slice(0, 80))
-    t.match(shown.html, message)
-    t.equal(shown.headers.get('location'), null)
-    t.notMatch(shown.html, /<form|<a /)
-    checkHeaders(t, shown, "'none'")
-    if (!query.includes('limit=')) t.equal((await send(gateway, `${query}&key=${ADA}`)).status, 400, 'the same of the form')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [query, message] of [
+      ['', /callback_url: is required/],
+      ['callback_url=', /callback_url: is required/],
+      ['callback_url=http://evil.example/', /callback_url: expected an address that begins with https/],
+      ['callback_url=javascript:alert(1)', /callback_url/],
+      ['callback_url=https://a.example/&callback_url=https://b.example/', /callback_url: must be given once/],
+      ['callback_url=https://a.example/&state=1&state=2', /state: must be given once/],
+      ['callback_url=https://a.example/%3Fstate%3D1&state=2', /callback_url: must not hold the parameter state/],
+      ['callback_url=https://a.example/&state=%0d%0aX:1', /state: expected/],
+      [`callback_url=https://a.example/&state=${'x'.repeat(1025)}`, /state: expected/],
+      ['callback_url=https://a.example/&code_challenge=short', /code_challenge: expected 43 to 128/],
+      [`callback_url=https://a.example/&code_challenge=${CHALLENGE}&code_challenge_method=S512`, /code_challenge_method: expected/],
+      ['callback_url=https://a.example/&code_challenge_method=S256', /code_challenge: is required/],
+      [`callback_url=https://a.example/&code_challenge=${CHALLENGE}x&code_challenge_method=S256`, /code_challenge: expected a SHA-256/],
+      ['callback_url=https://a.example/&limit=much', /limit: expected an amount/],
+      ['callback_url=https://a.example/&limit=9999999', /limit: must be from 0 to 9000000/],
+      ['callback_url=https://a.example/&usage_limit_type=hourly', /usage_limit_type: expected/],
+      ['callback_url=https://a.example/&expires_at=2020-01-01T00:00:00Z', /expires_at: must be later/],
+      [`callback_url=https://a.example/&key_label=${'x'.repeat(101)}`, /key_label: must be at most 100/],
+    ] as const) {
+      const shown = await page(gateway, query)
+      t.equal(shown.status, 400, query.slice(0, 80))
+      t.match(shown.html, message)
+      t.equal(shown.headers.get('location'), null)
+      t.notMatch(shown.html, /<form|<a /)
+      checkHeaders(t, shown, "'none'")
+      if (!query.includes('limit=')) t.equal((await send(gateway, `${query}&key=${ADA}`)).status, 400, 'the same of the form')
+    }
+  })
   t.same(await keys(gateway), before)
 })
 
@@ -602,13 +631,15 @@ t.test('no value can become markup', async (t) => {
     'other',
   ]
   const plain: Record<string, string> = { callback_url: 'https://app.example/' }
-  for (const name of names) {
-    const value = name === 'callback_url' ? `https://app.example/?x=${evil}` : evil
-    for (const shown of [await page(gateway, { ...plain, [name]: value }), await send(gateway, { ...plain, [name]: value, key: evil })]) {
-      t.notMatch(shown.html, /<script|<img|onerror=alert\(1\)>|"'>/, `${name}: ${shown.status}`)
-      t.notMatch(shown.html, /\s(?:value|href)="[^"]*[<>'][^"]*"/)
+  await every(t, 'every name', async (t) => {
+    for (const name of names) {
+      const value = name === 'callback_url' ? `https://app.example/?x=${evil}` : evil
+      for (const shown of [await page(gateway, { ...plain, [name]: value }), await send(gateway, { ...plain, [name]: value, key: evil })]) {
+        t.notMatch(shown.html, /<script|<img|onerror=alert\(1\)>|"'>/, `${name}: ${shown.status}`)
+        t.notMatch(shown.html, /\s(?:value|href)="[^"]*[<>'][^"]*"/)
+      }
     }
-  }
+  })
   const labelled = await page(gateway, { ...plain, key_label: evil, state: evil })
   t.equal(labelled.status, 200)
   t.match(labelled.html, /&quot;&#39;&gt;&lt;script&gt;/)
@@ -647,25 +678,29 @@ t.test('forms that are refused', async (t) => {
   const fields = { callback_url: CALLBACK, key: ADA }
   const before = JSON.stringify(await keys(gateway))
   const origin = new URL(gateway.url).origin
-  for (const headers of [
-    { 'sec-fetch-site': 'cross-site' },
-    { 'sec-fetch-site': 'same-site' },
-    { origin: 'https://evil.example' },
-    { origin: 'null' },
-  ] as Record<string, string>[]) {
-    const shown = await send(gateway, fields, headers)
-    t.equal(shown.status, 403, JSON.stringify(headers))
-    t.match(shown.html, /sent from another site/)
-    t.equal(shown.headers.get('location'), null)
-  }
+  await every(t, 'every headers', async (t) => {
+    for (const headers of [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+    ] as Record<string, string>[]) {
+      const shown = await send(gateway, fields, headers)
+      t.equal(shown.status, 403, JSON.stringify(headers))
+      t.match(shown.html, /sent from another site/)
+      t.equal(shown.headers.get('location'), null)
+    }
+  })
   t.equal((await send(gateway, fields, { 'content-type': 'text/plain' })).status, 415)
   t.equal((await send(gateway, fields, { 'content-type': 'application/json' })).status, 415)
   t.equal((await send(gateway, `${new URLSearchParams(fields)}&pad=${'x'.repeat(17_000)}`)).status, 413)
-  for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
-    const shown = await page(gateway, fields, { method })
-    t.equal(shown.status, 405, method)
-    t.equal(shown.headers.get('allow'), 'GET, POST')
-  }
+  await every(t, 'every method', async (t) => {
+    for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      const shown = await page(gateway, fields, { method })
+      t.equal(shown.status, 405, method)
+      t.equal(shown.headers.get('allow'), 'GET, POST')
+    }
+  })
   const head = await page(gateway, fields, { method: 'HEAD' })
   t.match([head.status, head.html], [200, ''])
   for (const path of ['/auth/', '/auth/x', '/AUTH', '/v1/auth'])
@@ -674,25 +709,27 @@ t.test('forms that are refused', async (t) => {
   const off = await made(gateway, {})
   await call(gateway, 'PATCH', `/v1/keys/${off.hash}`, { disabled: true }, BOSS)
   const given = await made(gateway, { limit: 3 })
-  for (const [key, status, message] of [
-    ['', 403, /unknown, disabled or expired/],
-    ['sk-router-v1-nobody', 403, /unknown, disabled or expired/],
-    ['x'.repeat(513), 403, /unknown, disabled or expired/],
-    [off.key, 403, /unknown, disabled or expired/],
-    [BOSS, 403, /Management keys cannot sign in/],
-    [given.key, 400, /limit: must be at most 3\.00/],
-  ] as const) {
-    const shown = await send(
-      gateway,
-      { callback_url: CALLBACK, state: 'kept', key, ...(key === given.key ? { limit: '4' } : {}) },
-      { origin },
-    )
-    t.equal(shown.status, status, key.slice(0, 20))
-    t.match(shown.html, message)
-    t.match(fieldsOf(shown.html), { callback_url: CALLBACK, state: 'kept', key: '' }, 'the form again, without the key')
-    if (key !== '') t.notOk(shown.html.includes(key))
-    t.equal(shown.headers.get('location'), null)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [key, status, message] of [
+      ['', 403, /unknown, disabled or expired/],
+      ['sk-router-v1-nobody', 403, /unknown, disabled or expired/],
+      ['x'.repeat(513), 403, /unknown, disabled or expired/],
+      [off.key, 403, /unknown, disabled or expired/],
+      [BOSS, 403, /Management keys cannot sign in/],
+      [given.key, 400, /limit: must be at most 3\.00/],
+    ] as const) {
+      const shown = await send(
+        gateway,
+        { callback_url: CALLBACK, state: 'kept', key, ...(key === given.key ? { limit: '4' } : {}) },
+        { origin },
+      )
+      t.equal(shown.status, status, key.slice(0, 20))
+      t.match(shown.html, message)
+      t.match(fieldsOf(shown.html), { callback_url: CALLBACK, state: 'kept', key: '' }, 'the form again, without the key')
+      if (key !== '') t.notOk(shown.html.includes(key))
+      t.equal(shown.headers.get('location'), null)
+    }
+  })
   const mistyped = await send(gateway, { ...fields, limit: 'five' }, { origin })
   t.equal(mistyped.status, 400)
   t.match(mistyped.html, /limit: expected an amount of USD/)
@@ -712,24 +749,28 @@ t.test('forms that are refused', async (t) => {
 
 t.test('other methods, bodies and paths of the operations', async (t) => {
   const { gateway } = await scene(t)
-  for (const path of ['/v1/auth/keys', '/v1/auth/keys/code'])
-    for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']) {
-      const response = await fetch(`${gateway.url}${path}`, { method })
-      await response.text()
-      t.equal(response.status, 405, `${method} ${path}`)
-      t.equal(response.headers.get('allow'), 'POST')
-    }
+  await every(t, 'every path', async (t) => {
+    for (const path of ['/v1/auth/keys', '/v1/auth/keys/code'])
+      for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']) {
+        const response = await fetch(`${gateway.url}${path}`, { method })
+        await response.text()
+        t.equal(response.status, 405, `${method} ${path}`)
+        t.equal(response.headers.get('allow'), 'POST')
+      }
+  })
   const raw = async (path: string, rest: string): Promise<number> =>
     parseReply(
       await rawExchange(gateway.url, `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADA}\r\nConnection: close\r\n${rest}`),
     ).status
-  for (const path of ['/v1/auth/keys', '/v1/auth/keys/code']) {
-    t.equal(await raw(path, 'Content-Length: 99999\r\n\r\n'), 413, path)
-    t.equal(await raw(path, 'Content-Length: 2\r\nContent-Type: text/plain\r\n\r\n{}'), 415)
-    t.equal(await raw(path, 'Content-Length: 1\r\n\r\n{'), 400)
-    t.equal(await raw(path, 'Content-Length: 0\r\n\r\n'), 400)
-    t.equal(await raw(`${path}/`, 'Content-Length: 2\r\n\r\n{}'), 404)
-  }
+  await every(t, 'every path', async (t) => {
+    for (const path of ['/v1/auth/keys', '/v1/auth/keys/code']) {
+      t.equal(await raw(path, 'Content-Length: 99999\r\n\r\n'), 413, path)
+      t.equal(await raw(path, 'Content-Length: 2\r\nContent-Type: text/plain\r\n\r\n{}'), 415)
+      t.equal(await raw(path, 'Content-Length: 1\r\n\r\n{'), 400)
+      t.equal(await raw(path, 'Content-Length: 0\r\n\r\n'), 400)
+      t.equal(await raw(`${path}/`, 'Content-Length: 2\r\n\r\n{}'), 404)
+    }
+  })
 })
 
 t.test('codes outlive a restart', async (t) => {

@@ -18,6 +18,7 @@ import type { Plan } from '../../src/pipeline/plan/answer.ts'
 import { dialectByBody, type PlanFormat, planDialects } from '../../src/pipeline/plan/format.ts'
 import { openStore } from '../../src/store/open.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { property } from '../support/seed.ts'
 
@@ -348,22 +349,24 @@ t.test('a thousand plans, and what then happened', async (t) => {
   )
   t.comment(JSON.stringify(tally))
   t.ok(tally.cases >= parameters.numRuns * CASES, `${tally.cases} cases`)
-  for (const what of [
-    'several candidates',
-    'one candidate',
-    'fallbacks',
-    'served',
-    'unwell',
-    'by draw',
-    'by price',
-    'by order',
-    'by session',
-    'strategy fallback',
-    'strategy alias',
-    'strategy auto',
-  ]) {
-    t.ok(tally[what] >= 3, `${what}: ${tally[what]}`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const what of [
+      'several candidates',
+      'one candidate',
+      'fallbacks',
+      'served',
+      'unwell',
+      'by draw',
+      'by price',
+      'by order',
+      'by session',
+      'strategy fallback',
+      'strategy alias',
+      'strategy auto',
+    ]) {
+      t.ok(tally[what] >= 3, `${what}: ${tally[what]}`)
+    }
+  })
   for (const status of [400, 401, 402, 403, 404])
     t.ok(tally[`refused ${status}`] >= 1, `refused with ${status}: ${tally[`refused ${status}`]}`)
 })

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../../src/core/json.ts'
 import type { Plan } from '../../src/pipeline/plan/answer.ts'
 import { FakeClock } from '../support/clock.ts'
 import { cohereVectors, errorOf, openaiVectors, voyageVectors } from '../support/embedder.ts'
+import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
 import { type Script, startUpstream } from '../support/upstream.ts'
 
@@ -103,29 +104,31 @@ t.test('candidates with their calls, exclusions and the hold; nothing is sent', 
 })
 
 t.test('the request then does what the plan said', async (t) => {
-  for (const [only, input] of [
-    ['coh', texts(200)],
-    ['voy', texts(1001)],
-    ['oai', texts(200)],
-    ['oai', ['word '.repeat(200), 'short']],
-    ['coh', [{ content: [{ type: 'text', text: 'a 1' }, IMAGE] }]],
-  ] satisfies [string, Json][]) {
-    const body = { model: 'acme/vectors', input: input as Json, provider: { only: [only] } }
-    const plan = await planned(body)
-    const [candidate] = plan.candidates
-    const before = upstream.requests.length
-    const response = await gateway.post('/v1/embeddings', body, { 'X-Router-Metadata': 'enabled' })
-    t.equal(response.status, 200)
-    const reply = (await response.json()) as { provider: string; data: unknown[]; router_metadata: { attempts: JsonObject[] } }
-    t.equal(upstream.requests.length - before, candidate.calls?.count, `${only}: as many calls`)
-    t.same([reply.provider, reply.data.length], [candidate.provider, plan.inputs])
-    t.same(reply.router_metadata.attempts[0].dropped ?? [], candidate.dropped, `${only}: what is left out`)
-    const sizes = upstream.requests.slice(before).map(({ json }) => {
-      const sent = json.input ?? json.inputs ?? json.texts
-      return Array.isArray(sent) ? sent.length : 1
-    })
-    t.equal(Math.max(...sizes), candidate.calls?.inputs, `${only}: the largest call`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [only, input] of [
+      ['coh', texts(200)],
+      ['voy', texts(1001)],
+      ['oai', texts(200)],
+      ['oai', ['word '.repeat(200), 'short']],
+      ['coh', [{ content: [{ type: 'text', text: 'a 1' }, IMAGE] }]],
+    ] satisfies [string, Json][]) {
+      const body = { model: 'acme/vectors', input: input as Json, provider: { only: [only] } }
+      const plan = await planned(body)
+      const [candidate] = plan.candidates
+      const before = upstream.requests.length
+      const response = await gateway.post('/v1/embeddings', body, { 'X-Router-Metadata': 'enabled' })
+      t.equal(response.status, 200)
+      const reply = (await response.json()) as { provider: string; data: unknown[]; router_metadata: { attempts: JsonObject[] } }
+      t.equal(upstream.requests.length - before, candidate.calls?.count, `${only}: as many calls`)
+      t.same([reply.provider, reply.data.length], [candidate.provider, plan.inputs])
+      t.same(reply.router_metadata.attempts[0].dropped ?? [], candidate.dropped, `${only}: what is left out`)
+      const sizes = upstream.requests.slice(before).map(({ json }) => {
+        const sent = json.input ?? json.inputs ?? json.texts
+        return Array.isArray(sent) ? sent.length : 1
+      })
+      t.equal(Math.max(...sizes), candidate.calls?.inputs, `${only}: the largest call`)
+    }
+  })
 })
 
 t.test('the hold is the one that is taken', async (t) => {
@@ -179,11 +182,13 @@ t.test('what the request would be refused for, the plan is refused for', async (
     [{ model: 'acme/words', input: 'x', dimensions: 8 }, {}, 404],
     [{ model: 'acme/vectors', input: ['x'], provider: { only: ['barred'] } }, {}, 404],
   ]
-  for (const [body, headers, status] of rows) {
-    const [plan, call] = [await gateway.post('/v1/plan', body, headers), await gateway.post('/v1/embeddings', body, headers)]
-    t.same([plan.status, call.status], [status, status], JSON.stringify(body))
-    t.equal((await errorOf(plan)).message, (await errorOf(call)).message)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [body, headers, status] of rows) {
+      const [plan, call] = [await gateway.post('/v1/plan', body, headers), await gateway.post('/v1/embeddings', body, headers)]
+      t.same([plan.status, call.status], [status, status], JSON.stringify(body))
+      t.equal((await errorOf(plan)).message, (await errorOf(call)).message)
+    }
+  })
 })
 
 t.test('the format is told by the model, by the body, or by the query', async (t) => {

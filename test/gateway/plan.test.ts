@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
@@ -258,23 +259,25 @@ t.test('what the request would be refused for, the plan is refused for', async (
     ['no such plugin', 400, { ...QUESTION, plugins: [{ id: 'nothing' }] }],
     ['no such server tool', 400, { ...QUESTION, tools: [{ type: 'router:nothing' }] }],
   ]
-  for (const [name, status, body, key = RICH] of cases) {
-    const planned = await gateway.post('/v1/plan', body, as(key))
-    const real = await gateway.post('/v1/chat/completions', body, as(key))
-    t.equal(planned.status, status, name)
-    t.equal(real.status, status, `${name}: the request`)
-    const [told, said] = [errorOf(await json(planned)), errorOf(await json(real))]
-    const { excluded, ...metadata } = object(told.metadata)
-    const { excluded: listed, ...meant } = object(said.metadata)
-    t.same({ ...told, metadata }, { ...said, metadata: meant }, `${name}: the same error`)
-    if (listed !== undefined) t.same(excluded, listed, `${name}: the same exclusions`)
-    if (name === 'no endpoint is left')
-      t.same(
-        list(excluded).map((each) => each.filter),
-        ['ignore', 'zdr', 'ignore'],
-      )
-    if (name === 'a price that nobody knows') t.match(excluded, [{ endpoint: 'aye', filter: 'unpriced' }])
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, status, body, key = RICH] of cases) {
+      const planned = await gateway.post('/v1/plan', body, as(key))
+      const real = await gateway.post('/v1/chat/completions', body, as(key))
+      t.equal(planned.status, status, name)
+      t.equal(real.status, status, `${name}: the request`)
+      const [told, said] = [errorOf(await json(planned)), errorOf(await json(real))]
+      const { excluded, ...metadata } = object(told.metadata)
+      const { excluded: listed, ...meant } = object(said.metadata)
+      t.same({ ...told, metadata }, { ...said, metadata: meant }, `${name}: the same error`)
+      if (listed !== undefined) t.same(excluded, listed, `${name}: the same exclusions`)
+      if (name === 'no endpoint is left')
+        t.same(
+          list(excluded).map((each) => each.filter),
+          ['ignore', 'zdr', 'ignore'],
+        )
+      if (name === 'a price that nobody knows') t.match(excluded, [{ endpoint: 'aye', filter: 'unpriced' }])
+    }
+  })
   t.equal(a.requests.length + b.requests.length, 0)
   t.same([...gateway.running.store.journal.export()], [])
 })

@@ -7,6 +7,7 @@ import { check } from '../../src/cli/check.ts'
 import { type PluginFlags, plugins } from '../../src/cli/plugins.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 
 const SIM = `providers: { sim: { dialect: sim } }
@@ -76,13 +77,15 @@ t.test('a reload reads anew what has changed, in the file and beside it, and kee
   save(directory, { 'mine.ts': source.replace("'mine'", "'yours'") })
   t.equal((await gateway.reconfigure(yaml())).kind, 'applied')
   t.same([await summaries(gateway, 'mine'), await summaries(gateway, 'yours')], [[400], ['two 3']])
-  for (const broken of ['export default {', 'throw new Error("no")', 'export default 7']) {
-    save(directory, { 'mine.ts': broken })
-    const reload = await gateway.reconfigure(yaml())
-    t.equal(reload.kind, 'failed')
-    t.match(String((reload as { error?: unknown }).error), /headgate\.yaml:\d+:\d+: plugins\.load\[0\]: this plugin cannot be used: /)
-    t.match(await summaries(gateway, 'yours'), [/^two /], 'the old one stays')
-  }
+  await every(t, 'every broken', async (t) => {
+    for (const broken of ['export default {', 'throw new Error("no")', 'export default 7']) {
+      save(directory, { 'mine.ts': broken })
+      const reload = await gateway.reconfigure(yaml())
+      t.equal(reload.kind, 'failed')
+      t.match(String((reload as { error?: unknown }).error), /headgate\.yaml:\d+:\d+: plugins\.load\[0\]: this plugin cannot be used: /)
+      t.match(await summaries(gateway, 'yours'), [/^two /], 'the old one stays')
+    }
+  })
   save(directory, { 'mine.ts': source })
   const [first, second] = await Promise.all([gateway.reconfigure(yaml()), gateway.reconfigure(yaml(', order: [ mine ]'))])
   t.same([first.kind, second.kind], ['applied', 'applied'], 'two at once follow each other')

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import type { Memory } from '../support/plugins/troubled.ts'
 import { property } from '../support/seed.ts'
@@ -115,16 +116,18 @@ t.test('what a request says of plugins is checked, and a mistake is named by its
     [[{ id: 'troubled', timeout: '1ms' }], 'plugins[0].timeout', /by the operator alone/],
     [[{ id: 'troubled', enabled: false, locked: false }], 'plugins[0].locked', /by the operator alone/],
   ]
-  for (const [plugins, field, message] of cases) {
-    for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/messages']) {
-      const text = path === '/v1/responses' ? { input: 'x' } : { messages: [{ role: 'user', content: 'x' }], max_tokens: 5 }
-      const response = await gateway.post(path, { model: 'acme/one', plugins, ...text })
-      const body = await bodyOf(response)
-      t.equal(response.status, 400, `${path} ${field}`)
-      t.match((body.error as JsonObject).message, new RegExp(`^${field.replace(/[[\].]/g, '\\$&')}: `), path)
-      t.match((body.error as JsonObject).message, message, path)
+  await every(t, 'every case', async (t) => {
+    for (const [plugins, field, message] of cases) {
+      for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/messages']) {
+        const text = path === '/v1/responses' ? { input: 'x' } : { messages: [{ role: 'user', content: 'x' }], max_tokens: 5 }
+        const response = await gateway.post(path, { model: 'acme/one', plugins, ...text })
+        const body = await bodyOf(response)
+        t.equal(response.status, 400, `${path} ${field}`)
+        t.match((body.error as JsonObject).message, new RegExp(`^${field.replace(/[[\].]/g, '\\$&')}: `), path)
+        t.match((body.error as JsonObject).message, message, path)
+      }
     }
-  }
+  })
   t.equal(upstream.requests.length, 0)
 })
 
@@ -214,20 +217,22 @@ const BEFORE: [entry: JsonObject, reason: string][] = [
 
 t.test('on_error: fail, before content: the fault of this request, and of no other', async (t) => {
   const one = await scene(t)
-  for (const [entry, reason] of BEFORE) {
-    for (const stream of [false, true]) {
-      const name = `${JSON.stringify(entry)}${stream ? ', streamed' : ''}`
-      const beside = one.ask(undefined)
-      const response = await one.ask(entry, { stream })
-      const status = entry.shape === 'upstream' ? 503 : 500
-      const body = await bodyOf(response)
-      t.equal(response.status, status, name)
-      t.equal((body.error as JsonObject).message, status === 500 ? 'Internal Server Error' : 'Service temporarily unavailable', name)
-      if (status === 503)
-        t.match(pipelineOf(body), [{ name: 'troubled', summary: 'failed: it failed', data: { skipped: false, reason } }], name)
-      t.equal((await beside).status, 200, name)
+  await every(t, 'every case', async (t) => {
+    for (const [entry, reason] of BEFORE) {
+      for (const stream of [false, true]) {
+        const name = `${JSON.stringify(entry)}${stream ? ', streamed' : ''}`
+        const beside = one.ask(undefined)
+        const response = await one.ask(entry, { stream })
+        const status = entry.shape === 'upstream' ? 503 : 500
+        const body = await bodyOf(response)
+        t.equal(response.status, status, name)
+        t.equal((body.error as JsonObject).message, status === 500 ? 'Internal Server Error' : 'Service temporarily unavailable', name)
+        if (status === 503)
+          t.match(pipelineOf(body), [{ name: 'troubled', summary: 'failed: it failed', data: { skipped: false, reason } }], name)
+        t.equal((await beside).status, 200, name)
+      }
     }
-  }
+  })
   t.equal((await one.ask(undefined)).status, 200)
   t.equal(account(one).held, 0)
   const logs = one.gateway.logs.join('\n')
@@ -238,55 +243,59 @@ t.test('on_error: fail, before content: the fault of this request, and of no oth
 
 t.test('on_error: skip, before content: the request goes on as if it had not been there', async (t) => {
   const one = await scene(t, { defaults: 'on_error: skip' })
-  for (const [entry, reason] of BEFORE) {
-    for (const stream of [false, true]) {
-      const name = `${JSON.stringify(entry)}${stream ? ', streamed' : ''}`
-      const response = await one.ask(entry, { stream })
-      t.equal(response.status, 200, name)
-      const stage = [{ type: 'plugin', name: 'troubled', summary: /^skipped: /, data: { skipped: true, reason } }]
-      if (stream) {
-        const { text, ended, metadata } = await streamed(response)
-        t.equal(text, 'one two three', name)
-        t.ok(ended, name)
-        t.match(metadata?.pipeline, stage, name)
-      } else {
-        const body = await bodyOf(response)
-        t.match(body, { choices: [{ message: { content: 'one two three' } }] }, name)
-        t.match(pipelineOf(body), stage, name)
+  await every(t, 'every case', async (t) => {
+    for (const [entry, reason] of BEFORE) {
+      for (const stream of [false, true]) {
+        const name = `${JSON.stringify(entry)}${stream ? ', streamed' : ''}`
+        const response = await one.ask(entry, { stream })
+        t.equal(response.status, 200, name)
+        const stage = [{ type: 'plugin', name: 'troubled', summary: /^skipped: /, data: { skipped: true, reason } }]
+        if (stream) {
+          const { text, ended, metadata } = await streamed(response)
+          t.equal(text, 'one two three', name)
+          t.ok(ended, name)
+          t.match(metadata?.pipeline, stage, name)
+        } else {
+          const body = await bodyOf(response)
+          t.match(body, { choices: [{ message: { content: 'one two three' } }] }, name)
+          t.match(pipelineOf(body), stage, name)
+        }
+        t.same(sent(one), ['Hello'], `${name}: what it had changed is taken back`)
+        t.equal(rows(one).at(-1)?.settled?.cost, COST, name)
       }
-      t.same(sent(one), ['Hello'], `${name}: what it had changed is taken back`)
-      t.equal(rows(one).at(-1)?.settled?.cost, COST, name)
     }
-  }
+  })
 })
 
 t.test('a plugin has its time: 503 or on without it, and what comes late is of no effect', async (t) => {
-  for (const policy of ['fail', 'skip']) {
-    const one = await scene(t, { defaults: `timeout: 2s, on_error: ${policy}, bound: 10` })
-    const asked = one.ask({ shape: 'hang' })
-    await one.clock.armed(2000)
-    await eventually('the plugin waits', () => one.memory.late.length > 0)
-    await one.clock.advance(1999)
-    t.same(one.memory.aborted, [])
-    await one.clock.advance(1)
-    t.equal(one.memory.aborted.length, 1, 'it is told')
-    const response = await asked
-    const body = await bodyOf(response)
-    t.equal(response.status, policy === 'fail' ? 503 : 200)
-    if (policy === 'fail') t.match(body.error, { message: /the plugin troubled did not answer in time/ })
-    t.match(pipelineOf(body), [{ name: 'troubled', data: { skipped: policy === 'skip', reason: 'timeout', duration_ms: 2000 } }])
-    t.equal((pipelineOf(body) as JsonObject[]).length, 1)
-    if (policy === 'skip') t.same(sent(one), ['Hello'])
-    one.memory.late[0]()
-    await turn()
-    t.same(one.memory.charged, [false], 'nothing is charged late')
-    t.same(
-      one.clock.waiting.filter((delay) => delay === 2000),
-      [],
-    )
-    t.equal(account(one).held, 0)
-    t.equal((await one.ask(undefined)).status, 200)
-  }
+  await every(t, 'every policy', async (t) => {
+    for (const policy of ['fail', 'skip']) {
+      const one = await scene(t, { defaults: `timeout: 2s, on_error: ${policy}, bound: 10` })
+      const asked = one.ask({ shape: 'hang' })
+      await one.clock.armed(2000)
+      await eventually('the plugin waits', () => one.memory.late.length > 0)
+      await one.clock.advance(1999)
+      t.same(one.memory.aborted, [])
+      await one.clock.advance(1)
+      t.equal(one.memory.aborted.length, 1, 'it is told')
+      const response = await asked
+      const body = await bodyOf(response)
+      t.equal(response.status, policy === 'fail' ? 503 : 200)
+      if (policy === 'fail') t.match(body.error, { message: /the plugin troubled did not answer in time/ })
+      t.match(pipelineOf(body), [{ name: 'troubled', data: { skipped: policy === 'skip', reason: 'timeout', duration_ms: 2000 } }])
+      t.equal((pipelineOf(body) as JsonObject[]).length, 1)
+      if (policy === 'skip') t.same(sent(one), ['Hello'])
+      one.memory.late[0]()
+      await turn()
+      t.same(one.memory.charged, [false], 'nothing is charged late')
+      t.same(
+        one.clock.waiting.filter((delay) => delay === 2000),
+        [],
+      )
+      t.equal(account(one).held, 0)
+      t.equal((await one.ask(undefined)).status, 200)
+    }
+  })
 })
 
 t.test('a plugin that waits does not keep a request beyond its deadline, or whose caller has gone', async (t) => {
@@ -325,30 +334,32 @@ t.test('a plugin that waits does not keep a request beyond its deadline, or whos
 })
 
 t.test('a tap that fails in the middle of a stream', async (t) => {
-  for (const policy of ['fail', 'skip']) {
-    const one = await scene(t, { defaults: `on_error: ${policy}` })
-    for (const mode of ['mutate', 'observe']) {
-      for (const how of ['throw', 'promise', ...(mode === 'mutate' ? ['junk'] : [])]) {
-        const found = await streamed(await one.ask({ tap: `${mode} ${how} 1` }, { stream: true }))
-        t.ok(found.ended, `${policy} ${mode} ${how}`)
-        if (policy === 'skip') t.equal(found.text, 'one two three', `${mode} ${how}`)
-        else {
-          t.equal(found.text, 'one ', `${mode} ${how}`)
-          t.match(found.error, { code: 500, message: 'Internal Server Error' })
+  await every(t, 'every policy', async (t) => {
+    for (const policy of ['fail', 'skip']) {
+      const one = await scene(t, { defaults: `on_error: ${policy}` })
+      for (const mode of ['mutate', 'observe']) {
+        for (const how of ['throw', 'promise', ...(mode === 'mutate' ? ['junk'] : [])]) {
+          const found = await streamed(await one.ask({ tap: `${mode} ${how} 1` }, { stream: true }))
+          t.ok(found.ended, `${policy} ${mode} ${how}`)
+          if (policy === 'skip') t.equal(found.text, 'one two three', `${mode} ${how}`)
+          else {
+            t.equal(found.text, 'one ', `${mode} ${how}`)
+            t.match(found.error, { code: 500, message: 'Internal Server Error' })
+          }
+          t.equal(rows(one).at(-1)?.settled?.cost, policy === 'skip' ? COST : 0, 'a reply that broke off is free')
         }
-        t.equal(rows(one).at(-1)?.settled?.cost, policy === 'skip' ? COST : 0, 'a reply that broke off is free')
       }
+      const held = await streamed(await one.ask({ tap: 'mutate hold 2' }, { stream: true }))
+      t.equal(held.text, policy === 'skip' ? 'one two three' : '', 'what it held back is handed on')
+      const shouting = await streamed(await one.ask({ tap: 'mutate shout 2' }, { stream: true }))
+      t.equal(shouting.text, 'ONE TWO ', 'a text that was changed has no other end')
+      t.match(shouting.error, { code: 500 })
+      const word = await one.ask({ tap: 'mutate refuse' }, { stream: true })
+      t.equal(word.status, 403, 'its own word to the caller is no failure')
+      await word.text()
+      t.equal(account(one).held, 0)
     }
-    const held = await streamed(await one.ask({ tap: 'mutate hold 2' }, { stream: true }))
-    t.equal(held.text, policy === 'skip' ? 'one two three' : '', 'what it held back is handed on')
-    const shouting = await streamed(await one.ask({ tap: 'mutate shout 2' }, { stream: true }))
-    t.equal(shouting.text, 'ONE TWO ', 'a text that was changed has no other end')
-    t.match(shouting.error, { code: 500 })
-    const word = await one.ask({ tap: 'mutate refuse' }, { stream: true })
-    t.equal(word.status, 403, 'its own word to the caller is no failure')
-    await word.text()
-    t.equal(account(one).held, 0)
-  }
+  })
 })
 
 t.test("a refusal is the plugin's answer, whatever on_error says", async (t) => {

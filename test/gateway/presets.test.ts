@@ -1,6 +1,7 @@
 /** Presets of the configuration, named by requests of every format. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
@@ -84,33 +85,35 @@ async function refusal(path: string, fields: JsonObject): Promise<{ status: numb
 }
 
 t.test('a preset fills in what the request does not send, in every format and lane', async (t) => {
-  for (const stream of [false, true]) {
-    t.match(await sent(CHAT, { preset: 'chat', stream }), {
-      model: 'chat-up',
-      messages: [{ role: 'system', content: 'First of all.' }, ...HELLO],
-      ...{ temperature: 0.3, top_p: 0.9, top_k: 5, min_p: 0.1, top_a: 0.2, frequency_penalty: 0.4, presence_penalty: 0.5 },
-      ...{ repetition_penalty: 1.1, seed: 7, max_tokens: 5000, preset: undefined },
-    })
-    const responses = await sent(RESPONSES, { preset: 'responses', stream })
-    t.match(responses, {
-      model: 'responses-up',
-      instructions: 'First of all.',
-      ...{ temperature: 0.3, top_p: 0.9, frequency_penalty: 0.4, presence_penalty: 0.5, max_output_tokens: 5000 },
-    })
-    for (const name of ['seed', 'min_p', 'top_a', 'repetition_penalty', 'max_tokens', 'preset']) t.notOk(name in responses, `no ${name}`)
-    const messages = await sent(MESSAGES, { preset: 'claude', stream })
-    t.match(messages, { model: 'claude-up', system: 'First of all.', temperature: 1, top_k: 5, max_tokens: 5000 })
-    for (const name of ['seed', 'top_p', 'preset']) t.notOk(name in messages, `no ${name}`)
-    // The same presets to a provider of another dialect.
-    t.match(await sent(MESSAGES, { model: 'acme/chat', preset: 'claude', stream }), {
-      messages: [{ role: 'system' }, { role: 'user' }],
-      ...{ temperature: 1, max_tokens: 5000 },
-    })
-    t.match(await sent(CHAT, { model: 'acme/claude', preset: 'chat', stream }), {
-      system: 'First of all.',
-      max_tokens: 5000,
-    })
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      t.match(await sent(CHAT, { preset: 'chat', stream }), {
+        model: 'chat-up',
+        messages: [{ role: 'system', content: 'First of all.' }, ...HELLO],
+        ...{ temperature: 0.3, top_p: 0.9, top_k: 5, min_p: 0.1, top_a: 0.2, frequency_penalty: 0.4, presence_penalty: 0.5 },
+        ...{ repetition_penalty: 1.1, seed: 7, max_tokens: 5000, preset: undefined },
+      })
+      const responses = await sent(RESPONSES, { preset: 'responses', stream })
+      t.match(responses, {
+        model: 'responses-up',
+        instructions: 'First of all.',
+        ...{ temperature: 0.3, top_p: 0.9, frequency_penalty: 0.4, presence_penalty: 0.5, max_output_tokens: 5000 },
+      })
+      for (const name of ['seed', 'min_p', 'top_a', 'repetition_penalty', 'max_tokens', 'preset']) t.notOk(name in responses, `no ${name}`)
+      const messages = await sent(MESSAGES, { preset: 'claude', stream })
+      t.match(messages, { model: 'claude-up', system: 'First of all.', temperature: 1, top_k: 5, max_tokens: 5000 })
+      for (const name of ['seed', 'top_p', 'preset']) t.notOk(name in messages, `no ${name}`)
+      // The same presets to a provider of another dialect.
+      t.match(await sent(MESSAGES, { model: 'acme/chat', preset: 'claude', stream }), {
+        messages: [{ role: 'system' }, { role: 'user' }],
+        ...{ temperature: 1, max_tokens: 5000 },
+      })
+      t.match(await sent(CHAT, { model: 'acme/claude', preset: 'chat', stream }), {
+        system: 'First of all.',
+        max_tokens: 5000,
+      })
+    }
+  })
 })
 
 t.test('the three ways to name one', async (t) => {
@@ -280,32 +283,34 @@ t.test('GET /v1/presets and /v1/presets/{slug}', async (t) => {
 })
 
 t.test('what is wrong is named', async (t) => {
-  for (const path of [CHAT, RESPONSES, MESSAGES]) {
-    for (const model of ['@preset/nobody', 'acme/chat@preset/nobody', '@preset/nobody:nitro']) {
-      const { status, message, error } = await refusal(path, { model, max_tokens: 5 })
-      t.equal(status, 404, `${path} ${model}`)
-      t.match(message, /No such preset: nobody/)
-      if (path !== MESSAGES) t.match(error, { availability: { code: 'model_not_found', requested_models: [model] } })
+  await every(t, 'every path', async (t) => {
+    for (const path of [CHAT, RESPONSES, MESSAGES]) {
+      for (const model of ['@preset/nobody', 'acme/chat@preset/nobody', '@preset/nobody:nitro']) {
+        const { status, message, error } = await refusal(path, { model, max_tokens: 5 })
+        t.equal(status, 404, `${path} ${model}`)
+        t.match(message, /No such preset: nobody/)
+        if (path !== MESSAGES) t.match(error, { availability: { code: 'model_not_found', requested_models: [model] } })
+      }
+      const wrong: [JsonObject, RegExp][] = [
+        [{ model: 'acme/chat', preset: 'nobody' }, /^preset: no preset is named nobody/],
+        [{ model: 'acme/chat', preset: 'no such\nname' }, /^preset: expected the name of a preset/],
+        [{ model: 'acme/chat', preset: 5 }, /^preset: /],
+        [{ model: 'acme/chat', preset: '' }, /^preset: /],
+        [{ model: '@preset/chat', preset: 'claude' }, /^preset: model names the preset chat/],
+        [{ model: '@preset/' }, /^model: /],
+        [{ model: 'a b@preset/chat' }, /^model: /],
+        [{ model: 5, preset: 'chat' }, /^model: /],
+        [{ model: 'acme/chat', models: ['@preset/chat'] }, /^models\[0\]: .*preset/],
+        [{ preset: 'chat', temperature: 'hot' }, /^temperature: /],
+        [{ preset: 'chat', models: 5 }, /^models: /],
+      ]
+      for (const [fields, expected] of wrong) {
+        const { status, message } = await refusal(path, { max_tokens: 5, ...fields })
+        t.equal(status, 400, `${path} ${JSON.stringify(fields)}`)
+        t.match(message, expected)
+      }
     }
-    const wrong: [JsonObject, RegExp][] = [
-      [{ model: 'acme/chat', preset: 'nobody' }, /^preset: no preset is named nobody/],
-      [{ model: 'acme/chat', preset: 'no such\nname' }, /^preset: expected the name of a preset/],
-      [{ model: 'acme/chat', preset: 5 }, /^preset: /],
-      [{ model: 'acme/chat', preset: '' }, /^preset: /],
-      [{ model: '@preset/chat', preset: 'claude' }, /^preset: model names the preset chat/],
-      [{ model: '@preset/' }, /^model: /],
-      [{ model: 'a b@preset/chat' }, /^model: /],
-      [{ model: 5, preset: 'chat' }, /^model: /],
-      [{ model: 'acme/chat', models: ['@preset/chat'] }, /^models\[0\]: .*preset/],
-      [{ preset: 'chat', temperature: 'hot' }, /^temperature: /],
-      [{ preset: 'chat', models: 5 }, /^models: /],
-    ]
-    for (const [fields, expected] of wrong) {
-      const { status, message } = await refusal(path, { max_tokens: 5, ...fields })
-      t.equal(status, 400, `${path} ${JSON.stringify(fields)}`)
-      t.match(message, expected)
-    }
-  }
+  })
   t.match(await refusal(CHAT, { preset: 'chat', messages: 5 }), { status: 400, message: /^messages: / })
   t.match(await refusal(CHAT, { preset: 'chat', messages: [] }), { status: 400, message: /^messages: / })
   t.match(await refusal(RESPONSES, { preset: 'chat', instructions: 5 }), { status: 400, message: /^instructions: / })

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { allWays, faultOf, foldOf, nameOf, withBench } from '../support/pair-bench.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
@@ -69,103 +70,109 @@ t.test('the request rate holds from the first moment of the clock', async (t) =>
 })
 
 t.test('U21: an event and a body past 16 MB are cut off', async (t) => {
-  for (const way of ways) {
-    const endless = (seen: Seen): Answer => {
-      const piece = 'x'.repeat(64 * 1024)
-      const pieces = Array.from({ length: 300 }, () => piece)
-      return seen.json.stream
-        ? sseAnswer([...upToWord(seen.path, 'one '), 'data: {"x":"', ...pieces], { after: 'stall' })
-        : { headers: JSON_TYPE, body: ['{"x":"', ...pieces], after: 'stall' }
+  await every(t, 'every way', async (t) => {
+    for (const way of ways) {
+      const endless = (seen: Seen): Answer => {
+        const piece = 'x'.repeat(64 * 1024)
+        const pieces = Array.from({ length: 300 }, () => piece)
+        return seen.json.stream
+          ? sseAnswer([...upToWord(seen.path, 'one '), 'data: {"x":"', ...pieces], { after: 'stall' })
+          : { headers: JSON_TYPE, body: ['{"x":"', ...pieces], after: 'stall' }
+      }
+      await withBench({ way, backup: false, script: endless }, async (bench) => {
+        const text = await (await bench.ask(true)).text()
+        const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+        t.match(reply, { text: 'one ', error: { type: 'provider_unavailable' } }, nameOf(way))
+        await faultOf(t, await bench.ask(false), 502, 'provider_unavailable')
+        for (const seen of bench.first.requests) t.equal((await seen.closed).aborted, true)
+      })
     }
-    await withBench({ way, backup: false, script: endless }, async (bench) => {
-      const text = await (await bench.ask(true)).text()
-      const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
-      t.match(reply, { text: 'one ', error: { type: 'provider_unavailable' } }, nameOf(way))
-      await faultOf(t, await bench.ask(false), 502, 'provider_unavailable')
-      for (const seen of bench.first.requests) t.equal((await seen.closed).aborted, true)
-    })
-  }
+  })
 })
 
 t.test('C-077: a comment after every ten seconds without an event, also in the middle', async (t) => {
-  for (const way of ways) {
-    const gate = new Gate()
-    const script = (seen: Seen): Answer => {
-      const begun = upToWord(seen.path, 'one ')
-      return sseAnswer([...begun, gate.step, ...framesFor(seen.path, SAID).slice(begun.length)])
-    }
-    await withBench({ way, backup: false, script, timeouts: PATIENT }, async (bench) => {
-      const response = await bench.ask(true)
-      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
-      let text = ''
-      const read = async (pattern: RegExp): Promise<void> => {
-        while (!pattern.test(text)) {
-          const piece = await reader?.read()
-          if (piece?.done !== false) throw new Error(`ended before ${pattern}`)
-          text += piece.value
-        }
+  await every(t, 'every way', async (t) => {
+    for (const way of ways) {
+      const gate = new Gate()
+      const script = (seen: Seen): Answer => {
+        const begun = upToWord(seen.path, 'one ')
+        return sseAnswer([...begun, gate.step, ...framesFor(seen.path, SAID).slice(begun.length)])
       }
-      await read(/one /)
-      await bench.clock.advance(9_999)
-      t.notMatch(text, /^: /m, `${nameOf(way)}: not before`)
-      await bench.clock.advance(1)
-      await read(/^: ROUTER PROCESSING\n\n/m)
-      await bench.clock.advance(10_000)
-      await read(/(: ROUTER PROCESSING\n\n){2}/)
-      gate.open()
-      await read(/\[DONE\]/)
-      t.equal(text.match(/^:/gm)?.length, 2, nameOf(way))
-    })
-  }
+      await withBench({ way, backup: false, script, timeouts: PATIENT }, async (bench) => {
+        const response = await bench.ask(true)
+        const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+        let text = ''
+        const read = async (pattern: RegExp): Promise<void> => {
+          while (!pattern.test(text)) {
+            const piece = await reader?.read()
+            if (piece?.done !== false) throw new Error(`ended before ${pattern}`)
+            text += piece.value
+          }
+        }
+        await read(/one /)
+        await bench.clock.advance(9_999)
+        t.notMatch(text, /^: /m, `${nameOf(way)}: not before`)
+        await bench.clock.advance(1)
+        await read(/^: ROUTER PROCESSING\n\n/m)
+        await bench.clock.advance(10_000)
+        await read(/(: ROUTER PROCESSING\n\n){2}/)
+        gate.open()
+        await read(/\[DONE\]/)
+        t.equal(text.match(/^:/gm)?.length, 2, nameOf(way))
+      })
+    }
+  })
 })
 
 const DRAIN = (url: string, dialect: string): string => oneModel(url, dialect, { provider: `on_abort: drain, timeouts: ${PATIENT}` })
 
 t.test('A04: drain reads the provider to its end, for thirty seconds, before and after the first content', async (t) => {
-  for (const dialect of ['openai-chat', 'openai-responses'])
-    for (const begun of [false, true])
-      for (const ends of [true, false]) {
-        const name = `${dialect}, ${begun ? 'after' : 'before'} content, ${ends ? 'ends' : 'does not end'}`
-        const gate = new Gate()
-        const upstream = await startUpstream((seen) => {
-          const head = begun ? upToWord(seen.path, 'one ') : []
-          return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
-        })
-        const clock = new FakeClock()
-        const gateway = await startGateway(DRAIN(upstream.url, dialect), { clock })
-        const aborter = new AbortController()
-        const asked = fetch(`${gateway.url}/v1/chat/completions`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'x' }] }),
-          signal: aborter.signal,
-        })
-        asked.catch(() => undefined)
-        const seen = await upstream.request(0)
-        if (begun) {
-          const reader = (await asked).body?.getReader()
-          await reader?.read()
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of ['openai-chat', 'openai-responses'])
+      for (const begun of [false, true])
+        for (const ends of [true, false]) {
+          const name = `${dialect}, ${begun ? 'after' : 'before'} content, ${ends ? 'ends' : 'does not end'}`
+          const gate = new Gate()
+          const upstream = await startUpstream((seen) => {
+            const head = begun ? upToWord(seen.path, 'one ') : []
+            return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
+          })
+          const clock = new FakeClock()
+          const gateway = await startGateway(DRAIN(upstream.url, dialect), { clock })
+          const aborter = new AbortController()
+          const asked = fetch(`${gateway.url}/v1/chat/completions`, {
+            method: 'POST',
+            headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+            body: JSON.stringify({ model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'x' }] }),
+            signal: aborter.signal,
+          })
+          asked.catch(() => undefined)
+          const seen = await upstream.request(0)
+          if (begun) {
+            const reader = (await asked).body?.getReader()
+            await reader?.read()
+          }
+          aborter.abort()
+          await eventually('the end of the attempt', async () => {
+            // A caller that has closed its side is asked whether it still listens.
+            await clock.advance(10)
+            return clock.waiting.includes(30_000)
+          })
+          await clock.advance(10_000)
+          t.same(rows(gateway), [undefined], `${name}: open`)
+          if (ends) gate.open()
+          else await clock.advance(20_000)
+          await eventually('the first row', () => rows(gateway)[0] !== undefined)
+          const [row] = rows(gateway)
+          if (ends) t.match(row, { status: 'aborted', input: 11, output: 7, estimated: false }, name)
+          else t.match(row, { status: 'aborted', estimated: true }, name)
+          t.notOk(clock.waiting.includes(30_000), `${name}: no timer holds on to it`)
+          t.equal((await seen.closed).aborted, !ends, name)
+          gate.open()
+          await gateway.close()
+          await upstream.close()
         }
-        aborter.abort()
-        await eventually('the end of the attempt', async () => {
-          // A caller that has closed its side is asked whether it still listens.
-          await clock.advance(10)
-          return clock.waiting.includes(30_000)
-        })
-        await clock.advance(10_000)
-        t.same(rows(gateway), [undefined], `${name}: open`)
-        if (ends) gate.open()
-        else await clock.advance(20_000)
-        await eventually('the first row', () => rows(gateway)[0] !== undefined)
-        const [row] = rows(gateway)
-        if (ends) t.match(row, { status: 'aborted', input: 11, output: 7, estimated: false }, name)
-        else t.match(row, { status: 'aborted', estimated: true }, name)
-        t.notOk(clock.waiting.includes(30_000), `${name}: no timer holds on to it`)
-        t.equal((await seen.closed).aborted, !ends, name)
-        gate.open()
-        await gateway.close()
-        await upstream.close()
-      }
+  })
 })
 
 t.test('A04: sixty-four at once are read to their end', async (t) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { start } from '../../src/app/start.ts'
 import { adminFetch } from '../support/admin.ts'
+import { every } from '../support/every.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
@@ -78,16 +79,18 @@ models: { acme/one: { endpoints: [ { provider: first, model: upstream-model, pri
 t.test('K07: a body cannot name an address, a key, or what is not kept here', async (t) => {
   const upstream = await startUpstream(says({ text: ['fine'] }))
   t.teardown(() => upstream.close())
-  for (const dialect of ['openai-chat', 'openai-responses']) {
-    const gateway = await startGateway(oneModel(upstream.url, dialect))
-    t.teardown(() => gateway.close())
-    for (const path of ['/v1/chat/completions', '/v1/responses'])
-      for (const name of ['api_base', 'base_url', 'api_key', 'preset']) {
-        const question = path.endsWith('responses') ? { input: 'x' } : { messages: [{ role: 'user', content: 'x' }] }
-        const response = await gateway.post(path, { model: 'acme/one', ...question, [name]: 'http://127.0.0.1:9' })
-        t.equal(response.status, 400, `${path} ${name}`)
-        t.match(await response.json(), { error: { metadata: { field: name } } })
-      }
-  }
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of ['openai-chat', 'openai-responses']) {
+      const gateway = await startGateway(oneModel(upstream.url, dialect))
+      t.teardown(() => gateway.close())
+      for (const path of ['/v1/chat/completions', '/v1/responses'])
+        for (const name of ['api_base', 'base_url', 'api_key', 'preset']) {
+          const question = path.endsWith('responses') ? { input: 'x' } : { messages: [{ role: 'user', content: 'x' }] }
+          const response = await gateway.post(path, { model: 'acme/one', ...question, [name]: 'http://127.0.0.1:9' })
+          t.equal(response.status, 400, `${path} ${name}`)
+          t.match(await response.json(), { error: { metadata: { field: name } } })
+        }
+    }
+  })
   t.equal(upstream.requests.length, 0)
 })

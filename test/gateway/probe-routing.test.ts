@@ -1,6 +1,7 @@
 /** Which provider is asked, seen from outside. */
 import t from 'tap'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { says, upstreamError } from '../support/wire.ts'
@@ -56,13 +57,15 @@ const times = async (count: number, ask: () => Promise<string>): Promise<string[
 t.test('C-138 to C-140: a session stays where it was served', async (t) => {
   await withScene(async ({ clock, a, b, ask }) => {
     t.same(new Set(await times(20, () => ask())).size, 2, 'without a session both serve')
-    for (const where of ['body', 'header'] as const) {
-      const session = (name: string) => (where === 'body' ? ask({ session_id: name }) : ask({}, { 'x-session-id': name }))
-      const homes = new Map<string, string>()
-      for (const name of ['s1', 's2', 's3', 's4', 's5', 's6']) homes.set(`${where}-${name}`, await session(`${where}-${name}`))
-      t.equal(new Set(homes.values()).size, 2, 'sessions spread')
-      for (const [name, home] of homes) t.same(new Set(await times(5, () => session(name))), new Set([home]), `${where} ${name}`)
-    }
+    await every(t, 'every where', async (t) => {
+      for (const where of ['body', 'header'] as const) {
+        const session = (name: string) => (where === 'body' ? ask({ session_id: name }) : ask({}, { 'x-session-id': name }))
+        const homes = new Map<string, string>()
+        for (const name of ['s1', 's2', 's3', 's4', 's5', 's6']) homes.set(`${where}-${name}`, await session(`${where}-${name}`))
+        t.equal(new Set(homes.values()).size, 2, 'sessions spread')
+        for (const [name, home] of homes) t.same(new Set(await times(5, () => session(name))), new Set([home]), `${where} ${name}`)
+      }
+    })
     const home = await ask({ session_id: 'moved' })
     const own = home === 'a' ? a : b
     own.script = () => upstreamError(500)

@@ -5,6 +5,7 @@ import t from 'tap'
 import { networkFault } from '../../src/services/upstream/network-fault.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { Gate, SSE_TYPE, startUpstream } from '../support/upstream.ts'
@@ -107,12 +108,14 @@ t.test('an unread body never becomes the next request', async (t) => {
     await upstream.close()
   })
   const inner = join('GET /v1/models HTTP/1.1', HOST, AUTH)
-  for (const line of ['POST /nowhere HTTP/1.1', 'PUT /v1/responses HTTP/1.1', 'POST /v1/models HTTP/1.1']) {
-    const text = await rawExchange(gateway.url, join(line, HOST, AUTH, `Content-Length: ${inner.length}`, 'Expect: 100-continue') + inner)
-    t.equal(text.match(/HTTP\/1\.1 \d{3} /g)?.length, 1, `${line}: one answer`)
-    t.match(parseReply(text).status, /404|405/)
-    t.equal(parseReply(text).headers.get('connection'), 'close', 'nobody can tell whether the body follows')
-  }
+  await every(t, 'every line', async (t) => {
+    for (const line of ['POST /nowhere HTTP/1.1', 'PUT /v1/responses HTTP/1.1', 'POST /v1/models HTTP/1.1']) {
+      const text = await rawExchange(gateway.url, join(line, HOST, AUTH, `Content-Length: ${inner.length}`, 'Expect: 100-continue') + inner)
+      t.equal(text.match(/HTTP\/1\.1 \d{3} /g)?.length, 1, `${line}: one answer`)
+      t.match(parseReply(text).status, /404|405/)
+      t.equal(parseReply(text).headers.get('connection'), 'close', 'nobody can tell whether the body follows')
+    }
+  })
 })
 
 /** A provider of raw bytes. @returns its address, and a function that stops it. */
@@ -148,22 +151,24 @@ const WHOLE = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Leng
 const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'x' }] }
 
 t.test('U26: a pooled connection that its provider has given up is replaced unseen', async (t) => {
-  for (const end of ['destroy', 'resetAndDestroy'] as const) {
-    const upstream = await rawUpstream((socket, request) => {
-      if (request === 0) socket.write(WHOLE)
-      else socket[end]()
-    })
-    const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
-    for (let i = 0; i < 5; i++) t.equal((await gateway.post('/v1/chat/completions', QUESTION)).status, 200, end)
-    const rows = [...gateway.running.store.journal.export()]
-    t.same(
-      rows.map((row) => row.settled?.cost),
-      Array.from({ length: 5 }, () => 25_000),
-      'each is paid once',
-    )
-    await gateway.close()
-    upstream.close()
-  }
+  await every(t, 'every end', async (t) => {
+    for (const end of ['destroy', 'resetAndDestroy'] as const) {
+      const upstream = await rawUpstream((socket, request) => {
+        if (request === 0) socket.write(WHOLE)
+        else socket[end]()
+      })
+      const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+      for (let i = 0; i < 5; i++) t.equal((await gateway.post('/v1/chat/completions', QUESTION)).status, 200, end)
+      const rows = [...gateway.running.store.journal.export()]
+      t.same(
+        rows.map((row) => row.settled?.cost),
+        Array.from({ length: 5 }, () => 25_000),
+        'each is paid once',
+      )
+      await gateway.close()
+      upstream.close()
+    }
+  })
 })
 
 t.test('U27: odd heads of a reply', async (t) => {
@@ -180,18 +185,20 @@ t.test('U27: odd heads of a reply', async (t) => {
     ['418', 'HTTP/1.1 418 No\r\nContent-Length: 0\r\n\r\n', 400],
     ['999', 'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n', 502],
   ]
-  for (const [name, bytes, status, message = /./] of cases) {
-    const upstream = await rawUpstream((socket) => void socket.end(Buffer.from(bytes)))
-    for (const dialect of ['openai-chat', 'openai-responses']) {
-      if (status === 200 && dialect !== 'openai-chat') continue
-      const gateway = await startGateway(oneModel(upstream.url, dialect))
-      const response = await gateway.post('/v1/chat/completions', QUESTION)
-      t.equal(response.status, status, name)
-      if (status !== 200) t.match(await response.json(), { error: { code: status, message } }, name)
-      await gateway.close()
+  await every(t, 'every case', async (t) => {
+    for (const [name, bytes, status, message = /./] of cases) {
+      const upstream = await rawUpstream((socket) => void socket.end(Buffer.from(bytes)))
+      for (const dialect of ['openai-chat', 'openai-responses']) {
+        if (status === 200 && dialect !== 'openai-chat') continue
+        const gateway = await startGateway(oneModel(upstream.url, dialect))
+        const response = await gateway.post('/v1/chat/completions', QUESTION)
+        t.equal(response.status, status, name)
+        if (status !== 200) t.match(await response.json(), { error: { code: status, message } }, name)
+        await gateway.close()
+      }
+      upstream.close()
     }
-    upstream.close()
-  }
+  })
 })
 
 t.test('U10: a provider that took the whole connect time is not asked again', (t) => {

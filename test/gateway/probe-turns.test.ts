@@ -1,6 +1,7 @@
 /** The server-tool loop under faults: later turns fall back, fail and end like first ones. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { allWays, faultOf, foldOf, nameOf, withBench } from '../support/pair-bench.ts'
 import type { Answer, Seen } from '../support/upstream.ts'
 import { answerFor, type Said, upstreamError } from '../support/wire.ts'
@@ -17,20 +18,22 @@ for (const way of ways) {
   t.test(`${nameOf(way)}: a later turn falls back, and the stream is one`, async (t) => {
     const script = (seen: Seen): Answer => (hasResult(seen) ? upstreamError(500) : answerFor(seen, CALLS))
     await withBench({ way, backup: true, script }, async (bench) => {
-      for (const stream of [true, false]) {
-        const text = await (await bench.ask(stream, TOOLS)).text()
-        const reply = await foldOf(
-          way,
-          new Response(text, { headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } }),
-        )
-        t.match(reply, { text: 'let me see from the backup', error: undefined }, `${stream}`)
-        if (stream && way.client === 'responses')
-          t.same(
-            events(text).map((event) => event.sequence_number),
-            events(text).map((_, i) => i),
+      await every(t, 'streamed or not', async (t) => {
+        for (const stream of [true, false]) {
+          const text = await (await bench.ask(stream, TOOLS)).text()
+          const reply = await foldOf(
+            way,
+            new Response(text, { headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } }),
           )
-        t.equal(bench.gateway.running.drain.open, 0)
-      }
+          t.match(reply, { text: 'let me see from the backup', error: undefined }, `${stream}`)
+          if (stream && way.client === 'responses')
+            t.same(
+              events(text).map((event) => event.sequence_number),
+              events(text).map((_, i) => i),
+            )
+          t.equal(bench.gateway.running.drain.open, 0)
+        }
+      })
       const rows = [...bench.gateway.running.store.journal.export()]
       t.match(
         rows,
@@ -79,13 +82,15 @@ t.test('C-174 M17: the budget ends the loop with words, and stop conditions do',
     ['tokens', { stop_server_tools_when: [{ type: 'max_tokens_used', max_tokens: 19 }] }, 3],
     ['by name', { stop_server_tools_when: [{ type: 'has_tool_call', tool_name: 'router:datetime' }] }, 2],
   ]
-  for (const [name, more, calls] of endings)
-    await withBench({ way, backup: false, script }, async (bench) => {
-      for (const stream of [false, true]) {
-        const before = bench.first.requests.length
-        const reply = await foldOf(way, await bench.ask(stream, { ...TOOLS, ...more }))
-        t.match(reply.text, /so late$/, name)
-        t.equal(bench.first.requests.length - before, calls, name)
-      }
-    })
+  await every(t, 'every case', async (t) => {
+    for (const [name, more, calls] of endings)
+      await withBench({ way, backup: false, script }, async (bench) => {
+        for (const stream of [false, true]) {
+          const before = bench.first.requests.length
+          const reply = await foldOf(way, await bench.ask(stream, { ...TOOLS, ...more }))
+          t.match(reply.text, /so late$/, name)
+          t.equal(bench.first.requests.length - before, calls, name)
+        }
+      })
+  })
 })

@@ -1,6 +1,7 @@
 /** Prompts stored in the configuration and named by requests. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
@@ -72,10 +73,12 @@ t.test('what is wrong is named', async (t) => {
     [{ id: 'greet', variables: { tone: 3, name: 'Ada' } }, 'prompt.variables.tone'],
     [{ id: 'greet', variables: [] }, 'prompt.variables'],
   ]
-  for (const [prompt, field] of wrong) {
-    const reply = await ask({ prompt, input: 'Hello' })
-    t.equal(reply.status, 400, JSON.stringify(prompt))
-    t.match(await reply.json(), { error: { message: new RegExp(`^${field.replaceAll('.', '\\.')}:`) } })
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [prompt, field] of wrong) {
+      const reply = await ask({ prompt, input: 'Hello' })
+      t.equal(reply.status, 400, JSON.stringify(prompt))
+      t.match(await reply.json(), { error: { message: new RegExp(`^${field.replaceAll('.', '\\.')}:`) } })
+    }
+  })
   t.equal(upstream.requests.length, before)
 })

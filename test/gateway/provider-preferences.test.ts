@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { Gate, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 import { framesFor, says, upstreamError } from '../support/wire.ts'
@@ -249,15 +250,17 @@ t.test('every row of the table: in the request, as the default of a key, as the 
         ['account', { account: preferences }, fields],
       ]
       if (row.also) sides.push(['request in another form', {}, { ...fields, provider: row.also }])
-      for (const [side, defaults, body] of sides) {
-        const scene = await openScene(t, defaults)
-        if (row.warm) await warm(scene)
-        const { status, asked } = await scene.tour(body)
-        t.equal(status, 502, `${side}: the last failure is returned`)
-        if (row.order) t.same(asked, row.order, side)
-        else t.same([...asked].sort(), row.any, side)
-        row.check?.(scene, t)
-      }
+      await every(t, 'every case', async (t) => {
+        for (const [side, defaults, body] of sides) {
+          const scene = await openScene(t, defaults)
+          if (row.warm) await warm(scene)
+          const { status, asked } = await scene.tour(body)
+          t.equal(status, 502, `${side}: the last failure is returned`)
+          if (row.order) t.same(asked, row.order, side)
+          else t.same([...asked].sort(), row.any, side)
+          row.check?.(scene, t)
+        }
+      })
     })
 })
 
@@ -297,16 +300,18 @@ t.test('C-121 C-122 C-128 C-133: none left is a 404 that names each endpoint and
     [{ quantizations: ['int4'] }, { code: 'constraint_filtered', excluded_by: ['quantization'] }, 'quantization'],
     [{ enforce_distillable_text: true }, { code: 'constraint_filtered' }, 'distillable'],
   ]
-  for (const [provider, availability, filter] of cases) {
-    const error = await refused(
-      t,
-      scene,
-      { provider },
-      { availability: { ...availability, retryable: false, requested_models: ['acme/one'] } },
-    )
-    t.match(error.metadata, { excluded: one(filter) })
-    for (const name of ['aye', 'bee', 'cee']) t.match(error.message, `acme/one at ${name} removed by ${filter}`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [provider, availability, filter] of cases) {
+      const error = await refused(
+        t,
+        scene,
+        { provider },
+        { availability: { ...availability, retryable: false, requested_models: ['acme/one'] } },
+      )
+      t.match(error.metadata, { excluded: one(filter) })
+      for (const name of ['aye', 'bee', 'cee']) t.match(error.message, `acme/one at ${name} removed by ${filter}`)
+    }
+  })
   const privacy = await refused(
     t,
     scene,
@@ -399,21 +404,25 @@ t.test('route, the old name of the partition', async (t) => {
 t.test('C-123: sorted by price the cheapest is always first; what nobody knows is refused', async (t) => {
   const scene = await openScene(t)
   for (const name of PROVIDERS) scene.upstreams[name].script = says({ text: [name] })
-  for (let i = 0; i < 20; i++) {
-    const response = await scene.gateway.post('/v1/chat/completions', question({ provider: { sort: 'price' } }))
-    t.match(await response.json(), { choices: [{ message: { content: 'aye' } }] })
-  }
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 20; i++) {
+      const response = await scene.gateway.post('/v1/chat/completions', question({ provider: { sort: 'price' } }))
+      t.match(await response.json(), { choices: [{ message: { content: 'aye' } }] })
+    }
+  })
   const calls = PROVIDERS.map((name) => scene.upstreams[name].requests.length)
-  for (const provider of [
-    { prefer: 'aye' },
-    { max_price: { tokens: 1 } },
-    { sort: { by: 'price', also: 'latency' } },
-    { quantizations: ['fp2'] },
-  ]) {
-    const response = await scene.gateway.post('/v1/chat/completions', question({ provider } as JsonObject))
-    t.equal(response.status, 400)
-    t.match(await response.json(), { error: { message: /^provider/ } })
-  }
+  await every(t, 'every provider', async (t) => {
+    for (const provider of [
+      { prefer: 'aye' },
+      { max_price: { tokens: 1 } },
+      { sort: { by: 'price', also: 'latency' } },
+      { quantizations: ['fp2'] },
+    ]) {
+      const response = await scene.gateway.post('/v1/chat/completions', question({ provider } as JsonObject))
+      t.equal(response.status, 400)
+      t.match(await response.json(), { error: { message: /^provider/ } })
+    }
+  })
   const ignoring = await scene.gateway.post('/v1/chat/completions', question({ provider: { ignore: ['nobody'], sort: 'price' } }))
   t.equal(ignoring.status, 200, 'an unknown provider matches nothing')
   t.same(

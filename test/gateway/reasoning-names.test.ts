@@ -1,6 +1,7 @@
 /** Reasoning reaches chat callers as `reasoning` and `reasoning_details` in every lane, whatever the provider calls it (issue 15 section 4). */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { type Answer, jsonAnswer, type Script, sseAnswer, startUpstream } from '../support/upstream.ts'
@@ -73,27 +74,31 @@ t.test('reasoning is read as reasoning and reasoning_details', async (t) => {
   const upstream = await startUpstream(() => ({}))
   t.teardown(() => upstream.close())
   const expected = { content: 'All well.', reasoning: WORDS.join(''), details: WORDS.join(''), types: ['reasoning.text 0'] }
-  for (const lane of LANES) {
-    const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'), { lane })
-    t.teardown(() => gateway.close())
-    for (const [way, delta] of Object.entries(DELTAS))
-      for (const [style, write] of Object.entries(STYLES))
-        for (const stream of [true, false]) {
-          const name = `${lane}, ${way}, ${style}, stream ${stream}`
-          const script: Script = () => (stream ? streamed(delta, write) : whole(delta, write))
-          upstream.script = script
-          const body = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }], stream }
-          const response = await gateway.post('/v1/chat/completions', body)
-          const text = await response.text()
-          t.equal(response.status, 200, name)
-          const messages = stream
-            ? eventsOf(text).flatMap((event) => list(event.choices).map((choice) => object(choice.delta)))
-            : list(object(JSON.parse(text)).choices).map((choice) => object(choice.message))
-          t.same(read(messages), way.endsWith('summary') ? { ...expected, types: ['reasoning.summary 0'] } : expected, name)
-          if (lane !== 'translate' && 'reasoning_content' in delta('')) {
-            const own = messages.map((message) => (typeof message.reasoning_content === 'string' ? message.reasoning_content : '')).join('')
-            t.equal(own, expected.reasoning, `${name}: and its own name stays`)
+  await every(t, 'every lane', async (t) => {
+    for (const lane of LANES) {
+      const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'), { lane })
+      t.teardown(() => gateway.close())
+      for (const [way, delta] of Object.entries(DELTAS))
+        for (const [style, write] of Object.entries(STYLES))
+          for (const stream of [true, false]) {
+            const name = `${lane}, ${way}, ${style}, stream ${stream}`
+            const script: Script = () => (stream ? streamed(delta, write) : whole(delta, write))
+            upstream.script = script
+            const body = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }], stream }
+            const response = await gateway.post('/v1/chat/completions', body)
+            const text = await response.text()
+            t.equal(response.status, 200, name)
+            const messages = stream
+              ? eventsOf(text).flatMap((event) => list(event.choices).map((choice) => object(choice.delta)))
+              : list(object(JSON.parse(text)).choices).map((choice) => object(choice.message))
+            t.same(read(messages), way.endsWith('summary') ? { ...expected, types: ['reasoning.summary 0'] } : expected, name)
+            if (lane !== 'translate' && 'reasoning_content' in delta('')) {
+              const own = messages
+                .map((message) => (typeof message.reasoning_content === 'string' ? message.reasoning_content : ''))
+                .join('')
+              t.equal(own, expected.reasoning, `${name}: and its own name stays`)
+            }
           }
-        }
-  }
+    }
+  })
 })

@@ -1,6 +1,7 @@
 /** Every list of a request is bounded, and every number: a 400 that names the field, before any provider is called. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
@@ -71,15 +72,17 @@ const LISTS: readonly (readonly [field: string, most: number, entry: unknown, cl
 
 t.test('a list with one entry more than it may have is a 400 that names it', async (t) => {
   const { gateway, upstream } = await scene()
-  for (const [field, most, entry, clients] of LISTS)
-    for (const client of clients) {
-      const base = field.startsWith('tool_choice')
-        ? { ...BODIES[client], tool_choice: { type: 'allowed_tools', mode: 'auto' } }
-        : BODIES[client]
-      const reply = await gateway.post(PATHS[client], withField(base, field, many(most + 1, entry)))
-      t.equal(reply.status, 400, `${client}: ${field}`)
-      t.match(await reply.text(), `${field}: must have at most ${most} items`)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const [field, most, entry, clients] of LISTS)
+      for (const client of clients) {
+        const base = field.startsWith('tool_choice')
+          ? { ...BODIES[client], tool_choice: { type: 'allowed_tools', mode: 'auto' } }
+          : BODIES[client]
+        const reply = await gateway.post(PATHS[client], withField(base, field, many(most + 1, entry)))
+        t.equal(reply.status, 400, `${client}: ${field}`)
+        t.match(await reply.text(), `${field}: must have at most ${most} items`)
+      }
+  })
   t.equal(upstream.requests.length, 0, 'no provider is called')
 })
 
@@ -89,17 +92,19 @@ t.test('parts of a message, of a tool result and biases are bounded as well', as
   const parts = many(8_193, text)
   const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: parts }] }
   const biases = Object.fromEntries(Array.from({ length: 4_097 }, (_, token) => [token, 1]))
-  for (const [client, more, expected] of [
-    ['chat', { messages: [{ role: 'user', content: parts }] }, 'messages[0].content'],
-    ['messages', { messages: [{ role: 'user', content: parts }] }, 'messages[0].content'],
-    ['messages', { messages: [result] }, 'messages[0].content[0].content'],
-    ['responses', { input: [{ role: 'user', content: many(8_193, { type: 'input_text', text: 'a' }) }] }, 'input[0].content'],
-    ['chat', { logit_bias: biases }, 'logit_bias'],
-  ] as const) {
-    const reply = await gateway.post(PATHS[client], { ...BODIES[client], ...more })
-    t.equal(reply.status, 400, `${client}: ${expected}`)
-    t.match(await reply.text(), `${expected}: must have at most`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [client, more, expected] of [
+      ['chat', { messages: [{ role: 'user', content: parts }] }, 'messages[0].content'],
+      ['messages', { messages: [{ role: 'user', content: parts }] }, 'messages[0].content'],
+      ['messages', { messages: [result] }, 'messages[0].content[0].content'],
+      ['responses', { input: [{ role: 'user', content: many(8_193, { type: 'input_text', text: 'a' }) }] }, 'input[0].content'],
+      ['chat', { logit_bias: biases }, 'logit_bias'],
+    ] as const) {
+      const reply = await gateway.post(PATHS[client], { ...BODIES[client], ...more })
+      t.equal(reply.status, 400, `${client}: ${expected}`)
+      t.match(await reply.text(), `${expected}: must have at most`)
+    }
+  })
 })
 
 /** An object in JSON of so many names of its own. */
@@ -109,19 +114,21 @@ t.test('members of objects and elements of lists are bounded before the body is 
   const { gateway, upstream } = await scene()
   const base = JSON.stringify(BODIES.chat).slice(0, -1)
   const objects = Array.from({ length: 32 }, (_, i) => wide(16_000, `${i}_`))
-  for (const [text, expected] of [
-    [`${base},"metadata":${wide(16_385)}}`, 'at most 16384 members in each object'],
-    [`${base},"logit_bias":${wide(20_000, '')}}`, 'at most 16384 members in each object'],
-    [`${base},${wide(16_385).slice(1)}`, 'at most 16384 members in each object'],
-    [`${base},"x":[{},${wide(16_385)},{}]}`, 'at most 16384 members in each object'],
-    [`${base},"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":${wide(20_000)}}}}]}`, 'in each object'],
-    [`${base},"x":[${objects.join(',')}]}`, 'at most 500000 members of objects'],
-    [`${base},"x":[${'1,'.repeat(4_000_001)}1]}`, 'at most 4000000 members and elements'],
-  ] as const) {
-    const reply = await gateway.post(PATHS.chat, text)
-    t.equal(reply.status, 400, expected)
-    t.match(await reply.json(), { error: { message: new RegExp(`^body: expected .*${expected}$`) } })
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [text, expected] of [
+      [`${base},"metadata":${wide(16_385)}}`, 'at most 16384 members in each object'],
+      [`${base},"logit_bias":${wide(20_000, '')}}`, 'at most 16384 members in each object'],
+      [`${base},${wide(16_385).slice(1)}`, 'at most 16384 members in each object'],
+      [`${base},"x":[{},${wide(16_385)},{}]}`, 'at most 16384 members in each object'],
+      [`${base},"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":${wide(20_000)}}}}]}`, 'in each object'],
+      [`${base},"x":[${objects.join(',')}]}`, 'at most 500000 members of objects'],
+      [`${base},"x":[${'1,'.repeat(4_000_001)}1]}`, 'at most 4000000 members and elements'],
+    ] as const) {
+      const reply = await gateway.post(PATHS.chat, text)
+      t.equal(reply.status, 400, expected)
+      t.match(await reply.json(), { error: { message: new RegExp(`^body: expected .*${expected}$`) } })
+    }
+  })
   t.equal(upstream.requests.length, 0, 'no provider is called')
   const reply = await gateway.post(PATHS.chat, `${base},"x":${wide(16_384)},"y":${wide(16_384)}}`)
   t.equal(reply.status, 200, 'as many as there may be')
@@ -139,19 +146,21 @@ t.test('an error shows no more of a long name than tells it apart', async (t) =>
 t.test('arguments of a call that hold too much stay the text that they are', async (t) => {
   const { gateway, upstream } = await translated()
   const calls = (args: string) => [{ id: 'a', type: 'function', function: { name: 'look', arguments: args } }]
-  for (const [args, input] of [
-    ['{"a":1}', { a: 1 }],
-    [wide(16_385), { INVALID_JSON: wide(16_385) }],
-  ] as const) {
-    const messages = [
-      SAID,
-      { role: 'assistant', content: null, tool_calls: calls(args) },
-      { role: 'tool', tool_call_id: 'a', content: 'x' },
-    ]
-    t.equal((await gateway.post(PATHS.chat, { ...BODIES.chat, messages })).status, 200)
-    const sent = upstream.requests.at(-1)?.json.messages as { content: JsonObject[] }[]
-    t.match(sent[1].content[0], { type: 'tool_use', input })
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [args, input] of [
+      ['{"a":1}', { a: 1 }],
+      [wide(16_385), { INVALID_JSON: wide(16_385) }],
+    ] as const) {
+      const messages = [
+        SAID,
+        { role: 'assistant', content: null, tool_calls: calls(args) },
+        { role: 'tool', tool_call_id: 'a', content: 'x' },
+      ]
+      t.equal((await gateway.post(PATHS.chat, { ...BODIES.chat, messages })).status, 200)
+      const sent = upstream.requests.at(-1)?.json.messages as { content: JsonObject[] }[]
+      t.match(sent[1].content[0], { type: 'tool_use', input })
+    }
+  })
 })
 
 t.test('a list of as many entries as it may have is served', async (t) => {
@@ -200,21 +209,25 @@ t.test('a number beyond the safe range is a 400 that names the field', async (t)
     ...AMOUNTS.map(([field, clients]) => ({ field, clients, values: [1e300] })),
     { field: 'seed', clients: ['chat'] as const, values: [1e300, 2 ** 53, -(2 ** 53)] },
   ]
-  for (const { field, clients, values } of cases)
-    for (const client of clients)
-      for (const value of values) {
-        const reply = await gateway.post(PATHS[client], withField({ ...BODIES[client], ...BESIDE[field] }, field, value))
-        t.equal(reply.status, 400, `${client}: ${field} ${value}`)
-        t.match(await reply.text(), field)
-      }
-  for (const condition of [
-    { type: 'step_count_is', step_count: 1e300 },
-    { type: 'max_tokens_used', max_tokens: 1e300 },
-    { type: 'max_cost', max_cost_in_dollars: 1e300 },
-  ]) {
-    const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, stop_server_tools_when: [condition] })
-    t.equal(reply.status, 400, condition.type)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const { field, clients, values } of cases)
+      for (const client of clients)
+        for (const value of values) {
+          const reply = await gateway.post(PATHS[client], withField({ ...BODIES[client], ...BESIDE[field] }, field, value))
+          t.equal(reply.status, 400, `${client}: ${field} ${value}`)
+          t.match(await reply.text(), field)
+        }
+  })
+  await every(t, 'every condition', async (t) => {
+    for (const condition of [
+      { type: 'step_count_is', step_count: 1e300 },
+      { type: 'max_tokens_used', max_tokens: 1e300 },
+      { type: 'max_cost', max_cost_in_dollars: 1e300 },
+    ]) {
+      const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, stop_server_tools_when: [condition] })
+      t.equal(reply.status, 400, condition.type)
+    }
+  })
   t.equal(upstream.requests.length, 0, 'no provider is called')
 })
 
@@ -245,21 +258,25 @@ const LISTED: Readonly<Record<string, (value: number, client: Client) => unknown
 
 t.test('a number beyond the safe range is a 400 in fields that the format does not name, too', async (t) => {
   const { gateway, upstream } = await scene()
-  for (const [field, clients] of FOREIGN)
-    for (const client of clients)
-      for (const value of [1e300, -1e300, 2 ** 53, -(2 ** 53)]) {
-        const reply = await gateway.post(PATHS[client], withField(BODIES[client], field, LISTED[field]?.(value, client) ?? value))
-        t.equal(reply.status, 400, `${client}: ${field} ${value}`)
-        const { error } = (await reply.json()) as { error: { message: string } }
-        t.match(error.message, /^[\w.[\]]+: expected a number within the safe range/, `${client}: ${field} ${value}`)
-        t.ok(error.message.startsWith(field), error.message)
-      }
+  await every(t, 'every case', async (t) => {
+    for (const [field, clients] of FOREIGN)
+      for (const client of clients)
+        for (const value of [1e300, -1e300, 2 ** 53, -(2 ** 53)]) {
+          const reply = await gateway.post(PATHS[client], withField(BODIES[client], field, LISTED[field]?.(value, client) ?? value))
+          t.equal(reply.status, 400, `${client}: ${field} ${value}`)
+          const { error } = (await reply.json()) as { error: { message: string } }
+          t.match(error.message, /^[\w.[\]]+: expected a number within the safe range/, `${client}: ${field} ${value}`)
+          t.ok(error.message.startsWith(field), error.message)
+        }
+  })
   t.equal(upstream.requests.length, 0, 'no provider is called')
-  for (const value of [Number.MAX_SAFE_INTEGER, -1, 0.5, null, '1e300']) {
-    const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, max_new_tokens: value })
-    t.equal(reply.status, 200, `${value}`)
-    t.equal(upstream.requests.at(-1)?.json.max_new_tokens, value)
-  }
+  await every(t, 'every value', async (t) => {
+    for (const value of [Number.MAX_SAFE_INTEGER, -1, 0.5, null, '1e300']) {
+      const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, max_new_tokens: value })
+      t.equal(reply.status, 200, `${value}`)
+      t.equal(upstream.requests.at(-1)?.json.max_new_tokens, value)
+    }
+  })
 })
 
 const LONG = '1'.padEnd(310, '0')
@@ -273,43 +290,49 @@ t.test('a number that parses to infinity is a 400 wherever it stands, and other 
     [{ messages: [{ ...SAID, extra: ['HERE'] }] }, 'messages[0].extra[0]'],
     [{ tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }, 'tools[0].function.parameters.properties.a.maximum'],
   ]
-  for (const [more, path] of places)
-    for (const number of ['1e400', '-1e400', '1E+309', '1.5e999', LONG, `-${LONG}.5`]) {
-      const text = JSON.stringify({ ...BODIES.chat, ...more }).replace('"HERE"', number)
-      const reply = await gateway.post(PATHS.chat, text)
-      t.equal(reply.status, 400, `${path} ${number.slice(0, 10)}`)
-      t.match(await reply.text(), `"${path}: expected a number below 1.8e308"`)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const [more, path] of places)
+      for (const number of ['1e400', '-1e400', '1E+309', '1.5e999', LONG, `-${LONG}.5`]) {
+        const text = JSON.stringify({ ...BODIES.chat, ...more }).replace('"HERE"', number)
+        const reply = await gateway.post(PATHS.chat, text)
+        t.equal(reply.status, 400, `${path} ${number.slice(0, 10)}`)
+        t.match(await reply.text(), `"${path}: expected a number below 1.8e308"`)
+      }
+  })
   t.equal(upstream.requests.length, 0, 'no provider is called')
   const [, , , [bounded]] = places
-  for (const [number, value] of [
-    ['9223372036854775807', 2 ** 63],
-    ['1e300', 1e300],
-    ['1e-400', 0],
-    [`0.${LONG}`, 0.1],
-  ] as const) {
-    const reply = await gateway.post(PATHS.chat, JSON.stringify({ ...BODIES.chat, ...bounded }).replace('"HERE"', number))
-    t.equal(reply.status, 200, number.slice(0, 20))
-    const [tool] = (upstream.requests.at(-1) as Seen).json.tools as { function: { parameters: typeof schema } }[]
-    t.equal(tool.function.parameters.properties.a.maximum, value, 'bounds of a schema are the caller’s')
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [number, value] of [
+      ['9223372036854775807', 2 ** 63],
+      ['1e300', 1e300],
+      ['1e-400', 0],
+      [`0.${LONG}`, 0.1],
+    ] as const) {
+      const reply = await gateway.post(PATHS.chat, JSON.stringify({ ...BODIES.chat, ...bounded }).replace('"HERE"', number))
+      t.equal(reply.status, 200, number.slice(0, 20))
+      const [tool] = (upstream.requests.at(-1) as Seen).json.tools as { function: { parameters: typeof schema } }[]
+      t.equal(tool.function.parameters.properties.a.maximum, value, 'bounds of a schema are the caller’s')
+    }
+  })
   const quoted = { ...BODIES.chat, messages: [{ role: 'user', content: '1e400 and "2e400"' }] }
   t.equal((await gateway.post(PATHS.chat, quoted)).status, 200, 'in a text it is no number')
 })
 
 t.test('an error never names the end of the exact whole numbers as a bound of a field', async (t) => {
   const { gateway } = await scene()
-  for (const [tool, field] of [
-    ['web_search', 'max_uses'],
-    ['web_search', 'max_total_results'],
-    ['web_fetch', 'max_uses'],
-    ['web_fetch', 'max_content_tokens'],
-  ])
-    for (const value of [0, -1, 1.5, 1e300, 'many']) {
-      const tools = [{ type: `router:${tool}`, parameters: { [field]: value } }]
-      const text = await (await gateway.post(PATHS.chat, { ...BODIES.chat, tools })).text()
-      t.match(text, `tools[0].parameters.${field}: expected a whole number of at least 1`, `${tool} ${field} ${value}`)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const [tool, field] of [
+      ['web_search', 'max_uses'],
+      ['web_search', 'max_total_results'],
+      ['web_fetch', 'max_uses'],
+      ['web_fetch', 'max_content_tokens'],
+    ])
+      for (const value of [0, -1, 1.5, 1e300, 'many']) {
+        const tools = [{ type: `router:${tool}`, parameters: { [field]: value } }]
+        const text = await (await gateway.post(PATHS.chat, { ...BODIES.chat, tools })).text()
+        t.match(text, `tools[0].parameters.${field}: expected a whole number of at least 1`, `${tool} ${field} ${value}`)
+      }
+  })
 })
 
 t.test('the largest numbers that clients send are served', async (t) => {

@@ -4,6 +4,7 @@ import { FAULTS, Fault, type FaultCode } from '../../src/core/faults.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Exchange } from '../../src/pipeline/exchange.ts'
 import { metadataOnFault } from '../../src/pipeline/reply/metadata.ts'
+import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
 import { CLIENTS, type Client, questionFor, type Scene, type SceneOptions, startScene } from '../support/providers.ts'
@@ -65,91 +66,103 @@ async function ofSuccess(t: Test, client: Client, response: Response, name: stri
 
 t.test('C-146 C-147: all fields on success, in every dialect, streamed and not', async (t) => {
   const { ask } = await scene(t)
-  for (const client of CLIENTS)
-    for (const stream of [false, true]) {
-      const name = `${client}, stream ${stream}`
-      const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, stream }, ON), name)
-      wellFormed(t, metadata, name)
-      t.same(metadata, {
-        requested: 'acme/one',
-        strategy: 'direct',
-        region: null,
-        summary: 'available=3, selected=aye',
-        attempt: 1,
-        is_byok: false,
-        endpoints: {
-          total: 3,
-          available: ['aye', 'bee', 'sea'].map((provider) => ({ provider, model: 'acme/one', selected: provider === 'aye' })),
-        },
-        attempts: [{ provider: 'aye', model: 'acme/one', status: 200 }],
-      })
-    }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const stream of [false, true]) {
+        const name = `${client}, stream ${stream}`
+        const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, stream }, ON), name)
+        wellFormed(t, metadata, name)
+        t.same(metadata, {
+          requested: 'acme/one',
+          strategy: 'direct',
+          region: null,
+          summary: 'available=3, selected=aye',
+          attempt: 1,
+          is_byok: false,
+          endpoints: {
+            total: 3,
+            available: ['aye', 'bee', 'sea'].map((provider) => ({ provider, model: 'acme/one', selected: provider === 'aye' })),
+          },
+          attempts: [{ provider: 'aye', model: 'acme/one', status: 200 }],
+        })
+      }
+  })
 })
 
 t.test('C-147: the total is of the candidates', async (t) => {
   const { ask } = await scene(t)
-  for (const client of CLIENTS) {
-    for (const [provider, names] of [
-      [{ only: ['bee'] }, ['bee']],
-      [{ ignore: ['bee'], order: ['aye'] }, ['aye', 'sea']],
-      [{ order: ['sea', 'aye'], allow_fallbacks: false }, ['sea', 'aye']],
-    ] as [JsonObject, string[]][]) {
-      const metadata = await ofSuccess(t, client, await ask(client, { provider }, ON), client)
-      t.same(
-        list(object(metadata.endpoints).available).map((endpoint) => endpoint.provider),
-        names,
-        JSON.stringify(provider),
-      )
-      t.match(selected(metadata), [{ provider: names[0] }])
-      t.equal(selected(metadata).length, 1)
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      for (const [provider, names] of [
+        [{ only: ['bee'] }, ['bee']],
+        [{ ignore: ['bee'], order: ['aye'] }, ['aye', 'sea']],
+        [{ order: ['sea', 'aye'], allow_fallbacks: false }, ['sea', 'aye']],
+      ] as [JsonObject, string[]][]) {
+        const metadata = await ofSuccess(t, client, await ask(client, { provider }, ON), client)
+        t.same(
+          list(object(metadata.endpoints).available).map((endpoint) => endpoint.provider),
+          names,
+          JSON.stringify(provider),
+        )
+        t.match(selected(metadata), [{ provider: names[0] }])
+        t.equal(selected(metadata).length, 1)
+      }
     }
-  }
+  })
 })
 
 t.test('C-148: failed attempts and the final 200, each with its status', async (t) => {
   const { ask, script, clock } = await scene(t)
   script(() => upstreamError(500), 'aye')
   script(() => upstreamError(429), 'bee')
-  for (const client of CLIENTS)
-    for (const stream of [false, true]) {
-      await clock.advance(60_000)
-      const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, stream }, ON), client)
-      wellFormed(t, metadata, client)
-      t.match(metadata, {
-        attempt: 3,
-        summary: 'available=3, selected=sea',
-        attempts: [
-          { provider: 'aye', status: 500, code: 'upstream_error' },
-          { provider: 'bee', status: 429, code: 'upstream_limited' },
-          { provider: 'sea', status: 200 },
-        ],
-      })
-      t.match(selected(metadata), [{ provider: 'sea' }])
-    }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const stream of [false, true]) {
+        await clock.advance(60_000)
+        const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, stream }, ON), client)
+        wellFormed(t, metadata, client)
+        t.match(metadata, {
+          attempt: 3,
+          summary: 'available=3, selected=sea',
+          attempts: [
+            { provider: 'aye', status: 500, code: 'upstream_error' },
+            { provider: 'bee', status: 429, code: 'upstream_limited' },
+            { provider: 'sea', status: 200 },
+          ],
+        })
+        t.match(selected(metadata), [{ provider: 'sea' }])
+      }
+  })
 })
 
 t.test('C-149 C-150: the legacy header, the case of the value, and what is off', async (t) => {
   const { ask } = await scene(t)
-  for (const client of CLIENTS)
-    for (const stream of [false, true]) {
-      const shows = async (headers: Record<string, string>): Promise<boolean> =>
-        (await (await ask(client, { stream }, headers)).text()).includes('router_metadata')
-      for (const name of ['X-Router-Metadata', 'X-Router-Experimental-Metadata'])
-        for (const [value, shown] of [
-          ['enabled', true],
-          ['ENABLED', true],
-          ['Enabled', true],
-          ['yes', false],
-          ['true', false],
-          ['1', false],
-          ['', false],
-          ['disabled', false],
-          ['enabled, enabled', false],
-        ] as [string, boolean][])
-          t.equal(await shows({ [name]: value }), shown, `${client}, ${stream}: ${name}: ${value}`)
-      t.equal(await shows({}), false, 'off by default')
-      t.equal(await shows({ 'X-Router-Metadata': 'disabled', 'X-Router-Experimental-Metadata': 'enabled' }), false, 'the new name decides')
-    }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const stream of [false, true]) {
+        const shows = async (headers: Record<string, string>): Promise<boolean> =>
+          (await (await ask(client, { stream }, headers)).text()).includes('router_metadata')
+        for (const name of ['X-Router-Metadata', 'X-Router-Experimental-Metadata'])
+          for (const [value, shown] of [
+            ['enabled', true],
+            ['ENABLED', true],
+            ['Enabled', true],
+            ['yes', false],
+            ['true', false],
+            ['1', false],
+            ['', false],
+            ['disabled', false],
+            ['enabled, enabled', false],
+          ] as [string, boolean][])
+            t.equal(await shows({ [name]: value }), shown, `${client}, ${stream}: ${name}: ${value}`)
+        t.equal(await shows({}), false, 'off by default')
+        t.equal(
+          await shows({ 'X-Router-Metadata': 'disabled', 'X-Router-Experimental-Metadata': 'enabled' }),
+          false,
+          'the new name decides',
+        )
+      }
+  })
 })
 
 t.test('C-151: a stream that breaks off tells it in its one terminal event', async (t) => {
@@ -158,12 +171,14 @@ t.test('C-151: a stream that breaks off tells it in its one terminal event', asy
     const frames = framesFor(seen.path, { text: ['one ', 'two'] })
     return sseAnswer(frames.slice(0, frames.findIndex((frame) => frame.includes('one ')) + 1), { after: 'close' })
   }, 'aye')
-  for (const client of CLIENTS) {
-    const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, stream: true }, ON), client)
-    wellFormed(t, metadata, client)
-    t.match(metadata, { attempt: 1, attempts: [{ provider: 'aye', status: 200, code: 'upstream_cut' }], summary: 'available=3' })
-    t.same(selected(metadata), [], 'none is selected')
-  }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, stream: true }, ON), client)
+      wellFormed(t, metadata, client)
+      t.match(metadata, { attempt: 1, attempts: [{ provider: 'aye', status: 200, code: 'upstream_cut' }], summary: 'available=3' })
+      t.same(selected(metadata), [], 'none is selected')
+    }
+  })
 })
 
 const KEYS = `auth:
@@ -188,61 +203,63 @@ t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => 
     t.same(selected(metadata), [], `${client}: ${status}: none is selected`)
     return metadata
   }
-  for (const client of CLIENTS) {
-    const absent = async (response: Promise<Response>, status: number, name: string): Promise<void> => {
-      t.equal(await told(client, response, status), undefined, `C-152 ${client}: absent on ${name}`)
-    }
-    await absent(ask(client, {}, { ...ON, authorization: 'Bearer wrong' }), 401, '401')
-    await absent(ask(client, { temperature: 'hot' }, ON), 400, 'a check of the body')
-    await absent(ask(client, {}, { ...ON, 'x-session-id': 'x'.repeat(257) }), 400, 'a check of the head')
-    await absent(ask(client, {}, { ...ON, 'X-Router-Deadline': 'soon' }), 400, 'a check of the deadline')
-    await ask(client, {}, { ...ON, ...SLOW })
-    await absent(ask(client, {}, { ...ON, ...SLOW }), 429, 'a limit of the platform')
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const absent = async (response: Promise<Response>, status: number, name: string): Promise<void> => {
+        t.equal(await told(client, response, status), undefined, `C-152 ${client}: absent on ${name}`)
+      }
+      await absent(ask(client, {}, { ...ON, authorization: 'Bearer wrong' }), 401, '401')
+      await absent(ask(client, { temperature: 'hot' }, ON), 400, 'a check of the body')
+      await absent(ask(client, {}, { ...ON, 'x-session-id': 'x'.repeat(257) }), 400, 'a check of the head')
+      await absent(ask(client, {}, { ...ON, 'X-Router-Deadline': 'soon' }), 400, 'a check of the deadline')
+      await ask(client, {}, { ...ON, ...SLOW })
+      await absent(ask(client, {}, { ...ON, ...SLOW }), 429, 'a limit of the platform')
 
-    for (const [status, own, answer] of [
-      [502, 500, upstreamError(500)],
-      [502, 401, upstreamError(401)],
-      [502, 403, upstreamError(403)],
-      [502, 404, upstreamError(404)],
-      [502, 503, upstreamError(503)],
-      [502, 429, jsonAnswer({ error: { message: 'no credit', code: 429, type: 'insufficient_quota' } })],
-      [529, 529, upstreamError(529)],
-      [429, 429, upstreamError(429)],
-      [400, 400, jsonAnswer({ error: { message: 'no', code: 'invalid_value' } }, 400)],
-    ] as const) {
-      script(() => answer)
-      const metadata = await told(client, ask(client, ORDER, ON), status)
-      const made = status === 400 ? 1 : 3
-      t.match(metadata, { attempt: made, attempts: Array.from({ length: made }, () => ({ status: own })), summary: 'available=3' })
+      for (const [status, own, answer] of [
+        [502, 500, upstreamError(500)],
+        [502, 401, upstreamError(401)],
+        [502, 403, upstreamError(403)],
+        [502, 404, upstreamError(404)],
+        [502, 503, upstreamError(503)],
+        [502, 429, jsonAnswer({ error: { message: 'no credit', code: 429, type: 'insufficient_quota' } })],
+        [529, 529, upstreamError(529)],
+        [429, 429, upstreamError(429)],
+        [400, 400, jsonAnswer({ error: { message: 'no', code: 'invalid_value' } }, 400)],
+      ] as const) {
+        script(() => answer)
+        const metadata = await told(client, ask(client, ORDER, ON), status)
+        const made = status === 400 ? 1 : 3
+        t.match(metadata, { attempt: made, attempts: Array.from({ length: made }, () => ({ status: own })), summary: 'available=3' })
+        await clock.advance(120_000)
+      }
+      script(() => ({ before: 'stall' }))
+      const before = upstreams.aye.requests.length
+      const silent = ask(client, { provider: { only: ['aye'] } }, ON)
+      await upstreams.aye.request(before)
+      await clock.advance(3000)
+      t.match(await told(client, silent, 524), { attempt: 1, attempts: [{ status: null, code: 'upstream_silent' }] })
+      const late = ask(client, { provider: { only: ['aye'] } }, { ...ON, 'X-Router-Deadline': '1' })
+      await upstreams.aye.request(before + 1)
+      await clock.advance(1000)
+      t.match(await told(client, late, 408), { attempt: 1, attempts: [{ status: null, code: 'deadline' }] })
+      heal()
       await clock.advance(120_000)
-    }
-    script(() => ({ before: 'stall' }))
-    const before = upstreams.aye.requests.length
-    const silent = ask(client, { provider: { only: ['aye'] } }, ON)
-    await upstreams.aye.request(before)
-    await clock.advance(3000)
-    t.match(await told(client, silent, 524), { attempt: 1, attempts: [{ status: null, code: 'upstream_silent' }] })
-    const late = ask(client, { provider: { only: ['aye'] } }, { ...ON, 'X-Router-Deadline': '1' })
-    await upstreams.aye.request(before + 1)
-    await clock.advance(1000)
-    t.match(await told(client, late, 408), { attempt: 1, attempts: [{ status: null, code: 'deadline' }] })
-    heal()
-    await clock.advance(120_000)
 
-    const nobody = await told(client, ask(client, { provider: { only: ['nobody'] } }, ON), 404)
-    t.match(nobody, { attempt: 0, summary: 'available=0', endpoints: { total: 0, available: [] } }, 'C-153')
-    t.notOk('attempts' in (nobody ?? {}), 'nobody was called')
-    const blocked = await told(client, ask(client, questionFor(client, 'forbidden'), ON), 403)
-    t.match(blocked, {
-      attempt: 0,
-      endpoints: { total: 3 },
-      pipeline: [{ type: 'guardrail', data: { action: 'blocked', detected: true } }],
-    })
-    t.notOk('attempts' in (blocked ?? {}), 'blocked before a call')
-    t.equal(list(blocked?.pipeline).length, 1, 'C-154')
-    const off = (await (await ask(client, { provider: { only: ['nobody'] } })).json()) as JsonObject
-    t.notOk('router_metadata' in off, 'nor where it was not asked for')
-  }
+      const nobody = await told(client, ask(client, { provider: { only: ['nobody'] } }, ON), 404)
+      t.match(nobody, { attempt: 0, summary: 'available=0', endpoints: { total: 0, available: [] } }, 'C-153')
+      t.notOk('attempts' in (nobody ?? {}), 'nobody was called')
+      const blocked = await told(client, ask(client, questionFor(client, 'forbidden'), ON), 403)
+      t.match(blocked, {
+        attempt: 0,
+        endpoints: { total: 3 },
+        pipeline: [{ type: 'guardrail', data: { action: 'blocked', detected: true } }],
+      })
+      t.notOk('attempts' in (blocked ?? {}), 'blocked before a call')
+      t.equal(list(blocked?.pipeline).length, 1, 'C-154')
+      const off = (await (await ask(client, { provider: { only: ['nobody'] } })).json()) as JsonObject
+      t.notOk('router_metadata' in off, 'nor where it was not asked for')
+    }
+  })
 })
 
 t.test('C-152: the rule over all faults', async (t) => {
@@ -273,13 +290,15 @@ t.test('C-154: only stages that acted', async (t) => {
       plugins: [{ id: 'context-compression' }],
     }
   }
-  for (const client of CLIENTS) {
-    const acted = await ofSuccess(t, client, await ask(client, long(client), ON), client)
-    t.match(acted.pipeline, [{ type: 'context_compression', name: 'context-compression', data: { original_count: 41 } }])
-    t.equal(list(acted.pipeline).length, 1)
-    const idle = await ofSuccess(t, client, await ask(client, { plugins: [{ id: 'context-compression' }] }, ON), client)
-    t.notOk('pipeline' in idle, 'a plugin that had nothing to do')
-  }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const acted = await ofSuccess(t, client, await ask(client, long(client), ON), client)
+      t.match(acted.pipeline, [{ type: 'context_compression', name: 'context-compression', data: { original_count: 41 } }])
+      t.equal(list(acted.pipeline).length, 1)
+      const idle = await ofSuccess(t, client, await ask(client, { plugins: [{ id: 'context-compression' }] }, ON), client)
+      t.notOk('pipeline' in idle, 'a plugin that had nothing to do')
+    }
+  })
 })
 
 t.test('strategy and params say what the request wanted of the choice', async (t) => {
@@ -300,89 +319,99 @@ aliases: { quick: acme/two-2 }
     ['a tier', { service_tier: 'priority' }, {}, { service_tier: 'priority' }],
     ['the usual tier', { service_tier: 'auto' }, {}, undefined],
   ]
-  for (const client of CLIENTS)
-    for (const [name, body, expected, params] of cases) {
-      const metadata = await ofSuccess(t, client, await ask(client, body, ON), `${client}: ${name}`)
-      wellFormed(t, metadata, `${client}: ${name}`)
-      t.match(metadata, expected, `${client}: ${name}`)
-      t.same(metadata.params, params, `${client}: ${name}: params`)
-      t.equal(selected(metadata).length, 1)
-    }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const [name, body, expected, params] of cases) {
+        const metadata = await ofSuccess(t, client, await ask(client, body, ON), `${client}: ${name}`)
+        wellFormed(t, metadata, `${client}: ${name}`)
+        t.match(metadata, expected, `${client}: ${name}`)
+        t.same(metadata.params, params, `${client}: ${name}: params`)
+        t.equal(selected(metadata).length, 1)
+      }
+  })
 })
 
 t.test('a choice by score shows the floor that was asked for', async (t) => {
   const models = `  acme/strong: { context: 128000, scores: { coding: 0.9 }, endpoints: [ { provider: bee, model: m2, price: free } ] }\n`
   const { ask } = await scene(t, { models })
-  for (const client of CLIENTS) {
-    const plugins = [{ id: 'pareto-router', min_coding_score: 0.7 }]
-    const metadata = await ofSuccess(t, client, await ask(client, { model: 'router/pareto-code', plugins }, ON), client)
-    wellFormed(t, metadata, client)
-    t.match(metadata, { requested: 'router/pareto-code', strategy: 'pareto', params: { quality_floor: 0.7 } })
-    t.match(selected(metadata), [{ model: 'acme/strong' }])
-  }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const plugins = [{ id: 'pareto-router', min_coding_score: 0.7 }]
+      const metadata = await ofSuccess(t, client, await ask(client, { model: 'router/pareto-code', plugins }, ON), client)
+      wellFormed(t, metadata, client)
+      t.match(metadata, { requested: 'router/pareto-code', strategy: 'pareto', params: { quality_floor: 0.7 } })
+      t.match(selected(metadata), [{ model: 'acme/strong' }])
+    }
+  })
 })
 
 t.test('the tier that served is told, by the endpoint where the provider is silent', async (t) => {
   const made = await scene(t, { endpoint: (name) => `price: free${name === 'sea' ? ', tier: flex' : ''}` })
-  for (const client of CLIENTS)
-    for (const stream of [false, true]) {
-      for (const [tier, provider] of [
-        ['flex', 'sea'],
-        ['default', undefined],
-      ] as const) {
-        const response = await made.ask(client, { service_tier: tier, stream }, ON)
-        const text = await response.text()
-        const last = stream ? events(client, text) : [JSON.parse(text) as JsonObject]
-        const metadata = object(heldBy(last.at(-1) ?? {})?.router_metadata)
-        if (provider) t.match(selected(metadata), [{ provider }], `${client}: ${tier}`)
-        const shown = JSON.stringify(
-          last.filter(
-            (event) => event.type !== 'response.created' && event.type !== 'response.in_progress' && event.type !== 'message_start',
-          ),
-        )
-        t.equal(/"service_tier":"flex"/.test(shown), tier === 'flex', `${client}, stream ${stream}: ${tier}`)
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const stream of [false, true]) {
+        for (const [tier, provider] of [
+          ['flex', 'sea'],
+          ['default', undefined],
+        ] as const) {
+          const response = await made.ask(client, { service_tier: tier, stream }, ON)
+          const text = await response.text()
+          const last = stream ? events(client, text) : [JSON.parse(text) as JsonObject]
+          const metadata = object(heldBy(last.at(-1) ?? {})?.router_metadata)
+          if (provider) t.match(selected(metadata), [{ provider }], `${client}: ${tier}`)
+          const shown = JSON.stringify(
+            last.filter(
+              (event) => event.type !== 'response.created' && event.type !== 'response.in_progress' && event.type !== 'message_start',
+            ),
+          )
+          t.equal(/"service_tier":"flex"/.test(shown), tier === 'flex', `${client}, stream ${stream}: ${tier}`)
+        }
       }
-    }
+  })
 })
 
 t.test('the turns of a tool loop are listed as attempts, each with its turn; `attempt` counts those of the last turn', async (t) => {
   const { ask, script } = await scene(t)
   const call = { id: 'call_1', name: 'router_datetime', args: ['{}'] }
-  for (const client of CLIENTS) {
-    let turns = 0
-    script((seen, index) => says(turns++ === 0 ? { calls: [call] } : { text: ['done'] })(seen, index), 'aye')
-    const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, tools: [{ type: 'router:datetime' }] }, ON), client)
-    wellFormed(t, metadata, client)
-    t.match(metadata, {
-      attempt: 1,
-      attempts: [
-        { status: 200, turn: 1 },
-        { status: 200, turn: 2 },
-      ],
-    })
-    t.match(selected(metadata), [{ provider: 'aye' }])
-    turns = 0
-    script((seen, index) => (turns++ === 0 ? says({ calls: [call] })(seen, index) : upstreamError(500)), 'aye')
-    const moved = await ofSuccess(t, client, await ask(client, { ...ORDER, tools: [{ type: 'router:datetime' }] }, ON), client)
-    t.match(moved, {
-      attempt: 2,
-      attempts: [
-        { status: 200, turn: 1 },
-        { status: 500, turn: 2 },
-        { provider: 'bee', status: 200, turn: 2 },
-      ],
-    })
-    t.match(selected(moved), [{ provider: 'bee' }])
-    t.equal(selected(moved).length, 1)
-  }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      let turns = 0
+      script((seen, index) => says(turns++ === 0 ? { calls: [call] } : { text: ['done'] })(seen, index), 'aye')
+      const metadata = await ofSuccess(t, client, await ask(client, { ...ORDER, tools: [{ type: 'router:datetime' }] }, ON), client)
+      wellFormed(t, metadata, client)
+      t.match(metadata, {
+        attempt: 1,
+        attempts: [
+          { status: 200, turn: 1 },
+          { status: 200, turn: 2 },
+        ],
+      })
+      t.match(selected(metadata), [{ provider: 'aye' }])
+      turns = 0
+      script((seen, index) => (turns++ === 0 ? says({ calls: [call] })(seen, index) : upstreamError(500)), 'aye')
+      const moved = await ofSuccess(t, client, await ask(client, { ...ORDER, tools: [{ type: 'router:datetime' }] }, ON), client)
+      t.match(moved, {
+        attempt: 2,
+        attempts: [
+          { status: 200, turn: 1 },
+          { status: 500, turn: 2 },
+          { provider: 'bee', status: 200, turn: 2 },
+        ],
+      })
+      t.match(selected(moved), [{ provider: 'bee' }])
+      t.equal(selected(moved).length, 1)
+    }
+  })
 })
 
 t.test('the name has the brand word', async (t) => {
   const made: Scene = await scene(t, { top: 'brand: { word: acme }' })
-  for (const client of CLIENTS)
-    for (const body of [{}, { provider: { only: ['nobody'] } }]) {
-      const text = await (await made.ask(client, body, { 'X-Acme-Metadata': 'enabled', ...ON })).text()
-      t.match(text, /"acme_metadata":/)
-      t.notMatch(text, /router_metadata/)
-    }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS)
+      for (const body of [{}, { provider: { only: ['nobody'] } }]) {
+        const text = await (await made.ask(client, body, { 'X-Acme-Metadata': 'enabled', ...ON })).text()
+        t.match(text, /"acme_metadata":/)
+        t.notMatch(text, /router_metadata/)
+      }
+  })
 })

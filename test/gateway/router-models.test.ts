@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 import { framesFor, says, upstreamError } from '../support/wire.ts'
@@ -121,23 +122,27 @@ const available = ({ metadata }: Asked): string[] => {
 
 t.test('~author/family-latest is the newest model, and the reply names it', async (t) => {
   await withScene(async ({ gateway, upstream, ask }) => {
-    for (const model of ['~acme/brain-latest', 'app/newest']) {
-      const asked = await ask({ model })
-      t.equal(asked.model, 'acme/brain-4.5')
-      t.match(asked.metadata, { requested: model, strategy: 'latest' })
-      const generation = await gateway.get(`/v1/generation?id=${asked.id}`)
-      t.match(await generation.json(), { data: { model: 'acme/brain-4.5', router: model } })
-    }
+    await every(t, 'every model', async (t) => {
+      for (const model of ['~acme/brain-latest', 'app/newest']) {
+        const asked = await ask({ model })
+        t.equal(asked.model, 'acme/brain-4.5')
+        t.match(asked.metadata, { requested: model, strategy: 'latest' })
+        const generation = await gateway.get(`/v1/generation?id=${asked.id}`)
+        t.match(await generation.json(), { data: { model: 'acme/brain-4.5', router: model } })
+      }
+    })
     const streamed = await gateway.post(CHAT, { model: '~acme/brain-latest', stream: true, messages: [{ role: 'user', content: 'Hello' }] })
     t.match(await streamed.text(), /"model":"acme\/brain-4\.5"/)
     t.equal((await ask({ model: 'acme/brain-4', models: ['~acme/brain-latest'] })).status, 200, 'also to fall back on')
     const before = upstream.requests.length
-    for (const model of ['~acme/nothing-latest', '~nobody/brain-latest', '~acme/latest']) {
-      t.match(await ask({ model }), {
-        status: 404,
-        body: { error: { availability: { code: 'model_not_found', requested_models: [model] } } },
-      })
-    }
+    await every(t, 'every model', async (t) => {
+      for (const model of ['~acme/nothing-latest', '~nobody/brain-latest', '~acme/latest']) {
+        t.match(await ask({ model }), {
+          status: 404,
+          body: { error: { availability: { code: 'model_not_found', requested_models: [model] } } },
+        })
+      }
+    })
     t.equal((await ask({ model: '~acme/brain-latest' }, NARROW_KEY)).status, 403, 'not for this key')
     t.equal(upstream.requests.length, before)
   })
@@ -161,10 +166,12 @@ t.test('C-141: variants sort, and static ones are listings of their own', async 
         await streamed({ gateway, upstream, clock }, { model: 'acme/brain-4.5', provider: { order: [provider] } }, ms)
     }
     upstream.script = says({ text: ['fine'] })
-    for (let i = 0; i < 8; i++) {
-      t.equal(await chosen('acme/brain-4.5:floor'), 'two', 'the cheaper one')
-      t.equal(await chosen('acme/brain-4.5:nitro'), 'one', 'the faster one')
-    }
+    await every(t, 'every round', async (t) => {
+      for (let i = 0; i < 8; i++) {
+        t.equal(await chosen('acme/brain-4.5:floor'), 'two', 'the cheaper one')
+        t.equal(await chosen('acme/brain-4.5:nitro'), 'one', 'the faster one')
+      }
+    })
     const nitro = await ask({ model: '~acme/brain-latest:nitro' })
     t.equal((nitro.metadata.endpoints as JsonObject).total, 3, 'nitro admits the priority tier')
     t.equal(((await ask({ model: 'acme/brain-4.5' })).metadata.endpoints as JsonObject).total, 2)
@@ -179,30 +186,34 @@ t.test('C-141: variants sort, and static ones are listings of their own', async 
 
 t.test('C-143: the auto router chooses, says so, and keeps to the lists', async (t) => {
   await withScene(async ({ gateway, ask }) => {
-    for (const model of ['router/auto', 'app/best', undefined]) {
-      const asked = await ask(model === undefined ? {} : { model })
-      t.equal(asked.status, 200, asked.message)
-      t.match(asked.metadata, {
-        requested: model ?? 'app/best',
-        strategy: 'auto',
-        pipeline: [{ type: 'plugin', name: 'auto-router', summary: String, data: { task_type: 'general' } }],
-      })
-      t.equal(available(asked)[0], asked.model, 'the reply names the concrete model')
-      t.notOk(
-        available(asked).some((slug) => ['acme/gift', 'acme/tiny', 'acme/unpriced'].includes(slug)),
-        "the operator's exclusions hold",
-      )
-      const generation = await gateway.get(`/v1/generation?id=${asked.id}`)
-      t.match(await generation.json(), { data: { model: asked.model, router: model ?? 'app/best' } })
-    }
+    await every(t, 'every model', async (t) => {
+      for (const model of ['router/auto', 'app/best', undefined]) {
+        const asked = await ask(model === undefined ? {} : { model })
+        t.equal(asked.status, 200, asked.message)
+        t.match(asked.metadata, {
+          requested: model ?? 'app/best',
+          strategy: 'auto',
+          pipeline: [{ type: 'plugin', name: 'auto-router', summary: String, data: { task_type: 'general' } }],
+        })
+        t.equal(available(asked)[0], asked.model, 'the reply names the concrete model')
+        t.notOk(
+          available(asked).some((slug) => ['acme/gift', 'acme/tiny', 'acme/unpriced'].includes(slug)),
+          "the operator's exclusions hold",
+        )
+        const generation = await gateway.get(`/v1/generation?id=${asked.id}`)
+        t.match(await generation.json(), { data: { model: asked.model, router: model ?? 'app/best' } })
+      }
+    })
     const only = (patterns: string[]): JsonObject => ({ model: 'router/auto', plugins: [{ id: 'auto-router', allowed_models: patterns }] })
     t.same(available(await ask(only(['acme/coder-*']))).sort(), ['acme/coder-1', 'acme/coder-2'])
     t.equal((await ask(only(['*brain-4']))).model, 'acme/brain-4')
     const none = await ask(only(['nobody/*']))
     t.match(none, { status: 404, message: /no models match/, metadata: { attempt: 0, strategy: 'auto' } })
     t.same((await ask({ model: 'router/auto' }, NARROW_KEY)).status, 200)
-    for (const slug of available(await ask({ model: 'router/auto' }, NARROW_KEY)))
-      t.match(slug, /^acme\/coder-/, "the key's own list holds")
+    await every(t, 'every slug', async (t) => {
+      for (const slug of available(await ask({ model: 'router/auto' }, NARROW_KEY)))
+        t.match(slug, /^acme\/coder-/, "the key's own list holds")
+    })
   })
 })
 
@@ -290,7 +301,9 @@ t.test('a conversation stays with the model that it was given', async (t) => {
     const homes = new Map<string, string>()
     for (const session of ['a', 'b', 'c', 'd', 'e', 'f']) homes.set(session, (await free(session)).model)
     t.equal(new Set(homes.values()).size, 2, 'sessions spread')
-    for (const [session, home] of homes) for (let i = 0; i < 5; i++) t.equal((await free(session)).model, home)
+    await every(t, 'every case', async (t) => {
+      for (const [session, home] of homes) for (let i = 0; i < 5; i++) t.equal((await free(session)).model, home)
+    })
     const [[session, home]] = homes
     const away = home === 'acme/gift' ? 'brain-free' : 'gift'
     const fine = says({ text: ['fine'] })
@@ -318,14 +331,16 @@ t.test('C-144: settings of a router are checked, whatever the model', async (t) 
       [{ id: 'pareto-router', min_coding_score: 1.1 }, 'plugins[0].min_coding_score'],
       [{ id: 'pareto-router', min_coding_score: -0.1 }, 'plugins[0].min_coding_score'],
     ]
-    for (const [plugin, field] of wrong) {
-      const name = plugin.id === 'auto-router' ? 'router/auto' : 'router/pareto-code'
-      for (const model of [name, 'acme/brain-4']) {
-        const asked = await ask({ model, plugins: [plugin] })
-        t.equal(asked.status, 400, `${model} ${JSON.stringify(plugin)}`)
-        t.ok(asked.message.startsWith(field), asked.message)
+    await every(t, 'every case', async (t) => {
+      for (const [plugin, field] of wrong) {
+        const name = plugin.id === 'auto-router' ? 'router/auto' : 'router/pareto-code'
+        for (const model of [name, 'acme/brain-4']) {
+          const asked = await ask({ model, plugins: [plugin] })
+          t.equal(asked.status, 400, `${model} ${JSON.stringify(plugin)}`)
+          t.ok(asked.message.startsWith(field), asked.message)
+        }
       }
-    }
+    })
     t.equal(upstream.requests.length, 0)
     t.equal(
       (await ask({ model: 'acme/brain-4', plugins: [{ id: 'auto-router', cost_quality_tradeoff: 3 }] })).status,

@@ -2,6 +2,7 @@
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { type FoldedReply, foldChat, foldChatChunks, list, object } from '../support/fold.ts'
 import { chosenLanes, lastLane, lastSeen, onEach, type Rig, startRigs } from '../support/rig.ts'
 import { Gate, sseAnswer } from '../support/upstream.ts'
@@ -60,7 +61,7 @@ t.test('text, whole and streamed', async (t) => {
 })
 
 t.test('C-088 C-090: the envelope of a whole reply', async (t) => {
-  await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig) => {
+  await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig, t) => {
     const { data, response } = await rig.openai.chat.completions.create({ model: 'acme/one', messages: HELLO }).withResponse()
     t.match(data, { object: 'chat.completion', model: 'acme/one', created: Number })
     t.match(data.id, /^gen-/)
@@ -73,7 +74,7 @@ t.test('C-088 C-090: the envelope of a whole reply', async (t) => {
 })
 
 t.test('C-091 to C-094: the envelope of a stream', async (t) => {
-  await onEach({ ...setup, t }, says({ text: ['a', 'b'] }), async (rig) => {
+  await onEach({ ...setup, t }, says({ text: ['a', 'b'] }), async (rig, t) => {
     const seen = await chunks(rig)
     t.equal(new Set(seen.map((chunk) => chunk.id)).size, 1, 'one id throughout')
     t.match(seen[0].id, /^gen-/)
@@ -96,16 +97,18 @@ t.test('C-091 to C-094: the envelope of a stream', async (t) => {
 })
 
 t.test('the lanes are those that were meant, and the same wire passes by default', async (t) => {
-  for (const stream of [false, true]) {
-    await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig) => {
-      await (await rig.gateway.post('/v1/chat/completions', { model: 'acme/one', stream, messages: HELLO })).text()
-      t.equal(lastLane(rig.gateway), rig.lane, rig.name)
-    })
-    const chosen = await chosenLanes(says({ text: ['hi'] }), async (gateway) =>
-      (await gateway.post('/v1/chat/completions', { model: 'acme/one', stream, messages: HELLO })).text(),
-    )
-    t.same(chosen, { 'openai-chat': 'pass', 'openai-responses': 'translate' })
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig, t) => {
+        await (await rig.gateway.post('/v1/chat/completions', { model: 'acme/one', stream, messages: HELLO })).text()
+        t.equal(lastLane(rig.gateway), rig.lane, rig.name)
+      })
+      const chosen = await chosenLanes(says({ text: ['hi'] }), async (gateway) =>
+        (await gateway.post('/v1/chat/completions', { model: 'acme/one', stream, messages: HELLO })).text(),
+      )
+      t.same(chosen, { 'openai-chat': 'pass', 'openai-responses': 'translate' })
+    }
+  })
 })
 
 t.test('tool round trip with parallel calls', async (t) => {
@@ -127,24 +130,28 @@ t.test('tool round trip with parallel calls', async (t) => {
   ]
   const final = await both(t, { text: ['warm and cold'] }, { tools: TOOLS, messages })
   t.equal(final.text, 'warm and cold')
-  for (const rig of rigs) {
-    const { body, json } = lastSeen(rig)
-    for (const word of ['call_a', 'call_b', 'sun', 'snow', 'Rome', 'weather']) t.ok(body.includes(word), `${rig.name} passes on ${word}`)
-    t.equal(json.model, 'upstream-model')
-  }
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) {
+      const { body, json } = lastSeen(rig)
+      for (const word of ['call_a', 'call_b', 'sun', 'snow', 'Rome', 'weather']) t.ok(body.includes(word), `${rig.name} passes on ${word}`)
+      t.equal(json.model, 'upstream-model')
+    }
+  })
 })
 
 t.test('C-095: argument deltas name the call once', async (t) => {
-  await onEach({ ...setup, t }, says(CALLS), async (rig) => {
+  await onEach({ ...setup, t }, says(CALLS), async (rig, t) => {
     const deltas = (await chunks(rig, { tools: TOOLS })).flatMap((chunk) =>
       list(chunk.choices).flatMap((choice) => list(object(choice.delta).tool_calls)),
     )
     t.ok(deltas.every((delta) => Number.isInteger(delta.index)))
-    for (const index of [0, 1]) {
-      const own = deltas.filter((delta) => delta.index === index)
-      t.match(own[0], { id: String, type: 'function', function: { name: 'weather' } })
-      for (const later of own.slice(1)) t.notOk(later.id ?? object(later.function).name, 'id and name only in the first')
-    }
+    await every(t, 'every round', async (t) => {
+      for (const index of [0, 1]) {
+        const own = deltas.filter((delta) => delta.index === index)
+        t.match(own[0], { id: String, type: 'function', function: { name: 'weather' } })
+        for (const later of own.slice(1)) t.notOk(later.id ?? object(later.function).name, 'id and name only in the first')
+      }
+    })
   })
 })
 
@@ -153,11 +160,13 @@ t.test('structured output', async (t) => {
   const body: Body = { response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema } } }
   const reply = await both(t, { text: ['{"ok":', 'true}'] }, body)
   t.same(JSON.parse(reply.text), { ok: true })
-  for (const rig of rigs) {
-    const { json } = lastSeen(rig)
-    const format = rig.dialect === 'openai-chat' ? object(json.response_format).json_schema : object(json.text).format
-    t.match(format, { name: 'answer', strict: true, schema }, rig.name)
-  }
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) {
+      const { json } = lastSeen(rig)
+      const format = rig.dialect === 'openai-chat' ? object(json.response_format).json_schema : object(json.text).format
+      t.match(format, { name: 'answer', strict: true, schema }, rig.name)
+    }
+  })
 })
 
 t.test('images by address and as data', async (t) => {
@@ -173,35 +182,45 @@ t.test('images by address and as data', async (t) => {
     },
   ]
   t.equal((await both(t, { text: ['a cat'] }, { messages })).text, 'a cat')
-  for (const rig of rigs) {
-    const { body } = lastSeen(rig)
-    t.ok(body.includes('https://pictures.example/cat.png') && body.includes(data), rig.name)
-  }
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) {
+      const { body } = lastSeen(rig)
+      t.ok(body.includes('https://pictures.example/cat.png') && body.includes(data), rig.name)
+    }
+  })
 })
 
 t.test('reasoning comes before text and is counted', async (t) => {
   const reply = await both(t, { reasoning: ['let me', ' see'], text: ['so'] }, { reasoning_effort: 'high' })
   t.match(reply, { reasoning: 'let me see', text: 'so', usage: { reasoning: 2 } })
-  for (const rig of rigs) t.match(lastSeen(rig).body, /high/, rig.name)
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) t.match(lastSeen(rig).body, /high/, rig.name)
+  })
 })
 
 t.test('C-098 C-099: reasoning can be hidden', async (t) => {
-  for (const hidden of [{ include_reasoning: false }, { reasoning: { exclude: true } }]) {
-    const reply = await both(t, { reasoning: ['secret'], text: ['so'] }, hidden as Body)
-    t.match(reply, { reasoning: '', text: 'so', usage: { reasoning: 2 } }, JSON.stringify(hidden))
-  }
+  await every(t, 'every hidden', async (t) => {
+    for (const hidden of [{ include_reasoning: false }, { reasoning: { exclude: true } }]) {
+      const reply = await both(t, { reasoning: ['secret'], text: ['so'] }, hidden as Body)
+      t.match(reply, { reasoning: '', text: 'so', usage: { reasoning: 2 } }, JSON.stringify(hidden))
+    }
+  })
 })
 
 t.test('refusal, length, sampling', async (t) => {
   t.match(await both(t, { refusal: ['I will', ' not'] }), { refusal: 'I will not' })
   t.match(await both(t, { text: ['half'], end: 'length' }, { max_completion_tokens: 5 }), { text: 'half', end: 'length' })
   await both(t, { text: ['x'] }, { temperature: 0.25, top_p: 0.5, user: 'someone' })
-  for (const rig of rigs) t.match(lastSeen(rig).json, { temperature: 0.25, top_p: 0.5 }, rig.name)
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) t.match(lastSeen(rig).json, { temperature: 0.25, top_p: 0.5 }, rig.name)
+  })
 })
 
 t.test('C-101: a trailing assistant message reaches the upstream', async (t) => {
   await both(t, { text: ['day.'] }, { messages: [...HELLO, { role: 'assistant', content: 'Good ' }] })
-  for (const rig of rigs) t.match(lastSeen(rig).body, /Good /, rig.name)
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) t.match(lastSeen(rig).body, /Good /, rig.name)
+  })
 })
 
 t.test('errors are the SDK’s own types', async (t) => {
@@ -213,7 +232,7 @@ t.test('errors are the SDK’s own types', async (t) => {
   await onEach(
     { ...setup, t },
     () => upstreamError(429, 'slow down', { 'retry-after': '7' }),
-    async (rig) => {
+    async (rig, t) => {
       const create = (body: object): Promise<unknown> =>
         caught(rig.openai.chat.completions.create({ model: 'acme/one', messages: HELLO, ...body } as OpenAI.ChatCompletionCreateParams))
       const bad = await create({ messages: [] })
@@ -246,7 +265,7 @@ t.test('C-084: an abort closes the upstream', async (t) => {
         new Gate().step,
       ])
     },
-    async (rig) => {
+    async (rig, t) => {
       const stream = await rig.openai.chat.completions.create({ model: 'acme/one', messages: HELLO, stream: true })
       let text = ''
       for await (const chunk of stream) {

@@ -2,6 +2,7 @@
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { eventsOf, type FoldedReply, foldResponse, foldResponseEvents, list, object } from '../support/fold.ts'
 import { inOrder, typeOf, wellFormed } from '../support/responses-rules.ts'
 import { chosenLanes, lastLane, lastSeen, onEach, type Rig, startRigs } from '../support/rig.ts'
@@ -43,12 +44,12 @@ async function events(rig: Rig, body: Body = {}): Promise<JsonObject[]> {
 
 /** Runs a saying whole and streamed in every lane: one result for all. */
 async function both(t: Test, said: Said, body: Body = {}): Promise<FoldedReply> {
-  const plain = await onEach({ ...setup, t }, says(said), async (rig) => {
+  const plain = await onEach({ ...setup, t }, says(said), async (rig, t) => {
     const response = await whole(rig, body)
     wellFormed(t, response, rig.name)
     return foldResponse(response)
   })
-  const streamed = await onEach({ ...setup, t }, says(said), async (rig) => {
+  const streamed = await onEach({ ...setup, t }, says(said), async (rig, t) => {
     const seen = await events(rig, body)
     inOrder(t, seen, rig.name)
     return foldResponseEvents(seen)
@@ -64,7 +65,7 @@ t.test('C-021 C-061: text, whole and streamed', async (t) => {
 })
 
 t.test('C-023 to C-028 C-054 C-055: the envelope of a whole reply', async (t) => {
-  await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig) => {
+  await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig, t) => {
     const { data, response } = await rig.openai.responses.create({ model: 'acme/one', input: 'Hello' }).withResponse()
     t.equal(response.headers.get('x-generation-id'), data.id, 'C-018')
     t.match(data, {
@@ -94,21 +95,23 @@ t.test('C-023 to C-028 C-054 C-055: the envelope of a whole reply', async (t) =>
 })
 
 t.test('the lanes are those that were meant, and the same wire passes by default', async (t) => {
-  for (const stream of [false, true]) {
-    await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig) => {
-      await (await rig.gateway.post('/v1/responses', { model: 'acme/one', stream, input: 'Hello' })).text()
-      t.equal(lastLane(rig.gateway), rig.lane, rig.name)
-    })
-    const chosen = await chosenLanes(says({ text: ['hi'] }), async (gateway) =>
-      (await gateway.post('/v1/responses', { model: 'acme/one', stream, input: 'Hello' })).text(),
-    )
-    t.same(chosen, { 'openai-responses': 'pass', 'openai-chat': 'translate' })
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig, t) => {
+        await (await rig.gateway.post('/v1/responses', { model: 'acme/one', stream, input: 'Hello' })).text()
+        t.equal(lastLane(rig.gateway), rig.lane, rig.name)
+      })
+      const chosen = await chosenLanes(says({ text: ['hi'] }), async (gateway) =>
+        (await gateway.post('/v1/responses', { model: 'acme/one', stream, input: 'Hello' })).text(),
+      )
+      t.same(chosen, { 'openai-responses': 'pass', 'openai-chat': 'translate' })
+    }
+  })
 })
 
 t.test('C-028: what was set is echoed', async (t) => {
   const body: Body = { instructions: 'Be brief.', temperature: 0.5, top_p: 0.25, metadata: { a: 'b' }, max_output_tokens: 99 }
-  await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig) => {
+  await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig, t) => {
     t.match(await whole(rig, body), body)
     t.match(object((await events(rig, body)).at(-1)?.response), body)
     t.match(lastSeen(rig).body, /Be brief\./, 'and sent')
@@ -124,8 +127,10 @@ t.test('C-022: messages with a role only, and the habits of real clients', async
   ] as unknown as OpenAI.Responses.ResponseInput
   const body = { input, text: {}, client_metadata: { a: 1 } } as Body
   t.equal((await both(t, { text: ['ok'] }, body)).text, 'ok')
-  for (const rig of rigs)
-    for (const word of ['Be kind.', 'One', 'Two', 'Three']) t.ok(lastSeen(rig).body.includes(word), `${rig.name} ${word}`)
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs)
+      for (const word of ['Be kind.', 'One', 'Two', 'Three']) t.ok(lastSeen(rig).body.includes(word), `${rig.name} ${word}`)
+  })
 })
 
 t.test('C-042 to C-045 C-067 C-068: tool round trip with parallel calls', async (t) => {
@@ -145,26 +150,35 @@ t.test('C-042 to C-045 C-067 C-068: tool round trip with parallel calls', async 
     { type: 'function_call_output', call_id: 'call_b', output: 'snow' },
   ]
   t.equal((await both(t, { text: ['warm and cold'] }, { tools: TOOLS, input })).text, 'warm and cold')
-  for (const rig of rigs)
-    for (const word of ['call_a', 'call_b', 'sun', 'snow', 'Rome']) t.ok(lastSeen(rig).body.includes(word), `${rig.name} passes on ${word}`)
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs)
+      for (const word of ['call_a', 'call_b', 'sun', 'snow', 'Rome'])
+        t.ok(lastSeen(rig).body.includes(word), `${rig.name} passes on ${word}`)
+  })
 })
 
 t.test('C-046 C-047: the tool choice reaches the upstream', async (t) => {
   await both(t, { text: ['no tools'] }, { tools: TOOLS, tool_choice: 'none' })
-  for (const rig of rigs) t.equal(lastSeen(rig).json.tool_choice, 'none', rig.name)
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) t.equal(lastSeen(rig).json.tool_choice, 'none', rig.name)
+  })
   await both(t, CALLS, { tools: TOOLS, tool_choice: { type: 'function', name: 'weather' } })
-  for (const rig of rigs) t.match(JSON.stringify(lastSeen(rig).json.tool_choice), /"weather"/, rig.name)
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) t.match(JSON.stringify(lastSeen(rig).json.tool_choice), /"weather"/, rig.name)
+  })
 })
 
 t.test('C-051: structured output', async (t) => {
   const schema = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'], additionalProperties: false }
   const body: Body = { text: { format: { type: 'json_schema', name: 'answer', strict: true, schema } } }
   t.same(JSON.parse((await both(t, { text: ['{"ok":', 'true}'] }, body)).text), { ok: true })
-  for (const rig of rigs) {
-    const { json } = lastSeen(rig)
-    const format = rig.dialect === 'openai-chat' ? object(json.response_format).json_schema : object(json.text).format
-    t.match(format, { name: 'answer', strict: true, schema }, rig.name)
-  }
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) {
+      const { json } = lastSeen(rig)
+      const format = rig.dialect === 'openai-chat' ? object(json.response_format).json_schema : object(json.text).format
+      t.match(format, { name: 'answer', strict: true, schema }, rig.name)
+    }
+  })
 })
 
 t.test('images by address and as data', async (t) => {
@@ -180,17 +194,19 @@ t.test('images by address and as data', async (t) => {
     },
   ] as OpenAI.Responses.ResponseInput
   t.equal((await both(t, { text: ['a cat'] }, { input })).text, 'a cat')
-  for (const rig of rigs) {
-    const { body } = lastSeen(rig)
-    t.ok(body.includes('https://pictures.example/cat.png') && body.includes(data), rig.name)
-  }
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) {
+      const { body } = lastSeen(rig)
+      t.ok(body.includes('https://pictures.example/cat.png') && body.includes(data), rig.name)
+    }
+  })
 })
 
 t.test('C-048 C-070: reasoning comes before the message', async (t) => {
   const said: Said = { reasoning: ['let me', ' see'], text: ['so'] }
   const body: Body = { reasoning: { effort: 'high', summary: 'auto' } }
   t.match(await both(t, said, body), { reasoning: 'let me see', text: 'so', usage: { reasoning: 2 } })
-  await onEach({ ...setup, t }, says(said), async (rig) => {
+  await onEach({ ...setup, t }, says(said), async (rig, t) => {
     const output = list((await whole(rig, body)).output)
     t.same(
       output.map((item) => item.type),
@@ -212,40 +228,42 @@ t.test('C-040 C-069 C-073: cut and refused answers', async (t) => {
 
 t.test('C-056 C-060 C-064 C-082: how a text stream runs', async (t) => {
   const gates = new Map(rigs.map((rig) => [rig.upstream.url, new Gate()]))
-  for (const rig of rigs) {
-    const gate = gates.get(rig.upstream.url) as Gate
-    const frames = (path: string): string[] => framesFor(path, { text: ['one', 'two'] })
-    rig.upstream.script = (seen) => {
-      const all = frames(seen.path)
-      const cut = all.findIndex((frame) => frame.includes('two'))
-      return sseAnswer([...all.slice(0, cut), gate.step, ...all.slice(cut)])
+  await every(t, 'every rig', async (t) => {
+    for (const rig of rigs) {
+      const gate = gates.get(rig.upstream.url) as Gate
+      const frames = (path: string): string[] => framesFor(path, { text: ['one', 'two'] })
+      rig.upstream.script = (seen) => {
+        const all = frames(seen.path)
+        const cut = all.findIndex((frame) => frame.includes('two'))
+        return sseAnswer([...all.slice(0, cut), gate.step, ...all.slice(cut)])
+      }
+      const response = await rig.gateway.post('/v1/responses', { model: 'acme/one', input: 'Hello', stream: true })
+      t.match(response.headers.get('content-type'), /^text\/event-stream/, rig.name)
+      let text = ''
+      for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        text += chunk
+        // The upstream waits: what came so far came before its end.
+        if (text.includes('"delta":"one"')) gate.open()
+      }
+      const types = eventsOf(text).map(typeOf)
+      t.same(
+        types,
+        [
+          'response.created',
+          'response.in_progress',
+          'response.output_item.added',
+          'response.content_part.added',
+          'response.output_text.delta',
+          'response.output_text.delta',
+          'response.output_text.done',
+          'response.content_part.done',
+          'response.output_item.done',
+          'response.completed',
+        ],
+        rig.name,
+      )
     }
-    const response = await rig.gateway.post('/v1/responses', { model: 'acme/one', input: 'Hello', stream: true })
-    t.match(response.headers.get('content-type'), /^text\/event-stream/, rig.name)
-    let text = ''
-    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      text += chunk
-      // The upstream waits: what came so far came before its end.
-      if (text.includes('"delta":"one"')) gate.open()
-    }
-    const types = eventsOf(text).map(typeOf)
-    t.same(
-      types,
-      [
-        'response.created',
-        'response.in_progress',
-        'response.output_item.added',
-        'response.content_part.added',
-        'response.output_text.delta',
-        'response.output_text.delta',
-        'response.output_text.done',
-        'response.content_part.done',
-        'response.output_item.done',
-        'response.completed',
-      ],
-      rig.name,
-    )
-  }
+  })
 })
 
 t.test('C-058: numbers are ours, whatever the upstream counts', async (t) => {
@@ -257,18 +275,20 @@ t.test('C-058: numbers are ours, whatever the upstream counts', async (t) => {
       (frames) => frames.map((frame) => frame.replace(/"sequence_number":(\d+),(.*)\}\n/, '$2,"sequence_number":1$1}\n')),
     ],
   ]
-  for (const [name, change] of counted)
-    await onEach(
-      { ...setup, t },
-      (seen) => sseAnswer(change(framesFor(seen.path, { reasoning: ['hm'], text: ['a "sequence_number":5, b', 'c'] }))),
-      async (rig) => {
-        const seen = await events(rig)
-        inOrder(t, seen, `${rig.name}, ${name}`)
-        return foldResponseEvents(seen)
-      },
-    )
+  await every(t, 'every case', async (t) => {
+    for (const [name, change] of counted)
+      await onEach(
+        { ...setup, t },
+        (seen) => sseAnswer(change(framesFor(seen.path, { reasoning: ['hm'], text: ['a "sequence_number":5, b', 'c'] }))),
+        async (rig, t) => {
+          const seen = await events(rig)
+          inOrder(t, seen, `${rig.name}, ${name}`)
+          return foldResponseEvents(seen)
+        },
+      )
+  })
   const debug = { echo_upstream_body: true }
-  await onEach({ ...setup, t }, says({ text: ['a', 'b'] }), async (rig) => {
+  await onEach({ ...setup, t }, says({ text: ['a', 'b'] }), async (rig, t) => {
     const [echo, ...rest] = await events(rig, { debug } as Body)
     t.match(echo, { type: 'response.debug', sequence_number: 0, debug: { echo_upstream_body: { model: 'upstream-model' } } })
     t.same(
@@ -280,7 +300,7 @@ t.test('C-058: numbers are ours, whatever the upstream counts', async (t) => {
 })
 
 t.test('the SDK’s stream helper accumulates the same', async (t) => {
-  await onEach({ ...setup, t }, says({ reasoning: ['hm'], text: ['Hel', 'lo'] }), async (rig) => {
+  await onEach({ ...setup, t }, says({ reasoning: ['hm'], text: ['Hel', 'lo'] }), async (rig, t) => {
     const stream = rig.openai.responses.stream({ model: 'acme/one', input: 'Hello' })
     const final = await stream.finalResponse()
     t.equal(final.output_text, 'Hello', rig.name)
@@ -289,7 +309,7 @@ t.test('the SDK’s stream helper accumulates the same', async (t) => {
 })
 
 t.test('C-033 C-052: calls share nothing, and no stream is JSON', async (t) => {
-  await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig) => {
+  await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig, t) => {
     const ids = [await whole(rig), await whole(rig)].map((response) => response.id)
     t.not(ids[0], ids[1])
     const response = await rig.gateway.post('/v1/responses', { model: 'acme/one', input: 'Hello', debug: { echo_upstream_body: true } })
@@ -307,7 +327,7 @@ t.test('errors are the SDK’s own types', async (t) => {
   await onEach(
     { ...setup, t },
     () => upstreamError(429, 'slow down', { 'retry-after': '7' }),
-    async (rig) => {
+    async (rig, t) => {
       const create = (body: object): Promise<unknown> => caught(whole(rig, body as Body))
       const bad = await create({ user: 'x'.repeat(257) })
       t.ok(bad instanceof OpenAI.BadRequestError, '400, C-034')
@@ -338,7 +358,7 @@ t.test('C-084: an abort closes the upstream', async (t) => {
         new Gate().step,
       ])
     },
-    async (rig) => {
+    async (rig, t) => {
       const stream = await rig.openai.responses.create({ model: 'acme/one', input: 'Hello', stream: true })
       for await (const event of stream) if (event.type === 'response.output_text.delta') break
       t.equal((await lastSeen(rig).closed).aborted, true, rig.name)

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { CLIENTS, type Client, PATHS, questionFor } from '../support/providers.ts'
 import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -98,20 +99,22 @@ const cases = CLIENTS.flatMap((client) =>
 
 t.test('an endpoint without a tier is sent none', async (t) => {
   upstream.script = serving(undefined)
-  for (const { client, wire, stream, name } of cases) {
-    const asking: JsonObject[] = [{}, ...['priority', 'fast', 'flex', 'scale', 'auto', null].map((word) => ({ service_tier: word }))]
-    if (client === 'messages') asking.push({ speed: 'fast' }, { speed: 'fast', service_tier: 'priority' })
-    for (const more of asking) {
-      const { sent, cost, record } = await ask(client, `plain/${wire}`, { ...more, stream })
-      const said = `${name}: ${JSON.stringify(more)}`
-      t.same(tierWords(sent), [], said)
-      t.equal(cost, PLAIN, `${said}: and the plain price is charged`)
-      const [call] = record.provider_responses as JsonObject[]
-      const lost = ['priority', 'fast', 'flex', 'scale'].includes(String(more.service_tier)) || 'speed' in more
-      const recorded = ((call.dropped ?? []) as string[]).filter((field) => field === 'service_tier' || field === 'speed')
-      t.equal(recorded.length > 0, lost, `${said}: recorded as dropped where it was asked for`)
+  await every(t, 'every case', async (t) => {
+    for (const { client, wire, stream, name } of cases) {
+      const asking: JsonObject[] = [{}, ...['priority', 'fast', 'flex', 'scale', 'auto', null].map((word) => ({ service_tier: word }))]
+      if (client === 'messages') asking.push({ speed: 'fast' }, { speed: 'fast', service_tier: 'priority' })
+      for (const more of asking) {
+        const { sent, cost, record } = await ask(client, `plain/${wire}`, { ...more, stream })
+        const said = `${name}: ${JSON.stringify(more)}`
+        t.same(tierWords(sent), [], said)
+        t.equal(cost, PLAIN, `${said}: and the plain price is charged`)
+        const [call] = record.provider_responses as JsonObject[]
+        const lost = ['priority', 'fast', 'flex', 'scale'].includes(String(more.service_tier)) || 'speed' in more
+        const recorded = ((call.dropped ?? []) as string[]).filter((field) => field === 'service_tier' || field === 'speed')
+        t.equal(recorded.length > 0, lost, `${said}: recorded as dropped where it was asked for`)
+      }
     }
-  }
+  })
 })
 
 t.test('words for a tier that the format does not name do not reach an endpoint without one', async (t) => {
@@ -125,19 +128,21 @@ t.test('words for a tier that the format does not name do not reach an endpoint 
     [{ extra_body: { google: { serviceTier: 'priority', ...kept } } }, 'extra_body.service_tier'],
   ]
   const own: Readonly<Record<Client, WireName>> = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic' }
-  for (const { client, wire, stream, name } of cases)
-    for (const [more, lost] of words)
-      for (const escaped of [false, true]) {
-        const said = `${name}: ${JSON.stringify(more)}${escaped ? ', escaped' : ''}`
-        const { sent, cost, record } = await ask(client, `plain/${wire}`, { ...more, stream }, escaped)
-        t.same(tierWords(sent), [], said)
-        t.equal(cost, PLAIN, said)
-        const [call] = record.provider_responses as JsonObject[]
-        if (own[client] !== wire) continue
-        t.ok(((call.dropped ?? []) as string[]).includes(lost), `${said}: recorded`)
-        const rest = sent.extra_body as JsonObject | undefined
-        if ('google' in ((more.extra_body ?? {}) as JsonObject)) t.same(rest, { google: kept }, `${said}: the rest arrives`)
-      }
+  await every(t, 'every case', async (t) => {
+    for (const { client, wire, stream, name } of cases)
+      for (const [more, lost] of words)
+        for (const escaped of [false, true]) {
+          const said = `${name}: ${JSON.stringify(more)}${escaped ? ', escaped' : ''}`
+          const { sent, cost, record } = await ask(client, `plain/${wire}`, { ...more, stream }, escaped)
+          t.same(tierWords(sent), [], said)
+          t.equal(cost, PLAIN, said)
+          const [call] = record.provider_responses as JsonObject[]
+          if (own[client] !== wire) continue
+          t.ok(((call.dropped ?? []) as string[]).includes(lost), `${said}: recorded`)
+          const rest = sent.extra_body as JsonObject | undefined
+          if ('google' in ((more.extra_body ?? {}) as JsonObject)) t.same(rest, { google: kept }, `${said}: the rest arrives`)
+        }
+  })
 })
 
 t.test('an explicit usual tier reaches the endpoint in the words of its wire', async (t) => {
@@ -148,35 +153,41 @@ t.test('an explicit usual tier reaches the endpoint in the words of its wire', a
     anthropic: 'standard_only',
     gemini: 'standard',
   }
-  for (const { client, wire, stream, name } of cases) {
-    const { sent, cost } = await ask(client, `tiered/${wire}`, { service_tier: 'default', stream })
-    t.same(tierWords(sent), [words[wire]], name)
-    t.equal(cost, PLAIN, name)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const { client, wire, stream, name } of cases) {
+      const { sent, cost } = await ask(client, `tiered/${wire}`, { service_tier: 'default', stream })
+      t.same(tierWords(sent), [words[wire]], name)
+      t.equal(cost, PLAIN, name)
+    }
+  })
 })
 
 t.test('an endpoint of a tier is sent that tier, whatever opened it, and its price is charged', async (t) => {
-  for (const { client, wire, stream, name } of cases)
-    for (const tier of ['priority', 'flex'] as const) {
-      upstream.script = serving(undefined)
-      const word = wire === 'anthropic' ? { priority: ['auto'], flex: [] }[tier] : [tier]
-      const price = tier === 'priority' ? PRIORITY : FLEX
-      for (const more of [{ service_tier: tier }, { provider: { only: [`${wire}/${tier}`] } }]) {
-        const { sent, cost, record } = await ask(client, `tiered/${wire}`, { ...more, stream })
-        const said = `${name}: ${JSON.stringify(more)}`
-        t.same(tierWords(sent), word, said)
-        t.equal(cost, price, said)
-        t.equal(record.service_tier, tier, `${said}: and the record says so`)
+  await every(t, 'every case', async (t) => {
+    for (const { client, wire, stream, name } of cases)
+      for (const tier of ['priority', 'flex'] as const) {
+        upstream.script = serving(undefined)
+        const word = wire === 'anthropic' ? { priority: ['auto'], flex: [] }[tier] : [tier]
+        const price = tier === 'priority' ? PRIORITY : FLEX
+        for (const more of [{ service_tier: tier }, { provider: { only: [`${wire}/${tier}`] } }]) {
+          const { sent, cost, record } = await ask(client, `tiered/${wire}`, { ...more, stream })
+          const said = `${name}: ${JSON.stringify(more)}`
+          t.same(tierWords(sent), word, said)
+          t.equal(cost, price, said)
+          t.equal(record.service_tier, tier, `${said}: and the record says so`)
+        }
       }
-    }
+  })
 })
 
 t.test('the tier that the provider reports is charged where its price is known', async (t) => {
-  for (const { client, wire, stream, name } of cases) {
-    upstream.script = serving('priority')
-    t.equal((await ask(client, `tiered/${wire}`, { stream })).cost, PRIORITY, `${name}: better than asked`)
-    t.equal((await ask(client, `plain/${wire}`, { stream })).cost, PLAIN, `${name}: no price is known for it`)
-    upstream.script = serving('default')
-    t.equal((await ask(client, `tiered/${wire}`, { service_tier: 'priority', stream })).cost, PLAIN, `${name}: worse than asked`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const { client, wire, stream, name } of cases) {
+      upstream.script = serving('priority')
+      t.equal((await ask(client, `tiered/${wire}`, { stream })).cost, PRIORITY, `${name}: better than asked`)
+      t.equal((await ask(client, `plain/${wire}`, { stream })).cost, PLAIN, `${name}: no price is known for it`)
+      upstream.script = serving('default')
+      t.equal((await ask(client, `tiered/${wire}`, { service_tier: 'priority', stream })).cost, PLAIN, `${name}: worse than asked`)
+    }
+  })
 })

@@ -1,6 +1,7 @@
 /** Conversations that stay where they were served (contract section 5.3), seen from outside. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { CLIENTS, type Client, questionFor, type Scene, startScene } from '../support/providers.ts'
 import { says, upstreamError } from '../support/wire.ts'
 
@@ -28,21 +29,23 @@ async function stays(t: Test, ask: () => Promise<string>, home: string | undefin
 
 t.test('C-138: a session stays from its first success on, in every dialect', async (t) => {
   const scene = await startScene(t, { providers: NAMES })
-  for (const client of CLIENTS) {
-    await stays(t, () => scene.server(client), undefined, `${client} without a session`)
-    for (const where of ['body', 'header']) {
-      const homes = new Set<string>()
-      for (const name of ['s1', 's2', 's3', 's4', 's5', 's6']) {
-        const session = `${client}-${where}-${name}`
-        const ask = () =>
-          where === 'body' ? scene.server(client, { session_id: session }) : scene.server(client, {}, { 'x-session-id': session })
-        const home = await ask()
-        homes.add(home)
-        await stays(t, ask, home, session)
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      await stays(t, () => scene.server(client), undefined, `${client} without a session`)
+      for (const where of ['body', 'header']) {
+        const homes = new Set<string>()
+        for (const name of ['s1', 's2', 's3', 's4', 's5', 's6']) {
+          const session = `${client}-${where}-${name}`
+          const ask = () =>
+            where === 'body' ? scene.server(client, { session_id: session }) : scene.server(client, {}, { 'x-session-id': session })
+          const home = await ask()
+          homes.add(home)
+          await stays(t, ask, home, session)
+        }
+        t.ok(homes.size > 1, `${client}, ${where}: sessions spread`)
       }
-      t.ok(homes.size > 1, `${client}, ${where}: sessions spread`)
     }
-  }
+  })
 })
 
 t.test('C-138: streams too, and the words of the conversation may change', async (t) => {
@@ -72,17 +75,19 @@ t.test('C-139: the session of the body beats the header, which beats prompt_cach
 
 t.test('C-035: over 256 characters is refused, wherever it stands', async (t) => {
   const scene = await startScene(t, { providers: NAMES })
-  for (const client of CLIENTS) {
-    const [longest, longer] = ['x'.repeat(256), 'x'.repeat(257)]
-    t.equal((await scene.ask(client, { session_id: longest })).status, 200)
-    t.equal((await scene.ask(client, {}, { 'x-session-id': longest })).status, 200)
-    const before = scene.calls()
-    for (const response of [await scene.ask(client, { session_id: longer }), await scene.ask(client, {}, { 'x-session-id': longer })]) {
-      t.equal(response.status, 400)
-      t.match(await response.text(), /session.id/)
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const [longest, longer] = ['x'.repeat(256), 'x'.repeat(257)]
+      t.equal((await scene.ask(client, { session_id: longest })).status, 200)
+      t.equal((await scene.ask(client, {}, { 'x-session-id': longest })).status, 200)
+      const before = scene.calls()
+      for (const response of [await scene.ask(client, { session_id: longer }), await scene.ask(client, {}, { 'x-session-id': longer })]) {
+        t.equal(response.status, 400)
+        t.match(await response.text(), /session.id/)
+      }
+      t.same(scene.calls(), before, 'nobody is called')
     }
-    t.same(scene.calls(), before, 'nobody is called')
-  }
+  })
 })
 
 const OTHER_KEY = 'sk-router-v1-aaaaaaaaaaaaaaaa'
@@ -97,13 +102,15 @@ t.test('a session belongs to a key and a model', async (t) => {
   const models = `  acme/two: { context: 128000, endpoints: [ ${second.join(', ')} ] }\n`
   const scene = await startScene(t, { providers: NAMES, top: KEYS, models })
   const differs = { key: 0, model: 0 }
-  for (let i = 0; i < 12; i++) {
-    const session = { session_id: `s${i}` }
-    const home = await scene.server('chat', session)
-    if ((await scene.server('chat', session, { authorization: `Bearer ${OTHER_KEY}` })) !== home) differs.key++
-    if ((await scene.server('chat', { ...session, model: 'acme/two' })) !== home) differs.model++
-    t.equal(await scene.server('chat', session), home, 'and stays where it was for its own')
-  }
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 12; i++) {
+      const session = { session_id: `s${i}` }
+      const home = await scene.server('chat', session)
+      if ((await scene.server('chat', session, { authorization: `Bearer ${OTHER_KEY}` })) !== home) differs.key++
+      if ((await scene.server('chat', { ...session, model: 'acme/two' })) !== home) differs.model++
+      t.equal(await scene.server('chat', session), home, 'and stays where it was for its own')
+    }
+  })
   t.ok(differs.key > 2 && differs.model > 2, JSON.stringify(differs))
 })
 
@@ -111,10 +118,12 @@ t.test('ten minutes idle, and each success renews them', async (t) => {
   const scene = await startScene(t, { providers: NAMES })
   const ask = () => scene.server('chat', { session_id: 'idle' })
   const home = await ask()
-  for (let i = 0; i < 12; i++) {
-    await scene.clock.advance(9.9 * MINUTE)
-    t.equal(await ask(), home, 'renewed')
-  }
+  await every(t, 'every round', async (t) => {
+    for (let i = 0; i < 12; i++) {
+      await scene.clock.advance(9.9 * MINUTE)
+      t.equal(await ask(), home, 'renewed')
+    }
+  })
   const later = new Set<string>()
   for (let i = 0; i < 12; i++) {
     await scene.clock.advance(10 * MINUTE + 1)
@@ -127,12 +136,14 @@ t.test('a provider error leaves the session where it is, and the request falls t
   const scene = await startScene(t, { providers: NAMES })
   const ask = () => scene.server('responses', { session_id: 'falls' })
   const home = await ask()
-  for (const answer of [upstreamError(500), upstreamError(429), { before: 'reset' as const }]) {
-    scene.script(() => answer, home)
-    t.not(await ask(), home, 'another one answers')
-    scene.heal()
-    t.equal(await ask(), home, 'the next request is back')
-  }
+  await every(t, 'every answer', async (t) => {
+    for (const answer of [upstreamError(500), upstreamError(429), { before: 'reset' as const }]) {
+      scene.script(() => answer, home)
+      t.not(await ask(), home, 'another one answers')
+      scene.heal()
+      t.equal(await ask(), home, 'the next request is back')
+    }
+  })
   scene.script(() => upstreamError(500), home)
   await times(8, ask)
   const calls = scene.upstreams[home].requests.length
@@ -144,7 +155,9 @@ t.test('C-140: order switches stickiness off, both ways', async (t) => {
   const scene = await startScene(t, { providers: NAMES })
   const session = { session_id: 'ordered' }
   const home = await scene.server('chat', session)
-  for (const name of NAMES) t.equal(await scene.server('chat', { ...session, provider: { order: [name] } }), name, 'order decides')
+  await every(t, 'every name', async (t) => {
+    for (const name of NAMES) t.equal(await scene.server('chat', { ...session, provider: { order: [name] } }), name, 'order decides')
+  })
   await stays(t, () => scene.server('chat', session), home, 'what order did is not remembered')
   const fresh = { session_id: 'never seen' }
   for (let i = 0; i < 3; i++) await scene.server('chat', { ...fresh, provider: { order: ['aye'] } })
@@ -179,52 +192,56 @@ function conversation(client: Client, words: string, turns: number): JsonObject 
 
 for (const kind of ['prompt_cache_key', 'conversation'] as const)
   t.test(`by ${kind}: only after a cache hit, and only where that is cheaper`, async (t) => {
-    for (const client of CLIENTS) {
-      const words = `${kind} ${client}`
-      const ask = (scene: Scene, turns = 0) =>
-        scene.server(
-          client,
-          kind === 'conversation' ? conversation(client, words, turns) : { prompt_cache_key: words, ...questionFor(client, `${turns}`) },
-        )
-      const scene = await startScene(t, { providers: NAMES, endpoint: () => CACHED })
-      report(scene, 0)
-      await stays(t, () => ask(scene), undefined, `${client}: without a hit`)
-      report(scene, 4)
-      const home = await ask(scene)
-      report(scene, 0)
-      let turns = 0
-      await stays(t, () => ask(scene, turns++), home, `${client}: after one, whatever is said later`)
-      await scene.clock.advance(9.9 * MINUTE)
-      t.equal(await ask(scene), home, 'a success without a hit renews')
-      await scene.clock.advance(9.9 * MINUTE)
-      t.equal(await ask(scene), home)
-      await scene.clock.advance(10 * MINUTE + 1)
-      await stays(t, () => ask(scene), undefined, `${client}: ten minutes later`)
-      report(scene, 4)
-      const again = await ask(scene)
-      scene.script(() => upstreamError(500), again)
-      t.not(await ask(scene), again, 'an error falls through')
-      report(scene, 4)
-      t.equal(await ask(scene), again, 'and leaves it')
-      const dear = await startScene(t, {
-        providers: NAMES,
-        endpoint: () => 'price: { prompt: "1.00", completion: "1.00", cached: "1.00" }',
-      })
-      report(dear, 4)
-      await stays(t, () => ask(dear), undefined, `${client}: the cache is not cheaper`)
-      const unstated = await startScene(t, { providers: NAMES })
-      report(unstated, 4)
-      await stays(t, () => ask(unstated), undefined, `${client}: the cache has no price`)
-    }
+    await every(t, 'every client', async (t) => {
+      for (const client of CLIENTS) {
+        const words = `${kind} ${client}`
+        const ask = (scene: Scene, turns = 0) =>
+          scene.server(
+            client,
+            kind === 'conversation' ? conversation(client, words, turns) : { prompt_cache_key: words, ...questionFor(client, `${turns}`) },
+          )
+        const scene = await startScene(t, { providers: NAMES, endpoint: () => CACHED })
+        report(scene, 0)
+        await stays(t, () => ask(scene), undefined, `${client}: without a hit`)
+        report(scene, 4)
+        const home = await ask(scene)
+        report(scene, 0)
+        let turns = 0
+        await stays(t, () => ask(scene, turns++), home, `${client}: after one, whatever is said later`)
+        await scene.clock.advance(9.9 * MINUTE)
+        t.equal(await ask(scene), home, 'a success without a hit renews')
+        await scene.clock.advance(9.9 * MINUTE)
+        t.equal(await ask(scene), home)
+        await scene.clock.advance(10 * MINUTE + 1)
+        await stays(t, () => ask(scene), undefined, `${client}: ten minutes later`)
+        report(scene, 4)
+        const again = await ask(scene)
+        scene.script(() => upstreamError(500), again)
+        t.not(await ask(scene), again, 'an error falls through')
+        report(scene, 4)
+        t.equal(await ask(scene), again, 'and leaves it')
+        const dear = await startScene(t, {
+          providers: NAMES,
+          endpoint: () => 'price: { prompt: "1.00", completion: "1.00", cached: "1.00" }',
+        })
+        report(dear, 4)
+        await stays(t, () => ask(dear), undefined, `${client}: the cache is not cheaper`)
+        const unstated = await startScene(t, { providers: NAMES })
+        report(unstated, 4)
+        await stays(t, () => ask(unstated), undefined, `${client}: the cache has no price`)
+      }
+    })
   })
 
 t.test('other opening words are another conversation', async (t) => {
   const scene = await startScene(t, { providers: NAMES, endpoint: () => CACHED })
   report(scene, 4)
-  for (const client of CLIENTS) {
-    const homes = new Map<string, string>()
-    for (let i = 0; i < 9; i++) homes.set(`${client} ${i}`, await scene.server(client, conversation(client, `${client} ${i}`, 0)))
-    t.ok(new Set(homes.values()).size > 1, 'they spread')
-    for (const [words, home] of homes) t.equal(await scene.server(client, conversation(client, words, 3)), home, words)
-  }
+  await every(t, 'every client', async (t) => {
+    for (const client of CLIENTS) {
+      const homes = new Map<string, string>()
+      for (let i = 0; i < 9; i++) homes.set(`${client} ${i}`, await scene.server(client, conversation(client, `${client} ${i}`, 0)))
+      t.ok(new Set(homes.values()).size > 1, 'they spread')
+      for (const [words, home] of homes) t.equal(await scene.server(client, conversation(client, words, 3)), home, words)
+    }
+  })
 })

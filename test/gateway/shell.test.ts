@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { sandboxYaml } from '../support/bubblewrap.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { KEY } from '../support/gateway.ts'
 import { processesWith } from '../support/processes.ts'
 import { calls, FORMATS, offered, ran, type ToolScene, told, toolScene, waysOf } from '../support/tool-scene.ts'
@@ -35,34 +36,36 @@ async function scene(t: Test, dialect?: string, more?: string): Promise<{ one: T
 const SHELL = { tools: [{ type: 'router:shell' }] }
 
 t.test('the model runs commands in a container that stays', async (t) => {
-  for (const dialect of ['openai-chat', 'anthropic', 'openai-responses']) {
-    const { one, caller } = await scene(t, dialect)
-    for (const way of waysOf('responses', 'messages')) {
-      const name = `${dialect} to ${way.format}${way.stream ? ', streamed' : ''}`
-      caller.args = [{ commands: ['echo kept > f; echo "to you"', 'cat f; ls nowhere'] }, { commands: ['cat f'] }]
-      const { status, raw, output } = await one.ask(way, SHELL)
-      t.equal(status, 200, `${name}: ${raw}`)
-      if (dialect === 'openai-chat') {
-        const [first, second] = told(one).map((text) => JSON.parse(text) as JsonObject[])
-        t.match(first, [
-          { stdout: 'to you\n', stderr: '', outcome: { type: 'exit', exit_code: 0 } },
-          { stdout: 'kept\n', stderr: /nowhere/, outcome: { type: 'exit', exit_code: 2 } },
-        ])
-        t.match(second, [{ stdout: 'kept\n' }], 'calls of one turn share the folder, in order')
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of ['openai-chat', 'anthropic', 'openai-responses']) {
+      const { one, caller } = await scene(t, dialect)
+      for (const way of waysOf('responses', 'messages')) {
+        const name = `${dialect} to ${way.format}${way.stream ? ', streamed' : ''}`
+        caller.args = [{ commands: ['echo kept > f; echo "to you"', 'cat f; ls nowhere'] }, { commands: ['cat f'] }]
+        const { status, raw, output } = await one.ask(way, SHELL)
+        t.equal(status, 200, `${name}: ${raw}`)
+        if (dialect === 'openai-chat') {
+          const [first, second] = told(one).map((text) => JSON.parse(text) as JsonObject[])
+          t.match(first, [
+            { stdout: 'to you\n', stderr: '', outcome: { type: 'exit', exit_code: 0 } },
+            { stdout: 'kept\n', stderr: /nowhere/, outcome: { type: 'exit', exit_code: 2 } },
+          ])
+          t.match(second, [{ stdout: 'kept\n' }], 'calls of one turn share the folder, in order')
+        }
+        if (way.format === 'responses') {
+          t.match(output[0], {
+            type: 'router:shell',
+            status: 'completed',
+            call_id: 'call_router_shell0',
+            action: { commands: ['echo kept > f; echo "to you"', 'cat f; ls nowhere'], max_output_length: null, timeout_ms: null },
+            output: [{ stdout: 'to you\n' }, { outcome: { exit_code: 2 } }],
+            environment: { type: 'container_reference', container_id: /^cntr_[a-z0-9]{15}$/ },
+          })
+          t.equal(output.at(-1)?.type, 'message', name)
+        } else t.match(raw, /router_shell_tool_result/, name)
       }
-      if (way.format === 'responses') {
-        t.match(output[0], {
-          type: 'router:shell',
-          status: 'completed',
-          call_id: 'call_router_shell0',
-          action: { commands: ['echo kept > f; echo "to you"', 'cat f; ls nowhere'], max_output_length: null, timeout_ms: null },
-          output: [{ stdout: 'to you\n' }, { outcome: { exit_code: 2 } }],
-          environment: { type: 'container_reference', container_id: /^cntr_[a-z0-9]{15}$/ },
-        })
-        t.equal(output.at(-1)?.type, 'message', name)
-      } else t.match(raw, /router_shell_tool_result/, name)
     }
-  }
+  })
 })
 
 t.test('items that are sent back are calls and results to the model', async (t) => {
@@ -93,11 +96,13 @@ t.test('limits, time-outs and arguments that do not fit are told to the model', 
     [{ commands: ['ls'], timeout_ms: -1 }, /timeout_ms: /],
     [{ commands: ['kill -9 $$'] }, /"exit_code":1\d\d/],
   ]
-  for (const [args, expected] of cases) {
-    caller.args = [args]
-    t.equal((await one.ask({ format: 'responses', stream: false }, SHELL)).status, 200)
-    t.match(told(one)[0], expected, JSON.stringify(args).slice(0, 60))
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [args, expected] of cases) {
+      caller.args = [args]
+      t.equal((await one.ask({ format: 'responses', stream: false }, SHELL)).status, 200)
+      t.match(told(one)[0], expected, JSON.stringify(args).slice(0, 60))
+    }
+  })
   const broken = await toolScene(t, {
     script: caller.script,
     more: `plugins: { defaults: { shell: { sandbox: { type: command, command: [/nowhere/at/all], folder: "${folder}" } } } }`,
@@ -142,22 +147,26 @@ t.test('C-103: what does not fit is refused', async (t) => {
     ['messages', { tools: [{ type: 'router:bash', parameters: { engine: 'x' } }] }, /engine: expected auto, native or router/],
     ['responses', { plugins: [{ id: 'shell', sandbox: { type: 'command', command: ['sh', '-c'] } }] }, /sandbox.*operator alone/],
   ]
-  for (const [format, more, message] of cases) {
-    const asked = await one.ask({ format, stream: false }, more)
-    t.equal(asked.status, 400, asked.raw)
-    t.match(asked.message, message)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [format, more, message] of cases) {
+      const asked = await one.ask({ format, stream: false }, more)
+      t.equal(asked.status, 400, asked.raw)
+      t.match(asked.message, message)
+    }
+  })
   const without = await toolScene(t, { script: () => ({ text: ['x'] }) })
   const nowhere: [tools: JsonObject[], field: RegExp][] = [
     [SHELL.tools, /^tools\[0\]\.type: /],
     [[{ type: 'router:bash', parameters: { engine: 'router' } }], /^tools\[0\]\.parameters\.engine: /],
   ]
-  for (const [tools, field] of nowhere) {
-    const asked = await without.ask({ format: 'messages', stream: false }, { tools })
-    t.equal(asked.status, 400)
-    t.match(asked.message, field)
-    t.match(asked.message, /plugins\.defaults\.shell\.sandbox/)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [tools, field] of nowhere) {
+      const asked = await without.ask({ format: 'messages', stream: false }, { tools })
+      t.equal(asked.status, 400)
+      t.match(asked.message, field)
+      t.match(asked.message, /plugins\.defaults\.shell\.sandbox/)
+    }
+  })
   t.equal(one.model.requests.length + without.model.requests.length, 0)
   await t.rejects(toolScene(t, { script: () => ({}), more: 'plugins: { defaults: { shell: { sandbox: { type: docker } } } }' }), /sandbox/)
 })
@@ -165,36 +174,40 @@ t.test('C-103: what does not fit is refused', async (t) => {
 t.test("the API's own shell: run in the sandbox where there is one, else handed to the caller", async (t) => {
   const { one, caller } = await scene(t)
   caller.args = [{ commands: ['echo hello'] }]
-  for (const way of waysOf('responses')) {
-    const { output } = await one.ask(way, { tools: [{ type: 'shell' }] })
-    t.match(output, [
-      { type: 'shell_call', status: 'completed', call_id: 'call_router_shell0', action: { commands: ['echo hello'] } },
-      {
-        type: 'shell_call_output',
-        call_id: 'call_router_shell0',
-        output: [{ stdout: 'hello\n', outcome: { type: 'exit', exit_code: 0 } }],
-      },
-      { type: 'message' },
-    ])
-  }
-  const without = await toolScene(t, { script: caller.script })
-  for (const [place, tool] of [
-    [without, { type: 'shell' }],
-    [one, { type: 'shell', environment: { type: 'local' } }],
-  ] as const) {
-    const first = await place.ask({ format: 'responses', stream: true }, { tools: [tool] })
-    t.match(first.output, [{ type: 'shell_call', action: { commands: ['echo hello'], timeout_ms: null } }])
-    t.equal(first.output.length, 1)
-    const result = {
-      type: 'shell_call_output',
-      call_id: first.output[0].call_id,
-      output: [{ stdout: 'from the caller', stderr: '', outcome: { type: 'exit', exit_code: 0 } }],
+  await every(t, 'every way', async (t) => {
+    for (const way of waysOf('responses')) {
+      const { output } = await one.ask(way, { tools: [{ type: 'shell' }] })
+      t.match(output, [
+        { type: 'shell_call', status: 'completed', call_id: 'call_router_shell0', action: { commands: ['echo hello'] } },
+        {
+          type: 'shell_call_output',
+          call_id: 'call_router_shell0',
+          output: [{ stdout: 'hello\n', outcome: { type: 'exit', exit_code: 0 } }],
+        },
+        { type: 'message' },
+      ])
     }
-    const input = [{ role: 'user', content: 'Go.' }, first.output[0], result]
-    const next = await place.ask({ format: 'responses', stream: false }, { tools: [tool], input })
-    t.match(told(place)[0], /from the caller/)
-    t.match(next.output, [{ type: 'message' }])
-  }
+  })
+  const without = await toolScene(t, { script: caller.script })
+  await every(t, 'every case', async (t) => {
+    for (const [place, tool] of [
+      [without, { type: 'shell' }],
+      [one, { type: 'shell', environment: { type: 'local' } }],
+    ] as const) {
+      const first = await place.ask({ format: 'responses', stream: true }, { tools: [tool] })
+      t.match(first.output, [{ type: 'shell_call', action: { commands: ['echo hello'], timeout_ms: null } }])
+      t.equal(first.output.length, 1)
+      const result = {
+        type: 'shell_call_output',
+        call_id: first.output[0].call_id,
+        output: [{ stdout: 'from the caller', stderr: '', outcome: { type: 'exit', exit_code: 0 } }],
+      }
+      const input = [{ role: 'user', content: 'Go.' }, first.output[0], result]
+      const next = await place.ask({ format: 'responses', stream: false }, { tools: [tool], input })
+      t.match(told(place)[0], /from the caller/)
+      t.match(next.output, [{ type: 'message' }])
+    }
+  })
   const native = await toolScene(t, {
     script: () => ({ text: ['x'] }),
     dialect: 'openai-responses',
@@ -208,36 +221,44 @@ t.test('bash: handed to the caller, or run where that is asked for', async (t) =
   const { one, caller } = await scene(t)
   caller.name = 'router_bash'
   caller.args = [{ command: 'echo out; echo err >&2; exit 4' }]
-  for (const parameters of [{}, { engine: 'auto' }, { engine: 'native' }] as JsonObject[]) {
-    for (const way of waysOf('messages', 'responses', 'chat')) {
-      const { status, raw } = await one.ask(way, { tools: [{ type: 'router:bash', parameters }] })
-      t.equal(status, 200, raw)
-      t.match(raw, /"name":"bash"/)
-      t.match(
-        raw,
-        way.format === 'messages' ? /"stop_reason":"tool_use"/ : way.format === 'chat' ? /"finish_reason":"tool_calls"/ : /"function_call"/,
-      )
+  await every(t, 'every parameters', async (t) => {
+    for (const parameters of [{}, { engine: 'auto' }, { engine: 'native' }] as JsonObject[]) {
+      for (const way of waysOf('messages', 'responses', 'chat')) {
+        const { status, raw } = await one.ask(way, { tools: [{ type: 'router:bash', parameters }] })
+        t.equal(status, 200, raw)
+        t.match(raw, /"name":"bash"/)
+        t.match(
+          raw,
+          way.format === 'messages'
+            ? /"stop_reason":"tool_use"/
+            : way.format === 'chat'
+              ? /"finish_reason":"tool_calls"/
+              : /"function_call"/,
+        )
+      }
     }
-  }
+  })
   t.equal(one.model.requests.length, 18, 'the turn ends')
-  for (const way of waysOf('messages', 'responses', 'chat')) {
-    const { status, raw, output } = await one.ask(way, { tools: [{ type: 'router:bash', parameters: { engine: 'router' } }] })
-    t.equal(status, 200, raw)
-    t.match(JSON.parse(told(one)[0]), { command: caller.args[0].command, stdout: 'out\n', stderr: 'err\n', exitCode: 4 })
-    if (way.format === 'responses') {
-      t.match(output[0], {
-        type: 'router:bash',
-        status: 'completed',
-        stdout: 'out\n',
-        stderr: 'err\n',
-        exitCode: 4,
-        call_id: 'call_router_bash0',
-      })
-      const input = [{ role: 'user', content: 'Go.' }, ...output]
-      await one.ask(way, { tools: [{ type: 'router:bash', parameters: { engine: 'router' } }], input })
-      t.match(one.model.requests.at(-1)?.json.messages, [{}, { tool_calls: [{ function: { name: 'router_bash' } }] }, { role: 'tool' }])
-    } else if (way.format === 'messages') t.match(raw, /router_bash_tool_result.*exitCode/)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysOf('messages', 'responses', 'chat')) {
+      const { status, raw, output } = await one.ask(way, { tools: [{ type: 'router:bash', parameters: { engine: 'router' } }] })
+      t.equal(status, 200, raw)
+      t.match(JSON.parse(told(one)[0]), { command: caller.args[0].command, stdout: 'out\n', stderr: 'err\n', exitCode: 4 })
+      if (way.format === 'responses') {
+        t.match(output[0], {
+          type: 'router:bash',
+          status: 'completed',
+          stdout: 'out\n',
+          stderr: 'err\n',
+          exitCode: 4,
+          call_id: 'call_router_bash0',
+        })
+        const input = [{ role: 'user', content: 'Go.' }, ...output]
+        await one.ask(way, { tools: [{ type: 'router:bash', parameters: { engine: 'router' } }], input })
+        t.match(one.model.requests.at(-1)?.json.messages, [{}, { tool_calls: [{ function: { name: 'router_bash' } }] }, { role: 'tool' }])
+      } else if (way.format === 'messages') t.match(raw, /router_bash_tool_result.*exitCode/)
+    }
+  })
   const own = await toolScene(t, { script: caller.script })
   const asked = await own.ask({ format: 'messages', stream: false }, { tools: [{ type: 'bash_20250124', name: 'bash' }] })
   t.match(asked.raw, /"type":"tool_use".*"name":"bash"/)

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { Gate, jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
@@ -101,42 +102,48 @@ t.test('sign-in is off unless the configuration switches it on', async (t) => {
   t.match(await consent(gateway, APP), off)
   t.match(await call(gateway.url, 'POST', '/v1/auth/keys', { body: { code: 'x' } }), off)
   t.match(await call(gateway.url, 'GET', '/v1/auth/keys'), off)
-  for (const method of ['GET', 'POST']) {
-    const page = await fetch(`${gateway.url}/auth?callback_url=${LOOPBACK}`, { method })
-    t.equal(page.status, 404, method)
-    t.match(await page.text(), /Sign-in is switched off/)
-  }
+  await every(t, 'every method', async (t) => {
+    for (const method of ['GET', 'POST']) {
+      const page = await fetch(`${gateway.url}/auth?callback_url=${LOOPBACK}`, { method })
+      t.equal(page.status, 404, method)
+      t.match(await page.text(), /Sign-in is switched off/)
+    }
+  })
 })
 
 t.test('only callbacks that the configuration names, and loopback', async (t) => {
   const list = '[ "https://app.example/back", "https://wide.example/apps/*" ]'
   const { gateway } = await scene(t, { auth: `sign_in: { callbacks: ${list} }` })
   const ask = async (callback_url: string): Promise<number> => (await consent(gateway, APP, { callback_url })).status
-  for (const good of [
-    'https://app.example/back',
-    'https://app.example/back?state=x',
-    'https://APP.example:443/back',
-    'https://wide.example/apps/one',
-    'http://localhost:1/x',
-    'http://127.0.0.1:65535/',
-    'http://[::1]:8080/cb',
-  ])
-    t.equal(await ask(good), 200, good)
-  for (const bad of [
-    'https://app.example/',
-    'https://app.example/back/',
-    'https://app.example/back/../other',
-    'https://app.example:8443/back',
-    'https://app.example.evil.example/back',
-    'https://evil.example/back',
-    'https://wide.example/apps',
-    'https://wide.example/apps/../other',
-    'https://wide.example/apps/%2e%2e/other',
-    'https://wide.example/apps/..%2fother',
-    'https://wide.example/apps/..%5cother',
-    'https://192.168.0.1/',
-  ])
-    t.equal(await ask(bad), 400, bad)
+  await every(t, 'every good', async (t) => {
+    for (const good of [
+      'https://app.example/back',
+      'https://app.example/back?state=x',
+      'https://APP.example:443/back',
+      'https://wide.example/apps/one',
+      'http://localhost:1/x',
+      'http://127.0.0.1:65535/',
+      'http://[::1]:8080/cb',
+    ])
+      t.equal(await ask(good), 200, good)
+  })
+  await every(t, 'every bad', async (t) => {
+    for (const bad of [
+      'https://app.example/',
+      'https://app.example/back/',
+      'https://app.example/back/../other',
+      'https://app.example:8443/back',
+      'https://app.example.evil.example/back',
+      'https://evil.example/back',
+      'https://wide.example/apps',
+      'https://wide.example/apps/../other',
+      'https://wide.example/apps/%2e%2e/other',
+      'https://wide.example/apps/..%2fother',
+      'https://wide.example/apps/..%5cother',
+      'https://192.168.0.1/',
+    ])
+      t.equal(await ask(bad), 400, bad)
+  })
   t.match(await consent(gateway, APP, { callback_url: 'https://evil.example/' }), {
     body: { error: { message: /^callback_url: is not among the callbacks/, metadata: { field: 'callback_url' } } },
   })
@@ -148,12 +155,14 @@ t.test('a proof by S256 is required unless the configuration relaxes it', async 
   const { gateway } = await scene(t)
   const plain = 'a-plain.challenge_with~unreserved-characters-only'
   const without = { code_challenge: undefined, code_challenge_method: undefined } as unknown as JsonObject
-  for (const [body, field] of [
-    [without, 'code_challenge'],
-    [{ code_challenge: plain, code_challenge_method: 'plain' }, 'code_challenge_method'],
-    [{ ...without, code_challenge: PROOF.code_challenge }, 'code_challenge_method'],
-  ] as const)
-    t.match(await consent(gateway, APP, body), { status: 400, body: { error: { metadata: { field } } } }, JSON.stringify(body))
+  await every(t, 'every case', async (t) => {
+    for (const [body, field] of [
+      [without, 'code_challenge'],
+      [{ code_challenge: plain, code_challenge_method: 'plain' }, 'code_challenge_method'],
+      [{ ...without, code_challenge: PROOF.code_challenge }, 'code_challenge_method'],
+    ] as const)
+      t.match(await consent(gateway, APP, body), { status: 400, body: { error: { metadata: { field } } } }, JSON.stringify(body))
+  })
   const page = await fetch(`${gateway.url}/auth?callback_url=${LOOPBACK}`)
   t.equal(page.status, 400)
   t.match(await page.text(), /code_challenge: is required/)
@@ -163,26 +172,30 @@ t.test('a proof by S256 is required unless the configuration relaxes it', async 
 })
 
 t.test('ten issued keys of a $1 key spend no more than $1 together', async (t) => {
-  for (const app of [', limit: "1.00"', ', limit: "1.00", limit_reset: daily']) {
-    const { gateway } = await scene(t, { app })
-    const all = [APP]
-    for (let index = 0; index < 10; index++) all.push(await issued(gateway, APP))
-    const statuses = await Promise.all(Array.from({ length: 44 }, (_, index) => generate(gateway, all[index % all.length])))
-    t.same(statuses.sort(), [...Array(10).fill(200), ...Array(34).fill(402)], app)
-    for (const secret of all) t.equal(await generate(gateway, secret), 402)
-  }
+  await every(t, 'every app', async (t) => {
+    for (const app of [', limit: "1.00"', ', limit: "1.00", limit_reset: daily']) {
+      const { gateway } = await scene(t, { app })
+      const all = [APP]
+      for (let index = 0; index < 10; index++) all.push(await issued(gateway, APP))
+      const statuses = await Promise.all(Array.from({ length: 44 }, (_, index) => generate(gateway, all[index % all.length])))
+      t.same(statuses.sort(), [...Array(10).fill(200), ...Array(34).fill(402)], app)
+      for (const secret of all) t.equal(await generate(gateway, secret), 402)
+    }
+  })
 })
 
 t.test('a budget of a guardrail is one for the issuer and all that it issued', async (t) => {
-  for (const scope of ['scope: { keys: [ app ] }, ', '']) {
-    const more = `guardrails: [ { name: frugal, ${scope}limit_usd: 0.5, reset_interval: daily } ]`
-    const { gateway, clock } = await scene(t, { more })
-    const all = [APP, await issued(gateway, APP), await issued(gateway, APP)]
-    const statuses = await Promise.all(Array.from({ length: 12 }, (_, index) => generate(gateway, all[index % 3])))
-    t.same(statuses.sort(), [...Array(5).fill(200), ...Array(7).fill(403)], scope)
-    await clock.advance(24 * 3_600_000)
-    t.equal(await generate(gateway, all[1]), 200, 'the next day')
-  }
+  await every(t, 'every scope', async (t) => {
+    for (const scope of ['scope: { keys: [ app ] }, ', '']) {
+      const more = `guardrails: [ { name: frugal, ${scope}limit_usd: 0.5, reset_interval: daily } ]`
+      const { gateway, clock } = await scene(t, { more })
+      const all = [APP, await issued(gateway, APP), await issued(gateway, APP)]
+      const statuses = await Promise.all(Array.from({ length: 12 }, (_, index) => generate(gateway, all[index % 3])))
+      t.same(statuses.sort(), [...Array(5).fill(200), ...Array(7).fill(403)], scope)
+      await clock.advance(24 * 3_600_000)
+      t.equal(await generate(gateway, all[1]), 200, 'the next day')
+    }
+  })
 })
 
 t.test('issued keys count in the rate limits of their issuer', async (t) => {
@@ -250,14 +263,16 @@ t.test('an issued key ends with its issuer in the configuration', async (t) => {
   await gateway.reconfigure(yaml(`{ name: app, key: "${APP}", allowed_models: [ acme/two ], limit: "0.25" }`))
   t.same([await generate(gateway, child), await generate(gateway, child, 'acme/two')], [403, 200], 'what holds for the issuer now')
   t.equal(await generate(gateway, child, 'acme/two'), 402, 'with what was spent before')
-  for (const app of [
-    `{ name: app, key: "${APP}", disabled: true }`,
-    `{ name: app, key: "${APP}-new" }`,
-    `{ name: other, key: "${APP}" }`,
-  ]) {
-    await gateway.reconfigure(yaml(app))
-    t.equal(await generate(gateway, child), 401, app)
-  }
+  await every(t, 'every app', async (t) => {
+    for (const app of [
+      `{ name: app, key: "${APP}", disabled: true }`,
+      `{ name: app, key: "${APP}-new" }`,
+      `{ name: other, key: "${APP}" }`,
+    ]) {
+      await gateway.reconfigure(yaml(app))
+      t.equal(await generate(gateway, child), 401, app)
+    }
+  })
   await gateway.reconfigure(yaml(`{ name: app, key: "${APP}" }`))
   t.equal(await generate(gateway, child), 200)
 })
@@ -301,7 +316,9 @@ t.test('what issued keys spent stands in the ledger under both, also after a res
   const more = `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }`
   const { gateway } = await scene(t, { more, app: ', limit: "0.50"' })
   const [first, second] = [await issued(gateway, APP), await issued(gateway, APP, { limit: 0.1 })]
-  for (const secret of [first, first, second]) t.equal(await generate(gateway, secret), 200)
+  await every(t, 'every secret', async (t) => {
+    for (const secret of [first, first, second]) t.equal(await generate(gateway, secret), 200)
+  })
   await gateway.restart()
   const shown = async (secret: string): Promise<JsonObject> =>
     (await call(gateway.url, 'GET', '/v1/key', { secret })).body.data as JsonObject
@@ -309,7 +326,9 @@ t.test('what issued keys spent stands in the ledger under both, also after a res
   t.match(await shown(first), { usage: 0.2, limit_remaining: 0.2 })
   t.match(await shown(second), { usage: 0.1, limit_remaining: 0 })
   t.same([await generate(gateway, second), await generate(gateway, first), await generate(gateway, APP)], [402, 200, 200])
-  for (const secret of [APP, first, second]) t.equal(await generate(gateway, secret), 402)
+  await every(t, 'every secret', async (t) => {
+    for (const secret of [APP, first, second]) t.equal(await generate(gateway, secret), 402)
+  })
   t.match((await call(gateway.admin, 'GET', '/ledger/verify', { secret: ADMIN_TOKEN })).body, { ok: true, open: 0, problems: [] })
   t.match((await boss(gateway, 'GET', '/v1/credits')).body, { data: { total_usage: 0.5 } }, 'nothing counts twice')
 })

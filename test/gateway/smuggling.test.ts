@@ -1,6 +1,7 @@
 /** Nothing that a caller writes becomes a second request at a provider: raw sockets on both sides of the gateway. */
 import t, { type Test } from 'tap'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { type RawUpstream, rawJson, startRawUpstream } from '../support/raw-upstream.ts'
@@ -53,14 +54,16 @@ const OTHER = 'GET /v1/other HTTP/1.1'
 t.test('a Connection option that names framing or an end-to-end field is 400 and names the option', async (t) => {
   const place = await scene(t)
   const options = ['content-length', 'Content-Length', 'close, content-length', 'transfer-encoding', 'host', 'authorization', 'cookie']
-  for (const method of METHODS)
-    for (const option of options) {
-      const head = join(target(method), HOST, AUTH, `Content-Length: ${HIDDEN.length}`, `Connection: ${option}`)
-      const { status, reply, lines } = await attack(place, head + HIDDEN)
-      t.equal(status, 400, `${method}, ${option}`)
-      t.same(lines, [OTHER], `${method}, ${option}: nothing of it reaches the provider`)
-      if (method !== 'HEAD') t.match(parseReply(reply).body, option.split(', ').at(-1)?.toLowerCase(), 'the option is named')
-    }
+  await every(t, 'every method', async (t) => {
+    for (const method of METHODS)
+      for (const option of options) {
+        const head = join(target(method), HOST, AUTH, `Content-Length: ${HIDDEN.length}`, `Connection: ${option}`)
+        const { status, reply, lines } = await attack(place, head + HIDDEN)
+        t.equal(status, 400, `${method}, ${option}`)
+        t.same(lines, [OTHER], `${method}, ${option}: nothing of it reaches the provider`)
+        if (method !== 'HEAD') t.match(parseReply(reply).body, option.split(', ').at(-1)?.toLowerCase(), 'the option is named')
+      }
+  })
 })
 
 t.test('other spellings of such an option', async (t) => {
@@ -79,11 +82,13 @@ t.test('other spellings of such an option', async (t) => {
     'Connection: x-api-key',
     'Connection: user-agent',
   ]
-  for (const line of spellings) {
-    const { status, lines } = await attack(place, join(target('DELETE'), HOST, AUTH, `Content-Length: ${HIDDEN.length}`, line) + HIDDEN)
-    t.equal(status, 400, JSON.stringify(line))
-    t.same(lines, [OTHER], JSON.stringify(line))
-  }
+  await every(t, 'every line', async (t) => {
+    for (const line of spellings) {
+      const { status, lines } = await attack(place, join(target('DELETE'), HOST, AUTH, `Content-Length: ${HIDDEN.length}`, line) + HIDDEN)
+      t.equal(status, 400, JSON.stringify(line))
+      t.same(lines, [OTHER], JSON.stringify(line))
+    }
+  })
 })
 
 t.test('fields of one hop may be named, and stay behind', async (t) => {
@@ -99,54 +104,60 @@ t.test('fields of one hop may be named, and stay behind', async (t) => {
 t.test('a body is one body whatever its method', async (t) => {
   const place = await scene(t)
   const { upstream } = place
-  for (const method of METHODS)
-    for (const framed of [
-      join(target(method), HOST, AUTH, 'Connection: close', `Content-Length: ${HIDDEN.length}`) + HIDDEN,
-      `${join(target(method), HOST, AUTH, 'Connection: close', 'Transfer-Encoding: chunked')}${HIDDEN.length.toString(16)};a=b\r\n${HIDDEN}\r\n0\r\nX-Trailer: 1\r\n\r\n`,
-    ]) {
-      const from = upstream.requests.length
-      const { lines } = await attack(place, framed)
-      t.same(lines, [`${method} /v1/x HTTP/1.1`, OTHER], `${method}: one request`)
-      t.equal(upstream.requests[from].body, HIDDEN, `${method}: with its body`)
-      t.notOk(upstream.requests[from].headers.has('x-trailer'), 'trailers stay behind')
-    }
+  await every(t, 'every method', async (t) => {
+    for (const method of METHODS)
+      for (const framed of [
+        join(target(method), HOST, AUTH, 'Connection: close', `Content-Length: ${HIDDEN.length}`) + HIDDEN,
+        `${join(target(method), HOST, AUTH, 'Connection: close', 'Transfer-Encoding: chunked')}${HIDDEN.length.toString(16)};a=b\r\n${HIDDEN}\r\n0\r\nX-Trailer: 1\r\n\r\n`,
+      ]) {
+        const from = upstream.requests.length
+        const { lines } = await attack(place, framed)
+        t.same(lines, [`${method} /v1/x HTTP/1.1`, OTHER], `${method}: one request`)
+        t.equal(upstream.requests[from].body, HIDDEN, `${method}: with its body`)
+        t.notOk(upstream.requests[from].headers.has('x-trailer'), 'trailers stay behind')
+      }
+  })
   t.same(upstream.garbage, [])
 })
 
 t.test('a body that comes in pieces is framed as it was declared', async (t) => {
   const { gateway, upstream } = await scene(t)
-  for (const [method, framing, first, second] of [
-    ['DELETE', 'Content-Length: 6', 'abc', 'def'],
-    ['GET', 'Transfer-Encoding: chunked', '3\r\nabc\r\n', '3\r\ndef\r\n0\r\n\r\n'],
-    ['OPTIONS', 'Transfer-Encoding: chunked', '3\r\nabc\r\n', '3\r\ndef\r\n0\r\n\r\n'],
-  ] as const) {
-    const index = upstream.requests.length
-    const client = await RawClient.open(gateway.url)
-    client.send(join(target(method), HOST, AUTH, 'Connection: close', framing, 'Expect: 100-continue'))
-    await client.until(/100 Continue/)
-    client.send(first)
-    client.send(second)
-    t.match(await client.closed(), / 200 /, method)
-    const seen = await upstream.request(index)
-    t.equal(seen.body, 'abcdef', method)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [method, framing, first, second] of [
+      ['DELETE', 'Content-Length: 6', 'abc', 'def'],
+      ['GET', 'Transfer-Encoding: chunked', '3\r\nabc\r\n', '3\r\ndef\r\n0\r\n\r\n'],
+      ['OPTIONS', 'Transfer-Encoding: chunked', '3\r\nabc\r\n', '3\r\ndef\r\n0\r\n\r\n'],
+    ] as const) {
+      const index = upstream.requests.length
+      const client = await RawClient.open(gateway.url)
+      client.send(join(target(method), HOST, AUTH, 'Connection: close', framing, 'Expect: 100-continue'))
+      await client.until(/100 Continue/)
+      client.send(first)
+      client.send(second)
+      t.match(await client.closed(), / 200 /, method)
+      const seen = await upstream.request(index)
+      t.equal(seen.body, 'abcdef', method)
+    }
+  })
   t.same(upstream.garbage, [])
 })
 
 t.test('a body that never becomes whole is no request, and nothing of another caller completes it', async (t) => {
-  for (const framing of ['Content-Length: 500', 'Transfer-Encoding: chunked']) {
-    const { gateway, upstream } = await scene(t)
-    const client = await RawClient.open(gateway.url)
-    client.send(`${join(target('POST'), HOST, AUTH, framing)}5\r\nabcde\r\n`)
-    await upstream.accepts(1)
-    client.reset()
-    const reply = await gateway.get('/v1/passage/first/other')
-    t.match(await reply.json(), { line: OTHER, body: '' }, framing)
-    t.same(
-      upstream.requests.map(({ line }) => line),
-      [OTHER],
-    )
-  }
+  await every(t, 'every framing', async (t) => {
+    for (const framing of ['Content-Length: 500', 'Transfer-Encoding: chunked']) {
+      const { gateway, upstream } = await scene(t)
+      const client = await RawClient.open(gateway.url)
+      client.send(`${join(target('POST'), HOST, AUTH, framing)}5\r\nabcde\r\n`)
+      await upstream.accepts(1)
+      client.reset()
+      const reply = await gateway.get('/v1/passage/first/other')
+      t.match(await reply.json(), { line: OTHER, body: '' }, framing)
+      t.same(
+        upstream.requests.map(({ line }) => line),
+        [OTHER],
+      )
+    }
+  })
 })
 
 t.test('an upgrade carries no bytes of HTTP to a provider that refuses it', async (t) => {
@@ -155,19 +166,21 @@ t.test('an upgrade carries no bytes of HTTP to a provider that refuses it', asyn
     join(target(method), HOST, AUTH, 'Connection: Upgrade', 'Upgrade: websocket', ...more) + HIDDEN
   const plain = await attack(place, upgrade('GET'))
   t.same(plain.lines, ['GET /v1/x HTTP/1.1', OTHER], 'bytes behind the handshake are not sent')
-  for (const bytes of [
-    upgrade('GET', `Content-Length: ${HIDDEN.length}`),
-    upgrade('GET', 'Transfer-Encoding: chunked'),
-    upgrade('POST', `Content-Length: ${HIDDEN.length}`),
-    upgrade('DELETE'),
-    upgrade('GET', 'Upgrade: h2c'),
-    upgrade('GET').replace('websocket', 'h2c'),
-    upgrade('GET').replace('Connection: Upgrade', 'Connection: Upgrade, content-length'),
-  ]) {
-    const { status, lines } = await attack(place, bytes)
-    t.equal(status, 400, bytes)
-    t.same(lines, [OTHER], bytes)
-  }
+  await every(t, 'every bytes', async (t) => {
+    for (const bytes of [
+      upgrade('GET', `Content-Length: ${HIDDEN.length}`),
+      upgrade('GET', 'Transfer-Encoding: chunked'),
+      upgrade('POST', `Content-Length: ${HIDDEN.length}`),
+      upgrade('DELETE'),
+      upgrade('GET', 'Upgrade: h2c'),
+      upgrade('GET').replace('websocket', 'h2c'),
+      upgrade('GET').replace('Connection: Upgrade', 'Connection: Upgrade, content-length'),
+    ]) {
+      const { status, lines } = await attack(place, bytes)
+      t.equal(status, 400, bytes)
+      t.same(lines, [OTHER], bytes)
+    }
+  })
 })
 
 /** Starts a request that the provider does not answer yet. */
@@ -191,24 +204,26 @@ async function pending({ gateway, upstream }: Scene, bytes: string): Promise<{ c
 
 t.test('what is sent behind a request is answered after it: an upgrade, a tunnel, and what is no request', async (t) => {
   const upgrade = join(target('GET'), HOST, AUTH, 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: a')
-  for (const [name, behind, status] of [
-    ['an upgrade', upgrade, 400],
-    ['an upgrade with a body', upgrade.replace('\r\n\r\n', `\r\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`), 400],
-    ['a tunnel', join('CONNECT provider:80 HTTP/1.1', HOST), 405],
-    ['noise', 'no request at all\r\n\r\n', 400],
-  ] as const) {
-    const place = await scene(t)
-    const { client, answer } = await pending(place, join(target('GET'), HOST, AUTH) + behind)
-    answer()
-    const text = await client.closed()
-    const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, found]) => Number(found))
-    t.same(statuses, [200, status], name)
-    t.match(text, /^HTTP\/1\.1 200 [^}]*"line":"GET \/v1\/x HTTP\/1\.1"/, `${name}: the first reply is the first request's`)
-    t.equal(place.upstream.requests.length, 1, `${name}: nothing more reaches the provider`)
-    t.notMatch(place.gateway.logs.join(''), '"unexpected"', name)
-    const rows = [...place.gateway.running.store.journal.export()]
-    t.ok(rows.length === 1 && rows.every((row) => row.settled), `${name}: no hold is left behind`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [name, behind, status] of [
+      ['an upgrade', upgrade, 400],
+      ['an upgrade with a body', upgrade.replace('\r\n\r\n', `\r\nContent-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`), 400],
+      ['a tunnel', join('CONNECT provider:80 HTTP/1.1', HOST), 405],
+      ['noise', 'no request at all\r\n\r\n', 400],
+    ] as const) {
+      const place = await scene(t)
+      const { client, answer } = await pending(place, join(target('GET'), HOST, AUTH) + behind)
+      answer()
+      const text = await client.closed()
+      const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, found]) => Number(found))
+      t.same(statuses, [200, status], name)
+      t.match(text, /^HTTP\/1\.1 200 [^}]*"line":"GET \/v1\/x HTTP\/1\.1"/, `${name}: the first reply is the first request's`)
+      t.equal(place.upstream.requests.length, 1, `${name}: nothing more reaches the provider`)
+      t.notMatch(place.gateway.logs.join(''), '"unexpected"', name)
+      const rows = [...place.gateway.running.store.journal.export()]
+      t.ok(rows.length === 1 && rows.every((row) => row.settled), `${name}: no hold is left behind`)
+    }
+  })
 })
 
 t.test('replies that wait behind another end with their connection, also where a tunnel was asked for', async (t) => {
@@ -247,17 +262,19 @@ t.test('replies whose framing is ambiguous are 502, and their connection serves 
     'Content-Length: 2\r\nConnection: content-length',
     'Content-Length: +2',
   ]
-  for (const head of heads)
-    for (const path of ['/v1/passage/first/x', '/v1/chat/completions']) {
-      upstream.answer = () => {
-        upstream.answer = usual
-        return `HTTP/1.1 200 OK\r\n${head}\r\n\r\n2\r\nok\r\n0\r\n\r\n${second}`
+  await every(t, 'every head', async (t) => {
+    for (const head of heads)
+      for (const path of ['/v1/passage/first/x', '/v1/chat/completions']) {
+        upstream.answer = () => {
+          upstream.answer = usual
+          return `HTTP/1.1 200 OK\r\n${head}\r\n\r\n2\r\nok\r\n0\r\n\r\n${second}`
+        }
+        const body = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'x' }] })
+        const reply = await (path.endsWith('x') ? gateway.get(path) : gateway.post(path, body))
+        t.equal(reply.status, 502, `${path}: ${head}`)
+        t.match(await reply.json(), { error: { message: /unreadable/ } }, `${path}: ${head}`)
+        const other = await gateway.get('/v1/passage/first/other')
+        t.match(await other.json(), { line: OTHER }, 'the next reply is its own')
       }
-      const body = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'x' }] })
-      const reply = await (path.endsWith('x') ? gateway.get(path) : gateway.post(path, body))
-      t.equal(reply.status, 502, `${path}: ${head}`)
-      t.match(await reply.json(), { error: { message: /unreadable/ } }, `${path}: ${head}`)
-      const other = await gateway.get('/v1/passage/first/other')
-      t.match(await other.json(), { line: OTHER }, 'the next reply is its own')
-    }
+  })
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hasWrongChecksum, makeSecret } from '../../src/core/secret.ts'
 import { FakeClock } from '../support/clock.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { RawClient } from '../support/raw.ts'
 
@@ -42,14 +43,20 @@ t.test('an address that sends many wrong keys gets 429, and its good keys still 
   const { secret } = makeSecret('router')
   store(gateway, secret)
   store(gateway, old('a'))
-  for (let wrong = 0; wrong < 3; wrong++) t.equal(await status(old('0')), 401)
+  await every(t, 'every round', async (t) => {
+    for (let wrong = 0; wrong < 3; wrong++) t.equal(await status(old('0')), 401)
+  })
   const refused = await gateway.post('/v1/chat/completions', BODY, withToken(old('1')))
   t.equal(refused.status, 429)
   t.equal(refused.headers.get('retry-after'), '1')
   t.match(await refused.json(), { error: { code: 429, message: /^Too many requests with keys that cannot be used/ } })
-  for (const path of ['/v1/key', '/v1/models', '/v1/keys', '/v1/passage/sim/x'])
-    t.equal((await gateway.get(path, withToken(old('2')))).status, 429, `${path} counts in the same bucket`)
-  for (const good of [gateway.key, secret, old('a')]) t.equal(await status(good), 200, 'a good key from the same address')
+  await every(t, 'every path', async (t) => {
+    for (const path of ['/v1/key', '/v1/models', '/v1/keys', '/v1/passage/sim/x'])
+      t.equal((await gateway.get(path, withToken(old('2')))).status, 429, `${path} counts in the same bucket`)
+  })
+  await every(t, 'every good', async (t) => {
+    for (const good of [gateway.key, secret, old('a')]) t.equal(await status(good), 200, 'a good key from the same address')
+  })
   t.equal((await fetch(`${gateway.url}/v1/key`)).status, 401, 'no key at all is no failed key')
   await clock.advance(1000)
   t.equal(await status(old('3')), 401, 'a second later there is one more')
@@ -95,11 +102,15 @@ t.test('behind trusted proxies failures count by the right-most address that is 
   t.equal(await status(old('0'), forwarded('203.0.113.1')), 401)
   t.equal(await status(old('0'), forwarded('203.0.113.1')), 429)
   t.equal(await status(old('0'), forwarded('203.0.113.2')), 401, 'another caller has a bucket of its own')
-  for (const same of ['198.51.100.7, 203.0.113.1', '203.0.113.1, 10.1.2.3', '203.0.113.1:4711', 'made up, 203.0.113.1, 10.9.9.9'])
-    t.equal(await status(old('0'), forwarded(same)), 429, same)
+  await every(t, 'every same', async (t) => {
+    for (const same of ['198.51.100.7, 203.0.113.1', '203.0.113.1, 10.1.2.3', '203.0.113.1:4711', 'made up, 203.0.113.1, 10.9.9.9'])
+      t.equal(await status(old('0'), forwarded(same)), 429, same)
+  })
   t.equal(await status(old('0'), forwarded('2001:db8:1:2::1')), 401)
-  for (const same of ['2001:db8:1:2:ffff::9', '[2001:0db8:0001:0002::1]:443', '2001:DB8:1:2:3:4:5:6'])
-    t.equal(await status(old('0'), forwarded(same)), 429, `${same}: one network of 64 bits`)
+  await every(t, 'every same', async (t) => {
+    for (const same of ['2001:db8:1:2:ffff::9', '[2001:0db8:0001:0002::1]:443', '2001:DB8:1:2:3:4:5:6'])
+      t.equal(await status(old('0'), forwarded(same)), 429, `${same}: one network of 64 bits`)
+  })
   t.equal(await status(old('0'), forwarded('2001:db8:1:3::1')), 401, 'the next network')
   t.equal(await status(old('0'), forwarded('::ffff:203.0.113.1')), 429, 'an IPv4 address in IPv6')
   t.equal(await status(old('0'), forwarded('10.1.1.1')), 401, 'where all are trusted, the left-most')
@@ -163,11 +174,13 @@ t.test('a connection that does not begin with the header is closed', async (t) =
     v2(0x11, Buffer.alloc(5000)),
     Buffer.concat([SIGNATURE, Buffer.from([0x31, 0x11, 0, 12]), ipv4(1)]),
   ]
-  for (const bytes of wrong) {
-    const client = (await RawClient.open(gateway.url)).send(bytes)
-    await client.closed()
-    t.equal(client.text, '', String(bytes).slice(0, 30))
-  }
+  await every(t, 'every bytes', async (t) => {
+    for (const bytes of wrong) {
+      const client = (await RawClient.open(gateway.url)).send(bytes)
+      await client.closed()
+      t.equal(client.text, '', String(bytes).slice(0, 30))
+    }
+  })
   const silent = (await RawClient.open(gateway.url)).send('PROXY TCP4 203')
   await clock.advance(10_000)
   await silent.closed()

@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { type Lane, lanesOf } from '../support/lanes.ts'
@@ -324,25 +325,27 @@ const CASES: readonly Case[] = [
 for (const { name, reports, wires: only, streamOnly, expect } of CASES) {
   t.test(name, async (t) => {
     let asked = 0
-    for (const each of askers()) {
-      const { client, wire, stream, lane } = each
-      if ((only && !only.includes(wire)) || (streamOnly && !stream)) continue
-      const written = reports.map((report) => (report ? REPORTS[wire](report) : report))
-      upstream.script = (request: Seen) => {
-        const place = wireOf(request.path)
-        return WIRES[place].streams(request) ? sseAnswer(framesWith(place, written)) : jsonAnswer(replyWith(place, written.at(-1)))
+    await every(t, 'every case', async (t) => {
+      for (const each of askers()) {
+        const { client, wire, stream, lane } = each
+        if ((only && !only.includes(wire)) || (streamOnly && !stream)) continue
+        const written = reports.map((report) => (report ? REPORTS[wire](report) : report))
+        upstream.script = (request: Seen) => {
+          const place = wireOf(request.path)
+          return WIRES[place].streams(request) ? sseAnswer(framesWith(place, written)) : jsonAnswer(replyWith(place, written.at(-1)))
+        }
+        const label = `${client} to ${wire}, ${lane}${stream ? ', streamed' : ''}`
+        const { cost, estimated, ...counts } = await truthOf(t, each, label)
+        asked++
+        t.equal(estimated, expect === 'estimate', `${label}: flagged as an estimate or not`)
+        if (expect !== 'estimate') t.same(counts, expect, `${label}: as reported`)
+        else {
+          const words = Buffer.byteLength(TEXT.join(''))
+          t.ok(counts.output >= words / 6 && counts.output <= words / 2, `${label}: ${counts.output} tokens for ${words} bytes`)
+          t.ok(counts.input > 0 && cost > 0, `${label}: the prompt counts too`)
+        }
       }
-      const label = `${client} to ${wire}, ${lane}${stream ? ', streamed' : ''}`
-      const { cost, estimated, ...counts } = await truthOf(t, each, label)
-      asked++
-      t.equal(estimated, expect === 'estimate', `${label}: flagged as an estimate or not`)
-      if (expect !== 'estimate') t.same(counts, expect, `${label}: as reported`)
-      else {
-        const words = Buffer.byteLength(TEXT.join(''))
-        t.ok(counts.output >= words / 6 && counts.output <= words / 2, `${label}: ${counts.output} tokens for ${words} bytes`)
-        t.ok(counts.input > 0 && cost > 0, `${label}: the prompt counts too`)
-      }
-    }
+    })
     t.ok(asked > 0, `${asked} calls`)
   })
 }

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Asked, askGateway, FORMATS, type Format, ASK_WAYS as WAYS } from '../support/asking.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import type { FoldedReply } from '../support/fold.ts'
 import { messageEventsOf, messageOf } from '../support/fold-messages.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
@@ -93,98 +94,100 @@ function citations(format: Format, { annotations }: FoldedReply): JsonObject[] {
 }
 
 t.test('the model searches: what it is told, what the caller sees, what it costs', async (t) => {
-  for (const dialect of ['openai-chat', 'anthropic', 'openai-responses'] as const) {
-    const one = await scene(t, { script: once, dialect })
-    for (const way of WAYS) {
-      const { format, stream } = way
-      const name = `${dialect} to ${format}${stream ? ', streamed' : ''}`
-      const before = one.engine.requests.length
-      const { status, raw, reply, body } = await one.ask(way, tool({ excluded_domains: ['*.test', 'spam.test'], max_results: 3 }))
-      t.equal(status, 200, `${name}: ${raw}`)
-      t.equal(reply.text, `Let me look. It will rain: ${LINK}.`, name)
-      t.equal(one.engine.requests.length, before + 1, name)
-      const asked = new URL(one.engine.requests[before].path, 'http://engine')
-      t.equal(asked.pathname, '/search')
-      t.equal(asked.searchParams.get('format'), 'json')
-      t.equal(asked.searchParams.get('q'), 'rain monday -site:test -site:spam.test')
-      if (dialect === 'openai-chat')
-        t.same(told(one), [
-          {
-            query: 'rain monday',
-            results: [
-              { url: 'https://news.example.com/rain', title: 'Rain', content: 'Rain falls on Monday.' },
-              { url: 'https://blog.example.org/sun', title: 'Sun', content: 'The sun is out.', published: '2026-01-02T00:00:00' },
-            ],
-          },
-        ])
-      const cited = citations(format, reply)
-      t.same(
-        cited.map(({ url, title }) => [url, title]),
-        [
-          ['https://news.example.com/rain', 'Rain'],
-          ['https://blog.example.org/sun', 'Sun'],
-        ],
-        name,
-      )
-      if (format === 'messages') t.match(cited[0], { type: 'web_search_result_location', cited_text: 'Rain falls on Monday.' }, name)
-      else {
-        const whole = format === 'chat' ? reply.text : `It will rain: ${LINK}.`
-        t.equal(whole.slice(Number(cited[0].start_index), Number(cited[0].end_index)), LINK, `${name}: C-102 the place of the link`)
-        t.match(cited[1], { start_index: 0, end_index: 0, content: 'The sun is out.' }, name)
-      }
-      const use = (body.usage as JsonObject).server_tool_use_details
-      t.same(use, { tool_calls_requested: 1, tool_calls_executed: 1, web_search_requests: 1 }, `${name}: C-179`)
-      const cost = 300_000 + 60_000 + PRICE
-      t.equal(settled(one)?.settled?.cost, cost, name)
-      t.equal((body.usage as JsonObject).cost, cost / 1e9, name)
-      if (format === 'responses') {
-        const items = (body.output as JsonObject[]).filter(({ type }) => type === 'router:web_search')
-        t.match(items, [
-          {
-            status: 'completed',
-            action: {
-              type: 'search',
-              query: 'rain monday',
-              sources: [
-                { type: 'url', url: 'https://news.example.com/rain' },
-                { type: 'url', url: 'https://blog.example.org/sun' },
-              ],
-            },
-          },
-        ])
-        t.equal(typeof items[0].id, 'string')
-      } else if (format === 'chat') t.match(raw, /"type":"reasoning.server_tool_call","tool_name":"router:web_search"/, name)
-      else {
-        const message = stream ? messageOf(messageEventsOf(raw)) : body
-        const ran = (message.content as JsonObject[]).filter(({ type }) => /^(server_tool_use|.*_tool_result)$/.test(String(type)))
-        const direct = { type: 'direct' }
-        t.same(
-          ran,
-          [
-            { type: 'server_tool_use', id: 'srvtoolu_hg_call_0', name: 'web_search', input: { query: 'rain monday' }, caller: direct },
+  await every(t, 'every dialect', async (t) => {
+    for (const dialect of ['openai-chat', 'anthropic', 'openai-responses'] as const) {
+      const one = await scene(t, { script: once, dialect })
+      for (const way of WAYS) {
+        const { format, stream } = way
+        const name = `${dialect} to ${format}${stream ? ', streamed' : ''}`
+        const before = one.engine.requests.length
+        const { status, raw, reply, body } = await one.ask(way, tool({ excluded_domains: ['*.test', 'spam.test'], max_results: 3 }))
+        t.equal(status, 200, `${name}: ${raw}`)
+        t.equal(reply.text, `Let me look. It will rain: ${LINK}.`, name)
+        t.equal(one.engine.requests.length, before + 1, name)
+        const asked = new URL(one.engine.requests[before].path, 'http://engine')
+        t.equal(asked.pathname, '/search')
+        t.equal(asked.searchParams.get('format'), 'json')
+        t.equal(asked.searchParams.get('q'), 'rain monday -site:test -site:spam.test')
+        if (dialect === 'openai-chat')
+          t.same(told(one), [
             {
-              type: 'web_search_tool_result',
-              tool_use_id: 'srvtoolu_hg_call_0',
-              content: [
-                { type: 'web_search_result', url: 'https://news.example.com/rain', title: 'Rain', encrypted_content: '', page_age: null },
-                {
-                  type: 'web_search_result',
-                  url: 'https://blog.example.org/sun',
-                  title: 'Sun',
-                  encrypted_content: '',
-                  page_age: '2026-01-02T00:00:00',
-                },
+              query: 'rain monday',
+              results: [
+                { url: 'https://news.example.com/rain', title: 'Rain', content: 'Rain falls on Monday.' },
+                { url: 'https://blog.example.org/sun', title: 'Sun', content: 'The sun is out.', published: '2026-01-02T00:00:00' },
               ],
-              caller: direct,
             },
+          ])
+        const cited = citations(format, reply)
+        t.same(
+          cited.map(({ url, title }) => [url, title]),
+          [
+            ['https://news.example.com/rain', 'Rain'],
+            ['https://blog.example.org/sun', 'Sun'],
           ],
           name,
         )
-        t.match((body.usage as JsonObject).server_tool_use, { web_search_requests: 1 }, name)
+        if (format === 'messages') t.match(cited[0], { type: 'web_search_result_location', cited_text: 'Rain falls on Monday.' }, name)
+        else {
+          const whole = format === 'chat' ? reply.text : `It will rain: ${LINK}.`
+          t.equal(whole.slice(Number(cited[0].start_index), Number(cited[0].end_index)), LINK, `${name}: C-102 the place of the link`)
+          t.match(cited[1], { start_index: 0, end_index: 0, content: 'The sun is out.' }, name)
+        }
+        const use = (body.usage as JsonObject).server_tool_use_details
+        t.same(use, { tool_calls_requested: 1, tool_calls_executed: 1, web_search_requests: 1 }, `${name}: C-179`)
+        const cost = 300_000 + 60_000 + PRICE
+        t.equal(settled(one)?.settled?.cost, cost, name)
+        t.equal((body.usage as JsonObject).cost, cost / 1e9, name)
+        if (format === 'responses') {
+          const items = (body.output as JsonObject[]).filter(({ type }) => type === 'router:web_search')
+          t.match(items, [
+            {
+              status: 'completed',
+              action: {
+                type: 'search',
+                query: 'rain monday',
+                sources: [
+                  { type: 'url', url: 'https://news.example.com/rain' },
+                  { type: 'url', url: 'https://blog.example.org/sun' },
+                ],
+              },
+            },
+          ])
+          t.equal(typeof items[0].id, 'string')
+        } else if (format === 'chat') t.match(raw, /"type":"reasoning.server_tool_call","tool_name":"router:web_search"/, name)
+        else {
+          const message = stream ? messageOf(messageEventsOf(raw)) : body
+          const ran = (message.content as JsonObject[]).filter(({ type }) => /^(server_tool_use|.*_tool_result)$/.test(String(type)))
+          const direct = { type: 'direct' }
+          t.same(
+            ran,
+            [
+              { type: 'server_tool_use', id: 'srvtoolu_hg_call_0', name: 'web_search', input: { query: 'rain monday' }, caller: direct },
+              {
+                type: 'web_search_tool_result',
+                tool_use_id: 'srvtoolu_hg_call_0',
+                content: [
+                  { type: 'web_search_result', url: 'https://news.example.com/rain', title: 'Rain', encrypted_content: '', page_age: null },
+                  {
+                    type: 'web_search_result',
+                    url: 'https://blog.example.org/sun',
+                    title: 'Sun',
+                    encrypted_content: '',
+                    page_age: '2026-01-02T00:00:00',
+                  },
+                ],
+                caller: direct,
+              },
+            ],
+            name,
+          )
+          t.match((body.usage as JsonObject).server_tool_use, { web_search_requests: 1 }, name)
+        }
       }
+      t.equal(free(one), 0)
     }
-    t.equal(free(one), 0)
-  }
+  })
 })
 
 t.test('the limits of the caller: a message instead of a search, calls of one turn side by side', async (t) => {
@@ -194,24 +197,26 @@ t.test('the limits of the caller: a message instead of a search, calls of one tu
     [{ max_total_results: 3 }, 2, 1, [3]],
     [{ max_results: 1 }, 2, 2, [1, 1]],
   ]
-  for (const [parameters, calls, searched, results] of cases) {
-    const queries = Array.from({ length: calls }, (_, i) => `q${i}`)
-    const one = await scene(t, { script: (seen) => (ran(seen) ? ANSWER : { calls: searches(...queries) }) })
-    const { body, reply } = await one.ask({ format: 'chat', stream: false }, tool(parameters))
-    const name = JSON.stringify(parameters)
-    t.equal(reply.text, `It will rain: ${LINK}.`, name)
-    t.equal(one.engine.requests.length, searched, name)
-    const answers = told(one)
-    t.same(
-      answers.flatMap((answer) => (answer.results ? [(answer.results as JsonObject[]).length] : [])),
-      results,
-      name,
-    )
-    for (const { error } of answers.slice(searched)) t.match(error, /^the limit of \d (searches|results) is reached/, name)
-    t.match((body.usage as JsonObject).server_tool_use_details, { tool_calls_requested: calls, web_search_requests: searched }, name)
-    t.equal(settled(one)?.settled?.cost, Math.round(Number((body.usage as JsonObject).cost) * 1e9))
-    t.ok(Number(settled(one)?.settled?.cost) >= searched * PRICE && Number(settled(one)?.settled?.cost) < (searched + 1) * PRICE, name)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [parameters, calls, searched, results] of cases) {
+      const queries = Array.from({ length: calls }, (_, i) => `q${i}`)
+      const one = await scene(t, { script: (seen) => (ran(seen) ? ANSWER : { calls: searches(...queries) }) })
+      const { body, reply } = await one.ask({ format: 'chat', stream: false }, tool(parameters))
+      const name = JSON.stringify(parameters)
+      t.equal(reply.text, `It will rain: ${LINK}.`, name)
+      t.equal(one.engine.requests.length, searched, name)
+      const answers = told(one)
+      t.same(
+        answers.flatMap((answer) => (answer.results ? [(answer.results as JsonObject[]).length] : [])),
+        results,
+        name,
+      )
+      for (const { error } of answers.slice(searched)) t.match(error, /^the limit of \d (searches|results) is reached/, name)
+      t.match((body.usage as JsonObject).server_tool_use_details, { tool_calls_requested: calls, web_search_requests: searched }, name)
+      t.equal(settled(one)?.settled?.cost, Math.round(Number((body.usage as JsonObject).cost) * 1e9))
+      t.ok(Number(settled(one)?.settled?.cost) >= searched * PRICE && Number(settled(one)?.settled?.cost) < (searched + 1) * PRICE, name)
+    }
+  })
 })
 
 t.test('an engine that fails is an error to the model and free, and the answer goes on', async (t) => {
@@ -226,26 +231,28 @@ t.test('an engine that fails is an error to the model and free, and the answer g
   }
   let fail: () => Answer = () => ({})
   const one = await scene(t, { script: once, answers: () => fail() })
-  for (const [name, answer] of Object.entries(failures)) {
-    fail = answer
-    for (const way of WAYS) {
-      const { status, reply, raw, body } = await one.ask(way, tool())
-      t.equal(status, 200, name)
-      t.match(reply.text, /It will rain/, name)
-      t.same(reply.annotations, [], name)
-      t.same(told(one), [{ error_code: 'unavailable', error: 'the search engine did not answer' }], name)
-      t.notMatch(raw, /secret words/)
-      t.match(one.gateway.logs.join('\n'), /"plugin":"web_search".*EngineTrouble \(searxng: /)
-      t.notMatch(one.gateway.logs.join('\n'), /secret words|rain monday/)
-      if (way.format === 'responses')
-        t.match(
-          (body.output as JsonObject[]).find(({ type }) => type === 'router:web_search'),
-          { status: 'incomplete' },
-          name,
-        )
-      t.equal(settled(one)?.settled?.cost, 360_000, `${name}: not paid`)
+  await every(t, 'every case', async (t) => {
+    for (const [name, answer] of Object.entries(failures)) {
+      fail = answer
+      for (const way of WAYS) {
+        const { status, reply, raw, body } = await one.ask(way, tool())
+        t.equal(status, 200, name)
+        t.match(reply.text, /It will rain/, name)
+        t.same(reply.annotations, [], name)
+        t.same(told(one), [{ error_code: 'unavailable', error: 'the search engine did not answer' }], name)
+        t.notMatch(raw, /secret words/)
+        t.match(one.gateway.logs.join('\n'), /"plugin":"web_search".*EngineTrouble \(searxng: /)
+        t.notMatch(one.gateway.logs.join('\n'), /secret words|rain monday/)
+        if (way.format === 'responses')
+          t.match(
+            (body.output as JsonObject[]).find(({ type }) => type === 'router:web_search'),
+            { status: 'incomplete' },
+            name,
+          )
+        t.equal(settled(one)?.settled?.cost, 360_000, `${name}: not paid`)
+      }
     }
-  }
+  })
   fail = () => jsonAnswer({ results: [] })
   const { reply } = await one.ask({ format: 'chat', stream: true }, tool())
   t.match(reply.text, /It will rain/)
@@ -316,15 +323,17 @@ t.test('parameters that do not fit are named by their path', async (t) => {
     [{ engine: 'native' }, 'engine', /native: acme\/one at first has no web search of its own/],
     [{ engine: 'exa' }, 'engine', /under plugins\.defaults\.web\.engines\.exa/],
   ]
-  for (const [parameters, field, message] of cases) {
-    for (const format of ['chat', 'responses', 'messages'] as const) {
-      const { status, body } = await one.ask({ format, stream: false }, tool(parameters))
-      const name = `${format} ${field}`
-      t.equal(status, 400, name)
-      t.match((body.error as JsonObject).message, new RegExp(`^tools\\[0\\]\\.parameters\\.${field.replace(/[[\]]/g, '\\$&')}: `), name)
-      t.match((body.error as JsonObject).message, message, name)
+  await every(t, 'every case', async (t) => {
+    for (const [parameters, field, message] of cases) {
+      for (const format of ['chat', 'responses', 'messages'] as const) {
+        const { status, body } = await one.ask({ format, stream: false }, tool(parameters))
+        const name = `${format} ${field}`
+        t.equal(status, 400, name)
+        t.match((body.error as JsonObject).message, new RegExp(`^tools\\[0\\]\\.parameters\\.${field.replace(/[[\]]/g, '\\$&')}: `), name)
+        t.match((body.error as JsonObject).message, message, name)
+      }
     }
-  }
+  })
   t.equal(one.model.requests.length, 0)
 })
 
@@ -335,14 +344,16 @@ t.test('without an engine tool, plugin and suffix are refused with what is to be
     [{ plugins: [{ id: 'web' }] }, /^plugins\[0\]\.id: /],
     [{ model: 'acme/one:online' }, /^plugins\[0\]\.id: /],
   ]
-  for (const [more, field] of cases) {
-    for (const format of ['chat', 'responses', 'messages'] as const) {
-      const { status, body } = await one.ask({ format, stream: false }, more)
-      t.equal(status, 400, String(field))
-      t.match((body.error as JsonObject).message, field)
-      t.match((body.error as JsonObject).message, /the operator has to configure one under plugins\.defaults\.web\.engines/)
+  await every(t, 'every case', async (t) => {
+    for (const [more, field] of cases) {
+      for (const format of ['chat', 'responses', 'messages'] as const) {
+        const { status, body } = await one.ask({ format, stream: false }, more)
+        t.equal(status, 400, String(field))
+        t.match((body.error as JsonObject).message, field)
+        t.match((body.error as JsonObject).message, /the operator has to configure one under plugins\.defaults\.web\.engines/)
+      }
     }
-  }
+  })
   t.equal((await one.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web', enabled: false }] })).status, 200)
   t.equal((await one.ask({ format: 'chat', stream: false })).status, 200)
   await t.rejects(scene(t, { web: 'enabled: true' }), /plugins\.defaults\.web/)
@@ -352,28 +363,30 @@ t.test('without an engine tool, plugin and suffix are refused with what is to be
 
 t.test('C-142: the plugin searches once with the last words of the user; :online is the same', async (t) => {
   const one = await scene(t)
-  for (const way of WAYS) {
-    for (const more of [{ plugins: [{ id: 'web' }] }, { model: 'acme/one:online' }] as JsonObject[]) {
-      const name = `${way.format}${way.stream ? ', streamed' : ''} ${JSON.stringify(more)}`
-      const before = one.engine.requests.length
-      const { status, reply, raw } = await one.ask(way, { ...more })
-      t.equal(status, 200, `${name}: ${raw}`)
-      t.equal(one.engine.requests.length, before + 1, name)
-      t.equal(new URL(one.engine.requests[before].path, 'http://x').searchParams.get('q'), 'Will it rain?', name)
-      const messages = one.model.requests.at(-1)?.json.messages as { role: string; content: string | { text: string }[] }[]
-      t.equal(messages.length, 1, name)
-      const content = JSON.stringify(messages[0].content)
-      t.match(content, /found on the web on \d{4}-\d\d-\d\d/, name)
-      t.match(content, /https:\/\/news\.example\.com\/rain/, name)
-      t.ok(content.indexOf('Will it rain?') > content.indexOf('news.example.com'), `${name}: the question comes last`)
-      t.same(
-        citations(way.format, reply).map(({ url }) => url),
-        ['https://news.example.com/rain', 'https://blog.example.org/sun', 'https://spam.test/x'],
-        name,
-      )
-      t.equal(settled(one)?.settled?.cost, 240_000 + PRICE, name)
+  await every(t, 'every way', async (t) => {
+    for (const way of WAYS) {
+      for (const more of [{ plugins: [{ id: 'web' }] }, { model: 'acme/one:online' }] as JsonObject[]) {
+        const name = `${way.format}${way.stream ? ', streamed' : ''} ${JSON.stringify(more)}`
+        const before = one.engine.requests.length
+        const { status, reply, raw } = await one.ask(way, { ...more })
+        t.equal(status, 200, `${name}: ${raw}`)
+        t.equal(one.engine.requests.length, before + 1, name)
+        t.equal(new URL(one.engine.requests[before].path, 'http://x').searchParams.get('q'), 'Will it rain?', name)
+        const messages = one.model.requests.at(-1)?.json.messages as { role: string; content: string | { text: string }[] }[]
+        t.equal(messages.length, 1, name)
+        const content = JSON.stringify(messages[0].content)
+        t.match(content, /found on the web on \d{4}-\d\d-\d\d/, name)
+        t.match(content, /https:\/\/news\.example\.com\/rain/, name)
+        t.ok(content.indexOf('Will it rain?') > content.indexOf('news.example.com'), `${name}: the question comes last`)
+        t.same(
+          citations(way.format, reply).map(({ url }) => url),
+          ['https://news.example.com/rain', 'https://blog.example.org/sun', 'https://spam.test/x'],
+          name,
+        )
+        t.equal(settled(one)?.settled?.cost, 240_000 + PRICE, name)
+      }
     }
-  }
+  })
   t.equal(free(one), 0)
 })
 
@@ -402,21 +415,25 @@ t.test("the plugin's fields: scope, lead-in, what is the operator's alone, and s
     [{ engine: 'native' }, 'engine', /native: no provider of acme\/one has a web search of its own/],
     [{ user_location: { city: 'Oslo' } }, 'user_location.type', /approximate/],
   ]
-  for (const [entry, field, message] of cases) {
-    const { status, body } = await ask(entry)
-    t.equal(status, 400, `C-187 ${field}`)
-    t.match((body.error as JsonObject).message, message, field)
-    t.equal(((body.error as JsonObject).metadata as JsonObject).field, `plugins[0].${field}`)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [entry, field, message] of cases) {
+      const { status, body } = await ask(entry)
+      t.equal(status, 400, `C-187 ${field}`)
+      t.match((body.error as JsonObject).message, message, field)
+      t.equal(((body.error as JsonObject).metadata as JsonObject).field, `plugins[0].${field}`)
+    }
+  })
   t.equal(one.engine.requests.length, searched)
-  for (const policy of ['enabled: false', 'locked: true']) {
-    const set = await scene(t, { web: `${policy}, ${SEARXNG}` })
-    await set.ask({ format: 'chat', stream: false })
-    t.equal(set.engine.requests.length, 0, policy)
-    await set.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web' }] })
-    await set.ask({ format: 'chat', stream: false }, { model: 'acme/one:online' })
-    t.equal(set.engine.requests.length, 2, `${policy}: to name it is to switch it on`)
-  }
+  await every(t, 'every policy', async (t) => {
+    for (const policy of ['enabled: false', 'locked: true']) {
+      const set = await scene(t, { web: `${policy}, ${SEARXNG}` })
+      await set.ask({ format: 'chat', stream: false })
+      t.equal(set.engine.requests.length, 0, policy)
+      await set.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web' }] })
+      await set.ask({ format: 'chat', stream: false }, { model: 'acme/one:online' })
+      t.equal(set.engine.requests.length, 2, `${policy}: to name it is to switch it on`)
+    }
+  })
   const never = await scene(t, { web: `enabled: false, locked: true, ${SEARXNG}` })
   t.equal((await never.ask({ format: 'chat', stream: false }, { model: 'acme/one:online' })).status, 400)
 })
@@ -467,23 +484,25 @@ t.test('plugin and tool in one request, another brand, and the engine that is as
 })
 
 t.test('a caller who leaves while the engine searches lets go of it, and pays for what was used', async (t) => {
-  for (const more of [tool(), { plugins: [{ id: 'web' }] }]) {
-    const one = await scene(t, { script: once, answers: () => ({ body: ['{'], after: 'stall' }) })
-    const leaving = new AbortController()
-    const left = fetch(`${one.gateway.url}${FORMATS.chat}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'x' }], ...more }),
-      signal: leaving.signal,
-    })
-    const seen = await one.engine.request(0)
-    leaving.abort()
-    await t.rejects(left)
-    t.equal((await seen.closed).aborted, true)
-    await eventually('the settlement', () => settled(one)?.settled)
-    t.ok(Number(settled(one)?.settled?.cost) < PRICE, 'not for a search without results')
-    t.equal(free(one), 0)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const more of [tool(), { plugins: [{ id: 'web' }] }]) {
+      const one = await scene(t, { script: once, answers: () => ({ body: ['{'], after: 'stall' }) })
+      const leaving = new AbortController()
+      const left = fetch(`${one.gateway.url}${FORMATS.chat}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'x' }], ...more }),
+        signal: leaving.signal,
+      })
+      const seen = await one.engine.request(0)
+      leaving.abort()
+      await t.rejects(left)
+      t.equal((await seen.closed).aborted, true)
+      await eventually('the settlement', () => settled(one)?.settled)
+      t.ok(Number(settled(one)?.settled?.cost) < PRICE, 'not for a search without results')
+      t.equal(free(one), 0)
+    }
+  })
 })
 
 t.test("a provider's own search tool is run by the gateway where no endpoint has it, and left alone where one has", async (t) => {
@@ -498,25 +517,27 @@ t.test("a provider's own search tool is run by the gateway where no endpoint has
     ['messages', { type: 'web_search_20250305', name: 'web_search', max_uses: 1, ...filters }, { type: 'tool', name: 'web_search' }],
   ]
   const one = await scene(t, { script: once })
-  for (const [format, own, choice] of asks) {
-    for (const stream of [false, true]) {
-      const name = `${String(own.type)}${stream ? ', streamed' : ''}`
-      const before = one.engine.requests.length
-      const asked = await one.ask({ format, stream }, { tools: [own], tool_choice: choice })
-      t.equal(asked.status, 200, `${name}: ${asked.raw}`)
-      t.equal(one.engine.requests.length, before + 1, name)
-      t.match(one.engine.requests.at(-1)?.path, /site%3Aexample\.com/, name)
-      const first = one.model.requests.at(-2)?.json
-      t.match(first?.tools, [{ type: 'function', function: { name: 'router_web_search' } }], name)
-      t.match(first?.tool_choice, { function: { name: 'router_web_search' } }, name)
-      t.same(
-        citations(format, asked.reply).map(({ url }) => url),
-        ['https://news.example.com/rain'],
-        name,
-      )
-      t.match((asked.body.usage as JsonObject).server_tool_use_details, { web_search_requests: 1 }, name)
+  await every(t, 'every case', async (t) => {
+    for (const [format, own, choice] of asks) {
+      for (const stream of [false, true]) {
+        const name = `${String(own.type)}${stream ? ', streamed' : ''}`
+        const before = one.engine.requests.length
+        const asked = await one.ask({ format, stream }, { tools: [own], tool_choice: choice })
+        t.equal(asked.status, 200, `${name}: ${asked.raw}`)
+        t.equal(one.engine.requests.length, before + 1, name)
+        t.match(one.engine.requests.at(-1)?.path, /site%3Aexample\.com/, name)
+        const first = one.model.requests.at(-2)?.json
+        t.match(first?.tools, [{ type: 'function', function: { name: 'router_web_search' } }], name)
+        t.match(first?.tool_choice, { function: { name: 'router_web_search' } }, name)
+        t.same(
+          citations(format, asked.reply).map(({ url }) => url),
+          ['https://news.example.com/rain'],
+          name,
+        )
+        t.match((asked.body.usage as JsonObject).server_tool_use_details, { web_search_requests: 1 }, name)
+      }
     }
-  }
+  })
   const bad = await one.ask({ format: 'responses', stream: false }, { tools: [{ type: 'web_search', max_results: 99 }] })
   t.equal(bad.status, 400)
   t.match((bad.body.error as JsonObject).message, /max_results/)

@@ -1,6 +1,7 @@
 /** Another brand word: no byte of a reply names the usual one, in any client format. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
@@ -37,20 +38,22 @@ const QUESTIONS: Readonly<Record<string, JsonObject>> = {
 
 for (const [path, question] of Object.entries(QUESTIONS)) {
   t.test(path, async (t) => {
-    for (const model of ['m/chat', 'm/anthropic']) {
-      for (const stream of [false, true]) {
-        const reply = await gateway.post(path, { model, stream, ...question }, { 'x-acme-metadata': 'enabled' })
-        const bytes = await reply.text()
-        t.equal(reply.status, 200, bytes)
-        t.match(bytes, /"acme_metadata":\{/)
-        t.match(bytes, /acme[:_]datetime/)
-        t.match(bytes, /It is late/)
-        t.notMatch(bytes, /router/i)
-        t.notMatch(JSON.stringify([...reply.headers]), /router/i)
-        const old = await gateway.post(path, { model, stream, ...question }, { 'x-router-metadata': 'enabled' })
-        t.notMatch(await old.text(), /_metadata"/, 'the usual word means nothing here')
+    await every(t, 'every model', async (t) => {
+      for (const model of ['m/chat', 'm/anthropic']) {
+        for (const stream of [false, true]) {
+          const reply = await gateway.post(path, { model, stream, ...question }, { 'x-acme-metadata': 'enabled' })
+          const bytes = await reply.text()
+          t.equal(reply.status, 200, bytes)
+          t.match(bytes, /"acme_metadata":\{/)
+          t.match(bytes, /acme[:_]datetime/)
+          t.match(bytes, /It is late/)
+          t.notMatch(bytes, /router/i)
+          t.notMatch(JSON.stringify([...reply.headers]), /router/i)
+          const old = await gateway.post(path, { model, stream, ...question }, { 'x-router-metadata': 'enabled' })
+          t.notMatch(await old.text(), /_metadata"/, 'the usual word means nothing here')
+        }
       }
-    }
+    })
     const wrong = await gateway.post(path, { model: 'm/nobody', ...question }, { 'x-acme-metadata': 'enabled' })
     t.equal(wrong.status, 404)
     t.notMatch(await wrong.text(), /router/i)

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { FORMATS, type Format, userTurn } from '../support/asking.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { countLane, type Lane, lanesOf } from '../support/lanes.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
@@ -147,42 +148,48 @@ t.test('input that message_start counts is charged as counted, with what was cac
   const usage = { input: 500_000, output: 20, cached: 300_000, written: 50_000 }
   const said: Said = { text: ['found ', 'it'], usage }
   const ofInput = 150_000 * INPUT + 300_000 * CACHED + 50_000 * WRITTEN
-  for (const way of waysTo('anthropic')) {
-    const scene = await scenes(way)
-    const counts = { input: 500_000, cached: 300_000, cacheWrite: 50_000, estimated: true }
-    const early = await chargedFor(scene, way, { frames: (seen) => framesFor(seen.path, said).slice(0, 1) })
-    t.match(early, { ...counts, reason: 'caller/sent/estimated' }, `${nameOf(way)}: before any content`)
-    t.equal(early.cost, ofInput + early.output * OUTPUT)
-    const later = await chargedFor(scene, way, { frames: (seen) => until(seen, 'found ', said), at: 'found' })
-    t.match(later, { ...counts, reason: 'caller/content/estimated' }, nameOf(way))
-    t.equal(later.cost, ofInput + later.output * OUTPUT)
-    countLane(t, way.lane)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysTo('anthropic')) {
+      const scene = await scenes(way)
+      const counts = { input: 500_000, cached: 300_000, cacheWrite: 50_000, estimated: true }
+      const early = await chargedFor(scene, way, { frames: (seen) => framesFor(seen.path, said).slice(0, 1) })
+      t.match(early, { ...counts, reason: 'caller/sent/estimated' }, `${nameOf(way)}: before any content`)
+      t.equal(early.cost, ofInput + early.output * OUTPUT)
+      const later = await chargedFor(scene, way, { frames: (seen) => until(seen, 'found ', said), at: 'found' })
+      t.match(later, { ...counts, reason: 'caller/content/estimated' }, nameOf(way))
+      t.equal(later.cost, ofInput + later.output * OUTPUT)
+      countLane(t, way.lane)
+    }
+  })
 })
 
 t.test('less input than estimated is charged as counted, and output that came beside it', async (t) => {
   const scenes = scenesOf(t)
   const said: Said = { text: ['one two three four five ', 'six'], usage: { input: 2_000, output: 900, cached: 2_000 } }
-  for (const way of waysTo('anthropic')) {
-    const charged = await chargedFor(await scenes(way), way, {
-      frames: (seen) => until(seen, 'one two', said),
-      at: 'five',
-      more: userTurn(way.format, 'x '.repeat(20_000)),
-    })
-    t.match(charged, { input: 2_000, cached: 2_000, estimated: true }, nameOf(way))
-    t.ok(charged.output >= 8 && charged.output <= 12, `${nameOf(way)}: ${charged.output} tokens of what came`)
-    t.equal(charged.cost, 2_000 * CACHED + charged.output * OUTPUT)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysTo('anthropic')) {
+      const charged = await chargedFor(await scenes(way), way, {
+        frames: (seen) => until(seen, 'one two', said),
+        at: 'five',
+        more: userTurn(way.format, 'x '.repeat(20_000)),
+      })
+      t.match(charged, { input: 2_000, cached: 2_000, estimated: true }, nameOf(way))
+      t.ok(charged.output >= 8 && charged.output <= 12, `${nameOf(way)}: ${charged.output} tokens of what came`)
+      t.equal(charged.cost, 2_000 * CACHED + charged.output * OUTPUT)
+    }
+  })
 })
 
 t.test('a zero with which a message starts counts nothing', async (t) => {
   const scenes = scenesOf(t)
   const said: Said = { text: ['found ', 'it'], usage: { input: 0, output: 20 } }
-  for (const way of waysTo('anthropic')) {
-    const { input, reason } = await chargedFor(await scenes(way), way, { frames: (seen) => until(seen, 'found ', said), at: 'found' })
-    t.ok(input > 0, `${nameOf(way)}: ${input} tokens`)
-    t.equal(reason, 'caller/content/estimated')
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysTo('anthropic')) {
+      const { input, reason } = await chargedFor(await scenes(way), way, { frames: (seen) => until(seen, 'found ', said), at: 'found' })
+      t.ok(input > 0, `${nameOf(way)}: ${input} tokens`)
+      t.equal(reason, 'caller/content/estimated')
+    }
+  })
 })
 
 /** A frame of the chat wire with usage and words. */
@@ -199,28 +206,32 @@ t.test('reports of the input alone leave the output to the estimate', async (t) 
     'openai-chat': [1, 2, 3].map((at) => chatFrame(`${words}${at === 3 ? 'last' : ''}`, { prompt_tokens: 7_000 })),
     gemini: [1, 2, 3].map((at) => geminiFrame(`${words}${at === 3 ? 'last' : ''}`, { promptTokenCount: 7_000, totalTokenCount: 7_000 })),
   }
-  for (const way of [...waysTo('openai-chat'), ...waysTo('gemini')]) {
-    const gates = [new Gate(), new Gate()]
-    const [one = '', two = '', three = ''] = frames[way.wire] ?? []
-    for (const gate of gates) gate.open()
-    const charged = await chargedFor(await scenes(way), way, {
-      frames: () => [one, gates[0].step, two, gates[1].step, three],
-      at: 'last',
-    })
-    t.match(charged, { input: 7_000, estimated: true, reason: 'caller/content/estimated' }, nameOf(way))
-    t.ok(charged.output >= 120 && charged.output <= 135, `${nameOf(way)}: ${charged.output} tokens for 304 bytes`)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of [...waysTo('openai-chat'), ...waysTo('gemini')]) {
+      const gates = [new Gate(), new Gate()]
+      const [one = '', two = '', three = ''] = frames[way.wire] ?? []
+      for (const gate of gates) gate.open()
+      const charged = await chargedFor(await scenes(way), way, {
+        frames: () => [one, gates[0].step, two, gates[1].step, three],
+        at: 'last',
+      })
+      t.match(charged, { input: 7_000, estimated: true, reason: 'caller/content/estimated' }, nameOf(way))
+      t.ok(charged.output >= 120 && charged.output <= 135, `${nameOf(way)}: ${charged.output} tokens for 304 bytes`)
+    }
+  })
 })
 
 t.test('a report in the middle that repeats its count covers nothing that came since', async (t) => {
   const scenes = scenesOf(t)
   const usage = { prompt_tokens: 7_000, completion_tokens: 0 }
   const words = 'word '.repeat(20)
-  for (const way of waysTo('openai-chat')) {
-    const frames = ['', words, words, 'last'].map((text) => chatFrame(text, usage))
-    const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'last' })
-    t.ok(charged.output >= 80 && charged.output <= 90, `${nameOf(way)}: ${charged.output} tokens for 204 bytes`)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysTo('openai-chat')) {
+      const frames = ['', words, words, 'last'].map((text) => chatFrame(text, usage))
+      const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'last' })
+      t.ok(charged.output >= 80 && charged.output <= 90, `${nameOf(way)}: ${charged.output} tokens for 204 bytes`)
+    }
+  })
 })
 
 const SEARCHES: Said = { searches: ['a', 'b', 'c', 'd', 'e'], text: ['found ', 'it'], usage: { input: 100, output: 20 } }
@@ -238,20 +249,22 @@ const searchesIn = ({ cost, input, output, cached }: Charged): number =>
 
 t.test('searches that the provider has run are charged, though no report counts them yet', async (t) => {
   const scenes = scenesOf(t)
-  for (const way of [...waysTo('openai-responses'), ...waysTo('anthropic')]) {
-    const scene = await scenes(way)
-    const more = searching(way)
-    const all = await chargedFor(scene, way, { frames: (seen) => until(seen, 'found ', SEARCHES), at: 'found', more })
-    t.equal(searchesIn(all), 5, nameOf(way))
-    t.match(all, { estimated: true, reason: 'caller/content/estimated' })
-    const failed = await chargedFor(scene, way, {
-      frames: (seen) => until(seen, 'found ', SEARCHES).map((frame) => brokenSearch(frame)),
-      at: 'found',
-      more,
-    })
-    t.equal(searchesIn(failed), 4, `${nameOf(way)}: one failed`)
-    countLane(t, way.lane)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of [...waysTo('openai-responses'), ...waysTo('anthropic')]) {
+      const scene = await scenes(way)
+      const more = searching(way)
+      const all = await chargedFor(scene, way, { frames: (seen) => until(seen, 'found ', SEARCHES), at: 'found', more })
+      t.equal(searchesIn(all), 5, nameOf(way))
+      t.match(all, { estimated: true, reason: 'caller/content/estimated' })
+      const failed = await chargedFor(scene, way, {
+        frames: (seen) => until(seen, 'found ', SEARCHES).map((frame) => brokenSearch(frame)),
+        at: 'found',
+        more,
+      })
+      t.equal(searchesIn(failed), 4, `${nameOf(way)}: one failed`)
+      countLane(t, way.lane)
+    }
+  })
 })
 
 /** The frame with the second of the searches failed. */
@@ -266,64 +279,70 @@ t.test('searches of Gemini are charged before its last report', async (t) => {
   const grounding = { webSearchQueries: ['a', 'b'], groundingChunks: [{ web: { uri: 'https://x.test/', title: 'X' } }] }
   const candidate = { index: 0, content: { role: 'model', parts: [{ text: 'found ' }] }, groundingMetadata: grounding }
   const frame = `data: ${JSON.stringify({ candidates: [candidate], responseId: 'up' })}\n\n`
-  for (const way of waysTo('gemini')) {
-    const charged = await chargedFor(await scenes(way), way, { frames: () => [frame], at: 'found', more: searching(way) })
-    t.equal(searchesIn(charged), 2, nameOf(way))
-    t.ok(charged.input > 0 && charged.estimated, 'its tokens are estimated')
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysTo('gemini')) {
+      const charged = await chargedFor(await scenes(way), way, { frames: () => [frame], at: 'found', more: searching(way) })
+      t.equal(searchesIn(charged), 2, nameOf(way))
+      t.ok(charged.input > 0 && charged.estimated, 'its tokens are estimated')
+    }
+  })
 })
 
 t.test('a report in the middle does not hide searches; the last one is believed', async (t) => {
   const scenes = scenesOf(t)
   const middle = `event: message_delta\ndata: ${JSON.stringify({ type: 'message_delta', delta: {}, usage: { output_tokens: 30 } })}\n\n`
-  for (const way of waysTo('anthropic')) {
-    const scene = await scenes(way)
-    const more = searching(way)
-    const partial = await chargedFor(scene, way, {
-      frames: (seen) => {
-        const frames = until(seen, 'found ', SEARCHES)
-        return [...frames.slice(0, -1), middle, ...frames.slice(-1)]
-      },
-      at: 'found',
-      more,
-    })
-    t.equal(searchesIn(partial), 5, nameOf(way))
-    t.ok(partial.output >= 30 && partial.input === 100)
-    const gate = new Gate()
-    const whole = await chargedFor(scene, way, {
-      frames: (seen) => {
-        const frames = framesFor(seen.path, SEARCHES).map((frame) => frame.replace('"web_search_requests":5', '"web_search_requests":2'))
-        const cut = frames.findIndex((frame) => frame.includes('found ')) + 1
-        return [...frames.slice(0, cut), gate.step, ...frames.slice(cut)]
-      },
-      at: 'found',
-      more,
-      left: () => gate.open(),
-    })
-    t.match(whole, { input: 100, output: 20, estimated: false, reason: 'caller/usage_known/reported' }, nameOf(way))
-    t.equal(searchesIn(whole), 2, `${nameOf(way)}: as reported`)
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysTo('anthropic')) {
+      const scene = await scenes(way)
+      const more = searching(way)
+      const partial = await chargedFor(scene, way, {
+        frames: (seen) => {
+          const frames = until(seen, 'found ', SEARCHES)
+          return [...frames.slice(0, -1), middle, ...frames.slice(-1)]
+        },
+        at: 'found',
+        more,
+      })
+      t.equal(searchesIn(partial), 5, nameOf(way))
+      t.ok(partial.output >= 30 && partial.input === 100)
+      const gate = new Gate()
+      const whole = await chargedFor(scene, way, {
+        frames: (seen) => {
+          const frames = framesFor(seen.path, SEARCHES).map((frame) => frame.replace('"web_search_requests":5', '"web_search_requests":2'))
+          const cut = frames.findIndex((frame) => frame.includes('found ')) + 1
+          return [...frames.slice(0, cut), gate.step, ...frames.slice(cut)]
+        },
+        at: 'found',
+        more,
+        left: () => gate.open(),
+      })
+      t.match(whole, { input: 100, output: 20, estimated: false, reason: 'caller/usage_known/reported' }, nameOf(way))
+      t.equal(searchesIn(whole), 2, `${nameOf(way)}: as reported`)
+    }
+  })
 })
 
 t.test('a last report without its items still has the searches that came', async (t) => {
   const scenes = scenesOf(t)
-  for (const way of waysTo('openai-responses')) {
-    const gate = new Gate()
-    const charged = await chargedFor(await scenes(way), way, {
-      frames: (seen) => {
-        const frames = framesFor(seen.path, SEARCHES).map((frame) =>
-          frame.includes('"type":"response.completed"') ? frame.replace(/"output":\[.*\],"parallel/, '"output":[],"parallel') : frame,
-        )
-        const cut = frames.findIndex((frame) => frame.includes('found ')) + 1
-        return [...frames.slice(0, cut), gate.step, ...frames.slice(cut)]
-      },
-      at: 'found',
-      more: searching(way),
-      left: () => gate.open(),
-    })
-    t.match(charged, { input: 100, output: 20, estimated: false }, nameOf(way))
-    t.equal(searchesIn(charged), 5, nameOf(way))
-  }
+  await every(t, 'every way', async (t) => {
+    for (const way of waysTo('openai-responses')) {
+      const gate = new Gate()
+      const charged = await chargedFor(await scenes(way), way, {
+        frames: (seen) => {
+          const frames = framesFor(seen.path, SEARCHES).map((frame) =>
+            frame.includes('"type":"response.completed"') ? frame.replace(/"output":\[.*\],"parallel/, '"output":[],"parallel') : frame,
+          )
+          const cut = frames.findIndex((frame) => frame.includes('found ')) + 1
+          return [...frames.slice(0, cut), gate.step, ...frames.slice(cut)]
+        },
+        at: 'found',
+        more: searching(way),
+        left: () => gate.open(),
+      })
+      t.match(charged, { input: 100, output: 20, estimated: false }, nameOf(way))
+      t.equal(searchesIn(charged), 5, nameOf(way))
+    }
+  })
 })
 
 const PIXELS = 'A'.repeat(200_000)
@@ -359,17 +378,19 @@ t.test('images that came are charged at their own price', async (t) => {
     ['in part', [added(0), partial(0, 0), partial(0, 1)], 1],
     ['none', [added(0)], 0],
   ]
-  for (const lane of ['pass', 'observe'] as const) {
-    const way: Way = { format: 'responses', wire: 'openai-responses', lane }
-    for (const [name, events, images] of cases)
-      for (const restyle of [(frame: string) => frame, (frame: string) => frame.replace('"type":"response', '"type": "response')]) {
-        const frames = drawn([...events, LAST]).map(restyle)
-        const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'ig_last', more })
-        const words = charged.output - images * IMAGE
-        t.ok(words >= 0 && words <= 3, `${nameOf(way)}, ${name}: ${charged.output} tokens`)
-        t.equal(charged.cost, charged.input * INPUT + images * IMAGE * PICTURED + words * OUTPUT, name)
-      }
-  }
+  await every(t, 'every lane', async (t) => {
+    for (const lane of ['pass', 'observe'] as const) {
+      const way: Way = { format: 'responses', wire: 'openai-responses', lane }
+      for (const [name, events, images] of cases)
+        for (const restyle of [(frame: string) => frame, (frame: string) => frame.replace('"type":"response', '"type": "response')]) {
+          const frames = drawn([...events, LAST]).map(restyle)
+          const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'ig_last', more })
+          const words = charged.output - images * IMAGE
+          t.ok(words >= 0 && words <= 3, `${nameOf(way)}, ${name}: ${charged.output} tokens`)
+          t.equal(charged.cost, charged.input * INPUT + images * IMAGE * PICTURED + words * OUTPUT, name)
+        }
+    }
+  })
   const picture = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${PIXELS}` } }]
   const others: [way: Way, frames: string[]][] = [
     ...(['chat', 'messages'] as const).map((format): [Way, string[]] => [
@@ -381,11 +402,13 @@ t.test('images that came are charged at their own price', async (t) => {
       [chatFrame('x', {}), chatFrame('', {}).replace('"content":""', `"images":${JSON.stringify(picture)}`), chatFrame('found', {})],
     ]),
   ]
-  for (const [way, frames] of others) {
-    const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'found', more: CAPS[way.format] })
-    const words = charged.output - IMAGE
-    t.ok(words >= 0 && words <= 6, `${nameOf(way)}: ${charged.output} tokens`)
-    t.equal(charged.cost, charged.input * INPUT + IMAGE * PICTURED + words * OUTPUT, nameOf(way))
-    countLane(t, way.lane)
-  }
+  await every(t, 'every case', async (t) => {
+    for (const [way, frames] of others) {
+      const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'found', more: CAPS[way.format] })
+      const words = charged.output - IMAGE
+      t.ok(words >= 0 && words <= 6, `${nameOf(way)}: ${charged.output} tokens`)
+      t.equal(charged.cost, charged.input * INPUT + IMAGE * PICTURED + words * OUTPUT, nameOf(way))
+      countLane(t, way.lane)
+    }
+  })
 })

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { eventsOf, object } from '../support/fold.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
@@ -137,20 +138,22 @@ function inputCharged(t: Test, { input, cost, output, estimated }: Charged, name
 }
 
 t.test('a caller that leaves before the first content pays for the input', async (t) => {
-  for (const stream of [false, true])
-    for (const script of [() => ({ before: 'stall' as const }), () => stalled([])]) {
-      if (!stream && script().before === undefined) continue
-      const scene = await startScene(t, { script })
-      const { leave } = scene.ask({ stream })
-      await scene.upstream.request(0)
-      leave()
-      await heardLeave(scene.clock)
-      await scene.clock.advance(READ_ON)
-      const charged = await scene.charged()
-      t.equal(charged.reason, 'caller/sent/estimated')
-      inputCharged(t, charged, `stream ${stream}`)
-      t.equal(await scene.upstream.requests[0].closed.then(({ aborted }) => aborted), true, 'the provider is told')
-    }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true])
+      for (const script of [() => ({ before: 'stall' as const }), () => stalled([])]) {
+        if (!stream && script().before === undefined) continue
+        const scene = await startScene(t, { script })
+        const { leave } = scene.ask({ stream })
+        await scene.upstream.request(0)
+        leave()
+        await heardLeave(scene.clock)
+        await scene.clock.advance(READ_ON)
+        const charged = await scene.charged()
+        t.equal(charged.reason, 'caller/sent/estimated')
+        inputCharged(t, charged, `stream ${stream}`)
+        t.equal(await scene.upstream.requests[0].closed.then(({ aborted }) => aborted), true, 'the provider is told')
+      }
+  })
 })
 
 t.test('a caller that sends a long recording and leaves pays for the recording', async (t) => {
@@ -202,28 +205,30 @@ t.test('hidden reasoning is charged by time and pace', async (t) => {
   gate.open()
   await response.text()
 
-  for (const [number, name] of [
-    [1, 'before the first content'],
-    [2, 'right after it'],
-  ] as const) {
-    const content = new Gate()
-    scene.upstream.script = (seen) => {
-      const [role, one] = begun(seen)
-      return stalled([role, content.step, one])
+  await every(t, 'every case', async (t) => {
+    for (const [number, name] of [
+      [1, 'before the first content'],
+      [2, 'right after it'],
+    ] as const) {
+      const content = new Gate()
+      scene.upstream.script = (seen) => {
+        const [role, one] = begun(seen)
+        return stalled([role, content.step, one])
+      }
+      const { response, leave } = scene.ask({ stream: true })
+      await scene.clock.armed(IDLE)
+      await scene.clock.advance(SECONDS * 1000)
+      if (number === 2) {
+        content.open()
+        await readTo(await response, 'one ')
+      }
+      await leaves(scene, leave)
+      const charged = await scene.charged(number)
+      const tokens = SECONDS * 10
+      t.ok(charged.output >= tokens && charged.output <= tokens + 5, `${name}: ${charged.output} tokens, at 10 a second`)
+      inputCharged(t, charged, name)
     }
-    const { response, leave } = scene.ask({ stream: true })
-    await scene.clock.armed(IDLE)
-    await scene.clock.advance(SECONDS * 1000)
-    if (number === 2) {
-      content.open()
-      await readTo(await response, 'one ')
-    }
-    await leaves(scene, leave)
-    const charged = await scene.charged(number)
-    const tokens = SECONDS * 10
-    t.ok(charged.output >= tokens && charged.output <= tokens + 5, `${name}: ${charged.output} tokens, at 10 a second`)
-    inputCharged(t, charged, name)
-  }
+  })
 })
 
 t.test('an image that came counts, though it is no text', async (t) => {
@@ -250,15 +255,17 @@ t.test('credit that ends between two turns leaves the first one charged', async 
     usage: { input: 150, output: 40 },
   }
   const key = ', limit: "0.0025"'
-  for (const stream of [false, true]) {
-    // A report beyond what was held takes what the second turn would have needed.
-    const scene = await startScene(t, { key, script: (seen) => answerFor(seen, { ...CALL, usage: { input: 2_000, output: 40 } }) })
-    await (await scene.ask({ stream, max_tokens: 100, tools: [{ type: 'router:datetime' }] }).response).text()
-    const charged = await scene.charged()
-    t.equal(scene.upstream.requests.length, 1, 'no second call')
-    t.equal(charged.reason, 'caller/not_sent/nothing')
-    t.ok(charged.cost >= 2_000 * INPUT, `${charged.cost}`)
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      // A report beyond what was held takes what the second turn would have needed.
+      const scene = await startScene(t, { key, script: (seen) => answerFor(seen, { ...CALL, usage: { input: 2_000, output: 40 } }) })
+      await (await scene.ask({ stream, max_tokens: 100, tools: [{ type: 'router:datetime' }] }).response).text()
+      const charged = await scene.charged()
+      t.equal(scene.upstream.requests.length, 1, 'no second call')
+      t.equal(charged.reason, 'caller/not_sent/nothing')
+      t.ok(charged.cost >= 2_000 * INPUT, `${charged.cost}`)
+    }
+  })
 })
 
 t.test('no estimate passes the hold', async (t) => {
@@ -306,19 +313,21 @@ t.test('half a tool loop: what had been done stays charged', async (t) => {
     ['a deadline', () => ({ before: 'stall' }), { [DEADLINE]: '5' }, 'caller/sent/estimated', true],
     ['a request that the provider refuses', () => upstreamError(400, 'too long'), {}, 'caller/not_sent/nothing', false],
   ]
-  for (const [name, second, headers, reason, more] of loops)
-    for (const stream of [false, true]) {
-      const scene = await startScene(t, { script: (seen, index) => (index === 0 ? answerFor(seen, CALL) : second(seen, index)) })
-      const { response } = scene.ask({ stream, tools }, headers)
-      await scene.upstream.request(1)
-      if (headers[DEADLINE]) await scene.clock.advance(5_000)
-      await (await response).text()
-      const charged = await scene.charged()
-      t.equal(charged.reason, reason, name)
-      t.ok(more ? charged.input > 150 + QUESTION.length / 5 : charged.input === 150, `${name}: ${charged.input} tokens of input`)
-      t.equal(charged.output, 40, 'what the first turn reported')
-      t.equal(charged.cost, charged.input * INPUT + charged.output * OUTPUT)
-    }
+  await every(t, 'every case', async (t) => {
+    for (const [name, second, headers, reason, more] of loops)
+      for (const stream of [false, true]) {
+        const scene = await startScene(t, { script: (seen, index) => (index === 0 ? answerFor(seen, CALL) : second(seen, index)) })
+        const { response } = scene.ask({ stream, tools }, headers)
+        await scene.upstream.request(1)
+        if (headers[DEADLINE]) await scene.clock.advance(5_000)
+        await (await response).text()
+        const charged = await scene.charged()
+        t.equal(charged.reason, reason, name)
+        t.ok(more ? charged.input > 150 + QUESTION.length / 5 : charged.input === 150, `${name}: ${charged.input} tokens of input`)
+        t.equal(charged.output, 40, 'what the first turn reported')
+        t.equal(charged.cost, charged.input * INPUT + charged.output * OUTPUT)
+      }
+  })
   const scene = await startScene(t, { script: (seen, index) => (index === 0 ? answerFor(seen, CALL) : upstreamError(500)) })
   await (await scene.ask({ stream: true, tools }).response).text()
   t.match(await scene.charged(), { cost: 0, reason: 'provider/sent/nothing' }, 'insurance covers the whole of it')
@@ -338,25 +347,31 @@ t.test('insurance: what the provider broke off is free', async (t) => {
 })
 
 t.test('the final report that comes while the provider is read on is what is charged', async (t) => {
-  for (const usage of [
-    { input: 150, output: 900 },
-    { input: 0, output: 0 },
-  ]) {
-    const gate = new Gate()
-    const scene = await startScene(t, {
-      script: (seen) => {
-        const [role, one, ...rest] = begun(seen, { ...SAID, usage })
-        return sseAnswer([role, one, gate.step, ...rest])
-      },
-    })
-    const { response, leave } = scene.ask({ stream: true })
-    await readTo(await response, 'one ')
-    leave()
-    await heardLeave(scene.clock)
-    gate.open()
-    const cost = usage.input * INPUT + usage.output * OUTPUT
-    t.match(await scene.charged(), { ...usage, cost, estimated: false, reason: 'caller/usage_known/reported' }, 'an explicit zero is zero')
-  }
+  await every(t, 'every usage', async (t) => {
+    for (const usage of [
+      { input: 150, output: 900 },
+      { input: 0, output: 0 },
+    ]) {
+      const gate = new Gate()
+      const scene = await startScene(t, {
+        script: (seen) => {
+          const [role, one, ...rest] = begun(seen, { ...SAID, usage })
+          return sseAnswer([role, one, gate.step, ...rest])
+        },
+      })
+      const { response, leave } = scene.ask({ stream: true })
+      await readTo(await response, 'one ')
+      leave()
+      await heardLeave(scene.clock)
+      gate.open()
+      const cost = usage.input * INPUT + usage.output * OUTPUT
+      t.match(
+        await scene.charged(),
+        { ...usage, cost, estimated: false, reason: 'caller/usage_known/reported' },
+        'an explicit zero is zero',
+      )
+    }
+  })
 })
 
 t.test('at most 64 are read on at once', async (t) => {
@@ -380,19 +395,21 @@ t.test('at most 64 are read on at once', async (t) => {
 })
 
 t.test('reading on counts in the streams and bytes of the key', async (t) => {
-  for (const key of [', limits: { streams: 1 }', ', limits: { bytes: 1KB }']) {
-    const scene = await startScene(t, { key, script: (seen) => stalled(until(seen, 'one')) })
-    const first = scene.ask({ stream: true })
-    await readTo(await first.response, 'one ')
-    first.leave()
-    await heardLeave(scene.clock)
-    t.equal((await scene.ask({ stream: true }).response).status, 429, key)
-    await scene.clock.advance(READ_ON)
-    await scene.charged()
-    const second = scene.ask({ stream: true })
-    t.equal((await second.response).status, 200, 'it is given back with the settlement')
-    second.leave()
-  }
+  await every(t, 'every key', async (t) => {
+    for (const key of [', limits: { streams: 1 }', ', limits: { bytes: 1KB }']) {
+      const scene = await startScene(t, { key, script: (seen) => stalled(until(seen, 'one')) })
+      const first = scene.ask({ stream: true })
+      await readTo(await first.response, 'one ')
+      first.leave()
+      await heardLeave(scene.clock)
+      t.equal((await scene.ask({ stream: true }).response).status, 429, key)
+      await scene.clock.advance(READ_ON)
+      await scene.charged()
+      const second = scene.ask({ stream: true })
+      t.equal((await second.response).status, 200, 'it is given back with the settlement')
+      second.leave()
+    }
+  })
 })
 
 t.test('tokens per minute are not given back for what the caller ended', async (t) => {
@@ -453,10 +470,12 @@ t.test('a reply that is too large is charged for what came', async (t) => {
 
 t.test('a reply that the provider completes is charged as it says', async (t) => {
   const scene = await startScene(t, { script: (seen) => answerFor(seen, SAID) })
-  for (const stream of [false, true]) {
-    await (await scene.ask({ stream }).response).text()
-    t.match(await scene.charged(Number(stream)), { input: 150, output: 40, estimated: false, reason: 'model/usage_known/reported' })
-  }
+  await every(t, 'streamed or not', async (t) => {
+    for (const stream of [false, true]) {
+      await (await scene.ask({ stream }).response).text()
+      t.match(await scene.charged(Number(stream)), { input: 150, output: 40, estimated: false, reason: 'model/usage_known/reported' })
+    }
+  })
   scene.upstream.script = (seen) => jsonAnswer(replyWithoutUsage(seen))
   await (await scene.ask().response).text()
   t.match(await scene.charged(2), { estimated: true, reason: 'model/content/estimated' })

@@ -1,6 +1,7 @@
 /** One gateway per allowed lane of a client dialect, each with an upstream of its own: contract tests run over all. */
 import OpenAI from 'openai'
 import type { Test } from 'tap'
+import { every } from './every.ts'
 import { type Gateway, type GatewayOptions, oneModel, startGateway } from './gateway.ts'
 import { countLane, type Lane, lanesOf } from './lanes.ts'
 import { type Script, startUpstream, type Upstream } from './upstream.ts'
@@ -45,15 +46,17 @@ export async function startRigs(root: Test, client: string, options: RigOptions 
 export async function onEach<Result>(
   { root, t, rigs }: { root: Test; t: Test; rigs: readonly Rig[] },
   script: Script,
-  body: (rig: Rig) => Promise<Result>,
+  body: (rig: Rig, t: Test) => Promise<Result>,
 ): Promise<Result> {
   const results: Result[] = []
-  for (const rig of rigs) {
-    rig.upstream.script = script
-    results.push(await body(rig))
-    countLane(root, rig.lane)
-    t.same(results.at(-1), results[0], `${rig.name} gives what ${rigs[0].name} gives`)
-  }
+  await every(t, 'the same in every lane', async (t) => {
+    for (const rig of rigs) {
+      rig.upstream.script = script
+      results.push(await body(rig, t))
+      countLane(root, rig.lane)
+      t.same(results.at(-1), results[0], `${rig.name} gives what ${rigs[0].name} gives`)
+    }
+  })
   return results[0]
 }
 
