@@ -18,7 +18,7 @@ const LANES = 12
 /** Requests for every time that the disk is full. */
 const WHILE_FULL = runs(300, 3000)
 const TIMES = runs(1, 6)
-const timeout = runs(90_000, 900_000)
+const timeout = runs(300_000, 900_000)
 t.setTimeout(timeout)
 
 interface Place {

@@ -21,7 +21,7 @@ import {
 } from '../support/hostile-scene.ts'
 import { calls, ran } from '../support/tool-scene.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 interface Page {
   body: string | Buffer

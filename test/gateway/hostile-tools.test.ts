@@ -13,7 +13,7 @@ import { type HostileScene, MB, memory, pours, SSE, hostileScene as scene, siteT
 import { deep, lines, remote, result, says } from '../support/hostile-tools.ts'
 import { calls, type Format, offered, ran, waysOf } from '../support/tool-scene.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 t.test('results of tools are words, whatever they look like', async (t) => {
   for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {

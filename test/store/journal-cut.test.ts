@@ -16,7 +16,7 @@ import { apiKey, holdRow, settleRow } from './samples.ts'
 const SEED = seed()
 const chance = new FakeClock(SEED)
 const below = (n: number): number => Math.floor(chance.random() * n)
-const timeout = LONG ? 3_000_000 : 60_000
+const timeout = LONG ? 3_000_000 : 300_000
 t.setTimeout(timeout)
 
 interface Books {
