@@ -8,6 +8,7 @@ import type { Loss } from '../../src/dialects/losses/loss.ts'
 import { replyLosses } from '../../src/dialects/losses/replies.ts'
 import { requestLosses } from '../../src/dialects/losses/requests.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
+import { every } from '../support/every.ts'
 import { lanesOf } from '../support/lanes.ts'
 import { type Cell, startField } from '../support/matrix/field.ts'
 import { type MarkedLeaf, marked, type Surface } from '../support/matrix/markers.ts'
@@ -74,23 +75,25 @@ for (const cell of field.cells.filter((each) => each.lane !== 'observe')) {
   t.test(`requests of ${cell.name}`, async (t) => {
     const entries = lossesOf(requestLosses, cell)
     const needed = new Set<Loss>()
-    for (const [name, surface] of Object.entries(REQUESTS[cell.client.id])) {
-      await t.test(name, async (t) => {
-        const { body, leaves } = marked(surface)
-        const outcome = await observeRequest(cell, { body, leaves })
-        const lostTool = entries.find((loss) => loss.path === `tools[${name.replace(/^tool /, '')}]`)
-        if (lostTool) {
-          needed.add(lostTool)
-          const refused = lostTool.reason.startsWith('refused')
-          t.equal(outcome.status, refused ? 400 : 200, outcome.refusal)
-          if (refused) t.match(outcome.refusal, lostTool.path.replace(/^.*\[|\]$/g, ''), 'the refusal names it')
-          return
-        }
-        t.equal(outcome.status, 200, outcome.refusal)
-        for (const loss of explain(t, cell, outcome, entries)) needed.add(loss)
-        keepsToTable(t, cell, leaves, outcome)
-      })
-    }
+    await every(t, 'every surface', async (t) => {
+      for (const [name, surface] of Object.entries(REQUESTS[cell.client.id])) {
+        await every(t, name, async (t) => {
+          const { body, leaves } = marked(surface)
+          const outcome = await observeRequest(cell, { body, leaves })
+          const lostTool = entries.find((loss) => loss.path === `tools[${name.replace(/^tool /, '')}]`)
+          if (lostTool) {
+            needed.add(lostTool)
+            const refused = lostTool.reason.startsWith('refused')
+            t.equal(outcome.status, refused ? 400 : 200, outcome.refusal)
+            if (refused) t.match(outcome.refusal, lostTool.path.replace(/^.*\[|\]$/g, ''), 'the refusal names it')
+            return
+          }
+          t.equal(outcome.status, 200, outcome.refusal)
+          for (const loss of explain(t, cell, outcome, entries)) needed.add(loss)
+          keepsToTable(t, cell, leaves, outcome)
+        })
+      }
+    })
     if (cell.lane !== 'translate' || !sameWire(cell))
       t.same(
         entries.filter((loss) => !needed.has(loss)).map((loss) => loss.path),
@@ -102,14 +105,16 @@ for (const cell of field.cells.filter((each) => each.lane !== 'observe')) {
   t.test(`replies of ${cell.name}`, async (t) => {
     const entries = lossesOf(replyLosses, cell)
     const needed = new Set<Loss>()
-    for (const [name, surface] of Object.entries(REPLIES[cell.wire]))
-      for (const stream of [false, true]) {
-        await t.test(`${name}${stream ? ', streamed' : ''}`, async (t) => {
-          const outcome = await observeReply(cell, marked(surface), stream)
-          t.equal(outcome.status, 200, outcome.refusal)
-          for (const loss of explain(t, cell, outcome, entries)) needed.add(loss)
-        })
-      }
+    await every(t, 'every surface', async (t) => {
+      for (const [name, surface] of Object.entries(REPLIES[cell.wire]))
+        for (const stream of [false, true]) {
+          await every(t, `${name}${stream ? ', streamed' : ''}`, async (t) => {
+            const outcome = await observeReply(cell, marked(surface), stream)
+            t.equal(outcome.status, 200, outcome.refusal)
+            for (const loss of explain(t, cell, outcome, entries)) needed.add(loss)
+          })
+        }
+    })
     if (cell.lane !== 'translate' || !sameWire(cell))
       t.same(
         entries.filter((loss) => !needed.has(loss)).map((loss) => loss.path),
