@@ -2,10 +2,10 @@
 import { drop, efforts, explicitCaching, listOf, oneOf, webSearch } from '../canon/quirks.ts'
 
 export const responsesQuirks = {
-  reasoning: oneOf('`object`: the provider takes `enabled` and `max_tokens` of `reasoning` as well; `effort` (default): it does not.', [
-    'effort',
-    'object',
-  ]),
+  reasoning: oneOf(
+    '`object`: the provider takes `enabled` and `max_tokens` of `reasoning` as well; `effort`: it does not. Without it `effort`.',
+    ['effort', 'object'],
+  ),
   efforts,
   explicit_caching: explicitCaching,
   web_search: webSearch,

@@ -8,7 +8,7 @@ export const dataCollection = criterion({
       kind: 'choice',
       values: ['allow', 'deny'],
       strict: 'deny',
-      text: '`deny`: only providers that are declared `data_collection: deny`, which keep no data for training. `allow` by default.',
+      text: '`deny`: only providers that are declared `data_collection: deny`, which keep no data for training. Without it `allow`.',
     },
   },
   refusal: { code: 'privacy_restricted', excludedBy: 'data_policy:training' },

@@ -11,7 +11,7 @@ export const order = criterion({
     },
     allow_fallbacks: {
       kind: 'flag',
-      text: 'False: only the first endpoint of each model, or only those of `order`. True by default.',
+      text: 'False: only the first endpoint of each model, or only those of `order`. Without it true.',
     },
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'allowed_providers' },

@@ -15,7 +15,7 @@ export const requireParameters = criterion({
   fields: {
     require_parameters: {
       kind: 'flag',
-      text: 'True: only endpoints that every parameter of the request reaches. False, the default: what an endpoint does not take is left out for it.',
+      text: 'True: only endpoints that every parameter of the request reaches. False, and without it: what an endpoint does not take is left out for it.',
     },
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'require_parameters' },
