@@ -5,8 +5,6 @@ import type { Duplex } from 'node:stream'
 import { asFault, Fault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
-import { usdText } from '../../core/money.ts'
-import { fixedAsk } from '../../ledger/credit.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
@@ -16,7 +14,7 @@ import type { ChainParts, KeyLookup } from '../parts.ts'
 import { bucketOf } from '../request/admission.ts'
 import { authenticateCaller } from '../request/authenticate.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
+import { takeFixed } from './extend-hold.ts'
 import { Hold } from './hold.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
@@ -105,15 +103,8 @@ export class PassThroughDesk {
     await parts.admission.request(key)
     await reserve?.(bucketOf(key))
     const price = provider.passThroughPrice
-    const account = accountOf(key, parts.credit)
-    const allowances = allowancesOf(key, budgets)
     const hold = new Hold()
-    if ((await hold.take(account, fixedAsk(price), allowances)) === undefined) {
-      const tightest = account.tightest(allowances)
-      if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, price, tightest.left)
-      throw new Fault('no_credit', { message: `Insufficient credits: a pass-through request to ${slug} costs $${usdText(price)}` })
-    }
-    hold.raiseFloor(price)
+    await takeFixed(hold, { key, budgets, credit: parts.credit }, price, `a pass-through request to ${slug} costs`)
     const id = this.ids.next(parts.clock.now())
     const booking = { id, key, provider, price, hold, startedAt: parts.clock.monotonic() }
     const endpoint = `passage@${provider.slug}`

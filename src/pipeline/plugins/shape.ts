@@ -3,19 +3,19 @@
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Guarded } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
+import { extendHold, extendUnwritten } from '../money/extend-hold.ts'
 import type { ChainParts, PluginSetting } from '../parts.ts'
 import { ExchangeView } from './exchange-view.ts'
-import { holdFor, reserveFor } from './hold.ts'
 import { checkIds, configOf } from './request-entries.ts'
 import { PluginRun, type RunParts } from './run.ts'
 
 export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Layer<Guarded> {
-  return layerOf(plugins, parts, { hold: (exchange, bound) => holdFor('plugins', exchange, bound, parts) })
+  return layerOf(plugins, parts, { hold: (exchange, bound) => extendHold('plugins', exchange, bound, parts) })
 }
 
 /** In a plan: what costs money or asks others is not run, and its bound is reserved until the plan is made. */
 export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<Guarded> {
-  const hold = (exchange: Guarded, bound: number): Promise<void> => reserveFor('plugins', exchange, bound, parts.credit)
+  const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('plugins', exchange, bound, parts.credit)
   return layerOf(plugins, parts, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
 }
 

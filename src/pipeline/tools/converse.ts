@@ -4,10 +4,10 @@ import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Accepted, Guarded } from '../exchange.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
+import { extendHold, extendUnwritten } from '../money/extend-hold.ts'
 import { concludeTurn } from '../money/reservation.ts'
 import { countTurn } from '../money/turn-count.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
-import { holdFor, reserveFor } from '../plugins/hold.ts'
 import { endedEarly } from '../reply/last-word.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import type { EventSink } from '../run.ts'
@@ -21,12 +21,12 @@ import { appendTurn, runCalls } from './tool-turn.ts'
 const MOST_STEPS = 30
 
 export function converse(settings: LoopSettings, parts: ChainParts, inner: Service<Accepted>): Layer<Guarded> {
-  return layerOf(settings, parts, { inner, hold: (exchange, bound) => holdFor('tools', exchange, bound, parts), resumes: true })
+  return layerOf(settings, parts, { inner, hold: (exchange, bound) => extendHold('tools', exchange, bound, parts), resumes: true })
 }
 
 /** In a plan: what the tools may cost is reserved until the plan is made. */
 export function converseForPlan(settings: LoopSettings, parts: ChainParts, inner: Service<Accepted>): Layer<Guarded> {
-  const hold = (exchange: Guarded, bound: number): Promise<void> => reserveFor('tools', exchange, bound, parts.credit)
+  const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('tools', exchange, bound, parts.credit)
   return layerOf(settings, parts, { inner, hold, resumes: false })
 }
 
