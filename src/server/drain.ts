@@ -13,7 +13,7 @@ export interface DrainResult {
 }
 
 /** Something that is under way: it may end by itself, or be cut. */
-export interface Exchange {
+export interface OpenExchange {
   /** The drain has begun; nothing more may follow on this connection. */
   last?(): void
   cut(): void
@@ -22,7 +22,7 @@ export interface Exchange {
 export class Drain {
   private readonly clock: Clock
   private readonly graceMs: number
-  private readonly exchanges = new Set<Exchange>()
+  private readonly exchanges = new Set<OpenExchange>()
   private readonly servers = new Set<Server>()
   private readonly connections = new Set<Connection>()
   /** Open replies of all servers. */
@@ -55,7 +55,7 @@ export class Drain {
   }
 
   /** Counts an exchange as under way. @returns to be called when it has ended; calling it twice does nothing. */
-  track(exchange: Exchange): () => void {
+  track(exchange: OpenExchange): () => void {
     this.exchanges.add(exchange)
     if (this.draining) exchange.last?.()
     return () => {

@@ -6,7 +6,7 @@ import type { Part } from '../canon/request.ts'
 import { noUsage } from '../canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingTarget, EmbeddingWire, LocalRun, VectorSink } from '../types.ts'
 import { decodeFault, type FaultPlan, faultPlan } from './faults.ts'
-import { countTokens } from './tokens.ts'
+import { countTokens, MEDIA_TOKENS } from './tokens.ts'
 
 const MODEL = 'embed'
 /** Numbers of a vector where the caller names none. */
@@ -15,7 +15,6 @@ const DIMENSIONS = 256
 const GRAM = 3
 const PROBES = 4
 const MEDIA_WEIGHT = 8
-const MEDIA_TOKENS = 85
 /** Vectors before other work gets its turn. */
 const BATCH = 8
 

@@ -4,7 +4,7 @@ import type { CanonicalRequest, Item, Part } from '../canon/request.ts'
 const LONGEST = 12
 /** Plausible counts for what is not text. */
 const ITEM_TOKENS = 4
-const MEDIA_TOKENS = 85
+export const MEDIA_TOKENS = 85
 
 /** Where the piece that starts at `from` ends. Never inside a surrogate pair. */
 function pieceEnd(text: string, from: number): number {

@@ -11,7 +11,7 @@ import type { Tier } from '../../routing/index.ts'
 import type { Accepted } from '../exchange.ts'
 
 /** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
-export const MEDIA_TOKENS = 20_000
+export const HELD_MEDIA_TOKENS = 20_000
 
 /** Kinds of input beside text; undefined where there are none. */
 export function inputModalities(exchange: Accepted): Set<string> | undefined {
@@ -130,7 +130,7 @@ const BYTES_PER_MEDIA_TOKEN = { file: 20, audio: 128, video: 150 } as const
 
 /** What the hold counts: of all but images, whose size models limit, four times the estimate. */
 function mediaBound(part: Media): number {
-  return part.media === 'image' ? MEDIA_TOKENS : Math.max(MEDIA_TOKENS, 4 * mediaEstimate(part))
+  return part.media === 'image' ? HELD_MEDIA_TOKENS : Math.max(HELD_MEDIA_TOKENS, 4 * mediaEstimate(part))
 }
 
 function mediaEstimate(part: Media): number {
@@ -138,7 +138,7 @@ function mediaEstimate(part: Media): number {
   if (media === 'image') return IMAGE_TOKENS
   const encoded = payloadLength(part)
   // The size of what stands elsewhere is not known.
-  if (encoded === 0) return MEDIA_TOKENS
+  if (encoded === 0) return HELD_MEDIA_TOKENS
   return Math.max(IMAGE_TOKENS, Math.ceil((encoded * 3) / 4 / BYTES_PER_MEDIA_TOKEN[media]))
 }
 
