@@ -18,7 +18,7 @@ import type { Usage } from './canon/usage.ts'
 import type { Quirks } from './quirks.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
-/** Facts of one reply, shared by whoever writes a piece of it. */
+/** Facts of one reply, shared by all that write a piece of it. */
 export interface ReplyContext {
   /** `gen-…`: the id that clients see, in every lane. */
   readonly id: string
@@ -32,7 +32,7 @@ export interface ReplyContext {
   readonly body: JsonObject
   /** White-label word of `router_metadata`, `router:…` and the keep-alive comment. */
   readonly brand: string
-  /** Next `sequence_number`; whoever writes an event takes it and adds one. */
+  /** Next `sequence_number`; the writer of an event takes it and adds one. */
   sequence: number
   /** True once `ClientDialect.open` has been written. */
   opened: boolean
@@ -51,7 +51,7 @@ export interface Final {
   fault?: Fault
   /** Unix seconds. */
   completedAt: number
-  /** `router_metadata` if the caller asked for it. */
+  /** `router_metadata` if the caller requested it. */
   metadata?: JsonObject
   /** Calls of server tools in this exchange, the searches that they ran and the pages that they fetched; absent where there were none. */
   serverTools?: { requested: number; executed: number; searches?: number; fetches?: number }
@@ -118,7 +118,7 @@ export interface Target {
   readonly user: 'pass' | 'hash' | 'drop'
   /** Most tokens that the endpoint writes, where known. */
   readonly maxOutput?: number
-  /** Names of provider features that the caller asks for in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
+  /** Names of provider features that the caller requests in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
   readonly betas?: string
 }
 
@@ -193,7 +193,7 @@ export interface LocalRun {
   abort(): void
 }
 
-/** How a provider is addressed and how it refuses, whatever is asked of it. */
+/** How a provider is addressed and how it refuses, for every operation. */
 export interface ProviderWire {
   readonly id: DialectId
   /** An error status, or an error inside a 200. Never quotes the provider's key or internals. */
@@ -214,7 +214,7 @@ export interface UpstreamDialect extends ProviderWire {
   readonly cap: CapWire
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
-  /** How the wire asks for the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
+  /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
   readonly webSearch?: SearchWire
   /** Wire of opaque parts, items and tools that are written back verbatim. */
   readonly wire: DialectId
@@ -235,7 +235,7 @@ export interface UpstreamDialect extends ProviderWire {
   run?(request: CanonicalRequest, target: Target, clock: Clock, sink: LocalSink): LocalRun
 }
 
-/** What one vector is asked for. */
+/** The input of one vector. */
 export type EmbeddingInput =
   | { readonly kind: 'text'; readonly text: string }
   /** Ids of the model's own tokens. */
@@ -260,7 +260,7 @@ export interface EmbeddingAsk {
 
 /** The client's side of an operation that answers with vectors. */
 export interface EmbeddingClient {
-  /** What a checked body asks for. */
+  /** What a checked body requests. */
   ask(body: JsonObject): EmbeddingAsk
   /** Where an input, or a part of it, stands in the body, such as `input[2].content[0]`. */
   pathOf(body: JsonObject, input: number, part?: number): string
@@ -301,9 +301,9 @@ export interface VectorSink {
 export interface EmbeddingWire extends ProviderWire {
   /** Most of one call: inputs, and estimated tokens where the provider bounds them. */
   readonly most: { readonly inputs: number; readonly tokens?: number }
-  /** What the provider makes of an input that is too long; `told` where a field of the request says it. */
-  readonly longInput: 'rejects' | 'truncates' | 'told'
-  /** The first thing asked that it cannot say; undefined where it can say all. */
+  /** What the provider makes of an input that is too long; `configurable` where a field of the request decides it. */
+  readonly longInput: 'rejects' | 'truncates' | 'configurable'
+  /** The first requested thing that the wire cannot express; undefined where it can express all. */
   lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined
   encode(ask: EmbeddingAsk, target: EmbeddingTarget): Encoded
   /** Members of a reply whose values are vectors, or lists of them. */

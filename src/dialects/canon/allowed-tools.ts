@@ -7,8 +7,8 @@ export const ALLOWED_TOOLS = 'allowed_tools'
 
 /** The two wires nest it differently: `{mode, tools}` or `{allowed_tools: {mode, tools}}`. */
 function allowedIn(data: JsonObject): { required: boolean; tools: JsonObject[] } {
-  const told = isObject(data.allowed_tools) ? data.allowed_tools : data
-  return { required: told.mode === 'required', tools: Array.isArray(told.tools) ? told.tools.filter(isObject) : [] }
+  const allowed = isObject(data.allowed_tools) ? data.allowed_tools : data
+  return { required: allowed.mode === 'required', tools: Array.isArray(allowed.tools) ? allowed.tools.filter(isObject) : [] }
 }
 
 function nameOf(allowed: JsonObject): Json | undefined {

@@ -20,7 +20,7 @@ export interface End {
   reason: EndReason
   /** The provider's own word. */
   raw?: string
-  /** The stop sequence that was met, where the provider tells it. */
+  /** The stop sequence that was met, where the provider reports it. */
   sequence?: string
   /** Service tier that the provider says it served: `default`, `flex` or `priority`. */
   tier?: string
@@ -72,7 +72,7 @@ export const IMAGE_TOKENS = 1_290
 /** What an image or a sound of an answer counts as, in bytes of text, of which 2.5 are a token. */
 export const MEDIA_BYTES = IMAGE_TOKENS * 2.5
 
-/** The end that an event tells. */
+/** The end that an event carries. */
 export function endOf({ type: _type, ...end }: { type: 'end' } & End): End {
   return end
 }
@@ -80,7 +80,7 @@ export function endOf({ type: _type, ...end }: { type: 'end' } & End): End {
 /**
  * True for an event that carries content: the commit point of a stream.
  * A block that merely opens is not content (an empty answer must still be able to fall back);
- * a call, media, opaque or server block is, since its name alone tells the caller something.
+ * a call, media, opaque or server block is, since its name alone is information for the caller.
  */
 export function isContent(event: StreamEvent): boolean {
   if (event.type === 'block-delta') return event.text.length > 0

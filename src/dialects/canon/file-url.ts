@@ -21,7 +21,7 @@ const URL_FORM = /^(?:data|https?|gs|s3):/i
 
 /**
  * @param data a URL, a data URL or bare base64.
- * @param name the file's name, which tells the type of bare base64.
+ * @param name the file's name, from which the type of bare base64 is taken.
  */
 export function fileUrl(data: string, name: string | undefined): string {
   if (URL_FORM.test(data)) return data

@@ -20,8 +20,8 @@ export interface NativeSearch {
 
 /** What a wire's form of such a search can say. */
 export interface SearchWire {
-  /** True where all the domain rules can be told. */
-  tells(search: NativeSearch): boolean
+  /** True where the form has a place for all the domain rules. */
+  canExpress(search: NativeSearch): boolean
   /** True where it stands among the tools, so that the endpoint has to take such. */
   readonly isTool: boolean
   /** True where other tools may stand beside it. */

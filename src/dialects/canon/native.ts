@@ -13,7 +13,7 @@ interface Carrier {
 /** First words of the names in `extras.fields` that are no field of the body. */
 const NAMED_BESIDE = /^(?:input|messages|tools)\./
 
-/** True for a name in `extras.fields` that only tells of members kept beside parts, items or tools. */
+/** True for a name in `extras.fields` that only stands for members kept beside parts, items or tools. */
 export function isNamedBeside(name: string): boolean {
   return NAMED_BESIDE.test(name)
 }

@@ -1,6 +1,6 @@
 /**
  * Reasoning that is foreign to the caller's wire, in the one opaque field that its clients send back unchanged:
- * `hg.` and base64url of JSON that tells whose it is. An own seal stands in that field bare.
+ * `hg.` and base64url of JSON that names its family. An own seal stands in that field bare.
  */
 import { isObject } from '../../core/json.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The canonical request: what a caller asked, free of any dialect.
- * Built lazily from the parsed body, only if a layer asks for it.
+ * The canonical request: the caller's request, free of any dialect.
+ * Built lazily from the parsed body, only if a layer needs it.
  */
 import type { JsonObject } from '../../core/json.ts'
 
@@ -83,7 +83,7 @@ export type ToolSpec =
 export interface WrittenAt {
   /** Of the object that has the parameters as its fields. */
   object: string
-  /** Of the field that asked for the tool. */
+  /** Of the field that requested the tool. */
   type: string
   /** Parameters that have another name there, with it: `allowed_domains`, `filters.allowed_domains`. */
   fields?: Readonly<Record<string, string>>

@@ -9,22 +9,22 @@ const USUAL: ReadonlySet<Json | undefined> = new Set(['default', 'standard', 'st
 
 /**
  * The tier to send. An endpoint of a tier gets that tier, whatever opened it for the request; any other gets `default`
- * where the caller asked for just that, else none.
- * @param asked the caller's word in any client format.
+ * where the caller requested just that, else none.
+ * @param requested the caller's word in any client format.
  */
-export function tierToSend(asked: Json | undefined, endpoint: ServiceTier | undefined): ServiceTier | 'default' | undefined {
+export function tierToSend(requested: Json | undefined, endpoint: ServiceTier | undefined): ServiceTier | 'default' | undefined {
   if (endpoint !== undefined) return endpoint
-  return USUAL.has(asked) ? 'default' : undefined
+  return USUAL.has(requested) ? 'default' : undefined
 }
 
-/** True where the caller asked for a tier that this endpoint does not serve, so that `dropped` names it. */
-export function losesTier(asked: Json | undefined, endpoint: ServiceTier | undefined): boolean {
-  if (typeof asked !== 'string' || asked === 'auto' || USUAL.has(asked)) return false
-  return (asked === 'fast' ? 'priority' : asked) !== endpoint
+/** True where the caller requested a tier that this endpoint does not serve, so that `dropped` names it. */
+export function losesTier(requested: Json | undefined, endpoint: ServiceTier | undefined): boolean {
+  if (typeof requested !== 'string' || requested === 'auto' || USUAL.has(requested)) return false
+  return (requested === 'fast' ? 'priority' : requested) !== endpoint
 }
 
 /**
- * Takes out of a body what else asks a provider for a tier, beside `service_tier`: `speed: fast` (Anthropic: Create a
+ * Takes out of a body what else requests a tier of a provider, beside `service_tier`: `speed: fast` (Anthropic: Create a
  * Message), which an endpoint of the priority tier keeps, the camel-case name that protobuf JSON reads too, and the same
  * words in `extra_body`, whose other members stay, since Google's chat endpoint reads them (Gemini API: OpenAI compatibility).
  * @param dropped receives the names of what was taken out.

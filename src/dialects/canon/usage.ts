@@ -10,7 +10,7 @@ export interface Usage {
   audioInput: number
   audioOutput: number
   imageOutput: number
-  /** Share of `cacheWrite` that is kept for an hour instead of minutes, where the provider tells it. */
+  /** Share of `cacheWrite` that is kept for an hour instead of minutes, where the provider reports it. */
   cacheWriteLong?: number
   /** Searches that the provider itself ran. */
   webSearches?: number
@@ -18,7 +18,7 @@ export interface Usage {
   toolCalls?: Readonly<Partial<Record<PaidTool, number>>>
   /** Rounds that another model of the provider has run for the answer, which no other count holds. */
   others?: readonly { model: string; usage: Usage }[]
-  /** Of vectors: how `input` is made up, where the provider tells it. */
+  /** Of vectors: how `input` is made up, where the provider reports it. */
   inputSplit?: InputSplit
   /** True where the provider reported nothing and the counts are our estimate. */
   estimated?: boolean

@@ -44,7 +44,7 @@ function checkReasoning(body: JsonObject): void {
   if (effort && reasoning.effort && effort !== reasoning.effort)
     throw badField('reasoning_effort', `contradicts reasoning.effort (${String(reasoning.effort)})`)
   if (reasoning.enabled === false && (effort || reasoning.effort) && (effort || reasoning.effort) !== 'none')
-    throw badField('reasoning.enabled', 'contradicts the effort that is asked for')
+    throw badField('reasoning.enabled', 'contradicts the requested effort')
 }
 
 /** @throws Fault 400 naming the field and what was expected. */

@@ -30,7 +30,7 @@ function joins(open: Open | undefined, detail: JsonObject): open is Open {
     case 'reasoning.summary':
       return sameId && item.text === undefined
     default:
-      // A stream tells a text in pieces, and its signature last; some callers send the pieces back as they came.
+      // A stream sends a text in pieces, and its signature last; some callers send the pieces back as they came.
       return sameId && item.text !== undefined && typeof detail.index === 'number' && detail.index === open.index
   }
 }

@@ -38,8 +38,8 @@ const NAMED: ReadonlySet<string> = new Set([
   'n',
 ])
 
-/** The output cap that the caller asked for; the newer of the two names wins. */
-export function askedCap(body: JsonObject): number | undefined {
+/** The output cap that the caller requested; the newer of the two names wins. */
+export function requestedCap(body: JsonObject): number | undefined {
   const cap = body.max_completion_tokens ?? body.max_tokens
   return typeof cap === 'number' ? cap : undefined
 }
@@ -48,7 +48,7 @@ export function askedCap(body: JsonObject): number | undefined {
  * `reasoning`, its shorthand `reasoning_effort` and the legacy `include_reasoning` as one value;
  * undefined where the caller sent none of them.
  */
-export function askedReasoning(body: JsonObject): Reasoning | undefined {
+export function requestedReasoning(body: JsonObject): Reasoning | undefined {
   const sent = isObject(body.reasoning) ? body.reasoning : undefined
   const effort = sent?.effort ?? body.reasoning_effort
   const hidden = sent?.exclude === true || (body.include_reasoning === false && sent?.exclude !== false)
@@ -64,7 +64,7 @@ export function askedReasoning(body: JsonObject): Reasoning | undefined {
 
 /** True where the reply must carry no reasoning; its tokens still count. */
 export function hidesReasoning(body: JsonObject): boolean {
-  return askedReasoning(body)?.exclude === true
+  return requestedReasoning(body)?.exclude === true
 }
 
 function sampling(body: JsonObject, used: Set<string>): Sampling {
@@ -78,7 +78,7 @@ function sampling(body: JsonObject, used: Set<string>): Sampling {
   if (typeof body.stop === 'string') out.stop = [body.stop]
   else if (Array.isArray(body.stop)) out.stop = body.stop
   if (out.stop !== undefined) used.add('stop')
-  const cap = askedCap(body)
+  const cap = requestedCap(body)
   if (cap !== undefined) {
     out.maxOutput = cap
     used.add('max_tokens')
@@ -186,7 +186,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   const items = decodeMessages(messagesOf(body), beside)
   const request: CanonicalRequest = { items, tools: [], sampling: sampling(body, used), stream: body.stream === true, used }
   decodeTools(body, request, beside)
-  const reasoning = askedReasoning(body)
+  const reasoning = requestedReasoning(body)
   if (reasoning) {
     request.reasoning = reasoning
     if (reasoning.effort ?? reasoning.maxTokens ?? reasoning.enabled ?? reasoning.summary) used.add('reasoning')
@@ -205,7 +205,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   const wishes = isObject(body.stream_options) ? Object.keys(body.stream_options) : []
   if (wishes.some((key) => key !== 'include_usage')) rest = { ...rest, stream_options: body.stream_options }
   for (const name of beside) rest = { ...rest, [name]: true }
-  // Always there: it tells encoders that the caller speaks this wire.
+  // Always there: it shows encoders that the caller speaks this wire.
   request.extras = { dialect: WIRE, fields: rest ?? {} }
   return request
 }

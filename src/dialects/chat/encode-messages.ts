@@ -118,7 +118,7 @@ export class MessageWriter {
   }
 
   private reasoning(item: ReasoningItem): void {
-    // A seal without a format is its caller's own; nobody of this wire could open another's.
+    // A seal without a format belongs to the caller's wire; no provider of another wire could open it.
     const sealed = item.sealed !== undefined || item.signature !== undefined
     const ours = item.format !== undefined || this.sameWire
     if (sealed && !ours) this.dropped.push('reasoning')

@@ -107,7 +107,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const listed = search ? offered.tools.filter((tool) => !nativeSearchIn(tool)) : offered.tools
   const tools = listed.map((tool) => encodeTool(tool, dropped)).filter((tool) => tool !== undefined)
   if (tools.length > 0) body.tools = tools
-  // A search that is asked for in this way always runs.
+  // A search that is requested in this way always runs.
   const chosen = offered.toolChoice?.mode === 'named' && choosesSearch(offered.toolChoice.name, offered.tools)
   const choice = offered.toolChoice && !chosen ? encodeChoice(offered.toolChoice, dropped) : undefined
   if (choice !== undefined) body.tool_choice = choice

@@ -24,7 +24,7 @@ interface OpenBlock {
   format: string | undefined
   /** Of reasoning: the identifier that its provider gave it. */
   item: string | undefined
-  /** Reasoning that the caller asked not to see. */
+  /** Reasoning that the caller excluded. */
   hidden: boolean
   /** Of a text: characters of content in front of it. */
   place: number
@@ -72,7 +72,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), { delta, rest: '' })
   }
 
-  /** One chunk around the members of a delta; the first one tells the role. */
+  /** One chunk around the members of a delta; the first one holds the role. */
   private chunk(members: string, logprobs = ''): string {
     const { ctx } = this
     if (this.model !== ctx.model || this.provider !== ctx.provider) {

@@ -31,6 +31,6 @@ export function unify(raw: string, hasCalls: boolean): EndReason {
 const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
 
 /** The tier that a provider says it served; undefined for words that name none, such as `auto`. */
-export function servedTier(told: unknown): string | undefined {
-  return typeof told === 'string' && TIERS.has(told) ? told : undefined
+export function servedTier(reported: unknown): string | undefined {
+  return typeof reported === 'string' && TIERS.has(reported) ? reported : undefined
 }

@@ -5,13 +5,13 @@ import type { Quirks } from '../quirks.ts'
 
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
 
-/** Families that seal on wires of their own; whoever speaks this one can open none of their seals, unless it is a gateway itself. */
+/** Families that seal on wires of their own; a provider of this one can open none of their seals, unless it is a gateway itself. */
 const OTHER_FAMILIES = /claude|gemini|responses/
 
 /** How this gateway wraps what it carries for another family; never meant for a provider. */
 const WRAPPED = 'hg.'
 
-/** What is asked of the messages of one body. */
+/** What the endpoint requires of the messages of one body. */
 export interface MessageFit {
   /** The quirk `reasoning_replay`: undefined, `details`, `none`, or the name of a plain text field. */
   replay: string | undefined
@@ -23,7 +23,7 @@ export interface MessageFit {
   nameless: boolean
 }
 
-/** In the quirk `drop`, and in what is told to have been left out. */
+/** In the quirk `drop`, and in the report of what was left out. */
 const NAMES = 'messages.name'
 
 export function messageFit(quirks: Quirks): MessageFit {
@@ -43,14 +43,14 @@ function opensHere({ data, format }: JsonObject, fit: MessageFit): boolean {
   return fit.everySeal || typeof format !== 'string' || !OTHER_FAMILIES.test(format)
 }
 
-/** What a gateway's tools have done tells nothing to a provider that is none itself. */
-const isTold = (detail: JsonObject): boolean => detail.type === 'reasoning.server_tool_call'
+/** A call of a tool that a gateway ran, which means nothing to a provider that is no gateway. */
+const isGatewayCall = (detail: JsonObject): boolean => detail.type === 'reasoning.server_tool_call'
 
 /** The details that the provider can use: of a foreign seal only its text is left. */
 function ownDetails(details: JsonObject[], fit: MessageFit): JsonObject[] {
   const kept: JsonObject[] = []
   for (const detail of details) {
-    if (isTold(detail) && !fit.everySeal) continue
+    if (isGatewayCall(detail) && !fit.everySeal) continue
     if (!isSeal(detail) || opensHere(detail, fit)) kept.push(detail)
     else if (typeof detail.text === 'string' && detail.text !== '') {
       const { signature: _signature, format: _format, ...plain } = detail
@@ -64,10 +64,10 @@ function fitReasoning(message: JsonObject, fit: MessageFit, dropped: Set<string>
   const details = Array.isArray(message.reasoning_details) ? message.reasoning_details.filter(isObject) : []
   if (fit.replay === undefined || fit.replay === 'details') {
     const foreign = details.some((detail) => isSeal(detail) && !opensHere(detail, fit))
-    const told = !fit.everySeal && details.some(isTold)
-    if (!foreign && !told) return message
+    const hasGatewayCalls = !fit.everySeal && details.some(isGatewayCall)
+    if (!foreign && !hasGatewayCalls) return message
     if (foreign) dropped.add('reasoning')
-    if (told) dropped.add('reasoning_detail')
+    if (hasGatewayCalls) dropped.add('reasoning_detail')
     const fitted: JsonObject = { ...message, reasoning_details: ownDetails(details, fit) }
     if (Array.isArray(fitted.reasoning_details) && fitted.reasoning_details.length === 0) delete fitted.reasoning_details
     return fitted

@@ -6,7 +6,7 @@ import { mirroredFrame, REASONING } from './mirror-reasoning.ts'
 import { frameWords, isImage, Skeleton } from './pass-skeleton.ts'
 
 const TOOL_CALLS = '"tool_calls"'
-/** Only the first fragment of a call tells a name. */
+/** Only the first fragment of a call has a name. */
 const NAME = '"name":'
 const ERROR = '"error":'
 const USAGE = '"usage":'

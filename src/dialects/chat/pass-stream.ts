@@ -47,7 +47,7 @@ export class ChatPassStream implements PassStream {
   private fragments = 0
   /** True once a fragment had to be put right: then all of them are read. */
   private tidying = false
-  /** A chunk that only told the role, until content follows. */
+  /** A chunk with only the role, held until content follows. */
   private held = ''
   private roleSent = false
   private created: number | undefined
@@ -204,7 +204,7 @@ export class ChatPassStream implements PassStream {
       this.held = ''
     }
     if (edited) {
-      // The finish is told by our own chunk; what came with it must not be lost.
+      // Our own chunk reports the finish; what came with it must not be lost.
       choice.finish_reason = null
       delete choice.native_finish_reason
       delete choice.error

@@ -76,7 +76,7 @@ function faultText(ctx: ReplyContext, final: Final): string {
 
 export const chatPass: PassWire = {
   client: CLIENT_ID,
-  // Reasoning that the caller asked not to see is left out only where the reply is written anew.
+  // Reasoning that the caller excluded is left out only where the reply is re-encoded.
   admits: (body) => !hidesReasoning(body),
   request: passRequest,
   result: passResult,

@@ -8,17 +8,17 @@ const asText = (value: Json | undefined, fallback: string): string =>
 
 /**
  * A `reasoning.server_tool_call` detail of a tool that the gateway ran.
- * @param of its output item; `call` in its data, where present, tells what was asked and what the model was told.
+ * @param of its output item; `call` in its data, where present, holds the arguments and the result that the model received.
  */
 export function serverDetail(of: Opaque, index: number): JsonObject {
-  const told = isObject(of.data.call) ? of.data.call : of.data
+  const call = isObject(of.data.call) ? of.data.call : of.data
   const detail: JsonObject = {
     type: 'reasoning.server_tool_call',
-    tool_name: asText(told.tool_name, of.type),
-    arguments: asText(told.arguments, '{}'),
-    result: asText(told.result, '{}'),
+    tool_name: asText(call.tool_name, of.type),
+    arguments: asText(call.arguments, '{}'),
+    result: asText(call.result, '{}'),
   }
-  if (typeof told.tool_call_id === 'string') detail.tool_call_id = told.tool_call_id
+  if (typeof call.tool_call_id === 'string') detail.tool_call_id = call.tool_call_id
   if (typeof of.data.id === 'string') detail.id = of.data.id
   detail.index = index
   return detail

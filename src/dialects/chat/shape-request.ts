@@ -7,7 +7,7 @@ import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
 import { fitUser } from '../canon/user.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
-import { askedCap, askedReasoning } from './decode-request.ts'
+import { requestedCap, requestedReasoning } from './decode-request.ts'
 import { fitMessages, fitTools, messageFit } from './fit-messages.ts'
 import { SAMPLING } from './wire.ts'
 
@@ -79,59 +79,60 @@ const capFields = (quirks: Quirks) => (quirks.max_tokens_field === 'max_completi
 
 export const chatCap: CapWire = {
   sends: (rules, held) => sendsCap(rules, capFields(rules.quirks)[0], held),
-  written: askedCap,
+  written: requestedCap,
 }
 
 function setCap(body: JsonObject, target: Target, dropped: string[]): void {
-  const asked = askedCap(body)
+  const requested = requestedCap(body)
   const [field, other] = capFields(target.quirks)
   remove(body, other)
   const { outputCap } = target
-  const cap = outputCap === undefined ? asked : Math.min(asked ?? outputCap, outputCap)
+  const cap = outputCap === undefined ? requested : Math.min(requested ?? outputCap, outputCap)
   if (cap !== undefined && chatCap.sends(target, outputCap !== undefined)) body[field] = cap
   else {
     remove(body, field)
-    if (asked !== undefined) dropped.push('max_tokens')
+    if (requested !== undefined) dropped.push('max_tokens')
   }
 }
 
-function reasoningObject(asked: Reasoning, quirks: Quirks): JsonObject {
+function reasoningObject(requested: Reasoning, quirks: Quirks): JsonObject {
   const out: JsonObject = {}
-  if (asked.effort !== undefined) out.effort = nearestEffort(asked.effort, quirks.efforts)
-  if (asked.maxTokens !== undefined) out.max_tokens = asked.maxTokens
-  if (asked.enabled !== undefined) out.enabled = asked.enabled
-  if (asked.summary !== undefined) out.summary = asked.summary
+  if (requested.effort !== undefined) out.effort = nearestEffort(requested.effort, quirks.efforts)
+  if (requested.maxTokens !== undefined) out.max_tokens = requested.maxTokens
+  if (requested.enabled !== undefined) out.enabled = requested.enabled
+  if (requested.summary !== undefined) out.summary = requested.summary
   return out
 }
 
 /** `exclude` never goes upstream: the gateway itself leaves reasoning out of the reply. */
 function setReasoning(body: JsonObject, target: Target, dropped: string[]): void {
-  const asked = askedReasoning(body)
+  const requested = requestedReasoning(body)
   remove(body, 'reasoning')
   remove(body, 'reasoning_effort')
-  if (!asked || (asked.effort ?? asked.maxTokens ?? asked.enabled ?? asked.summary) === undefined) return
+  if (!requested || (requested.effort ?? requested.maxTokens ?? requested.enabled ?? requested.summary) === undefined) return
   const { supported, quirks } = target
   if (supported && !supported.has('reasoning') && !supported.has('reasoning_effort')) {
     dropped.push('reasoning')
     return
   }
   if (quirks.reasoning === 'object') {
-    body.reasoning = reasoningObject(asked, quirks)
+    body.reasoning = reasoningObject(requested, quirks)
     return
   }
-  if (asked.summary !== undefined) dropped.push('reasoning.summary')
-  if (asked.maxTokens !== undefined) dropped.push('reasoning.max_tokens')
-  let { effort } = asked
-  if (effort === undefined && asked.enabled === false) effort = 'none'
-  else if (effort === undefined && asked.maxTokens !== undefined) effort = effortForBudget(asked.maxTokens, askedCap(body), quirks.efforts)
-  else if (effort === undefined && asked.enabled === true) effort = 'medium'
+  if (requested.summary !== undefined) dropped.push('reasoning.summary')
+  if (requested.maxTokens !== undefined) dropped.push('reasoning.max_tokens')
+  let { effort } = requested
+  if (effort === undefined && requested.enabled === false) effort = 'none'
+  else if (effort === undefined && requested.maxTokens !== undefined)
+    effort = effortForBudget(requested.maxTokens, requestedCap(body), quirks.efforts)
+  else if (effort === undefined && requested.enabled === true) effort = 'medium'
   if (effort !== undefined) body.reasoning_effort = nearestEffort(effort, quirks.efforts)
 }
 
 function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
-  const { service_tier: asked } = body
-  if (losesTier(asked, tier)) dropped.push('service_tier')
-  const sent = tierToSend(asked, tier)
+  const { service_tier: requested } = body
+  if (losesTier(requested, tier)) dropped.push('service_tier')
+  const sent = tierToSend(requested, tier)
   if (sent !== undefined) body.service_tier = sent
   else remove(body, 'service_tier')
   takeTierWords(body, tier, dropped)

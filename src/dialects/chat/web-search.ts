@@ -1,10 +1,10 @@
-/** The provider's own search of the web, as this wire asks for it: a setting, not a tool. */
+/** The provider's own search of the web, as this wire requests it: a setting, not a tool. */
 
 import type { JsonObject } from '../../core/json.ts'
 import type { NativeSearch, SearchWire } from '../canon/native-search.ts'
 
 export const searchWire: SearchWire = {
-  tells: ({ allowed, excluded }) => allowed.length + excluded.length === 0,
+  canExpress: ({ allowed, excluded }) => allowed.length + excluded.length === 0,
   isTool: false,
   besideFunctions: true,
 }

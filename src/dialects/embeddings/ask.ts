@@ -1,4 +1,4 @@
-/** What a checked body asks for: for the provider as inputs and settings, for everybody else in the canonical form. */
+/** What a checked body requests: for the provider as inputs and settings, for the other layers in the canonical form. */
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fileUrl } from '../canon/file-url.ts'
@@ -76,7 +76,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
 function partsOf(input: EmbeddingInput): Part[] {
   if (input.kind === 'text') return [{ kind: 'text', text: input.text }]
   if (input.kind === 'parts') return [...input.parts]
-  // As a text, so that whoever counts bytes counts at least one for each token.
+  // As a text, so that an estimate by bytes counts at least one for each token.
   return [{ kind: 'opaque', of: { dialect: CLIENT_ID, type: 'tokens', data: { ids: input.tokens.join(' ') } } }]
 }
 

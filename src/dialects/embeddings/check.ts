@@ -13,7 +13,7 @@ export const MOST_DIMENSIONS = 65_536
 
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 
-/** Everything but `input`, whose forms are told apart by `checkInput`. */
+/** Everything but `input`, whose forms are distinguished by `checkInput`. */
 export const embeddingSchema = Type.Object({
   model,
   models,

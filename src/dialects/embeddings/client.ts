@@ -8,7 +8,7 @@ import { CLIENT_ID } from './names.ts'
 
 export const embeddingsClient: ClientDialect = {
   id: CLIENT_ID,
-  /** Vectors never stream, whoever asks for it (contract section 0, row 24). */
+  /** Vectors never stream, whichever client requests it (contract section 0, row 24). */
   expand: (body) => (body.stream === undefined ? body : withoutStream(body)),
   check,
   decodeRequest,

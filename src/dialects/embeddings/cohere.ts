@@ -19,7 +19,7 @@ export const cohereEmbedding: EmbeddingWire = {
   auth: (key) => ['authorization', `Bearer ${key}`],
   decodeFault,
   most: { inputs: 96 },
-  longInput: 'told',
+  longInput: 'configurable',
   keys: new Set(['float', 'base64']),
   lacks,
   encode,

@@ -34,9 +34,9 @@ function usageText({ usage, cost, inputCost, outputCost }: Final): string {
   )
 }
 
-/** Of inputs of one kind alone the whole says it all; what is estimated was told by no provider. */
+/** Empty where all inputs are of one kind, and where the counts are an estimate, which has no split. */
 function splitText(split: InputSplit = {}): string {
-  const told = INPUT_KINDS.filter((kind) => split[kind] !== undefined)
-  if (told.length < 2) return ''
-  return `"prompt_tokens_details":${JSON.stringify(Object.fromEntries(told.map((kind) => [`${kind}_tokens`, split[kind]])))},`
+  const counted = INPUT_KINDS.filter((kind) => split[kind] !== undefined)
+  if (counted.length < 2) return ''
+  return `"prompt_tokens_details":${JSON.stringify(Object.fromEntries(counted.map((kind) => [`${kind}_tokens`, split[kind]])))},`
 }

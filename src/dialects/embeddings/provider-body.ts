@@ -8,7 +8,7 @@ import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Embe
 /** What is the same at every address that speaks it; how the key travels and what refusals mean is the dialect's. */
 export type EmbeddingFormat = Omit<EmbeddingWire, keyof ProviderWire>
 
-/** True for a field that the operator has told never to send. */
+/** True for a field that the operator has set never to be sent. */
 export function isDropped({ quirks }: EmbeddingTarget, name: string): boolean {
   return quirks.drop?.includes(name) === true
 }
@@ -50,17 +50,17 @@ export function lackingInput(
   return undefined
 }
 
-/** Vectors of another length than asked for would not go with the caller's others, so the field is never left out in silence. */
+/** The field is never silently left out: vectors of another length than requested would not match the caller's others. */
 export function lackingDimensions({ settings }: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {
   if (settings.dimensions === undefined || !isDropped(target, 'dimensions')) return undefined
   return { at: 'dimensions', why: 'gives vectors of one length only' }
 }
 
-/** What a provider tells of the tokens of each kind. @returns undefined where it tells of none. */
+/** What a provider reports of the tokens of each kind. @returns undefined where it reports none. */
 export function splitFrom(tokens: (kind: InputKind) => Json | undefined): InputSplit | undefined {
-  const told = INPUT_KINDS.flatMap((kind) => {
+  const reported = INPUT_KINDS.flatMap((kind) => {
     const counted = count(tokens(kind))
     return counted > 0 ? [[kind, counted] as const] : []
   })
-  return told.length > 0 ? Object.fromEntries(told) : undefined
+  return reported.length > 0 ? Object.fromEntries(reported) : undefined
 }

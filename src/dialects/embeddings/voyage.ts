@@ -19,7 +19,7 @@ export const voyageEmbedding: EmbeddingWire = {
   auth: (key) => ['authorization', `Bearer ${key}`],
   decodeFault,
   most: { inputs: 1000, tokens: 120_000 },
-  longInput: 'told',
+  longInput: 'configurable',
   keys: new Set(['embedding']),
   lacks,
   encode,

@@ -8,10 +8,10 @@ interface Source {
 }
 
 interface Citation extends Source {
-  /** UTF-8 bytes of the text; undefined where the source tells no place. */
+  /** UTF-8 bytes of the text; undefined where the source names no place. */
   start?: number
   end?: number
-  /** The cited words, where told. */
+  /** The cited words, where named. */
   words?: string
 }
 
@@ -41,11 +41,11 @@ function annotation({ url, title, content }: Source, start: number, end: number)
   return present({ type: 'url_citation', url, title: title ?? url, start_index: start, end_index: end, content })
 }
 
-/** Collects what a reply tells of its sources until the text that they belong to ends. */
+/** Collects what a reply reports of its sources until the text that they belong to ends. */
 export class Citations {
   private waiting: Citation[] = []
   private readonly known = new Set<string>()
-  /** Sources of the reply that no place refers to, and whether any place was told. */
+  /** Sources of the reply that no place refers to, and whether any place was named. */
   private chunks: JsonObject[] = []
   private placed = false
 
@@ -91,7 +91,7 @@ export class Citations {
     return taken
   }
 
-  /** True where sources have been told that no text has taken. */
+  /** True where sources have been reported that no text has taken. */
   get left(): boolean {
     return this.waiting.length > 0 || (!this.placed && this.chunks.length > 0)
   }
@@ -117,11 +117,11 @@ function byOffsets({ start, end }: Citation, bytes: Buffer): { start: number; en
 
 /** Where a citation stands in a text: at its offsets if the words agree, else where the words are; undefined where they are not. */
 function placeOf(citation: Citation, bytes: Buffer): { start: number; end: number } | undefined {
-  const told = byOffsets(citation, bytes)
+  const atOffsets = byOffsets(citation, bytes)
   const { start, words } = citation
-  if (words === undefined || words === '' || start === undefined) return told
+  if (words === undefined || words === '' || start === undefined) return atOffsets
   const wanted = Buffer.from(words, 'utf8')
-  if (told && bytes.subarray(told.start, told.end).equals(wanted)) return told
+  if (atOffsets && bytes.subarray(atOffsets.start, atOffsets.end).equals(wanted)) return atOffsets
   const at = bytes.indexOf(wanted)
   return at === -1 ? undefined : { start: at, end: at + wanted.length }
 }

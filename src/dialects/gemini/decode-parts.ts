@@ -17,7 +17,7 @@ interface OpenBlock {
   block: number
   /** What was said, which places of citations are looked up in. */
   text: string
-  /** Signatures that came with its parts: a stream tells them only behind the text. */
+  /** Signatures that came with its parts: a stream sends them only behind the text. */
   signatures: string[]
 }
 

@@ -15,7 +15,7 @@ export interface Content {
   parts: JsonObject[]
 }
 
-/** Documented for calls that no model of this family made: it stands in for the signature that the provider asks for. */
+/** Documented for calls that no model of this family made: it stands in for the signature that the provider requires. */
 const UNSIGNED = 'skip_thought_signature_validator'
 
 /** Deeper or larger arguments and results stay text. */

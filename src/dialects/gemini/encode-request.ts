@@ -69,9 +69,9 @@ function encodeChoice(
   }
 }
 
-function encodeTier(asked: string | undefined, { tier }: Target, filter: ParameterFilter): string | undefined {
-  if (losesTier(asked, tier)) filter.dropped.add('service_tier')
-  const sent = filter.unlessDropped('service_tier', tierToSend(asked, tier))
+function encodeTier(requested: string | undefined, { tier }: Target, filter: ParameterFilter): string | undefined {
+  if (losesTier(requested, tier)) filter.dropped.add('service_tier')
+  const sent = filter.unlessDropped('service_tier', tierToSend(requested, tier))
   return sent === undefined ? undefined : TIERS[sent]
 }
 

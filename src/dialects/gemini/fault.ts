@@ -50,7 +50,7 @@ function pauseOf(error: JsonObject): number | undefined {
   return /^\d{1,9}(\.\d{1,9})?s$/.test(text) ? Math.min(Math.ceil(Number.parseFloat(text)), MAX_PAUSE) : undefined
 }
 
-/** A bad key is an invalid argument to this API; only the reason tells. */
+/** This API reports a bad key as an invalid argument; only the reason shows the difference. */
 function isKeyReason(reason: string | undefined): boolean {
   return reason !== undefined && /API_KEY|ACCESS_TOKEN|CREDENTIALS|BILLING|SERVICE_DISABLED|CONSUMER/.test(reason)
 }

@@ -88,7 +88,7 @@ function modalityFields({ modalities, audio, imageConfig }: CanonicalRequest, fi
   return fields
 }
 
-/** @returns undefined where nothing is asked; what cannot be sent is recorded in the filter. */
+/** @returns undefined where no setting is requested; what cannot be sent is recorded in the filter. */
 export function generationConfig(request: CanonicalRequest, target: Target, filter: ParameterFilter): JsonObject | undefined {
   const cap = outputCap(request, target, filter)
   const frame = { cap: cap ?? target.maxOutput, quirks: target.quirks }

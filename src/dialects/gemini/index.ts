@@ -20,7 +20,7 @@ export const geminiUpstream: UpstreamDialect = {
   parameters: geminiParameters,
   cap: geminiCap,
   // It takes no domains, and most of its models no functions beside it.
-  webSearch: { tells: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
+  webSearch: { canExpress: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
   wire: WIRE,
   listing: { path: LISTING_PATH, read: readListing },
   countTokens: { encode: encodeCount, decode: decodeCount },

@@ -39,7 +39,7 @@ function levelOf(effort: string, quirks: Quirks): string {
 }
 
 /**
- * `thinkingConfig` for what the caller asked; undefined where that asks nothing of the model.
+ * `thinkingConfig` for what the caller requested; undefined where that sets nothing for the model.
  * Budgets are 0 for none, else at least 1024; a share of the output is at most 24576.
  * @param dropped receives the names of what is lost.
  */
@@ -50,8 +50,8 @@ export function thinkingConfig(reasoning: Reasoning, { cap, quirks }: ThinkingFr
   if (quirks.thinking === 'level') {
     const { maxTokens } = reasoning
     if (maxTokens !== undefined && effort !== 'none') dropped.add('reasoning.max_tokens')
-    const asked = effort ?? (maxTokens === undefined ? undefined : effortOfBudget(maxTokens, cap ?? USUAL_OUTPUT))
-    if (asked !== undefined) config.thinkingLevel = levelOf(asked, quirks)
+    const requested = effort ?? (maxTokens === undefined ? undefined : effortOfBudget(maxTokens, cap ?? USUAL_OUTPUT))
+    if (requested !== undefined) config.thinkingLevel = levelOf(requested, quirks)
   } else {
     const budget = budgetOf(effort, reasoning.maxTokens, cap)
     if (budget !== undefined) config.thinkingBudget = budget

@@ -17,11 +17,11 @@ function ofModality(details: Json | undefined, modality: string): number {
  */
 export function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined {
   if (!isObject(usage)) return undefined
-  const told = {
+  const reported = {
     input: typeof usage.promptTokenCount === 'number',
     output: typeof usage.candidatesTokenCount === 'number' || typeof usage.thoughtsTokenCount === 'number',
   }
-  if (!told.input && !told.output) return undefined
+  if (!reported.input && !reported.output) return undefined
   const reasoning = count(usage.thoughtsTokenCount)
   const input = count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount)
   const output = count(usage.candidatesTokenCount) + reasoning
@@ -37,10 +37,10 @@ export function decodeUsage(usage: Json | undefined, before?: Usage): Usage | un
     audioOutput,
     imageOutput: Math.min(ofModality(usage.candidatesTokensDetails, 'IMAGE'), output - audioOutput),
   }
-  return withEarlierSides(own, before, told)
+  return withEarlierSides(own, before, reported)
 }
 
-/** Service tier that served, from `trafficType`; undefined where it tells none. */
+/** Service tier that served, from `trafficType`; undefined where it names none. */
 export function decodeTier(usage: Json | undefined): string | undefined {
   switch (isObject(usage) ? usage.trafficType : undefined) {
     case 'ON_DEMAND':

@@ -1,4 +1,4 @@
-/** Leaves of replies that the caller does not see, by who asks. Data alone; the tests check every entry. */
+/** Leaves of replies that the caller does not see, by client format. Data alone; the tests check every entry. */
 import { type Loss, lossesOf, type Row } from './loss.ts'
 
 const CITED = 'citations have no such member in the caller’s wire'

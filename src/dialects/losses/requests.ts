@@ -1,4 +1,4 @@
-/** Leaves of requests that the provider does not see, by who asks. Data alone; the tests check every entry. */
+/** Leaves of requests that the provider does not see, by client format. Data alone; the tests check every entry. */
 import { type Loss, lossesOf, type Row } from './loss.ts'
 
 const AUDIO = 'the wire takes no audio'
@@ -26,7 +26,7 @@ const STATUS = 'an item that is sent back is complete'
 const STRICT = 'the wire always keeps to the schema'
 const SUMMARY = 'the format has no field for how reasoning is shown'
 const TIER = 'a provider is sent the service tier that its endpoint declares, and no other'
-const TOLD = 'a note for the caller'
+const NOTE = 'a note for the caller'
 const UNKNOWN = 'an unknown field means something to its own wire alone'
 const UNSEALED = 'the wire takes back only reasoning that its own providers have sealed'
 const USAGE = 'usage is always asked for and always reported'
@@ -106,7 +106,7 @@ const CHAT_CALLERS: readonly Row[] = [
   [['openai-chat', 'gemini'], SUMMARY, ['reasoning.summary'], 'reasoning.summary'],
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
-    TOLD,
+    NOTE,
     ['messages[assistant].reasoning_details[reasoning.server_tool_call]'],
     'reasoning_detail',
   ],

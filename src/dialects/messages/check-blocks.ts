@@ -103,7 +103,7 @@ function checkContent(content: Json | undefined, at: string): void {
 }
 
 /**
- * @param content blocks; anything else is left to who asks.
+ * @param content blocks; anything else is left to the caller of this function.
  * @throws Fault 400 naming the field, such as `messages[2].content[0].source.type`.
  */
 export function checkBlocks(content: Json | undefined, at: string): void {

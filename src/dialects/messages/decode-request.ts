@@ -1,4 +1,4 @@
-/** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` tells. */
+/** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` describes. */
 
 import { isObject, type JsonObject, present, stringOf } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
@@ -6,7 +6,7 @@ import type { CanonicalRequest, OutputFormat, Reasoning, Sampling } from '../can
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { decodeTools } from './decode-tools.ts'
-import { askedTier } from './gateway-fields.ts'
+import { requestedTier } from './gateway-fields.ts'
 import { nameBeside } from './native-names.ts'
 import { beside, FORMAT_NAME, WIRE } from './wire.ts'
 
@@ -78,9 +78,9 @@ function reasoning(body: JsonObject): Reasoning | undefined {
 }
 
 function outputFormat(body: JsonObject): OutputFormat | undefined {
-  const asked = (isObject(body.output_config) ? body.output_config.format : undefined) ?? body.output_format
-  if (!isObject(asked) || !isObject(asked.schema)) return undefined
-  return { type: 'json_schema', name: FORMAT_NAME, schema: asked.schema }
+  const format = (isObject(body.output_config) ? body.output_config.format : undefined) ?? body.output_format
+  if (!isObject(format) || !isObject(format.schema)) return undefined
+  return { type: 'json_schema', name: FORMAT_NAME, schema: format.schema }
 }
 
 /** Body fields as they came, less what the canon has taken. */
@@ -99,13 +99,13 @@ function extras(body: JsonObject): JsonObject {
   return { ...fields, ...fullMark(body) }
 }
 
-/** Who asks, and how the gateway and the provider are to treat it. */
+/** The user, and how the gateway and the provider are to treat the request. */
 function circumstances(body: JsonObject, request: CanonicalRequest): void {
   const metadata = isObject(body.metadata) ? body.metadata : {}
   request.user = stringOf(metadata.user_id) ?? stringOf(body.user)
   request.safetyIdentifier = stringOf(body.safety_identifier)
   request.cacheKey = stringOf(body.prompt_cache_key)
-  request.serviceTier = askedTier(body) ?? (body.speed === 'fast' ? 'fast' : undefined)
+  request.serviceTier = requestedTier(body) ?? (body.speed === 'fast' ? 'fast' : undefined)
   request.cache = cacheMark(body)
   if (Array.isArray(body.modalities)) request.modalities = body.modalities as string[]
   if (isObject(body.image_config)) request.imageConfig = body.image_config

@@ -51,7 +51,7 @@ const TEXT_TYPES = /^(text\/|application\/(json|xml|yaml|x-yaml|javascript|types
 /** Where `parsedInput` puts what is no object. */
 const INVALID = 'INVALID_JSON'
 
-/** Base64 of `%PDF`: how a file begins whose type nobody told. */
+/** Base64 of `%PDF`: marks a PDF that came without a type. */
 const PDF_HEAD = 'JVBERi'
 
 function documentSource(part: Media, context: WriteContext): JsonObject | undefined {

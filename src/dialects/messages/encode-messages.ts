@@ -63,7 +63,7 @@ class CallIds {
   }
 }
 
-/** Instructions within the conversation: told by the user, kept where the API allows them, or left alone. */
+/** Instructions within the conversation: made a user message, kept where the API allows them, or left alone. */
 export type SystemInside = 'never' | 'in place' | 'as sent'
 
 export class TurnWriter {
@@ -174,7 +174,7 @@ export class TurnWriter {
     this.callers.set(id, turn)
   }
 
-  /** Results wait at the turn that asked for them; one without a call stays where it is, for the provider to judge. */
+  /** Results wait at the turn that called for them; one without a call stays where it is, for the provider to judge. */
   private answer(id: string, block: JsonObject): void {
     const caller = this.callers.get(id)
     if (caller) caller.results.push({ call: id, block })
@@ -229,7 +229,7 @@ export class TurnWriter {
     return placed && this.systemInside === 'in place'
   }
 
-  /** Instructions within the conversation where the model knows them only in front of it: the user tells them, marked as such. */
+  /** Turns instructions within the conversation into marked text of the user, where the model takes them only in front of it. */
   private foldSystem(): void {
     const folded: Turn[] = []
     /** True where the user's next words belong to the turn before them. */

@@ -126,7 +126,7 @@ function addExtras(body: JsonObject, { extras }: CanonicalRequest, dropped: Set<
   }
 }
 
-/** The model is to go on with a text; providers that cannot are not asked to. */
+/** Removes a text that the model is to continue, for providers that cannot do so. */
 function dropPrefill(body: JsonObject, dropped: Set<string>): void {
   const messages = objectsOf(body.messages)
   if (messages.at(-1)?.role !== 'assistant') return

@@ -1,4 +1,4 @@
-/** Errors as this wire tells them: as the body of a plain reply and as the last event of a stream (contract section 3). */
+/** Errors as this wire reports them: as the body of a plain reply and as the last event of a stream (contract section 3). */
 import type { Fault, FaultFacts } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 

@@ -55,7 +55,7 @@ function codeOf(status: number, type: string, message: string): FaultCode {
 }
 
 /**
- * A failure as an upstream of this wire tells it.
+ * A failure as an upstream of this wire reports it.
  * @param status the HTTP status; 200 for an `error` event or an error inside a reply that began well.
  * @param body `{type: 'error', error: {type, message, details?}, request_id}`, or whatever stands in its place.
  * @returns a fault whose text names at most the refused field, never the provider's sentence.

@@ -1,4 +1,4 @@
-/** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
+/** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
@@ -79,10 +79,10 @@ export const messagesCap: CapWire = {
   written: ({ max_tokens: cap }) => (typeof cap === 'number' ? cap : undefined),
 }
 
-/** The hold was computed for `outputCap`, so it stands whatever the caller asked; thinking has to fit into it. */
+/** The hold was computed for `outputCap`, so it replaces a missing or higher cap of the caller; thinking has to fit into it. */
 function fitCap(body: JsonObject, { outputCap }: Target, dropped: string[]): void {
-  const asked = body.max_tokens
-  if (outputCap === undefined || (typeof asked === 'number' && asked <= outputCap)) return
+  const requested = body.max_tokens
+  if (outputCap === undefined || (typeof requested === 'number' && requested <= outputCap)) return
   body.max_tokens = outputCap
   fitBudget(body, dropped)
 }
@@ -94,9 +94,9 @@ function fitCap(body: JsonObject, { outputCap }: Target, dropped: string[]): voi
 const TIERS: Readonly<Record<'default' | 'priority', string>> = { default: 'standard_only', priority: 'auto' }
 
 function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
-  const { service_tier: asked } = body
-  const sent = tierToSend(asked, tier)
-  if (losesTier(asked, tier) || (asked !== undefined && sent === 'flex')) dropped.push('service_tier')
+  const { service_tier: requested } = body
+  const sent = tierToSend(requested, tier)
+  if (losesTier(requested, tier) || (requested !== undefined && sent === 'flex')) dropped.push('service_tier')
   if (sent !== undefined && sent !== 'flex') body.service_tier = TIERS[sent]
   else delete body.service_tier
   takeTierWords(body, tier, dropped)
@@ -136,14 +136,14 @@ export function neverSends({ quirks }: Target, name: string): boolean {
 }
 
 /**
- * `anthropic-beta`: what the caller asks for, by header or in the body, and what was written needs, each once.
+ * `anthropic-beta`: what the caller requests, by header or in the body, and what the written body needs, each once.
  * @param body loses its `betas`, which the provider knows by header alone.
  * @returns name and value; undefined where there is none.
  */
 export function betaHeaders(body: JsonObject, target: Target, needed?: ReadonlySet<string>): string[] | undefined {
   const listed = Array.isArray(body.betas) ? body.betas.map(String) : []
   if (body.betas !== undefined) delete body.betas
-  const asked = (target.betas ?? '').split(',').map((name) => name.trim())
-  const all = new Set([...asked, ...listed, ...(needed ?? [])].filter((name) => /^[\x21-\x2b\x2d-\x7e]+$/.test(name)))
+  const requested = (target.betas ?? '').split(',').map((name) => name.trim())
+  const all = new Set([...requested, ...listed, ...(needed ?? [])].filter((name) => /^[\x21-\x2b\x2d-\x7e]+$/.test(name)))
   return all.size === 0 ? undefined : ['anthropic-beta', [...all].join(',')]
 }

@@ -4,7 +4,7 @@ import { type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { GatewayFields } from '../canon/gateway-fields.ts'
 
 /** The service tier in the gateway's words; undefined where the caller names none. */
-export function askedTier(body: JsonObject): string | undefined {
+export function requestedTier(body: JsonObject): string | undefined {
   const tier = stringOf(body.service_tier)
   return tier === 'standard_only' ? 'default' : tier
 }
@@ -14,7 +14,7 @@ export function gatewayFields(body: JsonObject): Partial<GatewayFields> {
   const fields: Partial<GatewayFields> = {}
   const fallbacks = objectsOf(body.fallbacks).map(({ model }) => String(model))
   if (fallbacks.length > 0) fields.models = fallbacks
-  const tier = body.speed === 'fast' ? 'fast' : askedTier(body)
+  const tier = body.speed === 'fast' ? 'fast' : requestedTier(body)
   if (tier !== undefined) fields.serviceTier = tier
   return fields
 }

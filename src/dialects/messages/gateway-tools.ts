@@ -17,16 +17,16 @@ export function isGatewayTool(block: JsonObject): boolean {
 /**
  * `server_tool_use` and its result: in the form that the provider of this wire publishes for a tool of that kind,
  * else of type `<brand>_<name>_tool_result`.
- * @param of the output item; `call` in its data, where present, tells what was asked and what the model was told.
+ * @param of the output item; `call` in its data, where present, holds the arguments and the result that the model received.
  * @param place position among such items of the reply; names the pair where the call has no id.
  */
 export function gatewayToolBlocks(of: Opaque, place: number): [use: JsonObject, result: JsonObject] {
   const { call, ...item } = of.data
-  const told = isObject(call) ? call : of.data
-  const id = ID + (stringOf(told.tool_call_id) ?? String(place)).replace(/[^A-Za-z0-9_]/g, '_')
+  const record = isObject(call) ? call : of.data
+  const id = ID + (stringOf(record.tool_call_id) ?? String(place)).replace(/[^A-Za-z0-9_]/g, '_')
   const word = of.type.replace(/[^A-Za-z0-9_]/g, '_')
-  const input = parsedInput(stringOf(told.arguments) ?? '')
-  const published = publishedBlocks(of.type, { id, input, result: told.result })
+  const input = parsedInput(stringOf(record.arguments) ?? '')
+  const published = publishedBlocks(of.type, { id, input, result: record.result })
   if (published) return published
   return [
     { type: 'server_tool_use', id, name: of.type, input, caller: { type: 'direct' } },

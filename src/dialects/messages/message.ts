@@ -10,7 +10,7 @@ import { eventFrame, OPAQUE, WIRE } from './wire.ts'
 /** Members that stand in the `delta` of the last `message_delta`; all others stand beside it. */
 const WITHIN: ReadonlySet<string> = new Set(['stop_reason', 'stop_sequence', 'stop_details', 'container'])
 
-/** What a provider of this wire told of its message, beside content and counts. */
+/** What a provider of this wire reported of its message, beside content and counts. */
 export class OwnMembers {
   private members: JsonObject = {}
   private usage: JsonObject | undefined
@@ -22,7 +22,7 @@ export class OwnMembers {
     this.members = { ...this.members, ...members }
     if (!isObject(usage)) return
     const before = this.usage?.iterations
-    // Each turn of a tool loop tells its own rounds.
+    // Each turn of a tool loop reports its own rounds.
     const rounds = Array.isArray(before) && Array.isArray(usage.iterations) ? { iterations: [...before, ...usage.iterations] } : {}
     this.usage = { ...this.usage, ...usage, ...rounds }
   }
@@ -44,7 +44,7 @@ export class OwnMembers {
   }
 }
 
-/** The envelope of a message, complete as the types of the SDK want it, but for what its end tells. */
+/** The envelope of a message, complete as the types of the SDK want it, but for what its end adds. */
 export function messageHead(ctx: ReplyContext): JsonObject {
   const head: JsonObject = {
     id: ctx.id,

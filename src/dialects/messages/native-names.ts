@@ -1,4 +1,4 @@
-/** What a request holds beside the words of the canon, told to the parameter filters and to other wires. */
+/** What a request holds beside the words of the canon, by name, for the parameter filters and for other wires. */
 
 import type { JsonObject } from '../../core/json.ts'
 import type { CanonicalRequest, Item, Opaque, Part, ToolSpec } from '../canon/request.ts'

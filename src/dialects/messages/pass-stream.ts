@@ -53,7 +53,7 @@ export class PassStreamOfMessages implements PassStream {
   /** Frames before the commit point that go on with it, as they came. */
   private held = ''
   private message: JsonObject | undefined
-  /** Members of the provider's message, beside its content, that its end told. */
+  /** Members of the provider's message, beside its content, of its start and its end. */
   private members: JsonObject = {}
   private readonly reports = new UsageReports()
   private sawCall = false
@@ -169,7 +169,7 @@ export class PassStreamOfMessages implements PassStream {
   private lifecycle(message: JsonObject): boolean {
     if (isError(message)) this.stop(decodeFault(200, message))
     else if (message.type === 'message_start') this.begun(isObject(message.message) ? message.message : {})
-    else if (message.type === 'message_delta') this.told(message)
+    else if (message.type === 'message_delta') this.readDelta(message)
     else if (message.type === 'message_stop') {
       this.over = true
       this.end ??= endOf({}, this.reports.merged, this.sawCall)
@@ -183,7 +183,7 @@ export class PassStreamOfMessages implements PassStream {
     this.usage = this.reports.start(message.usage) ?? this.usage
   }
 
-  private told({ type: _, delta, usage, ...beside }: JsonObject): void {
+  private readDelta({ type: _, delta, usage, ...beside }: JsonObject): void {
     const facts = isObject(delta) ? delta : {}
     const { stop_reason, stop_sequence: _sequence, ...within } = facts
     for (const members of [beside, within]) for (const key in members) if ((members[key] ?? null) !== null) this.members[key] = members[key]

@@ -9,23 +9,23 @@ const MOST_BUDGET = 128_000
 /** This wire's scale ends where those of others have their half. */
 const MOST_TEMPERATURE = 1
 
-/** True where the request asks for what the API refuses together with thinking. */
+/** True where the request sets what the API refuses together with thinking. */
 function forbidsThinking(body: JsonObject): boolean {
   const choice = isObject(body.tool_choice) ? body.tool_choice.type : undefined
   return (sends(body, 'temperature') && body.temperature !== 1) || sends(body, 'top_k') || choice === 'any' || choice === 'tool'
 }
 
-function budgetOf({ effort, max_tokens: asked }: JsonObject, cap: number): number | undefined {
-  const wanted = typeof asked === 'number' ? asked : cap * (effortShare(typeof effort === 'string' ? effort : 'medium') ?? 0)
+function budgetOf({ effort, max_tokens: requested }: JsonObject, cap: number): number | undefined {
+  const wanted = typeof requested === 'number' ? requested : cap * (effortShare(typeof effort === 'string' ? effort : 'medium') ?? 0)
   const budget = Math.max(LEAST_BUDGET, Math.floor(Math.min(wanted, MOST_BUDGET)))
   return budget < cap ? budget : undefined
 }
 
 /** A budget, since providers that want an effort are given one by it; undefined where the output cap leaves no room. */
 function thinkingOf(reasoning: JsonObject, cap: Json | undefined): JsonObject | undefined {
-  const { effort, enabled, exclude, summary, max_tokens: asked } = reasoning
+  const { effort, enabled, exclude, summary, max_tokens: requested } = reasoning
   if (effort === 'none' || (enabled === false && effort === undefined)) return { type: 'disabled' }
-  if (effort === undefined && asked === undefined && enabled !== true) return undefined
+  if (effort === undefined && requested === undefined && enabled !== true) return undefined
   const budget = typeof cap === 'number' ? budgetOf(reasoning, cap) : undefined
   if (budget === undefined) return undefined
   const display = exclude === true ? 'omitted' : summary === undefined ? undefined : 'summarized'

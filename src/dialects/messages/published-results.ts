@@ -4,10 +4,10 @@ import { type Json, type JsonObject, objectsOf, objectWithin, stringOf } from '.
 interface Published {
   /** Name of the tool and beginning of its types. */
   readonly name: string
-  /** @param told what the model was told. @returns undefined where it tells of a failure. */
-  content(told: JsonObject): Json | undefined
+  /** @param result what the model received. @returns undefined where it reports a failure. */
+  content(result: JsonObject): Json | undefined
   readonly errors: ReadonlySet<string>
-  /** For a failure that tells no such code. */
+  /** For a failure that names no such code. */
   readonly usualError: string
 }
 
@@ -62,7 +62,7 @@ const PUBLISHED: readonly Published[] = [
 /**
  * The pair of blocks of such a tool; undefined for any other.
  * @param type of the output item, `<brand>:<name>`.
- * @param call what was asked, and `result`, the JSON text that the model was told; an `error_code` in it is shown where the wire knows it.
+ * @param call its arguments, and `result`, the JSON text that the model received; an `error_code` in it is shown where the wire knows it.
  */
 export function publishedBlocks(
   type: string,
@@ -71,11 +71,11 @@ export function publishedBlocks(
   const name = type.slice(type.indexOf(':') + 1)
   const form = PUBLISHED.find((each) => each.name === name)
   if (!form) return undefined
-  const told = objectIn(result)
+  const received = objectIn(result)
   const caller = { type: 'direct' }
-  const code = stringOf(told.error_code) ?? ''
+  const code = stringOf(received.error_code) ?? ''
   const error = { type: `${name}_tool_result_error`, error_code: form.errors.has(code) ? code : form.usualError }
-  const content = form.content(told) ?? error
+  const content = form.content(received) ?? error
   return [
     { type: 'server_tool_use', id, name, input, caller },
     { type: `${name}_tool_result`, tool_use_id: id, content, caller },

@@ -19,7 +19,7 @@ export function reasonOf(stopReason: string): EndReason {
 }
 
 /**
- * The word that the caller is told.
+ * The `stop_reason` that the caller gets.
  * @param refused true where the reply holds a refusal, which other wires end like any answer.
  * @returns null for an end that is no success and has no word here.
  */

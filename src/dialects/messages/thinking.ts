@@ -12,7 +12,7 @@ import { WIRE } from './wire.ts'
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max']
 
 const MOST_BUDGET = 128_000
-/** The API demands a cap; this one where nobody names any, and as room for the answer behind a budget. */
+/** The API demands a cap; this one where the caller names none, and as room for the answer behind a budget. */
 const DEFAULT_OUTPUT = 4096
 /** Least `top_p` that the API takes of a model that thinks. */
 const LEAST_TOP_P = 0.95
@@ -40,7 +40,7 @@ function withDisplay(thinking: JsonObject, shown: boolean): JsonObject {
   return shown ? { ...thinking, display: 'summarized' } : thinking
 }
 
-/** A model that decides itself; some show their thinking only if they are asked to. */
+/** A model that decides itself; some show their thinking only with `display`. */
 function planEffort(reasoning: Reasoning, target: Target, maxTokens: number, dropped: Set<string>): ThinkingPlan {
   const { effort, maxTokens: budget, exclude } = reasoning
   if (budget !== undefined) dropped.add('reasoning.max_tokens')
@@ -59,9 +59,9 @@ interface Caps {
 }
 
 function planBudget(reasoning: Reasoning, caps: Caps, dropped: Set<string>): ThinkingPlan {
-  const { effort, maxTokens: asked, summary } = reasoning
+  const { effort, maxTokens: requested, summary } = reasoning
   let { maxTokens } = caps
-  let budget = asked ?? Math.min(Math.floor(maxTokens * (effortShare(effort ?? 'medium') ?? 0.5)), MOST_BUDGET)
+  let budget = requested ?? Math.min(Math.floor(maxTokens * (effortShare(effort ?? 'medium') ?? 0.5)), MOST_BUDGET)
   budget = Math.max(Math.floor(budget), LEAST_BUDGET)
   if (budget >= maxTokens) maxTokens = Math.max(maxTokens, Math.min(budget + DEFAULT_OUTPUT, caps.ceiling))
   if (budget >= maxTokens) {
@@ -70,19 +70,19 @@ function planBudget(reasoning: Reasoning, caps: Caps, dropped: Set<string>): Thi
       dropped.add('reasoning')
       return { maxTokens: caps.maxTokens }
     }
-    dropped.add(asked === undefined ? 'reasoning.effort' : 'reasoning.max_tokens')
+    dropped.add(requested === undefined ? 'reasoning.effort' : 'reasoning.max_tokens')
   }
   return { thinking: withDisplay({ type: 'enabled', budget_tokens: budget }, (summary ?? null) !== null), maxTokens }
 }
 
 function capsOf(request: CanonicalRequest, target: Target): Caps {
   const most = Math.min(target.outputCap ?? Number.POSITIVE_INFINITY, target.maxOutput ?? Number.POSITIVE_INFINITY)
-  const asked = request.sampling.maxOutput
-  const maxTokens = Math.min(asked ?? (Number.isFinite(most) ? most : DEFAULT_OUTPUT), most)
-  return { maxTokens, ceiling: asked === undefined ? most : maxTokens }
+  const requested = request.sampling.maxOutput
+  const maxTokens = Math.min(requested ?? (Number.isFinite(most) ? most : DEFAULT_OUTPUT), most)
+  return { maxTokens, ceiling: requested === undefined ? most : maxTokens }
 }
 
-/** What a caller of this wire sent as `thinking`, from its canonical form; an effort alone asks for none. */
+/** What a caller of this wire sent as `thinking`, from its canonical form; an effort alone requests none. */
 function nativeThinking({ enabled, maxTokens, summary, exclude }: Reasoning): JsonObject | undefined {
   let thinking: JsonObject
   if (maxTokens !== undefined) thinking = { type: 'enabled', budget_tokens: maxTokens }
@@ -104,7 +104,7 @@ function planNative(request: CanonicalRequest, target: Target, { maxTokens }: Ca
   return { effort: nearestEffort(effort, target.quirks.efforts, EFFORTS), ...plan, thinking: { ...rest, type: 'adaptive' } }
 }
 
-/** What the endpoint is told about thinking, and the output cap that goes with it. */
+/** What the endpoint is sent about thinking, and the output cap that goes with it. */
 export function planThinking(request: CanonicalRequest, target: Target, dropped: Set<string>): ThinkingPlan {
   const caps = capsOf(request, target)
   if (request.extras?.dialect === WIRE) return planNative(request, target, caps)
@@ -117,7 +117,7 @@ export function planThinking(request: CanonicalRequest, target: Target, dropped:
   }
   if (isOn(reasoning)) return isAdaptive(target) ? planEffort(reasoning, target, maxTokens, dropped) : planBudget(reasoning, caps, dropped)
   if ((reasoning.summary ?? null) !== null) dropped.add('reasoning.summary')
-  // Models that decide themselves may think unless told otherwise; those with a budget never do.
+  // Models that decide themselves may think unless thinking is disabled; those with a budget never do.
   return isOff(reasoning) && isAdaptive(target) ? { thinking: { type: 'disabled' }, maxTokens } : { maxTokens }
 }
 

@@ -12,7 +12,7 @@ interface Seal {
 }
 
 export class Thought {
-  /** Text that the caller asked not to see. */
+  /** Text that the caller excluded. */
   hidden = ''
   private readonly summary: boolean
   private readonly item: string | undefined

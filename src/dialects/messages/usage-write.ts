@@ -1,4 +1,4 @@
-/** Token counts as this wire tells them (contract section 3): cache reads and writes stand beside `input_tokens`, not within. */
+/** Token counts as this wire reports them (contract section 3): cache reads and writes stand beside `input_tokens`, not within. */
 
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'

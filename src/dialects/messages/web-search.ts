@@ -1,4 +1,4 @@
-/** The provider's own search of the web, as this wire asks for it. */
+/** The provider's own search of the web, as this wire requests it. */
 
 import type { JsonObject } from '../../core/json.ts'
 import { bareDomain, type NativeSearch, type SearchWire, WEB_SEARCH } from '../canon/native-search.ts'
@@ -8,10 +8,10 @@ import type { Quirks } from '../quirks.ts'
 const USUAL_TYPE = 'web_search_20250305'
 
 /** Subdomains are covered; a wildcard stands in a path only. */
-const isTellable = (domain: string): boolean => !bareDomain(domain).split('/')[0].includes('*')
+const isExpressible = (domain: string): boolean => !bareDomain(domain).split('/')[0].includes('*')
 
 export const searchWire: SearchWire = {
-  tells: ({ allowed, excluded }) => (allowed.length === 0 || excluded.length === 0) && [...allowed, ...excluded].every(isTellable),
+  canExpress: ({ allowed, excluded }) => (allowed.length === 0 || excluded.length === 0) && [...allowed, ...excluded].every(isExpressible),
   isTool: true,
   besideFunctions: true,
 }

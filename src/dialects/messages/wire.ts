@@ -6,7 +6,7 @@
  *   or tool as it is written: `{ ...written, ...nativeOf(value) }`. Other wires leave them out.
  * - `request.extras.fields`: body fields as they came. `thinking` stands there whole, whatever `reasoning` says of it;
  *   `output_config` holds only what the canon lacks and is merged into the one that the encoder writes.
- *   A name without a value (`messages.document.context`) tells other wires what stands beside parts, items and tools.
+ *   A name without a value (`messages.document.context`) shows other wires what stands beside parts, items and tools.
  * - a call's block-start may carry `of` with the whole block: its `caller` and `toolset_name` go to the client.
  * - a stream event `opaque` of type `OPAQUE.message`: members of the reply itself, `usage` among them.
  * A body with blocks that the gateway wrote for another wire's reply (`holdsForeignBlocks`) is no body for the pass lane.

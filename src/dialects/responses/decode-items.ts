@@ -8,7 +8,7 @@ import { itemType } from './check.ts'
 import { decodeParts } from './decode-parts.ts'
 import { WIRE } from './wire.ts'
 
-/** What is read of each item; anything else stays beside it. A status tells nothing that its place does not. */
+/** What is read of each item; anything else stays beside it. A status adds nothing to its place. */
 const KNOWN = {
   message: new Set(['type', 'id', 'role', 'content', 'status', 'phase']),
   reasoning: new Set(['type', 'id', 'status', 'summary', 'content', 'encrypted_content', 'signature', 'format']),

@@ -11,7 +11,7 @@ import { booleanOf, numberOf, stringsOf, WIRE } from './wire.ts'
 /** Marks the system message that came as `instructions`, so that the same wire gets it back there. */
 export const INSTRUCTIONS = 'instructions'
 
-/** Value of `include` that asks for log probabilities. */
+/** Value of `include` that requests log probabilities. */
 const LOGPROBS = 'message.output_text.logprobs'
 
 /** Fields that the canon names, or that say nothing to a provider. */

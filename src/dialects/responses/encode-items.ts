@@ -26,7 +26,7 @@ function encodeMessage(item: Extract<Item, { kind: 'message' }>, context: ItemCo
   })
 }
 
-/** Sealed reasoning goes back to its own family; what no family sealed goes back to nobody but callers of this wire. */
+/** Sealed reasoning goes back to its own family; what no family sealed goes back only for callers of this wire. */
 function encodeReasoning(item: Extract<Item, { kind: 'reasoning' }>, context: ItemContext): JsonObject | undefined {
   const empty = item.id === undefined && item.sealed === undefined && item.text === undefined
   const ours = item.format === undefined ? context.sameWire : isOwnFormat(item.format)

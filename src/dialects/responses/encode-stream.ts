@@ -162,7 +162,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       return wholeFrames(this.ctx, item, 'end')
     }
     const out = this.endPart(part)
-    // The last item stays open: only the end of the reply tells whether it is complete.
+    // The last item stays open: only the end of the reply shows whether it is complete.
     return item.open === 0 && item !== this.items.all.at(-1) ? out + this.closeItem(item, 'completed') : out
   }
 

@@ -35,7 +35,7 @@ function plainWord(value: Json | undefined): string | undefined {
 }
 
 /**
- * A failure as an upstream of this wire tells it.
+ * A failure as an upstream of this wire reports it.
  * @param status the HTTP status; 200 for an error inside a reply that began well.
  * @param body `{error: {code, message, type, param}}`, a Response object whose `error` is set, or an `error` event.
  * @returns a fault whose text names the refused parameter and the provider's code, never its sentence.

@@ -16,7 +16,7 @@ export interface Part {
   readonly item: OutputItem
   /** As the wire shows it. */
   readonly kind: BlockKind
-  /** True for the model's own thoughts, which a caller that asks for a summary is shown as one. */
+  /** True for the model's own thoughts, which a caller that requests a summary is shown as one. */
   readonly raw: boolean
   /** `content_index` or `summary_index`; the arguments of a call have none. */
   index: number
@@ -46,7 +46,7 @@ export interface OutputItem {
   /** The identifier that the seal belongs to, where it is not the item's own. */
   sealId: string | undefined
   format: string | undefined
-  /** True where the caller asked for seals. */
+  /** True where the caller requested seals. */
   readonly showsSeal: boolean
   /** Blocks of the item that have not ended. */
   open: number

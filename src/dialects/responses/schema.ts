@@ -65,7 +65,7 @@ export const checkFunctionTool = checker(
 )
 export const checkServerTool = checker(Type.Object({ parameters: maybe(Type.Object({})) }))
 
-/** Tools that run at a provider: only what tells one from another is checked, the provider knows the rest. */
+/** Tools that run at a provider: only what distinguishes them is checked, the provider checks the rest. */
 export const TOOL_CHECKS: ReadonlyMap<string, ReturnType<typeof checker>> = new Map([
   ['custom', checker(Type.Object({ name: word() }))],
   ['namespace', checker(Type.Object({ name: word() }))],

@@ -1,4 +1,4 @@
-/** What an endpoint asks of a body of this wire; the same for a translated body and a passed one. */
+/** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
@@ -92,11 +92,11 @@ function fitInput(body: JsonObject, dropped: string[]): void {
 }
 
 function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
-  const { service_tier: asked } = body
-  if (losesTier(asked, tier)) dropped.push('service_tier')
-  const sent = tierToSend(asked, tier)
+  const { service_tier: requested } = body
+  if (losesTier(requested, tier)) dropped.push('service_tier')
+  const sent = tierToSend(requested, tier)
   if (sent !== undefined) body.service_tier = sent
-  else if (asked !== undefined) delete body.service_tier
+  else if (requested !== undefined) delete body.service_tier
   takeTierWords(body, tier, dropped)
 }
 

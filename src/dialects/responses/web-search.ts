@@ -1,13 +1,13 @@
-/** The provider's own search of the web, as this wire asks for it. */
+/** The provider's own search of the web, as this wire requests it. */
 
 import { type JsonObject, present } from '../../core/json.ts'
 import { bareDomain, isPlainHost, type NativeSearch, type SearchWire } from '../canon/native-search.ts'
 
 export const SEARCH_TYPE = 'web_search'
 
-/** It is told hosts that are allowed, with all below them; it has no list of others. */
+/** The wire has a list of allowed hosts, each with its subdomains, and none of excluded ones. */
 export const searchWire: SearchWire = {
-  tells: ({ allowed, excluded }) => excluded.length === 0 && allowed.every(isPlainHost),
+  canExpress: ({ allowed, excluded }) => excluded.length === 0 && allowed.every(isPlainHost),
   isTool: true,
   besideFunctions: true,
 }

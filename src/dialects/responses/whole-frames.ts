@@ -63,7 +63,7 @@ function growthFrames(ctx: ReplyContext, item: JsonObject, step: Growth, place: 
   )
 }
 
-/** An item without a status has ended well unless it tells an error. */
+/** An item without a status has ended well unless it has an error. */
 function endedAs(item: JsonObject): string {
   return typeof item.status === 'string' ? item.status : (item.error ?? null) === null ? 'completed' : 'failed'
 }

@@ -25,7 +25,7 @@ function block(
 /** The family of providers of this wire: who made a seal that names no other. */
 export const FORMAT = 'openai-responses-v1'
 
-/** Whose reasoning it is, told before its first word. */
+/** The family that made the reasoning, named before its first word. */
 export function formatNote(number: number, format: string): StreamEvent {
   return { type: 'block-note', block: number, note: 'format', data: { format } }
 }

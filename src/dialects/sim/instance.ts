@@ -1,7 +1,7 @@
 /**
  * A deterministic instance of a JSON schema. Covers type, const, enum, properties, required, items, prefixItems,
  * contains, sizes, bounds, multipleOf, pattern, the usual formats, allOf, anyOf, oneOf and local $ref.
- * Not read: not, if/then/else, dependent keywords, propertyNames. Sizes are bounded, whatever the schema asks. Never throws.
+ * Not read: not, if/then/else, dependent keywords, propertyNames. Sizes are bounded, whatever the schema requires. Never throws.
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { numberFor, stringFor } from './scalars.ts'

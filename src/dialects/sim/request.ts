@@ -28,9 +28,9 @@ function opaqueTypes(request: CanonicalRequest): string[] {
 
 /** The lower of the caller's cap and the hold's, in tokens. */
 export function outputCap(request: CanonicalRequest, target: Target): number | undefined {
-  const asked = request.sampling.maxOutput
-  if (asked === undefined || target.outputCap === undefined) return asked ?? target.outputCap
-  return Math.min(asked, target.outputCap)
+  const requested = request.sampling.maxOutput
+  if (requested === undefined || target.outputCap === undefined) return requested ?? target.outputCap
+  return Math.min(requested, target.outputCap)
 }
 
 /** Joined text parts. */
@@ -56,7 +56,7 @@ export function functionTools(request: CanonicalRequest): FunctionTool[] {
   return request.tools.filter((tool) => tool.kind === 'function')
 }
 
-/** What the last user message asks of the simulator (see README.md). */
+/** What the last user message sets in the simulator (see README.md). */
 export interface Steering {
   words: number
   /** Milliseconds before each piece; 0 for none. */

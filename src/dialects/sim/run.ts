@@ -37,9 +37,9 @@ export class SimRun implements LocalRun {
     this.clock = clock
     this.sink = sink
     this.faults = faultPlan(target.quirks, clock)
-    const asked = steering(lastUserText(request))
-    this.pace = asked.pace
-    const blocks = script(target.model, request, asked)
+    const settings = steering(lastUserText(request))
+    this.pace = settings.pace
+    const blocks = script(target.model, request, settings)
     this.steps = blocks && answer(blocks, request, target)
     if (this.faults.delay > 0) this.wait(this.faults.delay)
     else queueMicrotask(() => this.pump())
@@ -102,7 +102,7 @@ export class SimRun implements LocalRun {
     }
   }
 
-  /** Fills one batch and tells what follows it. */
+  /** Fills one batch and returns what follows it. */
   private fill(batch: StreamEvent[], steps: Iterator<StreamEvent, undefined>): Next {
     const { cutAfter = Infinity, stallAfter = Infinity } = this.faults
     while (batch.length < BATCH) {

@@ -1,4 +1,4 @@
-/** Tells the bytes of a provider's events from those of its keep-alives, which are no sign of life. */
+/** Distinguishes the bytes of a provider's events from those of its keep-alives, which are no sign of life. */
 
 const LF = 0x0a
 const CR = 0x0d

@@ -9,7 +9,7 @@ const ZERO = 4
 const INTEGER = 5
 const POINT = 6
 const FRACTION = 7
-/** From here on: what is rare, so that one comparison tells it from the rest. */
+/** From here on: the rare classes, so that one comparison finds them. */
 export const RARE = 8
 const EXPONENT = 8
 const PLUS_EXPONENT = 9

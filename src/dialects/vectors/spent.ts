@@ -28,7 +28,7 @@ export class SpentChunks {
     this.chunks.splice(0, count)
   }
 
-  /** Later than whoever gave us the chunk is done with it in this turn of the event loop. */
+  /** Runs after this turn of the event loop, when the sender of the chunk no longer uses it. */
   private detach(): void {
     const { due } = this
     this.due = []
@@ -37,7 +37,7 @@ export class SpentChunks {
   }
 }
 
-/** The memory of a chunk that has it to itself: what surrounds any other may be somebody else's. */
+/** The memory of a chunk that fills it; undefined where the memory may hold other data too. */
 function wholeOf({ buffer, byteLength }: Buffer): ArrayBuffer | undefined {
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : undefined
 }

@@ -9,7 +9,7 @@ export interface Source {
   resume(): void
 }
 
-/** So many turns of work may wait before the source is asked to. */
+/** Turns of work that may wait before the source is paused. */
 const MOST_WAITING = 8
 
 export class Turns {

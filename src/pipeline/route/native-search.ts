@@ -52,7 +52,7 @@ function lackOf(endpoint: Endpoint, search: NativeSearch, { upstreams, beside }:
   const wire = upstreams.get(endpoint.provider.dialect)?.webSearch
   if (!wire || !searchesItself(endpoint)) return 'has no web search of its own'
   if (wire.isTool && endpoint.supported?.has('tools') === false) return 'takes no tools'
-  if (!wire.tells(search)) return 'has a web search of its own that cannot keep to these domains'
+  if (!wire.canExpress(search)) return 'has a web search of its own that cannot keep to these domains'
   return beside && !wire.besideFunctions ? 'has a web search of its own that takes no other tools beside it' : undefined
 }
 
