@@ -13,7 +13,7 @@ import { simEmbedding } from './sim/embed.ts'
 import { simUpstream } from './sim/index.ts'
 import type { ClientDialect, EmbeddingWire, ProviderWire, UpstreamDialect } from './types.ts'
 
-/** In whose form the gateway's own tools ask models. */
+/** The format of the requests that the gateway's own tools send to models. */
 export const toolDialect = responsesClient
 
 /** Client dialects by the path that they answer. */

@@ -38,7 +38,7 @@ export interface ReplyContext {
   opened: boolean
 }
 
-/** What is known only when everything has ended and the books are closed. */
+/** What is known only when the reply has ended and its cost is settled. */
 export interface Final {
   /** Normalised usage: the same value that the ledger charges. */
   usage: Usage

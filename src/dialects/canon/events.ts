@@ -32,7 +32,7 @@ export interface End {
  *   members that only the provider's own wire knows stand in `native: { dialect, data }`.
  * signature: `{ signature, format? }`, of the reasoning block. sealed: `{ data, id?, format? }`, reasoning that only its provider can read.
  * progress: `{ type, … }`, of a server block: how far the tool is. outcome: what the item of a server block has become, in place of what it began with.
- * logprobs: `{ content }` or `{ refusal }`, entries as in the contract. format: `{ format }`, who can take the reasoning back.
+ * logprobs: `{ content }` or `{ refusal }`, entries as in the contract. format: `{ format }`, the family that can take the reasoning back.
  */
 export type NoteKind = 'annotation' | 'signature' | 'sealed' | 'logprobs' | 'format' | 'progress' | 'outcome'
 
@@ -86,6 +86,6 @@ export function isContent(event: StreamEvent): boolean {
   if (event.type === 'block-delta') return event.text.length > 0
   if (event.type === 'block-start')
     return event.kind !== 'text' && event.kind !== 'reasoning' && event.kind !== 'summary' && event.kind !== 'refusal'
-  // Whose reasoning is to come says nothing yet.
+  // The family of the reasoning to come is no content.
   return event.type === 'block-note' && event.note !== 'format'
 }

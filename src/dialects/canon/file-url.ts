@@ -60,5 +60,5 @@ export function textUrl(text: string): string {
   return `data:text/plain;base64,${Buffer.from(text, 'utf8').toString('base64')}`
 }
 
-/** Name of a plain text file that has none: some providers tell the type by it. */
+/** Name of a plain text file that has none: some providers take the type from it. */
 export const TEXT_NAME = 'document.txt'

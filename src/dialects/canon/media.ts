@@ -49,14 +49,14 @@ export function* mediaOfItem(item: Item): Generator<FoundMedia> {
     return
   }
   if (item.kind !== 'message' && item.kind !== 'result') return
-  const said = item.kind === 'message' && item.role === 'assistant'
+  const isAnswer = item.kind === 'message' && item.role === 'assistant'
   for (const part of item.parts) {
     if (part.kind === 'media') {
       yield { part, replayed: false }
       const { native } = part as { native?: Opaque }
       if (native) for (const inner of mediaInside(native)) yield { part: inner, replayed: false }
     } else if (part.kind === 'opaque') {
-      const replayed = said || part.of.type.endsWith('_tool_result')
+      const replayed = isAnswer || part.of.type.endsWith('_tool_result')
       for (const inner of mediaInside(part.of)) yield { part: inner, replayed }
     }
   }

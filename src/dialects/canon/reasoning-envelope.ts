@@ -7,7 +7,7 @@ import { isObject } from '../../core/json.ts'
 const MARK = 'hg.'
 
 export interface Envelope {
-  /** Who can take the reasoning back. */
+  /** The family that can take the reasoning back. */
   format?: string
   /** Of the reasoning item, or of the call that the reasoning belongs to. */
   id?: string

@@ -103,7 +103,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   }
 }
 
-/** What one side does not tell counts as text, so that the sum still makes up the whole. */
+/** Input that one side reports without a split counts as text, so that the kinds add up to the whole. */
 function addSplits(a: Usage, b: Usage): InputSplit {
   const sum: Partial<Record<InputKind, number>> = {}
   for (const { inputSplit, input } of [a, b]) {

@@ -16,7 +16,7 @@ interface Open {
   index: Json | undefined
 }
 
-/** A detail joins the item before it where both tell parts of one piece of reasoning. */
+/** A detail joins the item before it where both are parts of one piece of reasoning. */
 function joins(open: Open | undefined, detail: JsonObject): open is Open {
   if (!open) return false
   const { item } = open
@@ -25,7 +25,7 @@ function joins(open: Open | undefined, detail: JsonObject): open is Open {
   if (item.signature !== undefined || item.sealed !== undefined || (item.format !== undefined && format !== item.format)) return false
   switch (detail.type) {
     case 'reasoning.encrypted':
-      // Without an identifier nothing says that a seal belongs to the text before it.
+      // Without an identifier a seal is not known to belong to the text before it.
       return item.id !== undefined && sameId
     case 'reasoning.summary':
       return sameId && item.text === undefined

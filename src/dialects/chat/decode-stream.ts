@@ -69,11 +69,11 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.usage = usage
       out.push({ type: 'usage', usage })
     }
-    // Nothing but usage follows a finish, and it has come: no need to wait for `[DONE]`.
+    // Only usage follows a finish, and it has come: the end need not wait for `[DONE]`.
     if (this.finished !== undefined && this.usage) this.complete(out, false)
   }
 
-  /** Behind an end that had its usage the last word on it may still come: reports are cumulative. */
+  /** Reads a report of usage that comes after the end: reports are cumulative, so a later one replaces the earlier. */
   private late(data: string, out: StreamEvent[]): void {
     if (this.usage === undefined || !(data.includes('"usage"') || escapesLetters(data))) return
     try {
@@ -81,7 +81,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       const usage = isObject(chunk) ? decodeUsage(chunk.usage, this.usage) : undefined
       if (usage) out.push({ type: 'usage', usage })
     } catch {
-      // The answer is whole without it.
+      // The answer is complete without this report.
     }
   }
 
@@ -100,7 +100,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     else this.finished = reason
   }
 
-  /** @param done true where the provider itself said that this was all. */
+  /** @param done true where the provider itself marked the end. */
   private complete(out: StreamEvent[], done: boolean): void {
     if (this.finished === undefined && !(done && this.started)) {
       this.fail(new Fault(this.started ? 'upstream_cut' : 'upstream_empty'), out)

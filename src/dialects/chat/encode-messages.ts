@@ -95,8 +95,8 @@ export class MessageWriter {
     // A second message of the same turn is one of its own, unless calls wait for their results.
     if (spoken && this.calls.length === 0) this.turn = undefined
     const turn = this.open()
-    const said = parts.filter((part) => part.kind !== 'refusal' && !isField(part))
-    const content = encodeContent(said, this.dropped)
+    const contents = parts.filter((part) => part.kind !== 'refusal' && !isField(part))
+    const content = encodeContent(contents, this.dropped)
     if (content !== undefined) turn.content = turn.content === null ? content : joinedContent(turn.content, content)
     if (name !== undefined) turn.name = name
     for (const part of parts) {

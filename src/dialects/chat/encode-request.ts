@@ -81,10 +81,10 @@ function encodeSettings(request: CanonicalRequest, body: JsonObject): void {
   for (const key in fields) if (fields[key] !== undefined) body[key] = fields[key]
 }
 
-/** Members of `include` that this wire has no way to ask for; the gateway itself sees to sealed reasoning. */
+/** Members of `include` that this wire has no way to request; the gateway itself sees to sealed reasoning. */
 function unsaidIncludes(request: CanonicalRequest): string[] {
-  const said = new Set(['message.output_text.logprobs', 'reasoning.encrypted_content'])
-  return (request.include ?? []).filter((member) => !said.has(member)).map((member) => `include.${member}`)
+  const supported = new Set(['message.output_text.logprobs', 'reasoning.encrypted_content'])
+  return (request.include ?? []).filter((member) => !supported.has(member)).map((member) => `include.${member}`)
 }
 
 function addExtras(request: CanonicalRequest, body: JsonObject, dropped: string[]): void {

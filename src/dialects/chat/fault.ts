@@ -31,7 +31,7 @@ function statusIn(error: JsonObject): number | undefined {
   return undefined
 }
 
-/** Types that tell a status where an error inside a 200 has no number. */
+/** Types that stand for a status where an error inside a 200 has no number. */
 const TYPED: readonly [RegExp, number][] = [
   [/rate_limit|too_many_requests|resource_exhausted/i, 429],
   [/authentication|invalid_api_key|unauthorized/i, 401],
@@ -46,7 +46,7 @@ function effectiveStatus(status: number, error: JsonObject, words: string): numb
   return statusIn(error) ?? TYPED.find(([pattern]) => pattern.test(words))?.[1] ?? 500
 }
 
-/** Statuses below 500 that speak of the way to the provider, which is the operator's. */
+/** Statuses below 500 whose cause is the connection to the provider: the operator's matter, not the caller's. */
 const NOT_THE_CALLERS: ReadonlySet<number> = new Set([405, 407, 410, 421, 425, 426, 499])
 
 function faultCode(status: number, words: string, message: string): FaultCode {
@@ -59,7 +59,7 @@ function faultCode(status: number, words: string, message: string): FaultCode {
   if (status === 401 || status === 402) return 'upstream_auth'
   if (status === 403) return POLICY.test(all) ? 'upstream_policy' : 'upstream_auth'
   if (status === 404) return 'upstream_missing'
-  // The provider itself waited in vain.
+  // The provider reports a timeout of its own.
   if (status === 408 || status === 504 || status === 524) return 'upstream_silent'
   if (status === 429) return NO_MONEY.test(all) ? 'upstream_auth' : OVERLOAD.test(words) ? 'upstream_overloaded' : 'upstream_limited'
   if (status === 529 || OVERLOAD.test(all)) return 'upstream_overloaded'

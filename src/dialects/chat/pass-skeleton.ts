@@ -86,7 +86,7 @@ export class Skeleton {
   }
 
   /**
-   * The batch with our envelope; undefined if any of its frames has other bones.
+   * The batch with our envelope; undefined if any of its frames has another skeleton.
    * A cut compared whole takes a quarter of the time of `startsWith`, which goes from character to character.
    */
   rewrite(batch: string): string | undefined {

@@ -24,7 +24,7 @@ function addMissing(usage: Usage, total: number): void {
 
 /**
  * The provider's usage object as normalised counts; undefined where it holds none.
- * @param before an earlier report of the same stream: some tell prompt and completion apart.
+ * @param before an earlier report of the same stream: some report prompt and completion separately.
  */
 export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
   if (!isObject(raw)) return undefined

@@ -30,7 +30,7 @@ function inputsOf(input: Json | undefined): EmbeddingInput[] {
   })
 }
 
-/** Texts alone are one text, which every provider takes. */
+/** Parts that are all texts become one text, which every provider takes. */
 function contentInput(parts: readonly Part[]): EmbeddingInput {
   const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []))
   return texts.length === parts.length ? { kind: 'text', text: texts.join('\n') } : { kind: 'parts', parts }

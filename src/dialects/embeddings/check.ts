@@ -8,7 +8,7 @@ import { checkInput } from './check-input.ts'
 
 const { model, models, preset, provider, route, session_id, user, metadata, trace } = gatewayProperties
 
-/** Longest vector that anybody offers, with room above. */
+/** Longest vector that any provider offers, with room above. */
 export const MOST_DIMENSIONS = 65_536
 
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))

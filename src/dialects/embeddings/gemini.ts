@@ -2,7 +2,7 @@
  * Embeddings as Google's Gemini API gives them.
  * Sources: ai.google.dev/api/embeddings (`batchEmbedContents`, `TaskType`, `EmbeddingUsageMetadata`) and
  * ai.google.dev/gemini-api/docs/embeddings (media); at most 100 inputs a call (vercel/ai pull request 16575).
- * Longer inputs are cut by the provider without a word. Numbers come as text only.
+ * The provider silently truncates longer inputs. Numbers come as text only.
  */
 
 import { Fault } from '../../core/faults.ts'

@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<string, Purpose>> = {
   fact_verification: 'fact',
 }
 
-/** Undefined for a word that says nothing to us. */
+/** Undefined for an unknown word. */
 export function purposeOf(inputType: string | undefined): Purpose | undefined {
   const word = inputType?.toLowerCase()
   return word !== undefined && Object.hasOwn(WORDS, word) ? WORDS[word] : undefined

@@ -5,7 +5,7 @@ import type { Part } from '../canon/request.ts'
 import { count, INPUT_KINDS, type InputKind, type InputSplit } from '../canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, ProviderWire } from '../types.ts'
 
-/** What is the same at every address that speaks it; how the key travels and what refusals mean is the dialect's. */
+/** A format without its provider's part: the header of the key and the reading of errors belong to the dialect. */
 export type EmbeddingFormat = Omit<EmbeddingWire, keyof ProviderWire>
 
 /** True for a field that the operator has set never to be sent. */
@@ -19,7 +19,7 @@ export function userFor({ user }: EmbeddingTarget, name: string): string | undef
   return user === 'hash' ? hash('sha256', name) : name
 }
 
-/** Without these a body says nothing. */
+/** Fields that every body needs, so that they are never left out. */
 const NEEDED: ReadonlySet<string> = new Set(['model', 'input', 'inputs', 'texts'])
 
 /** Takes the operator's unwanted fields out and records them. */

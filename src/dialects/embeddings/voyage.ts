@@ -43,7 +43,7 @@ function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | unde
 
 function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {
   const dropped: string[] = []
-  // Of a model that does not declare what it reads the inputs tell which operation is meant.
+  // For a model that does not declare what it reads, the inputs decide which operation is called.
   const joint = isJoint(target) || inputs.some(({ kind }) => kind === 'parts')
   const body: JsonObject = { model: target.model, ...(joint ? { inputs: inputs.map(jointInput) } : { input: inputs.map(textOf) }) }
   const purpose = purposeOf(settings.inputType)

@@ -104,7 +104,7 @@ export class ContentWriter {
     else for (const part of item.parts) this.part(item.role === 'assistant' ? 'model' : 'user', part)
   }
 
-  /** Instructions have one place; those that come later are said by the user. */
+  /** Instructions have one place; later ones become text of the user. */
   private instruction(item: MessageItem): void {
     if (this.begun) this.dropped.add('system.position')
     for (const part of item.parts) {
@@ -193,7 +193,7 @@ export class ContentWriter {
     else this.push('model', { text: '', thoughtSignature: pending })
   }
 
-  /** A request needs contents: instructions alone are what the user says. */
+  /** The API requires contents, so instructions alone become text of the user. */
   private speakAsUser(): void {
     this.dropped.add('system.position')
     this.contents.push({ role: 'user', parts: this.system.splice(0) })

@@ -20,7 +20,7 @@ const TIERS = { default: 'standard', flex: 'flex', priority: 'priority' } as con
 const INCLUDED: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs'])
 
 /** Sampling that this wire has no field for. */
-const UNSAID: readonly (readonly [keyof Sampling, string])[] = [
+const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
   ['minP', 'min_p'],
   ['topA', 'top_a'],
   ['repetitionPenalty', 'repetition_penalty'],
@@ -77,7 +77,7 @@ function encodeTier(requested: string | undefined, { tier }: Target, filter: Par
 
 /** Records what has no place in a body of this wire. */
 function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
-  for (const [key, name] of UNSAID) if (request.sampling[key] !== undefined) dropped.add(name)
+  for (const [key, name] of UNSUPPORTED) if (request.sampling[key] !== undefined) dropped.add(name)
   const rest: [value: unknown, name: string][] = [
     [request.verbosity, 'verbosity'],
     [request.prediction, 'prediction'],

@@ -8,6 +8,6 @@ export function unify(raw: string, hasCalls: boolean): EndReason {
   if (raw === 'STOP') return hasCalls ? 'tool_calls' : 'stop'
   // A continuation token is for the same provider alone: to the caller the answer was cut at a limit.
   if (raw === 'MAX_TOKENS' || raw === 'CONTINUATION') return 'length'
-  // What is neither has failed: invalid calls, unsupported languages, missing images, words that are new.
+  // Any reason that is neither of these nor a filter is a failure: invalid calls, unsupported languages, missing images, words that are new.
   return FILTERED.test(raw) ? 'content_filter' : 'error'
 }

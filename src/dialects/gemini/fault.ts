@@ -29,7 +29,7 @@ const TOO_LONG = /token count|(exceeds?|over) the maximum number of (input )?tok
 const TOO_LARGE = /payload size exceeds/i
 const OVERLOAD = /overload/i
 
-/** Longest pause in seconds that a provider can talk us into. */
+/** Longest pause in seconds that is taken over from a provider. */
 const MAX_PAUSE = 60
 
 /** The status object, wherever it stands: bare, in `error`, or in the array of a stream without frames. */

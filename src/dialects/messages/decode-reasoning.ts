@@ -38,7 +38,7 @@ export function redactedItem(data: string): Item {
 }
 
 /**
- * Several blocks may tell of one reasoning item: its summaries one by one, its text, then its seal.
+ * Several blocks may hold one reasoning item: its summaries one by one, its text, then its seal.
  * @returns false where `item` is none of `before`'s.
  */
 export function joinReasoning(before: Item | undefined, item: Item): boolean {

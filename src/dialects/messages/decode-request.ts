@@ -86,7 +86,7 @@ function outputFormat(body: JsonObject): OutputFormat | undefined {
 /** Body fields as they came, less what the canon has taken. */
 function extras(body: JsonObject): JsonObject {
   const fields = beside(body, NAMED)
-  // Every provider of this wire takes marks, so there is nothing to tell it.
+  // Every provider of this wire takes marks, so the field is not needed.
   if (fields.prompt_cache_options !== undefined) fields.prompt_cache_options = undefined
   if (isObject(body.output_config)) {
     const rest = beside(body.output_config, OUTPUT)

@@ -113,7 +113,7 @@ export class TurnWriter {
     for (const turn of this.turns) if (turn.role === 'assistant') this.tidyThinking(turn.blocks)
     this.dropEmpty()
     if (this.systemInside !== 'as sent') this.foldSystem()
-    // A conversation needs someone who speaks.
+    // The API requires a first message with role `user`: instructions alone become one.
     if (this.turns.length === 0 && this.system.length > 0) {
       this.context.dropped.add('system.position')
       append(this.turn('user').blocks, this.system.splice(0))
@@ -181,7 +181,7 @@ export class TurnWriter {
     else this.turn('user').blocks.push(block)
   }
 
-  /** The turn that is being written; speakers do not take turns in every wire. */
+  /** The turn that is being written: the last one if it has the same role, since other wires need not alternate roles. */
   private turn(role: Role, apart = false): Turn {
     const last = this.turns.at(-1)
     if (last?.role === role && last.results.length === 0 && !apart && Object.keys(last.native).length === 0) return last
@@ -211,7 +211,7 @@ export class TurnWriter {
     this.turns = this.turns.filter((turn) => turn.blocks.length > 0 || Object.keys(turn.native).length > 0)
   }
 
-  /** Thinking comes first in a turn, which other wires need not keep to, and never is all of it. */
+  /** The API wants thinking first in a turn, and other blocks behind it; other wires need not keep to that. */
   private tidyThinking(blocks: JsonObject[]): void {
     if (!this.context.sameWire && !isThinking(blocks[0]) && blocks.some(isThinking)) {
       const words = blocks.filter((block) => !isThinking(block))
@@ -264,7 +264,7 @@ function placesOf(calls: readonly string[]): Map<string, number> {
   return places
 }
 
-/** A turn for the model to go on with may not end in white space, nor be nothing but that. */
+/** The API refuses a last turn of the model that is empty or ends in white space. */
 function trimEnd(blocks: JsonObject[]): void {
   for (let last = blocks.at(-1); last !== undefined && last.type === 'text' && typeof last.text === 'string'; last = blocks.at(-1)) {
     const text = last.text.trimEnd()

@@ -40,18 +40,18 @@ function encodeTool(tool: ToolSpec, context: WriteContext, { quirks }: Target): 
 const CHOICES = { auto: 'auto', none: 'none', required: 'any' } as const
 
 function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefined, dropped: Set<string>): JsonObject | undefined {
-  let said: JsonObject | undefined
-  if (choice?.mode === 'named') said = { type: 'tool', name: choice.name }
+  let written: JsonObject | undefined
+  if (choice?.mode === 'named') written = { type: 'tool', name: choice.name }
   else if (choice?.mode === 'opaque') {
-    if (choice.of.dialect === WIRE) said = { ...choice.of.data }
+    if (choice.of.dialect === WIRE) written = { ...choice.of.data }
     else dropped.add('tool_choice')
-  } else if (choice) said = { type: CHOICES[choice.mode] }
-  if (parallel !== false || said?.type === 'none') return said
-  return { ...(said ?? { type: 'auto' }), disable_parallel_tool_use: true }
+  } else if (choice) written = { type: CHOICES[choice.mode] }
+  if (parallel !== false || written?.type === 'none') return written
+  return { ...(written ?? { type: 'auto' }), disable_parallel_tool_use: true }
 }
 
 /** Sampling that this wire has no field for. */
-const UNSAID: readonly (readonly [keyof Sampling, string])[] = [
+const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
   ['minP', 'min_p'],
   ['topA', 'top_a'],
   ['frequencyPenalty', 'frequency_penalty'],
@@ -64,12 +64,12 @@ const UNSAID: readonly (readonly [keyof Sampling, string])[] = [
 ]
 
 function addSampling(body: JsonObject, sampling: Sampling, { sameWire, dropped }: WriteContext): void {
-  for (const [key, name] of UNSAID) if (sampling[key] !== undefined && sampling[key] !== false) dropped.add(name)
+  for (const [key, name] of UNSUPPORTED) if (sampling[key] !== undefined && sampling[key] !== false) dropped.add(name)
   const { temperature, topP, topK, stop } = sampling
   if (temperature !== undefined) body.temperature = temperature
   if (topP !== undefined) body.top_p = topP
   if (topK !== undefined) body.top_k = topK
-  // Newer models refuse the two together; of callers of other wires, one mostly says nothing.
+  // Newer models refuse the two together; callers of other wires mostly leave one of them at its default.
   if (!sameWire && temperature !== undefined && topP !== undefined) {
     if (temperature === 1 && topP !== 1) delete body.temperature
     else delete body.top_p
@@ -77,9 +77,9 @@ function addSampling(body: JsonObject, sampling: Sampling, { sameWire, dropped }
   }
   if (stop === undefined) return
   // The API refuses a sequence without a letter in it.
-  const said = stop.filter((sequence) => sequence.trim() !== '')
-  if (said.length > 0) body.stop_sequences = said
-  if (said.length < stop.length) dropped.add('stop')
+  const sequences = stop.filter((sequence) => sequence.trim() !== '')
+  if (sequences.length > 0) body.stop_sequences = sequences
+  if (sequences.length < stop.length) dropped.add('stop')
 }
 
 function encodeFormat(format: OutputFormat | undefined, { sameWire, dropped }: WriteContext): JsonObject | undefined {

@@ -41,7 +41,7 @@ const DELTAS: Readonly<Partial<Record<BlockKind, readonly [type: string, member:
 
 /**
  * Blocks of this wire come strictly one after another, while canonical ones may overlap: the block in front is written
- * as it comes, those behind it wait. A block that never says anything is left out.
+ * as it comes, those behind it wait. A block without any content is left out.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
   private readonly ctx: ReplyContext
@@ -170,7 +170,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return begun + this.delta('citations_delta', 'citation', JSON.stringify(citation))
   }
 
-  /** Lets those speak that have waited, up to one that has not ended. */
+  /** Writes the blocks that have waited, up to one that has not ended. */
   private advance(): string {
     let out = ''
     this.queue.shift()

@@ -16,7 +16,7 @@ const BY_TYPE: Readonly<Record<string, FaultCode>> = {
   api_error: 'upstream_error',
 }
 
-/** Statuses that settle the matter whatever the type says. */
+/** Statuses that decide the fault, whatever the type is. */
 const FIRM: ReadonlySet<number> = new Set([401, 402, 403, 404, 413, 429, 529])
 
 const TOO_LONG =

@@ -14,14 +14,14 @@ import { type ContentRun, contentRun, eventName } from './pass-frame.ts'
 import { mergeUsage, UsageReports } from './usage-read.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
 
-/** Blocks that say nothing by merely beginning. */
+/** Blocks whose start is no content. */
 const QUIET: ReadonlySet<unknown> = new Set(['text', 'thinking'])
 
 const filled = (value: unknown): boolean => value !== undefined && value !== null && value !== ''
 
 /**
  * True for an event that shows the caller something: the commit point.
- * What merely opens or closes says nothing: with an empty answer another endpoint may still be tried.
+ * Events that only open or close are no content: after an empty answer another endpoint may still be tried.
  */
 function showsContent(message: JsonObject): boolean {
   const { type, content_block: block, delta } = message

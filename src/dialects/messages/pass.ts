@@ -32,7 +32,7 @@ function hasGatewayTools({ tools }: JsonObject): boolean {
   return objectsOf(tools).some((tool) => typeof tool.type === 'string' && serverToolName(tool.type) !== undefined)
 }
 
-/** What the endpoint's data ask for goes deeper than the body's own fields. */
+/** True where the endpoint requires changes within messages or thinking, which the pass lane does not make. */
 function needsRewriting(body: JsonObject, target: Target): boolean {
   if (neverSends(target, 'cache_control') || neverSends(target, 'prefill')) return true
   if (isAdaptive(target) && isObject(body.thinking) && body.thinking.type === 'enabled') return true

@@ -4,7 +4,7 @@ import type { End, EndReason } from '../canon/events.ts'
 const REASONS: ReadonlyMap<string, EndReason> = new Map([
   ['end_turn', 'stop'],
   ['stop_sequence', 'stop'],
-  // More was to come: where no word says so, the answer is at least not whole.
+  // The turn is to be continued; formats without a word for that get `length`, since the answer is incomplete.
   ['pause_turn', 'length'],
   ['compaction', 'stop'],
   ['tool_use', 'tool_calls'],

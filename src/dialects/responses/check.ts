@@ -1,4 +1,4 @@
-/** Everything a Responses body must hold before anybody reads it. */
+/** Checks a Responses body before any other layer reads it. */
 
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
@@ -57,7 +57,7 @@ function checkStateless(body: JsonObject): void {
   if (body.background === true) throw badField('background', 'only false is supported')
   if (body.previous_response_id !== undefined && body.previous_response_id !== null)
     throw badField('previous_response_id', 'must be null: send the whole conversation in input')
-  // What the provider stores under its account belongs to all keys alike, and no hold would know of its length.
+  // A conversation stored at the provider would be open to all keys, and holds could not count its tokens.
   if (body.conversation !== undefined && body.conversation !== null)
     throw badField('conversation', 'must be null: send the whole conversation in input')
 }

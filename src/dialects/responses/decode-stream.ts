@@ -18,7 +18,7 @@ interface OpenBlock {
 interface OpenItem {
   id: string | undefined
   phase: Json | undefined
-  /** Whose reasoning it is. */
+  /** The family that made the reasoning. */
   format: string
   /** By kind and index of the part. */
   blocks: Map<string, OpenBlock>

@@ -53,7 +53,7 @@ export function markPart(part: JsonObject | undefined, mark: CacheMark, dropped:
   part.prompt_cache_breakpoint ??= { mode: 'explicit' }
 }
 
-function said(part: Exclude<Part, { kind: 'media' | 'opaque' }>, role: Role): JsonObject {
+function encodeText(part: Exclude<Part, { kind: 'media' | 'opaque' }>, role: Role): JsonObject {
   if (role !== 'assistant') return { type: 'input_text', text: part.text }
   return part.kind === 'text' ? { type: 'output_text', text: part.text, annotations: [] } : { type: 'refusal', refusal: part.text }
 }
@@ -65,7 +65,7 @@ function encodePart(part: Part, role: Role, context: ItemContext): JsonObject | 
     return undefined
   }
   const shown = part.kind !== 'media' || role !== 'assistant' || context.sameWire
-  const encoded = part.kind === 'media' ? (shown ? encodeMedia(part) : undefined) : said(part, role)
+  const encoded = part.kind === 'media' ? (shown ? encodeMedia(part) : undefined) : encodeText(part, role)
   if (encoded === undefined) {
     if (part.kind === 'media') context.dropped.add(part.media)
     return undefined

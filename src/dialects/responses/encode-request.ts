@@ -73,7 +73,7 @@ function encodeText(request: CanonicalRequest): JsonObject | undefined {
 }
 
 /** Sampling that this wire has no field for. */
-const UNSAID: readonly (readonly [keyof Sampling, string])[] = [
+const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
   ['minP', 'min_p'],
   ['topA', 'top_a'],
   ['repetitionPenalty', 'repetition_penalty'],
@@ -83,7 +83,7 @@ const UNSAID: readonly (readonly [keyof Sampling, string])[] = [
 ]
 
 function encodeSampling(sampling: Sampling, dropped: Set<string>): JsonObject {
-  for (const [key, name] of UNSAID) if (sampling[key] !== undefined) dropped.add(name)
+  for (const [key, name] of UNSUPPORTED) if (sampling[key] !== undefined) dropped.add(name)
   return {
     temperature: sampling.temperature,
     top_p: sampling.topP,
@@ -130,7 +130,7 @@ function addExtras(request: CanonicalRequest, body: JsonObject, dropped: Set<str
 }
 
 /** Settings of other wires that this one has no field for. */
-function unsaid(request: CanonicalRequest, dropped: Set<string>): void {
+function recordUnsupported(request: CanonicalRequest, dropped: Set<string>): void {
   if (request.prediction) dropped.add('prediction')
   if (request.audio) dropped.add('audio')
 }
@@ -164,7 +164,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   for (const tool of listed) body.max_tool_calls ??= nativeSearchIn(tool)?.maxUses
   if (offered.toolChoice && (tools.length > 0 || offered.toolChoice.mode === 'none'))
     body.tool_choice = encodeChoice(offered.toolChoice, listed, context)
-  unsaid(request, context.dropped)
+  recordUnsupported(request, context.dropped)
   addExtras(request, body, context.dropped)
   const dropped = [...context.dropped]
   fitToTarget(present(body), target, dropped)

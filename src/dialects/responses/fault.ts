@@ -16,7 +16,7 @@ const BY_CODE: readonly (readonly [RegExp, FaultCode])[] = [
   [/invalid_|unsupported_|unknown_parameter|missing_required|image_|empty_image|failed_to_download/, 'upstream_rejected'],
 ]
 
-/** Statuses that settle the matter whatever the code says. */
+/** Statuses that decide the fault, whatever the code is. */
 const FIRM = new Set([401, 402, 403, 404, 413])
 
 function codeOf(status: number, code: string, inBand: boolean): FaultCode {

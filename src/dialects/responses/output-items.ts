@@ -89,7 +89,7 @@ export function partSnapshot(part: Part): JsonObject {
   }
 }
 
-/** Many clients show summaries alone and ask for them; a provider of another wire has nothing but the thoughts. */
+/** Many clients show summaries alone and request them; a provider of another wire has nothing but the thoughts. */
 function asksForSummary(body: JsonObject): boolean {
   return isObject(body.reasoning) && typeof body.reasoning.summary === 'string'
 }
@@ -153,7 +153,7 @@ export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'complete
   }
 }
 
-/** Without a key nothing says that two pieces of raw reasoning are one; each may have a seal of its own. */
+/** Without a key two pieces of raw reasoning are not known to be one; each may have a seal of its own. */
 function mayGrow(item: OutputItem): boolean {
   if (item.type === 'message') return true
   return item.type === 'reasoning' && (item.key !== undefined || !item.parts.some((part) => part.raw))

@@ -29,7 +29,7 @@ function itemSays(item: JsonObject): boolean {
 
 /**
  * True for an event that shows the caller something: the commit point.
- * What merely opens or closes says nothing: with an empty answer another endpoint may still be tried.
+ * Events that only open or close are no content: after an empty answer another endpoint may still be tried.
  */
 function showsContent(type: string, message: JsonObject): boolean {
   const { item, part } = message

@@ -7,7 +7,7 @@ import { IMAGE_TOKENS } from '../canon/events.ts'
 import { addCalls, count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 import type { Final } from '../types.ts'
 
-/** Searches that the provider ran: its usage does not tell them, its output does. Opening a page is none. */
+/** Searches that the provider ran: they stand in its output, not in its usage. Opening a page is none. */
 export function searchesIn(items: Json | undefined): number {
   return objectsOf(items).filter(({ type, action, status }) => {
     if (type !== 'web_search_call' || status === 'failed') return false

@@ -4,7 +4,7 @@ import type { ReplyContext } from '../types.ts'
 import { itemSnapshot, type OutputItem } from './output-items.ts'
 import { eventFrame } from './wire.ts'
 
-/** A text of an item that its events tell in deltas: empty when the item is added. */
+/** A text of an item that its events send in deltas: empty when the item is added. */
 interface Growth {
   /** Name of the events, without `.delta` and `.done`. */
   events: string

@@ -22,7 +22,7 @@ function block(
   return number
 }
 
-/** The family of providers of this wire: who made a seal that names no other. */
+/** The family of providers of this wire, which made any seal that names no other. */
 export const FORMAT = 'openai-responses-v1'
 
 /** The family that made the reasoning, named before its first word. */

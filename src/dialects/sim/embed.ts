@@ -139,7 +139,7 @@ function stir(vector: Float32Array, seed: number, weight: number): void {
   }
 }
 
-/** Where nothing was said, or all of it cancels out, the first direction stands for it. */
+/** A vector of length 1; the first unit vector where the input is empty or its pieces cancel out. */
 function normalised(vector: Float32Array): Float32Array {
   let sum = 0
   for (const value of vector) sum += value * value

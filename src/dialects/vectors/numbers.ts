@@ -22,7 +22,7 @@ const NOUGHT = 0x30
 const NINE = 0x39
 const QUOTE = 0x22
 
-/** Most vectors fit; what is read is written at once, so that one place serves them all and leaves no litter. */
+/** Reused for each vector that fits, since it is written before the next one is read: no garbage to collect. */
 const place = new Float32Array(16_384)
 
 /** Good until the next vector is read. */

@@ -1,6 +1,6 @@
 /**
- * Gives the memory of a reply's chunks back as soon as nothing of them is needed any more. Left to the collector, tens of
- * megabytes of them would pile up before it comes.
+ * Frees the memory of a reply's chunks as soon as nothing of them is needed any more. Left to the garbage collector, tens of
+ * megabytes of them would pile up before it runs.
  */
 
 export class SpentChunks {

@@ -2,7 +2,7 @@
 import { base64Json, checkFinite, floatsOfBase64, floatsOfText, textJson } from './numbers.ts'
 import type { RawVector } from './scan.ts'
 
-/** What a caller may ask for: a JSON array of numbers, or a string of base64. */
+/** The form that a caller may request: a JSON array of numbers, or a string of base64. */
 export type VectorForm = 'float' | 'base64'
 
 export interface WrittenVector {
@@ -12,14 +12,14 @@ export interface WrittenVector {
   readonly length: number
 }
 
-/** Text that came as text stays as it is; anything else is written anew. @throws Fault `upstream_garbled`. */
+/** Numbers that came as text stay as they are where text is requested; anything else is re-encoded. @throws Fault `upstream_garbled`. */
 export function writeRaw(raw: RawVector, form: VectorForm): WrittenVector {
   if (raw.form === 'numbers' && form === 'float') return { pieces: raw.pieces, length: raw.count }
   const bytes = raw.pieces.length === 1 ? raw.pieces[0] : joined(raw.pieces)
   return writeFloats(raw.form === 'numbers' ? floatsOfText(bytes, raw.count) : floatsOfBase64(bytes), form)
 }
 
-/** Most vectors fit; what is joined is read at once, so that one place serves them all and leaves no litter. */
+/** Reused for each joined vector that fits, since it is read before the next one is joined: no garbage to collect. */
 const place = Buffer.allocUnsafeSlow(256 * 1024)
 
 function joined(pieces: readonly Buffer[]): Buffer {
