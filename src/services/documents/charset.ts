@@ -1,4 +1,4 @@
-/** Bytes of a text as text: the byte order mark tells the encoding, then the declared type, then the page itself. */
+/** Bytes of a text as text: by the byte order mark, then the declared type, then the page itself. */
 
 const MARKS: readonly [bytes: readonly number[], label: string][] = [
   [[0xef, 0xbb, 0xbf], 'utf-8'],
@@ -11,7 +11,7 @@ const HEAD = 1024
 
 /**
  * @param type the declared content type. @param inside where the text itself may name its encoding.
- * Without a word for it: UTF-8 where the bytes are that, else windows-1252, as browsers do it.
+ * Without a label: UTF-8 where the bytes are that, else windows-1252, as browsers do it.
  */
 export function decoded(bytes: Uint8Array, type: string | undefined, inside: boolean): string {
   const mark = MARKS.find(([start]) => start.every((byte, i) => bytes[i] === byte))
@@ -20,8 +20,8 @@ export function decoded(bytes: Uint8Array, type: string | undefined, inside: boo
   const named = outer === undefined ? undefined : text(bytes, outer)
   if (named !== undefined) return named
   const inner = inside ? labelInside(bytes) : undefined
-  const told = inner === undefined ? undefined : text(bytes, inner)
-  if (told !== undefined) return told
+  const declared = inner === undefined ? undefined : text(bytes, inner)
+  if (declared !== undefined) return declared
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -29,7 +29,7 @@ export function decoded(bytes: Uint8Array, type: string | undefined, inside: boo
   }
 }
 
-/** Undefined where nobody knows the label. */
+/** Undefined where the label is unknown or the bytes do not fit it. */
 function text(bytes: Uint8Array, label: string): string | undefined {
   try {
     return new TextDecoder(label).decode(bytes)

@@ -18,5 +18,5 @@ export async function readDocx({ bytes, source, maxCharacters }: ReadJob): Promi
   return { title: titleOf(page.querySelector('h1')?.textContent), ...cut(markdownOf(page.body), maxCharacters) }
 }
 
-/** Pictures stay out; what their author wrote about them stays. */
+/** Images are left out; their alternative texts are kept. */
 const convertImage = mammoth.images.imgElement(async () => ({ src: '' }))

@@ -7,7 +7,7 @@ import { isVisible, type PageElement, pageOf, withAbsoluteLinks, withoutHidden }
 import { tidied } from './tidy.ts'
 import type { ReadJob, ReadResult } from './types.ts'
 
-/** Characters below which an article is rather a remark beside what the page is about. */
+/** Below so many characters, an article counts as a side remark of the page. */
 const ARTICLE = 250
 
 export function readHtml({ bytes, source, maxCharacters }: ReadJob): ReadResult {

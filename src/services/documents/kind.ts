@@ -1,4 +1,4 @@
-/** What a document is: its first bytes tell, then its declared type, then the extension of its name. */
+/** The kind of a document: by its first bytes, else its declared type, else the extension of its name. */
 import { isUtf8 } from 'node:buffer'
 import type { DocumentKind, DocumentSource } from './types.ts'
 
@@ -16,7 +16,7 @@ const TEXTS = new Set(
     'yaml x-yaml csv x-csv markdown x-sh x-tex rtf x-httpd-php x-python x-subrip',
   ].flatMap((line) => line.split(' ').map((name) => `application/${name}`)),
 )
-/** Types that say nothing. */
+/** Types that say nothing about the content. */
 const VAGUE = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'application/unknown', 'application/binary'])
 
 /** The media type in lower case, without parameters. */
@@ -27,7 +27,7 @@ export function mediaTypeOf({ type }: DocumentSource): string {
 /** @returns undefined where it is nothing that can be read. */
 export function documentKind(bytes: Uint8Array, source: DocumentSource): DocumentKind | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024))
-  // Readers of PDF take the mark anywhere in the first kilobyte; a text may speak of it.
+  // Readers of PDF take the mark anywhere in the first kilobyte; a text may contain it as well.
   const mark = head.indexOf('%PDF-')
   if (mark === 0 || (mark > 0 && !declared(mediaTypeOf(source)))) return 'pdf'
   if (head.length >= 4 && head.readUInt32BE(0) === 0x504b0304) return isDocx(bytes) ? 'docx' : undefined
@@ -37,7 +37,7 @@ export function documentKind(bytes: Uint8Array, source: DocumentSource): Documen
 
 const isVague = (source: DocumentSource): boolean => VAGUE.has(mediaTypeOf(source))
 
-/** PDF and docx are told by their bytes alone. */
+/** PDF and docx are recognized by their bytes alone. */
 function declared(type: string): DocumentKind | undefined {
   if (type === 'text/html' || type === 'application/xhtml+xml') return 'html'
   if (type.startsWith('text/') || TEXTS.has(type) || /^(?:application|image)\/[^/]+\+(?:json|xml)$/.test(type)) return 'text'

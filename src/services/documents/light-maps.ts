@@ -15,7 +15,7 @@ class LightMap {
   }
 
   set(holder: Record<symbol, unknown>, value: unknown): this {
-    // Nobody listens to a page that is only read.
+    // Empty maps of listeners are dropped: a page that is only read has none.
     const empty = value instanceof Map && value.constructor === Map && value.size === 0
     if (!empty) Object.defineProperty(holder, this.place, { value, writable: true, configurable: true })
     return this

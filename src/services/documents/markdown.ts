@@ -2,7 +2,7 @@
 import TurndownService from 'turndown'
 import type { PageElement, PageNode } from './page-tree.ts'
 
-/** Whoever lays a page out with tables puts these into cells; a table of data has none. */
+/** Tables that serve as layout have these in their cells; a table of data has none. */
 const LAYOUT = 'table,ul,ol,pre,blockquote,h1,h2,h3,h4,h5,h6'
 
 const turndown = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-', emDelimiter: '*' })

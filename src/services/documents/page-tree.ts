@@ -57,7 +57,7 @@ export function isVisible(element: PageElement): boolean {
 
 const MAYBE_HIDDEN = '[hidden],[aria-hidden],[style]'
 
-/** Nobody sees it, so nobody means it for reading. */
+/** Removes elements that a browser would not show. */
 export function withoutHidden(page: PageDocument): void {
   for (const element of [...page.querySelectorAll(MAYBE_HIDDEN)]) if (!isVisible(element)) element.remove()
 }

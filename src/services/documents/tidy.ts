@@ -15,7 +15,7 @@ const TITLE = 1000
 /** Their content is no text of the page. */
 const DROPPED = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object', 'canvas', 'textarea', 'select', 'math'])
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '))
-/** What ends without a word when the first opens. */
+/** Elements that end without an end tag when the first one opens. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   p: ['p'],
   li: ['li'],

@@ -2,11 +2,11 @@ import type { Clock } from '../../core/clock.ts'
 
 /** What is known of the bytes beside the bytes themselves. */
 export interface DocumentSource {
-  /** Content type as declared, with its parameters; what the bytes show beats it. */
+  /** Content type as declared, with its parameters; the bytes count more. */
   type?: string
   /** Where it came from: relative links are resolved against it. */
   url?: string
-  /** File name; its extension counts where neither bytes nor type tell. */
+  /** File name; its extension counts where neither bytes nor type decide. */
   name?: string
 }
 

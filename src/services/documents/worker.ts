@@ -12,7 +12,7 @@ const readers: Readonly<Record<DocumentKind, () => Promise<Read>>> = {
 }
 
 serveJobs(async (job) => {
-  const asked = job as ReadJob
-  const read = await readers[asked.kind]()
-  return { result: await read(asked) }
+  const request = job as ReadJob
+  const read = await readers[request.kind]()
+  return { result: await read(request) }
 })

@@ -1,4 +1,4 @@
-/** What a zip really holds, before anything unpacks it (APPNOTE.TXT of PKWARE, sections 4.3.7, 4.3.12 and 4.3.16). */
+/** Checks what a zip holds before a reader unpacks it (APPNOTE.TXT of PKWARE, sections 4.3.7, 4.3.12 and 4.3.16). */
 import { inflateRawSync } from 'node:zlib'
 import { Refusal } from '../threads/index.ts'
 
@@ -15,7 +15,7 @@ const STORED = 0
 const DEFLATED = 8
 
 /**
- * Unpacks each entry into nothing, so that what the zip says of itself has to be true.
+ * Unpacks each entry and discards the bytes, to check the sizes that the directory states.
  * @throws Refusal `bomb` where it holds too much or more than it says, `broken` where it is no such zip.
  */
 export function checkZip(zip: Buffer, limits: ZipLimits): void {

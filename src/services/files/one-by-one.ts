@@ -1,4 +1,4 @@
-/** Work on one thing, one after the other: what is asked for at once would else be done at once, each time from the beginning. */
+/** Runs jobs on one thing one after the other: concurrent requests would otherwise each do the whole work from the beginning. */
 export class OneByOne {
   private last: Promise<unknown> = Promise.resolve()
 

@@ -1,6 +1,6 @@
 /**
  * Pages of folders. What a page needs is read by one request at a time and folder, and the facts of files, which never change, are
- * kept: a folder may have 10,000 files, and reading them for every request at once would keep the event loop from all others.
+ * kept: a folder may have 10,000 files, and reading them for every request at once would block the event loop.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 export interface FileFacts {
   /** As the caller named it; never part of a path. */
   name: string
-  /** What it is for, in the caller's word. */
+  /** Its purpose, as the caller named it. */
   purpose: string
   /** Media type in lower case, without parameters. */
   type: string
@@ -20,18 +20,18 @@ export interface StoredFile extends FileFacts {
   sha256: string
 }
 
-/** A file on its way in. Nobody sees it before it is finished. */
+/** A file that is being uploaded. No request can find it before it is finished. */
 export interface FileUpload {
   /** Waits until the bytes are with the system. @throws Fault 413 past a limit, 503 where the disk fails. */
   write(chunk: Uint8Array): Promise<void>
   /** @throws Fault 413 where other uploads have taken the room meanwhile, 503. */
   finish(facts: FileFacts): Promise<StoredFile>
-  /** Takes everything back; without effect on a finished one. Never rejects. */
+  /** Removes what has been written; without effect on a finished one. Never rejects. */
   abandon(): Promise<void>
 }
 
 export interface FileQuery {
-  /** Id after which the page begins, in the order asked for; it need not exist any more. */
+  /** Id after which the page begins, in the requested order; it need not exist any more. */
   after?: string
   limit: number
   /** True: the newest first. */
@@ -54,7 +54,7 @@ export interface KeyFiles {
   find(id: string): Promise<StoredFile | undefined>
   /** All bytes at once: look at `bytes` of the file first. */
   read(id: string): Promise<Buffer | undefined>
-  /** The bytes as a stream; whoever asks ends it. */
+  /** The bytes as a stream, which the caller of this function ends. */
   open(id: string): Promise<Readable | undefined>
   /** @returns false where there was none. */
   remove(id: string): Promise<boolean>
@@ -63,7 +63,7 @@ export interface KeyFiles {
 export interface FileStore {
   /** @param identity of the key. @param issuer that of the key that issued it, whose quota it shares. */
   of(identity: string, issuer?: string): KeyFiles
-  /** Removes all files of a key that is no more. @throws Fault 503. */
+  /** Removes all files of a removed key. @throws Fault 503. */
   forget(identity: string): Promise<void>
   /** Whether an id has the form of ours; any other belongs to a provider. */
   owns(id: string): boolean

@@ -14,7 +14,7 @@ export interface UploadPlace {
   limits: FileLimits
   /** Uploads of this process into the folders that share the quota. */
   live: Set<DiskUpload>
-  /** Looks through the folder: a long one takes a while, and many at once would keep the event loop from everybody else. */
+  /** Looks through the folder: a long one takes a while, and many at once would block the event loop. */
   looks: OneByOne
   id: string
   /** Milliseconds since the epoch. */
@@ -90,7 +90,7 @@ export class DiskUpload implements FileUpload {
     if (this.ended) return
     this.ended = true
     const { folder, live } = this.place
-    // What cannot be removed now is swept later.
+    // If the removal fails, a later sweep removes the bytes.
     await this.handle.close().catch(() => {})
     await folder.drop(this.id).catch(() => {})
     live.delete(this)
@@ -103,7 +103,7 @@ function full({ maxBytes }: FileLimits): Fault {
   })
 }
 
-/** What the disk refuses is the gateway's trouble, whatever its word for it. */
+/** Turns every error of the disk into a fault of the gateway. */
 export async function onDisk<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

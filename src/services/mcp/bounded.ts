@@ -1,5 +1,5 @@
 /**
- * What a server may say in one message. The library checks each part of it, and for a part that is wrong that takes a
+ * Bounds on the messages of a server. The library checks each part of it, and for a part that is wrong that takes a
  * thousand times as long as reading it: three megabytes of `{}` would keep the event loop for a minute.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
@@ -14,7 +14,7 @@ const PARTS = 20_000
 const TOGETHER = 16
 const MESSAGES = 2000
 
-/** Puts the bounds between a transport and whoever listens to it. @param tooMany called where there are more messages than anyone needs. */
+/** Applies the bounds to the messages of a transport. @param tooMany called where a connection has more than `MESSAGES`. */
 export function boundMessages(transport: Transport, tooMany: () => void): void {
   let listener: Transport['onmessage']
   let messages = 0
@@ -43,7 +43,7 @@ export function boundAnswer(response: Response): Response {
   return Object.defineProperty(response, 'json', { value })
 }
 
-/** @returns undefined for a message that nobody waits for. */
+/** @returns undefined for an oversized message to which no request waits for an answer. */
 function bounded(message: JSONRPCMessage): JSONRPCMessage | undefined {
   if ('result' in message && isObject(message.result)) cutLists(message.result)
   if (!exceeds(message)) return message

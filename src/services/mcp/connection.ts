@@ -9,14 +9,14 @@ import type { McpEntry } from './entry.ts'
 import { answerText, type RemoteTool, remoteTools } from './remote-tools.ts'
 import type { McpSettings } from './settings.ts'
 
-/** What may be told to callers and models; `cause` is for the operator. */
+/** The message may be shown to callers and models; `cause` is for the operator. */
 export class ServerTrouble extends Error {}
 
-/** Statuses by which a server of the older transport tells that it does not know the newer. */
+/** Statuses by which a server of the older transport shows that it does not know the newer. */
 const OLDER: ReadonlySet<number> = new Set([400, 404, 405])
 
 const LONGEST_MESSAGE = 1000
-/** Milliseconds for good-byes. */
+/** Milliseconds for ending the session. */
 const PARTING = 1_000
 
 export class McpConnection {
@@ -27,7 +27,7 @@ export class McpConnection {
   private http: GuardedClient | undefined
   private transport: Transport | undefined
   private closed = false
-  /** Rejects where the server has said too much. */
+  /** Rejects where the server has sent too much. */
   private readonly full = Promise.withResolvers<never>()
 
   constructor(entry: McpEntry, settings: McpSettings, clock: Clock) {
@@ -56,13 +56,13 @@ export class McpConnection {
     })
   }
 
-  /** Says good-bye, and does not wait for long: a server may keep a stream open for ever. */
+  /** Ends the session, and does not wait for long: a server may keep a stream open for ever. */
   close(): void {
     if (this.closed) return
     this.closed = true
     const drop = (): void => {
       this.http?.close().catch(() => {})
-      // What the library still waits for has timers of its own.
+      // Requests of the library that still wait have timers of their own.
       this.transport?.close().catch(() => {})
     }
     const timer = this.clock.after(PARTING, drop)
@@ -83,8 +83,8 @@ export class McpConnection {
     const { url, headers } = this.entry
     const http = await guardedClient({ policy, origin: url.origin, maxBytes, tooMuch: this.full.reject })
     this.http = http
-    const asked: GuardedClient['fetch'] = async (address, init) => boundAnswer(await http.fetch(address, init))
-    const options = { fetch: asked, requestInit: { headers: { ...headers } } }
+    const boundFetch: GuardedClient['fetch'] = async (address, init) => boundAnswer(await http.fetch(address, init))
+    const options = { fetch: boundFetch, requestInit: { headers: { ...headers } } }
     try {
       return await this.greet(new StreamableHTTPClientTransport(new URL(url), options))
     } catch (thrown) {
@@ -100,7 +100,7 @@ export class McpConnection {
       { name: 'headgate', version: '1' },
       {
         versionNegotiation: { mode: 'auto' },
-        // A server's schemas are a stranger's: nothing is compiled from them.
+        // A server's schemas are untrusted: no validator is compiled from them.
         jsonSchemaValidator: { getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }) },
       },
     )
@@ -117,7 +117,7 @@ export class McpConnection {
   }
 
   /** The library's own timer does not cover all of it, such as a stream that never says where to write to. */
-  private async within<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  private async within<T>(signal: AbortSignal, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
     signal.throwIfAborted()
     const limit = new AbortController()
     const { promise: stopped, reject } = Promise.withResolvers<never>()
@@ -130,7 +130,7 @@ export class McpConnection {
     this.full.promise.catch(stop)
     signal.addEventListener('abort', gone, { once: true })
     try {
-      return await Promise.race([ask(limit.signal), stopped])
+      return await Promise.race([send(limit.signal), stopped])
     } catch (thrown) {
       if (signal.aborted) throw signal.reason
       throw thrown instanceof ServerTrouble ? thrown : new ServerTrouble(words(thrown), { cause: thrown })
@@ -148,7 +148,7 @@ async function ended(client: Client): Promise<void> {
   await client.close().catch(() => {})
 }
 
-/** One text for whatever the network shows: which hosts and ports there are is nobody's to learn. */
+/** One text for all that the network shows: callers do not learn which hosts and ports exist. */
 function words(thrown: unknown): string {
   for (let at: unknown = thrown; at instanceof Error; at = at.cause) {
     if (at instanceof Fault) return at.status === 413 ? 'the server said too much' : UNREACHABLE
@@ -157,7 +157,7 @@ function words(thrown: unknown): string {
   const { status } = thrown as { status?: unknown }
   if (status === 401 || status === 403) return `the server refused the authorization, with status ${status}`
   if (typeof status === 'number') return `the server answered with status ${status}`
-  // The server's own words about a question that it understood.
+  // An error of the protocol: the server understood the request and refused it.
   const { code } = thrown as { code?: unknown }
   if (typeof code === 'number') return `the server refused: ${thrown.message.slice(0, LONGEST_MESSAGE)}`
   return UNREACHABLE

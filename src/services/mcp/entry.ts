@@ -8,7 +8,7 @@ export interface McpEntry {
   readonly label: string
   readonly url: URL
   readonly description: string
-  /** Sent to this server and nobody else. */
+  /** Sent to this server only. */
   readonly headers: Readonly<Record<string, string>>
   /** Undefined for all. */
   readonly names: ReadonlySet<string> | undefined
@@ -80,7 +80,7 @@ function namesOf(given: Json | undefined, path: string): ReadonlySet<string> {
   return new Set(given.map(String))
 }
 
-/** Who is named in neither list is asked about: nobody has said that it is harmless. */
+/** A tool in neither list needs approval: the caller has not marked it as harmless. */
 function approvalOf(given: Json, path: string): (name: string) => boolean {
   if (given === 'always') return () => true
   if (given === 'never') return () => false

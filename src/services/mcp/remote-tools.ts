@@ -1,4 +1,4 @@
-/** What a server says of its tools, and what they answer. Nothing of it is trusted to be small or well-formed. */
+/** Reads a server's list of tools and their results. Neither is trusted to be small or well-formed. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { McpEntry } from './entry.ts'
 

@@ -8,7 +8,7 @@ export interface McpSettings {
   readonly policy: OutboundPolicy
   /** Whether a server may be named by callers. */
   readonly allows: (url: URL) => boolean
-  /** Milliseconds of one question to a server. */
+  /** Milliseconds of one request to a server. */
   readonly timeout: number
   /** Bytes of all answers of a server, and characters of one that the model is shown. */
   readonly maxBytes: number

@@ -1,4 +1,4 @@
-/** Which addresses are public: IANA's special-purpose registries (RFC 6890 and its successors), and what clouds keep for themselves. */
+/** Which addresses are public: IANA's special-purpose registries (RFC 6890 and its successors), and the metadata services of clouds. */
 import { BlockList, isIP } from 'node:net'
 
 function ranges(list: readonly string[]): BlockList {
@@ -16,10 +16,10 @@ export function addRange(list: BlockList, text: string): void {
   list.addSubnet(address, bits, family === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** Neighbours: a host that an operator names may stand here. */
+/** Private ranges, in which a host that the operator allows may be. */
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '127.0.0.0/8', '100.64.0.0/10', 'fc00::/7', '::1']
 
-/** Where clouds tell a machine its secrets; a name never leads there, only a range that says so. */
+/** Metadata services of clouds, which hold credentials: an allowed name never opens them, only an allowed range. */
 const SECRETS = ['169.254.0.0/16', 'fe80::/10', 'fd00:ec2::/32', '100.100.100.200', '168.63.129.16', '192.0.0.192']
 
 const SPECIAL = [

@@ -36,8 +36,8 @@ export class Content {
   private readonly done: (bytes: Buffer | Error) => void
 
   /**
-   * @param checked false for the body of an error status, whose type nobody asked for.
-   * @throws Fault 413 or 415 where the head already tells that the body is unwanted.
+   * @param checked false for the body of an error status, whose type does not matter.
+   * @throws Fault 413 or 415 where the head already shows that the body is unwanted.
    */
   constructor(
     headers: IncomingHttpHeaders,
@@ -69,7 +69,7 @@ export class Content {
     else this.done(Buffer.concat(this.chunks))
   }
 
-  /** Stops the work; nothing is told any more. */
+  /** Stops the work; `done` is not called any more. */
   drop(): void {
     this.inflater?.removeAllListeners()
     this.inflater?.on('error', () => {})
@@ -89,7 +89,7 @@ export class Content {
   }
 }
 
-/** @throws Fault for an encoding that was not asked for, or several on top of each other. */
+/** @throws Fault for an encoding that was not requested, or several on top of each other. */
 function inflaterOf(encoding: string | string[] | undefined): Transform | undefined {
   switch (
     String(encoding ?? '')

@@ -42,7 +42,7 @@ function segments(pathname: string): string[] {
     .map(decoded)
 }
 
-/** `%62log` is `blog`: whoever is blocked there is blocked here. */
+/** `%62log` is `blog`: a rule for one holds for the other. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part).toLowerCase()

@@ -6,11 +6,11 @@ import { refused, tooLarge, unreachable } from './refusals.ts'
 
 export interface GuardedClientOptions {
   policy: OutboundPolicy
-  /** The only origin that is asked: `https://mcp.example.com`. */
+  /** The only origin that is called: `https://mcp.example.com`. */
   origin: string
   /** Bytes of all answers together, inflated. */
   maxBytes: number
-  /** Called when there were more: a library may not tell that a stream has ended so. */
+  /** Called when there were more: a library may not report why the stream ended. */
   tooMuch?: (fault: Error) => void
   resolve?: Resolve
 }
@@ -22,7 +22,7 @@ export interface GuardedClient {
 }
 
 const HEAD_LIMIT = 16 * 1024
-/** A server can make the library ask it as often as it likes: connections, and questions without an answer, at most. */
+/** Most connections, and most requests without an answer: a server can make the library send any number of requests. */
 const CONNECTIONS = 16
 const UNANSWERED = 64
 /** Bytes. */
@@ -60,12 +60,12 @@ export async function guardedClient({ policy, origin, maxBytes, tooMuch, resolve
       const headers = new Headers(init?.headers)
       headers.set('accept-encoding', 'identity')
       headers.set('user-agent', 'headgate')
-      const asked = { ...init, headers: [...headers], redirect: 'manual', dispatcher: agent } as Parameters<typeof fetch>[1]
+      const request = { ...init, headers: [...headers], redirect: 'manual', dispatcher: agent } as Parameters<typeof fetch>[1]
       if (unanswered >= UNANSWERED) throw unreachable(new Error('too many questions at once'))
       unanswered++
-      const { status, statusText, headers: told, body } = await fetch(url, asked).finally(() => unanswered--)
+      const { status, statusText, headers: received, body } = await fetch(url, request).finally(() => unanswered--)
       const counted = body && !EMPTY.has(status) ? (body as ReadableStream<Uint8Array>).pipeThrough(counting(left, over)) : null
-      return new Response(counted, { status, statusText, headers: [...told] })
+      return new Response(counted, { status, statusText, headers: [...received] })
     },
     close: () => agent.destroy(),
   }
@@ -73,7 +73,7 @@ export async function guardedClient({ policy, origin, maxBytes, tooMuch, resolve
 
 /**
  * Counts, and hands on a little per turn of the event loop: a library that does a lot for each of many small messages
- * would else do it for all of them at once.
+ * would otherwise do it for all of them at once.
  */
 function counting(left: { bytes: number }, over: () => Error): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({

@@ -1,7 +1,7 @@
 /// <reference path="./undici-parts.d.ts" />
 /**
- * Opens connections only to addresses that the policy allows. One look-up per connection: what it says is checked as a
- * whole and is what is connected to, so a name cannot change its mind in between. The connected socket is checked too.
+ * Opens connections only to addresses that the policy allows. One look-up per connection: all its addresses
+ * are checked and only they are connected to, so a name cannot resolve to others in between. The connected socket is checked too.
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
@@ -18,8 +18,8 @@ export interface Resolved {
 /** All addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly Resolved[]>
 
-/** Asks name servers only: no hosts file, no search list, and no thread of the pool that a slow name server could keep. */
-const askServers: Resolve = async (host) => {
+/** Queries name servers only: no hosts file, no search list, and no thread of the pool that a slow name server could keep. */
+const resolveByServers: Resolve = async (host) => {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
   return answers.flatMap((answer, i) =>
@@ -28,14 +28,14 @@ const askServers: Resolve = async (host) => {
 }
 
 /** Names that the operator wrote down are looked up as the machine does it, hosts file included. */
-const askSystem: Resolve = (host) => lookup(host, { all: true, verbatim: true })
+const resolveBySystem: Resolve = (host) => lookup(host, { all: true, verbatim: true })
 
 export interface ConnectOptions {
   policy: OutboundPolicy
   resolve?: Resolve
   /** Milliseconds for one connection. */
   timeout?: number
-  /** Makes the connector that dials the given addresses, whatever name is asked for. */
+  /** Makes the connector that dials the given addresses, whatever the host name. */
   dial?: (addresses: readonly Resolved[], timeout: number) => buildConnector.connector
 }
 
@@ -63,11 +63,11 @@ function portOf({ port, protocol }: { port?: string; protocol: string }): number
   return port ? Number(port) : protocol === 'https:' ? 443 : 80
 }
 
-/** @throws Fault where one of them is not allowed: a name that has both kinds is no accident. */
+/** @throws Fault where one of them is not allowed: a name with allowed and forbidden addresses is refused. */
 async function addressesOf(host: string, port: number, { policy, resolve: given }: ConnectOptions): Promise<readonly Resolved[]> {
   const family = isIP(host)
   if (family === 0 && !policy.allowsName(host, port)) throw unreachable(new Error('the name is not allowed'))
-  const resolve = given ?? (policy.names(host, port) ? askSystem : askServers)
+  const resolve = given ?? (policy.names(host, port) ? resolveBySystem : resolveByServers)
   const addresses = family === 0 ? await resolve(host) : [{ address: host, family }]
   if (addresses.length === 0) throw unreachable(new Error('the name has no address'))
   if (!addresses.every(({ address }) => policy.allowsAddress(host, address, port)))
@@ -88,6 +88,6 @@ function pinned(addresses: readonly Resolved[], timeout: number): buildConnector
 }
 
 /** A socket may write an IPv6 address in another of its forms. */
-function same(asked: string, connected: string): boolean {
-  return asked === connected || canonical(asked) === canonical(connected)
+function same(wanted: string, connected: string): boolean {
+  return wanted === connected || canonical(wanted) === canonical(connected)
 }

@@ -9,7 +9,7 @@ import { unreachable } from './refusals.ts'
 export interface HopAnswer {
   status: number
   headers: IncomingHttpHeaders
-  /** Empty for a redirect, whose body nobody reads. */
+  /** Empty for a redirect, whose body is not read. */
   bytes: Buffer
 }
 

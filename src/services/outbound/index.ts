@@ -26,7 +26,7 @@ export interface FetchOptions {
   /** Milliseconds for everything: look-ups, redirects, body. */
   timeout?: number
   maxRedirects?: number
-  /** A further rule, such as a list of domains; asked for the address and for each redirect. */
+  /** A further rule, such as a list of domains; called for the address and for each redirect. */
   allows?: (url: URL) => boolean
   resolve?: Resolve
 }

@@ -6,7 +6,7 @@ export interface OutboundSettings {
   /**
    * Exceptions: a host (`wiki.corp`, `*.corp`), an address or a range (`10.1.0.0/16`, `fd12::/16`) on the usual ports,
    * each but a range also with a port, which is then the only one (`wiki.corp:8080`, `[::1]:9000`). A host may then have
-   * private addresses, but never those at which clouds keep secrets; an address or a range covers what it says.
+   * private addresses, but never those of a cloud's metadata service; an address or a range covers exactly itself.
    */
   allowPrivate?: readonly string[]
   /** Ports that any host may have. */

@@ -1,6 +1,6 @@
 /**
- * The faults of a fetch. What the address itself shows is told as it is; what only the network shows has one text,
- * so that nobody learns which names and ports exist behind the gateway.
+ * The faults of a fetch. A fault that follows from the address alone names its reason; all that the network shows have one
+ * text, so that callers do not learn which names and ports exist behind the gateway.
  */
 import { Fault } from '../../core/faults.ts'
 

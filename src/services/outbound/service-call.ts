@@ -16,13 +16,13 @@ export interface ServiceBounds {
   /** Milliseconds for everything, and bytes of the answer. */
   readonly timeout: number
   readonly cap: number
-  /** Calls `fn` when nobody waits any more. @returns what takes it back. */
+  /** Calls `fn` when the result is no longer needed. @returns a function that removes `fn`. */
   onAbort(fn: () => void): () => void
 }
 
 /**
  * Rejects with a word for the log, never with what the service said: `timeout`, `aborted`, `status 500`, `unreadable`, or
- * the code of a network error. Redirects are not followed: a key goes where the operator has sent it.
+ * the code of a network error. Redirects are not followed: the key is sent to the configured address only.
  */
 export function callService({ url, headers, body }: ServiceRequest, { clock, timeout, cap, onAbort }: ServiceBounds): Promise<Json> {
   return new Promise((resolve, reject) => {

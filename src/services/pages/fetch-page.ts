@@ -26,12 +26,12 @@ const TYPES = ['text/*', 'application/*', 'image/svg+xml', '']
  * Fetches one page as markdown.
  * @throws PageTrouble where there is no such page for us; Fault of the fetch or of reading; EngineTrouble.
  */
-export async function fetchPage(desk: FetchDesk, account: PageAccount, asked: PageRequest, options: PageOptions): Promise<Page> {
+export async function fetchPage(desk: FetchDesk, account: PageAccount, request: PageRequest, options: PageOptions): Promise<Page> {
   // Engines of others are not shown private addresses either.
-  const address = checkAddress(asked.url, desk.policy)
-  if (!asked.allows(address)) throw new PageTrouble('the domain is not allowed')
-  if (account.engine) return askedPage(account.engine, account, { ...asked, url: address.href }, options)
-  return ownPage(desk, address.href, asked, options)
+  const address = checkAddress(request.url, desk.policy)
+  if (!request.allows(address)) throw new PageTrouble('the domain is not allowed')
+  if (account.engine) return enginePage(account.engine, account, { ...request, url: address.href }, options)
+  return ownPage(desk, address.href, request, options)
 }
 
 async function ownPage(
@@ -61,31 +61,31 @@ async function ownPage(
   return { url, title: title ?? '', content: text, httpStatus, truncated }
 }
 
-async function askedPage(engine: PageEngine, account: PageAccount, asked: PageRequest, options: PageOptions): Promise<Page> {
-  const page = await engineAnswer(engine, account, asked, options)
+async function enginePage(engine: PageEngine, account: PageAccount, request: PageRequest, options: PageOptions): Promise<Page> {
+  const page = await engineAnswer(engine, account, request, options)
   if (!page) throw new PageTrouble('the page could not be fetched')
   const { title, content, httpStatus } = page
   if (typeof httpStatus === 'number' && httpStatus >= 400) throw new PageTrouble(`the page answered with status ${httpStatus}`, httpStatus)
   if (typeof content !== 'string') throw new PageTrouble('the page could not be fetched')
-  const url = URL.parse(typeof page.url === 'string' ? page.url : asked.url) ?? new URL(asked.url)
-  if (!asked.allows(url)) throw new PageTrouble('the domain is not allowed')
+  const url = URL.parse(typeof page.url === 'string' ? page.url : request.url) ?? new URL(request.url)
+  if (!request.allows(url)) throw new PageTrouble('the domain is not allowed')
   return {
     url: url.href,
     title: typeof title === 'string' ? title.slice(0, 300) : '',
-    content: content.slice(0, asked.characters).replace(/[\uD800-\uDBFF]$/, ''),
+    content: content.slice(0, request.characters).replace(/[\uD800-\uDBFF]$/, ''),
     ...(typeof httpStatus === 'number' && Number.isInteger(httpStatus) ? { httpStatus } : {}),
-    truncated: content.length > asked.characters,
+    truncated: content.length > request.characters,
   }
 }
 
 async function engineAnswer(
   engine: PageEngine,
   account: PageAccount,
-  asked: PageRequest,
+  request: PageRequest,
   { clock, signal }: PageOptions,
 ): Promise<ReturnType<PageEngine['read']>> {
   try {
-    return engine.read(await askEngine(engine.ask(asked, account), { clock, signal }))
+    return engine.read(await askEngine(engine.ask(request, account), { clock, signal }))
   } catch (thrown) {
     if (thrown instanceof Fault) throw thrown
     throw new EngineTrouble(engine.name, thrown instanceof Error ? thrown.message : 'failed')

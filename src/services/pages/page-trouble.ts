@@ -1,4 +1,4 @@
-/** There is no such page for the model; the message is for it to read. */
+/** The model cannot have the page; the message is shown to the model. */
 export class PageTrouble extends Error {
   readonly httpStatus: number | undefined
 

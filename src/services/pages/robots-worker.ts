@@ -6,7 +6,7 @@ export interface RobotsJob {
   /** Address of the robots.txt. */
   at: string
   text: string
-  /** The page in question, and who wants it. */
+  /** The page, and the name of our user agent. */
   url: string
   agent: string
 }

@@ -8,11 +8,11 @@ import { ThreadPool, ThreadTrouble } from '../threads/index.ts'
 import type { RobotsJob } from './robots-worker.ts'
 
 const AGENT = 'headgate'
-/** Bytes that are read; the RFC asks for 500 KiB at least. */
+/** Bytes that are read; RFC 9309 §2.5 requires 500 KiB at least. */
 const SIZE = 512 * 1024
 /** Milliseconds that an answer is kept for. */
 const KEPT = 5 * 60_000
-/** Milliseconds that its rules may be looked through. */
+/** Milliseconds for matching its rules. */
 const LOOK = 3000
 
 interface Kept {
@@ -23,7 +23,7 @@ interface Kept {
 }
 
 const kept = new LRUCache<string, Kept>({ maxSize: 8 * 1024 * 1024, sizeCalculation: ({ text }) => (text?.length ?? 0) + 100 })
-/** Looks that may wait: most take no time. */
+/** Jobs that may wait: most take no time. */
 const WAITING = 1000
 const threads = new ThreadPool({
   module: new URL(`./robots-worker${extname(import.meta.url)}`, import.meta.url),
@@ -37,7 +37,7 @@ export interface RobotsOptions extends Pick<FetchOptions, 'policy' | 'signal' | 
   timeout: number
 }
 
-/** @throws Fault where the site cannot be reached at all, as its page would; 503 where too many ask. */
+/** @throws Fault where the site cannot be reached at all, as its page would; 503 where all threads are busy. */
 export async function robotsAllow(address: string, options: RobotsOptions): Promise<boolean> {
   const at = new URL('/robots.txt', address).href
   const text = await robotsOf(at, options)
@@ -46,13 +46,13 @@ export async function robotsAllow(address: string, options: RobotsOptions): Prom
   try {
     return (await threads.run(job, { clock: options.clock, timeout: LOOK, signal: options.signal })) === true
   } catch (thrown) {
-    // That others are being looked at says nothing of the site.
+    // A busy pool says nothing about the site, so it is no refusal.
     if (thrown instanceof ThreadTrouble && thrown.failure === 'busy') throw new Fault('unavailable', { retryAfter: 1, cause: thrown })
     return false
   }
 }
 
-/** Ends the thread; a later question starts it anew. */
+/** Ends the thread; a later call starts it anew. */
 export function closeRobots(): void {
   threads.close()
 }
@@ -62,13 +62,13 @@ async function robotsOf(at: string, { policy, clock, timeout, signal, resolve }:
   const now = clock.monotonic()
   if (known && known.until > now && known.until <= now + KEPT) return known.text
   const fetched = await guardedFetch(at, { policy, clock, timeout, signal, resolve, maxBytes: SIZE }).catch(endless)
-  // Section 2.3.1: what is not there forbids nothing; a site that is out of order forbids all.
+  // RFC 9309 §2.3.1: a missing file allows all pages; a failing server allows none.
   const text = fetched && (fetched.status < 300 ? fetched.bytes.toString('utf8') : fetched.status < 500 ? '' : undefined)
   kept.set(at, { text, until: now + KEPT })
   return text
 }
 
-/** A robots.txt without end is out of order, too. */
+/** A robots.txt that is too long counts as a failing server. */
 function endless(thrown: unknown): undefined {
   if (!(thrown instanceof Fault) || thrown.metadata?.fetch !== 'too_large') throw thrown
 }

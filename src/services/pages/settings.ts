@@ -1,4 +1,4 @@
-/** The operator's settings of fetching: who fetches and what it costs, what may be reached, and the limits. */
+/** The operator's settings of fetching: engines and their prices, what may be reached, and the limits. */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { nanoFromUsd } from '../../core/money.ts'
@@ -12,10 +12,10 @@ const PLACE = 'plugins.defaults.web-fetch'
 
 /** The gateway itself. */
 export const ROUTER = 'router'
-/** What the wire names beside these. */
+/** A further value of the wire, for the provider's own tool. */
 const NATIVE = 'native'
 
-/** Contract section 6: fetches of one request at most, whatever it asks for. */
+/** Contract section 6: most fetches of one request. */
 export const MOST_USES = 50
 const MAX_BYTES = 10 * 1024 * 1024
 const USUAL_TOKENS = 25_000
@@ -74,20 +74,20 @@ export function limitsOf(fields: JsonObject, path: string): FetchLimits {
 }
 
 /**
- * Who is to fetch.
- * @param asked the caller's word for the engine, else the operator's.
- * @param at path of that word.
- * @throws Fault 400 for an engine that there is not, saying what the operator has to configure.
+ * The account that fetches the page.
+ * @param wanted the engine that the caller names, else the operator's.
+ * @param at path of that name.
+ * @throws Fault 400 for an unknown engine; it says what the operator has to configure.
  */
-export function pageAccount({ accounts, usual }: FetchDesk, asked: Json | undefined, at: string): PageAccount {
+export function pageAccount({ accounts, usual }: FetchDesk, wanted: Json | undefined, at: string): PageAccount {
   const names = [ROUTER, NATIVE, ...engines.map(({ name }) => name)]
-  const name = asked === undefined || asked === null || asked === 'auto' ? usual : String(asked)
+  const name = wanted === undefined || wanted === null || wanted === 'auto' ? usual : String(wanted)
   const there = accounts.map(nameOf).join(', ')
   if (!names.includes(name)) throw badField(at, `expected auto, ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`)
   const found = accounts.find((account) => nameOf(account) === name)
   if (found) return found
   if (name === NATIVE)
-    throw badField(at, `native is not there: a provider's own tool is asked for by its own type; expected auto or one of: ${there}`)
+    throw badField(at, `native is not there: a provider's own tool is requested by its own type; expected auto or one of: ${there}`)
   throw badField(at, `${name} is not configured: the operator has to name it under ${PLACE}.engines.${name}; there is: ${there}`)
 }
 

@@ -1,4 +1,4 @@
-/** A page that is asked for, and what comes of it. */
+/** A request for a page, and its result. */
 import type { JsonObject } from '../../core/json.ts'
 import type { Resolve } from '../outbound/index.ts'
 import type { EngineRequest } from '../search/types.ts'
@@ -7,7 +7,7 @@ export interface PageRequest {
   url: string
   /** Characters of content at most. */
   characters: number
-  /** Asked for the address, for each redirect, and for the address that an engine names. */
+  /** Called for the address, for each redirect, and for the address that an engine names. */
   allows: (url: URL) => boolean
 }
 
@@ -31,11 +31,14 @@ export interface PageEngine {
   /** Address of its API. */
   readonly url: string
   ask(page: PageRequest, account: { url: string; key: string }): EngineRequest
-  /** @returns undefined where the engine says that it has no such page. @throws Error with a word for the log where the answer tells of a failure. */
+  /**
+   * @returns undefined where the engine says that it has no such page.
+   * @throws Error with a word for the log where the answer reports a failure.
+   */
   read(answer: JsonObject): GivenPage | undefined
 }
 
-/** Who fetches, and what that costs. */
+/** The engine that fetches, and its price. */
 export interface PageAccount {
   /** Undefined for the gateway itself. */
   engine: PageEngine | undefined

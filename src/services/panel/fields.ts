@@ -8,7 +8,7 @@ const MOST_STEPS = 16
 
 export interface PanelFields {
   models?: readonly string[]
-  /** Who analyses what the panel said. */
+  /** Slug of the model that compares the answers. */
   analyst?: string
   preset?: string
   /** Tool steps of each member. */
@@ -48,7 +48,7 @@ function slugs(list: Json | undefined, path: string): string[] {
   return list.map((one, i) => slug(one, `${path}[${i}]`))
 }
 
-/** A panel within a panel is not to be had. */
+/** Members of a panel cannot call a panel. */
 function toolList(list: Json | undefined, path: string): JsonObject[] {
   if (!Array.isArray(list) || list.length > MOST_TOOLS) throw badField(path, `expected a list of at most ${MOST_TOOLS} tools`)
   return list.map((tool, i) => {

@@ -1,4 +1,4 @@
-/** Who sits on a panel: whom the caller names, else a preset of the operator's, else what the catalogue suggests. */
+/** The models of a panel: those that the caller names, else the operator's preset, else a choice from the catalogue. */
 
 import { badField } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -8,11 +8,11 @@ import { type PanelFields, panelFields } from './fields.ts'
 export interface Panel {
   /** Slugs, the first one leading. */
   models: readonly string[]
-  /** Undefined where the model that asks is to analyse the answers itself. */
+  /** Undefined where the calling model is to analyse the answers itself. */
   analyst: string | undefined
 }
 
-/** Presets that there are without the operator, too. */
+/** Presets that exist without configuration. */
 const SUGGESTED = ['general-high', 'general-budget', 'general-fast'] as const
 type Suggested = (typeof SUGGESTED)[number]
 const USUAL: Suggested = 'general-high'
@@ -21,20 +21,20 @@ const SEATS = 3
 const FAST_SEATS = 2
 
 /**
- * @param asked the caller's own fields: they count more than any of the operator's, and a list of models more than a preset.
+ * @param wanted the caller's own fields: they count more than any of the operator's, and a list of models more than a preset.
  * @param settings the operator's, with `presets` by name.
  * @param models that the key may use, in catalogue order.
  * @param path of the caller's fields. @throws Fault 400 for a preset that there is not.
  */
-export function panelFor(asked: PanelFields, settings: JsonObject, models: readonly Model[], path: string): Panel {
+export function panelFor(wanted: PanelFields, settings: JsonObject, models: readonly Model[], path: string): Panel {
   const own = panelFields(settings, 'plugins.defaults.fusion')
   const preset = (name: string): Panel => presetOf(name, settings, models, `${path}.preset`)
-  const chosen = asked.preset === undefined ? undefined : preset(asked.preset)
+  const chosen = wanted.preset === undefined ? undefined : preset(wanted.preset)
   // Looks through the whole catalogue.
   const usual = (): Panel => preset(own.preset ?? USUAL)
   return {
-    models: asked.models ?? chosen?.models ?? own.models ?? usual().models,
-    analyst: asked.analyst ?? chosen?.analyst ?? own.analyst ?? (own.preset === undefined ? undefined : usual().analyst),
+    models: wanted.models ?? chosen?.models ?? own.models ?? usual().models,
+    analyst: wanted.analyst ?? chosen?.analyst ?? own.analyst ?? (own.preset === undefined ? undefined : usual().analyst),
   }
 }
 

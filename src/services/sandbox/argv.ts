@@ -6,11 +6,11 @@ export interface Argv {
   readonly words: readonly string[]
   /** Run once the command has ended, whichever way; empty for nothing. */
   readonly stop: readonly string[]
-  /** Whom it runs as, where the gateway itself may do anything. */
+  /** The user that it runs as, where the gateway runs as root. */
   readonly user?: number
 }
 
-/** The user that owns nothing: limits of processes do not hold for root. */
+/** The Unix user `nobody`: the kernel does not apply limits on processes to root. */
 export const NOBODY = 65_534
 
 /** @param name of this one run, for what is known to others by name. */

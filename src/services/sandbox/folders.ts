@@ -9,14 +9,14 @@ import { join } from 'node:path'
 import { NOBODY } from './argv.ts'
 
 const MARKER = '.until'
-/** Entries that a container may have: more than that nobody counts. */
+/** Entries that a container may have; counting stops there. */
 const MOST_ENTRIES = 20_000
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 export class Folders {
   private readonly root: string
-  /** True where the commands run as somebody else. */
+  /** True where the commands run as another user. */
   private readonly foreign: boolean
 
   constructor(root: string, foreign: boolean) {
@@ -61,7 +61,7 @@ export class Folders {
     return left
   }
 
-  /** The folder for temporary files is everybody's: what lies at our place must be ours alone. */
+  /** All users may write to the folder for temporary files, so the folder at our path must belong to this user alone. */
   private async ownRoot(): Promise<void> {
     await mkdir(this.root, { recursive: true, mode: 0o700 })
     const { uid, mode } = await stat(this.root)
@@ -106,7 +106,7 @@ export async function holdsMore(folder: string, most: number, mostEntries = MOST
         if (++entries > mostEntries) return true
         const inner = join(path, entry.name)
         if (entry.isDirectory()) waiting.push(inner)
-        // What a file takes, not what it says: a hole costs nothing.
+        // Counts the blocks on disk, not the length: a hole in a file takes no space.
         else bytes += ((await lstat(inner).catch(() => undefined))?.blocks ?? 0) * 512
         if (bytes > most) return true
       }

@@ -11,7 +11,7 @@ import { Slots } from './slots.ts'
 export type { Ran } from './process.ts'
 export { type SandboxSettings, sandboxSettings } from './settings.ts'
 
-/** Whose container it is, and which. */
+/** The key and the name of a container. */
 export interface Container {
   readonly key: string
   readonly id: string
@@ -66,7 +66,7 @@ export class Sandbox {
     }
   }
 
-  /** Goes on for as long as there is anything that may come to its end. */
+  /** Sweeps again later, as long as containers are left. */
   private sweepLater(clock: Clock): void {
     this.sweeping ??= clock.after(SWEEP, () => {
       this.sweeping = undefined

@@ -7,7 +7,7 @@ import type { Argv } from './argv.ts'
 export interface Ran {
   stdout: string
   stderr: string
-  /** As a shell tells it: 128 and the number of the signal that ended it. */
+  /** As a shell reports it: 128 and the number of the signal that ended it. */
   exitCode: number
   /** Why it was killed, if it was. */
   killed?: 'time' | 'output' | 'disk' | 'gone'
@@ -20,14 +20,14 @@ export interface ProcessBounds {
   readonly time: number
   /** Bytes shown of each stream. */
   readonly output: number
-  /** Asked every second; true ends the process. */
+  /** Called every second; true ends the process. */
   readonly tooBig?: () => Promise<boolean>
 }
 
 /** The only variable that the process is given: where programs are. */
 const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
-/** Whoever writes so many times what is shown is ended. */
+/** A process that writes so many times the output shown is killed. */
 const FLOOD = 64
 /** Milliseconds between looks at the folder, and for output to come after the end. */
 const LOOK = 1_000
@@ -113,24 +113,24 @@ class Run {
     try {
       process.kill(-pid, 'SIGKILL')
     } catch {
-      // Nobody is left of it.
+      // No process of the group is left.
     }
   }
 
-  /** What it has started does not outlive it; a pipe that somebody else holds open is not waited for. */
+  /** Kills the processes that it started; does not wait for a pipe that another process holds open. */
   private exited(exitCode: number, resolve: (ran: Ran) => void): void {
     this.killGroup()
     const { clock } = this.bounds
-    const tell = (): void => {
+    const report = (): void => {
       if (this.over) return
       this.end()
       const { stdout, stderr } = this.streams
       resolve({ stdout: stdout.text(), stderr: stderr.text(), exitCode, ...(this.killed ? { killed: this.killed } : {}) })
     }
-    const timer = clock.after(LAST_WORDS, tell)
+    const timer = clock.after(LAST_WORDS, report)
     this.child.on('close', () => {
       timer.cancel()
-      tell()
+      report()
     })
   }
 

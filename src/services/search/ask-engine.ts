@@ -21,8 +21,8 @@ export async function askEngine({ url, headers, body }: EngineRequest, { clock, 
     signal.addEventListener('abort', fn, { once: true })
     return () => signal.removeEventListener('abort', fn)
   }
-  const asked = { url, headers: { 'user-agent': 'headgate', ...headers }, body }
-  const answer = await callService(asked, { clock, timeout: TIMEOUT, cap: CAP, onAbort })
+  const request = { url, headers: { 'user-agent': 'headgate', ...headers }, body }
+  const answer = await callService(request, { clock, timeout: TIMEOUT, cap: CAP, onAbort })
   if (!isObject(answer)) throw new Error('unreadable')
   return answer
 }

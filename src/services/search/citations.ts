@@ -4,19 +4,19 @@ import type { JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { SearchResult } from './types.ts'
 
-/** Places of one result that are told at most. */
+/** Places of one result that are cited at most. */
 const MOST_PLACES = 10
-/** What may go on an address: the text speaks of another page then. */
+/** A character that continues an address: the text names another page then. */
 const GOES_ON = /[\w~%/?#=&@+-]/
 
 /**
  * Every result is cited once: where the answer links to it, else without a place (both indices 0).
- * Those without a place are told at the end of a text that no further turn follows.
+ * Those without a place are cited at the end of a text that no further turn follows.
  */
 export class Citations {
   readonly mode = 'mutate'
   private readonly results = new Map<string, SearchResult>()
-  private readonly told = new Set<string>()
+  private readonly cited = new Set<string>()
   private readonly texts = new Map<number, string>()
   /** The end of a text, kept back until it is known what follows. */
   private held: { block: number; text: string } | undefined
@@ -49,7 +49,7 @@ export class Citations {
         return
       }
       case 'end':
-        // What calls for a tool goes on in another turn.
+        // After a tool call the answer continues in another turn.
         this.release(emit, event.reason !== 'tool_calls')
         break
       case 'fault':
@@ -73,8 +73,8 @@ export class Citations {
     for (const result of this.results.values()) {
       const places = placesOf(result.url, text)
       for (const [start, end] of places) placed.push({ start, data: citation(result, start, end) })
-      if (places.length === 0 && all && !this.told.has(result.url)) placeless.push(citation(result, 0, 0))
-      if (places.length > 0 || all) this.told.add(result.url)
+      if (places.length === 0 && all && !this.cited.has(result.url)) placeless.push(citation(result, 0, 0))
+      if (places.length > 0 || all) this.cited.add(result.url)
     }
     placed.sort((a, b) => a.start - b.start)
     return [...placed.map(({ data }) => data), ...placeless]

@@ -1,4 +1,4 @@
-/** One search: asked, read, checked against the domain rules once more, and cut to what was wanted. */
+/** One search: calls the engine, reads its answer, applies the domain rules again, and cuts the list to the wanted number. */
 import type { Json } from '../../core/json.ts'
 import { domainRules } from '../outbound/domains.ts'
 import { type AskOptions, askEngine } from './ask-engine.ts'
@@ -14,9 +14,9 @@ const ADDRESS = 2000
  */
 export async function searchWeb(account: EngineAccount, query: SearchQuery, options: AskOptions): Promise<SearchResult[]> {
   const { engine } = account
-  const asked = { ...query, count: Math.min(query.count, engine.most) }
+  const capped = { ...query, count: Math.min(query.count, engine.most) }
   try {
-    return chosen(engine.read(await askEngine(engine.ask(asked, account), options)), query)
+    return chosen(engine.read(await askEngine(engine.ask(capped, account), options)), query)
   } catch (thrown) {
     throw new EngineTrouble(engine.name, thrown instanceof Error ? thrown.message : 'failed')
   }

@@ -1,4 +1,4 @@
-/** The operator's settings of web search: which engines there are, what a search costs, which one is asked. */
+/** The operator's settings of web search: the engines, what a search costs, which engine is called. */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { nanoFromUsd } from '../../core/money.ts'
@@ -8,7 +8,7 @@ import type { EngineAccount } from './types.ts'
 /** Where the operator writes them. */
 const PLACE = 'plugins.defaults.web'
 
-/** The word for a search that the provider of the model runs itself. */
+/** The value for a search that the provider of the model runs itself. */
 const NATIVE = 'native'
 
 export interface SearchDesk {
@@ -40,11 +40,11 @@ export function searchDesk(settings: JsonObject, path = PLACE): SearchDesk {
 }
 
 /**
- * Who is to search: `native` and no other, `auto` for whoever can, or the name of an engine.
- * @param asked the caller's word; where it is none or `auto`, the operator's counts.
+ * Who searches: `native` for the provider only, `auto` for the provider or an engine, or the name of an engine.
+ * @param wanted the engine that the caller names; absent or `auto`, the operator's setting counts.
  */
-export function wayOf(asked: Json | undefined, settings: JsonObject): string {
-  const word = asked === undefined || asked === null || asked === 'auto' ? settings.engine : asked
+export function wayOf(wanted: Json | undefined, settings: JsonObject): string {
+  const word = wanted === undefined || wanted === null || wanted === 'auto' ? settings.engine : wanted
   return typeof word === 'string' ? word : 'auto'
 }
 
@@ -53,10 +53,10 @@ export function hasEngines({ engines: given }: JsonObject): boolean {
   return isObject(given) && Object.keys(given).length > 0
 }
 
-/** @throws Fault 400 for a word that is no engine. */
-export function checkEngine(asked: Json | undefined, at: string): void {
+/** @throws Fault 400 where no engine has that name. */
+export function checkEngine(wanted: Json | undefined, at: string): void {
   const names = [...engines.map(({ name }) => name), NATIVE]
-  if (asked !== undefined && asked !== 'auto' && !names.includes(String(asked)))
+  if (wanted !== undefined && wanted !== 'auto' && !names.includes(String(wanted)))
     throw badField(at, `expected auto, ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`)
 }
 
@@ -69,20 +69,20 @@ function priceOf(price: Json | undefined, path: string): number | undefined {
 }
 
 /**
- * The account that is to be asked.
- * @param asked the caller's word for the engine, else the operator's.
- * @param at path of that word. @param of path of what needs the engine.
+ * The account whose engine is called.
+ * @param wanted the engine that the caller names, else the operator's.
+ * @param at path of that name. @param of path of what needs the engine.
  * @throws Fault 400 that says what the operator has to configure.
  */
 export function accountFor(
   { accounts, usual }: SearchDesk,
-  asked: Json | undefined,
+  wanted: Json | undefined,
   { at, of }: { at: string; of: string },
 ): EngineAccount {
-  checkEngine(asked, at)
+  checkEngine(wanted, at)
   if (accounts.length === 0)
     throw badField(of, `needs a search engine: the operator has to configure one under ${PLACE}.engines, such as searxng with its url`)
-  const name = asked === undefined || asked === 'auto' ? usual : String(asked)
+  const name = wanted === undefined || wanted === 'auto' ? usual : String(wanted)
   const found = accounts.find(({ engine }) => engine.name === name)
   if (found) return found
   const there = accounts.map(({ engine }) => engine.name).join(', ')

@@ -6,7 +6,7 @@ import type { NativeSearch } from '../../dialects/canon/native-search.ts'
 import { charactersOf, domainsOf, locationOf, MOST_RESULTS, modeOf, USUAL_RESULTS, wholeNumber } from './scope.ts'
 import type { SearchScope, UserLocation } from './types.ts'
 
-/** Searches of one request at most: more calls than that no loop makes. */
+/** Most searches of one request: a tool loop makes no more calls. */
 const MOST_USES = 30
 const USUAL_TOTAL = 50
 
@@ -43,7 +43,7 @@ export function searchParameters(parameters: JsonObject, path: string): SearchPa
   }
 }
 
-/** What a provider is told of a scope: it has its own mind about numbers of results. */
+/** A scope as it is sent to a provider, without a number of results: the provider decides that. */
 export function nativeSearch(
   { allowed, excluded, location }: Pick<SearchScope, 'allowed' | 'excluded' | 'location'>,
   { maxUses, size }: { maxUses?: number; size?: unknown } = {},

@@ -1,7 +1,7 @@
-/** What every search engine is asked, and what it gives. */
+/** The query and the results that all search engines share. */
 import type { Json, JsonObject } from '../../core/json.ts'
 
-/** Where the caller's user is, roughly; engines take of it what they know. */
+/** The approximate place of the caller's user; each engine gets the fields that it supports. */
 export interface UserLocation {
   city?: string
   /** Two letters, such as `DE`. */
@@ -34,7 +34,7 @@ export interface SearchResult {
   title: string
   /** A snippet or an excerpt of the page; may be empty. */
   content: string
-  /** As the engine tells it. */
+  /** As the engine states it. */
   published?: string
 }
 
@@ -70,6 +70,6 @@ export interface SearchEngine {
   /** True where it can be given allowed and excluded domains at once. */
   readonly bothLists: boolean
   ask(query: SearchQuery, account: EngineAccount): EngineRequest
-  /** @throws Error with a word for the log where the answer tells of a failure. */
+  /** @throws Error with a word for the log where the answer reports a failure. */
   read(answer: JsonObject): FoundPage[]
 }

@@ -100,7 +100,7 @@ export class ThreadPool {
       try {
         thread = this.begin()
       } catch {
-        // The system has no thread to give; this may run where nobody would catch it.
+        // The system cannot start a thread. An error thrown here may have no caller that catches it, so the job fails instead.
         job.fail(new ThreadTrouble('busy'))
         return
       }

@@ -3,10 +3,10 @@ import { Console } from 'node:console'
 import { Writable } from 'node:stream'
 import { parentPort, type Transferable } from 'node:worker_threads'
 
-/** Thrown by work that will not do a job: its word reaches whoever asked. Anything else that is thrown is only `failed`. */
+/** Thrown by a job that refuses its input: the message reaches the caller. Any other error is reported as `failed` only. */
 export class Refusal extends Error {}
 
-export interface Asked {
+export interface JobMessage {
   job: unknown
 }
 
@@ -18,13 +18,13 @@ export type Answered = Outcome & { used: number }
 export function serveJobs(work: (job: unknown) => Promise<{ result: unknown; transfer?: Transferable[] }>): void {
   const port = parentPort
   if (!port) throw new Error('this module runs in a worker thread only')
-  // What a parser says of a document is for nobody, and unread output would only pile up.
+  // Discards what parsers write to the console: unread output would fill the memory.
   globalThis.console = new Console(new Writable({ write: (_chunk, _encoding, done) => done() }))
   const answer = (outcome: Outcome, transfer: readonly Transferable[] = []): void => {
     const { heapUsed, external } = process.memoryUsage()
     port.postMessage({ ...outcome, used: heapUsed + external } satisfies Answered, transfer)
   }
-  port.on('message', ({ job }: Asked) => {
+  port.on('message', ({ job }: JobMessage) => {
     work(job).then(
       ({ result, transfer }) => answer({ result }, transfer),
       (thrown: unknown) => answer(thrown instanceof Refusal ? { refused: thrown.message } : { failed: true }),

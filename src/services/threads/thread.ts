@@ -9,7 +9,7 @@ const LOOK = 25
 const MB = 1024 * 1024
 /**
  * MB at which the runtime ends the thread by itself. Where one allocation leaps over that limit it ends the whole process
- * instead, so it stands far above ours, which is looked after while the thread works.
+ * instead, so it is far above our limit, which is checked while the thread works.
  */
 const CEILING = 3072
 
@@ -44,7 +44,7 @@ export class Thread {
     this.free = on.free
     this.gone = on.gone
     this.worker = new Worker(module, {
-      // Work on what strangers sent gets no secrets of the environment, and says nothing on the gateway's own output.
+      // The thread reads untrusted input, so it gets no environment variables and cannot write to the gateway's output.
       env: {},
       execArgv: [],
       stdout: true,
@@ -92,7 +92,7 @@ export class Thread {
     this.worker.unref()
     if ('result' in answered) job.done(answered.result)
     else job.fail('refused' in answered ? new ThreadTrouble('refused', answered.refused) : new ThreadTrouble('failed'))
-    // What it has left behind would count against the next job.
+    // Memory that is still in use would count against the next job.
     if (answered.used > ((this.limits.heap + this.limits.buffers) * MB) / 4) this.end('closed')
     else this.free(this, job.clock)
   }

@@ -1,6 +1,6 @@
 /**
- * Why a job gave no result: `busy` (too many wait), `timeout`, `memory` (its thread grew too large), `refused` (the work
- * itself said no, see `word`), `failed` (it threw, or its thread died), `closed` (the pool has ended).
+ * Why a job gave no result: `busy` (too many wait), `timeout`, `memory` (its thread grew too large), `refused` (the job
+ * refused its input, see `word`), `failed` (it threw, or its thread died), `closed` (the pool has ended).
  */
 export type ThreadFailure = 'busy' | 'timeout' | 'memory' | 'refused' | 'failed' | 'closed'
 

@@ -123,7 +123,7 @@ export class ConnectionPool extends Dispatcher {
       }
       member.place = -1
     }
-    // What it still has to do it does first.
+    // `close` lets a running request end first.
     if (!member.client.destroyed) void member.client.close()
   }
 }

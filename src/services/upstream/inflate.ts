@@ -1,4 +1,4 @@
-/** Undoes a content encoding that a provider applied although none was asked for; bounded output, paused with the reply. */
+/** Decodes a content encoding that a provider applied although none was requested; bounded output, paused with the reply. */
 
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
@@ -19,7 +19,7 @@ export interface InflateSink {
 export class Inflater {
   private readonly stream: Transform
   private readonly sink: InflateSink
-  /** First byte of everything in this coding, where there is one: a body that lacks it was decoded by somebody who left the label on. */
+  /** First byte of every body in this coding, where it has one: a body without it was decoded before, with the header left in place. */
   private readonly magic: number | undefined
   private total = 0
   private plain: boolean | undefined

@@ -1,4 +1,4 @@
-/** Asks a provider for its list of models and about itself, off every request's path. */
+/** Fetches a provider's list of models and its description of itself; never during a request. */
 import type { IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -11,10 +11,10 @@ const LONGEST = 8 * 1024 * 1024
 /**
  * `GET {base_url}{path}`.
  * @param headers those of every call to the provider: name, value, name, value.
- * @throws where nobody answers in time, or the answer is no JSON object.
+ * @throws where the provider does not answer in time, or the answer is no JSON object.
  */
 export function fetchListing(provider: Provider, path: string, headers: readonly string[]): Promise<JsonObject> {
-  return ask(addressOf(provider, provider.baseUrl ?? '', path), headers)
+  return requestJson(addressOf(provider, provider.baseUrl ?? '', path), headers)
 }
 
 export interface ServerQuestion {
@@ -24,9 +24,9 @@ export interface ServerQuestion {
   body?: JsonObject
 }
 
-/** Asks the server about itself. As `fetchListing` otherwise. */
+/** Fetches what the server states about itself. As `fetchListing` otherwise. */
 export function askServer(provider: Provider, { path, body }: ServerQuestion, headers: readonly string[]): Promise<JsonObject> {
-  return ask(addressOf(provider, (provider.baseUrl ?? '').replace(/\/v1\/*$/, ''), path), headers, body)
+  return requestJson(addressOf(provider, (provider.baseUrl ?? '').replace(/\/v1\/*$/, ''), path), headers, body)
 }
 
 function addressOf(provider: Provider, base: string, path: string): URL {
@@ -35,16 +35,16 @@ function addressOf(provider: Provider, base: string, path: string): URL {
   return url
 }
 
-async function ask(url: URL, headers: readonly string[], question?: JsonObject): Promise<JsonObject> {
+async function requestJson(url: URL, headers: readonly string[], fields?: JsonObject): Promise<JsonObject> {
   const signal = AbortSignal.timeout(PATIENCE)
-  const body = question === undefined ? undefined : JSON.stringify(question)
+  const body = fields === undefined ? undefined : JSON.stringify(fields)
   const length = body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = url.protocol === 'https:' ? requestHttps : requestHttp
     // A list of headers is sent as it is: nothing is added to it, not even the host.
     const all = ['host', url.host, ...headers, ...length]
-    const asked = request(url, { method: body === undefined ? 'GET' : 'POST', headers: all, signal, agent: false }, resolve)
-    asked.on('error', reject).end(body)
+    const outgoing = request(url, { method: body === undefined ? 'GET' : 'POST', headers: all, signal, agent: false }, resolve)
+    outgoing.on('error', reject).end(body)
   })
   const chunks: Buffer[] = []
   let size = 0

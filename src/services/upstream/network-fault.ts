@@ -9,7 +9,7 @@ interface SocketFacts {
   socket?: { bytesRead?: number } | null
 }
 
-/** What a write to a socket meets that the other side has closed. */
+/** Errors of a write to a socket that the other side has closed. */
 const CLOSED_BEFORE = new Set(['ECONNRESET', 'EPIPE'])
 
 /**
@@ -19,7 +19,7 @@ const CLOSED_BEFORE = new Set(['ECONNRESET', 'EPIPE'])
 export function networkFault(error: Error, answered: boolean, reused = false): Fault {
   if (error instanceof Fault) return error
   const { code, socket } = error as SocketFacts
-  // The whole connect time has been waited already: another provider is asked, not this one again.
+  // The connect timeout has passed already: the next attempt goes to another provider, without a retry here.
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return new Fault('upstream_silent', { cause: error })
   if (!answered && code !== undefined && BEFORE_CONNECT.has(code)) return new Fault('upstream_connect', { cause: error })
   // A pooled socket that had served before and died without a byte of answer: the provider had closed it while idle.

@@ -35,7 +35,7 @@ export interface UpstreamSide {
 /** Statuses by which a provider refuses our own key: the text may quote it, so it is never shown. */
 const REFUSES_US: ReadonlySet<number> = new Set([401, 402, 403])
 
-/** Milliseconds for which the rest of a body is read that nobody takes any more. */
+/** Milliseconds for which the rest of a request body is read and discarded after the exchange has ended. */
 const LONGEST_DISCARD = 30_000
 
 export class PassThroughRun {
@@ -188,9 +188,9 @@ export class PassThroughRun {
 
   private finish(outcome: 'failed' | 'aborted', fault: Fault): void {
     const { response } = this
-    const told = response.headersSent
+    const headSent = response.headersSent
     this.end(outcome, { fault })
-    if (told) this.cut()
+    if (headSent) this.cut()
     else {
       const body = JSON.stringify(faultBody(fault))
       response.writeHead(fault.status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })

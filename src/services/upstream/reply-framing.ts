@@ -14,7 +14,7 @@ export function framingProblem(headers: IncomingHttpHeaders): string | undefined
   if (coding !== undefined && coding !== 'chunked' && !(typeof coding === 'string' && coding.toLowerCase() === 'chunked'))
     return 'a transfer coding other than chunked'
   const { connection } = headers
-  // Nearly all providers say nothing else.
+  // Nearly all providers send exactly this.
   if (connection === 'keep-alive' || connection === 'close') return undefined
   return connection !== undefined && FRAMING.test(`${connection}`) ? 'a Connection option that names the framing' : undefined
 }

@@ -1,7 +1,7 @@
 /** The `Retry-After` header of a provider (RFC 9110, 10.2.3), made harmless. */
 import type { Clock } from '../../core/clock.ts'
 
-/** Longest pause that a provider can talk us into. */
+/** Longest pause in seconds that is taken from a provider. */
 const MAX_RETRY_AFTER = 60
 
 /** @returns whole seconds, at most 60; undefined where the header is absent or no sense can be made of it. */

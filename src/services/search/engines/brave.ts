@@ -17,7 +17,7 @@ export const brave: SearchEngine = {
   ask(query, { url, key }) {
     const words = query.text.split(/\s+/, MOST_WORDS - 2 * Math.min(8, query.allowed.length) - Math.min(8, query.excluded.length))
     const q = withSites({ ...query, text: words.join(' ') }, MOST_CHARACTERS)
-    const asked = new URLSearchParams({
+    const params = new URLSearchParams({
       q,
       count: String(query.count),
       result_filter: 'web',
@@ -25,10 +25,10 @@ export const brave: SearchEngine = {
       extra_snippets: 'true',
     })
     const { location } = query
-    if (location?.country) asked.set('country', location.country)
+    if (location?.country) params.set('country', location.country)
     const headers: Record<string, string> = { 'x-subscription-token': key }
     if (location?.timezone) headers['x-loc-timezone'] = location.timezone
-    return { url: `${url}/res/v1/web/search?${asked}`, headers }
+    return { url: `${url}/res/v1/web/search?${params}`, headers }
   },
 
   read({ web }: JsonObject): FoundPage[] {

@@ -1,6 +1,6 @@
 /**
- * Domain rules for engines that know whole hosts only. They may be told less than a rule says, never more:
- * what is left out here is seen to when the results are there.
+ * Domain rules for engines that know whole hosts only. An engine may be sent a weaker rule, never a stricter one:
+ * `searchWeb` applies the full rules to the results.
  */
 
 const PROTOCOL = /^https?:\/\//i

@@ -13,7 +13,7 @@ export const perplexity: SearchEngine = {
   url: 'https://api.perplexity.ai',
   keyed: true,
   most: 20,
-  // Its one list is of domains or of domains not wanted: with both, it is told the first.
+  // Its one list holds allowed or excluded domains: with both, the allowed ones are sent.
   bothLists: true,
 
   ask({ text, count, characters, allowed, excluded, location }, { url, key }) {

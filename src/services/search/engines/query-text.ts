@@ -1,7 +1,7 @@
-/** Queries of engines that take nothing but words: domains are said in the words of the search language. */
+/** Queries of engines that take only a text: domains become terms of the search language. */
 import type { SearchQuery } from '../types.ts'
 
-/** More of them make engines forget the words; the results are filtered again anyway. */
+/** With more terms engines ignore the words of the query; the results are filtered again anyway. */
 const MOST_DOMAINS = 8
 
 /**

@@ -11,13 +11,13 @@ export const searxng: SearchEngine = {
   bothLists: false,
 
   ask(query, { url }) {
-    const asked = new URLSearchParams({ q: withSites(query, 1000), format: 'json' })
-    return { url: `${url}/search?${asked}`, headers: {} }
+    const params = new URLSearchParams({ q: withSites(query, 1000), format: 'json' })
+    return { url: `${url}/search?${params}`, headers: {} }
   },
 
   read({ results, unresponsive_engines: silent }: JsonObject): FoundPage[] {
     const found = Array.isArray(results) ? results.filter(isObject) : []
-    // An empty list that nobody stands behind is no answer.
+    // An empty list counts as a failure where one of its engines did not respond.
     if (found.length === 0 && Array.isArray(silent) && silent.length > 0) throw new Error('its engines do not respond')
     return found.map(({ url, title, content, publishedDate }) => ({ url, title, content, published: publishedDate }))
   },
