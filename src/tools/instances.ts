@@ -1,4 +1,4 @@
-/** Tools that a request may offer several times: who is who, by name towards the model and by place towards the caller. */
+/** Tools that a request may offer several times: named for the model, and identified by their place for the caller. */
 import { badField, type Json, type ToolContext } from '../plugin-api/index.ts'
 
 const NAME = /^[A-Za-z0-9 _-]{1,64}$/

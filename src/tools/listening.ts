@@ -1,4 +1,4 @@
-/** Reads along while an asked model answers: its words, and its thoughts. */
+/** Reads the text and the reasoning of a called model while they arrive. */
 import type { BlockKind, StreamEvent } from '../plugin-api/index.ts'
 
 export interface Ears {

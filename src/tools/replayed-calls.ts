@@ -5,7 +5,7 @@ export interface ReplayedCall {
   callId: string
   /** Fields of the output item, as far as the form has them. */
   fields: JsonObject
-  /** What the model had asked and was told, where the form has it word for word. */
+  /** Arguments and result as the model wrote and received them, where the form has them word for word. */
   args?: string
   result?: string
 }

@@ -1,13 +1,13 @@
 /** The caller's `parameters` of one advisor (contract section 1.4). */
 import type { JsonObject, ToolContext } from '../../plugin-api/index.ts'
-import { flagOf, mannerOf, textOf } from '../asked-model.ts'
 import { type Instance, instanceOf } from '../instances.ts'
+import { flagOf, mannerOf, textOf } from '../model-calls.ts'
 
 export const TOOL = 'advisor'
 
 export interface AdvisorConfig {
   instance: Instance
-  /** Undefined where the model that asks may choose. */
+  /** Undefined where the calling model may choose. */
   model: string | undefined
   instructions: string | undefined
   /** The advisor is shown the conversation. */

@@ -1,4 +1,4 @@
-/** One advisor of one request: asked by the model, with what it advised before in mind. */
+/** One advisor of one request: the model calls it, and it sees what it advised before. */
 import type {
   JsonObject,
   ModelAnswer,
@@ -10,8 +10,8 @@ import type {
   ToolOutcome,
   ToolSession,
 } from '../../plugin-api/index.ts'
-import { failedCall, fitting, wordsOf } from '../asked-model.ts'
 import { listener } from '../listening.ts'
+import { failedCall, fitting, wordsOf } from '../model-calls.ts'
 import { type ReplayedCall, replayedCall, replayedCalls } from '../replayed-calls.ts'
 import { type AdvisorConfig, TOOL } from './config.ts'
 import { transcript } from './transcript.ts'
@@ -42,10 +42,10 @@ export class AdvisorSession implements ToolSession {
     const { callId, fields } = call
     const args = call.args ?? JSON.stringify({ prompt: fields.prompt ?? '' })
     const failed = typeof fields.advice !== 'string'
-    const told = failed ? { status: 'error', error: fields.error ?? 'no advice' } : okay(fields.model ?? '', fields.advice)
+    const reported = failed ? { status: 'error', error: fields.error ?? 'no advice' } : okay(fields.model ?? '', fields.advice)
     return [
       { kind: 'call', callId, function: this.config.instance.function, args },
-      { kind: 'result', callId, text: call.result ?? JSON.stringify(told), error: failed },
+      { kind: 'result', callId, text: call.result ?? JSON.stringify(reported), error: failed },
     ]
   }
 
@@ -57,7 +57,7 @@ export class AdvisorSession implements ToolSession {
     const item: JsonObject = { model, ...(question === '' ? {} : { prompt: question }), ...this.identity() }
     if (question === '' && !config.transcript) return failedCall('the argument prompt is missing, expected what to ask the advisor', item)
     try {
-      const answer = await this.ask(model, question, host)
+      const answer = await this.callModel(model, question, host)
       const advice = wordsOf(answer)
       memory.push({ prompt: question, advice })
       return {
@@ -71,7 +71,7 @@ export class AdvisorSession implements ToolSession {
     }
   }
 
-  private async ask(model: string, question: string, host: ToolHost): Promise<ModelAnswer> {
+  private async callModel(model: string, question: string, host: ToolHost): Promise<ModelAnswer> {
     const { config, memory } = this
     const reads = host.models.find(({ slug }) => slug === model)?.input
     const input: JsonObject[] = config.transcript ? transcript(host.request().items, reads) : []
@@ -90,7 +90,7 @@ export class AdvisorSession implements ToolSession {
     return answer
   }
 
-  /** Tells which of several advisors it is. */
+  /** Names the advisor where a request has several. */
   private identity(): JsonObject {
     const { instance } = this.config
     return instance.of > 1 ? { instance_name: `${this.brand}_${instance.function}` } : {}
@@ -101,7 +101,7 @@ export class AdvisorSession implements ToolSession {
   }
 }
 
-/** What stands for a question where the conversation is the question. */
+/** Sent in place of a question where the advisor sees the conversation and the model sends none. */
 const FORWARDED = 'What do you advise?'
 
 function okay(model: JsonObject[string], advice: JsonObject[string]): JsonObject {

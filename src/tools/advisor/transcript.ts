@@ -26,7 +26,7 @@ function message({ role, parts }: Extract<Item, { kind: 'message' }>, reads: rea
   return content.length === 0 ? [] : [{ role, content }]
 }
 
-/** The words of an answer; what else it had, the model that gave it has said in words. */
+/** The text of an answer; its other parts are left out. */
 function spoken(parts: readonly Part[]): string {
   return parts.map((part) => (part.kind === 'text' || part.kind === 'refusal' ? part.text : '')).join('')
 }

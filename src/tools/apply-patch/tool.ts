@@ -32,7 +32,7 @@ export const applyPatch: SessionTool = {
 
   begin(parameters: JsonObject, at: string, _settings: JsonObject, { client, brand, depth }: ToolContext): ToolSession {
     if (client !== 'responses') throw badField(`${at}.type`, 'is available on the Responses API only')
-    if (depth > 0) throw badField(`${at}.type`, 'has nobody to hand a patch to within a call of another tool')
+    if (depth > 0) throw badField(`${at}.type`, 'has no client to hand a patch to within a call of another tool')
     const engine = parameters.engine ?? 'auto'
     if (engine !== brand && !ENGINES.includes(String(engine))) throw badField(`${at}.parameters.engine`, 'expected auto, native or router')
     return { bound: 0, run, recalls }

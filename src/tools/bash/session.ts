@@ -25,9 +25,9 @@ export class BashSession implements ToolSession {
     return ran.then(
       (found): ToolOutcome => {
         const { stdout, exitCode } = found
-        const told = { command, stdout, stderr: withReason(found), exitCode }
+        const result = { command, stdout, stderr: withReason(found), exitCode }
         const environment = { type: 'container_reference', container_id: container.id }
-        return { output: JSON.stringify(told), item: { ...call, ...told, environment }, status: 'completed' }
+        return { output: JSON.stringify(result), item: { ...call, ...result, environment }, status: 'completed' }
       },
       (cause: unknown): ToolOutcome => {
         const error = 'the sandbox could not run the command'

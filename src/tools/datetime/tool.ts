@@ -4,7 +4,7 @@ import { isoInZone, isZone } from './zone.ts'
 /** Free, and takes no arguments from the model: the caller decides the zone. */
 export const datetime: ServerTool = {
   name: 'datetime',
-  description: 'Tells the current date and time as ISO 8601, with the name of the time zone.',
+  description: 'Returns the current date and time as ISO 8601, with the name of the time zone.',
   parameters: { type: 'object', properties: {}, additionalProperties: false },
 
   parse(parameters: JsonObject, path: string): JsonObject {

@@ -1,4 +1,4 @@
-/** What the analyst makes of a panel's answers: asked for by schema, and read with patience. */
+/** What the analyst makes of a panel's answers: requested by schema; the reader accepts text around the JSON. */
 import { isObject, type Json, type JsonObject } from '../../plugin-api/index.ts'
 
 export interface PanelAnswer {

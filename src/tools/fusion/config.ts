@@ -9,7 +9,7 @@ import {
   panelFor,
   type ToolContext,
 } from '../../plugin-api/index.ts'
-import { mannerOf } from '../asked-model.ts'
+import { mannerOf } from '../model-calls.ts'
 
 /** Contract section 0, row 1. */
 const USUAL_STEPS = 8
@@ -17,7 +17,7 @@ const USUAL_LENGTH = 16_000
 
 export interface FusionConfig {
   models: readonly string[]
-  /** Undefined where the model that asks is to analyse the answers itself. */
+  /** Undefined where the calling model is to analyse the answers itself. */
   analyst: string | undefined
   /** Output tokens of every call, where its model can write as many; undefined where the caller does not say. */
   length: number | undefined
@@ -29,11 +29,11 @@ export interface FusionConfig {
 /** @param at path of the tool in the request. @throws Fault 400 naming the path. */
 export function parseConfig(parameters: JsonObject, at: string, settings: JsonObject, context: ToolContext): FusionConfig {
   const path = `${at}.parameters`
-  const asked = panelFields(parameters, path)
-  const { models, analyst } = panelFor(asked, settings, context.models, path)
+  const wanted = panelFields(parameters, path)
+  const { models, analyst } = panelFor(wanted, settings, context.models, path)
   const { temperature, max_output_tokens: length, ...manner } = mannerOf(parameters, path)
   const cache = cacheOf(parameters, path)
-  const tools = toolsOf(asked, settings, path, context)
+  const tools = toolsOf(wanted, settings, path, context)
   return {
     models,
     analyst,
@@ -43,16 +43,16 @@ export function parseConfig(parameters: JsonObject, at: string, settings: JsonOb
   }
 }
 
-function toolsOf(asked: PanelFields, settings: JsonObject, path: string, { brand, runs, checkTools }: ToolContext): JsonObject {
+function toolsOf(wanted: PanelFields, settings: JsonObject, path: string, { brand, runs, checkTools }: ToolContext): JsonObject {
   const own = panelFields(settings, 'plugins.defaults.fusion')
-  const steps = asked.steps ?? own.steps ?? USUAL_STEPS
+  const steps = wanted.steps ?? own.steps ?? USUAL_STEPS
   const research = ['web_search', 'web_fetch'].filter((name) => runs(name))
-  const named = asked.tools ?? own.tools
-  for (const [i, { type }] of (asked.tools ?? []).entries()) {
+  const named = wanted.tools ?? own.tools
+  for (const [i, { type }] of (wanted.tools ?? []).entries()) {
     const name = String(type).split(':')[1]
     if (!runs(name)) throw badField(`${path}.tools[${i}].type`, `${name} is no server tool that runs here, expected one that does`)
   }
-  checkTools(asked.tools ?? [], `${path}.tools`)
+  checkTools(wanted.tools ?? [], `${path}.tools`)
   const tools = named ?? research.map((name) => ({ type: `${brand}:${name}`, parameters: { max_uses: steps } }))
   return tools.length === 0 ? {} : { tools: [...tools], max_tool_calls: steps }
 }
@@ -63,12 +63,12 @@ function cacheOf({ cache_control: cache }: JsonObject, path: string): JsonObject
   return { cache_control: cache }
 }
 
-/** A model that cannot write as much as all may would be asked in vain. @returns a field of its request. */
-export function lengthOf(slug: string, asked: number | undefined, models: readonly Model[]): JsonObject {
+/** The output cap, lowered to what the model can write: a larger one would have no endpoint. @returns a field of its request. */
+export function lengthOf(slug: string, wanted: number | undefined, models: readonly Model[]): JsonObject {
   const model = models.find((one) => one.slug === slug)
   // What an alias or a router stands for is not known here.
-  if (!model) return asked === undefined ? {} : { max_output_tokens: asked }
-  const most = asked ?? USUAL_LENGTH
+  if (!model) return wanted === undefined ? {} : { max_output_tokens: wanted }
+  const most = wanted ?? USUAL_LENGTH
   const can = model.endpoints.map(({ maxOutput }) => maxOutput ?? model.maxOutput ?? most)
   return { max_output_tokens: Math.min(most, Math.max(...can)) }
 }

@@ -1,7 +1,7 @@
-/** The members of a panel, asked at once, each of them told of as it goes. */
+/** Calls all members of a panel at once, and reports the progress of each. */
 import { Fault, type Json, type JsonObject, type ModelAnswer, type ToolHost } from '../../plugin-api/index.ts'
-import { reasonOf, wordsOf } from '../asked-model.ts'
 import { listener } from '../listening.ts'
+import { reasonOf, wordsOf } from '../model-calls.ts'
 import type { PanelAnswer } from './analysis.ts'
 import { type FusionConfig, lengthOf } from './config.ts'
 
@@ -16,12 +16,12 @@ export interface PanelResult {
   failed: readonly FailedMember[]
   /** Pages that members cite, each once. */
   sources: readonly JsonObject[]
-  /** The first that was thrown and is no fault of anybody outside. */
+  /** The first error that is no `Fault`, for the log. */
   cause?: unknown
 }
 
-/** Asks a model, with its words and thoughts shown under these names while they come. */
-export interface Asking {
+/** How members are called. */
+export interface CallOptions {
   host: ToolHost
   /** True where the caller is shown what comes. */
   live: boolean
@@ -30,11 +30,11 @@ export interface Asking {
 type Ended = { answer: ModelAnswer; content: string } | { thrown: unknown }
 
 /** Never rejects: a member that fails is reported. */
-export async function askPanel({ models, member, length }: FusionConfig, prompt: string, asking: Asking): Promise<PanelResult> {
-  const { host } = asking
+export async function callPanel({ models, member, length }: FusionConfig, prompt: string, options: CallOptions): Promise<PanelResult> {
+  const { host } = options
   const bodyOf = (model: string): JsonObject => ({ ...member, model, input: prompt, ...lengthOf(model, length, host.models) })
   for (const model of models) host.progress('response.fusion_call.panel.added', { model })
-  const ended = await Promise.all(models.map((model) => askMember(model, bodyOf(model), asking)))
+  const ended = await Promise.all(models.map((model) => callMember(model, bodyOf(model), options)))
   const answers: PanelAnswer[] = []
   const failed: FailedMember[] = []
   const sources = new Map<string, JsonObject>()
@@ -52,7 +52,7 @@ export async function askPanel({ models, member, length }: FusionConfig, prompt:
   return { answers, failed, sources: [...sources.values()], cause }
 }
 
-async function askMember(model: string, body: JsonObject, { host, live }: Asking): Promise<Ended> {
+async function callMember(model: string, body: JsonObject, { host, live }: CallOptions): Promise<Ended> {
   const onEvent = listener({
     text: (delta) => host.progress('response.fusion_call.panel.delta', { model, delta }),
     thought: (delta) => host.progress('response.fusion_call.panel.reasoning.delta', { model, delta }),

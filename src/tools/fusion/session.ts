@@ -10,11 +10,11 @@ import type {
   ToolOutcome,
   ToolSession,
 } from '../../plugin-api/index.ts'
-import { fitting } from '../asked-model.ts'
+import { fitting } from '../model-calls.ts'
 import { replayedCall } from '../replayed-calls.ts'
 import { analysisRequest, type PanelAnswer, readAnalysis } from './analysis.ts'
 import { type FusionConfig, lengthOf } from './config.ts'
-import { askPanel, type FailedMember, type PanelResult } from './panel.ts'
+import { callPanel, type FailedMember, type PanelResult } from './panel.ts'
 
 export const TOOL = 'fusion'
 
@@ -22,7 +22,7 @@ type FailureReason = 'all_panels_failed' | 'insufficient_credits' | 'rate_limite
 
 export class FusionSession implements ToolSession {
   readonly bound = 0
-  /** Present where the model is not to have it. */
+  /** An empty list where the tool is hidden from the model: within a panel. */
   readonly functions?: readonly ToolFunction[]
   private readonly config: FusionConfig
   private readonly brand: string
@@ -47,19 +47,19 @@ export class FusionSession implements ToolSession {
   async run({ prompt }: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
     const question = typeof prompt === 'string' ? prompt.trim() : ''
     if (question === '') return failed('unexpected_error', 'the argument prompt is missing, expected the question to put to the panel')
-    if (this.called) return failed('fusion_invocation_capped', 'the panel has been asked in this turn already: go by what it said')
+    if (this.called) return failed('fusion_invocation_capped', 'the panel has been called in this turn already: go by what it said')
     this.called = true
     host.progress('response.fusion_call.in_progress', {})
-    const outcome = await this.ask(question, host, signal)
+    const outcome = await this.answer(question, host, signal)
     host.progress('response.fusion_call.completed', {})
     return outcome
   }
 
-  private async ask(question: string, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
+  private async answer(question: string, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
     const live = host.client === 'responses' && host.request().stream
-    const result = await askPanel(this.config, question, { host, live })
+    const result = await callPanel(this.config, question, { host, live })
     signal.throwIfAborted()
-    if (result.answers.length === 0) return nobodyAnswered(result)
+    if (result.answers.length === 0) return noAnswer(result)
     const analysis = await this.analyse(question, result.answers, host)
     signal.throwIfAborted()
     const { answers } = result
@@ -74,7 +74,7 @@ export class FusionSession implements ToolSession {
     return { output: JSON.stringify({ status: 'ok', ...said(shown) }), item: { ...said(contents), ...sources }, status: 'completed' }
   }
 
-  /** Undefined where the analyst fails: the answers are worth something without it. */
+  /** Undefined where the analyst fails: the answers are returned without an analysis. */
   private async analyse(question: string, answers: readonly PanelAnswer[], host: ToolHost): Promise<JsonObject | undefined> {
     const model = this.config.analyst ?? host.model
     host.progress('response.fusion_call.analysis.in_progress', { analyst_model: model, judge_model: model })
@@ -91,7 +91,7 @@ export class FusionSession implements ToolSession {
   }
 }
 
-function nobodyAnswered(result: PanelResult): ToolOutcome {
+function noAnswer(result: PanelResult): ToolOutcome {
   const all = (status: number): boolean => result.failed.every(({ status_code: code }) => code === status)
   const losses = lossesOf(result)
   if (result.cause !== undefined) return { ...failed('unexpected_error', 'the panel failed', losses), cause: result.cause }
@@ -102,8 +102,8 @@ function nobodyAnswered(result: PanelResult): ToolOutcome {
 
 /** The wire's word for a tool that has not done its work is `incomplete`. */
 function failed(reason: FailureReason, error: string, losses: JsonObject = {}): ToolOutcome {
-  const told = { error, failure_reason: reason, ...losses }
-  return { output: JSON.stringify({ status: 'error', ...told }), item: { status: 'incomplete', ...told }, status: 'failed' }
+  const shown = { error, failure_reason: reason, ...losses }
+  return { output: JSON.stringify({ status: 'error', ...shown }), item: { status: 'incomplete', ...shown }, status: 'failed' }
 }
 
 function lossesOf({ failed: members }: { failed: readonly FailedMember[] }): JsonObject {

@@ -1,6 +1,6 @@
 /** The caller's `parameters`: a model, and settings that are the image model's own (contract section 1.4). */
 import { badField, type Json, type JsonObject, type Model, type ToolContext } from '../../plugin-api/index.ts'
-import { textOf } from '../asked-model.ts'
+import { textOf } from '../model-calls.ts'
 
 export interface ImageConfig {
   model: string
@@ -24,11 +24,11 @@ export function parseConfig(
   const own = Object.entries(rest).filter(([, value]) => value !== null)
   for (const [key, value] of own)
     if (!isSetting(value)) throw badField(`${path}.${key}`, `expected a text, a number or a list of at most ${MOST_LISTED}`)
-  const asked = textOf(named, `${path}.model`, 'a model slug')
-  const known = models.find(({ slug }) => slug === asked)
+  const wanted = textOf(named, `${path}.model`, 'a model slug')
+  const known = models.find(({ slug }) => slug === wanted)
   if (known && !drawsImages(known)) throw badField(`${path}.model`, `${known.slug} makes no images, expected a model that does`)
   const usual = typeof settings.model === 'string' ? settings.model : models.find(drawsImages)?.slug
-  const model = asked ?? usual
+  const model = wanted ?? usual
   if (model === undefined) throw badField(`${path}.model`, 'is required: no model that makes images is configured')
   return { model, settings: own.length === 0 ? undefined : Object.fromEntries(own) }
 }

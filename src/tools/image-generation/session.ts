@@ -1,6 +1,6 @@
-/** Images of one request: made by another model, handed to the caller, and told to the model in a few words. */
+/** Images of one request: another model makes them, the caller receives them, and the model gets a short description. */
 import { Fault, type JsonObject, type ModelAnswer, type ToolHost, type ToolOutcome, type ToolSession } from '../../plugin-api/index.ts'
-import { reasonOf } from '../asked-model.ts'
+import { reasonOf } from '../model-calls.ts'
 import type { ImageConfig } from './config.ts'
 
 export const TOOL = 'image_generation'
@@ -36,7 +36,7 @@ function imageOf({ blocks }: ModelAnswer): string {
   throw new Fault('upstream_empty', { message: 'the model gave no image' })
 }
 
-/** The model hears of the image what it can pass on: the address of one that has an address, and of any other that it is there. */
+/** The model gets the address of the image, or a note that the user has seen it where the image is inline. */
 function drawn(prompt: string, url: string, { brand, callId }: ToolHost): ToolOutcome {
   const inline = INLINE.exec(url)
   const item: JsonObject = { prompt, imageUrl: url, ...(inline ? { imageB64: url.slice(inline[0].length) } : { result: url }) }

@@ -1,4 +1,4 @@
-/** Items of the API that tell of a server's tools, and what those that a caller sends back say. */
+/** Items of the API about a server's tools, and how those that a caller sends back are read. */
 import { isObject, type JsonObject, type Opaque, type Recalled, type RemoteTool, type ShownItem } from '../../plugin-api/index.ts'
 
 const WIRE = 'responses'
@@ -50,7 +50,7 @@ export function approvalItem(id: string, label: string, name: string, args: stri
   return shown('mcp_approval_request', { id, server_label: label, name, arguments: args })
 }
 
-export interface Asked {
+export interface ApprovalRequest {
   readonly id: string
   readonly name: string
   readonly args: string
@@ -61,7 +61,7 @@ export class History {
   /** The list that the caller sends back, as the server gave it. */
   readonly list: readonly JsonObject[] | undefined
   private readonly label: string
-  private readonly asked = new Map<string, Asked>()
+  private readonly requests = new Map<string, ApprovalRequest>()
   private readonly answers = new Map<string, JsonObject>()
   private readonly done = new Map<string, JsonObject>()
 
@@ -74,39 +74,39 @@ export class History {
       else if (data.server_label !== label) continue
       else if (type === 'mcp_list_tools' && Array.isArray(data.tools) && (data.error ?? null) === null) list = data.tools.filter(isObject)
       else if (type === 'mcp_approval_request')
-        this.asked.set(String(data.id), { id: String(data.id), name: String(data.name), args: String(data.arguments) })
+        this.requests.set(String(data.id), { id: String(data.id), name: String(data.name), args: String(data.arguments) })
       else if (type === 'mcp_call' && typeof data.approval_request_id === 'string') this.done.set(data.approval_request_id, data)
     }
     this.list = list
   }
 
   /** Calls that the caller has approved and that have not been run. */
-  get approved(): Asked[] {
-    return [...this.asked.values()].filter(({ id }) => this.isApproved(id))
+  get approved(): ApprovalRequest[] {
+    return [...this.requests.values()].filter(({ id }) => this.isApproved(id))
   }
 
   /** True for a call that the caller has approved and that has not been run. */
   isApproved(id: string): boolean {
-    return this.asked.has(id) && this.answers.get(id)?.approve === true && !this.done.has(id)
+    return this.requests.has(id) && this.answers.get(id)?.approve === true && !this.done.has(id)
   }
 
   /** @param functionOf name under which the model knows a tool of the server. */
   recalls({ dialect, type, data }: Opaque, functionOf: (name: string) => string): readonly Recalled[] | undefined {
     if (dialect !== WIRE) return undefined
-    if (type === 'mcp_approval_response') return this.asked.has(String(data.approval_request_id)) ? [] : undefined
+    if (type === 'mcp_approval_response') return this.requests.has(String(data.approval_request_id)) ? [] : undefined
     if (data.server_label !== this.label) return undefined
     if (type === 'mcp_list_tools') return []
     if (type === 'mcp_approval_request') return this.recalledRequest(String(data.id), functionOf)
     if (type !== 'mcp_call') return undefined
-    if (typeof data.approval_request_id === 'string' && this.asked.has(data.approval_request_id)) return []
+    if (typeof data.approval_request_id === 'string' && this.requests.has(data.approval_request_id)) return []
     const callId = String(data.id)
     return [{ kind: 'call', callId, function: functionOf(String(data.name)), args: String(data.arguments) }, resultOf(callId, data)]
   }
 
   private recalledRequest(id: string, functionOf: (name: string) => string): readonly Recalled[] {
-    const { name, args } = this.asked.get(id) as Asked
+    const { name, args } = this.requests.get(id) as ApprovalRequest
     const answer = this.answers.get(id)
-    // A question that nobody has answered says nothing to the model.
+    // The model is not shown a request for approval that has no answer.
     if (!answer) return []
     const call: Recalled = { kind: 'call', callId: id, function: functionOf(name), args }
     const done = this.done.get(id)

@@ -57,7 +57,7 @@ export class McpSession implements ToolSession {
     const name = this.names.get(host.function)
     if (name === undefined) return failure(host.function, this.entry, 'the server has no such tool')
     const approved = this.history.isApproved(host.callId)
-    if (!approved && this.entry.needsApproval(name)) return this.ask(name, args, host)
+    if (!approved && this.entry.needsApproval(name)) return this.requestApproval(name, args, host)
     const call = { id: idOf('mcp', host.callId), label: this.entry.label, name, args: JSON.stringify(args) }
     const approval = approved ? host.callId : undefined
     try {
@@ -73,7 +73,7 @@ export class McpSession implements ToolSession {
     this.connection.close()
   }
 
-  private ask(name: string, args: JsonObject, { callId }: ToolHost): ToolOutcome {
+  private requestApproval(name: string, args: JsonObject, { callId }: ToolHost): ToolOutcome {
     const { label } = this.entry
     return {
       output: JSON.stringify({ status: 'the user is asked' }),

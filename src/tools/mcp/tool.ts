@@ -30,7 +30,7 @@ export const mcp: SessionTool = {
     const path = isProvided(spec) ? at : `${at}.parameters`
     const entry = entryOf(parameters, path, settings)
     checkAlone(entry, { at, path }, context)
-    checkAskable(parameters, path, context)
+    checkApproval(parameters, path, context)
     const connection = new McpConnection(entry, settings, context.clock)
     const items = context.request().items.flatMap((item) => (item.kind === 'opaque' ? [item.of] : []))
     const history = new History(entry.label, items)
@@ -48,7 +48,7 @@ function isProvided(spec: ToolSpec): boolean {
 
 /** Each is a connection of its own. */
 const MOST_SERVERS = 32
-/** Calls that are run at once when the caller has said yes. */
+/** Most approved calls of a server in one request: all of them run at once. */
 const MOST_APPROVED = 64
 
 /** Items name a server by its label alone. */
@@ -59,9 +59,9 @@ function checkAlone({ label }: McpEntry, { at, path }: { at: string; path: strin
   if (same.length > 1) throw badField(`${path}.server_label`, 'two servers of the request have it, expected a label of its own for each')
 }
 
-/** Only one operation has items by which a caller can be asked. */
-function checkAskable({ require_approval: asked = null }: JsonObject, path: string, { client, depth }: ToolContext): void {
-  if ((client !== 'responses' || depth > 0) && asked !== 'never')
+/** Only the Responses API has items that request approval. */
+function checkApproval({ require_approval: wanted = null }: JsonObject, path: string, { client, depth }: ToolContext): void {
+  if ((client !== 'responses' || depth > 0) && wanted !== 'never')
     throw badField(`${path}.require_approval`, 'expected never: only a request to the Responses API can ask for approval')
 }
 
@@ -70,7 +70,7 @@ interface Listed {
   opening: ShownItem[]
 }
 
-/** A server that does not answer is told of, and the model does without it. */
+/** A server that does not answer is reported in its item, and the model gets no tools of it. */
 async function listed(entry: McpEntry, connection: McpConnection, context: ToolContext): Promise<Listed> {
   let tools: RemoteTool[] = []
   let error: string | undefined

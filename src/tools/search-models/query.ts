@@ -1,4 +1,4 @@
-/** What the model asks for, and which models meet it. */
+/** What the model searches for, and which models meet it. */
 import { badField, type Endpoint, type JsonObject, type Model } from '../../plugin-api/index.ts'
 
 export interface ModelQuery {
@@ -66,13 +66,13 @@ function isOfSeries({ slug, name }: Model, series: string): boolean {
   )
 }
 
-/** A model that has a word in its slug stands before one that only tells of it. */
+/** Models that have a word in their slug or name come before those that have it in their description only. */
 export function rank(models: readonly Model[], { words }: ModelQuery): Model[] {
   const hits = (model: Model): number => words.filter((word) => `${model.slug} ${model.name}`.toLowerCase().includes(word)).length
   return [...models].sort((a, b) => hits(b) - hits(a))
 }
 
-/** @returns what the asking model reads: prices in USD per million tokens, of the cheapest endpoint. */
+/** @returns what the calling model reads: prices in USD per million tokens, of the cheapest endpoint. */
 export function entryOf(model: Model): JsonObject {
   const price = cheapest(model.endpoints)
   return {

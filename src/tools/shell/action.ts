@@ -1,4 +1,4 @@
-/** What the model asks the shell to do, and how a command ended. */
+/** The commands that the model sends to the shell, and how each ended. */
 import { badField, type Json, type JsonObject, type Ran } from '../../plugin-api/index.ts'
 
 export interface Action {

@@ -55,7 +55,7 @@ export class RequestContainer {
   }
 }
 
-/** @param of path of what asks for a sandbox. @throws Fault 400 that says what is to be configured. */
+/** @param of path of the field that needs a sandbox. @throws Fault 400 that says what is to be configured. */
 export function neededSandbox(settings: JsonObject, of: string): Sandbox {
   const sandbox = sandboxOf(settings)
   if (!sandbox)

@@ -1,7 +1,7 @@
 /** The caller's `parameters` of one subagent (contract section 1.4). */
 import { badField, type FunctionSpec, isObject, type Json, type JsonObject, type ToolContext } from '../../plugin-api/index.ts'
-import { flagOf, mannerOf, textOf } from '../asked-model.ts'
 import { type Instance, instanceOf } from '../instances.ts'
+import { flagOf, mannerOf, textOf } from '../model-calls.ts'
 
 export const TOOL = 'subagent'
 
@@ -11,7 +11,7 @@ const MOST_LISTED = 64
 
 export interface SubagentConfig {
   instance: Instance
-  /** Undefined for the model that asks. */
+  /** Undefined for the calling model. */
   model: string | undefined
   /** Fields of the request for its model. */
   manner: JsonObject

@@ -1,4 +1,4 @@
-/** One subagent of one request: it is given a task, and knows nothing else of the conversation. */
+/** One subagent of one request: it gets a task and nothing else of the conversation. */
 import type {
   JsonObject,
   ModelAnswer,
@@ -12,7 +12,7 @@ import type {
   ToolOutcome,
   ToolSession,
 } from '../../plugin-api/index.ts'
-import { failedCall, fitting, wordsOf } from '../asked-model.ts'
+import { failedCall, fitting, wordsOf } from '../model-calls.ts'
 import { replayedCall } from '../replayed-calls.ts'
 import { type SubagentConfig, TOOL } from './config.ts'
 import { type Replayed, replayedWork, type SuspendedWork } from './suspended.ts'
@@ -45,7 +45,7 @@ export class SubagentSession implements ToolSession {
 
   recalls(of: Opaque): readonly Recalled[] | undefined {
     const { calls, ids } = this.replayed
-    // What a worker called for is no business of the model that gave the task.
+    // Calls of a worker are left out of what the model reads that gave the task.
     if (of.data.type !== `${this.brand}:${TOOL}` && calls.has(String(of.data.call_id))) return []
     const replay = replayedCall(of, this.brand, TOOL)
     if (!replay || replay.callId === '' || !this.owns(replay.fields)) return undefined
@@ -53,12 +53,12 @@ export class SubagentSession implements ToolSession {
     const suspended = fields.status === 'in_progress' && ids.has(callId)
     if (suspended && !this.replayed.waiting.has(callId)) return []
     const { task_name: task = '', task_description: description = '', model = '', outcome, error } = fields
-    const asked = args ?? JSON.stringify({ task_name: task, task_description: description })
-    const call: Recalled = { kind: 'call', callId, function: this.config.instance.function, args: asked }
+    const sent = args ?? JSON.stringify({ task_name: task, task_description: description })
+    const call: Recalled = { kind: 'call', callId, function: this.config.instance.function, args: sent }
     if (suspended) return [call]
     const failed = typeof outcome !== 'string'
-    const told = failed ? { status: 'error', error: error ?? 'no outcome' } : okay(model, task, outcome)
-    return [call, { kind: 'result', callId, text: result ?? JSON.stringify(told), error: failed }]
+    const reported = failed ? { status: 'error', error: error ?? 'no outcome' } : okay(model, task, outcome)
+    return [call, { kind: 'result', callId, text: result ?? JSON.stringify(reported), error: failed }]
   }
 
   async run({ task_name: name, task_description: description }: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {

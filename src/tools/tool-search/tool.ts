@@ -48,7 +48,7 @@ export const toolSearch: SessionTool = {
   },
 }
 
-/** A choice that forces a call would force one that the model cannot see. */
+/** Refuses a `tool_choice` that forces a call: the model may not see the function. */
 function checkChoice(choice: ToolChoice | undefined): void {
   const free = choice === undefined || choice.mode === 'auto' || (choice.mode === 'opaque' && choice.of.type === 'allowed_tools')
   if (!free) throw badField('tool_choice', 'expected auto or allowed_tools beside tool_search')

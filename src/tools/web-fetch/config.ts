@@ -34,7 +34,7 @@ export function parseConfig(parameters: JsonObject, at: string, settings: JsonOb
     desk,
     account,
     maxUses: Math.min(own.maxUses, desk.limits.maxUses),
-    // A caller may ask for more than is usual, as far as the operator has said nothing.
+    // A caller may set more than the default, where the operator has set no limit.
     maxTokens: settings.max_content_tokens === undefined ? own.maxTokens : Math.min(own.maxTokens, desk.limits.maxTokens),
     allows: (url) => byCaller(url) && byOperator(url),
   }

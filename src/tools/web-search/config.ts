@@ -1,4 +1,4 @@
-/** The caller's `parameters` of the tool, with the account that is asked. */
+/** The caller's `parameters` of the tool, with the account of the engine that is called. */
 import {
   accountFor,
   type EngineAccount,

@@ -1,4 +1,4 @@
-/** What tools that ask a model have in common: how it is to answer, and what is told of a failure. */
+/** Shared by tools that call a model: the fields of its request, its text, and the report of a failure. */
 import {
   badField,
   Fault,
@@ -74,11 +74,11 @@ export function wordsOf({ text }: ModelAnswer): string {
   return text
 }
 
-/** Share of its context that the model which asked is told at once. */
+/** Share of its context that the calling model receives at once. */
 const SHARE = 0.25
 const CUT = ' […]'
 
-/** Texts cut so far that all of them together leave the model which asked room to go on. */
+/** Cuts the texts so far that all of them together leave the calling model room to go on. */
 export function fitting(texts: readonly string[], host: ToolHost): string[] {
   const context = host.models.find(({ slug }) => slug === host.model)?.context
   if (context === undefined) return [...texts]
@@ -89,7 +89,7 @@ export function fitting(texts: readonly string[], host: ToolHost): string[] {
   })
 }
 
-/** Why a model did not answer, in words that may be told to another one. */
+/** Why a model did not answer, in words that may be shown to another one. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Fault)) return 'unexpected error'
   return thrown.code === 'no_credit' ? 'Insufficient credits' : thrown.message
