@@ -1,4 +1,4 @@
-/** What is looked for in answers, made once for all who share it. */
+/** The rules for answers, built once for all exchanges that share them. */
 
 import { MOST_WORK } from '../core/pattern-automaton.ts'
 import type { Group } from './findings.ts'

@@ -1,4 +1,4 @@
-/** How a finding in an answer is told: unlike the request's own words, what matched is not shown to the caller. */
+/** Reports findings in answers. Unlike for requests, the text that matched is not shown to the caller. */
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Stage } from '../plugin-api/exchange.ts'

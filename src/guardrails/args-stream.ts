@@ -24,7 +24,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b
 
 export class ArgsStream {
   private readonly stream: TextStream
-  /** undefined until the first sign tells. */
+  /** undefined until the first sign shows whether it is JSON. */
   private json: boolean | undefined
   /** Spaces before that sign. */
   private lead = ''
@@ -148,7 +148,7 @@ export class ArgsStream {
     const own = this.units.slice(0, text.length)
     this.units = this.units.slice(text.length)
     let next = 0
-    let told = -1
+    let replaced = -1
     for (const [i, { place, source }] of own.entries()) {
       while (next < spans.length && spans[next].end <= i) next++
       const span = next < spans.length && spans[next].start <= i ? spans[next] : undefined
@@ -156,8 +156,8 @@ export class ArgsStream {
         this.put(place, source, source)
         continue
       }
-      const placeholder = told === next ? '' : placeholderOf(span, text.slice(span.start, span.end))
-      told = next
+      const placeholder = replaced === next ? '' : placeholderOf(span, text.slice(span.start, span.end))
+      replaced = next
       this.put(place, source, place === 'text' ? JSON.stringify(placeholder).slice(1, -1) : placeholder)
     }
   }

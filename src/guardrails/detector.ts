@@ -1,11 +1,11 @@
-/** What finds something in a text. */
+/** A detector finds matches in a text. */
 
 export interface Match {
   /** UTF-16 offsets; `end` is the first unit behind the match. */
   readonly start: number
   readonly end: number
-  /** What is told of it where that is not the matched text itself: what an encoded text holds. */
-  readonly told?: string
+  /** The text that is reported, if it is not the matched text itself: the decoded content of an encoded text. */
+  readonly shown?: string
 }
 
 /** Synchronous and linear in the text. */
@@ -20,7 +20,7 @@ export interface Detector {
   readonly sliced?: (text: string, from: number) => Generator<void, readonly Match[]>
   /** Operations for each character that it reads, at the most: for what `sliced` is there for. */
   readonly work?: number
-  /** It may ask for the end of the text: what ends where a piece of the text does is no match. */
+  /** It may match the end of the text: a match that ends where a piece of the text ends does not count. */
   readonly ends?: true
   /** What it looks for may hold characters that folding replaces: it reads the text as it is, too. */
   readonly verbatim?: true
@@ -37,9 +37,9 @@ export const NO_MATCHES: readonly Match[] = Object.freeze([])
 export class Matches {
   private found: Match[] | undefined
 
-  add(start: number, end: number, told?: string): void {
+  add(start: number, end: number, shown?: string): void {
     this.found ??= []
-    this.found.push(told === undefined ? { start, end } : { start, end, told })
+    this.found.push(shown === undefined ? { start, end } : { start, end, shown })
   }
 
   /** The first unit behind the match that was added last; 0 before there is one. */

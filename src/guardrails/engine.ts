@@ -1,13 +1,13 @@
-/** What an engine outside the gateway is asked, and what it may answer. */
+/** What is sent to an engine outside the gateway, and what it may answer. */
 import type { Clock } from '../core/clock.ts'
 import type { ModerationFinding } from './moderation/finding.ts'
 import type { ModerationSettings } from './moderation/types.ts'
 import type { Action } from './rule.ts'
 
-/** What of a request an engine is told. */
+/** The parts of a request that an engine receives. */
 export interface EngineQuestion {
   readonly texts: readonly string[]
-  /** Name of the guardrail that asks, of the key, and the model as it was asked for. */
+  /** Name of the guardrail, name of the key, and the model as the caller named it. */
   readonly guardrail: string
   readonly key: string
   readonly model: string
@@ -25,7 +25,7 @@ export interface EngineVerdict {
   readonly label?: string
   /** What stands in place of texts, where the action is redact. */
   readonly replaced: ReadonlyMap<string, string>
-  /** Of a moderation: what is told of it beside. */
+  /** Of a moderation: its finding, for the stage and the error. */
   readonly moderation?: ModerationFinding
 }
 
@@ -36,7 +36,7 @@ export interface EngineContext {
   onAbort(fn: () => void): () => void
 }
 
-/** Asked over HTTP. Rejects where it does not answer in time, or not as agreed. */
+/** Called over HTTP. Rejects if it does not answer in time, or with an unexpected reply. */
 export interface ExternalEngine {
   /** Name in stages. */
   readonly name: string

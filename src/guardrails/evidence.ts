@@ -1,4 +1,4 @@
-/** What the audit trail needs to know of a stage and nobody may read in it: the texts that matched. */
+/** The texts that a stage matched: the audit trail needs them, and the stage itself must not show them. */
 import type { Stage } from '../plugin-api/exchange.ts'
 import type { GuardrailName } from './rule.ts'
 

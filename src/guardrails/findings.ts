@@ -39,14 +39,14 @@ export class Findings {
     return false
   }
 
-  /** Nobody is told more of a request that is refused. */
+  /** True once a block has as many matches as its error shows. */
   get enough(): boolean {
     for (const { rule, matched } of this.hits.values()) if (rule.action === 'block' && matched.length >= MATCH_COUNT) return true
     return false
   }
 
-  /** @returns what the rule that redacts puts in its place, if one does. */
-  note(group: Group, told: string, user: boolean): Hiding | undefined {
+  /** @returns the placeholder of the rule that redacts it, if one does. */
+  note(group: Group, shown: string, user: boolean): Hiding | undefined {
     let hiding: Rule | undefined
     for (const rule of group.rules) {
       if (rule.userOnly && !user) continue
@@ -55,9 +55,9 @@ export class Findings {
         hit = { rule, matched: [] }
         this.hits.set(rule, hit)
       }
-      const short = told.length > MATCH_LENGTH ? `${told.slice(0, MATCH_LENGTH)}…` : told
+      const short = shown.length > MATCH_LENGTH ? `${shown.slice(0, MATCH_LENGTH)}…` : shown
       if (hit.matched.length < MATCH_COUNT && !hit.matched.includes(short)) hit.matched.push(short)
-      // One that does not bring it back is the stricter one.
+      // A rule that does not restore the value is the stricter one.
       if (rule.action === 'redact' && (!hiding || (hiding.restore && !rule.restore))) hiding = rule
     }
     if (!hiding) return undefined

@@ -31,7 +31,7 @@ function pairs(all: string): Map<string, string> {
   return new Map(chars.flatMap((char, i) => (i % 2 === 0 ? [[char, chars[i + 1]] as const] : [])))
 }
 
-/** @returns undefined for a text that is what it looks like: nearly all are. */
+/** @returns undefined for a text without characters to fold: nearly all texts. */
 export function folded(text: string): Folded | undefined {
   if (!FOLDABLE.test(text)) return undefined
   const mixed = MIXED.test(text) ? mixedWords(text) : undefined

@@ -1,7 +1,7 @@
-/** One look over a text that tells whether any rule needs to read it: nearly no text holds anything. */
+/** One pass over a text that shows whether any rule needs to read it: nearly no text holds a match. */
 import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts'
 
-/** States that are kept: with more of them all is forgotten and learnt anew. */
+/** States that are kept: when there are more, all are dropped and built anew. */
 const MOST_STATES = 4_000
 /** Characters that a state has to serve: shapes that need new ones all the time are read without a glance. */
 const LEAST_USE = 20

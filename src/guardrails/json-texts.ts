@@ -17,7 +17,7 @@ export function* jsonTexts(root: Json): Generator<string> {
 }
 
 /**
- * A copy with other text values; keys stay, since they are names that somebody else has set.
+ * A copy with other text values; keys stay, since they are field names.
  * @param replace undefined where a text stays.
  * @returns the very value where none changed.
  */

@@ -1,4 +1,4 @@
-/** What of a request input guardrails read, and how it is written back. */
+/** The texts of a request that input guardrails read, and how they are written back. */
 
 import type { JsonObject } from '../core/json.ts'
 import type { CanonicalRequest, Item, Part, ToolSpec } from '../dialects/canon/request.ts'
@@ -70,7 +70,7 @@ function* jsonPassages(value: JsonObject): Generator<Passage> {
 
 const TEXT_URL = /^data:(?:text\/[\w.+-]+|application\/(?:json|xml|yaml|x-ndjson))((?:;[\w=-]+)*),/i
 
-/** The text of a file that is text; undefined where it is something else, which nobody here can read. */
+/** The text of a text file; undefined for other files, which guardrails cannot read. */
 function fileText(part: Extract<Part, { kind: 'media' }>): string | undefined {
   if (part.media !== 'file') return undefined
   if (part.format === 'text') return part.data
@@ -113,7 +113,7 @@ function rewriteItem(item: Item, replace: (text: string) => string | undefined):
       const text = item.text === undefined ? undefined : replace(item.text)
       const summary = item.summary?.map((each) => replace(each) ?? each)
       if (text === undefined && !summary?.some((each, i) => each !== item.summary?.[i])) return
-      // What was signed has changed: the seal would be refused.
+      // The signed text has changed, so the provider would refuse the signature.
       Object.assign(item, { text: text ?? item.text, summary, signature: undefined, sealed: undefined })
       return
     }

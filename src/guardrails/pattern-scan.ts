@@ -2,7 +2,7 @@
  * All matches of a pattern in two passes, each linear in the text, whatever the pattern and however many matches there are.
  * Backwards: for every place the row of readers that take the character there and from which a match can end. Forwards: from
  * the first place where a match can begin, the reader of the highest priority that is in the row, so that no step is
- * ever taken back. That gives the matches that RE2 gives when it is asked for one after the other (the two passes of
+ * ever taken back. That gives the matches that RE2 gives when it searches for one after the other (the two passes of
  * A. Frisch and L. Cardelli, "Greedy Regular Expression Matching", ICALP 2004).
  */
 import { END, type Jump, type PatternAutomaton, type Tables } from '../core/pattern-automaton.ts'
@@ -66,7 +66,7 @@ class Scan {
     }
   }
 
-  /** As `backwards`, for the usual pattern, whose rows are numbers and which asks for no neighbours: a third of the time. */
+  /** As `backwards`, for the usual pattern, whose rows are numbers and which needs no neighbours: a third of the time. */
   *backwardsInOneWord(tables: Tables): Generator<void, number[]> {
     const { automaton, text, from, rows, slice } = this
     const { masks } = automaton

@@ -7,7 +7,7 @@ import { prefilterOf } from './prefilter.ts'
 import { NEXT } from './shape.ts'
 import { compiled as compiledShape } from './shape-places.ts'
 
-/** Signs that ask for an end; one that is meant as itself does no harm. */
+/** Signs that match the end of the text; a literal one among them does no harm. */
 const END = /\$|\\z/
 /** Numbers that the automata of one guardrail hold together; a pattern has about three for each character of its own. */
 const MOST_TOGETHER = 1_000_000

@@ -27,11 +27,11 @@ interface Found {
 
 export function presidioEngine(settings: ServiceSettings): ExternalEngine {
   const call = { url: `${settings.url.replace(/\/+$/, '')}/analyze`, key: settings.key, timeout: settings.timeout }
-  const asked: JsonObject = { language: settings.language }
-  if (settings.entities) asked.entities = [...settings.entities]
-  if (settings.threshold !== undefined) asked.score_threshold = settings.threshold
+  const parameters: JsonObject = { language: settings.language }
+  if (settings.entities) parameters.entities = [...settings.entities]
+  if (settings.threshold !== undefined) parameters.score_threshold = settings.threshold
   const analyse = async (text: string, context: EngineContext): Promise<Found[]> =>
-    foundIn(await postJson(call, { ...asked, text }, context), text)
+    foundIn(await postJson(call, { ...parameters, text }, context), text)
   return {
     name: 'presidio',
     open: settings.open,

@@ -1,4 +1,4 @@
-/** How a finding is told: the fault of a block for the caller, the stages for `router_metadata` (contract section 7). */
+/** Reports findings: the fault of a block for the caller, the stages for `router_metadata` (contract section 7). */
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Stage } from '../plugin-api/exchange.ts'
@@ -45,7 +45,7 @@ function stageOf(hits: readonly Hit[]): Stage {
   const { action } = rule
   const data: JsonObject = { action: DONE[action], detected: true, engines: ['regex'] }
   if (action !== 'block') data.flagged = true
-  // What was to be hidden is not shown again: only what it was.
+  // A redacted text is not shown again, only its kind.
   if (action === 'block' || rule.stage === 'regex_pi_detection') data.patterns = patternsOf(hits)
   else data.matched_entity_types = [...new Set(hits.map((hit) => hit.rule.entity))]
   const stage = { type: 'guardrail', name: rule.stage, ...named(rule.guardrail), summary: summaryOf(action, hits), data }
@@ -68,10 +68,10 @@ function summaryOf(action: Action, hits: readonly Hit[]): string {
   return `Content ${done} (${[...new Set(hits.map((hit) => hit.rule.entity))].join(', ')})`
 }
 
-/** What an engine outside found; undefined where that is nothing. */
+/** The stage of an engine's finding; undefined if it found nothing. */
 export function engineStage(
   guardrail: GuardrailName,
-  { name: engine, stage: name = 'content-filter' }: Asked,
+  { name: engine, stage: name = 'content-filter' }: EngineName,
   { action, entities, patterns, moderation }: EngineVerdict,
 ): Stage | undefined {
   if (action === undefined) return undefined
@@ -86,16 +86,16 @@ export function engineStage(
   return evident(stage, { guardrail, entities, matched: [...new Set(patterns)] })
 }
 
-type Asked = Pick<ExternalEngine, 'name' | 'stage'>
+type EngineName = Pick<ExternalEngine, 'name' | 'stage'>
 
-/** An engine that did not answer: told even where the request goes on, and counted as `unchecked`. */
-export function silentStage(guardrail: GuardrailName, { name: engine, stage: name = 'content-filter' }: Asked): Stage {
+/** The stage of an engine that did not answer: reported even if the request goes on, and counted as `unchecked`. */
+export function silentStage(guardrail: GuardrailName, { name: engine, stage: name = 'content-filter' }: EngineName): Stage {
   const data: JsonObject = { action: 'unchecked', engines: [engine] }
   const stage = { type: 'guardrail', name, ...named(guardrail), summary: `${engine} did not answer`, data }
   return evident(stage, { guardrail, entities: [], matched: [] })
 }
 
-/** 403 where the engine wants the request refused. @param model slug that the caller asked for. */
+/** 403 where the engine wants the request refused. @param model slug that the caller sent. */
 export function engineFault({ action, label, patterns, moderation }: EngineVerdict, model: string): Fault | undefined {
   if (action !== 'block') return undefined
   if (moderation) {

@@ -27,7 +27,7 @@ export interface Rule {
   readonly stage: StageName
   /** Name of the filter in the message of a block; undefined where it has none. */
   readonly label: string | undefined
-  /** Kind of what it finds, for whoever must not see what it found. */
+  /** Kind of what it finds, for reports that must not show the matched text. */
   readonly entity: string
   readonly placeholder: string
   /** What it redacts comes back in the answer. */

@@ -120,10 +120,10 @@ export class Scan {
   /** Arguments of tools: as they are, and without escapes. A text that is rewritten says nothing twice under one name. */
   private *json(source: string, user: boolean): Generator<void, void> {
     if (this.replaced.size > 0 && this.replaced.has(source)) return
-    const asked = { groups: this.groups, user }
-    let spans = yield* this.spans(source, asked)
+    const search = { groups: this.groups, user }
+    let spans = yield* this.spans(source, search)
     const bare = source.includes('\\') ? yield* unescaped(source) : source
-    const more = bare === source ? NO_SPANS : yield* this.spans(bare, asked)
+    const more = bare === source ? NO_SPANS : yield* this.spans(bare, search)
     if (spans.length === 0 && more.length === 0) return
     const value = parsed(source)
     if (value === undefined) {
@@ -133,13 +133,13 @@ export class Scan {
     for (const text of jsonTexts(value)) yield* this.single(text, user)
     let text = JSON.stringify(withTexts(value, (each) => this.replaced.get(each)))
     // What is left stands in names or is a number.
-    spans = yield* this.spans(text, asked)
+    spans = yield* this.spans(text, search)
     const plain = redacted(text, spans)
     text = parsed(plain) === undefined ? redacted(text, spans, '"') : plain
     this.replaced.set(source, text)
   }
 
-  private *spans(text: string, asked: Asked): Generator<void, readonly Span[]> {
+  private *spans(text: string, search: Search): Generator<void, readonly Span[]> {
     let spans: Span[] | undefined
     for (const { text: view, base, from, to } of windowsOf(text, WINDOW)) {
       const last = base + view.length === text.length
@@ -150,9 +150,9 @@ export class Scan {
       }
       const { fold } = seen
       const digits = DIGIT.test(fold ? fold.text : view)
-      for (const group of asked.groups) {
+      for (const group of search.groups) {
         const { detector } = group
-        if ((group.userOnly && !asked.user) || (detector.digits && !digits)) continue
+        if ((group.userOnly && !search.user) || (detector.digits && !digits)) continue
         const own = !fold || detector.verbatim ? yield* this.matches(detector, view, { from: from - base, last }) : NO_MATCHES
         const hidden = fold ? unfolded(yield* this.matches(detector, fold.text, { from: 0, last }), fold) : NO_MATCHES
         const found = hidden.length === 0 ? own : distinct([...own, ...hidden])
@@ -161,8 +161,8 @@ export class Scan {
           const match = found[i]
           const start = match.start + base
           const end = match.end + base
-          if (start < from || start >= to || asked.only?.(start, end) === false) continue
-          const hiding = this.findings.note(group, match.told ?? text.slice(start, end), asked.user)
+          if (start < from || start >= to || search.only?.(start, end) === false) continue
+          const hiding = this.findings.note(group, match.shown ?? text.slice(start, end), search.user)
           if (hiding === undefined) continue
           spans ??= []
           spans.push({ start, end, ...hiding })
@@ -184,7 +184,7 @@ export class Scan {
   }
 }
 
-interface Asked {
+interface Search {
   readonly groups: readonly Group[]
   readonly user: boolean
   readonly only?: (start: number, end: number) => boolean
@@ -204,10 +204,10 @@ export function distinct(matches: readonly Match[]): readonly Match[] {
 
 /** Matches of a folded text, in units of the original: what is invisible at their end goes with them. */
 export function unfolded(matches: readonly Match[], { at }: Folded): readonly Match[] {
-  return matches.map(({ start, end, told }) => {
+  return matches.map(({ start, end, shown }) => {
     let last = end
     while (last < at.length - 1 && at[last] === at[last - 1]) last++
-    return { start: at[start], end: at[last], told }
+    return { start: at[start], end: at[last], shown }
   })
 }
 

@@ -1,4 +1,4 @@
-/** Shapes as automata: the places of a compiled RE2 program, and the characters that these tell apart. */
+/** Shapes as automata: the places of a compiled RE2 program, and the characters that these distinguish. */
 import { FOLD_CASE, type Instruction, isReader, kindName, linearRegex, OP } from '../core/linear-regex.ts'
 
 /** What a shape begins with that stands free. */
@@ -177,7 +177,7 @@ function mixed(number: number): number {
   return bits ^ (bits >>> 16)
 }
 
-/** Characters that no place tells apart, by number. */
+/** Classes of characters that no place distinguishes, by number. */
 export class Classes {
   /** Of each number below 0x10000. */
   readonly low = new Uint16Array(0x10000)
@@ -186,7 +186,7 @@ export class Classes {
   private readonly numbers: readonly number[]
 
   constructor(places: readonly Place[]) {
-    // Whether a shape may begin behind a character is told by its class, too.
+    // The class of a character also shows whether a shape may begin behind it.
     const kinds = new Set([ALPHANUMERIC, ...places.map(({ kind }) => kind)])
     const changing = new Map<number, Kind[]>([0, 0x10000].map((at) => [at, []]))
     for (const kind of kinds) {

@@ -121,8 +121,8 @@ export class TextStream {
     const { text, growing } = this
     const spans: Span[] = []
     for (const { members } of clusters)
-      for (const { start, end, told, group } of members) {
-        const hiding = this.findings.note(group, told ?? text.slice(start, end), false)
+      for (const { start, end, shown, group } of members) {
+        const hiding = this.findings.note(group, shown ?? text.slice(start, end), false)
         if (hiding) spans.push({ start, end, ...hiding })
       }
     const gone = text.slice(0, until)
@@ -158,8 +158,8 @@ export class TextStream {
       if (detector.digits && !digits) continue
       const own = !fold || detector.verbatim ? look(detector, view, { from, last }) : NO_MATCHES
       const seen = fold ? unfolded(look(detector, fold.text, { from: foldFrom, last }), fold) : NO_MATCHES
-      for (const { start, end, told } of seen.length === 0 ? own : distinct([...own, ...seen])) {
-        if (end > base) found.push({ start: Math.max(0, start - base), end: end - base, told, group })
+      for (const { start, end, shown } of seen.length === 0 ? own : distinct([...own, ...seen])) {
+        if (end > base) found.push({ start: Math.max(0, start - base), end: end - base, shown, group })
       }
     }
     return found

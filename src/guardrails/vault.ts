@@ -1,6 +1,6 @@
-/** What was hidden in a request and is to come back in its answer: lives as long as the exchange, and is written nowhere. */
+/** Values that were redacted from a request and are restored in its answer: kept as long as the exchange, and never written to disk. */
 
-/** What looks like a placeholder of ours. */
+/** The form of our placeholders. */
 const TAKEN = /\[[^[\]\n]{1,110}_[0-9]{1,9}\]/g
 
 export class Vault {
@@ -12,7 +12,7 @@ export class Vault {
   /** Characters of the longest placeholder. */
   longest = 0
 
-  /** @param texts all texts of the request: no placeholder is chosen that stands there already. Asked once, when the first is needed. */
+  /** @param texts all texts of the request: no placeholder is chosen that stands there already. Called once, when the first is needed. */
   constructor(texts: () => Iterable<string>) {
     this.texts = texts
   }

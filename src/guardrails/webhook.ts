@@ -1,4 +1,4 @@
-/** A plain webhook: it is sent the texts and says what is to become of them. The form is ours and stands in the docs. */
+/** A plain webhook: it receives the texts and returns an action. The format is headgate's own, described in the docs. */
 import { isObject, type Json } from '../core/json.ts'
 import type { EngineQuestion, EngineVerdict, ExternalEngine, ServiceSettings } from './engine.ts'
 import { postJson } from './engine-call.ts'
@@ -22,7 +22,7 @@ export function webhookEngine(settings: ServiceSettings): ExternalEngine {
   }
 }
 
-/** @throws Error for an answer of another form: what cannot be read is no permission. */
+/** @throws Error for an answer of another form: an unreadable answer must not count as permission. */
 function verdictOf(answer: Json, texts: readonly string[], usual: Action): EngineVerdict {
   if (!isObject(answer) || typeof answer.flagged !== 'boolean') throw new Error('unreadable')
   if (!answer.flagged) return NOTHING

@@ -15,7 +15,7 @@ export function isPicture(text: string): boolean {
   return text.startsWith('data:') && MEDIA.test(text)
 }
 
-/** True for what nobody reads. */
+/** True for media and long codes, which are no text to check. */
 export function isMedia(text: string): boolean {
   return isPicture(text) || (text.length >= LONG_CODE && CODE.test(text))
 }
@@ -43,7 +43,7 @@ export function legible(text: string): Legible {
     text: bare,
     whole: (read) => {
       const pieces = read.split(MARK)
-      // Where one has been hidden with what stood around it, nobody knows which.
+      // If a mark was redacted together with the text around it, the marks that are left cannot be matched to the media.
       return pieces.length === media.length + 1 ? pieces.map((piece, i) => piece + (media[i] ?? '')).join('') : pieces.join('')
     },
   }

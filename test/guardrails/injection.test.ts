@@ -13,7 +13,7 @@ function told(text: string, allowed: readonly string[] = []): string[] {
       last = Math.max(last, end)
       return !inside
     })
-    .map(({ start, end, told: said }) => said ?? text.slice(start, end))
+    .map(({ start, end, shown: said }) => said ?? text.slice(start, end))
 }
 
 /** At least one of each family, in the order of the list. */

@@ -91,7 +91,7 @@ function within({ text }: Hidden, depth: number): string | undefined {
   }
   if (depth + 1 >= DEEPEST) return undefined
   const inner = new Matches()
-  return unwrap(text, inner, depth + 1) ? inner.list[0]?.told : undefined
+  return unwrap(text, inner, depth + 1) ? inner.list[0]?.shown : undefined
 }
 
 function add(hidden: Hidden, order: string | undefined, matches: Matches): void {

@@ -19,7 +19,7 @@ export const MARKS: readonly RegExp[] = [
   /^### ?Instruction:(?=[ \t\r\n])/gm,
   /<\/?(?:start|end)_of_turn>/g,
 ]
-/** Units without which none of them is there: the look before the look. */
+/** Units that every match contains: a cheap check before the search. */
 export const MARK_NEEDLES = ['<', '[', 'ystem', 'YSTEM', 'ssistant', '###']
 
 export interface CompiledFamily {
@@ -52,7 +52,7 @@ const marks = (all: string): Set<string> =>
   new Set(all.replaceAll(/\\x\{([0-9a-f]+)\}/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))))
 const OPENERS = marks(OPENING)
 const CLOSERS = marks(CLOSING)
-/** Characters around a quotation in which somebody may speak of it. */
+/** Characters around a quotation in which the text may speak about attacks. */
 const TALK_BEFORE = 48
 const TALK_BEHIND = 40
 const TALK = /\b(?:attacks?|injections?|jailbreaks?|exploits?|angriffe?|attaques?|ataques?|attacchi)\b/i

@@ -1,4 +1,4 @@
-/** One pass over a text that tells which looks are worth their time: words that are there, and words of odd form. */
+/** One pass over a text that shows which searches can match: words that occur, and words of odd form. */
 
 export interface Survey {
   /** By the number of a beginning, as `beginnings` gave it out. */

@@ -1,4 +1,4 @@
-/** Where a service of OpenAI's format is asked. */
+/** The address of a service of OpenAI's format. */
 
 /** @param url whole, or its root that ends with a version such as /v1. @param path behind that root. */
 export function addressOf(url: string, path: string): string {

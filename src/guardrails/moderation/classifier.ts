@@ -12,7 +12,7 @@ import type { ModerationSettings, Reason } from './types.ts'
 
 /** Of the answer: codes of all categories that there are. */
 const TOKENS = 64
-/** What stands before an answer whose question is not told. */
+/** The user message that precedes an answer whose question is not sent. */
 const QUESTION: JsonObject = { role: 'user', content: 'Please answer.' }
 const CODE = /^[A-Za-z][A-Za-z0-9_-]{0,39}$/
 
@@ -35,7 +35,7 @@ export function classifierModerator(settings: ModerationSettings): Moderator {
   }
 }
 
-/** @throws Error for an answer of another form: what cannot be read is no permission. */
+/** @throws Error for an answer of another form: an unreadable answer must not count as permission. */
 function reasonsOf(answer: Json, ignored: readonly string[]): Reason[] {
   const [verdict, ...lines] = wordsOf(answer)
     .trim()

@@ -28,7 +28,7 @@ export function endpointModerator(settings: ModerationSettings): Moderator {
   }
 }
 
-/** @throws Error for an answer of another form: what cannot be read is no permission. */
+/** @throws Error for an answer of another form: an unreadable answer must not count as permission. */
 function judgements(answer: Json, batch: readonly Slice[], settings: ModerationSettings): Judgement[] {
   if (!isObject(answer) || !Array.isArray(answer.results) || answer.results.length !== batch.length) throw new Error('unreadable')
   return answer.results.flatMap((result, i) => {
@@ -42,7 +42,7 @@ function reasonsOf(result: Json, { thresholds = {}, ignored = [] }: ModerationSe
   const categories: JsonObject = isObject(result.categories) ? result.categories : {}
   const scores: JsonObject = isObject(result.category_scores) ? result.category_scores : {}
   const names = new Set([...Object.keys(categories), ...Object.keys(scores)])
-  // One that tells no categories.
+  // A service that returns no categories.
   if (names.size === 0) return result.flagged ? [{ category: 'flagged' }] : []
   const reasons: Reason[] = []
   for (const category of names) {

@@ -1,4 +1,4 @@
-/** Judgements as a caller is told of them (contract section 8). */
+/** Judgements as they are shown to the caller (contract section 8). */
 import type { JsonObject } from '../../core/json.ts'
 import type { Judgement, ModeratorName } from './types.ts'
 
@@ -12,8 +12,8 @@ export interface ModerationFinding {
   readonly flagged: string
 }
 
-/** Characters of a flagged text that are told. */
-const TOLD = 100
+/** Characters of a flagged text that are shown. */
+const MOST_SHOWN = 100
 const CUT = '...'
 
 /** @returns undefined where nothing was found. */
@@ -34,17 +34,17 @@ export function findingOf(engine: ModeratorName, judgements: readonly Judgement[
 
 /** At most 100 characters, cut in the middle. */
 function shortened(text: string): string {
-  if (text.length <= TOLD) return text
-  const head = Math.ceil((TOLD - CUT.length) / 2)
-  return `${text.slice(0, head)}${CUT}${text.slice(text.length - (TOLD - CUT.length - head))}`.toWellFormed()
+  if (text.length <= MOST_SHOWN) return text
+  const head = Math.ceil((MOST_SHOWN - CUT.length) / 2)
+  return `${text.slice(0, head)}${CUT}${text.slice(text.length - (MOST_SHOWN - CUT.length - head))}`.toWellFormed()
 }
 
-/** What a stage may tell: the categories, and never the text. */
+/** The data of a stage: the categories, and never the text. */
 export function findingData({ reasons, scores }: ModerationFinding): JsonObject {
   return { reasons: [...reasons], ...(Object.keys(scores).length > 0 ? { scores: { ...scores } } : {}) }
 }
 
-/** `error.metadata` of a request that is refused. @param model slug that the caller asked for. */
+/** `error.metadata` of a request that is refused. @param model slug that the caller sent. */
 export function findingMetadata(finding: ModerationFinding, model: string): JsonObject {
   return { ...findingData(finding), flagged_input: finding.flagged, provider_name: finding.engine, model_slug: model }
 }

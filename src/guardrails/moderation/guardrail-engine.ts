@@ -7,7 +7,7 @@ import { moderatorOf } from './index.ts'
 const PLACEHOLDER = '[MODERATED]'
 const NOTHING: EngineVerdict = { entities: [], patterns: [], replaced: new Map() }
 
-/** What is redacted is the whole text: a category does not say which words it is about. */
+/** Redacts the whole text, since a category does not name the words that it is about. */
 export function moderationEngine({ open, action, moderation }: ModerationEngineSettings): ExternalEngine {
   const moderator = moderatorOf(moderation)
   return {

@@ -1,4 +1,4 @@
-/** Words of the operator's own, by category: nobody is asked. */
+/** Words of the operator's own, by category, found without calling a service. */
 import type { Detector } from '../detector.ts'
 import { folded } from '../fold.ts'
 import { phraseDetector } from '../phrases.ts'
@@ -10,9 +10,9 @@ import type { Judgement, ModerationSettings, Reason } from './types.ts'
 /** Of each category in one text. */
 const MATCHES = 20
 const WINDOW = { size: 32_768, ahead: 4_096 }
-/** UTF-16 units around a match that are told. */
+/** UTF-16 units around a match that are shown. */
 const AROUND = 50
-/** UTF-16 units between which others may have their turn. */
+/** UTF-16 units after which other work may run. */
 const TURN = 262_144
 
 interface Category {

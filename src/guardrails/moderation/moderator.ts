@@ -4,6 +4,6 @@ import type { Judgement, ModeratorName } from './types.ts'
 
 export interface Moderator {
   readonly name: ModeratorName
-  /** Of the texts those that something is wrong with. Rejects where it does not answer in time, or not as agreed. */
+  /** Returns judgements of the flagged texts. Rejects if it does not answer in time, or with an unexpected reply. */
   judge(texts: readonly string[], direction: EngineQuestion['direction'], context: EngineContext): Promise<Judgement[]>
 }

@@ -1,4 +1,4 @@
-/** Bounded pieces of texts, and of lists of them: what judges has a limit of its own. */
+/** Bounded pieces of texts, and of lists of them: moderation services limit the size of a text. */
 
 export interface Slice {
   /** The text that it is of. */

@@ -1,4 +1,4 @@
-/** What of a request the plugin has judged. */
+/** The texts of a request that the plugin judges. */
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import { itemPassages } from '../passages.ts'
 

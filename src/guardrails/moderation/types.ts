@@ -27,13 +27,13 @@ export interface Reason {
   readonly score?: number
 }
 
-/** What is wrong with one text. */
+/** The finding about one text. */
 export interface Judgement {
   /** The text as it was given. */
   readonly text: string
   /** The part of it that was judged: long texts are judged in slices. */
   readonly part: string
   readonly reasons: readonly Reason[]
-  /** What of it matched, where that is known. */
+  /** The part that matched, if known. */
   readonly matched: readonly string[]
 }

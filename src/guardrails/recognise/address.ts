@@ -23,7 +23,7 @@ const GERMAN =
 /** Endings that other words have, too: a code and a town must follow. */
 const GERMAN_OR_NOT =
   '\\p{Lu}[\\p{L}\\p{M}.-]{1,40}(?:ring|plein|kade|dijk|steig|pfad|promenade|markt|park|hof|graben) [1-9][0-9]{0,3} ?[a-z]?,? ?\\n?(?:[A-Z]{1,2}-)?[0-9]{4,5} (?:[A-Z]{2} )?'
-/** Streets of several words: the last one tells, or the code and the town behind the number do. */
+/** Streets of several words: recognised by the last word, or by the code and the town behind the number. */
 const GERMAN_WORDS =
   '(?:\\p{Lu}[\\p{L}\\p{M}.]{1,30}[ -]){1,3}(?:Straße|Strasse|Str\\.|Allee|Chaussee|Gasse|Ufer|Damm) [1-9][0-9]{0,2} ?[a-z]?'
 const GERMAN_PLACES =
@@ -48,7 +48,7 @@ const FORMS = SOURCES.map((form) => new RegExp(`(?<![\\p{L}\\p{N}_.,-])${form}(?
 const CUES =
   /(?:street|st|avenue|ave|av|road|rd|boulevard|blvd|bd|lane|ln|drive|dr|court|ct|place|pl|square|sq|terrace|ter|way|parkway|pkwy|highway|hwy|circle|cir|crescent|close|gardens|row|mews|trail|alley|loop|wharf|quay|grove|broadway|rue|chemin|all[ée]e|impasse|quai|route|calle|carrer|avenida|avda|plaza|paseo|camino|ronda|via|viale|piazzal?e?|corso|vicolo|rua|praça|travessa|estrada|alameda|straße|strasse|str|weg|gasse|platz|ufer|damm|ring|straat|laan|gracht|plein|kade|singel|dijk|steig|stieg|chaussee|promenade|pfad|markt|park|hof|graben|gatan|vägen|vej|gade|veien|box|postfach|apartado|apdo|b\.p)\b|C\/|(?:A[mn]|Im|In|Auf|Zu[mr]|Unter|Beim|Hinter|Vor|Alte[rs]?|Neue[rs]?) [^\n]{3,99}[0-9]{5} /i
 
-/** What has the form and is none. */
+/** Texts that have the form of an address and are none. */
 const OTHERS =
   /(?:Supreme|District|Appeals?|Federal|County|Tennis|Food|Hard|Flash|USB|Google|Disk|Thumb|Test|State|First|Second|Third|Last|Best|Easy|Only|Right|Wrong|Same|Milky|Front|Back) (?:Court|Drive|Place|Way|Row)\b(?! [\p{Lu}])|(?:Park|Arbeits|Spiel|Sitz|Steh|Stell|Start|Tabellen|Flug|Camping|Sport|Bau|Lager|Listen|Speicher|Steck|Studien|Ausbildungs)platz|^(?:Um|Rück|Hin|Aus|Rad|Geh|Lösungs|Rechts|Liefer|Fuß)weg /u
 const YEAR = /^(?:19|20)[0-9]{2} /

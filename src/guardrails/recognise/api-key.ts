@@ -61,7 +61,7 @@ const TOKENS = new RegExp(`(?<![A-Za-z0-9_])(?:${FORMS.join('|')})`, 'g')
 const STORAGE = /AccountKey=([A-Za-z0-9+/]{86}==)/g
 const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----/g
 const LONGEST_KEY = 16_384
-/** A name that tells, a sign of assignment, a value. */
+/** A name of a secret, a sign of assignment, a value. */
 const NAMED =
   /(?:api[_-]?key|apikey|access[_-]?key|secret|token|passw(?:or)?d|pwd|credential)[A-Za-z0-9_-]{0,16}["'`]?\s{0,3}(?::=|=>|[:=])\s{0,3}["'`]?([A-Za-z0-9+/_.!@#$%^&*~-]{8,256}={0,2})/gi
 const NAMES = /key|secret|token|passw|pwd|credential/i

@@ -20,7 +20,7 @@ export const DASH = 0x2d
 export const DOT = 0x2e
 export const COMMA = 0x2c
 
-/** The text before an offset, in which a word may tell what a number is. */
+/** The text before an offset, in which a word may show what a number is. */
 export function wordsBefore(text: string, start: number, room = 40): string {
   return text.slice(Math.max(0, start - room), start)
 }

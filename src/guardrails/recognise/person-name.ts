@@ -1,4 +1,4 @@
-/** Names of persons, as far as the words around them tell: a title, a greeting, a signature, a labelled field. */
+/** Names of persons, as far as the words around them mark them: a title, a greeting, a signature, a labelled field. */
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { shapeOf } from '../shape.ts'
 
@@ -79,7 +79,7 @@ const OTHERS: ReadonlySet<string> = new Set(
 /** Words that make a company, an office or a place of what looks like a name. */
 const BODIES =
   /(?<![\p{L}])(?:Inc|Ltd|LLC|Corp|GmbH|AG|Team|Department|Dept|Committee|Board|Council|Group|University|College|School|Institute|Court|Bank|Company|Foundation|Agency|Association|Office|Ministry|Commission|Parliament|Congress|Society|Union|Church|Hospital|Center|Centre|Club|Party|Press|Times|Post|News|Service|Services|Support|Sales|Marketing|Engineering|Management|Resources|Security|Studio|Studios|Software|Systems|Technologies|Technology|Solutions|Partners|Brothers|Learning|Intelligence|Science|Data|Code|Street|Avenue|Road|Park|City|County|America|Europe|Africa|Asia|Nations|Kingdom|Republic|States|Abteilung|Gesellschaft|Verein|Universität|Équipe|Servicio|Ufficio)(?![\p{L}])/u
-/** Persons and goods that everybody knows and nobody is. */
+/** Names of famous persons, characters and goods: they are no personal data. */
 const FAMED =
   /^(?:Pepper|Oetker|Martens|Who|Strange|No|Dre|Evil|Seuss|Watson I|Holle|Bean|Coffee|Robot|Clean|Doubtfire|Universe|World|America|Marple|Bovary|Tussauds|Holmes I|Spock|Freeze|Muscle|Potato|Right|Wrong|Big|Fix)(?![\p{L}])/u
 

@@ -1,4 +1,4 @@
-/** Telephone numbers: international (ITU-T E.164), those of North America, and national ones where grouping or a word tells. */
+/** Telephone numbers: international (ITU-T E.164), those of North America, and national ones where the grouping or a word marks them. */
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { DOT, isDigit, isWord, wordsBefore } from './characters.ts'
 
