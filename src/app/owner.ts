@@ -263,7 +263,7 @@ class Owner {
       if (!this.settings.apply(reload.config))
         log.warn({ file }, 'the keys stay as they were: a real provider key asks for keys named in auth.keys')
       const packed = packConfig(this.settings.shared)
-      for (const { station } of crew.members) station.line.tell('reload', packed)
+      for (const { station } of crew.members) station.line.notify('reload', packed)
       log.info({ file }, 'configuration reloaded')
     }
   }

@@ -72,7 +72,7 @@ class Worker {
       close: () => running.close(),
       notice: (text) => process.stderr.write(`headgate: worker ${this.slot}: ${text}\n`),
     })
-    this.line.tell('serving', running.url)
+    this.line.notify('serving', running.url)
   }
 
   private answers(): Answers<WorkerOffer> {

@@ -1,6 +1,6 @@
 /**
- * The way of what guardrails find into the store: gathered after each reply, hashed, and written in batches. Nobody waits
- * for it. What is gathered and not yet written is lost with the process.
+ * Writes findings of guardrails to the store: gathered after each reply, hashed, and written in batches. No request waits
+ * for it. Findings that are not yet written are lost with the process.
  */
 import { createHmac } from 'node:crypto'
 import type { Clock, Timer } from '../core/clock.ts'

@@ -31,11 +31,11 @@ export interface Bookkeeping {
   readonly audit: AuditTrail
   /** What is shown of generations, of this process and of all others. */
   readonly ledger: LedgerReader
-  /** What a crash had left open: settled when the books were opened, but by a command beside the gateway only told. */
+  /** What a crash had left open: settled when the books were opened; a command beside the gateway only reports it. */
   readonly recovered: Reconciliation
   /** Processes that keep books with this one, itself among them, as last known. */
   processes(): number
-  /** Commits what waits, hands it in where there is somebody to take it, and gives files and connections free. */
+  /** Commits what waits, hands it in where there is another store of record, and closes files and connections. */
   close(): Promise<void>
 }
 

@@ -1,11 +1,11 @@
-/** Nobody waits for the store of record without an end, and whatever goes wrong with it is one fault. */
+/** Calls of the store of record have a time limit, and each of their failures becomes the same fault. */
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 
-/** Seconds after which a caller may ask again. */
+/** Seconds after which a caller may try again. */
 const RETRY_SECONDS = 1
 
-/** The fault of a store of record that cannot be asked; each waiter gets one of its own, since faults carry metadata. */
+/** The fault of a store of record that cannot be reached; each waiter gets one of its own, since faults carry metadata. */
 export function unreachable(cause: unknown): Fault {
   return new Fault('unavailable', { message: 'The store of record does not answer', retryAfter: RETRY_SECONDS, cause })
 }

@@ -34,7 +34,7 @@ export class CachedKeys implements KeyStore {
   private readonly clock: Pick<Clock, 'monotonic' | 'after'>
   /** Made with the first key: it takes room for all of them at once. */
   private found: LRUCache<string, Entry> | undefined
-  /** Until when a hash counts as nobody's, monotonic milliseconds. The oldest go where there are too many. */
+  /** Until when a hash counts as unknown, monotonic milliseconds. The oldest are dropped where there are too many. */
   private readonly unknown = new Map<string, number>()
   private readonly looking = new Map<string, Promise<StoredKey | undefined>>()
   private readonly lookUps: KeyLookUps
@@ -50,14 +50,14 @@ export class CachedKeys implements KeyStore {
 
   /**
    * @param isSuspect true where the caller has sent many tokens of no key: such look-ups come after all others.
-   * @throws Fault `unavailable` for a key that is not at hand while the record cannot be asked, `rate_limited` for a
+   * @throws Fault `unavailable` for a key that is not at hand while the record cannot be reached, `rate_limited` for a
    *   suspect's where too many of these wait.
    */
   find(hash: string, isSuspect = false): StoredKey | undefined | Promise<StoredKey | undefined> {
     return this.atHand(hash) ?? (this.isUnknown(hash) ? undefined : this.look(hash, isSuspect))
   }
 
-  /** The key if it is at hand; the record is not asked for one that is not. */
+  /** The key if it is at hand; does not call the record otherwise. */
   atHand(hash: string): StoredKey | undefined {
     const entry = this.found?.get(hash)
     if (!entry) return undefined
@@ -116,7 +116,7 @@ export class CachedKeys implements KeyStore {
     for (const hash of hashes) {
       this.found?.delete(hash)
       this.unknown.delete(hash)
-      // What is on its way was perhaps read before the change: whoever asked gets it, nobody keeps it.
+      // A look-up under way may have read the key before the change: its caller gets the result, the cache does not keep it.
       this.looking.delete(hash)
     }
   }

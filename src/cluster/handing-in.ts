@@ -11,7 +11,7 @@ export interface HandingInParts {
   /** Where the rows stand until the record has them. */
   readonly journal: Pick<Journal, 'export' | 'forget' | 'lastSeq'>
   readonly clock: Clock
-  /** Told of rows of this life that the record has taken. */
+  /** Called with rows of this life that the record has taken. */
   readonly taken: (rows: readonly SettledRows[]) => void
   readonly report: (news: ClusterNews) => void
 }

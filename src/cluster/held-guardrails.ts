@@ -134,8 +134,8 @@ export class HeldGuardrails implements GuardrailStore {
   }
 
   private async read(): Promise<void> {
-    const asked = async (): Promise<GuardrailSnapshot> => this.store.all()
-    const found = await within(this.clock, LONGEST_READ, asked()).catch((thrown: unknown) => {
+    const readAll = async (): Promise<GuardrailSnapshot> => this.store.all()
+    const found = await within(this.clock, LONGEST_READ, readAll()).catch((thrown: unknown) => {
       throw unreachable(thrown)
     })
     if (this.closed || JSON.stringify(found) === JSON.stringify(this.current)) return

@@ -59,7 +59,7 @@ export interface Joined {
 
 const ignore = (): void => {}
 
-/** Part of the grace after which nobody relies on a lease: clocks and pulses are not exact. */
+/** Part of the grace after which this process no longer uses its leases: clocks and pulses are not exact. */
 const SURE = 0.9
 /** Milliseconds for the leases to be given back at the end, and until a failed step of the start is tried again. */
 const LONGEST_CLOSE = 2_000

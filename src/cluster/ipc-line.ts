@@ -17,18 +17,18 @@ export interface Port {
   /** False where nothing can be sent any more. */
   readonly open: boolean
   send(message: { parcels: readonly Parcel[] }): void
-  /** @param hear takes every message; `gone` is called once, when the other side has left. */
+  /** @param hear receives every message; `gone` is called once, when the other side has left. */
   listen(hear: (message: unknown) => void, gone: () => void): void
 }
 
-/** A fault as it crosses: what a caller is told, and nothing of where it came from. */
+/** A fault as it is sent: what a caller is shown, without cause and stack. */
 export interface SentFault {
   code: FaultCode
   message: string
   retryAfter?: number
 }
 
-/** A question with a number, a word without one, or the answer to a question. */
+/** A call with an id, a notification without one, or the answer to a call. */
 export type Parcel =
   | { readonly op: string; readonly args: readonly unknown[]; readonly id?: number }
   | { readonly of: number; readonly value?: unknown; readonly fault?: SentFault }
@@ -39,13 +39,13 @@ export class Line<Theirs extends Offer<Theirs>, Ours extends Offer<Ours>> {
   private readonly port: Port
   private readonly answers: Readonly<Record<string, Answer | undefined>>
   private readonly oops: (error: unknown) => void
-  private readonly asked = new Map<number, PromiseWithResolvers<unknown>>()
+  private readonly pending = new Map<number, PromiseWithResolvers<unknown>>()
   private parcels: Parcel[] = []
   private lastId = 0
   private gone = false
   private readonly leaving: (() => void)[] = []
 
-  /** @param oops told of what an answer threw that is no fault. */
+  /** @param oops called with errors of an answer that are no faults. */
   constructor(port: Port, answers: Answers<Ours>, oops: (error: unknown) => void) {
     this.port = port
     this.answers = answers as unknown as Readonly<Record<string, Answer | undefined>>
@@ -61,13 +61,13 @@ export class Line<Theirs extends Offer<Theirs>, Ours extends Offer<Ours>> {
     if (this.gone) return Promise.reject(goneFault())
     const id = ++this.lastId
     const waiting = Promise.withResolvers<unknown>()
-    this.asked.set(id, waiting)
+    this.pending.set(id, waiting)
     this.post({ op, args, id })
     return waiting.promise as Promise<Awaited<ReturnType<Theirs[K]>>>
   }
 
-  /** Says it and expects nothing. */
-  tell<K extends keyof Theirs & string>(op: K, ...args: Parameters<Theirs[K]>): void {
+  /** Sends a call without waiting for an answer. */
+  notify<K extends keyof Theirs & string>(op: K, ...args: Parameters<Theirs[K]>): void {
     if (!this.gone) this.post({ op, args })
   }
 
@@ -95,8 +95,8 @@ export class Line<Theirs extends Offer<Theirs>, Ours extends Offer<Ours>> {
   }
 
   private answered({ of, value, fault }: Extract<Parcel, { of: number }>): void {
-    const waiting = this.asked.get(of)
-    this.asked.delete(of)
+    const waiting = this.pending.get(of)
+    this.pending.delete(of)
     if (fault) waiting?.reject(new Fault(fault.code, fault))
     else waiting?.resolve(value)
   }
@@ -116,8 +116,8 @@ export class Line<Theirs extends Offer<Theirs>, Ours extends Offer<Ours>> {
   private leave(): void {
     if (this.gone) return
     this.gone = true
-    const waiting = [...this.asked.values()]
-    this.asked.clear()
+    const waiting = [...this.pending.values()]
+    this.pending.clear()
     for (const { reject } of waiting) reject(goneFault())
     for (const then of this.leaving.splice(0)) then()
   }
@@ -130,7 +130,7 @@ function sentFault(thrown: unknown): SentFault {
   return { code: thrown.code, message: thrown.message, retryAfter: thrown.retryAfter }
 }
 
-/** Both sides run the same program: anything else on the channel is somebody else's. */
+/** Both sides run the same program: other messages on the channel are not ours and are ignored. */
 function parcelsOf(message: unknown): readonly Parcel[] {
   if (typeof message !== 'object' || message === null || !('parcels' in message) || !Array.isArray(message.parcels)) return []
   return message.parcels as Parcel[]

@@ -1,5 +1,5 @@
 /**
- * The dealings of one key's lease with the store of record: one ask at a time, waiting requests are served in the order of
+ * Calls the store of record for the lease of one key: one call at a time, waiting requests are served in the order of
  * their coming, and what lies idle goes back.
  */
 import type { Clock } from '../core/clock.ts'
@@ -18,7 +18,7 @@ export interface LeaseOffice {
    * then nothing may be leased, nor held from a lease.
    */
   readonly open: boolean
-  /** Rises whenever the record may have ended all leases of this process: grants of asks before that are void. */
+  /** Rises whenever the record may have ended all leases of this process: grants of earlier calls are void. */
   readonly life: number
 }
 
@@ -40,12 +40,12 @@ const WHOLE_PATIENCE = 250
 const RETRY = 100
 /** Milliseconds after which the record counts as not answering. */
 const LONGEST_ASK = 2_000
-/** Milliseconds without asking ahead after that brought little or failed. */
+/** Milliseconds without a request ahead after one that brought little or failed. */
 const AHEAD_PAUSE = 1_000
-/** Milliseconds after which a failed ask is granted nothing any more. */
+/** Milliseconds after which a failed call can no longer be granted. */
 const UNCERTAIN = 5_000
 
-/** Whoever waits asks next, and hears of the trouble then. */
+/** Ignores the failure: the next waiting request calls the record itself and gets its error. */
 const ignore = (): void => {}
 
 export class LeaseDesk {
@@ -57,8 +57,8 @@ export class LeaseDesk {
   private readonly waiters: Waiter[] = []
   private running = false
   private slice = 0
-  /** Asks that the record has not answered, late ones too. */
-  private readonly asks = new Set<Promise<unknown>>()
+  /** Calls that the record has not answered, late ones too. */
+  private readonly unanswered = new Set<Promise<unknown>>()
   private returning: Promise<void> | undefined
   private ahead: Promise<void> | undefined
   private aheadFrom = 0
@@ -71,22 +71,22 @@ export class LeaseDesk {
     this.office = office
   }
 
-  /** True while something is under way that will change the lease, or somebody waits. */
+  /** True while something is under way that will change the lease, or a request waits. */
   get busy(): boolean {
     return this.waiters.length > 0 || this.asking || this.returning !== undefined
   }
 
-  /** True while the record has not answered an ask: what it grants is not known yet. */
+  /** True while the record has not answered a call: its grant is not known yet. */
   get asking(): boolean {
-    return this.asks.size > 0
+    return this.unanswered.size > 0
   }
 
-  /** True where requests wait: whoever comes now comes after them. */
+  /** True where requests wait: new ones come after them. */
   get queued(): boolean {
     return this.waiters.length > 0
   }
 
-  /** True once an ask that failed is granted nothing any more. */
+  /** True once a failed call can no longer be granted. */
   private get certain(): boolean {
     return this.office.clock.monotonic() >= this.certainFrom
   }
@@ -105,7 +105,7 @@ export class LeaseDesk {
     })
   }
 
-  /** Holds for those who wait, as far as the lease goes. */
+  /** Holds for waiting requests, as far as the lease goes. */
   serve(): void {
     const { lease, waiters, office } = this
     if (waiters.length > 0 && !office.open) return
@@ -113,7 +113,7 @@ export class LeaseDesk {
   }
 
   /**
-   * Charges have been handed in. While an ask is out nobody knows which the record saw first: what it grants may have paid
+   * Charges have been handed in. While a call is unanswered, it is not known which the record saw first: its grant may have paid
    * for them already, so they count until it is answered.
    */
   forgive(): void {
@@ -122,7 +122,7 @@ export class LeaseDesk {
     else if (lease.overdue) lease.doubtful = true
   }
 
-  /** Asks in the background for a slice, where the record seems to have one. Nobody waits for it. */
+  /** Requests a slice in the background, where the record seems to have one. No request waits for it. */
   askAhead(allowances: readonly Allowance[], slice: number): void {
     const { office, lease } = this
     if (this.busy || this.ahead || !office.open || lease.outgrown(allowances)) return
@@ -131,8 +131,8 @@ export class LeaseDesk {
     const pause = (): void => {
       this.aheadFrom = office.clock.monotonic() + AHEAD_PAUSE
     }
-    const asked = this.ask({ ask: fixedAsk(0), allowances: limited(allowances), idle: lease.idle, more: want, patient: false })
-    this.ahead = asked
+    const grant = this.ask({ ask: fixedAsk(0), allowances: limited(allowances), idle: lease.idle, more: want, patient: false })
+    this.ahead = grant
       .then(({ granted }) => {
         if (granted * 2 < want) pause()
       }, pause)
@@ -153,9 +153,9 @@ export class LeaseDesk {
     return within(this.office.clock, LONGEST_ASK, this.returning)
   }
 
-  /** Resolves once every ask has been answered, late ones too, and the return that is under way. */
+  /** Resolves once every call has been answered, late ones too, and the return that is under way. */
   async quiet(): Promise<void> {
-    await Promise.allSettled([...this.asks, this.returning])
+    await Promise.allSettled([...this.unanswered, this.returning])
   }
 
   private async send(whole: boolean, most: number | undefined): Promise<void> {
@@ -164,7 +164,7 @@ export class LeaseDesk {
     const all = whole && lease.doubtful && lease.held === 0 && lease.left <= 0 && !this.asking
     try {
       await office.record.giveBack(office.node, this.name, all ? 'all' : amount, this.nextTurn())
-      // An ask that failed a moment ago may be granted yet.
+      // A call that failed a moment ago may still be granted.
       if (all && this.certain) lease.doubtful = false
     } catch (thrown) {
       // It may have gone through, or may yet: what it names is not spent here again. A later grant makes it void.
@@ -197,8 +197,8 @@ export class LeaseDesk {
     const { spare } = lease
     const more = rest.reduce((sum, { ask }) => sum + ask.full, this.slice)
     const patientTill = (until: number): boolean => office.clock.monotonic() < until
-    const asked = { ask: first.ask, allowances: limited(first.allowances), idle: spare, more, patient: patientTill(first.wholeUntil) }
-    const { hold, lefts, waitingFor } = await this.ask(asked, first)
+    const wanted = { ask: first.ask, allowances: limited(first.allowances), idle: spare, more, patient: patientTill(first.wholeUntil) }
+    const { hold, lefts, waitingFor } = await this.ask(wanted, first)
     if (hold !== null || this.waiters[0] !== first || lease.spare > spare) return
     const left = Math.min(...lefts)
     // Under an allowance that is overspent nothing may be held, whatever was once leased.
@@ -206,7 +206,7 @@ export class LeaseDesk {
     const patient = patientTill(first.until)
     if (waitingFor > 0 && patient) return this.pause(first)
     if (!lease.doubtful || lease.held > 0) return this.refuse(first, Math.max(0, left))
-    // What is missing may have been granted to this very process by an ask whose answer was lost.
+    // The missing credit may have been granted to this process by a call whose answer was lost.
     if (this.asking || !this.certain) throw new Error('it is not known what an ask has done')
     if (lease.untaken === 0) return this.giveBack(true)
     return patient ? this.pause(first) : this.refuse(first, Math.max(0, left))
@@ -214,16 +214,16 @@ export class LeaseDesk {
 
   /**
    * An answer that comes late is still taken in: what was granted is leased.
-   * @param first the request that the ask is for: it holds what the record allows, if the lease still covers that.
+   * @param first the request that the call is for: it holds what the record allows, if the lease still covers that.
    */
   private ask(ask: Omit<LeaseAsk, 'key' | 'payer' | 'turn'>, first?: Waiter): Promise<LeaseAnswer> {
     const { lease, office, name } = this
     const { allowances } = ask
     const { life } = office
-    const asked: Promise<LeaseAnswer> = office.record.lease(office.node, { ...ask, ...name, turn: this.nextTurn() }).then(
+    const call: Promise<LeaseAnswer> = office.record.lease(office.node, { ...ask, ...name, turn: this.nextTurn() }).then(
       (answer) => {
         const { granted, hold, lefts } = answer
-        this.asks.delete(asked)
+        this.unanswered.delete(call)
         if (life !== office.life || !office.open) {
           lease.doubtful = true
           this.forgive()
@@ -239,15 +239,15 @@ export class LeaseDesk {
         return answer
       },
       (thrown: unknown) => {
-        this.asks.delete(asked)
+        this.unanswered.delete(call)
         lease.doubtful = true
         this.certainFrom = office.clock.monotonic() + UNCERTAIN
         this.forgive()
         throw thrown
       },
     )
-    this.asks.add(asked)
-    return within(office.clock, LONGEST_ASK, asked)
+    this.unanswered.add(call)
+    return within(office.clock, LONGEST_ASK, call)
   }
 
   /** Beginning with the time, so that it is later than any of an earlier life. */
@@ -270,7 +270,7 @@ export class LeaseDesk {
     this.waiters.shift()?.resolve(amount)
   }
 
-  /** Those whose floor is more than is left are refused; the others go on. */
+  /** Refuses waiting requests whose floor is more than is left; the others go on. */
   private refuse(first: Waiter, left: number): void {
     const { waiters, lease } = this
     for (const waiter of waiters.splice(0)) {

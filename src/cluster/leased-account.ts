@@ -8,11 +8,11 @@ import { LeaseDesk, type LeaseOffice } from './lease-desk.ts'
 import type { OwnCharges } from './own-charges.ts'
 import { RecentSpending } from './recent-spending.ts'
 
-/** Milliseconds after which a lease that nobody uses goes back, and over which the part that nobody needed is found. */
+/** Milliseconds after which an unused lease goes back, and over which its unused part is measured. */
 const IDLE_AFTER = 30_000
 /** Milliseconds after which an account without lease or charge is forgotten: no exchange that knows it is still open. */
 const FORGET_AFTER = 3_600_000
-/** Times that the record is asked for what is left, to pay for usage beyond a hold. */
+/** Calls of the record for more credit, to pay for usage beyond a hold. */
 const MOST_COVERS = 3
 
 /** What is known of the spending of the accounts that a lease counts on. */
@@ -202,12 +202,12 @@ export class LeasedAccount implements CreditAccount {
         missing = more > 0 ? 0 : Math.min(missing - 1, this.tightest(allowances)?.left ?? 0)
       }
     } catch {
-      // What the record cannot be asked for is not covered.
+      // The record cannot be reached: the rest is not covered.
     }
     return held
   }
 
-  /** What the record said when it refused is nearer to the truth than what was once read. */
+  /** The record's numbers in a refusal are newer than those that were read before. */
   private leftOf({ limitReset, of }: Allowance, limit: number): number {
     const { leftOver } = this.desk
     const reset = limitReset ?? null

@@ -85,7 +85,7 @@ export class LeasedCredit implements CreditBook {
     this.opened = true
   }
 
-  /** The record may have set free what is leased here: none of it may be spent, nor what is granted to an earlier ask. */
+  /** The record may have set free what is leased here: none of it may be spent, nor what an earlier call is granted. */
   lapse(): void {
     this.opened = false
     this.office.life++
@@ -125,7 +125,7 @@ export class LeasedCredit implements CreditBook {
     if (this.office.open) await this.account(key, payer).giveBackIdle()
   }
 
-  /** To be called often while the record answers: gives back what is not used, and forgets who has nothing. */
+  /** To be called often while the record answers: gives back unused leases, and forgets accounts without one. */
   tidy(): void {
     const now = this.parts.clock.monotonic()
     if (now - this.lookedAt < LOOK_EVERY) return

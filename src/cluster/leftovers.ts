@@ -1,4 +1,4 @@
-/** What workers had not handed in when they ended: whoever starts next reads their journals and takes it into the record. */
+/** Rows that workers had not handed in when they ended: the next start reads their journals and takes them into the record. */
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
@@ -36,7 +36,7 @@ const MOST_TRIES = 50
 /** Generations per step. */
 const PAGE = 500
 
-/** Journals of workers that are there, whoever made them. @param prefix their path without the number. */
+/** Journals of workers that are there, of this run or an earlier one. @param prefix their path without the number. */
 export function leftovers(prefix: string): Leftover[] {
   const name = basename(prefix)
   const found: Leftover[] = []
@@ -48,7 +48,7 @@ export function leftovers(prefix: string): Leftover[] {
 }
 
 /**
- * Settles what is open in a journal that nobody owns any more, hands all of it in and deletes it there.
+ * Settles what is open in a journal whose process has ended, hands all of it in and deletes it there.
  * @param node name under which the worker had leased credit; any other where it is long gone.
  * @throws Fault `unavailable` naming the file where it cannot be opened, or of the record; what is left stays in the file.
  */

@@ -1,4 +1,4 @@
-/** What the owner and its workers say to each other, by name. All of it is plain data. */
+/** The operations between the owner and its workers, by name. Arguments and results are plain data. */
 import { deserialize, serialize } from 'node:v8'
 import type { Config } from '../config/config.ts'
 import type { Json } from '../core/json.ts'
@@ -22,7 +22,7 @@ export interface Welcome {
   record: boolean
   /** Highest sequence of a generation that the record knew then. */
   last: number
-  /** Random text that all workers know and nobody else. */
+  /** Random text that all workers know and no other program. */
   secret: string
 }
 
@@ -55,7 +55,7 @@ export function sumsFrom(sent: readonly (readonly [key: string, nano: string])[]
   return new Map(sent.map(([key, nano]) => [key, BigInt(nano)]))
 }
 
-/** Asked by workers, answered by the owner: the store of record, and what processes share. */
+/** Operations that workers call and the owner answers: the store of record, and what processes share. */
 export interface OwnerOffer {
   welcome(): Welcome
   /** The worker listens there. */
@@ -106,7 +106,7 @@ export interface OwnerOffer {
   news(topic: Topic, message: Json): null
 }
 
-/** Asked by the owner, answered by workers. */
+/** Operations that the owner calls and workers answer. */
 export interface WorkerOffer {
   /** A pulse would bring something: a changed key, or a lease that is wanted back. */
   urge(): null

@@ -1,21 +1,21 @@
-/** What an operator should hear of the dealings with the store of record; no row's content is in it. */
+/** Events of the calls of the store of record that are reported to the operator, without the content of rows. */
 export type ClusterNews =
-  /** Told once per outage: rows wait here, or changes of keys and guardrails are not heard. */
+  /** Reported once per outage: rows wait here, or changes of keys and guardrails are not received. */
   | { kind: 'record-lost'; during: Dealing; reason: string }
   | { kind: 'record-back'; during: Dealing }
   /** Generations that the record has taken could not be deleted here: tried again. */
   | { kind: 'forget-failed'; reason: string }
 
-/** What the store of record was asked for. */
+/** The call of the store of record that failed. */
 export type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'audit'
 
-/** What lies at the bottom of it: of a fault that wraps another error, that one says more. */
+/** The root cause: where a fault wraps another error, that error's text is more specific. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'unknown'
   return thrown.cause instanceof Error ? reasonOf(thrown.cause) : thrown.message
 }
 
-/** Tells of the beginning and the end of an outage, once each. */
+/** Reports the beginning and the end of an outage, once each. */
 export class OutageReport {
   private lost = false
   private readonly during: Dealing

@@ -14,7 +14,7 @@ export function nodeName(journal: string | undefined): string {
     return made
   } catch (thrown) {
     const found = (thrown as NodeJS.ErrnoException).code === 'EEXIST' ? readFileSync(file, 'utf8').trim() : ''
-    // A file that was cut short by a crash names nobody.
+    // A file that was cut short by a crash holds no name.
     if (/^[0-9a-f-]{36}$/.test(found)) return found
     writeFileSync(file, `${made}\n`, { mode: 0o600 })
     return made

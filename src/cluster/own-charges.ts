@@ -1,4 +1,4 @@
-/** What is shown of a key's spend: what the record said when it was last read, and what this process has charged since. */
+/** The shown spend of a key: the sum that was last read from the record, plus what this process has charged since. */
 import { cutNano, Total } from '../core/money.ts'
 import { SpendWindows, type WindowUsage, windowStarts } from '../ledger/spend-windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'

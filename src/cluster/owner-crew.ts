@@ -23,7 +23,7 @@ export interface CrewOptions {
   fork: (slot: number) => WorkerProcess
   /** Opens the desk for the worker. */
   seat: (slot: number, process: WorkerProcess, reception: Omit<Reception, 'welcome'>) => Station
-  /** Takes over what a dead worker has left. It is asked again where it throws, and nobody follows the worker before. */
+  /** Takes over what a dead worker has left. It is called again where it throws, and the worker is replaced only afterwards. */
   inherit: (slot: number, station: Station) => Promise<void>
 }
 
@@ -68,7 +68,7 @@ export class OwnerCrew {
     options.tallies.of(restarts).from(() => this.restartCount)
   }
 
-  /** Those whose process lives. */
+  /** Members whose process lives. */
   get members(): Member[] {
     return [...this.posts.values()].flatMap(({ member }) => (member ? [member] : []))
   }
@@ -100,14 +100,14 @@ export class OwnerCrew {
     this.stopping = true
     const limit = this.options.clock.after(patience, () => void this.kill())
     for (const { waiting } of this.posts.values()) waiting?.cancel()
-    for (const { station } of this.members) station.line.tell('drain')
+    for (const { station } of this.members) station.line.notify('drain')
     await this.gone()
     limit.cancel()
   }
 
   /** Cuts what the drain still waits for. */
   hurry(): void {
-    for (const { station } of this.members) station.line.tell('hurry')
+    for (const { station } of this.members) station.line.notify('hurry')
   }
 
   /** Ends all at once; what they leave is in their journals. */
@@ -165,7 +165,7 @@ export class OwnerCrew {
     return listens.promise
   }
 
-  /** What the process has said last may still be on its way, and the end of a channel is not always told. */
+  /** The last messages of the process may still be on their way, and the end of a channel is not always reported. */
   private afterLastWords(station: Station, then: () => void): void {
     let done = false
     const once = (): void => {
@@ -194,7 +194,7 @@ export class OwnerCrew {
       if (this.stopping) return
       this.after(post, wait, async () => {
         this.restartCount++
-        // A failure is told when the process ends.
+        // A failure is reported when the process ends.
         await this.begin(slot, post).catch(() => {})
       })
     }

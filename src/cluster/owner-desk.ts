@@ -23,7 +23,7 @@ export interface DeskOptions {
   /** Scans for all workers, one at a time. */
   scans: Pick<LedgerScans, 'use'>
   counters: Counters
-  /** Told of errors that are no faults. */
+  /** Called with errors that are no faults. */
   oops: (error: unknown) => void
 }
 
@@ -32,7 +32,7 @@ export interface Station {
   readonly line: WorkerLine
   /** Names under which it has leased credit or handed in generations. */
   readonly nodes: ReadonlySet<string>
-  /** Resolves when nothing that it asked for is still being done. */
+  /** Resolves when none of its calls is still running. */
   idle(): Promise<void>
 }
 
@@ -66,7 +66,7 @@ export class OwnerDesk {
       ...this.ledgerAnswers(readings),
       counter: (ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> => this.options.counters.take(ask),
       news: (topic: Topic, message: Json) => {
-        for (const other of this.stations) if (other !== station) other.line.tell('news', topic, message)
+        for (const other of this.stations) if (other !== station) other.line.notify('news', topic, message)
         return null
       },
     }
@@ -95,7 +95,7 @@ export class OwnerDesk {
   }
 
   private urge(): void {
-    for (const station of this.stations) station.line.tell('urge')
+    for (const station of this.stations) station.line.notify('urge')
   }
 
   private moneyAnswers({ nodes, doing }: Account) {
@@ -112,7 +112,7 @@ export class OwnerDesk {
       },
       lease: async (node, ask) => {
         const answer = await of(node, () => this.record.lease(node, ask))
-        // Leases are called back, perhaps others of the asker: all hear of it now and not with their next pulse.
+        // Leases are called back, perhaps others of the same worker: all workers are notified now, before their next pulse.
         if (answer.waitingFor > 0) this.urge()
         return answer
       },

@@ -7,9 +7,9 @@ import type { WorkerProcess } from './owner-crew.ts'
 export function forkWorker(slot: number): WorkerProcess {
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: process.argv[1], args: ['serve'] })
-  // An owner that was itself handed over by a launcher is the only one whom that launcher watches.
+  // If a launcher has handed over to the owner, it watches the owner alone, so workers do not inherit the variable.
   const worker = cluster.fork({ [WORKER_VARIABLE]: String(slot), HEADGATE_HANDED_OVER: '' })
-  // Told as the end of the process; a process that could not be made has no other.
+  // Reported as the end of the process: for a process that could not be started, no other event follows.
   worker.on('error', () => {
     if (worker.process.pid === undefined) worker.emit('disconnect')
     if (worker.process.pid === undefined) worker.emit('exit', null, null)

@@ -1,4 +1,4 @@
-/** The pulse of a process: says to the store of record that it lives, and hears what is new to it. */
+/** The pulse of a process: reports to the store of record that it lives, and receives changes. */
 import type { Clock, Timer } from '../core/clock.ts'
 import type { LeaseName, PulseReply, StoreOfRecord } from '../store/record.ts'
 import { within } from './bounded.ts'

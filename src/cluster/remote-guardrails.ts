@@ -1,4 +1,4 @@
-/** Stored guardrails as a worker has them, and the owner's answers. */
+/** The guardrail store in a worker, and the owner's answers to its calls. */
 import type {
   Assignment,
   AssignmentKind,
@@ -55,7 +55,7 @@ export class RemoteGuardrails implements GuardrailStore {
   }
 }
 
-/** @param store of the record; asked anew for each question. */
+/** @param store of the record; called for each request of a worker. */
 export function guardrailAnswers(store: () => GuardrailStore) {
   return {
     guardrailAll: async () => store().all(),

@@ -1,4 +1,4 @@
-/** The store of record as a worker has it: every call is a question to the owner. */
+/** The store of record in a worker: sends every call to the owner. */
 import { Fault } from '../core/faults.ts'
 import type { GenerationRecord, LedgerReader, Sums, UseQuery, UseRow } from '../ledger/types.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
@@ -141,7 +141,7 @@ class RemoteLedger implements LedgerReader {
         for (const { settled, ...rest } of page) yield { ...rest, settled }
       }
     } finally {
-      this.line.tell('ledgerEnd', reading)
+      this.line.notify('ledgerEnd', reading)
     }
   }
 

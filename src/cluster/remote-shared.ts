@@ -40,7 +40,7 @@ export class RemoteNews implements NewsWire {
   }
 
   publish(topic: Topic, message: Json): void {
-    this.line.tell('news', topic, message)
+    this.line.notify('news', topic, message)
   }
 
   subscribe(topic: Topic, hear: (message: Json) => void): void {

@@ -14,7 +14,7 @@ export interface UpkeepParts {
   store: Prunable
   /** What guardrails found is kept as long as generations. */
   guardrails: Pick<GuardrailStore, 'prune'>
-  /** Absent where nobody leases. */
+  /** Absent where no process leases. */
   record?: Pick<StoreOfRecord, 'forgetLost'>
   /** Milliseconds; absent: generations are kept. */
   retention?: number
@@ -40,7 +40,7 @@ export function keepUp({ store, guardrails, record, retention, lostGrace, clock,
     try {
       for (const [node, nano] of (await record?.forgetLost(lostGrace)) ?? []) if (nano > 0) report({ kind: 'lease-freed', node, nano })
     } catch {
-      // A store that does not answer is told of elsewhere; the next look comes.
+      // A store that does not answer is reported elsewhere; the next look comes.
     }
     if (!ended) timer = clock.after(LOOK, () => void look())
   }

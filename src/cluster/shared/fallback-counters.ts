@@ -1,8 +1,8 @@
 /**
- * Shared counters with a way out: while they do not answer, this process goes on alone with its share of each limit.
+ * Shared counters with a fallback: while they do not answer, this process applies its own share of each limit.
  *
- * What was taken together is counted here as well, so that an outage does not begin with a fresh allowance. An answer
- * that stays out is decided here at once; only when a second question stays out too is it an outage.
+ * Units taken from the shared counters are counted here as well, so that an outage does not begin with a fresh allowance. If an
+ * answer is missing, this process decides at once; if a second call also gets no answer, the outage begins.
  */
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { MemoryCounters } from './memory-counters.ts'
@@ -17,11 +17,11 @@ export interface FallbackSource {
   local: MemoryCounters
   /** Processes that live, this one among them, as last known. */
   processes: () => number
-  /** Told once when an outage begins, and once when it ends. */
+  /** Called once when an outage begins, and once when it ends. */
   report: (news: OutageNews) => void
 }
 
-/** Between questions whether the shared counters answer again. */
+/** Milliseconds between checks whether the shared counters answer again. */
 const ASK_AGAIN_MS = 1_000
 /** Takes something, since a server may still answer but no longer write; it has drained a millisecond later. */
 const PROBE: CounterAsk = { name: 'probe', perMinute: UNIT, take: 1, always: true }
@@ -47,9 +47,9 @@ export class FallbackCounters implements Counters {
   /** Never rejected; no promise during an outage. */
   take(ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> {
     if (this.degraded) return this.share.take(ask)
-    const asked = this.source.shared.take(ask)
-    if (!(asked instanceof Promise)) return this.mirror(ask, asked)
-    return asked.then(
+    const taking = this.source.shared.take(ask)
+    if (!(taking instanceof Promise)) return this.mirror(ask, taking)
+    return taking.then(
       (answer) => this.mirror(ask, answer),
       () => {
         void this.check()
@@ -58,7 +58,7 @@ export class FallbackCounters implements Counters {
     )
   }
 
-  /** Asks whether the shared counters answer: at once where there is reason to think that they do, or that they do not. */
+  /** Checks whether the shared counters answer; called early when there are signs that they do or that they do not. */
   check(): Promise<void> {
     if (this.closed) return Promise.resolve()
     this.asking ??= this.ask().finally(() => {

@@ -13,12 +13,12 @@ export { shareOf } from './rate-law.ts'
 export type { CounterAnswer, CounterAsk, Counters, NewsWire, Shared, SharedReport, SharedSource, Topic } from './types.ts'
 
 /**
- * @param url `redis://` or `rediss://`; undefined: counters in memory, and a wire that reaches nobody.
+ * @param url `redis://` or `rediss://`; undefined: counters in memory, and a wire that reaches no other process.
  * @throws Error where the address cannot be read.
  */
 export async function connectShared(url: string | undefined, source: SharedSource): Promise<Shared> {
   if (url === undefined) return shareNothing(source.clock, source.processes)
-  // The client of Redis is loaded by who uses it.
+  // The client of Redis is loaded only where it is used.
   const { shareThroughRedis } = await import('./redis.ts')
   return shareThroughRedis(url, source)
 }

@@ -4,7 +4,7 @@ import { type Bucket, levelAt, takeFrom } from './rate-law.ts'
 import type { CounterAnswer, CounterAsk, Counters } from './types.ts'
 
 interface Kept extends Bucket {
-  /** The limit that it was last asked with. */
+  /** The limit of its last call. */
   perMinute: number
 }
 

@@ -1,4 +1,4 @@
-/** The wire of a process that is alone: nobody to tell, nobody to hear. */
+/** The wire of a single process: it sends nothing and receives nothing. */
 import type { NewsWire } from './types.ts'
 
 export class NoNews implements NewsWire {

@@ -1,4 +1,4 @@
-/** A connection to Redis or Valkey that never makes anybody wait: short time-outs, no queue, reconnects by itself. */
+/** A connection to Redis or Valkey on which no request waits long: short timeouts, no queue, automatic reconnects. */
 import { Redis, type RedisOptions } from 'ioredis'
 
 /** A command unanswered for this long has failed: longer than this process itself stands still when it is busy. */
@@ -12,14 +12,14 @@ const LONGEST_RETRY_MS = 1_000
 /**
  * Opens a connection; it is made in the background, and made again whenever it is lost.
  * @param url `redis://` or `rediss://`.
- * @param report is told why it does not come about, in words that hold no part of the address.
+ * @param report receives the reason if the connection fails, without any part of the address.
  * @throws Error where the address cannot be read.
  */
 export function openRedis(url: string, { report }: { report: (reason: string) => void }): Redis {
   return open(url, { commandTimeout: COMMAND_MS }, report)
 }
 
-/** The same for a connection that listens: it waits longer for answers, since nobody waits for it. */
+/** The same for a connection that listens: it waits longer for answers, since no request depends on it. */
 export function openListener(url: string, { report }: { report: (reason: string) => void }): Redis {
   return open(url, {}, report)
 }
@@ -47,7 +47,7 @@ const COMMON = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
-  // Who subscribes does so again by itself: a subscription that the client repeats has nobody to tell that it failed.
+  // RedisNews subscribes again itself: when the client repeats a subscription, a failure is not reported.
   autoResubscribe: false,
   retryStrategy: (times: number) => Math.min(FIRST_RETRY_MS * 2 ** Math.min(times, 10), LONGEST_RETRY_MS),
 } as const

@@ -65,7 +65,7 @@ export class RedisCounters implements Counters {
   private readonly prefix: string
   private readonly now: (() => number) | undefined
 
-  /** @param redis is closed by whoever opened it. */
+  /** @param redis is closed by the code that opened it. */
   constructor(redis: Redis, { prefix, now }: RedisCountersOptions) {
     redis.defineCommand('headgateTake', { lua: TAKE, numberOfKeys: 1 })
     this.redis = redis as Redis & Scripted

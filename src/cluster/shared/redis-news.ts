@@ -1,4 +1,4 @@
-/** News over Redis or Valkey, by publish and subscribe: who is there hears it, nothing is kept. */
+/** News over Redis or Valkey, by publish and subscribe: connected processes receive it, nothing is kept. */
 import type { Redis } from 'ioredis'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { randomTag } from '../../core/ids.ts'
@@ -6,7 +6,7 @@ import type { Json } from '../../core/json.ts'
 import { troubleOf } from './redis-connection.ts'
 import type { NewsWire, Topic } from './types.ts'
 
-/** Messages of one topic that one process sends in a second; what is more is left untold. */
+/** Messages of one topic that one process sends in a second; further messages are dropped. */
 const MOST_PER_SECOND: Readonly<Record<Topic, number>> = { session: 500, outage: 100 }
 /** Characters of a message that is looked at. */
 const LONGEST = 4_096
@@ -20,16 +20,16 @@ export interface RedisNewsSource {
   clock: Clock
   /** Before every name: of the key that holds the secret, and of the channels. */
   prefix: string
-  /** Told why nothing can be heard, once for each reason. */
+  /** Called with the reason why no news can be received, once for each reason. */
   report: (reason: string) => void
 }
 
-/** Whoever published it, and what: as it stands on the wire. */
+/** The sender's tag and the message, in the form of the wire. */
 type Envelope = readonly [from: string, message: Json]
 
 export class RedisNews implements NewsWire {
   private readonly source: RedisNewsSource
-  /** Tells what this process said from what others did. */
+  /** Distinguishes this process's messages from those of others. */
   private readonly self = randomTag()
   private readonly ears = new Map<string, (message: Json) => void>()
   private readonly sent = new Map<Topic, { second: number; count: number }>()
@@ -82,7 +82,7 @@ export class RedisNews implements NewsWire {
   private listen(channel: string): void {
     this.source.listener.subscribe(channel).catch((error) => {
       const reason = troubleOf(error)
-      // A connection that is lost is made anew, and then asks again.
+      // A lost connection is opened again, and then subscribes again.
       if (this.closed || reason === 'not connected' || reason === this.unavailableFor) return
       this.unavailableFor = reason
       this.source.report(reason)
@@ -110,7 +110,7 @@ export class RedisNews implements NewsWire {
     return sent.count++ < MOST_PER_SECOND[topic]
   }
 
-  /** The secret is whichever process came first; one that the server has lost is brought back by who still knows it. */
+  /** The first process sets the secret; if the server loses it, a process that still knows it sets it again. */
   private async agree(): Promise<void> {
     const { speaker, prefix } = this.source
     if (this.secretEars.length === 0) return
@@ -122,11 +122,11 @@ export class RedisNews implements NewsWire {
       this.secret = secret
       for (const hear of this.secretEars) hear(secret)
     } catch {
-      // Asked again as soon as the connection stands anew; meanwhile each process has its own.
+      // Requested again once the connection is open again; meanwhile each process has its own secret.
     }
   }
 
-  /** A connection whose other end is gone would wait for ever: an answer that stays out closes it, and it is made anew. */
+  /** A connection whose other end is gone would wait for ever: it is closed when an answer is missing, and opened again. */
   private live(): void {
     if (this.closed) return
     if (this.source.listener.status === 'ready') this.source.listener.ping().catch(() => {})

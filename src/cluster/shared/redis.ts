@@ -25,7 +25,7 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
     shared: new RedisCounters(speaker, { prefix }),
     local: new MemoryCounters(clock),
     processes: source.processes,
-    // The connection knows better why than the command that found none.
+    // The connection's error names the cause; the command's error only says that there is no connection.
     report: (news) =>
       report(news.kind === 'shared-lost' && news.reason === 'not connected' ? { ...news, reason: trouble ?? news.reason } : news),
   })
@@ -36,7 +36,7 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
     await news.close()
     for (const redis of [speaker, listener]) redis.disconnect()
   }
-  // Without it a start would say nothing of a server that is not there until the first request that needs it.
+  // Without it a start would not report a missing server before the first request that needs it.
   const ready = readyOf(speaker).then(() => counters.check())
   return { counters, news, isDegraded: () => counters.isDegraded, ready, close }
 }

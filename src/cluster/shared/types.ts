@@ -1,4 +1,4 @@
-/** What processes share besides money: each has one way that reaches all of them, and one that only reaches this process. */
+/** What processes share besides money. Each interface has an implementation for all processes and one for this process alone. */
 import type { Clock } from '../../core/clock.ts'
 import type { Json } from '../../core/json.ts'
 
@@ -18,7 +18,7 @@ export interface CounterAnswer {
   readonly taken: boolean
   /** Units left after this. */
   readonly left: number
-  /** Milliseconds until what was asked for would fit; 0 where it was taken. Means nothing where more than `perMinute` was asked for. */
+  /** Milliseconds until the units would fit; 0 where they were taken. Without meaning where `take` exceeds `perMinute`. */
   readonly wait: number
 }
 
@@ -30,9 +30,9 @@ export interface Counters {
 
 export type Topic = 'session' | 'outage'
 
-/** News for the other processes: told at most once, perhaps never; nobody waits for it. */
+/** News for the other processes: delivered at most once, perhaps never; no request waits for it. */
 export interface NewsWire {
-  /** True where there is nobody to tell: who would tell something need not even remember what. */
+  /** True where no other process listens: callers need not keep what they would publish. */
   readonly reachesNobody?: boolean
   publish(topic: Topic, message: Json): void
   /** Hears what other processes published, never what this one did. */
