@@ -1,4 +1,4 @@
-/** The operator's listeners: health, readiness and metrics for everybody who reaches them, all else with the admin token. */
+/** The operator's listeners: health, readiness and metrics without a token, all else with the admin token. */
 import { lstatSync, rmSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -27,7 +27,7 @@ export interface AdminOptions extends AdminAddresses {
   notReady: () => readonly string[] | Promise<readonly string[]>
   /** Further routes by method and path, such as `GET /keys`; a caller needs the token, or the socket. */
   routes?: ReadonlyMap<string, AdminRoute>
-  /** Told what went wrong behind a 500. */
+  /** Called with the error behind a 500. */
   onError?: (error: unknown) => void
 }
 
@@ -119,7 +119,7 @@ function builtIn(options: AdminOptions): [string, AdminRoute][] {
 }
 
 interface Access {
-  /** Routes for everybody who reaches the listener. */
+  /** Routes that need no token. */
   readonly open: ReadonlyMap<string, AdminRoute>
   readonly all: ReadonlyMap<string, AdminRoute>
   readonly isOperator: boolean
@@ -189,7 +189,7 @@ async function listenPrivately(server: Server, path: string): Promise<void> {
   })
 }
 
-/** A process that was killed leaves its socket behind, on which nobody listens. */
+/** Removes the socket that a killed process has left, on which no process listens. */
 async function removeStale(path: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (!found) return

@@ -81,7 +81,7 @@ export abstract class BodyArrival {
     this.request.resume()
   }
 
-  /** Ends with a fault of ours. What still comes is not taken; whoever answers decides what becomes of it. */
+  /** Ends with a fault of ours. Bytes that still come are not taken; the code that sends the reply decides about them. */
   protected break(thrown: unknown): void {
     if (this.over) return
     this.stop()

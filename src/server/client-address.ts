@@ -65,7 +65,7 @@ export class ClientAddresses {
     let caller = nearest
     for (const entry of forwarded.split(',').slice(-MOST_HOPS).reverse()) {
       const address = addressIn(entry.trim())
-      // What is no address was written by whoever stands behind the last proxy.
+      // An entry that is no address comes from the sender in front of the last trusted proxy.
       if (address === undefined) return caller
       caller = address
       if (!this.isTrusted(address)) return caller

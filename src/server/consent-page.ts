@@ -12,7 +12,7 @@ export interface Page {
 /** Fields of the form that the application has named and the user does not change. */
 export type Carried = ReadonlyMap<string, string>
 
-interface Ask {
+interface ConsentForm {
   readonly wish: Wish
   readonly carried: Carried
   /** As the application or the user wrote it. */
@@ -38,7 +38,7 @@ button { margin: 1.5rem 1rem 0 0; padding: .5rem 1.2rem; font: inherit; font-wei
 const STYLE_SOURCE = `'sha256-${hash('sha256', STYLE, 'base64')}'`
 
 /** @param brand the word of the white label. @param status of the answer. */
-export function askPage({ wish, carried, limit, state, problem }: Ask, brand: string, status = 200): Page {
+export function askPage({ wish, carried, limit, state, problem }: ConsentForm, brand: string, status = 200): Page {
   const { callback, name, reset, expiresAt } = wish
   const host = escaped(callback.host)
   const where = isOwnMachine(callback.hostname) ? ' (a program on your own machine)' : ''
@@ -68,13 +68,13 @@ ${hidden.join('\n')}
 
 const PER = { daily: 'day', weekly: 'week', monthly: 'month' } as const
 
-/** For what cannot be asked: nobody is sent anywhere. */
+/** For links without a usable request: the browser is not redirected. */
 export function refusalPage(status: number, message: string, brand: string): Page {
   const body = `<h1>${status < 500 ? 'This link cannot be used' : 'This cannot be done at the moment'}</h1>\n<p role="alert">${escaped(message)}</p>\n<p>Go back to the site that sent you here. Nothing was given to it.</p>`
   return page(status, { title: brand, body })
 }
 
-/** The one way out with a code. Its address is for nobody else, and the site does not hear where it was made. */
+/** Redirects to the application with a code. No referrer is sent, so the site does not learn the address of this page. */
 export function returnPage(address: string): Page {
   const { headers } = page(303, { title: '', body: '' })
   return { status: 303, headers: { ...headers, Location: address, 'Referrer-Policy': 'no-referrer' }, html: '' }

@@ -37,33 +37,33 @@ const CODE = '/v1/auth/keys/code'
 const MOST_BYTES = 16 * 1024
 
 /** @param callerOf finds the key of a request, and throws where there is none that can be used. */
-export function consentOperations(source: ConsentSource, callerOf: (asked: OperationRequest) => Promise<ApiKey>): Operations {
+export function consentOperations(source: ConsentSource, callerOf: (call: OperationRequest) => Promise<ApiKey>): Operations {
   const { codes: made, wrongCodes: wrong } = source.buckets
   const limits = { ...source, maxBody: Math.min(MOST_BYTES, source.maxBody) }
 
-  async function code(asked: OperationRequest): Promise<ApiReply> {
-    const { hash, identity } = await callerOf(asked)
+  async function code(call: OperationRequest): Promise<ApiReply> {
+    const { hash, identity } = await callerOf(call)
     made.check(identity)
     made.count(identity)
-    return authorize(await bodyOf(asked, limits), hash, source)
+    return authorize(await bodyOf(call, limits), hash, source)
   }
 
-  async function exchange(asked: OperationRequest): Promise<ApiReply> {
-    const address = asked.address()
+  async function exchange(call: OperationRequest): Promise<ApiReply> {
+    const address = call.address()
     wrong.check(address)
     try {
-      return await exchangeCode(await bodyOf(asked, limits), source)
+      return await exchangeCode(await bodyOf(call, limits), source)
     } catch (thrown) {
       if (asFault(thrown).status === 403) wrong.count(address)
       throw thrown
     }
   }
 
-  return (asked) => {
-    const run = asked.path === EXCHANGE ? exchange : asked.path === CODE ? code : undefined
+  return (call) => {
+    const run = call.path === EXCHANGE ? exchange : call.path === CODE ? code : undefined
     if (!run) return undefined
     signInOf(source)
-    if (asked.method !== 'POST') throw new Fault('method_not_allowed', { headers: { Allow: 'POST' } })
-    return run(asked)
+    if (call.method !== 'POST') throw new Fault('method_not_allowed', { headers: { Allow: 'POST' } })
+    return run(call)
   }
 }

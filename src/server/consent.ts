@@ -1,6 +1,6 @@
 /**
  * /auth: the page on which a person pastes a key and lets an application have one of its own.
- * There is no session and no cookie: whoever sends the form must know a key, so that nobody's browser can be made to.
+ * There is no session and no cookie: the form must contain a key, so that another site cannot make a browser send it.
  */
 import { answerTo, consenterOf, makeCode, signInOf, type Wish, wishOf } from '../api/index.ts'
 import { asFault, badField, Fault } from '../core/faults.ts'
@@ -15,22 +15,22 @@ const PATH = '/auth'
 const MOST_BYTES = 16 * 1024
 const LONGEST_KEY = 512
 
-/** What an application says in its link, and the form says again; others are not read. */
+/** Parameters of an application's link, which the form repeats; others are not read. */
 const CARRIED = ['callback_url', 'code_challenge', 'code_challenge_method', 'usage_limit_type', 'expires_at', 'key_label', 'workspace_id']
 
 export function consentPages(source: ConsentSource): Pages {
   const { codes: made, wrongKeys: wrong } = source.buckets
   const { brand } = source
 
-  function ask({ query }: OperationRequest): Page {
+  function showForm({ query }: OperationRequest): Page {
     const asking = askingOf(query, source)
     return askPage({ ...asking, wish: wishWith(asking, source) }, brand)
   }
 
-  async function give(asked: OperationRequest): Promise<Page> {
-    const form = await formOf(asked)
+  async function give(call: OperationRequest): Promise<Page> {
+    const form = await formOf(call)
     const asking = askingOf(form, source)
-    const address = asked.address()
+    const address = call.address()
     const key = (form.get('key') ?? '').trim()
     try {
       wrong.check(address, WRONG_KEYS)
@@ -48,29 +48,29 @@ export function consentPages(source: ConsentSource): Pages {
       const fault = asFault(thrown)
       if (fault.origin !== 'client') throw fault
       if (fault.code === 'invalid_key') wrong.count(address)
-      // 401 asks browsers for a way of signing in that this page does not have.
+      // A 401 requires a WWW-Authenticate challenge (RFC 9110 section 15.5.2), and this page offers none.
       const status = fault.code === 'invalid_key' ? 403 : fault.status
       const page = askPage({ ...asking, problem: sentence(fault) }, brand, status)
       return fault.retryAfter === undefined ? page : { ...page, headers: { ...page.headers, 'Retry-After': String(fault.retryAfter) } }
     }
   }
 
-  async function answer(asked: OperationRequest): Promise<Page> {
+  async function answer(call: OperationRequest): Promise<Page> {
     try {
       signInOf(source)
-      if (asked.method === 'GET' || asked.method === 'HEAD') return ask(asked)
-      if (asked.method === 'POST') return await give(asked)
+      if (call.method === 'GET' || call.method === 'HEAD') return showForm(call)
+      if (call.method === 'POST') return await give(call)
       throw new Fault('method_not_allowed')
     } catch (thrown) {
       const fault = asFault(thrown)
-      // What was not read of a body is for the door to end; what nobody foresaw is for the log.
+      // The door ends a body that was not read; an unexpected error goes to the log.
       if (fault.code === 'too_large' || fault.code === 'internal' || fault.code === 'client_gone') throw fault
       const page = refusalPage(fault.status, sentence(fault), brand)
       return fault.code === 'method_not_allowed' ? { ...page, headers: { ...page.headers, Allow: 'GET, POST' } } : page
     }
   }
 
-  return (asked) => (asked.path === PATH ? answer(asked) : undefined)
+  return (call) => (call.path === PATH ? answer(call) : undefined)
 }
 
 interface Asking {
@@ -97,7 +97,7 @@ function askingOf(parameters: URLSearchParams, source: ConsentSource): Asking {
   if (state !== undefined && !/^[ -~]{1,1024}$/.test(state)) throw badField('state', 'expected up to 1024 printable ASCII characters')
   const body = Object.fromEntries([...given].filter(([name]) => name !== 'state'))
   const wish = wishOf(body, source.clock.now(), signInOf(source))
-  // Whatever the answer will be, it must find its place in the address.
+  // The answer must fit into the address, with a code or with an error.
   answerTo(wish.callback, stateOf({ state }))
   return { wish, body, carried: given, limit, state }
 }

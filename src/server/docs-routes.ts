@@ -27,7 +27,7 @@ type Maker = (path: string) => Promise<Page | undefined>
  */
 export function referencePages(
   document: () => Promise<JsonObject>,
-): (asked: Pick<OperationRequest, 'path' | 'method'>) => Promise<Page> | undefined {
+): (call: Pick<OperationRequest, 'path' | 'method'>) => Promise<Page> | undefined {
   const made = new Map<string, Promise<Page | undefined>>()
   const make = pageMaker(document)
   return ({ path, method }) => {

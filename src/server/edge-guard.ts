@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net'
 import { Fault } from '../core/faults.ts'
 import { asksUpgrade, HANDSHAKE, isHandshake } from '../core/websocket-handshake.ts'
 
-/** Headers that may stand once: two of them mean that somebody between us and the caller reads another one than we do. */
+/** Headers that may occur once: with two of them, a proxy between us and the caller may read another one than we do. */
 const SINGLE = ['host', 'authorization', 'content-type', 'content-length', 'transfer-encoding', 'x-session-id', 'x-api-key']
 /** A bit for each of them, 0 for the other names whose values are checked. */
 const CHECKED = new Map([...SINGLE.map((name, place): [string, number] => [name, 1 << place]), ['connection', 0]])
@@ -49,7 +49,7 @@ function upgradeFault(request: IncomingMessage & { upgrade?: boolean | null }): 
 function headersFault(rawHeaders: readonly string[], needsHost: boolean): Fault | undefined {
   let seen = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    // Most names are told apart by their length alone.
+    // The length alone excludes most names.
     const { length } = rawHeaders[i]
     if (length > 30 || (CHECKED_LENGTHS & (1 << length)) === 0) continue
     const name = rawHeaders[i].toLowerCase()
@@ -98,7 +98,7 @@ const END_TO_END_FAMILY = /^(?:accept|access-control|content|if|sec|x-forwarded)
 
 /**
  * Options of `Connection` name fields of this hop, which every intermediary removes. An option that names the framing or
- * an end-to-end field asks for a message that others read differently (RFC 9110 section 7.6.1 forbids to send one).
+ * an end-to-end field makes a message that others read differently (RFC 9110 section 7.6.1 forbids to send one).
  */
 function connectionFault(value: string): Fault | undefined {
   // Nearly all of them.

@@ -1,4 +1,4 @@
-/** /v1/files and what stands below it: the files of the key that asks. */
+/** /v1/files and what stands below it: the files of the caller's key. */
 import { type FileForm, fileNamed, listFiles, noFile, oneFile, removeFile } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
 import type { Admission } from '../pipeline/request/admission.ts'
@@ -15,7 +15,7 @@ export interface FileSource {
   readonly admission: Pick<Admission, 'request'>
 }
 
-type Act = (asked: OperationRequest, files: KeyFiles, form: FileForm) => Promise<Answer>
+type Act = (call: OperationRequest, files: KeyFiles, form: FileForm) => Promise<Answer>
 
 const FILES = '/v1/files'
 const ONE_FILE = /^\/v1\/files\/([^/]+)(\/content)?$/
@@ -23,29 +23,29 @@ const ONE_FILE = /^\/v1\/files\/([^/]+)(\/content)?$/
 /** @param callerOf finds the key of a request, and throws where there is none that can be used. */
 export function fileOperations(
   { store, maxFile, admission }: FileSource,
-  callerOf: (asked: OperationRequest) => Promise<ApiKey>,
+  callerOf: (call: OperationRequest) => Promise<ApiKey>,
 ): Operations {
   const all: Readonly<Record<string, Act>> = {
     GET: ({ query }, files, form) => listFiles(query, files, form),
-    POST: async (asked, files, form) => ({ status: 200, body: await receiveFile(asked, files, { maxFile, form }) }),
+    POST: async (call, files, form) => ({ status: 200, body: await receiveFile(call, files, { maxFile, form }) }),
   }
   const one = (id: string): Readonly<Record<string, Act>> => ({
-    GET: (_asked, files, form) => oneFile(id, files, form),
-    DELETE: (_asked, files, form) => removeFile(id, files, form),
+    GET: (_call, files, form) => oneFile(id, files, form),
+    DELETE: (_call, files, form) => removeFile(id, files, form),
   })
-  const content = (id: string): Readonly<Record<string, Act>> => ({ GET: (asked, files) => contentOf(id, files, asked.method === 'HEAD') })
+  const content = (id: string): Readonly<Record<string, Act>> => ({ GET: (call, files) => contentOf(id, files, call.method === 'HEAD') })
 
-  return (asked) => {
-    const [, id, below] = ONE_FILE.exec(asked.path) ?? []
-    if (asked.path !== FILES && id === undefined) return undefined
+  return (call) => {
+    const [, id, below] = ONE_FILE.exec(call.path) ?? []
+    if (call.path !== FILES && id === undefined) return undefined
     const methods = id === undefined ? all : below === undefined ? one(id) : content(id)
-    const method = asked.method === 'HEAD' ? 'GET' : asked.method
+    const method = call.method === 'HEAD' ? 'GET' : call.method
     if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
-    return callerOf(asked).then(async (key) => {
+    return callerOf(call).then(async (key) => {
       const { identity, issuer, management } = key
       if (management) throw new Fault('forbidden', { message: 'Management keys have no files' })
       if (methods === all) await admission.request(key)
-      return methods[method](asked, store.of(identity, issuer?.identity), formOf(asked))
+      return methods[method](call, store.of(identity, issuer?.identity), formOf(call))
     })
   }
 }

@@ -18,11 +18,11 @@ const UNKNOWN_TYPE = 'application/octet-stream'
 
 /** @throws Fault 400 naming the field, 413, 415, 503. */
 export async function receiveFile(
-  asked: OperationRequest,
+  call: OperationRequest,
   files: KeyFiles,
   options: { maxFile: number; form: FileForm },
 ): Promise<JsonObject> {
-  const { headers } = asked.request
+  const { headers } = call.request
   const reader = new FormReader(boundaryOf(headers['content-type']))
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity')
@@ -32,7 +32,7 @@ export async function receiveFile(
   const fields = new FormFields(files)
   try {
     let size = 0
-    for await (const chunk of asked.readPieces()) {
+    for await (const chunk of call.readPieces()) {
       size += chunk.length
       if (size > most) throw tooLarge(options.maxFile)
       for (const piece of reader.push(chunk)) await fields.take(piece)

@@ -32,14 +32,14 @@ export interface OperationRequest {
   readPieces(): AsyncIterable<Buffer>
 }
 
-/** A body of JSON, or bytes with headers of their own: undefined where only the head was asked for. */
+/** A body of JSON, or bytes with headers of their own: undefined where only the head was requested. */
 export type Answer = { status: number; body: JsonObject } | { status: number; headers: OutgoingHttpHeaders; bytes: Readable | undefined }
 
 /** @returns undefined where no operation has the path. @throws Fault. */
 export type Operations = (operation: OperationRequest) => Promise<Answer> | undefined
 
 /** What answers a person's browser. @returns undefined where no page has the path. */
-export type Pages = (asked: OperationRequest) => Promise<Page> | undefined
+export type Pages = (call: OperationRequest) => Promise<Page> | undefined
 
 export interface PassThroughRoutes {
   matches(path: string): boolean
@@ -60,12 +60,12 @@ export interface Serving {
 }
 
 /**
- * A caller that has closed its sending side is asked so many milliseconds later whether it still listens:
- * if it does not, the first write brings a reset and the second one finds it.
+ * Milliseconds after which a caller that has closed its sending side is probed with a write:
+ * if it no longer listens, the first write brings a reset and the second one finds it.
  */
 const PROBES = [40, 60]
 
-/** Takes a body of any client format and says what would become of it. */
+/** Takes a body of any client format and returns its plan. */
 const PLAN_PATH = '/v1/plan'
 
 /** Bytes: four stream buffers of 64 KB, two for each direction. */
@@ -129,7 +129,7 @@ export class Gateway implements RequestHandler {
     }
     const path = pathOf(request)
     const client = this.clients.get(path)
-    // Nobody can tell whether a body follows that was never asked for; the door of a completion asks for it.
+    // Without a "100 Continue" it is unknown whether a body follows; only the door of a completion sends one.
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
     if (this.isTooLate(path, client, request)) this.shed(request, response, client)
     else if (client && request.method === 'POST') {
@@ -151,14 +151,14 @@ export class Gateway implements RequestHandler {
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
-  /** A reset tells a caller that has left from one that merely has nothing more to say: a harmless byte provokes it. */
+  /** A harmless byte provokes a reset if the caller has left, and does not if it has only finished sending. */
   halfClosed(socket: Socket): void {
     const door = (socket as Speaking)[DOOR]
     if (!door) return
     for (const ms of PROBES) this.clock.after(ms, () => door.probe())
   }
 
-  /** Under overload all that asks a provider something is refused, and plans; management and lists never are. */
+  /** Under overload, requests that call a provider are refused, and plans; management and lists never are. */
   private isTooLate(path: string, client: ClientDialect | undefined, request: IncomingMessage): boolean {
     if (client || path === PLAN_PATH) return request.method === 'POST' && this.overload.refuses(contentLengthOf(request))
     return this.serving.passThrough.matches(path) && this.overload.refuses(undefined)
@@ -219,7 +219,7 @@ export class Gateway implements RequestHandler {
       head: { cancel },
     } = exchange
     response.on('close', () => {
-      // A connection that idles must not hold on to what it last asked.
+      // An idle connection must not keep its last request in memory.
       if (socket[DOOR] === door) socket[DOOR] = undefined
       if (!response.writableFinished) cancel.abort(new Fault(wasCut(socket) ? 'shutdown' : 'client_gone'))
     })

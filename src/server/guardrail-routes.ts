@@ -17,9 +17,9 @@ import type { JsonObject } from '../core/json.ts'
 export interface GuardrailCall {
   readonly query: URLSearchParams
   readonly source: GuardrailSource
-  /** Who asks. */
+  /** Creator of the management key, or the key's name. */
   readonly by: string
-  /** Read only when it is asked for. */
+  /** Reads the body when it is called. */
   body(): Promise<JsonObject>
 }
 

@@ -86,7 +86,7 @@ export class HttpDoor implements Door {
     else this.share.release()
   }
 
-  /** Bytes whose length the headers tell, as fast as the caller takes them. @param bytes undefined for a head alone. */
+  /** Sends bytes whose length the headers state, as fast as the caller takes them. @param bytes undefined for a head alone. */
   download(status: number, headers: OutgoingHttpHeaders, bytes: Readable | undefined): void {
     const { response } = this
     if (response.destroyed) {
@@ -124,7 +124,7 @@ export class HttpDoor implements Door {
     }
   }
 
-  /** The reply has been said, but not all of it taken. */
+  /** The reply has been written, but the caller has not taken all of it. */
   private endWatched(): void {
     const { response } = this
     this.watch ??= new ReadingWatch(response, this.clock)

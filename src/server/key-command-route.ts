@@ -12,7 +12,7 @@ const DEEPEST = 8
 export const KEY_COMMAND_PATH = '/keys/command'
 export const GUARDRAIL_COMMAND_PATH = '/guardrails/command'
 
-/** @param source asked anew for each command, since a reload changes it. */
+/** @param source called for each command, since a reload changes it. */
 export function keyCommandRoute(source: () => KeySource): [name: string, route: AdminRoute][] {
   const run: AdminRoute = async (request) => {
     requireJson(request)
@@ -22,7 +22,7 @@ export function keyCommandRoute(source: () => KeySource): [name: string, route: 
   return [[`POST ${KEY_COMMAND_PATH}`, run]]
 }
 
-/** What guardrails there are and what they found: read, and changed by nobody here. */
+/** Lists guardrails and their findings. Read-only: no command here changes them. */
 export function guardrailCommandRoute(source: () => GuardrailReading): [name: string, route: AdminRoute][] {
   const run: AdminRoute = async (request) => {
     requireJson(request)
@@ -32,7 +32,7 @@ export function guardrailCommandRoute(source: () => GuardrailReading): [name: st
   return [[`POST ${GUARDRAIL_COMMAND_PATH}`, run]]
 }
 
-/** A web page cannot send this type elsewhere without a question that nothing here answers (Fetch standard, CORS-safelisted types). */
+/** A web page cannot send this type elsewhere without a preflight, which no route here answers (Fetch standard, CORS-safelisted types). */
 function requireJson({ headers }: IncomingMessage): void {
   if (headers['content-type'] !== 'application/json') throw new Fault('media_type', { message: 'content-type: expected application/json' })
 }

@@ -33,7 +33,7 @@ export function lingers(socket: Socket): boolean {
 export function giveUpBody(request: IncomingMessage, response: ServerResponse, status: number, clock: Clock): void {
   if (request.complete || !hasBody(request)) return
   const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
-  // A caller that waits for "100 Continue" may send the body or not (RFC 9110, section 10.1.1): what follows cannot be told apart.
+  // A caller that waits for "100 Continue" may send the body or not (RFC 9110, section 10.1.1): what follows may be a body or a request.
   const ends = status === 408 || length > WORTH_READING || request.headers.expect !== undefined
   if (ends) closeAfterReply(request, response, clock)
   else {
@@ -99,7 +99,7 @@ export function closeLingering(socket: Socket, clock: Clock): void {
     bytes += chunk.length
     if (bytes > MOST_BYTES) socket.destroy()
   }
-  // Node's server takes the bytes back from its parser when somebody listens (lib/_http_server.js, generateSocketListenerWrapper).
+  // Node's server takes the bytes back from its parser when a listener is added (lib/_http_server.js, generateSocketListenerWrapper).
   socket.on('data', discard)
   for (const listener of socket.listeners('data')) if (listener !== discard) socket.off('data', listener as () => void)
   const silence = (): void => {

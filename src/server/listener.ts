@@ -48,7 +48,7 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     requestTimeout: Math.max(options.headerTimeout, options.deadline),
     connectionsCheckingInterval: 5000,
     maxHeaderSize: options.maxHeaders,
-    // The edge guard asks for it, and answers as everywhere else.
+    // The edge guard requires it, and answers with the usual error body.
     requireHostHeader: false,
     noDelay: true,
     shouldUpgradeCallback: (request) => isHandshake(request) && !replying(request.socket),
@@ -90,7 +90,7 @@ function ownSocket(): boolean {
   return cluster.isWorker && process.platform === 'linux'
 }
 
-/** Takes the address for a moment. @returns the port, found free where 0 was asked for. @throws the system's error where it is taken. */
+/** Takes the address for a moment. @returns the port, a free one where `port` is 0. @throws the system's error where it is taken. */
 export async function freeAddress(host: string, port: number): Promise<number> {
   const server = createPlainServer()
   await new Promise<void>((resolve, reject) => {

@@ -89,7 +89,7 @@ function mustHave(methods: Readonly<Record<string, unknown>>, method: string): v
   if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
 }
 
-/** Read only when the key may: nobody else makes the gateway hold a body. @throws Fault 400, 413, 415. */
+/** Operations read the body after their checks, so that refused callers cannot make the gateway hold one. @throws Fault 400, 413, 415. */
 export async function bodyOf(
   request: OperationRequest,
   { maxBody, jsonDepth }: Pick<ManagementSource, 'maxBody' | 'jsonDepth'>,

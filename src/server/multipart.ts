@@ -63,7 +63,7 @@ export class FormReader {
     }
   }
 
-  /** Up to the next delimiter. @param pieces undefined for the preamble, which is nobody's. */
+  /** Up to the next delimiter. @param pieces undefined for the preamble, which belongs to no part. */
   private text(pieces: FormPiece[] | undefined): boolean {
     const { rest, delimiter } = this
     const at = rest.indexOf(delimiter)

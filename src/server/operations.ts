@@ -1,4 +1,4 @@
-/** Operations that are not generations: who may call them, by method and path. */
+/** Operations that are not generations: which keys may call them, by method and path. */
 
 import {
   type ApiReply,
@@ -60,11 +60,11 @@ const MODEL_PREFIX = '/v1/model/'
 const PRESET_PREFIX = '/v1/presets/'
 const ENDPOINTS_PATH = /^\/v1\/models\/(.+)\/endpoints$/
 
-/** A path that an operation has, with another method, is a 405; any other path is nobody's. */
+/** A path of an operation with another method is a 405; for any other path the result is undefined. */
 export function operations(source: OperationSource): Operations {
   const { clock, credit } = source.management
   const listed = (key: ApiKey): ListedCatalog => {
-    // Who manages cannot generate, and sees all that there is.
+    // A management key cannot generate, and sees the whole catalogue.
     const terms = key.management ? undefined : termsFor(source.guardrails, key)
     const barred = terms && ((endpoint: Endpoint) => terms.bar(endpoint, undefined) !== undefined)
     return catalogFor(source.catalog, key, source.preferences, barred)
@@ -98,16 +98,16 @@ export function operations(source: OperationSource): Operations {
     authenticateCaller({ headers, door: { address } }, authentication)
   const consent = consentOperations(source.management, callerOf)
   const files = fileOperations(source.files, callerOf)
-  return (asked: OperationRequest) => {
-    const own = consent(asked) ?? files(asked)
+  return (call: OperationRequest) => {
+    const own = consent(call) ?? files(call)
     if (own) return own
-    const managed = managementOperation(asked, source.management)
-    if (managed) return callerOf(asked).then(managed)
-    const { method, path, query } = asked
+    const managed = managementOperation(call, source.management)
+    if (managed) return callerOf(call).then(managed)
+    const { method, path, query } = call
     const operation = find(path)
     if (!operation) return undefined
     if (method !== 'GET' && method !== 'HEAD') throw new Fault('method_not_allowed', { headers: { Allow: 'GET' } })
-    return callerOf(asked).then((key) => operation(query, key))
+    return callerOf(call).then((key) => operation(query, key))
   }
 }
 

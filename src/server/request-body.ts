@@ -34,7 +34,7 @@ function atHand(request: IncomingMessage, limit: number, { cancel, share }: Body
   if (!share.takeNow(readableLength * BODY_WEIGHT)) return undefined
   share.arrived()
   const body = request.read() as Buffer
-  // The end is still to come, and is not reported to a stream that nobody reads.
+  // The end is still to come, and is not reported to a stream that is not read.
   request.resume()
   return body
 }
@@ -132,7 +132,7 @@ class PiecewiseBody extends BodyArrival {
   private begun = false
   private piece: Buffer | undefined
   private fault: Fault | undefined
-  private asked: PromiseWithResolvers<Buffer | undefined> | undefined
+  private nextPiece: PromiseWithResolvers<Buffer | undefined> | undefined
 
   constructor(request: IncomingMessage, source: BodySource) {
     super(request, source)
@@ -141,10 +141,10 @@ class PiecewiseBody extends BodyArrival {
 
   /** @returns undefined at the end. */
   next(): Promise<Buffer | undefined> {
-    this.asked = Promise.withResolvers()
-    const { promise } = this.asked
-    if (this.fault) this.asked.reject(this.fault)
-    else if (this.over) this.asked.resolve(undefined)
+    this.nextPiece = Promise.withResolvers()
+    const { promise } = this.nextPiece
+    if (this.fault) this.nextPiece.reject(this.fault)
+    else if (this.over) this.nextPiece.resolve(undefined)
     else if (!this.begun) {
       this.begun = true
       this.begin()
@@ -162,19 +162,19 @@ class PiecewiseBody extends BodyArrival {
   }
 
   protected end(): void {
-    this.asked?.resolve(undefined)
+    this.nextPiece?.resolve(undefined)
   }
 
   protected fail(fault: Fault): void {
     this.fault = fault
     this.share.clear()
-    this.asked?.reject(fault)
+    this.nextPiece?.reject(fault)
   }
 
   private deliver(): void {
     const { piece } = this
     this.piece = undefined
-    this.asked?.resolve(piece)
+    this.nextPiece?.resolve(piece)
   }
 
   private readonly granted = (granted: boolean): void => {

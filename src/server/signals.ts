@@ -17,7 +17,7 @@ export interface SignalOptions {
   counted?: string
   /** Closes store, journal and admin once every exchange has ended. */
   close: (result: DrainResult) => Promise<void>
-  /** Told of each step, for the log. */
+  /** Called with each step, for the log. */
   notice?: (text: string) => void
 }
 

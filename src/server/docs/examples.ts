@@ -1,4 +1,4 @@
-/** Requests as code that can be copied: curl, Python and TypeScript. `KEY` is in the environment of whoever runs it. */
+/** Requests as code that can be copied: curl, Python and TypeScript. They read `KEY` from the environment. */
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Operation } from './reference.ts'
 
