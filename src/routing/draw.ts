@@ -3,8 +3,8 @@ import type { Standing } from './standing.ts'
 
 /**
  * Moves one of the first `peers` to the front, drawn with weight 1/price²; the others keep their order.
- * Free ones draw among themselves, and so do those whose price nobody knows if there are no others.
- * @param chance uniform in [0, 1); asked once, and not at all for a single peer.
+ * Free ones draw among themselves, and so do those without a known price if there are no others.
+ * @param chance uniform in [0, 1); called once, and not at all for a single peer.
  */
 export function drawFirst(order: Standing[], peers: number, chance: () => number): void {
   if (peers < 2) return

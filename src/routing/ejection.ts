@@ -12,7 +12,7 @@ const LONGEST_MS = 30_000
 /** In a row; from here on the time is the longest. */
 const MOST_ROUNDS = 5
 const JITTER = 0.2
-/** A success right after another process told of an ejection shows that the two see the endpoint differently: so long it is not heard. */
+/** After a success right behind another process's ejection, later ones are ignored for this long: the two see the endpoint differently. */
 const DOUBT_MS = 60_000
 /** A probe without an outcome for this long no longer keeps others from probing: the answer may just be slow. */
 const PROBE_MS = 10_000
@@ -63,7 +63,7 @@ export class Ejection {
   }
 
   /** What another process needs to take it over: how long it lasts from now, and how many there were in a row. */
-  told(now: number): { ms: number; rounds: number } {
+  news(now: number): { ms: number; rounds: number } {
     return { ms: Math.max(0, this.until - now), rounds: this.rounds }
   }
 
@@ -89,7 +89,7 @@ export class Ejection {
     if (this.until !== NEVER && this.left(now) === 0) this.probedAt = now
   }
 
-  /** The request told nothing of the endpoint: another may probe. */
+  /** The request showed nothing about the endpoint: another may probe. */
   released(): void {
     this.probedAt = NEVER
   }

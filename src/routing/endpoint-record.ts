@@ -4,11 +4,11 @@ import { OutcomeWindow } from './outcome-window.ts'
 import { SpeedWindow } from './speed-window.ts'
 import type { Band, PercentileName } from './standing.ts'
 
-/** What a served request tells of its endpoint. */
+/** What a served request shows about its endpoint. */
 export interface ServedSample {
   /** From dispatch to the first content event. */
   readonly firstTokenMs: number
-  /** Of output after the first token; 0 where too short to tell. */
+  /** Of output after the first token; 0 where too short to measure. */
   readonly tokensPerSecond: number
   /** Where tools were offered and called: broken if arguments were no JSON object or a name was not offered. */
   readonly tools?: 'fine' | 'broken'

@@ -4,7 +4,7 @@ import type { PercentileName } from './standing.ts'
 
 /**
  * 0: nothing against it. -1: 80 to 94 % served over 30 minutes, outages apart, so tried after others. -2: below 80 %, the
- * last resort. -3: failed within the last 30 s. -5: its provider asked for a rest. -10: ejected after failures in a row.
+ * last resort. -3: failed within the last 30 s. -5: its provider requested a rest. -10: ejected after failures in a row.
  * The lowest that fits is shown.
  */
 export type EndpointStatus = 0 | -1 | -2 | -3 | -5 | -10

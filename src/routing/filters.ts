@@ -13,7 +13,7 @@ export interface Removed {
   readonly from?: string
 }
 
-/** What a request asks of an endpoint. */
+/** What a request needs of an endpoint. */
 export interface RouteNeeds extends RequestNeeds {
   readonly provider: MergedPreferences
 }

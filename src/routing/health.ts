@@ -61,7 +61,7 @@ export class HealthBook implements Health {
     if (record?.ejection.standing) record.dispatched(this.clock.monotonic())
   }
 
-  /** The endpoint has served: its outage and its ejection are over. A rest stands, since its provider asked for it. */
+  /** The endpoint has served: its outage and its ejection are over. A rest stands, since its provider requested it. */
   success(endpoint: Endpoint, sample: ServedSample): void {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const over = record.ejection.standing
@@ -94,7 +94,7 @@ export class HealthBook implements Health {
     }
     if (!outage) record.abandoned()
     else if (record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())) {
-      const { ms, rounds } = record.ejection.told(now)
+      const { ms, rounds } = record.ejection.news(now)
       if (ms > 0) this.news?.publish('outage', [endpoint.id, Math.ceil(ms), rounds])
     }
     if (rest > 0) record.rest(now + rest)
@@ -105,11 +105,11 @@ export class HealthBook implements Health {
     if (news.reachesNobody) return
     this.news = news
     news.subscribe('outage', (message) => {
-      const told = readOutageNews(message)
-      if (!told) return
+      const outage = readOutageNews(message)
+      if (!outage) return
       const now = this.clock.monotonic()
-      if (told.ms === 0) this.records.get(told.endpoint)?.ejection.endedElsewhere(now)
-      else (this.records.get(told.endpoint) ?? this.open(told.endpoint)).ejection.takeOver(now, told)
+      if (outage.ms === 0) this.records.get(outage.endpoint)?.ejection.endedElsewhere(now)
+      else (this.records.get(outage.endpoint) ?? this.open(outage.endpoint)).ejection.takeOver(now, outage)
     })
   }
 
@@ -126,7 +126,7 @@ export class HealthBook implements Health {
     return this.atOnce().resting(endpoint)
   }
 
-  /** Milliseconds until the endpoint may be asked again: what an honest Retry-After of ours is made from. */
+  /** Milliseconds until the endpoint may be called again; our own Retry-After is computed from it. */
   restLeft(endpoint: Endpoint): number {
     return this.records.get(endpoint.id)?.restLeft(this.clock.monotonic()) ?? 0
   }
@@ -200,8 +200,8 @@ export class HealthBook implements Health {
 class Moment implements Health {
   private readonly records: ReadonlyMap<string, EndpointRecord>
   private now = 0
-  /** The last one looked up: the order asks several things of one endpoint after the other. */
-  private asked: Endpoint | undefined
+  /** The endpoint looked up last: the order reads several values of one endpoint in a row. */
+  private lookedUp: Endpoint | undefined
   private found: EndpointRecord | undefined
 
   constructor(records: ReadonlyMap<string, EndpointRecord>) {
@@ -210,7 +210,7 @@ class Moment implements Health {
 
   at(now: number): this {
     this.now = now
-    this.asked = undefined
+    this.lookedUp = undefined
     return this
   }
 
@@ -249,8 +249,8 @@ class Moment implements Health {
   }
 
   private find(endpoint: Endpoint): EndpointRecord | undefined {
-    if (endpoint !== this.asked) {
-      this.asked = endpoint
+    if (endpoint !== this.lookedUp) {
+      this.lookedUp = endpoint
       this.found = this.records.get(endpoint.id)
     }
     return this.found

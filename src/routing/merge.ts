@@ -16,7 +16,7 @@ export interface RequestWishes {
   readonly provider?: ProviderPreferences | null
   /** Old name of the partition: `fallback` means model, `sort` means none. */
   readonly route?: 'fallback' | 'sort' | null
-  /** The order that a variant such as `:nitro` asks for. */
+  /** The order that a variant such as `:nitro` requests. */
   readonly variantSort?: SortKey
 }
 

@@ -24,7 +24,7 @@ const DOCS_URL = 'docs/operations.md#no-endpoint-is-left'
  * where only a guardrail stands against the last that would serve.
  * The code is that of the filter which came nearest to letting an endpoint through: the last one in `CRITERIA`.
  * `metadata.excluded` lists each endpoint with the filter that removed it.
- * @param requested the slugs asked for, the primary model first.
+ * @param requested the requested slugs, the primary model first.
  */
 export function noEndpointFault(requested: readonly string[], removed: readonly Removed[], options: NoEndpointOptions = {}): Fault {
   const message = `No endpoint can serve ${requested.join(', ')}${reasons(removed)}`

@@ -29,7 +29,7 @@ export interface OrderPreferences
  * which leaves the top endpoint of each model, or those that `order` names.
  * Ejected endpoints come after everything else, the one that is due soonest first.
  * @param endpoints after the filters, the primary model's first.
- * @param chance uniform in [0, 1); asked at most once per model.
+ * @param chance uniform in [0, 1); called at most once per model.
  */
 export function orderEndpoints(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Endpoint[] {
   if (endpoints.length < 2 && !prefs.order?.length) return [...endpoints]
@@ -98,7 +98,7 @@ function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, health:
 
 /**
  * Where the first entry that names the endpoint stands.
- * A tier endpoint that passed the filters was asked for; a base slug names it unless the list has it by its tag.
+ * A tier endpoint that passed the filters was requested; a base slug names it unless the list has it by its tag.
  */
 function placeOf(endpoint: Endpoint, places: ReadonlyMap<string, number>): number | undefined {
   const named = fullNames(endpoint).flatMap((name) => places.get(name) ?? [])

@@ -1,4 +1,4 @@
-/** What processes tell each other of ejections: endpoint, milliseconds that are left (0: it is over), how many in a row. */
+/** Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row. */
 import type { Json } from '../core/json.ts'
 
 export interface OutageNews {

@@ -6,8 +6,8 @@
  * success: share of the replies with tool calls whose calls were fine. speed: median tokens per second, as a share of
  * the fastest candidate's. score: `scores.tools` of the catalogue. Success counts most, since a broken call ends an
  * agent's run where a slow one only delays it. What has not been measured of an endpoint counts as the best that is
- * known of another, so that it gets requests and becomes known; a score that nobody declared counts as the lowest
- * declared. Where nothing tells candidates apart all have one quality, and the price alone decides.
+ * known of another, so that it gets requests and becomes known; a score that is not declared counts as the lowest
+ * declared. Where no figure differs all candidates have one quality, and the price alone decides.
  */
 import type { Health, Standing } from './standing.ts'
 
@@ -31,7 +31,7 @@ export function rateQuality(standings: readonly Standing[], health: Health): voi
     lowest = Math.min(lowest, endpoint.scores.tools ?? lowest)
   }
   const unscored = lowest === Number.POSITIVE_INFINITY ? 0 : lowest
-  // With nobody known, any success and speed will do, as long as it is one for all.
+  // With no figures known, any success and speed will do, as long as it is the same for all.
   const untried = surest > 0 ? surest : 1
   for (let i = 0; i < standings.length; i++) {
     const success = successes[i] ?? untried

@@ -7,9 +7,9 @@ import type { Json } from '../core/json.ts'
 /** Contract section 5.3. */
 const IDLE_MS = 600_000
 const CAPACITY = 50_000
-/** A pin that only goes on is told to the other processes this often: well before theirs would end. */
-const RETELL_MS = 60_000
-/** Characters of each part of a pin that another process tells of. */
+/** An unchanged pin is published to the other processes at this interval: well before theirs would expire. */
+const REPUBLISH_MS = 60_000
+/** Characters of each part of a pin that another process publishes. */
 const LONGEST = 1_024
 
 export interface Pin {
@@ -20,7 +20,7 @@ export interface Pin {
 }
 
 /** What the other processes know of a pin. */
-interface Told {
+interface Published {
   readonly endpoint: string
   /** Grows with every change: of two pins the later holds, and of two made at the same time the same one everywhere. */
   readonly version: number
@@ -32,8 +32,8 @@ export class StickySessions {
   commonSecret: string | undefined
   private readonly clock: Clock
   private readonly pins: LRUCache<string, string>
-  /** Present once there is somebody to tell. */
-  private told: LRUCache<string, Told> | undefined
+  /** Present once pins are shared with other processes. */
+  private published: LRUCache<string, Published> | undefined
   private news: NewsWire | undefined
 
   /** @param capacity conversations remembered; the one idle longest goes first. */
@@ -51,14 +51,14 @@ export class StickySessions {
   set(pin: Pin): void {
     const name = pinName(pin.key, pin.model, pin.session)
     this.pins.set(name, pin.endpoint)
-    if (this.told) this.tell(name, pin)
+    if (this.published) this.publish(name, pin)
   }
 
   /** From now on the other processes hear of pins made here, and theirs hold here. */
   share(news: NewsWire): void {
     if (news.reachesNobody) return
     this.news = news
-    this.told = remembering(this.clock, this.pins.maxSize)
+    this.published = remembering(this.clock, this.pins.maxSize)
     news.subscribe('session', (message) => this.hear(message))
     news.commonSecret?.((secret) => {
       this.commonSecret = secret
@@ -69,14 +69,14 @@ export class StickySessions {
     return this.pins.size
   }
 
-  /** New and changed pins are told at once, others now and then. */
-  private tell(name: string, { key, model, session, endpoint }: Pin): void {
+  /** Publishes new and changed pins at once, unchanged ones once per interval. */
+  private publish(name: string, { key, model, session, endpoint }: Pin): void {
     const at = this.clock.monotonic()
-    const last = this.told?.get(name)
+    const last = this.published?.get(name)
     const same = last?.endpoint === endpoint
-    if (same && at - last.at < RETELL_MS) return
+    if (same && at - last.at < REPUBLISH_MS) return
     const version = same ? last.version : (last?.version ?? 0) + 1
-    this.told?.set(name, { endpoint, version, at })
+    this.published?.set(name, { endpoint, version, at })
     this.news?.publish('session', [key, model, session, endpoint, version])
   }
 
@@ -86,10 +86,10 @@ export class StickySessions {
     const [key, model, session, endpoint, version] = message
     if (!isPart(key) || !isPart(model) || !isPart(session) || !isPart(endpoint) || !isVersion(version)) return
     const name = pinName(key, model, session)
-    const last = this.told?.get(name)
+    const last = this.published?.get(name)
     if (last && (version < last.version || (version === last.version && last.endpoint < endpoint))) return
     this.pins.set(name, endpoint)
-    this.told?.set(name, { endpoint, version, at: this.clock.monotonic() })
+    this.published?.set(name, { endpoint, version, at: this.clock.monotonic() })
   }
 }
 

@@ -13,7 +13,7 @@ export type Band = 0 | 1 | 2
 export interface Health {
   /** A failure of the outage kind within the window, and no success since. */
   recentOutage(endpoint: Endpoint): boolean
-  /** The provider asked for rest (Retry-After), and it is not over. */
+  /** The provider requested a rest (Retry-After), and it is not over. */
   resting(endpoint: Endpoint): boolean
   /** Failed so often in a row that it is left alone for a while, but for one probe at a time. */
   ejected(endpoint: Endpoint): boolean
@@ -27,7 +27,7 @@ export interface Health {
   throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined
   /** Share of the replies with tool calls whose calls were fine, 0 to 1. */
   toolSuccess(endpoint: Endpoint): number | undefined
-  /** The same at this moment, valid until it is asked for again: who has many questions asks for the time once. */
+  /** The same at this moment, valid until the next call of `atOnce`: a caller of many of these methods reads the clock once. */
   atOnce?(): Health
 }
 
@@ -56,7 +56,7 @@ export interface Goals extends Pick<ProviderPreferences, 'preferred_max_latency'
 
 /**
  * Where every endpoint stands.
- * @param by default: all flags count. sort: an order that the caller asked for is moved by ejection, a rest,
+ * @param by default: all flags count. sort: an order that the caller requested is moved by ejection, a rest,
  * an uptime below 80 % and a missed goal, not by a single failure.
  */
 export function standingsOf(endpoints: readonly Endpoint[], goals: Goals, by: 'default' | 'sort', health: Health): Standing[] {

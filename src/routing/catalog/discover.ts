@@ -9,7 +9,7 @@ const MOST_MODELS = 2000
 /** What fits behind `provider/` in a slug. */
 const NAME = /^(?=.{1,180}$)[\w.+-]+(?:\/[\w.+-]+)*(?::[\w.+-]+)*$/
 
-/** What lists show where a server does not tell what a model reads. */
+/** Input shown in lists where a server does not report what a model reads. */
 const UNKNOWN_INPUT = ['text', 'image']
 
 const NO_FLAGS: Model['flags'] = new Set()

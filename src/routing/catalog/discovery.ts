@@ -1,4 +1,4 @@
-/** Asks providers with `discover` what they serve: at the start, on an interval, and when one comes back. */
+/** Fetches the model lists of providers with `discover`: at the start, on an interval, and when one comes back. */
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Listing } from './discover.ts'
 import type { Provider } from './types.ts'
@@ -12,13 +12,13 @@ export interface DiscoveryOptions {
   readonly failed: (provider: Provider) => void
 }
 
-/** Milliseconds until a provider that does not answer is asked again. */
+/** Milliseconds until a provider that does not answer is called again. */
 const AWAY_MS = 15_000
 
 interface Watched {
   readonly provider: Provider
   timer: Timer | undefined
-  asking: Promise<void> | undefined
+  fetching: Promise<void> | undefined
   /** Of the last list, to see changes. */
   text: string
 }
@@ -33,7 +33,7 @@ export class Discovery {
     this.options = options
   }
 
-  /** Asks these providers now and from now on, and no others. Resolves when each has answered or failed. */
+  /** Fetches the lists of these providers now and from now on, and of no others. Resolves when each has answered or failed. */
   async watch(providers: Iterable<Provider>): Promise<void> {
     const before = new Map(this.watched)
     this.close()
@@ -43,13 +43,13 @@ export class Discovery {
       const old = before.get(provider.slug)
       const same = old !== undefined && JSON.stringify(old.provider) === JSON.stringify(provider)
       if (!same) this.listings.delete(provider.slug)
-      this.watched.set(provider.slug, { provider, timer: undefined, asking: undefined, text: same ? old.text : '' })
+      this.watched.set(provider.slug, { provider, timer: undefined, fetching: undefined, text: same ? old.text : '' })
     }
     for (const slug of this.listings.keys()) if (!this.watched.has(slug)) this.listings.delete(slug)
     await Promise.all([...this.watched.values()].map((each) => this.ask(each)))
   }
 
-  /** Asks one provider now: it serves again after an outage, perhaps other models than before. */
+  /** Fetches the list of one provider now: it serves again after an outage, perhaps other models than before. */
   again(slug: string): void {
     const watched = this.watched.get(slug)
     if (watched) void this.ask(watched)
@@ -61,13 +61,13 @@ export class Discovery {
   }
 
   private ask(watched: Watched): Promise<void> {
-    watched.asking ??= this.asked(watched).finally(() => {
-      watched.asking = undefined
+    watched.fetching ??= this.fetchOnce(watched).finally(() => {
+      watched.fetching = undefined
     })
-    return watched.asking
+    return watched.fetching
   }
 
-  private async asked(watched: Watched): Promise<void> {
+  private async fetchOnce(watched: Watched): Promise<void> {
     const { provider } = watched
     watched.timer?.cancel()
     let next = provider.discovery?.every ?? AWAY_MS

@@ -1,12 +1,12 @@
-/** What servers of one's own tell of their models beside the plain list, brought into one form. */
+/** What self-hosted servers report of their models beside the plain list, brought into one form. */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 
-/** Asks the server: `path` stands under its root, with a body it is a POST. Rejects where there is no such thing. */
+/** Calls the server: `path` is relative to its root, with a body it is a POST. Rejects where the path does not exist. */
 export type AskServer = (path: string, body?: JsonObject) => Promise<JsonObject>
 
-/** Of one model; what is not told is absent. */
+/** Facts of one model; what the server does not report is absent. */
 export interface ModelFacts {
-  /** Tokens of one request that the server really takes, where it tells that, else what the model was made for. */
+  /** Tokens of one request that the server accepts, where it reports that, else what the model was made for. */
   context_length?: number
   /** `text`, `image`, `audio`. */
   input_modalities?: string[]
@@ -17,14 +17,14 @@ export interface ModelFacts {
 
 type Described = Map<string, ModelFacts>
 
-/** One question about each model at a time would be slow, all at once rude. */
+/** Calls about single models that run at once: one at a time would be slow, all at once would load the server. */
 const AT_ONCE = 4
-/** Models that are asked about one by one. */
-const MOST_ASKED = 200
+/** Models about which the server is called one by one. */
+const MOST_DESCRIBED = 200
 
 /**
- * An OpenAI list with the facts of `ModelFacts` in each entry, as far as list and server tell them; the list goes first.
- * Servers are told apart by what they answer, never by name: whoever answers one of the questions in its form is believed.
+ * An OpenAI list with the facts of `ModelFacts` in each entry, as far as list and server report them; the list goes first.
+ * Servers are recognised by their replies, never by name: a reply in the form of one of the three calls is used.
  * @param list `{ data: [{ id, … }] }`.
  */
 export async function describedList(list: JsonObject, ask: AskServer): Promise<JsonObject> {
@@ -33,8 +33,8 @@ export async function describedList(list: JsonObject, ask: AskServer): Promise<J
   const answers = await Promise.all(
     [byKindOfModel, byProperties, byTags].map((describe) => describe(ask, ids).catch((): Described => new Map())),
   )
-  const told = (id: Json | undefined): ModelFacts => Object.assign({}, ...answers.map((answer) => answer.get(String(id))))
-  return { ...list, data: entries.map((entry) => ({ ...entry, ...trainedFor(entry), ...told(entry.id), ...ownFacts(entry) })) }
+  const reported = (id: Json | undefined): ModelFacts => Object.assign({}, ...answers.map((answer) => answer.get(String(id))))
+  return { ...list, data: entries.map((entry) => ({ ...entry, ...trainedFor(entry), ...reported(entry.id), ...ownFacts(entry) })) }
 }
 
 /** `/api/v0/models`, as LM Studio has it: the context that a loaded model got goes before the most it could get. */
@@ -67,7 +67,7 @@ async function byProperties(ask: AskServer, ids: readonly string[]): Promise<Des
 /** `/api/tags` and `/api/show` of each model, as Ollama has it. The first model that cannot be shown ends the questions. */
 async function byTags(ask: AskServer, ids: readonly string[]): Promise<Described> {
   const tags = new Set(objectsOf((await ask('/api/tags')).models).map(({ name }) => name))
-  const waiting = ids.filter((id) => tags.has(id)).slice(0, MOST_ASKED)
+  const waiting = ids.filter((id) => tags.has(id)).slice(0, MOST_DESCRIBED)
   const found: Described = new Map()
   const asker = async (): Promise<void> => {
     for (let model = waiting.shift(); model !== undefined; model = waiting.shift())
@@ -106,7 +106,7 @@ function madeFor(info: Json | undefined): number | undefined {
   return name === undefined ? undefined : positive(info[name])
 }
 
-/** What an entry tells of its model, in a plain list or in one of `describedList`. */
+/** What an entry reports of its model, in a plain list or in one of `describedList`. */
 export function factsOfEntry(entry: JsonObject): ModelFacts {
   return { ...trainedFor(entry), ...ownFacts(entry) }
 }
@@ -126,7 +126,7 @@ function ownFacts(entry: JsonObject): ModelFacts {
 
 const NOTHING: JsonObject = {}
 
-/** What the model was made for, where nobody tells what the server takes. */
+/** What the model was made for, where the server does not report what it accepts. */
 function trainedFor({ meta }: JsonObject): ModelFacts {
   return isObject(meta) ? withoutGaps({ context_length: positive(meta.n_ctx_train) }) : {}
 }

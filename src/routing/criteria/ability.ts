@@ -33,7 +33,7 @@ export const inputModality = criterion({
 export const outputModality = criterion({
   name: 'output_modality',
   refusal: { code: 'constraint_filtered', field: 'modalities' },
-  removes: 'whose model does not give what `modalities` asks for',
+  removes: 'whose model does not give what `modalities` names',
   wish: (_preferences, { output }) => output,
   test: ({ model }, output) => firstMissing(output, model.output) === undefined,
   explain: ({ model }, output) => `gives no ${firstMissing(output, model.output)} output`,

@@ -56,7 +56,7 @@ export function parseCeiling(prices: Prices | undefined): Ceiling {
   return ceiling
 }
 
-/** The first kind whose price at this moment passes its ceiling; a price nobody knows passes every ceiling. */
+/** The first kind whose price at this moment passes its ceiling; an unknown price passes every ceiling. */
 export function overCeiling(endpoint: Endpoint, ceiling: Ceiling, moment?: PriceMoment): string | undefined {
   if (ceiling.length === 0 || endpoint.price === 'free') return undefined
   if (endpoint.price === 'unpriced') return 'the endpoint has no known price'

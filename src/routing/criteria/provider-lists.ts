@@ -41,7 +41,7 @@ export const ignore = criterion({
 
 const wishOf = (lists: Lists): Wish => ({ only: lists.only, ignore: lists.ignore, known: new Map() })
 
-/** A tier endpoint that came so far was asked for: a side that names its provider has nothing against it. */
+/** A tier endpoint that reaches this filter was requested: a list that names its provider allows it too. */
 const includes = ({ slugs }: SidedSlugs, endpoint: Endpoint): boolean => listNames(slugs, endpoint, ALL_TIERS)
 
 function allInclude(lists: Sided, endpoint: Endpoint): boolean {

@@ -32,7 +32,7 @@ function setOf(entries: readonly string[]): ReadonlySet<string> {
 /**
  * True where an entry of the list names the endpoint; the length of the list costs nothing.
  * `acme` names every endpoint of acme but its tier endpoints; `acme/turbo` names that variant or tier alone.
- * @param admitted tiers that the request asked for by other means: a base slug then names them too.
+ * @param admitted tiers that the request names by other means: a base slug then names them too.
  */
 export function listNames(entries: readonly string[], endpoint: Endpoint, admitted: ReadonlySet<Tier> = NO_TIERS): boolean {
   const set = setOf(entries)

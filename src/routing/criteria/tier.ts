@@ -30,7 +30,7 @@ export const tier = criterion({
   outdone(kept, { flex }) {
     if (!flex || !kept.some((endpoint) => endpoint.tier === 'flex')) return undefined
     const others = new Map<Endpoint, string>()
-    for (const endpoint of kept) if (endpoint.tier !== 'flex') others.set(endpoint, 'the flex tier was asked for')
+    for (const endpoint of kept) if (endpoint.tier !== 'flex') others.set(endpoint, 'the flex tier was requested')
     return others
   },
 })
