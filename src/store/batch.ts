@@ -10,7 +10,7 @@ export interface Medium {
   write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void
   /** True if the hold has been written; also where that cannot be found out. */
   knows(seq: number): boolean
-  /** Told of every batch that `write` refused, after what is left of it waits again. */
+  /** Called for every batch that `write` refused, after what is left of it waits again. */
   refused(cause: unknown): void
 }
 
@@ -25,7 +25,7 @@ const DONE = Promise.resolve()
 /** A refusal is reported beside the promise, so a caller that does not wait must not bring the process down. */
 const ignore = () => {}
 
-/** What callers whose hold was refused are asked to wait. */
+/** `Retry-After` for callers whose hold was refused. */
 const RETRY_SECONDS = 1
 
 /** Refused holds that are remembered; beyond it the oldest are forgotten. */

@@ -91,7 +91,7 @@ export interface GuardrailStore {
   all(): Maybe<GuardrailSnapshot>
   /**
    * Writes a guardrail where the one of its id still has the version `seen`; 0: where there is none.
-   * @returns false where somebody else was faster.
+   * @returns false where another change came first.
    */
   put(guardrail: StoredGuardrail, seen: number): Maybe<boolean>
   /** With its assignments. Its findings stay. @returns false where there is none. */
@@ -117,7 +117,7 @@ export interface GuardrailStore {
 /** Stands among the changed keys that processes hear of: guardrails or assignments have changed. No hash of a key looks so. */
 export const GUARDRAILS_CHANGED = 'guardrails'
 
-/** A store of guardrails whose changes are told, also those that failed: what a failure left behind is not known. */
+/** A store of guardrails that reports its changes, failed ones too: a failed write may have changed something. */
 export class WatchedGuardrails implements GuardrailStore {
   private readonly inner: GuardrailStore
   private readonly changed: () => void
@@ -132,19 +132,19 @@ export class WatchedGuardrails implements GuardrailStore {
   }
 
   put(guardrail: StoredGuardrail, seen: number): Promise<boolean> {
-    return this.told(() => this.inner.put(guardrail, seen))
+    return this.reporting(() => this.inner.put(guardrail, seen))
   }
 
   remove(id: string): Promise<boolean> {
-    return this.told(() => this.inner.remove(id))
+    return this.reporting(() => this.inner.remove(id))
   }
 
   assign(assignments: readonly Assignment[]): Promise<number> {
-    return this.told(() => this.inner.assign(assignments))
+    return this.reporting(() => this.inner.assign(assignments))
   }
 
   unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Promise<number> {
-    return this.told(() => this.inner.unassign(kind, guardrail, subjects))
+    return this.reporting(() => this.inner.unassign(kind, guardrail, subjects))
   }
 
   note(rows: readonly AuditRow[]): Maybe<void> {
@@ -163,7 +163,7 @@ export class WatchedGuardrails implements GuardrailStore {
     return this.inner.secret()
   }
 
-  private async told<T>(write: () => Maybe<T>): Promise<T> {
+  private async reporting<T>(write: () => Maybe<T>): Promise<T> {
     try {
       return await write()
     } finally {

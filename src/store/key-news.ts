@@ -1,7 +1,7 @@
 /** Changes of keys, numbered, so that processes that cache keys can ask what is new to them. */
 import type { KeyRecord, KeyStore, StoredKey } from './keys.ts'
 
-/** Changes that are remembered; whoever is behind by more forgets all that it has cached. */
+/** Changes that are remembered; a process that is behind by more forgets all that it has cached. */
 const MOST_CHANGES = 1024
 
 export class KeyNews {
@@ -10,7 +10,7 @@ export class KeyNews {
   private last = 0
   private readonly epoch: string
 
-  /** @param epoch tells the numbers of this life from those of another. */
+  /** @param epoch distinguishes the numbers of this life from those of another. */
   constructor(epoch: string) {
     this.epoch = epoch
   }
@@ -31,7 +31,7 @@ export class KeyNews {
   }
 }
 
-/** A store of keys whose changes are told, also those that failed: what a failure left behind is not known. */
+/** A store of keys that reports its changes, failed ones too: a failed write may have changed something. */
 export class WatchedKeys implements KeyStore {
   private readonly keys: KeyStore
   private readonly changed: (hash: string) => void
@@ -64,7 +64,7 @@ export class WatchedKeys implements KeyStore {
   }
 
   put(key: KeyRecord): StoredKey | Promise<StoredKey> {
-    return this.told([key.hash], () => this.keys.put(key))
+    return this.reporting([key.hash], () => this.keys.put(key))
   }
 
   change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined> {
@@ -74,21 +74,21 @@ export class WatchedKeys implements KeyStore {
       if (next.hash !== hash) hashes.push(next.hash)
       return next
     }
-    return this.told(hashes, () => this.keys.change(hash, noted))
+    return this.reporting(hashes, () => this.keys.change(hash, noted))
   }
 
   remove(hash: string): boolean | Promise<boolean> {
-    return this.told([hash], () => this.keys.remove(hash))
+    return this.reporting([hash], () => this.keys.remove(hash))
   }
 
-  private told<T>(hashes: readonly string[], write: () => T | Promise<T>): T | Promise<T> {
-    const tell = (): void => hashes.forEach(this.changed)
+  private reporting<T>(hashes: readonly string[], write: () => T | Promise<T>): T | Promise<T> {
+    const report = (): void => hashes.forEach(this.changed)
     const done = (written: T): T => {
-      if (written) tell()
+      if (written) report()
       return written
     }
     const failed = (thrown: unknown): never => {
-      tell()
+      report()
       throw thrown
     }
     try {

@@ -5,11 +5,11 @@ import { Fault } from '../core/faults.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import { integer, text } from './sqlite.ts'
 
-/** What is kept of a key beyond what the request path asks of it. */
+/** What is kept of a key beyond what the request path needs. */
 export interface KeyRecord extends ApiKey {
   /** Kept for clients that set it; the gateway bills no keys of the callers' own. */
   readonly includeByokInLimit: boolean
-  /** Who made it, as its maker said; null where nobody was named. */
+  /** The creator that the create request named; null where it named none. */
   readonly creator: string | null
   /** Absent unless the key came to be by the consent of another one. */
   readonly consent?: Consent
@@ -21,7 +21,7 @@ export interface Consent {
   readonly by: string
   /** SHA-256 of its secret at that time, hex; absent for keys of earlier versions. */
   readonly hash?: string
-  /** Of a code: what its exchange asks for. */
+  /** Of a code: what its exchange requires. */
   readonly code?: {
     /** Milliseconds since the epoch. */
     readonly until: number
@@ -61,7 +61,7 @@ export interface KeyStore {
   find(hash: string, isSuspect?: boolean): StoredKey | undefined | Promise<StoredKey | undefined>
   /** The key if it is at hand without a query. Absent where no key is kept at hand. */
   atHand?(hash: string): StoredKey | undefined
-  /** Keys of these hashes in one round trip, in any order, without those that are not there. Absent where `find` asks nobody else. */
+  /** Keys of these hashes in one round trip, in any order, without those that are not there. Absent where `find` needs no round trip. */
   findMany?(hashes: readonly string[]): Promise<StoredKey[]>
   /**
    * Adds or replaces; durable when it returns. A new key's identity is its hash, and stays when the key is replaced.
@@ -87,7 +87,7 @@ export interface KeyStore {
   listAfter(hash: string, most: number): StoredKey[] | Promise<StoredKey[]>
 }
 
-/** What no query asks for: one JSON text beside the columns. */
+/** Fields that no query filters by: one JSON text beside the columns. */
 type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent'>
 
 // Stores of every version name the permission `passage`.

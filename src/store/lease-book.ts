@@ -1,4 +1,4 @@
-/** Who holds which leases, who is alive, and who has been asked to give back what lies idle. */
+/** Which process holds which leases, is alive, and has been called on to give back what lies idle. */
 import type { LeaseName } from './record.ts'
 
 /** Of a process that leases before it ever pulses. */
@@ -6,7 +6,7 @@ const FIRST_EXPIRY = 10_000
 
 /**
  * Milliseconds for which an answer to a call counts: several tries of one asker, so that it hears "nothing idle" as the
- * answer that it is; after that the same process is asked anew.
+ * answer that it is; after that the same process is called anew.
  */
 const ANSWER_COUNTS = 300
 
@@ -96,7 +96,7 @@ export class LeaseBook {
   }
 
   /**
-   * Asks every other holder of a lease on one of these accounts for what lies idle, the asker for its other leases as well.
+   * Marks every other lease on one of these accounts as wanted, also those of `asker`: its holder should give back what lies idle.
    * @returns how many have yet to answer; lost processes are not waited for.
    */
   call(asker: string, name: LeaseName, accounts: Iterable<string>): number {

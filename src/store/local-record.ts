@@ -77,20 +77,20 @@ export class LocalRecord implements StoreOfRecord {
     await Promise.all(waits)
   }
 
-  async lease(node: string, asked: LeaseAsk): Promise<LeaseAnswer> {
-    const { key, payer, ask, allowances, idle, more, patient, turn } = asked
+  async lease(node: string, wanted: LeaseAsk): Promise<LeaseAnswer> {
+    const { key, payer, ask, allowances, idle, more, patient, turn } = wanted
     const account = this.credit.account(key, payer)
     const frees = allowances.map((allowance) => account.leftOf(allowance))
     const free = Math.min(...frees)
     const hold = holdWithin(free + idle, ask)
     if (hold === undefined || (patient && hold < ask.full)) {
-      const waitingFor = this.leases.call(node, asked, new Set(allowances.map(({ of }) => (of === 'payer' && payer) || key)))
+      const waitingFor = this.leases.call(node, wanted, new Set(allowances.map(({ of }) => (of === 'payer' && payer) || key)))
       if (hold === undefined || waitingFor > 0) return { granted: 0, hold: null, lefts: frees, waitingFor }
     }
     const need = Math.max(0, hold - idle)
     const granted = Math.max(need, Math.min(need + more, Math.floor(free / SHARE)))
     account.reserve(granted)
-    this.leases.grant(node, asked, { amount: granted, turn, at: this.now() })
+    this.leases.grant(node, wanted, { amount: granted, turn, at: this.now() })
     return { granted, hold, lefts: frees.map((left) => left - granted), waitingFor: 0 }
   }
 

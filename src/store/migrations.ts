@@ -94,7 +94,7 @@ const AUDIT = {
 } as const
 /** Sums of removed generations since they name a payer; in SQLite in whole dollars and a rest below a billion or a little more. */
 const CARRIED_BY_PAYER = { key: 'text', payer: 'text', day: 'count', count: 'count', dollars: 'count', nano: 'count' } as const
-/** Random texts that every process of one gateway knows and that leave the store for nobody. */
+/** Random texts that every process of one gateway knows and that no other program gets. */
 const SECRET = { name: 'text', value: 'text' } as const
 
 /** Rows that change all the time find room on their own page. */

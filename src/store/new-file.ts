@@ -46,7 +46,7 @@ function makeFile(file: string, statements: string): void {
   const descriptor = openSync(making, 'wx', 0o600)
   try {
     const db = new DatabaseSync(making)
-    // Nobody else knows the file yet: one flush at the end is enough.
+    // No other process knows the file yet: one flush at the end is enough.
     db.exec(`PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; ${statements}`)
     db.close()
     fsyncSync(descriptor)

@@ -23,7 +23,7 @@ export interface StoreOptions {
   clock: Clock
   /** Default `process`. */
   durability?: Durability
-  /** Told what an operator should hear about: refused batches, second settlements. */
+  /** Called with what an operator should know of: refused batches, second settlements. */
   report?: (news: JournalNews) => void
 }
 

@@ -51,7 +51,7 @@ export interface LeaseAnswer {
   readonly lefts: readonly number[]
   /**
    * Processes that hold a lease on one of the accounts and have not yet said whether part of it lies idle. They have been
-   * asked to give it back; while this is not 0, asking again a little later may be answered differently.
+   * called on to give it back; while this is not 0, the same call may have another result a little later.
    */
   readonly waitingFor: number
 }

@@ -19,7 +19,7 @@ export interface RetentionOptions {
   /** Milliseconds for which generations are kept. */
   keep: number
   clock: Clock
-  /** Told of every round that removed something, or that failed. */
+  /** Called after every round that removed something, or that failed. */
   report?: (news: RetentionNews) => void
 }
 

@@ -36,7 +36,7 @@ export function recordOf(hold: HoldRow, settled: SettleRow | undefined): Generat
   return { id: generationId(hold.seq, hold.tag), at: Math.floor(hold.seq / TICKS), hold, settled }
 }
 
-/** Looks a public id up by its sequence; the tag must fit, or else it names nobody's generation. */
+/** Looks a public id up by its sequence; the tag must fit, or else it names no generation. */
 export function findRecord(
   id: string,
   holdOf: (seq: number) => HoldRow | undefined,

@@ -41,7 +41,7 @@ const POOL = { least: 1, most: 64, usual: 4 }
 const IDLE = 60_000
 const BIGINT = 20
 const NUMERIC = 1700
-/** What callers are asked to wait. */
+/** `Retry-After` of the fault. */
 const RETRY_SECONDS = 1
 
 export class Connection implements Session {

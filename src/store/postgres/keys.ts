@@ -114,8 +114,8 @@ export class PostgresKeys implements KeyStore {
 }
 
 /**
- * Changes come one after the other: their numbers then rise in the order of their commits, and whoever has seen one
- * number has seen all below it.
+ * Changes come one after the other: their numbers then rise in the order of their commits, and a process that has
+ * seen one number has seen all below it.
  */
 export function changing<T>(connection: Connection, work: (session: Session) => Promise<T>): Promise<T> {
   return connection.transaction(async (session) => {

@@ -6,7 +6,7 @@ const CAP = Number.MAX_SAFE_INTEGER
 /**
  * Reads what is left under all allowances at once, and in the same step how much the request may hold of it, by the rule of
  * \`holdWithin\`; then grants what its hold needs beyond \`idle\`, the part of the process's lease that no request uses.
- * Up to an eighth of what is free is granted on top where \`more\` asks for it, so that many processes share what is left.
+ * Up to an eighth of what is free is granted on top where \`more\` requests it, so that many processes share what is left.
  * Where the hold does not fit, or would be shortened and the process is \`patient\`, other leases on the same accounts are
  * called back, if that could help at all: those of processes that are alive, and that have not answered within the last
  * \`quiet\` milliseconds. Of allowance number i, \`limits[i]\` and \`resets[i]\` are the bound and its window, and \`issuers[i]\` says

@@ -15,7 +15,7 @@ export type PostgresNews = ConnectionNews
 
 export interface PostgresOptions {
   clock: Clock
-  /** Told when a connection that nobody was using is lost. */
+  /** Called when an idle connection is lost. */
   report?: (news: PostgresNews) => void
   /** Default: 2 s for a connection, 5 s for a statement. */
   limits?: TimeLimits
@@ -23,7 +23,7 @@ export interface PostgresOptions {
 
 /** Generations of one statement; a larger batch is several. */
 const MOST_ROWS = 500
-/** Milliseconds for which a process that said what lies idle is not asked again. */
+/** Milliseconds for which a process that has reported what lies idle is not called on again. */
 const QUIET = 1000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
@@ -122,7 +122,7 @@ export class PostgresRecord implements StoreOfRecord {
     if (!row) throw new TypeError('expected one row of a pulse')
     const { last, first, changed, nodes, life } = row
     const wanted = row.wanted.map((key, index) => ({ key, payer: row.payers[index] || undefined }))
-    // Changes that were dropped since, or a database that was set back: nobody knows what was missed.
+    // Changes were dropped since, or the database was set back: it is unknown what was missed.
     const known = seen !== undefined && seen <= last && seen >= first - 1
     return { cursor: String(last), changed: known ? changed : undefined, wanted, nodes, life }
   }
