@@ -21,8 +21,8 @@ const NOT_LISTENING: readonly unknown[] = ['ECONNREFUSED', 'ENOENT']
  * @returns the reply, still to be read; undefined where no process listens.
  * @throws Error with the gateway's own message for any status but 2xx; the system's error where the connection breaks.
  */
-export async function requestAdmin(asked: AdminRequest, { admin }: Pick<Config, 'admin'>): Promise<IncomingMessage | undefined> {
-  const reply = await send(asked, admin)
+export async function requestAdmin(adminRequest: AdminRequest, { admin }: Pick<Config, 'admin'>): Promise<IncomingMessage | undefined> {
+  const reply = await send(adminRequest, admin)
   const { statusCode: status = 0 } = reply ?? {}
   if (!reply || (status >= 200 && status < 300)) return reply
   const said = await text(reply)

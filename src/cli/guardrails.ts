@@ -1,4 +1,4 @@
-/** `headgate guardrails …`: what guardrails there are, and what they have found. Asks the running gateway, or its store. */
+/** `headgate guardrails …`: what guardrails there are, and what they have found. Calls the running gateway, or reads its store. */
 import { type GuardrailCommand, runGuardrailCommand } from '../api/index.ts'
 import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
@@ -33,8 +33,8 @@ export async function guardrails(words: readonly string[], flags: GuardrailFlags
   try {
     const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
     const work = (ask: Ask) => perform(verb, name, { flags, streams, ask })
-    const asked = await askOwner(GUARDRAIL_COMMAND_PATH, { verb: 'list' }, config)
-    if (asked) await work((command) => fromOwner(command, config))
+    const reply = await askOwner(GUARDRAIL_COMMAND_PATH, { verb: 'list' }, config)
+    if (reply) await work((command) => fromOwner(command, config))
     else
       await onStore(config, (books) =>
         work((command) => runGuardrailCommand(command, { ...sourceOf(config), store: books.keys, guardrails: books.guardrails })),
@@ -54,7 +54,7 @@ async function fromOwner(command: GuardrailCommand, config: Config): Promise<Jso
 
 function sourceOf(config: Config) {
   const { keys, generated } = resolveKeys(config)
-  // A random secret of this very moment is nobody's key.
+  // A secret that was generated just now is not in use as a key.
   return { configured: generated === undefined ? keys : [], written: config.guardrails }
 }
 
@@ -78,8 +78,8 @@ async function perform(
 
 /** Page by page: a trail may be longer than memory. With `--json` each finding is a line. */
 async function audit({ flags: { since, key, guardrail, json }, streams, ask }: Performing): Promise<void> {
-  const asked = { ...(key === undefined ? {} : { key }), ...(guardrail === undefined ? {} : { guardrail }) }
-  let command: GuardrailCommand = { verb: 'audit', ...asked, ...(since === undefined ? {} : { since: momentOf(since, Date.now()) }) }
+  const filters = { ...(key === undefined ? {} : { key }), ...(guardrail === undefined ? {} : { guardrail }) }
+  let command: GuardrailCommand = { verb: 'audit', ...filters, ...(since === undefined ? {} : { since: momentOf(since, Date.now()) }) }
   for (let first = true; ; first = false) {
     const reply = await ask(command)
     const rows = rowsIn(reply)

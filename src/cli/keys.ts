@@ -46,9 +46,9 @@ export function credits(words: readonly string[], flags: KeyFlags, streams: Stre
   return Promise.resolve(2)
 }
 
-async function perform(asked: KeyCommand | (() => KeyCommand), flags: KeyFlags, streams: Streams): Promise<number> {
+async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags, streams: Streams): Promise<number> {
   try {
-    const command = typeof asked === 'function' ? asked() : asked
+    const command = typeof wanted === 'function' ? wanted() : wanted
     const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
     const reply = (await askOwner(KEY_COMMAND_PATH, command, config)) ?? (await onFile(command, config))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyReport(command, reply, Date.now()))
@@ -80,7 +80,7 @@ function onFile(command: KeyCommand, config: Config): Promise<JsonObject> {
     const { keys: configured, generated } = resolveKeys(config)
     return runKeyCommand(command, {
       store: books.keys,
-      // A random secret of this very moment is nobody's key.
+      // A secret that was generated just now is not in use as a key.
       configured: generated === undefined ? configured : [],
       credit: books.credit,
       files: new DiskFiles(config.store.files, systemClock),

@@ -1,4 +1,4 @@
-/** `headgate ledger export|verify|recovery`: asks the running gateway, and opens the file itself only when nobody answers. */
+/** `headgate ledger export|verify|recovery`: calls the running gateway, and opens the file itself only when none answers. */
 import { json } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { exportLines } from '../api/ledger.ts'

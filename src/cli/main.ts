@@ -1,4 +1,4 @@
-/** Reads the command line and hands over to a verb; those beside `serve` are loaded when they are asked for. */
+/** Reads the command line and hands over to a verb; those beside `serve` are loaded when they are first used. */
 import { parseArgs } from 'node:util'
 import { serve } from './serve.ts'
 
@@ -18,7 +18,7 @@ const HELP = `headgate: one address in front of many model providers
   headgate models show SLUG [--json] [--config FILE]
       Shows the models of a configuration, or one with its endpoints and prices.
   headgate models sync PROVIDER [--write FILE] [--json] [--config FILE]
-      Asks a provider what it serves and shows what is new, gone or of another length. --write puts the new ones into a new file.
+      Fetches a provider's model list and shows what is new, gone or of another length. --write puts the new ones into a new file.
   headgate plugins [--json] [--config FILE]
       Shows the plugins that are there, when they act, and what the configuration says of them.
   headgate docs --out DIR [--config FILE]

@@ -24,11 +24,11 @@ export function modelTable(models: readonly Model[], note: string): string {
   return `${table(['model', 'kind', 'context', 'prompt', 'completion', 'providers'], rows)}\n\n${count(models.length, 'model')}; prices in USD per million tokens, of the first endpoint.${note}`
 }
 
-/** @param asked the slug that led here. */
-export function modelText(model: Model, asked: string): string {
+/** @param requested the slug of the command line: the model's own, or an alias. */
+export function modelText(model: Model, requested: string): string {
   const scores = Object.entries(model.scores).map(([task, score]) => `${task} ${score}`)
   const facts: [string, string][] = [
-    ['slug', model.slug === asked ? model.slug : `${model.slug} (asked for as ${asked})`],
+    ['slug', model.slug === requested ? model.slug : `${model.slug} (asked for as ${requested})`],
     ['name', model.name],
     ['kind', model.kind],
     ['released', model.created === 0 ? '' : new Date(model.created * 1000).toISOString().slice(0, 10)],

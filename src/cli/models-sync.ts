@@ -70,7 +70,7 @@ function changes(model: string, uses: readonly Use[], listed: number | undefined
   return uses.flatMap(({ slug, context }) => (context === listed ? [] : [{ model, slug, configured: context ?? null, listed }]))
 }
 
-/** Hosts name a model with its author; whoever does not is the author. */
+/** Hosts name a model with its author; for a provider that does not, the provider counts as the author. */
 function slugFor(provider: string, model: string): string {
   return model.includes('/') ? model : `${provider}/${model}`
 }
@@ -79,7 +79,7 @@ function withoutRelease(model: string): string {
   return model.replace(RELEASE, '')
 }
 
-/** A catalogue file with the models that are new. Who serves a model that is there already is only told. */
+/** A catalogue file with the models that are new. A model that is there already gets only a comment with its endpoint. */
 export function newModelsYaml({ models }: Config, { provider, new: fresh }: ListingDiff): string {
   const known = fresh.filter(({ slug }) => Object.hasOwn(models, slug))
   const unknown = fresh.filter(({ slug }) => !Object.hasOwn(models, slug))

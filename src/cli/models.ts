@@ -81,7 +81,7 @@ function shown(config: Config, slug: string, { json }: ModelFlags): string {
   return text({ data: model.slug === slug ? modelEntry(model) : aliasEntry(slug, model) })
 }
 
-/** Models whose names hold what was asked for. */
+/** Models whose names contain the requested name. */
 function nearest({ models }: Catalog, slug: string): string {
   const part = slug.slice(slug.indexOf('/') + 1).toLowerCase()
   const near = models.map((model: Model) => model.slug).filter((one) => part !== '' && one.toLowerCase().includes(part))

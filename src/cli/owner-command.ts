@@ -12,7 +12,7 @@ const LONGEST_COMMAND = 30_000
 
 /**
  * @param path of the admin listener's route.
- * @returns undefined where nobody listens. @throws Error with what the gateway said against it.
+ * @returns undefined where no gateway listens. @throws Error with the message of the gateway's refusal.
  */
 export async function askOwner(path: string, command: object, config: Pick<Config, 'admin'>): Promise<JsonObject | undefined> {
   const reply = await requestAdmin({ method: 'POST', path, body: { ...command }, limit: LONGEST_COMMAND }, config)

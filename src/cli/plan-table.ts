@@ -64,7 +64,7 @@ const BY: Readonly<Record<PlaceReason['by'], string>> = {
   only_one: 'the only one',
   order: 'named by order',
   session: 'served this session last',
-  tier: 'of the tier asked for',
+  tier: 'of the requested tier',
   draw: 'drawn by price',
   quality: 'by quality for tools',
   price: 'by price',

@@ -48,15 +48,15 @@ const expectation = closed('What must become of the request.', {
 
 /** What a test may set for itself and a file for all its tests. */
 const settings = {
-  key: Type.Optional(entryName('Name of the key that asks; by default the first that may generate.')),
-  format: Type.Optional(oneOf('Format of the body; by default told from it.', PLAN_FORMATS)),
+  key: Type.Optional(entryName('Name of the key that sends the request; by default the first that may generate.')),
+  format: Type.Optional(oneOf('Format of the body; by default recognised from it.', PLAN_FORMATS)),
   headers: Type.Optional(mapOf('Headers of the request.', HEADER, 'a header name in lower case', line('A value.', 4096))),
   random: Type.Optional(Type.Number({ description: 'The number that every draw gets.', minimum: 0, maximum: 0.999999 })),
   health: Type.Optional(mapOf('What endpoints have suffered.', TAG, TAG_EXPECTED, oneOf('What.', AILMENTS))),
   spent_usd: Type.Optional(usd('What the key has spent before.')),
 }
 
-const asked = {
+const testCase = {
   request: Type.Optional(Type.Unsafe<Json>({ description: 'A body of a generation or of embeddings.' })),
   requests: Type.Optional(
     listOf('Bodies that must all meet the same expectation.', Type.Unsafe<Json>({ description: 'A generation body.' }), 1),
@@ -64,7 +64,7 @@ const asked = {
   expect: Type.Optional(expectation),
 }
 
-const test = closed('One test.', { name: Type.Optional(line('What it shows.')), ...settings, ...asked })
+const test = closed('One test.', { name: Type.Optional(line('What it shows.')), ...settings, ...testCase })
 
 const fixture = closed('Policy tests of one configuration.', {
   name: Type.Optional(line('What the tests are about.')),
@@ -73,7 +73,7 @@ const fixture = closed('Policy tests of one configuration.', {
     mapOf('Variables of the configuration; they win over the environment.', VARIABLE, 'a name of a variable', Type.String()),
   ),
   ...settings,
-  ...asked,
+  ...testCase,
   tests: Type.Optional(listOf('Several tests, in place of `request` and `expect`.', test, 1)),
 })
 

@@ -25,9 +25,9 @@ import { openStore } from '../store/open.ts'
 export interface RehearsedRequest {
   /** JSON text of a generation body. */
   text: string
-  /** Name of the key that asks; by default the first that may generate. */
+  /** Name of the key that sends the request; by default the first that may generate. */
   key?: string
-  /** By default told from the body. */
+  /** By default recognised from the body. */
   format?: PlanFormat
   /** Names in lower case. */
   headers?: Readonly<Record<string, string>>

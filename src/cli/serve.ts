@@ -55,7 +55,7 @@ function refuse(message: string): void {
   process.exitCode = 2
 }
 
-/** @returns undefined where no workers are asked for, null where the text says nothing sensible. */
+/** @returns undefined where the option is absent, null where its text is no valid count. */
 function workerCount(text: string | undefined): number | undefined | null {
   if (text === undefined) return undefined
   if (text === 'auto') return Math.min(availableParallelism(), MOST_WORKERS)
@@ -85,9 +85,9 @@ function endOnSignals({ drain, close }: Pick<Owning, 'drain' | 'close'>, counted
   })
 }
 
-type Told = Pick<Owning, 'url' | 'adminUrl' | 'config' | 'catalog' | 'generated'>
+type BannerFacts = Pick<Owning, 'url' | 'adminUrl' | 'config' | 'catalog' | 'generated'>
 
-function banner({ url, adminUrl, config, catalog, generated }: Told, served = ''): string {
+function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, served = ''): string {
   const secret = generated ?? (config.developmentKey ? 'sk-router-v1-dev' : undefined)
   const model = config.defaultModel ?? (catalog.find('sim/echo') ? 'sim/echo' : (catalog.models[0]?.slug ?? 'author/name'))
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello' }] })
