@@ -29,7 +29,7 @@ export class StoredSettings {
   private kept = new Map<string, Kept>()
 
   /**
-   * Compiles the patterns of those that have changed and hold for somebody, so that `of` has none to compile.
+   * Compiles the patterns of those that have changed and are assigned, so that `of` has none to compile.
    * @returns undefined where there is nothing to do, so that a change is in force at once in the process that has tried it out.
    */
   prepare({ guardrails, assignments }: GuardrailSnapshot): Promise<void> | undefined {
@@ -39,7 +39,7 @@ export class StoredSettings {
     return missing.length === 0 ? undefined : prepareAll(missing)
   }
 
-  /** Those that hold for somebody. @throws Fault for one that this program cannot put in force. */
+  /** Those that are assigned to keys or to all of them. @throws Fault for one that this program cannot put in force. */
   of({ guardrails, assignments }: GuardrailSnapshot): GuardrailSetting[] {
     const everywhere = new Set<string>()
     const identities = new Map<string, Set<string>>()

@@ -16,7 +16,7 @@ export interface OwnerBooksOptions {
   count: number
   clock: Clock
   report: (news: BooksNews) => void
-  /** Told of a journal whose worker's end had left generations open. */
+  /** Called for a journal whose worker's end had left generations open. */
   recovered: (slot: number, report: Reconciliation) => void
 }
 

@@ -23,7 +23,7 @@ export class OwnerSettings {
     this.keys = keysOf(config, generated)
   }
 
-  /** Takes over a new one. @returns false where its keys are not taken over: nobody would ever see the random one. */
+  /** Takes over a new one. @returns false where its keys are not taken over: a new random secret would never be shown. */
   apply(config: Config): boolean {
     this.config = config
     if (this.generated && !config.keysNamed) return true

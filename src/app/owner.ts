@@ -94,7 +94,7 @@ class Owner {
   private readonly closers: Closer[] = []
   private readonly trouble = new Trouble(systemClock, this.log)
   private draining = false
-  /** Of this run: names that nobody outside can make. */
+  /** Of this run; makes names that no other program can guess. */
   private readonly secret = randomUUID()
 
   constructor(options: OwnOptions, config: Config) {
@@ -261,7 +261,7 @@ class Owner {
     else {
       const { file } = reload.config
       if (!this.settings.apply(reload.config))
-        log.warn({ file }, 'the keys stay as they were: a real provider key asks for keys named in auth.keys')
+        log.warn({ file }, 'the keys stay as they were: a real provider key requires keys named in auth.keys')
       const packed = packConfig(this.settings.shared)
       for (const { station } of crew.members) station.line.notify('reload', packed)
       log.info({ file }, 'configuration reloaded')

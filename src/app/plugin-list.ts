@@ -131,14 +131,14 @@ function settingsProblem(plugin: Plugin, settings: Config['plugins']['defaults']
     plugin.parse(settings, path.join('.'))
     return undefined
   } catch (thrown) {
-    const told = thrown instanceof Fault ? thrown.metadata?.field : undefined
-    const field = typeof told === 'string' && told.startsWith(`${path.join('.')}.`) ? told.slice(path.join('.').length + 1) : undefined
+    const named = thrown instanceof Fault ? thrown.metadata?.field : undefined
+    const field = typeof named === 'string' && named.startsWith(`${path.join('.')}.`) ? named.slice(path.join('.').length + 1) : undefined
     const [name, ...within] = field?.split(/[.[\]]+/).filter((segment) => segment !== '') ?? []
     // What is missing may come with the request, unless none may set it or there is none that names the plugin.
     const own = plugin.reserved?.includes(name) || settings.enabled === true
     if (name !== undefined && settings[name] === undefined && !own) return undefined
     const said = thrown instanceof Error ? thrown.message : 'the plugin takes no such settings'
-    const message = told === undefined ? said : said.replace(`${told}: `, '')
+    const message = named === undefined ? said : said.replace(`${named}: `, '')
     if (name === undefined) return { path, message, at: 'key' }
     return { path: [...path, name, ...within.map((segment) => (/^\d+$/.test(segment) ? Number(segment) : segment))], message }
   }

@@ -10,7 +10,7 @@ import type { PluginSource } from '../config/plugins.ts'
 const API = 'headgate/plugin-api'
 const API_URL = new URL(`../plugin-api/index${extname(import.meta.url)}`, import.meta.url).href
 const OUR_SOURCE = new URL('../../', import.meta.url).href
-/** Asks for a plugin by what is behind it: name, place to look from, number of the reading. */
+/** Scheme of the imports that load a plugin; after it: name, place to look from, number of the reading. */
 const ENTRY = 'headgate-plugin:'
 /** Marks every file of one reading, so that a later reading is another module. */
 const MARK = 'headgate-reading'
@@ -46,13 +46,13 @@ export async function loadModule(source: PluginSource, file: string): Promise<Re
   const number = String(traces.size + 1)
   const files = new Set(path === undefined ? [] : [pathToFileURL(path)])
   traces.set(number, files)
-  const asked = {
+  const entry = {
     name: path === undefined ? name : pathToFileURL(path).href,
     from: pathToFileURL(resolve(file)).href,
     number: path && number,
   }
   try {
-    const module = await inTime(import(`${ENTRY}${encodeURIComponent(JSON.stringify(asked))}`) as Promise<Record<string, unknown>>)
+    const module = await inTime(import(`${ENTRY}${encodeURIComponent(JSON.stringify(entry))}`) as Promise<Record<string, unknown>>)
     readings.set(known, { module, files, digest: digestOf(files) })
     return module
   } catch (error) {

@@ -26,7 +26,7 @@ async function isNearby({ baseUrl = '' }: Provider): Promise<boolean> {
 }
 
 /**
- * `{ data: [{ id, created?, context_length?, … }] }`. A server of one's own, which `discover` marks, is asked about its models as well.
+ * `{ data: [{ id, created?, context_length?, … }] }`. A self-hosted server, which `discover` marks, is called for facts of its models.
  * @throws where it does not answer with a list.
  */
 export async function providerListing(provider: Provider): Promise<JsonObject> {

@@ -197,7 +197,7 @@ export class Runtime {
     }
   }
 
-  /** Asks the providers with `discover` what they serve, now and from now on. Resolves when each has answered or failed. */
+  /** Fetches the model lists of the providers with `discover`, now and from now on. Resolves when each has answered or failed. */
   discover(): Promise<void> {
     return this.discovery.watch(this.catalog.providers.values())
   }
@@ -234,12 +234,12 @@ export class Runtime {
     this.shedAt = now
   }
 
-  /** A random secret made at the start stays: it was printed once and is in use. One made now nobody would ever see. */
+  /** A random secret made at the start stays: it was printed once and is in use. One made now would never be shown. */
   private keysAfter(config: Config): readonly ApiKey[] {
     if (this.generated && !config.keysNamed) return this.keys
     const { keys, generated } = resolveKeys(config)
     if (generated === undefined) return keys
-    this.source.logs.log.warn({ file: config.file }, 'the keys stay as they were: a real provider key asks for keys named in auth.keys')
+    this.source.logs.log.warn({ file: config.file }, 'the keys stay as they were: a real provider key requires keys named in auth.keys')
     return this.keys
   }
 
@@ -274,7 +274,7 @@ export class Runtime {
     parts.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
-    // Few ask for it, so nobody waits for it at the start.
+    // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
@@ -300,7 +300,7 @@ export class Runtime {
         management: this.management,
         files: { store: this.files, maxFile: config.store.files.maxFile, admission: parts.admission },
       }),
-      pages: (asked) => reference(asked) ?? consent(asked),
+      pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
         { keys, guardrails: settings.guardrails, providers: catalog.providers, addressOf: (request) => this.addresses.of(request) },
         { parts, proxy: this.passThrough, ids: this.ids },

@@ -1,4 +1,4 @@
-/** What goes wrong with the books and with what processes share: told in the log, and in readiness as long as it lasts. */
+/** What goes wrong with the books and with what processes share: reported in the log, and in readiness as long as it lasts. */
 import type { BooksNews } from '../cluster/bookkeeping.ts'
 import type { SharedReport } from '../cluster/shared/index.ts'
 import type { Clock } from '../core/clock.ts'

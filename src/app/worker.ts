@@ -25,7 +25,7 @@ class Worker {
   /** The configuration as it came last, packed. */
   private config = ''
   private slot = 0
-  /** Tells the drain of a signal. */
+  /** Passes a signal on to the drain. */
   private signal: (() => void) | undefined
 
   constructor() {
@@ -129,7 +129,7 @@ class Worker {
 /** The channel to the process that forked this one. @throws Error where there is none. */
 function portToOwner(): Port {
   const send = process.send?.bind(process)
-  if (!send) throw new Error(`${WORKER_VARIABLE} is set, but nobody has forked this process`)
+  if (!send) throw new Error(`${WORKER_VARIABLE} is set, but this process was not forked`)
   return {
     get open() {
       return process.connected
