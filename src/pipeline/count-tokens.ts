@@ -20,13 +20,13 @@ import { callPath, providerAddress } from './route/provider-address.ts'
 /** A count is a short object. */
 const CAP = 64 * 1024
 
-/** The last service of the counting chain: endpoints that count are asked in catalogue order, then we estimate. */
+/** The last service of the counting chain: calls the endpoints that count in catalogue order, and estimates where none answers. */
 export function countTokens(parts: ChainParts): Service<Guarded> {
   return async function counted(exchange) {
     for (const endpoint of exchange.route.endpoints) {
       const dialect = parts.upstreams.get(endpoint.provider.dialect)
       if (!dialect?.countTokens) continue
-      const tokens = await asked(exchange, { endpoint, dialect }, parts)
+      const tokens = await countAt(exchange, { endpoint, dialect }, parts)
       if (tokens !== undefined) return replyOf(exchange, endpoint, { tokens, estimated: false })
     }
     const { prompt } = estimatedNeed(exchange.request.canonical(), estimateTokens)
@@ -48,7 +48,7 @@ function replyOf(exchange: Guarded, endpoint: Endpoint, count: { tokens: number;
 }
 
 /** @returns undefined where the provider failed: an estimate is worth more than an error. @throws Fault where the caller's request is at fault. */
-async function asked(
+async function countAt(
   exchange: Guarded,
   { endpoint, dialect }: { endpoint: Endpoint; dialect: UpstreamDialect },
   parts: ChainParts,

@@ -238,7 +238,7 @@ export function narrow<From extends Routed>(exchange: From, endpoints: readonly 
   return advance(exchange, 'route', { ...exchange.route, endpoints })
 }
 
-/** All that is known by now, for layers that speak on the way up: those below may have set records, or have failed before. */
+/** All that is known by now, for layers that act on the way up: those below may have set records, or have failed before. */
 export function knownOf<From extends Received>(exchange: From): From & Exchange {
   return exchange as From & Exchange
 }
@@ -253,6 +253,6 @@ export function requestedOf({ wish, request }: Exchange): string {
   return wish?.requested ?? (request ? nameIn(request.gateway) : '')
 }
 
-function nameIn({ asked, model, models }: GatewayFields): string {
-  return asked ?? model ?? models[0] ?? ''
+function nameIn({ requested, model, models }: GatewayFields): string {
+  return requested ?? model ?? models[0] ?? ''
 }

@@ -25,7 +25,7 @@ import type { Admission } from './request/admission.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
 
 export interface KeyLookup {
-  /** The key if no other process need be asked for it. @param hash SHA-256 of the secret, hex. */
+  /** The key, if it is found without a call to another process. @param hash SHA-256 of the secret, hex. */
   atHand(hash: string): ApiKey | undefined
   /**
    * @param hash SHA-256 of the secret, hex.
@@ -121,7 +121,7 @@ export interface ChainParts {
   wires: ReadonlyMap<string, EmbeddingWire>
   tools: readonly (ServerTool | SessionTool)[]
   host: Host
-  /** In whose form tools ask models: that of the Responses API. */
+  /** Format in which tools call models: that of the Responses API. */
   toolDialect: ClientDialect
   witness: Witness
   /** A provider refused our own key. */
@@ -129,6 +129,6 @@ export interface ChainParts {
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
   overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number }) => void
   pluginTrouble: (exchange: Authenticated, trouble: PluginTrouble) => void
-  /** Lane that contract tests ask for, where the facts allow it. */
+  /** Lane that contract tests request, where the facts allow it. */
   forcedLane: Lane | undefined
 }

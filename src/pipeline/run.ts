@@ -15,7 +15,7 @@ export interface StreamedReply {
   /** True once the head has gone out: a failure is then an event of the stream. */
   readonly sent: boolean
   /**
-   * Readies the head for an attempt: lifecycle events and, if asked, one debug event per attempted provider before them.
+   * Readies the head for an attempt: lifecycle events and, if requested, one debug event per attempted provider before them.
    * Done anew for each attempt until the head has gone out, since the events name the model that serves.
    */
   prepare(upstreamBody: JsonObject | undefined): void
@@ -53,7 +53,7 @@ export interface EventSink {
   readonly calls: readonly FoundCall[]
   /** A guardrail refuses the answer. */
   readonly refusal: Fault | undefined
-  /** Settles, never rejecting, once engines have let go all that they were asked about. */
+  /** Settles, never rejecting, once no event waits for an engine any more. */
   readonly pending: Promise<void> | undefined
   /** More waits for an engine than should. */
   readonly crowded: boolean
@@ -76,8 +76,8 @@ export class Trail {
   removed: readonly Removed[] = []
   /** Ids of the plugins that act on it, in the order in which they run. */
   pluginIds: readonly string[] = []
-  /** Brings the stages of plugins at work up to date. */
-  pluginRuns: readonly { tell(): void }[] = []
+  /** Plugins at work; each brings its stage up to date. */
+  pluginRuns: readonly { updateStage(): void }[] = []
   /** What the caller finds beside the fault where providers fail. */
   errorMetadata: JsonObject | undefined
 

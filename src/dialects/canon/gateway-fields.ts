@@ -30,7 +30,7 @@ export type StopCondition =
 export interface GatewayFields {
   model?: string
   /** The slug as the caller sent it, where `model` is what a preset made of it. */
-  asked?: string
+  requested?: string
   /** Routing preferences of the preset that the request names. */
   presetProvider?: ProviderPreferences
   models: string[]

@@ -66,7 +66,7 @@ export function trialAnswered(exchange: Planned, turn: Turn, { endpoint, record,
   else served(exchange, turn, started, parts)
 }
 
-/** Nothing has reached the caller. @returns the fault as it may be told. */
+/** Nothing has reached the caller. @returns the fault as the caller may see it. */
 export function trialBroken(exchange: Planned, thrown: unknown, { endpoint, record, started }: Trial, parts: ChainParts): Fault {
   const raw = asFault(thrown)
   const fault = keyless(raw, endpoint.provider)

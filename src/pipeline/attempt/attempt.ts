@@ -13,10 +13,10 @@ import { endedEarly, type Failure, lastWord } from '../reply/last-word.ts'
 import { beginTrial, trialAnswered, trialBroken } from './attempt-outcome.ts'
 import type { RetryPermit } from './retry-budget.ts'
 
-/** Asks one endpoint. Rejects with a fault where nothing has reached the caller. */
+/** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */
 export type Call<Parts> = (exchange: Planned, endpoint: Endpoint, parts: Parts) => Promise<Reply>
 
-/** @param call how an endpoint is asked: for words, or for vectors. */
+/** @param call how an endpoint is called: to generate, or for vectors. */
 export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts>): Service<Planned> {
   return async function attempted(exchange) {
     const {

@@ -95,7 +95,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const address = providerAddress(provider, dialect)
   const headers = exchange.request.stream ? address.streamHeaders : address.headers
   const pool = parts.pools.for(address)
-  // Whatever throws must do so before the call exists: its timers would fail an attempt that nobody waits for.
+  // Code that may throw runs before the call exists: otherwise the call's timers would fail an attempt that is not awaited.
   const request = {
     path: callPath(address, provider, { path: encoded.path, model: endpoint.upstreamModel }),
     headers: encoded.headers

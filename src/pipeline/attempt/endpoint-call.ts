@@ -42,7 +42,7 @@ export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint):
   }
 }
 
-/** Features that the caller asks a provider for by header. */
+/** Features of a provider that the caller requests by header. */
 function betasOf(headers: IncomingHttpHeaders): string | undefined {
   const betas = headers['anthropic-beta'] ?? headers['x-anthropic-beta']
   return Array.isArray(betas) ? betas.join(',') : betas

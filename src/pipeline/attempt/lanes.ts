@@ -6,7 +6,7 @@ export interface LaneFacts {
   sameWire: boolean
   /** A layer changed the canonical form. */
   edited: boolean
-  /** Server tools, healing, output guardrails: somebody replaces or withholds events. */
+  /** Server tools, healing or output guardrails replace or withhold events. */
   mutated: boolean
   /** A tap reads the events. */
   observed: boolean

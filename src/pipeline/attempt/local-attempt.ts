@@ -10,7 +10,7 @@ import { beginTurn, type EndpointCall } from './endpoint-call.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { translated, WholeAttempt } from './whole-attempt.ts'
 
-/** A provider inside this process must not be hit by what taps and encoders throw: nobody there would catch it. */
+/** Fails the attempt where taps and encoders throw: a provider inside this process would not catch it. */
 function guarded(attempt: Pick<StreamAttempt | WholeAttempt, 'fail'>): (step: () => void) => void {
   return (step) => {
     try {

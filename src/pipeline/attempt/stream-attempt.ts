@@ -191,7 +191,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     else last()
   }
 
-  /** The gateway's own word: nothing more goes out, nobody else is asked, and what the provider did is paid for. */
+  /** The gateway refuses the answer: nothing more goes out, no other endpoint is called, and what the provider did is charged. */
   private refused(refused: Fault): void {
     const { exchange, plan } = this
     if (!this.committed) exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())

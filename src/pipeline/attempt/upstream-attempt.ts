@@ -86,10 +86,10 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
 
   protected refuse(fault: Fault): void {
     const { exchange } = this
-    const told = this.error?.instead(fault) ?? fault
-    exchange.run.unfinished = this.turn({ fault: told, aborted: false })
+    const reported = this.error?.instead(fault) ?? fault
+    exchange.run.unfinished = this.turn({ fault: reported, aborted: false })
     this.close()
-    this.reject(told)
+    this.reject(reported)
   }
 
   protected settle(ended: Ended, finish = (final: Final) => this.finish(final)): void {
@@ -155,14 +155,14 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
       return
     }
     this.discarding = true
-    // Nobody is there for its comments.
+    // The caller has left: no more comments are sent to it.
     exchange.run.reply?.stop()
     this.leftAt = exchange.head.clock.monotonic()
     this.flow?.resume()
   }
 
   /**
-   * Tokens of reasoning that nobody has reported: the time from the head of the reply to its first content at the pace of the
+   * Tokens of reasoning that the provider has not reported: the time from the head of the reply to its first content at the pace of the
    * endpoint. @param contentAt monotonic milliseconds; undefined where no content has come yet.
    */
   protected hiddenTokens(contentAt: number | undefined): number {

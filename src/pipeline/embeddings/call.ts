@@ -114,7 +114,7 @@ export class EmbeddingCall implements Receiver {
     }
   }
 
-  /** @throws Fault `upstream_garbled` for a vector too many, or of another length than the first or than was asked for. */
+  /** @throws Fault `upstream_garbled` for a vector too many, or of another length than the first or than was requested. */
   private take(raw: RawVector): void {
     const { settings, inputs } = this.ask
     const vector = writeRaw(raw, settings.form)

@@ -1,11 +1,11 @@
-/** What an endpoint is asked for vectors: the inputs as it takes them, and the calls that they make. */
+/** What an endpoint is sent for vectors: the inputs as it takes them, and the calls that they make. */
 
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Planned } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
-import { askOf, clientOf, targetOf, wireOf } from './asked.ts'
 import { type Batch, batchesOf } from './batches.ts'
+import { askOf, clientOf, targetOf, wireOf } from './embedding-request.ts'
 import { cutTo, inputTokens } from './input-size.ts'
 
 /** Calls under way at once. */

@@ -13,10 +13,10 @@ import type { Turn } from '../attempt/turn.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import type { ChainParts } from '../parts.ts'
-import { clientOf } from './asked.ts'
 import type { Batch } from './batches.ts'
 import type { Brought } from './call.ts'
 import { AT_ONCE, callsAt } from './calls.ts'
+import { clientOf } from './embedding-request.ts'
 import { imagesIn, imageTokens, inputTokens } from './input-size.ts'
 import { type Calling, callProvider } from './provider-call.ts'
 
@@ -128,7 +128,7 @@ class EmbeddingRun {
 
   /**
    * Of several calls one may fail and be made again at the end, as long as no more have failed than have come off:
-   * an endpoint that is down is left at once, one that stumbled is not asked for everything anew elsewhere.
+   * an endpoint that is down is left at once, and after a single failure the other results of the endpoint are kept.
    */
   private broke(running: Running, fault: Fault): void {
     this.running.delete(running)
@@ -169,7 +169,7 @@ class EmbeddingRun {
       return
     }
     this.discarding = true
-    // What has not been asked for yet nobody needs any more.
+    // Calls that have not been sent yet are not needed any more.
     this.calls -= this.queue.length
     this.queue.length = 0
     if (this.succeeded === this.calls) this.complete()

@@ -28,8 +28,7 @@ export interface Calling {
   abort(): void
 }
 
-export function callProvider(asked: ProviderAsk, parts: ChainParts): Calling {
-  const { exchange, endpoint, wire, target, ask } = asked
+export function callProvider({ exchange, endpoint, wire, target, ask }: ProviderAsk, parts: ChainParts): Calling {
   const encoded = wire.encode(ask, target)
   if (wire.run) {
     const local = new LocalCall(ask)

@@ -1,6 +1,6 @@
 /**
  * Stands between the guardrails and the plan: keeps the endpoints that can read the inputs as they are.
- * What nobody can read is told at once, with the place in the request, instead of by the first provider that is asked.
+ * Inputs that no endpoint can read are refused at once, with the place in the request, before any provider is called.
  */
 
 import { Fault } from '../../core/faults.ts'
@@ -12,7 +12,7 @@ import { type Guarded, narrow } from '../exchange.ts'
 import type { GuardrailSetting } from '../guard/guardrail-setting.ts'
 import type { Layer } from '../layer.ts'
 import type { ChainParts } from '../parts.ts'
-import { askOf, clientOf, targetOf } from './asked.ts'
+import { askOf, clientOf, targetOf } from './embedding-request.ts'
 import { inputTokens } from './input-size.ts'
 
 export function suit(guardrails: readonly GuardrailSetting[], parts: Pick<ChainParts, 'wires'>): Layer<Guarded> {

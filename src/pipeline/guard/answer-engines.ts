@@ -1,4 +1,4 @@
-/** Asks engines outside the gateway about an answer: what they have not seen is held. */
+/** Sends an answer to engines outside the gateway: what they have not seen is held. */
 
 import { asFault, type Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
@@ -12,11 +12,11 @@ import { hasTexts } from './notes.ts'
 
 type Emit = (event: StreamEvent) => void
 
-/** Characters of a stream's block about which an engine is asked before the block ends. */
+/** Characters of a stream's block that are sent to an engine before the block ends. */
 const SLICE = 16_384
-/** Arguments of a tool are asked about whole, as far as this goes. */
+/** Characters up to which the arguments of a tool are sent whole. */
 const LONGEST_ARGS = 262_144
-/** Characters that wait behind a question; more are not read from the provider. */
+/** Characters that wait behind a call of an engine; more are not read from the provider. */
 const CROWDED = 65_536
 
 export interface Answered {
@@ -28,7 +28,7 @@ export interface Answered {
 export class AnswerEngines implements Tap {
   readonly mode = 'mutate'
   refusal: Fault | undefined
-  /** Settles, never rejecting, once nothing is asked any more. */
+  /** Settles, never rejecting, once no engine is called any more. */
   pending: Promise<void> | undefined
   private readonly exchange: Routed
   private readonly guardrails: readonly GuardrailSetting[]
@@ -60,7 +60,7 @@ export class AnswerEngines implements Tap {
     if (event.type === 'block-delta') this.size += event.text.length
     else if (event.type === 'block-start' && event.kind === 'call') this.calls.add(event.block)
     const call = event.type === 'block-delta' && this.calls.has(event.block)
-    // An answer that does not stream is asked about as a whole.
+    // An answer that does not stream is sent as a whole.
     const enough = this.exchange.request.stream && (event.type === 'block-end' || this.size >= (call ? LONGEST_ARGS : SLICE))
     if (enough || event.type === 'end' || event.type === 'fault') this.ask()
   }
@@ -107,8 +107,8 @@ export class AnswerEngines implements Tap {
       const texts = [...said.values()].flatMap((text) => [...this.partsOf(text)])
       for (const event of left)
         for (const data of dataOf(event)) for (const text of jsonTexts(data)) if (!isMedia(text)) texts.push(legible(text).text)
-      const asked = texts.filter((text) => text.trim() !== '' && !isMedia(text))
-      const verdict = await askEngine(this.exchange, guardrail, asked, 'output')
+      const sent = texts.filter((text) => text.trim() !== '' && !isMedia(text))
+      const verdict = await askEngine(this.exchange, guardrail, sent, 'output')
       if (verdict && verdict.replaced.size > 0) left = this.rewritten(left, said, verdict.replaced)
     }
     return left
@@ -135,7 +135,7 @@ export class AnswerEngines implements Tap {
       if (changed !== undefined && changed !== text && (value === undefined || withTexts(value, replace) !== value))
         other.set(block, changed)
     }
-    const told = new Set<number>()
+    const emitted = new Set<number>()
     return events.flatMap((event): StreamEvent[] => {
       if ((event.type === 'block-start' || event.type === 'opaque') && event.of)
         return [{ ...event, of: { ...event.of, data: withTexts(event.of.data, replaceIn) } }]
@@ -147,8 +147,8 @@ export class AnswerEngines implements Tap {
         return text === undefined ? [event] : []
       }
       if (text === undefined) return [event]
-      if (told.has(event.block)) return []
-      told.add(event.block)
+      if (emitted.has(event.block)) return []
+      emitted.add(event.block)
       return text === '' ? [] : [{ ...event, text }]
     })
   }

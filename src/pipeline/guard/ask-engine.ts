@@ -1,4 +1,4 @@
-/** One guardrail's engine asked about texts of an exchange, whichever way they go. */
+/** Calls one guardrail's engine with texts of a request or of an answer. */
 
 import { Fault } from '../../core/faults.ts'
 import {
@@ -14,7 +14,7 @@ import type { Routed } from '../exchange.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'
 
 /**
- * Adds the stage that tells of it.
+ * Adds the stage that reports the call.
  * @returns undefined where the engine found nothing, or did not answer and need not.
  * @throws Fault 403 where it blocks, 503 where it did not answer and the guardrail is closed.
  */

@@ -26,7 +26,7 @@ import { holdsFor } from './guardrail-terms.ts'
 /** What holds for one key, compiled once. */
 interface Watch {
   readonly policy: TextPolicy | undefined
-  /** Guardrails that ask an engine. */
+  /** Guardrails that call an engine. */
   readonly asking: readonly GuardrailSetting[]
   /** Something that is hidden comes back in the answer. */
   readonly restores: boolean
@@ -86,7 +86,7 @@ function readsRequests({ policy, asking }: Watch): boolean {
   return policy !== undefined || asking.length > 0
 }
 
-/** All texts of a request, for whoever chooses words that are not among them. */
+/** All texts of a request: placeholders must not be among them. */
 function* textsOf(exchange: Routed): Generator<string> {
   for (const { texts } of passages(exchange.request.canonical())) yield* texts
   yield* jsonTexts(exchange.request.body)
@@ -168,7 +168,7 @@ interface Reading {
   short: boolean
 }
 
-/** @returns a promise only where there is much to read, or an engine to ask. @throws Fault 403. */
+/** @returns a promise only where there is much to read, or an engine to call. @throws Fault 403. */
 function check(exchange: Guarded, watch: Watch, { texts, short }: Reading): Promise<void> | undefined {
   const asking = watch.asking.length > 0 ? () => ask(exchange, watch.asking, texts) : undefined
   if (!watch.policy) {

@@ -12,7 +12,7 @@ export interface GuardrailFinding {
   readonly action: string
   readonly entities: readonly string[]
   readonly engines: readonly string[]
-  /** Distinct texts that matched: never to be told to anybody as they are, unless `full`. */
+  /** Distinct texts that matched: never shown as they are, unless `full`. */
   readonly matched: readonly string[]
   readonly full: boolean
 }

@@ -40,7 +40,7 @@ export interface GuardrailSetting extends GuardrailName {
   restore: boolean
   /** What it looks for in texts; empty where it reads none. */
   rules: readonly Rule[]
-  /** Asked over HTTP. */
+  /** Called over HTTP. */
   engine: ExternalEngine | undefined
   /** Undefined where it bounds no routing. */
   terms: GuardrailTerms | undefined

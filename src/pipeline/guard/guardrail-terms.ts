@@ -1,4 +1,4 @@
-/** What guardrails ask of models and endpoints: lists, zero retention by author, data policy, price (contract section 7). */
+/** What guardrails require of models and endpoints: lists, zero retention by author, data policy, price (contract section 7). */
 
 import type { PriceMoment } from '../../core/price.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
@@ -9,7 +9,7 @@ import type { GuardrailBudget, GuardrailSetting, GuardrailTerms } from './guardr
 export interface BoundTerms {
   /** The first thing that some guardrail has against the endpoint. @param moment decides between prices where there are several. */
   bar(endpoint: Endpoint, moment: PriceMoment | undefined): { detail: string; from: string } | undefined
-  /** A price is asked for. */
+  /** Some guardrail sets a ceiling on the price. */
   readonly priced: boolean
 }
 
@@ -41,7 +41,7 @@ export function budgetsFor(guardrails: readonly GuardrailSetting[], { issuer }: 
   })
 }
 
-/** What is asked of endpoints for a key, whatever it requests. */
+/** What is required of endpoints for a key, in all of its requests. */
 export function termsFor(guardrails: readonly GuardrailSetting[], key: ApiKey): BoundTerms | undefined {
   return boundFor(guardrails, key).terms
 }

@@ -3,7 +3,7 @@ import type { NoteKind } from '../../dialects/canon/events.ts'
 
 const TEXTLESS: ReadonlySet<NoteKind> = new Set(['signature', 'sealed', 'logprobs', 'format'])
 
-/** True for a note whose data somebody may read, such as the title of a source. */
+/** True for a note whose data holds readable text, such as the title of a source. */
 export function hasTexts(note: NoteKind): boolean {
   return !TEXTLESS.has(note)
 }

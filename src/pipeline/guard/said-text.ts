@@ -16,7 +16,7 @@ export class SaidText {
   private block: number
   private readonly changed: (block: number) => void
 
-  /** @param changed told of each block in which something is hidden. */
+  /** @param changed called for each block in which something is hidden. */
   constructor(block: number, reading: { policy: AnswerPolicy; findings: Findings; changed: (block: number) => void }) {
     this.block = block
     this.changed = reading.changed

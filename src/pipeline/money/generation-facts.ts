@@ -1,4 +1,4 @@
-/** The part of a generation's record that no query needs as a column, as JSON text: only what the columns do not tell. */
+/** The part of a generation's record that no query needs as a column, as JSON text: only what no column holds. */
 
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
 import type { Settlement } from '../../ledger/settlement.ts'
@@ -74,7 +74,7 @@ function moderationTime({ trail: { stages } }: Received): number | undefined {
   return typeof took === 'number' ? took : undefined
 }
 
-/** Who searched the web, how many results the model was shown (a provider that searches itself does not tell), how many pages were fetched. */
+/** The engine of web searches, the number of results shown to the model (unknown where the provider searched), and of fetched pages. */
 function webFacts(exchange: Accepted): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
   const {
     head: { books },

@@ -119,14 +119,14 @@ export class PassThroughDesk {
       })
     } catch (thrown) {
       const fault = asFault(thrown)
-      // The row may be there all the same; the refusal is told by the fault.
+      // The row may exist all the same, so it is settled; the caller gets the fault.
       this.settle(booking, { status: null, outcome: 'failed' }).catch(() => {})
       throw fault
     }
     return booking
   }
 
-  /** What guardrails let the key spend. @throws Fault 403 where one asks for more than can be kept of what nobody reads. */
+  /** Budgets of guardrails for the key. @throws Fault 403 where a guardrail must read requests: those of pass-through are not read. */
   private budgetsOf(key: ApiKey): readonly GuardrailBudget[] {
     const own = this.settings.guardrails.filter((guardrail) => holdsFor(guardrail, key))
     const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.terms !== undefined)

@@ -51,7 +51,7 @@ export interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
  * @returns the candidates that the credit can pay, with their output caps; a promise only where credit is leased and the lease in
  *   hand is too small.
  * @throws Fault 402 where the key has less left than the cheapest endpoint needs, 403 where a guardrail's budget has; 503
- *   where the store of record cannot be asked.
+ *   where the store of record cannot be reached.
  */
 export function takeHold(exchange: Guarded, candidates: readonly Endpoint[], payer: Payer): Reservation | Promise<Reservation> {
   const { hold } = exchange.head.books
@@ -61,16 +61,16 @@ export function takeHold(exchange: Guarded, candidates: readonly Endpoint[], pay
   const input = inputNeed(exchange)
   const needs = candidates.map((endpoint) => outputNeed(exchange, endpoint, payer, limited))
   const { ask, inputCost } = holdNeedOf(needs, input)
-  const asked: Asked = { candidates, needs, input, limited, full: ask.full, needed: ask.floor, account, allowances, inputCost }
+  const request: HoldRequest = { candidates, needs, input, limited, full: ask.full, needed: ask.floor, account, allowances, inputCost }
   const taken = hold.take(account, ask, allowances)
-  return taken instanceof Promise ? taken.then((held) => granted(exchange, payer, asked, held)) : granted(exchange, payer, asked, taken)
+  return taken instanceof Promise ? taken.then((held) => granted(exchange, payer, request, held)) : granted(exchange, payer, request, taken)
 }
 
 /** @param held nano-dollars; undefined where not even the least fits. */
-function granted(exchange: Guarded, payer: Payer, asked: Asked, held: number | undefined): Reservation | Promise<Reservation> {
-  if (held === undefined) return takeCheaper(exchange, payer, asked)
-  const { candidates: wanted, needs, input, limited, account, inputCost } = asked
-  const { candidates, outputCaps, outputCap } = limited ? cappedBy(asked, held, payer.upstreams) : uncapped(wanted, needs)
+function granted(exchange: Guarded, payer: Payer, request: HoldRequest, held: number | undefined): Reservation | Promise<Reservation> {
+  if (held === undefined) return takeCheaper(exchange, payer, request)
+  const { candidates: wanted, needs, input, limited, account, inputCost } = request
+  const { candidates, outputCaps, outputCap } = limited ? cappedBy(request, held, payer.upstreams) : uncapped(wanted, needs)
   const floor = candidates === wanted ? inputCost : mostInputCost(exchange, candidates, input)
   const part = { amount: held, floor: Math.min(floor, held) }
   exchange.head.books.hold.raiseFloor(part.floor)
@@ -167,7 +167,7 @@ function uncapped(candidates: readonly Endpoint[], needs: readonly OutputNeed[])
 }
 
 /** @param held nano-dollars. */
-function cappedBy({ candidates, needs, input, full }: Asked, held: number, upstreams: Payer['upstreams']): Capped {
+function cappedBy({ candidates, needs, input, full }: HoldRequest, held: number, upstreams: Payer['upstreams']): Capped {
   const caps: OutputCap[] = []
   let dropped: Set<Endpoint> | undefined
   let largest = 0
@@ -195,15 +195,15 @@ function mostInputCost(exchange: Guarded, candidates: readonly Endpoint[], { tok
   return candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffOf(exchange, endpoint), tokens, 0, extras).floor), 0)
 }
 
-interface Asked {
+interface HoldRequest {
   candidates: readonly Endpoint[]
   needs: readonly OutputNeed[]
   input: InputNeed
   /** A limit applies. */
   limited: boolean
-  /** Nano-dollars that were asked for. */
+  /** Nano-dollars of the whole hold. */
   full: number
-  /** Nano-dollars of the least that was asked for. */
+  /** Nano-dollars of the smallest hold that is enough. */
   needed: number
   /** Nano-dollars of the input at the dearest candidate. */
   inputCost: number
@@ -212,7 +212,11 @@ interface Asked {
 }
 
 /** Endpoints that cost more than what is left are given up, and the hold is tried once more for those that do not. */
-function takeCheaper(exchange: Guarded, payer: Payer, { candidates, needs, input, ...refusal }: Asked): Reservation | Promise<Reservation> {
+function takeCheaper(
+  exchange: Guarded,
+  payer: Payer,
+  { candidates, needs, input, ...refusal }: HoldRequest,
+): Reservation | Promise<Reservation> {
   const tightest = refusal.account.tightest(refusal.allowances)
   const left = tightest?.left ?? 0
   const within = candidates.filter((_, at) => outputWithin(needs[at], input, left) !== undefined)

@@ -1,4 +1,4 @@
-/** What a turn is charged at: by the tier that served (contract section 5.5), the time of admission and the region that was asked for. */
+/** The tariff of a turn: by the tier that served (contract section 5.5), the time of admission and the requested region. */
 
 import { type Tariff, tariffAt } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'

@@ -6,7 +6,7 @@ import type { Admission } from '../request/admission.ts'
 import { callerCap, inputEstimate } from '../route/needs.ts'
 
 /**
- * Takes the estimate of the input, and of the output what the caller asked for; nothing where it set no cap.
+ * Takes the estimate of the input plus the caller's output cap; nothing for the output where the caller set no cap.
  * Call once for each turn: only the first can be refused.
  * @returns a promise only where the key has such a limit and the counters are shared.
  * @throws Fault 429.

@@ -33,7 +33,7 @@ export function lostToSlowReader({ fault, heldBack = 0 }: Turn): boolean {
 /** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */
 export function countOf(exchange: Accepted & MaybePlanned, turn: Turn, endedBy: EndedBy): Count {
   const { usage, relayed, images = 0, hidden = 0, cut } = turn
-  // A model that ended by itself has said what it has to say: its reasoning is in its report, or nobody knows of it.
+  // Hidden reasoning is added only to a turn that was cut off. Where the model ended by itself, the usage report has it, or it is unknown.
   const unreported = endedBy === 'model' && countsOutput(usage) ? 0 : estimateFromBytes(relayed) + (endedBy === 'model' ? 0 : hidden)
   const room = unreported === 0 ? 0 : Math.max(0, outputCap(exchange, turn) - (usage?.output ?? 0))
   return {

@@ -25,7 +25,7 @@ export type Plan = {
   /** Slugs, the primary model first. */
   models: string[]
   stream: boolean
-  /** How many vectors are asked for; absent where something is generated. */
+  /** How many vectors are requested; absent where something is generated. */
   inputs?: number
   /** Name of the key that it was planned for. */
   key: string

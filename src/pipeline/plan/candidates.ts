@@ -24,7 +24,7 @@ export type PlanCandidate = {
   model: string
   /** Tag: `provider`, `provider/variant` or `provider/tier`. */
   endpoint: string
-  /** As it would be for this request now; null where nobody knows it. */
+  /** As it would be for this request now; null where it is unknown. */
   price: PriceText | null
   /** Tokens of input and output together; null where unknown. */
   context: number | null

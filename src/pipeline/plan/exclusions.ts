@@ -6,7 +6,7 @@ import { isLimited } from '../money/guardrail-budgets.ts'
 import { unpriced } from '../money/provider-fees.ts'
 import { contextNeed, contextOf } from '../route/needs.ts'
 
-/** The hard filters, and what is decided after them: a price that nobody knows, and fallbacks that were not allowed. */
+/** The hard filters, and what is decided after them: an unknown price, and fallbacks that were not allowed. */
 export type Exclusion = FilterName | 'unpriced' | 'allow_fallbacks'
 
 /** As `error.metadata.excluded` has it where no endpoint is left. */
@@ -30,9 +30,9 @@ export function exclusions(exchange: Exchange): ExcludedEndpoint[] {
   const found = exchange.trail.removed.map(({ endpoint, filter, detail, from }) => entry(endpoint, { filter, detail, from }))
   const { plan, route, wish } = exchange
   const candidates = plan?.candidates ?? []
-  const told = new Set([...candidates, ...exchange.trail.removed.map(({ endpoint }) => endpoint)])
+  const listed = new Set([...candidates, ...exchange.trail.removed.map(({ endpoint }) => endpoint)])
   // A choice among models leaves out what the input does not fit before anything is ordered.
-  const rest = (route?.models ?? wish?.models ?? []).flatMap((model) => model.endpoints.filter((endpoint) => !told.has(endpoint)))
+  const rest = (route?.models ?? wish?.models ?? []).flatMap((model) => model.endpoints.filter((endpoint) => !listed.has(endpoint)))
   if (rest.length === 0) return found
   const { request, auth } = exchange
   if (!wish || !request || !auth) return found

@@ -7,7 +7,7 @@ import type { ClientDialect } from '../../dialects/types.ts'
 export const PLAN_FORMATS = ['responses', 'chat', 'messages', 'embeddings'] as const
 export type PlanFormat = (typeof PLAN_FORMATS)[number]
 
-/** A client dialect for each format that a plan can be asked in. */
+/** A client dialect for each format in which a plan can be requested. */
 export type PlanDialects = Readonly<Record<PlanFormat, ClientDialect>>
 
 /** @param byPath client dialects by the path of their operation. @throws Error where a format has none. */
@@ -36,8 +36,8 @@ function plainFaults(client: ClientDialect): ClientDialect {
   return { ...client, faultBody: undefined }
 }
 
-function formatNamed(asked: string): PlanFormat {
-  const format = PLAN_FORMATS.find((one) => one === asked)
+function formatNamed(name: string): PlanFormat {
+  const format = PLAN_FORMATS.find((one) => one === name)
   if (!format) throw badField('format', `expected one of: ${PLAN_FORMATS.join(', ')}`)
   return format
 }
@@ -54,7 +54,7 @@ export function formatOf(body: JsonObject, headers: IncomingHttpHeaders = {}, em
   return headers['anthropic-version'] !== undefined || saysMessages(body, body.messages) ? 'messages' : 'chat'
 }
 
-/** A text alone may be either: the model tells. */
+/** An input may belong to either operation: the model decides. */
 function namesEmbedding({ model, models }: JsonObject, embeds: (slug: string) => boolean): boolean {
   const first = model ?? (Array.isArray(models) ? models[0] : undefined)
   return typeof first === 'string' && embeds(first)

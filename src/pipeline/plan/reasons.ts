@@ -1,4 +1,4 @@
-/** Why each candidate stands where it does. The order itself is asked, so that the explanation cannot differ from it. */
+/** Why each candidate stands where it does. Computed by the ordering itself, so that the two cannot differ. */
 import type { SortKey } from '../../dialects/canon/gateway-fields.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { type HealthBook, listNames, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../../routing/index.ts'
@@ -11,7 +11,8 @@ import { orderedAmong } from './exclusions.ts'
 
 export type PlaceReason = {
   /**
-   * only_one: its model has no other. order: the caller's list names it. session: the conversation was served there last. tier: the priority tier was asked for.
+   * only_one: its model has no other. order: the caller's list names it. session: the conversation was served there last.
+   * tier: the priority tier was requested.
    * draw: the lot may put it first. quality: tools are offered, so that quality comes before price.
    * price, throughput, latency, exacto: sorted by that; price also of what the draw or the list leaves.
    */
@@ -105,10 +106,10 @@ const DEEPEST = 10
  * Along that range each endpoint wins one stretch, so a stretch with equal winners at both ends needs no further look.
  */
 function drawShares(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: HealthBook): Map<Endpoint, number> | undefined {
-  let asked = false
+  let drawn = false
   const winners = (point: number): Endpoint[] => {
     const chance = (): number => {
-      asked = true
+      drawn = true
       return point
     }
     const groups = new Map<string, Endpoint>()
@@ -119,7 +120,7 @@ function drawShares(endpoints: readonly Endpoint[], preferences: OrderPreference
     return [...groups.values()]
   }
   const lowest = winners(0)
-  if (!asked) return undefined
+  if (!drawn) return undefined
   const shares = new Map<Endpoint, number>(endpoints.map((endpoint) => [endpoint, 0]))
   const give = (to: readonly Endpoint[], stretch: number): void => {
     for (const endpoint of to) shares.set(endpoint, (shares.get(endpoint) ?? 0) + stretch)
@@ -165,7 +166,7 @@ function sortValues(
   return new Map(standings.map(({ endpoint, value }) => [endpoint, Math.round(-value * 1000) / 1000]))
 }
 
-/** Who stands lower with the caller's goals than without. */
+/** Endpoints that stand lower with the caller's goals than without. */
 function missedGoals(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: HealthBook): Set<Endpoint> {
   const without = standingsOf(endpoints, {}, 'default', health)
   const standings = standingsOf(endpoints, preferences, 'default', health)

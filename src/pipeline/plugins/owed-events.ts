@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../plugin-api/index.ts'
 
 /**
  * As long as a tap only passes on or holds back, what it owes can be handed on in its place.
- * Once it has changed something nobody knows what it would have made of the rest.
+ * Once it has changed something, what it would have made of the rest is unknown.
  */
 export class OwedEvents {
   /** True once something came out that never went in. */

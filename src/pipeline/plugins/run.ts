@@ -17,7 +17,7 @@ export interface RunParts {
   host: Host
   /** Dialects of providers, for what their own tools can say. */
   upstreams: ChainParts['upstreams']
-  /** Tells the operator. */
+  /** Reports it to the operator. */
   pluginTrouble: (exchange: Authenticated, trouble: PluginTrouble) => void
 }
 
@@ -90,7 +90,7 @@ export class PluginRun implements TapOwner {
     return undefined
   }
 
-  /** In place of `shape` in a plan: what is known of its work without asking anybody. */
+  /** In place of `shape` in a plan: what is known of its work without a call to a service. */
   preview(): void {
     const { plugin } = this.setting
     if (!plugin.preview || this.skipped) return
@@ -102,7 +102,7 @@ export class PluginRun implements TapOwner {
       this.view.close()
       this.failed(thrown)
     }
-    this.tell()
+    this.updateStage()
   }
 
   /** Sets up the plugin's view on the reply, where it wants one. */
@@ -119,13 +119,13 @@ export class PluginRun implements TapOwner {
     }
   }
 
-  /** It could not even say whether it acts. */
+  /** It threw while it decided whether it acts. */
   stumbled(thrown: unknown): void {
     this.failed(thrown)
   }
 
   /** Brings the plugin's stage up to date; a plugin that has not acted gets none. */
-  tell(): void {
+  updateStage(): void {
     const { view, setting, trouble, skipped, took, charges } = this
     const stage = stageOf(view.stages, {
       name: setting.plugin.stage ?? setting.plugin.id,
@@ -144,7 +144,7 @@ export class PluginRun implements TapOwner {
   }
 
   tapFailed(thrown: unknown, skip: boolean): void {
-    // Nobody reads the rest of the reply: what it used is still to be learnt.
+    // After a cancellation the rest of the reply is read only for its usage.
     if (this.exchange.head.cancel.aborted) this.skipped = true
     else this.failed(thrown, skip)
   }
@@ -219,7 +219,7 @@ export class PluginRun implements TapOwner {
     this.trouble = as ?? (thrown instanceof Junk ? 'junk' : 'error')
     this.skipped = skip
     this.view.undo()
-    this.tell()
+    this.updateStage()
     this.parts.pluginTrouble(exchange, { plugin: setting.plugin.id, trouble: this.trouble, skipped: skip, cause: thrown })
     if (!skip) throw faultOf(thrown)
   }
@@ -245,7 +245,7 @@ function isTap(value: unknown): value is Tap {
   )
 }
 
-/** What the caller is told: nothing of a provider that the plugin asked. */
+/** The error that the caller gets: it shows nothing of a provider that the plugin called. */
 function faultOf(thrown: unknown): Fault {
   if (!(thrown instanceof Fault)) return new Fault('internal', { cause: thrown })
   return thrown.origin === 'gateway' ? thrown : new Fault('unavailable', { cause: thrown })

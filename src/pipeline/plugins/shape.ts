@@ -13,7 +13,7 @@ export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Lay
   return layerOf(plugins, parts, { hold: (exchange, bound) => extendHold('plugins', exchange, bound, parts) })
 }
 
-/** In a plan: what costs money or asks others is not run, and its bound is reserved until the plan is made. */
+/** In a plan: a plugin that costs money or calls other services is not run, and its bound is reserved until the plan is made. */
 export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<Guarded> {
   const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('plugins', exchange, bound, parts.credit)
   return layerOf(plugins, parts, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
@@ -29,13 +29,13 @@ interface Ways {
 function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, only }: Ways): Layer<Guarded> {
   const known = new Set(plugins.map(({ plugin }) => plugin.id))
   /** Those that may act on a request which names none. */
-  const unasked = plugins.filter((setting) => acts(setting) && mayActUnasked(setting))
+  const implied = plugins.filter((setting) => acts(setting) && mayActUnnamed(setting))
   return (next) =>
     function shaped(exchange) {
       const entries = exchange.wish.plugins
-      if (entries.length === 0 && unasked.length === 0) return next(exchange)
+      if (entries.length === 0 && implied.length === 0) return next(exchange)
       if (entries.length > 0) checkIds(entries, known)
-      const runs = runsOf(exchange, entries.length > 0 ? plugins : unasked, parts)
+      const runs = runsOf(exchange, entries.length > 0 ? plugins : implied, parts)
       if (!runs) return next(exchange)
       exchange.trail.pluginRuns = runs
       exchange.trail.pluginIds = [...exchange.trail.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
@@ -56,7 +56,7 @@ function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], parts: Run
     if (!entry && !acts(setting)) continue
     if (entry && (isOff(entry, setting) || !acts(setting))) configOf(setting, entries)
     else {
-      const run = entry ? new PluginRun(exchange, setting, parts) : runUnasked(exchange, setting, parts)
+      const run = entry ? new PluginRun(exchange, setting, parts) : runUnnamed(exchange, setting, parts)
       if (!run) continue
       if (run.lives) run.begin(entries)
       runs ??= []
@@ -66,7 +66,7 @@ function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], parts: Run
   return runs
 }
 
-function runUnasked(exchange: Guarded, setting: PluginSetting, parts: RunParts): PluginRun | undefined {
+function runUnnamed(exchange: Guarded, setting: PluginSetting, parts: RunParts): PluginRun | undefined {
   try {
     return isOn(setting, exchange) ? new PluginRun(exchange, setting, parts) : undefined
   } catch (thrown) {
@@ -85,7 +85,7 @@ function acts({ plugin }: PluginSetting): boolean {
   return plugin.shape !== undefined || plugin.tap !== undefined
 }
 
-function mayActUnasked({ plugin, defaults }: PluginSetting): boolean {
+function mayActUnnamed({ plugin, defaults }: PluginSetting): boolean {
   return defaults.enabled === true || (defaults.enabled !== false && plugin.implied !== undefined)
 }
 
@@ -107,5 +107,5 @@ function shapes(runs: readonly PluginRun[], from: number): Promise<void> | undef
 
 function settled(run: PluginRun): void {
   run.listen()
-  run.tell()
+  run.updateStage()
 }

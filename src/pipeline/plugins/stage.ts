@@ -1,4 +1,4 @@
-/** The one stage that tells of a plugin in `router_metadata.pipeline`. */
+/** The one stage of a plugin in `router_metadata.pipeline`. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Stage } from '../../plugin-api/index.ts'
 
@@ -56,7 +56,7 @@ export function stageOf(said: readonly unknown[], { name, edited, trouble, skipp
   return stage
 }
 
-/** What JSON can say of it: the reply of a request must not fail over what a plugin tells. */
+/** The part that JSON can hold: the reply must not fail over the data of a plugin. */
 function plainData(data: unknown): JsonObject {
   if (!isObject(data)) return {}
   try {

@@ -12,7 +12,7 @@ import type { EventSink, FoundCall, LateReader } from '../run.ts'
 import { shownEvents } from '../tools/shown-items.ts'
 
 export class EventPath implements EventSink {
-  /** Content has left the last tap. Told only where guardrails read the answer. */
+  /** Content has left the last tap. Set only where guardrails read the answer. */
   said = false
   /** Guardrails read the answer: content may be held back. */
   readonly guarded: boolean
@@ -74,7 +74,7 @@ export class EventPath implements EventSink {
     return this.guard?.refusal ?? this.engines?.refusal
   }
 
-  /** Settles, never rejecting, once engines have let go all that they were asked about. */
+  /** Settles, never rejecting, once no event waits for an engine any more. */
   get pending(): Promise<void> | undefined {
     return this.engines?.pending
   }

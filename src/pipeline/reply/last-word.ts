@@ -1,4 +1,4 @@
-/** What the caller is told when no endpoint has answered (contract sections 5.2 and 8). */
+/** The final error of a request that no endpoint has answered (contract sections 5.2 and 8). */
 
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -17,8 +17,8 @@ const DOCS_URL = 'docs/routing.md#trying'
 const USUAL_WAIT = 1
 
 /**
- * The last failure, with the earlier ones in `previous_errors`; where it was a limit, the soonest that one of the
- * endpoints may be asked again. 503 only where nothing could be tried.
+ * The last failure, with the earlier ones in `previous_errors`; where it was a limit, the shortest wait until one
+ * of the endpoints may be called again. 503 only where nothing could be tried.
  */
 export function lastWord(exchange: Routed, failures: readonly Failure[]): Fault {
   const last = failures.at(-1)

@@ -7,7 +7,7 @@ import { type Exchange, requestedOf } from '../exchange.ts'
 import { creditCap } from '../money/reservation.ts'
 import { tierOf } from '../route/needs.ts'
 
-/** @param failed no endpoint is shown as selected, whoever began to answer. */
+/** @param failed no endpoint is shown as selected, even if one began to answer. */
 export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
   const selected = failed ? undefined : exchange.run.committedEndpoint
   const listed = exchange.plan?.candidates ?? exchange.route?.endpoints ?? []
@@ -34,7 +34,7 @@ export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
   if (cap !== undefined) metadata.output_cap = { tokens: cap, reason: 'credit' }
   const params = paramsOf(exchange)
   if (params) metadata.params = params
-  for (const run of exchange.trail.pluginRuns) run.tell()
+  for (const run of exchange.trail.pluginRuns) run.updateStage()
   if (exchange.trail.stages.length > 0) metadata.pipeline = exchange.trail.stages.map((stage) => ({ ...stage }) as JsonObject)
   return metadata
 }
@@ -57,10 +57,10 @@ function attemptEntry({ provider, model, status, code, dropped, turn }: AttemptR
 
 /**
  * What of the request bounded the choice; undefined where nothing did.
- * `version_group`: the model that the asked name stands for, where that is another name: an alias, or the newest of a family.
- * `quality_floor`: the least score that a router model was told to accept, 0 to 1.
+ * `version_group`: the model that the requested name stands for, where that is another name: an alias, or the newest of a family.
+ * `quality_floor`: the least score that the settings of a router model accept, 0 to 1.
  * `throughput_floor`: `preferred_min_throughput` in tokens per second; of several percentiles the lowest one named.
- * `service_tier`: the tier that was asked for, where it is not the usual one.
+ * `service_tier`: the requested tier, where it is not the usual one.
  */
 function paramsOf({ request, wish, route }: Exchange): JsonObject | undefined {
   if (!request || !wish) return undefined

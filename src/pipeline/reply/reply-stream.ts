@@ -7,7 +7,7 @@ import type { Accepted } from '../exchange.ts'
 import type { StreamedReply } from '../run.ts'
 
 export class ReplyStream implements StreamedReply {
-  /** True once the head has gone out: a failure is then told in-band. */
+  /** True once the head has gone out: a failure is then an event of the stream. */
   sent = false
   private ended = false
   private readonly exchange: Accepted
@@ -30,7 +30,7 @@ export class ReplyStream implements StreamedReply {
   }
 
   /**
-   * Readies the head for an attempt: lifecycle events and, if asked, one debug event per attempted provider before them.
+   * Readies the head for an attempt: lifecycle events and, if requested, one debug event per attempted provider before them.
    * Done anew for each attempt until the head has gone out, since the events name the model that serves.
    */
   prepare(upstreamBody: JsonObject | undefined): void {

@@ -54,7 +54,7 @@ export class Admission {
     return this.judged(answered, `${tokens} tokens per minute`, tokens)
   }
 
-  /** What was really used is known: the difference to what was taken is taken as well, or given back. Nobody waits for it. */
+  /** Once the real usage is known: takes the difference to what was taken, or gives it back. No caller waits for it. */
   correctTokens(key: ApiKey, difference: number): void {
     const { tokens } = key.limits
     if (tokens === undefined || difference === 0) return
@@ -138,9 +138,9 @@ export class Admission {
   }
 
   /** No wait would help, so none is named. */
-  private oversized(name: string, asked: string, limit: number): Fault {
+  private oversized(name: string, needed: string, limit: number): Fault {
     return new Fault('rate_limited', {
-      message: `Rate limit exceeded: ${name}, and this request alone needs ${asked}`,
+      message: `Rate limit exceeded: ${name}, and this request alone needs ${needed}`,
       headers: { ...limitHeaders(limit, 0, this.clock.now()), 'X-Should-Retry': 'false' },
     })
   }

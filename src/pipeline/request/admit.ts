@@ -8,7 +8,7 @@ export function admit(admission: Admission): Layer<Authenticated> {
   return (next) => {
     const enter = weighed(admission, next)
     return function admitted(exchange) {
-      // Only counters that several processes share make anybody wait.
+      // A promise only where several processes share the counters.
       const counted = admission.request(exchange.auth.key)
       return counted ? counted.then(() => enter(exchange)) : enter(exchange)
     }

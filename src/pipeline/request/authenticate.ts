@@ -1,4 +1,4 @@
-/** Who is asking, still from the head alone. */
+/** Finds the key of a request from its head alone. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
@@ -52,7 +52,7 @@ export function usableKey(key: ApiKey | undefined, clock: Pick<Clock, 'now'>): A
 
 const TOO_MANY = 'Too many requests with keys that cannot be used came from this address'
 
-/** Who sends a request, as far as its head says. */
+/** The sender of a request, as far as its head shows it. */
 export interface Caller {
   readonly headers: IncomingHttpHeaders
   readonly door: Pick<Door, 'address' | 'digest'>
@@ -65,11 +65,11 @@ export interface Authentication {
 }
 
 /**
- * The key of a request, found by its digest: comparing digests tells nothing of the secret.
+ * The key of a request, found by its digest: comparing digests reveals nothing of the secret.
  * Failures empty the bucket of the caller's address. While it is empty, look-ups for that address come after those of
  * all others and a failure is a 429; a good key still works, so that callers who share an address with a stranger, behind
  * a balancer or a NAT, are not locked out.
- * @throws Fault 400 and 401 as `secretOf` and `usableKey`; 429 with Retry-After; 503 where the store cannot be asked.
+ * @throws Fault 400 and 401 as `secretOf` and `usableKey`; 429 with Retry-After; 503 where the store cannot be reached.
  */
 export function authenticateCaller(caller: Caller, { keys, clock, failures }: Authentication): ApiKey | Promise<ApiKey> {
   const secret = secretOf(caller.headers)

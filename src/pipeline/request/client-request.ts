@@ -20,7 +20,7 @@ export class ClientRequest {
   readonly gateway: GatewayFields
   readonly stream: boolean
   readonly mayHoldMedia: boolean
-  /** Who changed the canonical form, in order. */
+  /** Names of the layers that changed the canonical form, in order. */
   readonly edits: string[] = []
   private current: JsonObject
   private canon: CanonicalRequest | undefined

@@ -7,8 +7,8 @@ import { type Preset, sends } from '../../dialects/canon/presets.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import type { ChainSettings } from '../parts.ts'
 
-/** What the body does not tell any more once the preset is in it. */
-export type PresetFields = Pick<GatewayFields, 'asked' | 'presetProvider'>
+/** What the body no longer shows once the preset is merged into it. */
+export type PresetFields = Pick<GatewayFields, 'requested' | 'presetProvider'>
 
 export interface WithPreset {
   /** The very body where it names no preset. */
@@ -49,8 +49,8 @@ export function withPreset(body: JsonObject, client: ClientDialect, settings: Pi
   else if (inSlug) delete whole.model
   const ownFallbacks = sends(body, 'models') || (client.gatewayFields?.(body).models?.length ?? 0) > 0
   if (preset.models && !ownFallbacks) whole.models = [...preset.models]
-  const asked = inSlug ? String(body.model) : sends(body, 'model') || sends(body, 'models') ? undefined : `${MARK}${name}`
-  return { body: whole, fields: { asked, presetProvider: preset.provider } }
+  const requested = inSlug ? String(body.model) : sends(body, 'model') || sends(body, 'models') ? undefined : `${MARK}${name}`
+  return { body: whole, fields: { requested, presetProvider: preset.provider } }
 }
 
 function slugOf(model: unknown): Named | undefined {

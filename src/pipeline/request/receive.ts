@@ -85,7 +85,7 @@ function inBand(exchange: Exchange, fault: Fault): string {
     completedAt: Math.floor(exchange.head.clock.now() / 1000),
   }
   const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange, true) : undefined
-  // Earlier turns may have said something: the one who wrote it knows what the last event must hold.
+  // Earlier turns may have written events: the path that wrote them knows what the last event must hold.
   const encoder = exchange.run.path ?? clientOf(exchange).streamEncoder(exchange.run.ctx)
   return encoder.finish({ ...final, end: { reason: 'error' }, fault, metadata })
 }

@@ -93,7 +93,7 @@ const BEGINNINGS: readonly [type: string, latin1: RegExp][] = [
   ['image/webp', /^RIFF[\s\S]{4}WEBP/],
 ]
 
-/** Uploads often come without a type: then the name tells it, or the first bytes. */
+/** Uploads often come without a type: the first bytes show it then, or the name. */
 function dataUrl({ type, name }: StoredFile, bytes: Buffer): string {
   const start = bytes.toString('latin1', 0, 16)
   const known = type !== UNKNOWN ? type : BEGINNINGS.find(([, beginning]) => beginning.test(start))?.[0]

@@ -1,4 +1,4 @@
-/** Models that a provider's own tool asks beside the one that serves: Anthropic's `advisor_20260301` names one of the same provider. */
+/** Models that a provider's own tool calls beside the one that serves: Anthropic's `advisor_20260301` names one of the same provider. */
 
 import type { JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -28,7 +28,7 @@ function isAdvisor(tool: JsonObject): tool is JsonObject & { model: string } {
   return typeof tool.type === 'string' && tool.type.startsWith('advisor_') && typeof tool.model === 'string'
 }
 
-/** Tiers and variants of an endpoint have prices of their own; advisors are asked at the usual ones. */
+/** Tiers and variants of an endpoint have prices of their own; advisors are called at the usual ones. */
 function names({ upstreamModel, tier, variant }: Endpoint, model: string): boolean {
   return upstreamModel === model && tier === undefined && variant === undefined
 }
@@ -40,8 +40,8 @@ export function advisorAt(exchange: MaybeAimed, { provider }: Endpoint, model: s
 }
 
 /**
- * What forbids an endpoint for the advisors of the request: what a key may not use, or has no price for a key with a limit,
- * is not asked through a tool either.
+ * What forbids an endpoint for the advisors of the request: a model that the key may not use, or that has no price while the key
+ * has a limit, may not be called through a tool either.
  */
 export function advisorBar(
   exchange: Aimed,

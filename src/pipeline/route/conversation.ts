@@ -6,10 +6,10 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ClientRequest } from '../request/client-request.ts'
 
-/** Of this process alone, where there is none in common with others: nobody can try prompts against a name. */
+/** Used where processes share no secret. Without one, prompts could be tried against a conversation's name. */
 const SECRET = `${randomTag()}${randomTag()}`
 
-/** Characters of a message that tell conversations apart. */
+/** Characters of a message that distinguish conversations. */
 const ROOM = 2048
 /** Messages among which the first of each kind is looked for, and parts of one that are read. */
 const MESSAGES = 16
@@ -43,7 +43,7 @@ function digest(text: string, secret: string): string {
   return hash('sha256', secret + text, 'base64url')
 }
 
-/** How the conversation begins, bounded: it stays the same while messages are added. Undefined where nobody has spoken yet. */
+/** How the conversation begins, bounded: it stays the same while messages are added. Undefined where there is no message yet. */
 function openingOf(body: JsonObject): string | undefined {
   const { messages, input } = body
   let instructions: Json | undefined = body.instructions ?? body.system

@@ -24,8 +24,8 @@ interface NativeTool {
 const NONE: NativeTool[] = []
 
 export class DialectAbility {
-  /** True where the request holds something that not every dialect can say. */
-  readonly asked: boolean
+  /** True where the request holds something that not every dialect can express. */
+  readonly isNeeded: boolean
   private readonly exchange: Accepted
   private readonly catalog: ModelLookup
   private readonly upstreams: ChainParts['upstreams']
@@ -36,7 +36,7 @@ export class DialectAbility {
     this.catalog = catalog
     this.upstreams = upstreams
     this.tools = nativeTools(exchange)
-    this.asked = this.tools.length > 0
+    this.isNeeded = this.tools.length > 0
   }
 
   /** For the request as it is now. */
@@ -56,14 +56,14 @@ export class DialectAbility {
     return sent
   }
 
-  /** The first thing asked that the endpoint's dialect cannot say; undefined where it can say all. */
+  /** The first thing in the request that the endpoint's dialect cannot express; undefined where it can express all. */
   lacks(endpoint: Endpoint): string | undefined {
     const dialect = this.upstreams.get(endpoint.provider.dialect)
     const missing = this.tools.find(({ of }) => !dialect || !has(dialect, of))
     return missing && `its provider has no tool ${missing.of.type}`
   }
 
-  /** 400: names the tool and who could serve it otherwise. */
+  /** 400: names the tool, and the endpoints that could serve it. */
   fault(removed: readonly Removed[], { requested, models }: Pick<Wish, 'requested' | 'models'>): Fault {
     const endpoints = removed.filter(({ filter }) => filter === 'dialect').map(({ endpoint }) => endpoint)
     const lacking = this.tools.find(({ of }) => endpoints.some((endpoint) => !this.hasTool(endpoint, of))) ?? this.tools[0]

@@ -60,7 +60,7 @@ export function hoistSearch(exchange: Accepted, plugins: readonly PluginSetting[
   const { tools } = exchange.request.canonical()
   if (!tools.some(isSearch)) return false
   const engines = hasEngines(plugins.find(({ plugin }) => plugin.id === 'web')?.defaults ?? {})
-  // Whoever names an engine learns it where there is none.
+  // A request that names an engine gets an error where there is none.
   const named = tools.some((tool) => isSearch(tool) && typeof tool.of.data.engine === 'string')
   if (!engines && !named && !endpoints.some(searchesItself)) return false
   exchange.request.edit(HOISTED, (draft) => {

@@ -53,7 +53,7 @@ function choiceOf(choice: ToolChoice, tools: readonly ToolSpec[]): ToolChoice {
   if (choice.mode !== 'opaque') return choice
   const chosen = tools.find((tool) => tool.kind === 'server' && tool.standsFor?.replace(VERSION, '') === choice.of.type)
   if (chosen?.kind !== 'server') return choice
-  // A server of tools brings several functions: one of them is not to be told from here.
+  // An MCP server brings several functions; which of them is meant is not known here.
   return chosen.name === 'mcp' ? { mode: 'required' } : { mode: 'named', name: chosen.name }
 }
 

@@ -29,7 +29,7 @@ export function findModels(exchange: Accepted, settings: Settings): ModelChoice 
   const wanted = exchange.request.client.embedding ? EMBEDDING : GENERATING
   const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
-  const requested = gateway.asked ?? first
+  const requested = gateway.requested ?? first
   const found = settings.catalog.find(first, wanted.kind)
   const router = found ? undefined : routerNamed(first, exchange.head.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)

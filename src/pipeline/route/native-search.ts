@@ -18,7 +18,7 @@ export const NATIVE_SEARCH = 'native-search'
 type Upstreams = ChainParts['upstreams']
 
 export interface Searchers {
-  /** Endpoints whose provider can search as asked. */
+  /** Endpoints whose provider can search with these parameters. */
   able: readonly Endpoint[]
   /** True where they are all that are in question. */
   all: boolean
@@ -26,7 +26,7 @@ export interface Searchers {
   why: string
 }
 
-/** @param own true where the tool that asks for the search stands among the request's tools itself. */
+/** @param own true where the tool that requests the search is itself one of the request's tools. */
 export function searchersOf(exchange: Routed, search: NativeSearch, upstreams: Upstreams, own: boolean): Searchers {
   const {
     route: { endpoints },
@@ -76,8 +76,8 @@ export function offersSearch({ request: { body, edits } }: Routed): boolean {
 }
 
 /**
- * Hands the search tool over to the providers where the caller or the operator wants that, or nobody says otherwise and they can.
- * @throws Fault 400 naming the field: parameters that do not fit, or `native` where nobody can.
+ * Hands the search tool over to the providers where the engine is `native`, or where it is `auto` and they can search.
+ * @throws Fault 400 naming the field: parameters that do not fit, or `native` where no provider can search.
  */
 export function settleSearch(exchange: Routed, plugins: readonly PluginSetting[], upstreams: Upstreams): void {
   const settings: JsonObject = plugins.find(({ plugin }) => plugin.id === 'web')?.defaults ?? {}
@@ -89,7 +89,7 @@ export function settleSearch(exchange: Routed, plugins: readonly PluginSetting[]
     const { able, all, why } = searchersOf(exchange, search, upstreams, true)
     if (way === 'native' && able.length === 0)
       throw asWritten(badField(`tools[${i}].parameters.engine`, `native: ${why}`), `tools[${i}]`, tool.written)
-    // An endpoint to fall back on is worth more than who searches, as long as somebody can.
+    // With `auto`, our own engine searches where only some endpoints can, so that the others stay as fallbacks.
     if (able.length > 0 && (way === 'native' || all || !hasEngines(settings))) {
       searchNatively(exchange, search, able, i)
       if (tool.written === undefined) noteServerTools(exchange, 'native', [tool.name])

@@ -1,4 +1,4 @@
-/** What a request asks of an endpoint, read from the body as cheaply as it can be. */
+/** What a request needs of an endpoint, read from the body as cheaply as possible. */
 
 import { bytesOf, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { PriceMoment } from '../../core/price.ts'
@@ -75,7 +75,7 @@ function searchesOf({ type, max_uses: most }: JsonObject): number {
  * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.
  */
 export function contextNeed(exchange: Accepted, smallest: number): number {
-  // Each input has the context to itself; what is too long is the matter of its endpoint's rule.
+  // Each input has the context to itself; the endpoint's rule decides about one that is too long.
   if (exchange.request.client.embedding) return 0
   const surely = exchange.request.bytes + (callerCap(exchange) ?? 0)
   if (!exchange.request.edited && !exchange.request.mayHoldMedia && surely <= smallest) return surely

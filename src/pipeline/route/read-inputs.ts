@@ -31,7 +31,7 @@ export function readInputs(
     const when = settings.enabled === false ? 'never' : reads.when(settings)
     if (when === 'never') continue
     found ??= { always: new Set(), otherwise: new Set() }
-    // What the caller asked for first is not to be passed over for a fallback.
+    // The model that the caller named first is not to be skipped in favour of a fallback.
     const now = when === 'always' || (first !== undefined && !first.input.includes(reads.input))
     found[now ? 'always' : 'otherwise'].add(reads.input)
   }

@@ -27,7 +27,7 @@ import { NOT_READ, readInputs, without } from './read-inputs.ts'
 import { rememberModel } from './router-memory.ts'
 import { routableModels, routeModels } from './router-models.ts'
 
-/** The working parts that a choice of models may ask. */
+/** Dependencies of the choice of models. */
 type Parts = Pick<ChainParts, 'upstreams' | 'health' | 'sessions' | 'clock'>
 
 export function resolve(settings: ChainSettings, parts: Parts): Layer<Accepted, Routed> {
@@ -79,7 +79,7 @@ function wishOf(exchange: Accepted, choice: ModelChoice, { bound, ability, setti
     models: router ? [] : models,
     preferences: bound.requireParameters ? { ...preferences, require_parameters: true } : preferences,
     budgets: bound.budgets,
-    advisors: ability.asked ? advisorsIn(exchange, settings.catalog) : NO_ADVISORS,
+    advisors: ability.isNeeded ? advisorsIn(exchange, settings.catalog) : NO_ADVISORS,
   }
 }
 
@@ -100,7 +100,7 @@ function usable(exchange: Aimed, endpoints: readonly Endpoint[]): readonly Endpo
   return kept.length > 0 ? kept : endpoints
 }
 
-/** What request, variant, key and account ask for together. */
+/** Merges the preferences of request, variant, key and account. */
 function preferencesOf({ request: { gateway }, auth: { key } }: Accepted, variant: Variant, settings: ChainSettings): MergedPreferences {
   if (!gateway.provider && !gateway.presetProvider && !gateway.route && !variant.sort && !key.provider && !settings.provider)
     return NO_PREFERENCES
@@ -123,7 +123,7 @@ interface Bounds {
 
 function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): readonly Endpoint[] {
   const { ability, terms, plugins } = bounds
-  if (ability.asked && needsHoisting(exchange) && hoistSearch(exchange, plugins, all))
+  if (ability.isNeeded && needsHoisting(exchange) && hoistSearch(exchange, plugins, all))
     return serving(exchange, all, { ...bounds, ability: ability.anew() })
   const needsParameters =
     exchange.wish.preferences.require_parameters === true ||
@@ -140,7 +140,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request.canonical().used : undefined,
     sent: needsParameters ? (endpoint) => ability.sent(endpoint) : undefined,
-    unable: ability.asked ? (endpoint) => ability.lacks(endpoint) : undefined,
+    unable: ability.isNeeded ? (endpoint) => ability.lacks(endpoint) : undefined,
     serviceTier: tierOf(exchange.request.gateway.serviceTier),
     priceMoment: exchange.wish.preferences.max_price ? priceMoment(exchange, all) : undefined,
     barred:

@@ -46,11 +46,11 @@ function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { inner, 
   const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
     return function conversed(exchange) {
-      return asksForServerTools(exchange) ? conversation(exchange) : next(exchange)
+      return namesServerTools(exchange) ? conversation(exchange) : next(exchange)
     }
 
     async function conversation(exchange: Guarded): Promise<Reply> {
-      // Silence counts from here: servers that are asked for their tools and work that goes on may take their time.
+      // Silence counts from here: listing the tools of servers and resuming calls may take long.
       if (resumes && exchange.request.stream)
         exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
       const context = toolContext(exchange, catalog, !resumes)
@@ -116,7 +116,7 @@ async function loop(
     appendTurn(exchange, outputs)
     const found = outputs.flatMap(({ outcome }) => outcome.offers ?? [])
     if (found.length > 0) offer.add(found)
-    // The last word is the model's, without tools: what it called for has been run.
+    // The last turn is the model's, without tools: its calls have been run.
     if (steps >= budget || shouldStop(stopWhen, { exchange, steps, calls: outputs, reply })) offer.withdraw()
   }
 }
@@ -152,7 +152,7 @@ function refusedBy(reply: Reply, { refusal }: EventSink): Reply {
 }
 
 /** A tool type with a word before a colon is the gateway's own; reading the body spares the canonical form where there is none. */
-function asksForServerTools(exchange: Guarded): boolean {
+function namesServerTools(exchange: Guarded): boolean {
   const { tools } = exchange.request.body
   const named = Array.isArray(tools) && tools.some((tool) => isObject(tool) && String(tool.type).includes(':'))
   return named || (exchange.request.edited && exchange.request.canonical().tools.some((tool) => tool.kind === 'server'))

@@ -31,7 +31,7 @@ type Known = Accepted & Exchange
 export interface InnerParts {
   /** The way of the call, from the choice of models on. */
   inner: Service<Accepted>
-  /** The Responses dialect, in whose form tools ask. */
+  /** The Responses dialect, in whose format tools call models. */
   dialect: ClientDialect
   /** Aborted when the tool's own call has ended. */
   ended: AbortSignal
@@ -39,7 +39,7 @@ export interface InnerParts {
 
 /**
  * What its turns use is part of the caller's request: one hold, one settlement.
- * @throws Fault where no model answers, and 400 where the tool asks for what no request may.
+ * @throws Fault where no model answers, and 400 where the tool sends what no request may.
  */
 export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect, ended }: InnerParts): Promise<ModelAnswer> {
   if (outer.head.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
@@ -48,7 +48,7 @@ export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect
   dialect.check(body)
   const child = childOf(outer, answer.dialect(dialect))
   const exchange = knownOf(acceptBody(child, child.head.client, body, textOf(body)))
-  // The answer is wanted as events, whoever gives it.
+  // The edit makes the answer of every provider arrive as events.
   exchange.request.edit('tool', () => {})
   const release = tie(exchange, outer, [ended, ...(call.signal ? [call.signal] : [])])
   const turns: Turn[] = []
@@ -118,7 +118,7 @@ function tie(exchange: Received, outer: Received, signals: readonly AbortSignal[
   }
 }
 
-/** Whoever ended it, the table of `ledger/settlement.ts` holds as for a caller's own request. */
+/** Charges a call that failed, by the table of `ledger/settlement.ts`, as for a caller's own request. */
 function chargeBroken(exchange: Known, turns: Turn[], fault: Fault): void {
   const {
     run: { unfinished },
@@ -186,7 +186,7 @@ function answerOf(last: Turn, turns: readonly Turn[], { folded, at }: { folded: 
   }
 }
 
-/** Takes the events of an answer instead of writing them for anybody. */
+/** Collects the events of an answer instead of writing them to a client. */
 class Answer {
   folded: Folded = { blocks: [], opaque: [] }
   private readonly onEvent: ((event: StreamEvent) => void) | undefined
@@ -224,7 +224,7 @@ class Answer {
   }
 }
 
-/** There is nobody at this door. */
+/** In place of a client connection: the call has none. */
 const nowhere: Door = {
   contentLength: undefined,
   readBody: () => Promise.reject(new Fault('internal')),

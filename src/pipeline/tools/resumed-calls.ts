@@ -9,7 +9,7 @@ import { ReplyStream } from '../reply/reply-stream.ts'
 import type { CallOutput } from './tool-turn.ts'
 
 /**
- * Shows what came of them and tells the model, as soon as there is a turn.
+ * Shows their results, and adds them to the request for the next turn of the model.
  * @returns a reply where one of them waits for the caller again: there is no turn then.
  */
 export async function resumed(exchange: Guarded, outputs: readonly CallOutput[]): Promise<Reply | undefined> {
@@ -33,10 +33,10 @@ function withResult(item: Item, outputs: ReadonlyMap<string, CallOutput>): Item[
   return [item, { kind: 'result', callId: call.id, parts, error: outcome.status === 'failed' }]
 }
 
-/** The turns that there were are those of the tools; the books have them. One that came to nothing does not speak for the others. */
+/** Replies in the name of the last turn of the tools that succeeded, since the request itself has had no turn. */
 async function replyWithoutTurn(exchange: Guarded): Promise<Reply> {
   const turn = exchange.head.books.turns.findLast(({ usage, fault, refused, aborted }) => usage && !fault && !refused && !aborted)
-  if (!turn) throw new Fault('internal', { cause: new Error('a call was handed over that nobody has made') })
+  if (!turn) throw new Fault('internal', { cause: new Error('a call was handed over that no turn has made') })
   exchange.run.path ??= new EventPath(exchange)
   const {
     run: { path },

@@ -44,7 +44,7 @@ interface Begun {
 
 /**
  * Replaces the server tools of a request by functions.
- * @returns a promise only where a tool has to ask somebody before it can be offered.
+ * @returns a promise only where a tool has to call a server before it can be offered.
  * @throws Fault 400 naming the tool that is unknown or the parameter that does not fit.
  */
 export function offerTools(exchange: Guarded, parts: OfferParts): Offer | Promise<Offer> {

@@ -8,10 +8,10 @@ import type { ChainSettings } from '../parts.ts'
 import type { FoundCall } from '../run.ts'
 import { askModel, type InnerParts } from './inner-call.ts'
 
-/** What every tool of a request is told of it. */
+/** What every tool of a request is shown of it. */
 export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs' | 'checkTools'>
 
-/** What a tool is told of the request that offers it. */
+/** What a tool is shown of the request that offers it. */
 export function toolContext(exchange: Guarded, { models }: ChainSettings['catalog'], plan: boolean): RequestContext {
   const {
     auth: { key },
@@ -34,7 +34,7 @@ export function toolContext(exchange: Guarded, { models }: ChainSettings['catalo
 }
 
 export interface CallHost extends ToolHost {
-  /** The call has ended: what it still asks of models is given up, and waited for. */
+  /** The call has ended: cancels its open calls of models, and waits for their end. */
   end(): Promise<void>
 }
 
@@ -49,9 +49,9 @@ export function hostsOf(exchange: Guarded, context: RequestContext, parts: HostP
   return (call, name, progress) => {
     const end = new AbortController()
     const running = new Set<Promise<unknown>>()
-    const generate = async (asked: ModelCall): Promise<ModelAnswer> => {
+    const generate = async (wanted: ModelCall): Promise<ModelAnswer> => {
       if (end.signal.aborted) throw new Fault('internal', { cause: new Error('the call of the tool has ended') })
-      const answer = askModel(exchange, asked, { ...parts, ended: end.signal })
+      const answer = askModel(exchange, wanted, { ...parts, ended: end.signal })
       running.add(answer)
       try {
         return await answer

@@ -1,4 +1,4 @@
-/** Between two turns of a tool loop: run what the model called for, show it to the caller, tell the model. */
+/** Between two turns of a tool loop: run what the model called, show it to the caller, give the results to the model. */
 
 import { asFault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -20,7 +20,7 @@ export interface CallOutput {
   outcome: ToolOutcome
 }
 
-/** Calls of one turn that are run at once; without a step budget nothing else bounds how many models they ask. */
+/** Calls of one turn that are run at once; without a step budget nothing else bounds how many models they call. */
 const MOST_AT_ONCE = 64
 
 interface RunPlan {
@@ -28,13 +28,13 @@ interface RunPlan {
   hostOf: HostOf
   /** Steps that the budget still has. */
   left: number
-  /** Tells the operator. */
+  /** Reports it to the operator. */
   failed: (tool: string, cause: unknown) => void
 }
 
 /**
  * Runs the calls of one turn at once, and shows each as an output item of its own. All have ended when this returns or
- * throws: what a tool still did afterwards would be in nobody's books.
+ * throws: what a tool did afterwards would not be recorded.
  * @throws Fault where guardrails refuse to show an item.
  */
 export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], plan: RunPlan): Promise<CallOutput[]> {
@@ -108,7 +108,7 @@ function parseArguments(text: string): JsonObject | undefined {
   }
 }
 
-/** The output item of a call: shown at its end, or from the first thing on that its tool tells on the way. */
+/** The output item of a call: shown at its end, or from the first progress that its tool reports. */
 class ToolItem {
   private readonly exchange: Guarded
   private readonly type: string

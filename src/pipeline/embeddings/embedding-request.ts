@@ -1,4 +1,4 @@
-/** What an exchange asks of a model of vectors, read once. */
+/** The inputs and settings of a request for vectors, read once. */
 
 import { Fault } from '../../core/faults.ts'
 import type { Item } from '../../dialects/canon/request.ts'
@@ -20,7 +20,7 @@ export function askOf(exchange: Accepted): EmbeddingAsk {
   return ask
 }
 
-/** Each input is a message of the canonical form; token ids nobody edits. @throws Fault 500 where some are gone or new. */
+/** Each input is a message of the canonical form; token ids are never edited. @throws Fault 500 where some are gone or new. */
 function editedInputs(sent: readonly EmbeddingInput[], items: readonly Item[]): EmbeddingInput[] {
   if (items.length !== sent.length) throw new Fault('internal', { cause: new Error('inputs of an embedding were added or removed') })
   return sent.map((input, index) => {
@@ -33,7 +33,7 @@ function editedInputs(sent: readonly EmbeddingInput[], items: readonly Item[]): 
 
 /** @throws Fault 500 where the operation is none of embeddings. */
 export function clientOf({ request: { client } }: Accepted): EmbeddingClient {
-  if (!client.embedding) throw new Fault('internal', { cause: new Error(`${client.id} asks for no vectors`) })
+  if (!client.embedding) throw new Fault('internal', { cause: new Error(`${client.id} is no format of embeddings`) })
   return client.embedding
 }
 
