@@ -83,7 +83,7 @@ export function runLocal(call: EndpointCall, encoded: Encoded, parts: ChainParts
   return attempt.done
 
   function start(attempt: StreamAttempt | WholeAttempt, sink: LocalSink): void {
-    // The run may answer at once: what it says before its handle exists must still find the attempt.
+    // The run may answer at once: its events before its handle exists must still reach the attempt.
     const run: LocalRun | undefined = dialect.run?.(exchange.request.canonical(), target, exchange.head.clock, sink)
     attempt.flow = run
   }

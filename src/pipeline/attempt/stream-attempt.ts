@@ -259,7 +259,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
 const SHORTEST = 100
 /** Share of a reply's time for which it may be held back: full buffers for a moment are common in long replies. */
 const MOST_HELD = 0.05
-/** True for a report that counts more output than the one before: others, as of the input alone, say nothing of what has come since. */
+/** True for a report that counts more output than the one before: others, as of the input alone, do not cover what has come since. */
 function countsMore(report: Usage | undefined, before: Usage | undefined): boolean {
   return countsOutput(report) && (!countsOutput(before) || report.output > before.output)
 }

@@ -74,7 +74,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   abstract fail(fault: Fault): void
   /** What is known of the turn now. */
   protected abstract facts(): Facts
-  /** Says what is left to say of a turn that has ended. */
+  /** Writes what is not yet written of the reply, once the turn has ended. */
   protected abstract finish(final: Final): string
 
   /** Takes a piece of an answer that is an error. @returns false where the answer is none. */

@@ -27,7 +27,7 @@ export function suit(guardrails: readonly GuardrailSetting[], parts: Pick<ChainP
     }
 }
 
-/** Guardrails read words: what hides them is not let past. @throws Fault 400. */
+/** Refuses token ids where a guardrail applies, since guardrails read text only. @throws Fault 400. */
 function checkLegible(exchange: Guarded, { inputs }: EmbeddingAsk, guardrails: readonly GuardrailSetting[]): void {
   const hidden = inputs.findIndex(({ kind }) => kind === 'tokens')
   if (hidden === -1) return
@@ -71,7 +71,7 @@ function sorted(exchange: Guarded, ask: EmbeddingAsk, parts: Pick<ChainParts, 'w
   return { kept, first, removed }
 }
 
-/** A list of models may name one where nothing else speaks of embeddings. */
+/** `models` may name a model of a provider without embeddings. */
 const NO_WIRE: EmbeddingLack = { at: 'model', why: 'gives no vectors' }
 
 function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict }: { wire: EmbeddingWire; strict: boolean }): Lacking | undefined {

@@ -20,7 +20,7 @@ const LONGEST_ARGS = 262_144
 const CROWDED = 65_536
 
 export interface Answered {
-  /** Events have been let go outside of a push. */
+  /** Events have been released outside of a push. */
   released(): void
   failed(fault: Fault): void
 }

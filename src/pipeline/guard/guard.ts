@@ -1,4 +1,4 @@
-/** Guardrails: what a key's policy forbids never reaches a provider, what it hides goes out hidden, and the answer is read if it says so. */
+/** Guardrails: block a request, redact its texts before they reach a provider, and have the answer read where they apply to it. */
 
 import { asFault, Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'

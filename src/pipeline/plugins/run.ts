@@ -56,7 +56,7 @@ export class PluginRun implements TapOwner {
     return this.setting.onError === 'skip'
   }
 
-  /** Reads its settings and learns what it may cost. @throws Fault 400 for what the request says of it. */
+  /** Reads its settings and what it may cost. @throws Fault 400 for wrong settings in the request. */
   begin(entries: readonly PluginEntry[]): void {
     const { plugin } = this.setting
     try {
@@ -67,7 +67,7 @@ export class PluginRun implements TapOwner {
       if (!isAmount(bound)) throw new Junk('bound gave no amount of nano-dollars')
       this.bound = bound
     } catch (thrown) {
-      // Settings that are not the caller's are not the caller's mistake.
+      // Settings that the caller has not sent lead to no 400.
       const named = entries.some(({ id }) => id === plugin.id)
       this.failed(thrown instanceof Fault && !named ? new Error('its settings do not fit', { cause: thrown }) : thrown)
     }

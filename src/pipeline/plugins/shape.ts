@@ -80,7 +80,7 @@ function isOff({ enabled }: PluginEntry, { plugin }: PluginSetting): boolean {
   return enabled === false && plugin.ignoreRequestEnabled !== true
 }
 
-/** False for a plugin that has said all it has to say when it chose the models. */
+/** False for a plugin that only chooses models. */
 function acts({ plugin }: PluginSetting): boolean {
   return plugin.shape !== undefined || plugin.tap !== undefined
 }

@@ -2,10 +2,10 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Stage } from '../../plugin-api/index.ts'
 
-/** Why a plugin did not do its work: it threw, it did not answer in time, or what it gave is not what the interface says. */
+/** Why a plugin did not do its work: it threw, it did not answer in time, or its result does not match the interface. */
 export type Trouble = 'error' | 'timeout' | 'junk'
 
-/** What is known of a plugin's work, beside what it says of itself. */
+/** What is known of a plugin's work, beside its own report. */
 export interface Deeds {
   /** Of the stage, where the plugin does not name another. */
   name: string

@@ -79,11 +79,11 @@ function paramsOf({ request, wish, route }: Exchange): JsonObject | undefined {
   return Object.keys(params).length > 0 ? params : undefined
 }
 
-/** Errors that came before routing, or that are our own, say nothing of it. */
+/** False for errors that came before routing, or that are our own. */
 export function metadataOnFault(exchange: Exchange, fault: Fault): boolean {
   if (!exchange.head.wantsMetadata || requestedOf(exchange) === '') return false
   if (fault.status === 500 || fault.status === 401) return false
-  // What fits no context was found out by routing.
+  // Routing found that the request fits no context.
   if (fault.code === 'context_length') return true
   return !(fault.origin === 'client' && (fault.status === 400 || fault.status === 429))
 }
