@@ -1,4 +1,4 @@
-/** Keys of the store of record, kept at hand: found at once, and forgotten when the record says that they have changed. */
+/** Keys of the store of record, kept at hand: found at once, and dropped when the record reports that they have changed. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
@@ -19,7 +19,7 @@ const MOST_UNKNOWN = 4_096
 /** Milliseconds: a key is looked up again after this much, or sooner where that failed; an unknown one counts as such. */
 const RENEW_AFTER = 60_000
 const RENEW_FAILED = 5_000
-/** While pulses fail, changes of keys are heard by look-ups alone, which have connections of their own. */
+/** While pulses fail, only look-ups, which have connections of their own, show changes of keys. */
 const RENEW_SILENT = 2_000
 /** An unknown key that another process makes meanwhile must work within a second, so this counts while news of keys arrive. */
 const UNKNOWN_FOR = 10_000

@@ -1,4 +1,4 @@
-/** The way of settled generations to the store of record: gathered, handed in batch by batch, then deleted here. */
+/** Sends settled generations to the store of record: gathers them, hands them in batch by batch, then deletes them here. */
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Journal } from '../ledger/types.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
@@ -43,7 +43,7 @@ export class HandingIn {
   private readonly unforgotten = new Set<number>()
   /** Settled rows whose commit is not known yet: the journal shows them already. */
   private readonly uncommitted: ReadonlySet<number>
-  /** What runs now; whatever must not run beside it comes after. */
+  /** The step that runs now; steps that must not run beside it wait for it. */
   private turn: Promise<unknown> = Promise.resolve()
   private timer: Timer | undefined
   private failures = 0
@@ -96,7 +96,7 @@ export class HandingIn {
     }
   }
 
-  /** Runs a reading of the record between two batches, with none of them in doubt; one that is due comes before it. @throws Fault `unavailable`. */
+  /** Runs a reading of the record between two batches, with none of them in doubt; a due batch goes first. @throws Fault `unavailable`. */
   between<T>(read: () => Promise<T>): Promise<T> {
     return this.alone(async () => {
       if (this.failures > 0 || this.isDue) await this.batch()
@@ -112,7 +112,7 @@ export class HandingIn {
     this.timer?.cancel()
   }
 
-  /** One after the other, whatever became of the one before. */
+  /** Runs steps one after the other, also after one that failed. */
   private alone<T>(run: () => Promise<T>): Promise<T> {
     const result = this.turn.then(run)
     this.turn = result.catch(ignore)

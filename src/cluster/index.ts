@@ -18,7 +18,7 @@ import { Pulses } from './pulse.ts'
 
 export type { ClusterNews } from './news.ts'
 
-/** A record whose owner says when a pulse would bring something. */
+/** A record whose owner notifies when a pulse would bring something. */
 interface Urging {
   onUrge(hear: () => void): void
 }
@@ -159,7 +159,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   return { journal, credit, keys, guardrails, audit, ledger, ready, nodes: () => pulses.nodes, close }
 }
 
-/** Without a bound: what arrives late must not end leases of this life. @returns false where the record does not answer. */
+/** Without a bound: what arrives late must not end leases of this life. @returns false if the record does not answer. */
 async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean> {
   try {
     await record.endLeases(node)

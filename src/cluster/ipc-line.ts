@@ -1,5 +1,5 @@
 /**
- * Questions and answers over the channel of a fork, both ways. What comes up in one turn of the event loop crosses as
+ * Calls and answers over the channel of a fork, both ways. All parcels of one turn of the event loop are sent as
  * one message: a message costs several times what its content costs.
  */
 import { FAULTS, Fault, type FaultCode } from '../core/faults.ts'

@@ -1,4 +1,4 @@
-/** Look-ups of keys in batches: however many tokens strangers send, few round trips answer them all. */
+/** Look-ups of keys in batches: a few round trips answer any number of unknown tokens. */
 import { Fault } from '../core/faults.ts'
 import type { KeyStore, StoredKey } from '../store/keys.ts'
 import { unreachable } from './bounded.ts'

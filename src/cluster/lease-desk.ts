@@ -49,7 +49,7 @@ const UNCERTAIN = 5_000
 const ignore = (): void => {}
 
 export class LeaseDesk {
-  /** What the last answer left over at the record; undefined once that says nothing any more. */
+  /** What the last answer left over at the record; undefined once it is out of date. */
   leftOver: LeftOver | undefined
   private readonly name: LeaseName
   private readonly lease: Lease
@@ -92,9 +92,9 @@ export class LeaseDesk {
   }
 
   /**
-   * Holds what the lease covers in full, or what the record allows, asking for more of the lease.
-   * @param slice nano-dollars that would be welcome beyond what is needed.
-   * @returns undefined where the record says that not even the floor fits. @throws Fault `unavailable`.
+   * Holds what the lease covers in full, or what the record allows, and requests a larger lease.
+   * @param slice nano-dollars to request beyond what is needed.
+   * @returns undefined where not even the floor fits at the record. @throws Fault `unavailable`.
    */
   seek(ask: HoldAsk, allowances: readonly Allowance[], slice: number): Promise<number | undefined> {
     this.slice = slice
@@ -201,7 +201,7 @@ export class LeaseDesk {
     const { hold, lefts, waitingFor } = await this.ask(wanted, first)
     if (hold !== null || this.waiters[0] !== first || lease.spare > spare) return
     const left = Math.min(...lefts)
-    // Under an allowance that is overspent nothing may be held, whatever was once leased.
+    // Under an overspent allowance nothing may be held, also from an earlier lease.
     if (left < 0 && lease.idle > 0) return this.giveBack(false)
     const patient = patientTill(first.until)
     if (waitingFor > 0 && patient) return this.pause(first)
@@ -230,7 +230,7 @@ export class LeaseDesk {
           throw new Error('granted to an earlier life')
         }
         this.leftOver = { allowances, lefts, least: Math.max(0, Math.min(...lefts)) }
-        // Within the limits of all allowances: so is then whatever this process has leased before.
+        // The grant is within the limits of all allowances, so earlier leases of this process are, too.
         if (hold !== null && Math.min(...lefts) >= 0) lease.grant(granted, allowances)
         else lease.add(granted)
         this.forgive()
@@ -280,7 +280,7 @@ export class LeaseDesk {
   }
 }
 
-/** What the record said that each of these allowances leaves, in nano-dollars. */
+/** What each of these allowances leaves according to the record, in nano-dollars. */
 export interface LeftOver {
   readonly allowances: readonly Allowance[]
   readonly lefts: readonly number[]

@@ -149,7 +149,7 @@ export class LeasedAccount implements CreditAccount {
     this.desk.forgive()
   }
 
-  /** What the record last said of a refusal is older than what was read now. */
+  /** The numbers of the last refusal are older than those that were read now. */
   learned(): void {
     this.desk.leftOver = undefined
   }

@@ -14,7 +14,7 @@ export interface LeasedCreditParts {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack' | 'balances' | 'spentByAll'>
   readonly clock: Clock
-  /** False where the record was not heard of for so long that it may have set free what is leased here. */
+  /** False after the record has been silent for so long that it may have freed the leases of this process. */
   readonly heard: () => boolean
   /** Runs a reading between two batches of rows, so that what it reads has none or all of each. */
   readonly between: <T>(read: () => Promise<T>) => Promise<T>

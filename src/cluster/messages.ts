@@ -26,7 +26,7 @@ export interface Welcome {
   secret: string
 }
 
-/** How a compare-and-set on a key went: `current` is what stands there now where it was not what the asker had seen. */
+/** How a compare-and-set on a key went: `current` is the stored key where it differs from the one that the worker had seen. */
 export type Replaced = { done: StoredKey } | { current: StoredKey } | { missing: true }
 
 /** A balance as it crosses: JSON has no integers beyond 2^53. */

@@ -56,7 +56,7 @@ export class OwnerCrew {
   private readonly options: CrewOptions
   private readonly posts = new Map<number, Post>()
   private stopping = false
-  /** From here on a worker that cannot start is tried again; before, it keeps the whole from starting. */
+  /** True: a worker that cannot start is tried again; false: it makes the whole start fail. */
   private running = false
   /** Workers started in the place of dead ones. */
   private restartCount = 0
@@ -79,7 +79,7 @@ export class OwnerCrew {
     return slots.map(([slot, { member }]) => `worker ${slot} ${member ? 'is starting' : 'has ended'}`)
   }
 
-  /** @returns the address on which all listen. @throws Fault with what the first one says that cannot start; then none is left. */
+  /** @returns the address on which all listen. @throws Fault with the reason of the first worker that cannot start; then none is left. */
   async start(): Promise<string> {
     const started = [...this.posts].map(([slot, post]) => this.begin(slot, post))
     try {

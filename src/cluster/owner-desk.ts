@@ -1,4 +1,4 @@
-/** The owner's side of the channel: answers what workers ask of the store of record, and passes news on. */
+/** The owner's side of the channel: answers the workers' calls of the store of record, and passes news on. */
 import { Fault } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
@@ -158,7 +158,7 @@ export class OwnerDesk {
   }
 }
 
-/** Thrown out of a change that finds another key than its asker had seen. */
+/** Thrown out of a change that finds another key than its worker had seen. */
 class Changed extends Error {
   readonly current: StoredKey
 

@@ -29,7 +29,7 @@ export class RemoteRecord implements StoreOfRecord {
     this.listeners.push(hear)
   }
 
-  /** The owner's word. */
+  /** The owner's notification. */
   urge(): void {
     for (const hear of this.listeners) hear()
   }

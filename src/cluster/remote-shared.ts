@@ -17,7 +17,7 @@ export class RemoteCounters implements Counters {
     this.clock = clock
   }
 
-  /** @throws Fault `unavailable` where the owner is gone, or says nothing. */
+  /** @throws Fault `unavailable` where the owner is gone, or does not answer. */
   take(ask: CounterAsk): Promise<CounterAnswer> {
     return within(this.clock, LONGEST_COUNT, this.line.ask('counter', ask))
   }

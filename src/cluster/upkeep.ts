@@ -1,4 +1,4 @@
-/** What a store needs now and then: old generations removed, and leases of processes that never came back set free. */
+/** Periodic work on the store: removes old generations, and frees leases of processes that never came back. */
 import type { Clock, Timer } from '../core/clock.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { StoreOfRecord } from '../store/record.ts'
@@ -27,7 +27,7 @@ export interface UpkeepParts {
 /** Milliseconds between two looks for processes that are lost. */
 const LOOK = 60_000
 
-/** Begins the upkeep. @returns what ends it. Several processes may keep up one store. */
+/** Begins the upkeep. @returns a function that ends it. Several processes may keep up one store. */
 export function keepUp({ store, guardrails, record, retention, lostGrace, clock, report }: UpkeepParts): () => void {
   const removing = retention === undefined ? undefined : new Retention({ store, keep: retention, clock, report })
   const findings =

@@ -21,7 +21,7 @@ export interface EngineVerdict {
   readonly entities: readonly string[]
   /** Texts that matched, for the caller whose request is blocked. */
   readonly patterns: readonly string[]
-  /** What it says in the message of a block. */
+  /** Label in the message of a block. */
   readonly label?: string
   /** What stands in place of texts, where the action is redact. */
   readonly replaced: ReadonlyMap<string, string>
@@ -29,7 +29,7 @@ export interface EngineVerdict {
   readonly moderation?: ModerationFinding
 }
 
-/** What an engine needs of the exchange. */
+/** The parts of the exchange that an engine needs. */
 export interface EngineContext {
   readonly clock: Clock
   /** Calls `fn` when the caller has gone. @returns a function that takes it back. */
@@ -49,7 +49,7 @@ export interface ExternalEngine {
 
 interface EngineTerms {
   readonly open: boolean
-  /** What a finding does where the engine itself does not say. */
+  /** The action of a finding where the engine itself returns none. */
   readonly action: Action
 }
 

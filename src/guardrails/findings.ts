@@ -1,4 +1,4 @@
-/** What the rules have found so far, in all texts of one direction of an exchange. */
+/** The matches of all rules so far, in all texts of one direction of an exchange. */
 import type { Detector } from './detector.ts'
 import type { Span } from './redaction.ts'
 import type { Rule } from './rule.ts'
@@ -29,7 +29,7 @@ export class Findings {
   readonly hits = new Map<Rule, Hit>()
   private readonly vault: Vault | undefined
 
-  /** @param vault keeps what rules hide that restore it. */
+  /** @param vault keeps the values that rules restore later. */
   constructor(vault?: Vault) {
     this.vault = vault
   }

@@ -6,7 +6,7 @@ const CODE = /^[0-9a-fA-F]{4}$/
 /** Units that are read in one step, which takes about a millisecond where all of them are escapes. */
 const SLICE = 16_384
 
-/** Reads the escapes of a JSON text, whether or not it is whole: of a name said twice nothing is lost. In steps of about a millisecond. */
+/** Reads the escapes of a JSON text, whether or not it is whole: a repeated name loses no value. In steps of about a millisecond. */
 export function* unescaped(source: string): Generator<void, string> {
   const pieces: string[] = []
   for (let at = 0; at < source.length; ) {

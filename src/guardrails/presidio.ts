@@ -1,4 +1,4 @@
-/** An analyser that speaks the format of Microsoft Presidio: `POST /analyze`, one text at a time. */
+/** An analyser with the format of Microsoft Presidio: `POST /analyze`, one text at a time. */
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import type { EngineContext, EngineQuestion, EngineVerdict, ExternalEngine, ServiceSettings } from './engine.ts'
 import { postJson } from './engine-call.ts'
@@ -7,7 +7,7 @@ import { redacted, type Span } from './redaction.ts'
 /** Calls that run at once for one request. */
 const AT_ONCE = 4
 const MATCHES = 20
-/** Its names of what our own recognisers know as well. */
+/** Its names of the entities that our own recognisers find as well. */
 const PLACEHOLDERS: Readonly<Record<string, string>> = {
   EMAIL_ADDRESS: '[EMAIL]',
   PHONE_NUMBER: '[PHONE]',

@@ -1,4 +1,4 @@
-/** A rule: what a guardrail looks for in texts, and what then becomes of the request. */
+/** A rule: what a guardrail looks for in texts, and its action on a match. */
 import { BUILTINS, type BuiltinSlug, INJECTION_PLACEHOLDER, INJECTION_SLUG } from './builtins.ts'
 import type { Detector } from './detector.ts'
 import { injectionDetector } from './injection/detector.ts'

@@ -48,12 +48,12 @@ export class TextPolicy {
 
 export class Scan {
   private readonly findings: Findings
-  /** What stands in place of a text that must not go out as it is. */
+  /** The replacements of texts that must not be sent unchanged. */
   readonly replaced = new Map<string, string>()
   private readonly groups: readonly Group[]
   private readonly glance: Glance
 
-  /** @param vault keeps what is to come back. */
+  /** @param vault keeps the values that are restored later. */
   constructor(policy: TextPolicy, vault?: Vault) {
     this.findings = new Findings(vault)
     this.groups = policy.groups
@@ -117,7 +117,7 @@ export class Scan {
     return held || (fold !== undefined && glance.mayHold(fold.text)) ? { fold } : undefined
   }
 
-  /** Arguments of tools: as they are, and without escapes. A text that is rewritten says nothing twice under one name. */
+  /** Arguments of tools: as they are, and without escapes. A rewritten text has no name twice. */
   private *json(source: string, user: boolean): Generator<void, void> {
     if (this.replaced.size > 0 && this.replaced.has(source)) return
     const search = { groups: this.groups, user }
@@ -132,7 +132,7 @@ export class Scan {
     }
     for (const text of jsonTexts(value)) yield* this.single(text, user)
     let text = JSON.stringify(withTexts(value, (each) => this.replaced.get(each)))
-    // What is left stands in names or is a number.
+    // The remaining matches are in field names or are numbers.
     spans = yield* this.spans(text, search)
     const plain = redacted(text, spans)
     text = parsed(plain) === undefined ? redacted(text, spans, '"') : plain

@@ -1,5 +1,5 @@
 /**
- * Reads a text that comes in pieces. What can no longer be part of a match goes on at once; the rest is held, up to a
+ * Reads a text that comes in pieces. Text that can no longer be part of a match is passed on at once; the rest is held, up to a
  * window. However the text is cut, the same comes out.
  */
 import type { AnswerPolicy } from './answer-policy.ts'
@@ -13,7 +13,7 @@ import { distinct, unfolded } from './scan.ts'
 
 /** Characters that are held at most; of a match that is longer only parts may be found. */
 export const HELD_MOST = 8_192
-/** What is let go where that many are held and nothing is decided. */
+/** Characters that are released when `HELD_MOST` are held and nothing is decided. */
 const LET_GO = HELD_MOST / 2
 /** Characters before the undecided ones by which borders and telling words are judged. */
 const CONTEXT = 256
@@ -103,7 +103,7 @@ export class TextStream {
       if (cluster.start >= to) break
       if (cluster.end > to) {
         if (!all) {
-          // What begins behind may still turn out otherwise.
+          // Matches that begin later may still change.
           const sure = cluster.members.filter(({ start }) => start < until)
           return { until: cluster.start, clusters: own, waits: Math.max(...sure.map(({ end }) => end)) }
         }

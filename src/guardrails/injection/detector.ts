@@ -50,7 +50,7 @@ function holds(seen: Uint8Array, words: CompiledFamily['words']): boolean {
   return words.every((list) => list.some((number) => seen[number] === 1))
 }
 
-/** The first order in what a hidden text says. */
+/** The first order in a hidden text. */
 function said({ text, tight }: Hidden): string | undefined {
   const low = lowered(text)
   const { seen } = survey(low)

@@ -3,11 +3,11 @@
 import { NEXT } from '../shape.ts'
 import { scramble } from './word-survey.ts'
 
-/** A part of a text that says something else than it seems to. */
+/** A part of a text with a hidden content, such as an encoded order. */
 export interface Hidden {
   readonly start: number
   readonly end: number
-  /** What it says; gaps between words may be missing. */
+  /** The hidden content; gaps between words may be missing. */
   readonly text: string
   readonly tight: boolean
 }
@@ -19,7 +19,7 @@ const REST = 48
 const WRAPPED_BASE64 = /(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{60,76}\r?\n){1,200}[A-Za-z0-9+/]{1,76}={0,2}/g
 const HEX = /(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{2}(?:[ :,-]?(?:0x)?[0-9a-f]{2}){9,}(?![0-9A-Za-z])/gi
 const ESCAPED_HEX = /(?:\\x[0-9a-f]{2}){6,}/gi
-/** Least units of a code that says enough to be an order. */
+/** Least units of a code that is long enough to hold an order. */
 const SHORTEST_BASE64 = 16
 const SHORTEST_HEX = 20
 /** Least units of a line where a code is broken into several. */
@@ -97,7 +97,7 @@ function paddedEnd(text: string, end: number): number {
   return last
 }
 
-/** @returns what the code says, if that is text. */
+/** @returns the decoded content, if it is text. */
 function readable(code: string, encoding: 'base64' | 'hex'): string | undefined {
   const sample = Buffer.from(code.slice(0, SAMPLE), encoding)
   if (sample.length < 8) return undefined

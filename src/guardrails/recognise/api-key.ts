@@ -1,4 +1,4 @@
-/** Secrets of programs: keys and tokens whose form their issuers publish, private keys, and what stands behind a telling name. */
+/** Secrets of programs: keys and tokens whose form their issuers publish, private keys, and values behind the name of a secret. */
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { NEXT, shapeOf } from '../shape.ts'
 
@@ -93,7 +93,7 @@ function find(text: string, from: number): readonly Match[] {
 function all(form: RegExp, text: string, from: number, visit: (start: number, found: string, group?: string) => unknown): void {
   form.lastIndex = from
   for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) {
-    // What was no match may hold the beginning of one.
+    // A rejected match may contain the beginning of another one.
     if (visit(hit.index, hit[0], hit[1]) === false) form.lastIndex = hit.index + 1
   }
 }

@@ -102,7 +102,7 @@ function extended(text: string, end: number): number {
 function each(form: RegExp, text: string, from: number, visit: (found: string, start: number, hit: RegExpExecArray) => boolean): void {
   form.lastIndex = from
   for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) {
-    // What was no match may hold the beginning of one.
+    // A rejected match may contain the beginning of another one.
     if (!visit(hit[0], hit.index, hit)) form.lastIndex = hit.index + 1
   }
 }
