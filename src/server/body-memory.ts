@@ -75,7 +75,7 @@ export class BodyMemory {
   private reservedUntil: Timer | undefined
   /** In order of the beginning of their wait. */
   private readonly waiting = new Set<Waiting>()
-  /** Those with a request in flight. */
+  /** Payers with a request in flight. */
   private readonly payers = new Map<string, Payer>()
 
   /** @param refused called for every request that is refused. */
@@ -131,7 +131,7 @@ export class BodyMemory {
     return true
   }
 
-  /** Called by a share whose body has arrived: the reserve is for those that have not. */
+  /** Called by a share whose body has arrived: the reserve is for bodies that have not. */
   arrived(share: BodyShare): void {
     if (!share.arriving) return
     share.arriving = false
@@ -139,7 +139,7 @@ export class BodyMemory {
     if (this.reserved === share) this.handOn()
   }
 
-  /** Called by a share that learns whose request it is. */
+  /** Called by a share once the payer of its request is known. */
   enter(name: string): Payer {
     let payer = this.payers.get(name)
     if (!payer) {

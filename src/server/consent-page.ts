@@ -107,7 +107,7 @@ ${body}
     'Content-Security-Policy': policy.join('; '),
     'X-Frame-Options': 'DENY',
     'X-Content-Type-Options': 'nosniff',
-    // Without it the browser would hide from us that our own form was sent from our own page.
+    // Without it the browser would not send the origin of our own page with the form.
     'Referrer-Policy': 'same-origin',
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cross-Origin-Resource-Policy': 'same-origin',

@@ -1,4 +1,4 @@
-/** `/openapi.json` and, made from it, the pages below `/docs`: what the API is, for programs and for people. They need no key. */
+/** `/openapi.json` and, made from it, the pages below `/docs`: the API's reference for programs and for people. They need no key. */
 import { readFile } from 'node:fs/promises'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -36,7 +36,7 @@ export function referencePages(
     const page = made.get(path) ?? make(path)
     return page.then((found) => {
       if (!found) throw new Fault('not_found', { message: `No such path: ${path.slice(0, 200)}` })
-      // Paths that lead nowhere are without number.
+      // Unknown paths are not kept, since callers can send any number of them.
       made.set(path, page)
       return found
     })

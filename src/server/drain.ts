@@ -1,4 +1,4 @@
-/** An orderly end: no new connections, open exchanges finish within the grace time, then the sockets go. */
+/** The drain: takes no new connections, lets open exchanges finish within the grace time, then closes the sockets. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -136,7 +136,7 @@ export class Drain {
     if (this.listening === 0) this.finish()
   }
 
-  /** Every exchange has ended; what is left are connections that have nothing to say. */
+  /** Every exchange has ended; only idle connections are left. */
   private linger(): void {
     if (this.listening === 0) {
       this.finish()

@@ -1,4 +1,4 @@
-/** What Node's parser lets through and a gateway must not: checked on the request line and the raw headers. */
+/** Refuses requests that Node's parser accepts and a gateway must not: checks the request line and the raw headers. */
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { Fault } from '../core/faults.ts'

@@ -1,4 +1,4 @@
-/** /v1/files and what stands below it: the files of the caller's key. */
+/** /v1/files and the paths below it: the files of the caller's key. */
 import { type FileForm, fileNamed, listFiles, noFile, oneFile, removeFile } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
 import type { Admission } from '../pipeline/request/admission.ts'

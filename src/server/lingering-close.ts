@@ -59,7 +59,7 @@ type Skipping = Socket & { parser?: Parser | null; [TAKEN]?: { parser: Parser; c
 
 /**
  * Lets what is left of a body go by. Without the callback the parser neither copies a piece nor calls JavaScript for it
- * (src/node_http_parser.cc, on_body): under overload that decides how much is left for those who are served.
+ * (src/node_http_parser.cc, on_body): under overload this leaves more processor time for the requests that are served.
  */
 function skipBody(request: IncomingMessage): void {
   const socket: Skipping = request.socket

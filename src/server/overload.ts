@@ -46,7 +46,7 @@ const MOST_WAITING = 6
 /** Milliseconds for which a body counts as on its way: a caller that sends slowly takes no place. */
 const ON_THE_WAY = 100
 
-/** Milliseconds after the last refusal for which the limit stays in force: a pause of a moment does not let everybody in. */
+/** Milliseconds after the last refusal for which the limit stays in force: a short pause does not lift it. */
 const REFUSING = 1_000
 
 /**

@@ -1,4 +1,4 @@
-/** What stands in front of a form's part, and the boundary between parts, as the headers have them. */
+/** Reads the headers of a form's part, and the boundary between parts. */
 import { badField, Fault } from '../core/faults.ts'
 
 export interface PartHead {
@@ -40,14 +40,14 @@ export function partHead(text: string): PartHead {
   return { name: decoded(name), filename: filenameOf(disposition), type: /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : '' }
 }
 
-/** `filename*` is not for forms, and is sent all the same: RFC 8187. */
+/** `filename*` (RFC 8187) is not allowed in forms (RFC 7578 section 4.2), but some clients send it. */
 function filenameOf(disposition: string): string | undefined {
   const extended = /^utf-8'[^']*'(.*)$/i.exec(parameterOf(disposition, 'filename*') ?? '')
   if (extended) {
     try {
       return decodeURIComponent(extended[1])
     } catch {
-      // The plain one is there for those who cannot read it.
+      // The value cannot be decoded: the plain `filename` is used.
     }
   }
   const plain = parameterOf(disposition, 'filename')

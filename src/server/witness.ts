@@ -1,4 +1,4 @@
-/** What is written down of an exchange once it is over: the metrics and one log line. */
+/** Records an exchange once it is over: the metrics and one log line. */
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
