@@ -1,4 +1,4 @@
-/** Where the browser is sent with a code: an address of the application that asked for it. */
+/** Where the browser is sent with a code: an address of the application that requested it. */
 import { badField } from '../core/faults.ts'
 
 /** Characters. */

@@ -27,7 +27,7 @@ const MOST_GIVEN = 100
 const SWEPT = 16
 const CODE_BYTES = 32
 
-/** What an application asks for, checked as far as it can be without the key that consents. */
+/** What an application requests, checked as far as it can be without the key that consents. */
 export interface Wish {
   readonly callback: URL
   readonly challenge: Challenge | undefined
@@ -52,7 +52,7 @@ export const checkWish = checker(
       expires_at: nullable(Type.String()),
       key_label: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
       workspace_id: Type.Optional(Type.String()),
-      // Told by some programs that start others; nothing here counts them.
+      // Sent by some programs that start others; nothing here counts them.
       spawn_agent: Type.Optional(Type.String()),
       spawn_cloud: Type.Optional(Type.String()),
     },

@@ -57,10 +57,10 @@ async function waitingCode(text: string, { store, clock }: KeySource): Promise<C
   throw unknownCode()
 }
 
-/** The code stays: whoever caught it without the verifier must not be able to spoil it. */
+/** A wrong proof leaves the code valid: an attacker with the code but not the verifier must not be able to spoil it. */
 function checkProof({ consent: { code } }: CodeKey, verifier: string | undefined, method: ProofMethod | undefined): void {
   if (method !== undefined && method !== code.method)
-    throw badField('code_challenge_method', `expected ${code.method ?? 'none'}, as when the code was asked for`)
+    throw badField('code_challenge_method', `expected ${code.method ?? 'none'}, as when the code was requested`)
   if (code.challenge === undefined) {
     // RFC 9700 section 4.8.2: the challenge may have been taken out of the request on its way.
     if (verifier !== undefined) throw new Fault('forbidden', { message: 'code_verifier: the code was made without a challenge' })

@@ -1,4 +1,4 @@
-/** Proof keys of the code exchange (RFC 7636): who asks for the key must be who asked for the code. */
+/** Proof keys of the code exchange (RFC 7636): only the application that requested the code gets the key. */
 import { hash, timingSafeEqual } from 'node:crypto'
 import { badField } from '../core/faults.ts'
 

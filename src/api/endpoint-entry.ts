@@ -6,7 +6,7 @@ import type { Endpoint } from '../routing/catalog/types.ts'
 import type { EndpointFigures } from '../routing/index.ts'
 import { endpointTag } from '../routing/index.ts'
 
-/** Clients require a number where nobody has declared a length. */
+/** Clients require a number, also where no length is declared. */
 const UNKNOWN_LENGTH = 0
 
 /**
@@ -40,7 +40,7 @@ export function endpointEntry(endpoint: Endpoint, figures: EndpointFigures): Jso
   }
 }
 
-/** A provider that sells cached input and charges nothing extra for writing it caches without being asked. */
+/** A provider that sells cached input and charges nothing extra for writing it caches by itself. */
 function cachesByItself(price: Endpoint['price']): boolean {
   return typeof price === 'object' && price.cached !== undefined && price.cacheWrite === undefined
 }

@@ -1,4 +1,4 @@
-/** /v1/files: a key's own files, shown in the form of whoever asks. */
+/** /v1/files: a key's own files, shown in the form of the caller's format. */
 import { badField, Fault } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { KeyFiles, StoredFile } from '../services/files/types.ts'

@@ -35,7 +35,7 @@ export async function listAssignments(
 
 /**
  * In place of what a key or member held before.
- * @param by who asks. @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration.
+ * @param by the caller. @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration.
  */
 export async function assign(kind: Assigned, id: string, body: JsonObject, source: GuardrailSource & { by: string }): Promise<ApiReply> {
   refuseWritten(id, source)

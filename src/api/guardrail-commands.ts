@@ -1,4 +1,4 @@
-/** What the command line asks for of guardrails, in one form: the running gateway is sent it, or a file without an owner is read. */
+/** Guardrail commands of the command line, in one form: sent to the running gateway, or run on a file without an owner. */
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'

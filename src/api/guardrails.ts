@@ -23,7 +23,7 @@ export async function listGuardrails(query: URLSearchParams, source: GuardrailSo
   return page(workspace === WORKSPACE ? guardrailEntries(await source.guardrails.all(), source) : [])
 }
 
-/** @returns what cuts the page that a query asks for. @throws Fault 400 naming the query parameter. */
+/** @returns a function that cuts the page that a query names. @throws Fault 400 naming the query parameter. */
 export function pageOf(query: URLSearchParams): (entries: readonly JsonObject[]) => ApiReply {
   const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
   const limit = integerOf(query, 'limit', 1, LONGEST_PAGE) ?? USUAL_PAGE
@@ -53,13 +53,14 @@ async function make(id: string, { name, fields }: Required<GuardrailBody>, sourc
   const { guardrails } = await source.guardrails.all()
   if (guardrails.length >= MOST_GUARDRAILS) throw badField('name', `there are ${MOST_GUARDRAILS} guardrails, which is the most`)
   const made = { id, version: 1, name, fields, createdAt: Math.floor(source.clock.now()), updatedAt: null }
-  if (!(await source.guardrails.put(made, 0))) throw new Fault('conflict', { message: 'The guardrail has just been made by somebody else' })
+  if (!(await source.guardrails.put(made, 0)))
+    throw new Fault('conflict', { message: 'The guardrail has just been made by another request' })
   return made
 }
 
 /**
  * Collections are replaced as a whole. The workspace's own guardrail is made by its first change.
- * @param by who asks, for its assignment.
+ * @param by the caller, for its assignment.
  * @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration.
  */
 export async function changeGuardrail(id: string, body: JsonObject, source: GuardrailSource, by: string): Promise<ApiReply> {
@@ -76,7 +77,7 @@ export async function changeGuardrail(id: string, body: JsonObject, source: Guar
   throw new Fault('unavailable', { message: 'The guardrail is changed too often', retryAfter: 1 })
 }
 
-/** @returns false where somebody else was faster. */
+/** @returns false where another change came first. */
 async function replaced(found: StoredGuardrail, changes: GuardrailBody, source: GuardrailSource): Promise<boolean> {
   const { name = found.name } = changes
   const fields = { ...found.fields, ...changes.fields }

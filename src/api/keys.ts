@@ -1,4 +1,4 @@
-/** The management of keys: /v1/keys and what the command line asks for. Nothing is cached, so what is changed counts at once. */
+/** The management of keys: /v1/keys and the key commands of the command line. Nothing is cached, so what is changed counts at once. */
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { makeSecret } from '../core/secret.ts'
@@ -28,7 +28,7 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
 }
 
 /**
- * The reply alone holds the secret; nobody can read it again.
+ * The reply alone holds the secret; it cannot be read again.
  * @param management true: the key manages and cannot generate. Only the command line makes such keys.
  * @throws Fault 400 naming the field.
  */

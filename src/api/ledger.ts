@@ -1,4 +1,4 @@
-/** The ledger for its operator, over the admin port: the running process owns its file, so the command line asks it. */
+/** The ledger for its operator, over the admin port: the running process owns its file, so the command line calls it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { exportRow } from '../ledger/export.ts'
 import type { LedgerScans } from '../ledger/scans.ts'

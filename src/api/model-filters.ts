@@ -1,4 +1,4 @@
-/** Filters and orders of the model lists (contract section 4). A model without the figure asked for does not match, and sorts last. */
+/** Filters and orders of the model lists (contract section 4). A model without the requested figure does not match, and sorts last. */
 
 import { badField } from '../core/faults.ts'
 import { modelEntry } from '../routing/catalog/entry.ts'
@@ -33,19 +33,19 @@ export interface Figures {
   readonly use?: ModelUse
 }
 
-/** Orders by use, for which the ledger has to be asked. @throws Fault 400 for an order that there is not. */
+/** Whether the query sorts by use, which needs the ledger. @throws Fault 400 for an order that there is not. */
 export function sortsByUse(query: URLSearchParams): boolean {
   const sort = choiceOf(query, 'sort', SORTS)
   return sort === 'most-popular' || sort === 'top-weekly'
 }
 
-/** Filters by figures that no catalogue here holds. Ignoring them would answer another question than was asked. */
+/** Filters by figures that no catalogue here holds. Ignoring them would return models that do not match. */
 const UNKNOWN_FIGURES = ['category', 'arch', 'region', 'use_rss'] as const
 
 type Test = (model: Model) => boolean
 
 /**
- * The filters that a query asks for, as one test.
+ * The filters of a query, as one test.
  * @param nowSeconds Unix time, for the ages.
  * @throws Fault 400 naming the parameter.
  */
@@ -177,7 +177,7 @@ function contextOf(model: Model): number {
 function priceOf(model: Model, kind: 'prompt' | 'completion'): number | undefined {
   const pricing = modelEntry(model).pricing as { [kind: string]: string }
   const perToken = Number(pricing[kind])
-  // The nearest nano-dollar, so that 0.25 asked for meets 0.25 listed.
+  // The nearest nano-dollar, so that a requested 0.25 matches a listed 0.25.
   return perToken >= 0 ? Math.round(perToken * USD_PER_MILLION * 1e9) / 1e9 : undefined
 }
 

@@ -44,7 +44,7 @@ export interface DescribedOperation {
 }
 
 export interface Description {
-  /** Word of the white label: the only name that is told. */
+  /** Word of the white label: the only name that is shown. */
   readonly brand: string
   readonly version: string
   readonly tags: readonly { readonly name: string; readonly description: string }[]
