@@ -139,7 +139,7 @@ interface Book {
   readonly total: Total
 }
 
-/** All accounts by key identity; one small entry per key that ever spent or asked, so bounded by the keys. */
+/** All accounts by key identity; one small entry per key that ever spent or made a request, so bounded by the keys. */
 export class Credit implements CreditBook {
   private readonly balances = new Map<string, Balance>()
   private readonly accounts = new Map<string, Account>()

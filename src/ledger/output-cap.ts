@@ -1,5 +1,5 @@
 /**
- * How many output tokens a hold pays for (issue 15, section 2): what a request asks to hold, and which output cap each
+ * How many output tokens a hold pays for (issue 15, section 2): what a request wants to hold, and which output cap each
  * endpoint gets for the amount that was held. Pure sums; nothing is reserved here.
  */
 import type { HoldAsk } from './credit.ts'
@@ -11,7 +11,7 @@ export const UNKNOWN_MAX_OUTPUT = 32_768
 /** An answer that its hold would cut below this many tokens is not begun, unless the endpoint writes less anyway. */
 const LEAST_OUTPUT = 4096
 
-/** What one endpoint may be asked to write. */
+/** What one endpoint may have to write. */
 export interface OutputNeed {
   readonly tariff: Tariff
   /** Tokens that it may write where credit is plenty. */
@@ -45,7 +45,7 @@ export function cappedNeed(tariff: Tariff, cap: number): OutputNeed {
 
 /**
  * What to ask for so that any of the endpoints can serve: in full what the dearest may cost, at least what the cheapest needs.
- * Where every cap is given there is nothing to shorten, and the full amount is asked for.
+ * Where every cap is given there is nothing to shorten, and the full amount is requested.
  */
 export function holdNeedOf(needs: readonly OutputNeed[], { tokens, extras }: InputNeed): HoldNeed {
   let full = 0

@@ -37,9 +37,9 @@ export interface Extras {
   containers?: number
   /** Tokens of images that a tool of the provider may draw, for the hold. */
   drawn?: number
-  /** Questions that a tool of the provider may ask other models, for the hold. */
+  /** Calls that a tool of the provider may make to other models, for the hold. */
   advice?: readonly { uses: number; tariff: Tariff }[]
-  /** What another model costs that a tool of the provider has asked, by the provider's name of it. */
+  /** What another model costs that a tool of the provider has called, by the provider's name of it. */
   tariffOf?: (model: string) => Tariff | undefined
 }
 
@@ -205,7 +205,7 @@ export function writesFree(price: Tariff, inputTokens: number): boolean {
 }
 
 /**
- * Output tokens that `left` nano-dollars still pay for after the input: what a 402 tells the caller.
+ * Output tokens that `left` nano-dollars still pay for after the input: what a 402 shows the caller.
  * @returns 0 where not even the input fits, Infinity where output costs nothing.
  */
 export function affordableOutput(price: Tariff, inputTokens: number, left: number, extras?: Extras): number {

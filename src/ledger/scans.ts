@@ -15,7 +15,7 @@ const UNSETTLED_DAYS = 2
 const MOST_DAYS = 31
 /** Results of queries by key that are kept. */
 const MOST_FILTERED = 32
-/** Different scans that may wait for their turn, and the seconds that callers beyond are asked to wait. */
+/** Different scans that may wait for their turn, and the `Retry-After` in seconds of those beyond. */
 const MOST_WAITING = 8
 const RETRY_SECONDS = 10
 /** A verdict is kept for this many times as long as its scan took: callers that want no fresh one take a tenth of the process at most. */

@@ -88,7 +88,7 @@ export interface Settlement {
 
 /**
  * The settlement of one exchange. Insurance covers the whole of it: where the provider failed only tools are charged.
- * Where somebody else ended it, earlier turns that ended well stay charged.
+ * Where it ended for another reason, earlier turns that ended well stay charged.
  */
 export function settlementOf(outcome: Outcome): Settlement {
   const tools = Math.max(0, outcome.tools)

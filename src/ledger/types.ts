@@ -29,7 +29,7 @@ export interface SettleRow {
   status: SettleStatus
   /** Nano-dollars charged. */
   cost: number
-  /** Milliseconds since the epoch: the charge counts in the day of this moment. 0 where nobody knows; then that of the admission counts. */
+  /** Milliseconds since the epoch: the charge counts in the day of this moment. 0 if unknown; then that of the admission counts. */
   at: number
   input: number
   output: number

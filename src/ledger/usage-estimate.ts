@@ -47,8 +47,8 @@ export class TextMeter {
 
 /**
  * Upper bound of a request's input tokens from the size of its body, without building anything.
- * About four times the truth for English: a hold lives only as long as its request, so the excess costs nobody
- * but a key that is almost spent, and that one is told how much was missing.
+ * About four times the truth for English: a hold lives only as long as its request, so the excess matters
+ * only for a key that is almost spent, whose 402 says how much was missing.
  * @param bodyBytes size of the JSON body.
  * @param extraTokens what is not text: a stated cap per image, file or audio part, and `TOOL_PROMPT_TOKENS`.
  */
