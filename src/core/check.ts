@@ -27,7 +27,7 @@ interface Keywords {
   description?: string
 }
 
-/** Checks of parts, compiled when a failure first asks for them: a long array must not cost long either. */
+/** Checks of parts, compiled when a failure first needs them: checking a long array must stay quick. */
 const parts = new WeakMap<TSchema, ReturnType<typeof Compile>>()
 
 function fits(schema: TSchema, value: unknown): boolean {
@@ -79,7 +79,7 @@ function expectation(schema: TSchema): string {
   return kind === '' ? `expected ${literal}` : `expected ${literal}; or ${kind}`
 }
 
-/** The value of a field that tells the members of a union apart (`type`, `id`). */
+/** The value of a field that distinguishes the members of a union (`type`, `id`). */
 function sameTag(schema: TSchema, value: JsonObject): boolean {
   for (const [key, field] of Object.entries(words(schema).properties ?? {})) {
     const { const: only, enum: list } = words(field)
@@ -148,7 +148,7 @@ function explainScalar(schema: TSchema, value: unknown, path: string): Fault {
     if (pattern !== undefined) return badField(path, description ? `expected ${description}` : `must match ${pattern}`)
   }
   if (exclusiveMinimum !== undefined) return badField(path, `must be more than ${exclusiveMinimum}`)
-  // A bound that is only there for safety would tell nothing of what was expected.
+  // A bound that is only there for safety does not show what was expected.
   if (minimum !== undefined && maximum !== undefined && maximum >= LARGE && minimum > -LARGE && (value as number) < minimum)
     return badField(path, `must be at least ${minimum}`)
   if (minimum !== undefined && maximum !== undefined) return badField(path, `must be from ${minimum} to ${maximum}`)
@@ -176,12 +176,12 @@ export interface Checker {
 
 /**
  * Compiles a schema once. The check itself allocates nothing where the value is good.
- * @throws Fault `bad_request` that names the first wrong field, as deep as it can be told.
+ * @throws Fault `bad_request` that names the first wrong field, as deep as it can be found.
  */
 export function checker<T extends TSchema>(schema: T): Checker {
   let compiled: ReturnType<typeof Compile> | undefined
   const check = (value: unknown, at = ''): void => {
-    // At first use: nobody should hold the compiled form of a format that nobody speaks.
+    // At first use: a format that no caller uses takes no memory for its compiled form.
     compiled ??= Compile(schema)
     if (!compiled.Check(value)) throw explain(schema, value, at)
   }

@@ -5,7 +5,7 @@
 import type { JsonObject } from './json.ts'
 
 export type Origin = 'client' | 'gateway' | 'upstream'
-/** never: return it; same: this endpoint may be asked again; next: another endpoint may do better. */
+/** never: return it; same: this endpoint may be called again; next: another endpoint may do better. */
 export type RetryClass = 'never' | 'same' | 'next'
 
 interface FaultRow {
@@ -169,7 +169,7 @@ export function faultBody(fault: Fault, routerMetadata?: { key: string; value: J
   return body
 }
 
-/** What an error body tells beside the fault. */
+/** What an error body shows beside the fault. */
 export interface FaultFacts {
   /** `gen-…`; absent where no exchange was opened. */
   id?: string

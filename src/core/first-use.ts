@@ -1,4 +1,4 @@
-/** What is made when it is first asked for: the memory and the start belong to those who use it. */
+/** A value that is made at its first use: without a use it costs neither memory nor time at the start. */
 export class FirstUse<T> {
   private readonly make: () => Promise<T>
   private made: Promise<T> | undefined
@@ -7,7 +7,7 @@ export class FirstUse<T> {
     this.make = make
   }
 
-  /** A failure is not kept: the next one to ask tries again. */
+  /** A failure is not kept: the next call tries again. */
   get(): Promise<T> {
     this.made ??= this.make().catch((error) => {
       this.made = undefined

@@ -76,13 +76,13 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
       try {
         stream.flushSync()
       } catch {
-        // Not opened yet, or gone: there is nobody left to tell.
+        // Not opened yet, or gone: there is nowhere left to write.
       }
     },
   }
 }
 
-/** In buffer mode the stream takes bytes, which its type does not tell. */
+/** In buffer mode the stream takes bytes, which its type does not declare. */
 function writeBytes(stream: { write(data: string): boolean }, bytes: Buffer): void {
   ;(stream as unknown as { write(data: Buffer): boolean }).write(bytes)
 }

@@ -131,7 +131,7 @@ export class Total {
     return this.large + BigInt(this.small)
   }
 
-  /** Nano-dollars between -2^53 and 2^53: exact wherever a limit, which is never above 2^53, can tell the difference. */
+  /** Nano-dollars between -2^53 and 2^53: exact wherever a limit, which is never above 2^53, depends on it. */
   get cut(): number {
     return this.large === 0n ? this.small : cutNano(this.exact)
   }
@@ -145,7 +145,7 @@ export function cutNano(nano: bigint): number {
   return nano > BigInt(EXACT) ? EXACT : nano < -BigInt(EXACT) ? -EXACT : Number(nano)
 }
 
-/** Nano-dollars that a request asks to hold: `full` where the credit easily pays for it, never less than `floor`. */
+/** Nano-dollars that a request wants to hold: `full` where the credit easily pays for it, never less than `floor`. */
 export interface HoldAsk {
   readonly full: number
   /** At most `full`; the same where the amount cannot shrink. */

@@ -19,7 +19,7 @@ export function isLocalHost(host: string): boolean {
 }
 
 /**
- * What a `postgres://` URL asks for: its `sslmode`, else checked TLS, except on this machine.
+ * The transport that a `postgres://` URL names: its `sslmode`, else checked TLS, except on this machine.
  * @returns what was expected where the URL does not state it clearly.
  */
 export function postgresTransport(url: string): PostgresTransport | string {
