@@ -35,14 +35,14 @@ export interface AttemptRecord {
   dropped?: readonly string[]
 }
 
-/** The caller has gone, or the deadline has passed: whoever waits for something registers here. */
+/** The caller has gone, or the deadline has passed: code that waits for something registers here. */
 export interface Cancel {
   readonly aborted: boolean
   /** Why: the client closed, or a fault of ours such as the deadline. */
   readonly reason: unknown
   /** Calls `fn` once, at once if already aborted. @returns a function that takes it back. */
   onAbort(fn: () => void): () => void
-  /** Made only when asked for. */
+  /** Made at the first read. */
   readonly signal: AbortSignal
 }
 
@@ -96,7 +96,7 @@ export interface Resolved extends Read {
   charge(nano: number, what: string): boolean
   /** Adds to `error.metadata` of the request where its providers fail. */
   addErrorMetadata(metadata: JsonObject): void
-  /** How many of the endpoints have a provider that can search the web itself as asked. */
+  /** How many of the endpoints have a provider that can search the web itself as requested. */
   searchers(search: NativeSearch): 'all' | 'some' | 'none'
   /** Has the provider search with a tool of its own; the endpoints that cannot are out. @returns false where none can. */
   searchNatively(search: NativeSearch): boolean

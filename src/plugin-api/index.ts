@@ -153,7 +153,7 @@ export interface Plugin<Config = unknown> {
   readonly ignoreRequestEnabled?: true
   /** Milliseconds that `shape` may take, where the operator does not say; 30,000 by default. */
   readonly timeout?: number
-  /** True where it asks somebody outside the gateway: a plan does not run it. */
+  /** True where it calls a service outside the gateway: a plan does not run it. */
   readonly remote?: boolean
   /**
    * A kind of input that it turns into words, so that an endpoint need not take it: `always`, or `otherwise` where the
@@ -164,17 +164,17 @@ export interface Plugin<Config = unknown> {
   bound?(exchange: Resolved, config: Config): number
   /** Changes the request before it is planned. */
   shape?(exchange: Resolved, config: Config, host: Host): void | Promise<void>
-  /** In a plan, where `shape` is not run because it costs money or asks others: the changes that are known without. */
+  /** In a plan, where `shape` is not run because it costs money or calls other services: the changes that are known without. */
   preview?(exchange: Resolved, config: Config): void
   tap?(exchange: Planned, config: Config, host: Host): Tap | undefined
   readonly router?: ModelRouter<Config>
 }
 
-/** What a tool asks of a model, on the caller's own key and hold. */
+/** A tool's call of a model, on the caller's own key and hold. */
 export interface ModelCall {
   /** A request in the form of `POST /v1/responses`, without `stream`. */
   body: JsonObject
-  /** Reads along while the answer comes; without it the answer is asked for whole. */
+  /** Reads along while the answer comes; without it the answer is requested whole. */
   onEvent?: (event: StreamEvent) => void
   /** Ends the call before its time, as the end of the request does. */
   signal?: AbortSignal
@@ -212,7 +212,7 @@ export interface ToolHost extends Host {
   request(): CanonicalRequest
   /** @throws Fault where the model does not answer; nothing is charged for such a call. */
   generate(call: ModelCall): Promise<ModelAnswer>
-  /** Tells a caller that streams how far the call is: `data` goes out as an event of this `type`, with the place of the tool's item. */
+  /** Shows a caller that streams how far the call is: `data` goes out as an event of this `type`, with the place of the tool's item. */
   progress(type: string, data: JsonObject): void
 }
 
@@ -224,7 +224,7 @@ export type ShownItem =
   | { kind: 'server' | 'opaque'; of: Opaque }
 
 export interface ToolOutcome {
-  /** What the model is told. */
+  /** What the model receives. */
   output: string
   /** Fields of the `<brand>:<name>` output item, without `id`, `type` and `status`. */
   item: JsonObject
@@ -319,7 +319,7 @@ export interface ToolContext {
   checkTools(list: readonly JsonObject[], path: string): void
   /** The request as it is before the first turn; not to be changed. */
   request(): CanonicalRequest
-  /** True where nobody outside the gateway is to be asked: the request is only planned. */
+  /** True where no service outside the gateway may be called: the request is only planned. */
   readonly plan: boolean
   /** All tools of the request, as the caller sent them, and which of them this one is. */
   readonly tools: readonly ToolSpec[]
