@@ -49,7 +49,7 @@ export function checkEngine(engine: RawEngine, at: Path, main: Source): void {
 function checkModeration(raw: RawEngine, at: Path, main: Source): void {
   const { engine = moderationFields.engine.default } = raw
   if (main.isWrong([...at, 'engine'])) return
-  // OpenAI's own endpoint, which stands in for an address, asks for a key.
+  // OpenAI's own endpoint, which is the default address, requires a key.
   const needed = {
     openai: raw.url === undefined && !main.mayHave(at, 'url') ? (['key'] as const) : [],
     classifier: ['url', 'model'],

@@ -6,7 +6,7 @@ import type { RawConfig, RawModels, RawProvider } from './schema/root.ts'
 import { PER_MILLION_EXPECTED } from './schema/scalars.ts'
 import type { Source } from './source.ts'
 
-/** What a model's kind asks of its prices, of its other settings and of the formats of its providers. */
+/** What a model's kind requires of its prices, of its other settings and of the formats of its providers. */
 export function checkKind(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {
   const at = ['models', slug]
   if (source.isWrong([...at, 'kind'])) return

@@ -75,7 +75,7 @@ function leaveOutEngines(raw: RawConfig, main: Source): void {
   leaveOutModeration(raw, main)
 }
 
-/** Without its key nobody judges; a file that wants every request judged must not run like that. */
+/** Without its key the moderation cannot judge; a file that wants every request judged must not run like that. */
 function leaveOutModeration({ plugins }: RawConfig, main: Source): void {
   const settings: Record<string, unknown> | undefined = plugins?.defaults?.moderation
   const at = ['plugins', 'defaults', 'moderation', 'key']

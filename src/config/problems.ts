@@ -11,7 +11,7 @@ export interface Problem {
   message: string
 }
 
-/** Longest list of problems that one load reports: all of any file that somebody writes. */
+/** Longest list of problems that one load reports: no file written by hand has more. */
 export const MOST_PROBLEMS = 100
 
 /** `file:line:column: what, and what was expected`. */

@@ -10,7 +10,7 @@ const MOST_NODES = 100_000
 const DEEPEST = 40
 const MOST_OPEN_BRACKETS = 1000
 const LONGEST = 4_000_000
-/** From so many characters on the quick reader is tried first: positions are then found when a problem asks for them. */
+/** From so many characters on the quick reader is tried first: positions are then found when a problem needs them. */
 const QUICK_FROM = 100_000
 
 interface Place {

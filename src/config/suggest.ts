@@ -35,7 +35,7 @@ export function nearest(word: string, names: Iterable<string>): string | undefin
   return best
 }
 
-/** A longer list helps nobody. */
+/** Names listed at most: a longer list does not help. */
 const MOST_NAMES = 20
 
 /** `, did you mean "x"?` or `, expected one of: …`. */

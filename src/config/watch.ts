@@ -45,7 +45,7 @@ export interface ConfigWatch {
   close(): void
 }
 
-/** Watches the files of `config` until closed. Every outcome is told; what is applied becomes the next one's old configuration. */
+/** Watches the files of `config` until closed. Every outcome is reported; what is applied becomes the next one's old configuration. */
 export function watchConfig(config: Config, options: WatchOptions): ConfigWatch {
   return new Watcher(config, options)
 }
@@ -92,7 +92,7 @@ class Watcher implements ConfigWatch {
 
   private once(): Promise<void> | undefined {
     this.seen = digest(this.current.files)
-    const tell = (reload: Reload): void => {
+    const report = (reload: Reload): void => {
       if (this.closed) return
       this.options.tallies?.of(reload.kind === 'applied' ? reloads : failures).add()
       this.options.onReload(reload)
@@ -101,18 +101,18 @@ class Watcher implements ConfigWatch {
     try {
       next = this.options.load()
     } catch (error) {
-      tell({ kind: 'failed', error })
+      report({ kind: 'failed', error })
       return undefined
     }
     if (next instanceof Promise) {
       return next.then(
         (config) => {
-          if (!this.closed) tell(this.taken(config))
+          if (!this.closed) report(this.taken(config))
         },
-        (error: unknown) => tell({ kind: 'failed', error }),
+        (error: unknown) => report({ kind: 'failed', error }),
       )
     }
-    tell(this.taken(next))
+    report(this.taken(next))
     return undefined
   }
 
