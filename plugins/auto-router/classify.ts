@@ -29,7 +29,7 @@ const HIGH_EFFORTS: ReadonlySet<string> = new Set(['high', 'xhigh', 'max'])
 /** A language behind a word such as `into`; a language named in any other place. */
 const LANGUAGE_TARGET = 3
 const LANGUAGE_NAMED = 0.7
-const LANGUAGE_ASKED = 4
+const LANGUAGE_WANTED = 4
 
 interface Entry {
   readonly task: Task
@@ -101,9 +101,9 @@ function addLanguages(points: Points, { all, weight }: Words): void {
   let most = 0
   for (let at = 0; at < all.length; at++) {
     if (!LANGUAGE_WORDS.has(all[at])) continue
-    const asked = all[at + 1] === 'for' || all[at + 1] === 'version' || all[at + 1] === 'translation' || all[at + 1] === 'word'
+    const wanted = all[at + 1] === 'for' || all[at + 1] === 'version' || all[at + 1] === 'translation' || all[at + 1] === 'word'
     const target = at > 0 && TOWARDS.has(all[at - 1])
-    const worth = (asked ? LANGUAGE_ASKED : target ? LANGUAGE_TARGET : LANGUAGE_NAMED) * Math.min(1, weight(at))
+    const worth = (wanted ? LANGUAGE_WANTED : target ? LANGUAGE_TARGET : LANGUAGE_NAMED) * Math.min(1, weight(at))
     if (worth > most) most = worth
   }
   points.translation += most

@@ -18,7 +18,7 @@ export function listed(models: readonly Model[], { allowed, excluded }: Pick<Aut
   return models.filter(({ slug }) => (allowed === undefined || fitsAny(allowed, slug)) && !fitsAny(excluded, slug))
 }
 
-/** Without a list of what is allowed, models that nobody has scored stand back behind those with a score. */
+/** Without a list of what is allowed, models without a score stand behind those with one. */
 export function ranked(models: readonly Model[], { allowed }: Pick<AutoConfig, 'allowed'>): readonly Model[] {
   if (allowed !== undefined) return models
   const scored = models.filter((model) => Object.keys(model.scores).length > 0)

@@ -11,7 +11,7 @@ export interface Mark {
   readonly beside?: RegExp
 }
 
-/** Marks of one task give this many points at most: pasted code must not outweigh what is asked of it. */
+/** Marks of one task give this many points at most: pasted code must not outweigh the instruction about it. */
 export const MARKS_MOST = 5
 
 export const MARKS: readonly Mark[] = [

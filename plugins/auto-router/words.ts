@@ -2,7 +2,7 @@
 
 /** Words at either end that count in full; those between count as pasted material. */
 const ZONE = 30
-/** Weight of material: what an instruction is about, not what it asks for. */
+/** Weight of material: what an instruction is about, not what it wants. */
 const MATERIAL = 0.35
 /** The first words, and those of the last line, say what is to be done. */
 const OPENING = 5

@@ -5,7 +5,7 @@ import { middleOut } from './middle-out.ts'
 import { targetContext } from './target-context.ts'
 
 const ID = 'context-compression'
-/** Models up to this context, in tokens, are compressed without being asked. */
+/** Models up to this context, in tokens, are compressed also where the request does not name the plugin. */
 const SMALL_CONTEXT = 8192
 
 export const contextCompression: Plugin<CompressionConfig> = {

@@ -37,7 +37,7 @@ export interface FileParserConfig {
   notes: FileNotes
 }
 
-/** @throws Fault 400 naming the path; it says what is to be configured where the service is asked for and not there. */
+/** @throws Fault 400 naming the path; it says what is to be configured where the service is requested and not there. */
 export function parseConfig(settings: JsonObject, path: string): FileParserConfig {
   const { enabled = true, pdf = {} } = settings
   if (typeof enabled !== 'boolean') throw badField(`${path}.enabled`, 'expected true or false')

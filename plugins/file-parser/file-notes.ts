@@ -1,4 +1,4 @@
-/** Tells what was read of the files, as annotations of the first text of the answer. */
+/** Returns what was read of the files, as annotations of the first text of the answer. */
 import type { StreamEvent, Tap } from '../../src/plugin-api/index.ts'
 import type { FileNote } from './annotations.ts'
 
@@ -17,11 +17,11 @@ export class FileNotes implements Tap {
 
   push(event: StreamEvent, emit: (event: StreamEvent) => void): void {
     if (event.type === 'block-start' && event.kind === 'text') this.texts.add(event.block)
-    else if (event.type === 'block-end' && this.texts.delete(event.block)) this.tell(event.block, emit)
+    else if (event.type === 'block-end' && this.texts.delete(event.block)) this.annotate(event.block, emit)
     emit(event)
   }
 
-  private tell(block: number, emit: (event: StreamEvent) => void): void {
+  private annotate(block: number, emit: (event: StreamEvent) => void): void {
     for (const { hash, name, content } of this.waiting.splice(0))
       emit({ type: 'block-note', block, note: 'annotation', data: { type: 'file', hash, name, content } })
   }

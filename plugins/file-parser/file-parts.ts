@@ -44,12 +44,12 @@ export function replaced(item: Item, parts: ReadonlyMap<FilePart, readonly Part[
 const BEGINNING = 1400
 const PDF_MARK = '%PDF-'
 
-/** False where it is certain that no service for scans will be asked. */
+/** False where it is certain that no service for scans will be called. */
 export function mayBePdf({ url = '', data }: FilePart): boolean {
   if (data !== undefined) return data.slice(0, BEGINNING).includes(PDF_MARK)
   const [head = '', declared = '', , base64] = DATA_URL.exec(url.slice(0, 2000)) ?? []
   if (declared === '' || /pdf|octet-stream/i.test(declared)) return true
-  // The bytes beat the type that somebody wrote in front of them.
+  // The bytes decide, not the type that the caller wrote in front of them.
   const start = url.slice(head.length, head.length + BEGINNING)
   return (base64 ? Buffer.from(start, 'base64').toString('latin1') : unescaped(start)).includes(PDF_MARK)
 }

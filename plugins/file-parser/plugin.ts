@@ -71,7 +71,7 @@ async function shape(exchange: Resolved, config: FileParserConfig, host: Host): 
   exchange.edit(ID, (draft) => {
     draft.items = draft.items.map((item) => withoutNotes(replaced(item, parts)))
   })
-  exchange.stages.push({ type: 'plugin', name: ID, ...told(done) })
+  exchange.stages.push({ type: 'plugin', name: ID, ...reportOf(done) })
 }
 
 function roomOf(exchange: Resolved, { engine, ocr, policy }: FileParserConfig, { clock, files }: Host): ReadingRoom {
@@ -93,7 +93,7 @@ function roomOf(exchange: Resolved, { engine, ocr, policy }: FileParserConfig, {
 }
 
 function tap({ client }: Planned, { notes, named }: FileParserConfig): Tap | undefined {
-  // Only chat documents such annotations: clients of other formats may refuse one that they have not asked for.
+  // Only chat documents such annotations: clients of other formats may refuse one that they have not requested.
   return notes.empty || !(named || client.id === 'chat') ? undefined : notes
 }
 
@@ -114,7 +114,7 @@ function withNotes(fault: Fault, notes: readonly JsonObject[]): Fault {
   return fault
 }
 
-function told(files: readonly ReadFile[]): { summary: string; data: JsonObject } {
+function reportOf(files: readonly ReadFile[]): { summary: string; data: JsonObject } {
   const count = (by: ReadFile['by']): number => files.filter((file) => file.by === by).length
   const [service, here, reused] = [count('scan'), count('text'), count(undefined)]
   const pages = files.reduce((sum, { paid }) => sum + paid, 0)

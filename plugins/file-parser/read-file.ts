@@ -25,7 +25,7 @@ export interface ReadingRoom {
   policy: OutboundPolicy
   clock: Clock
   cancel: Cancel
-  /** What earlier answers have told, by hash. */
+  /** Annotations of earlier answers, by hash. */
   known: ReadonlyMap<string, FileNote>
   /** What was read of late. */
   recent: { get(hash: string): FileNote | undefined; put(note: FileNote): void }
@@ -39,7 +39,7 @@ export interface ReadFile {
   by: Exclude<Engine, 'native'> | undefined
   /** Pages that the service has read. */
   paid: number
-  /** The caller has not been told of it. */
+  /** True where the caller has not received it yet. */
   fresh: boolean
 }
 
@@ -77,7 +77,7 @@ function mayScan({ bytes, type }: FileBytes, { engine, ocr }: ReadingRoom): bool
   return ocr !== undefined && engine !== 'text' && documentKind(bytes, { type }) === 'pdf'
 }
 
-/** Where nobody asked for the service by name, what the file itself holds is better than nothing. */
+/** Where the request does not name the service and it fails, the text that the file itself holds is used. */
 async function scanned(file: FileBytes, room: ReadingRoom, noted: (content: JsonObject[]) => FileNote): Promise<ReadFile> {
   const { ocr, engine } = room
   const here = await readHere(file, room, file.dataUrl !== undefined).catch((thrown: unknown) => {

@@ -51,11 +51,11 @@ function parse(settings: JsonObject, path: string): FusionSettings {
   return { enabled, settings, path }
 }
 
-/** The members of a panel are asked without it, whoever asks them. */
+/** Adds the panel as a tool, but not to calls of a panel's members, also those of another gateway. */
 function shape(exchange: Resolved, { enabled, path }: FusionSettings): void {
   if (!enabled || exchange.depth > 0 || withinPanel(exchange)) return
   if (exchange.request().tools.some((tool) => tool.kind === 'server' && tool.name === ID)) return
-  const parameters = askedOf(exchange)
+  const parameters = panelParameters(exchange)
   exchange.edit(ID, (draft) => {
     draft.tools = [...draft.tools, { kind: 'server', name: ID, parameters, written: { object: path, type: `${path}.id` } }]
   })
@@ -66,26 +66,26 @@ function withinPanel({ headers }: Resolved): boolean {
   return Object.entries(headers).some(([name, value]) => name.endsWith('-fusion-depth') && Number(value) > 0)
 }
 
-/** What the caller asks of the panel: by the fields of the entry, or by the slug. */
-function askedOf({ gateway, requested, strategy }: Pick<Resolved, 'gateway' | 'requested' | 'strategy'>): JsonObject {
+/** What the caller sets of the panel: by the fields of the entry, or by the slug. */
+function panelParameters({ gateway, requested, strategy }: Pick<Resolved, 'gateway' | 'requested' | 'strategy'>): JsonObject {
   const entry: JsonObject = gateway.plugins.find(({ id }) => id === ID) ?? {}
-  const asked: JsonObject = {}
-  if (strategy === STRATEGY && requested.includes(`/${FLASH}`)) asked.preset = FAST
-  for (const field of FIELDS) if ((entry[field] ?? null) !== null) asked[field] = entry[field]
-  return asked
+  const parameters: JsonObject = {}
+  if (strategy === STRATEGY && requested.includes(`/${FLASH}`)) parameters.preset = FAST
+  for (const field of FIELDS) if ((entry[field] ?? null) !== null) parameters[field] = entry[field]
+  return parameters
 }
 
 /** The model that leads the panel, then the others to fall back on. @throws Fault 404 where none of them can serve. */
 function choose(exchange: Read, { settings, path }: FusionSettings, view: RouterView): RouterChoice {
-  const asked = panelFields(askedOf({ gateway: exchange.gateway, requested: `/${view.name}`, strategy: STRATEGY }), path)
-  const panel = panelFor(asked, settings, view.models, path)
+  const fields = panelFields(panelParameters({ gateway: exchange.gateway, requested: `/${view.name}`, strategy: STRATEGY }), path)
+  const panel = panelFor(fields, settings, view.models, path)
   const leader = panel.analyst ?? panel.models[0]
   const bySlug = new Map(view.models.map((model) => [model.slug, model]))
   const models = [leader, ...panel.models].flatMap((slug): readonly Model[] => {
     const model = bySlug.get(slug)
     return model ? [model] : []
   })
-  if (models.length === 0 || (asked.analyst !== undefined && !bySlug.has(asked.analyst))) throw noLeader(leader, exchange)
+  if (models.length === 0 || (fields.analyst !== undefined && !bySlug.has(fields.analyst))) throw noLeader(leader, exchange)
   return {
     models: [...new Set(models)],
     summary: `${models[0].slug} with a panel of ${panel.models.length}`,

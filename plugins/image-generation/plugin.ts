@@ -23,7 +23,7 @@ function parse({ enabled = true, model }: JsonObject, path: string): ImageSettin
   return { enabled, model, path }
 }
 
-/** What another tool asks of a model is not to grow tools of its own accord. */
+/** A model that another tool calls gets no tools added. */
 function shape(exchange: Resolved, { enabled, model, path }: ImageSettings): void {
   if (!enabled || exchange.depth > 0) return
   if (exchange.request().tools.some((tool) => tool.kind === 'server' && tool.name === TOOL)) return

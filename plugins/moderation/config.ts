@@ -13,7 +13,7 @@ import {
 } from '../../src/plugin-api/index.ts'
 
 export interface ModerationConfig {
-  /** Undefined where the operator has configured nobody and no request asks. */
+  /** Undefined where the operator has configured no moderator and the request does not name the plugin. */
   moderator: Moderator | undefined
   /** Nano-dollars that a judged request costs. */
   price: number
@@ -21,19 +21,19 @@ export interface ModerationConfig {
 
 /** Milliseconds for each call; the time of all of them is the plugin's own. */
 const TIMEOUT = 10_000
-/** Each says that there is somebody to ask. */
-const TELLING = ['engine', 'url', 'key', 'model', 'lexicon'] as const
+/** Settings each of which configures a moderator. */
+const CONFIGURING = ['engine', 'url', 'key', 'model', 'lexicon'] as const
 
-/** @throws Fault 400 naming the path; it says what is to be configured where nobody is. */
+/** @throws Fault 400 naming the path; it says what is to be configured where no moderator is. */
 export function parseConfig(settings: JsonObject, path: string): ModerationConfig {
   const price = priceOf(settings.price, `${path}.price`)
-  if (TELLING.some((key) => settings[key] !== undefined)) return { moderator: moderatorFor(settings, path), price }
+  if (CONFIGURING.some((key) => settings[key] !== undefined)) return { moderator: moderatorFor(settings, path), price }
   const operators = path.startsWith('plugins.')
-  // A request that names it asks for it, whatever else it says.
+  // A request that names the plugin wants it, whatever else it says.
   if (!operators || settings.enabled === true)
     throw badField(
       operators ? `${path}.engine` : `${path}.id`,
-      'needs somebody who judges: the operator has to configure plugins.defaults.moderation, such as engine: openai with its key',
+      'needs a moderator: the operator has to configure plugins.defaults.moderation, such as engine: openai with its key',
     )
   return { moderator: undefined, price }
 }

@@ -28,7 +28,7 @@ export const moderation: Plugin<ModerationConfig> = {
   shape,
 }
 
-/** @throws Fault 403 with what was found; 503 where nobody answers. */
+/** @throws Fault 403 with what was found; 503 where the moderator does not answer. */
 async function shape(exchange: Resolved, { moderator, price }: ModerationConfig, host: Host): Promise<void> {
   if (!moderator) return
   const { name } = moderator

@@ -19,7 +19,7 @@ export function tierOf(score: number): Tier {
   return score >= MEDIUM ? 'medium' : 'low'
 }
 
-/** From 0 to 1; a model that nobody has scored counts as the weakest. */
+/** From 0 to 1; a model without a score counts as the weakest. */
 export function codingScore({ scores }: Pick<Model, 'scores'>): number {
   return scores.coding ?? scores.general ?? 0
 }

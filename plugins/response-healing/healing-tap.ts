@@ -3,7 +3,7 @@ import type { Json, JsonObject, Stage, StreamEvent, Tap } from '../../src/plugin
 import { type Healer, StreamHealer, WholeHealer } from './healers.ts'
 import { schemaFit } from './schema-fit.ts'
 
-/** Characters; whether a longer answer is JSON is not told, since parsing it would hold up other requests. */
+/** Characters; whether a longer answer is JSON is not reported, since parsing it would hold up other requests. */
 const LONGEST_CHECK = 1024 * 1024
 
 type Emit = (event: StreamEvent) => void
@@ -88,7 +88,7 @@ export class HealingTap implements Tap {
     emit(text === event.text ? event : { ...event, text })
   }
 
-  /** Whether the answer is whole is told by what comes next. */
+  /** The next event shows whether the answer is whole. */
   private end(event: StreamEvent, emit: Emit): void {
     if (this.answer) this.answer.open = false
     if (this.answer?.healer.settled) emit(event)
@@ -131,11 +131,11 @@ export class HealingTap implements Tap {
     const fit = schema && value !== undefined ? schemaFit(schema, value) : undefined
     if (fit) data.schema_valid = fit.fits
     if (fit?.path !== undefined) data.schema_path = fit.path
-    this.tell(data, stages)
+    this.addStage(data, stages)
   }
 
-  /** One stage for the whole request: of several answers the last one is told, whether any was mended, and the most that was held. */
-  private tell(data: JsonObject, stages: Stage[]): void {
+  /** One stage for the whole request: of several answers it shows the last one, whether any was mended, and the most that was held. */
+  private addStage(data: JsonObject, stages: Stage[]): void {
     const { stage } = this
     if (!stage) {
       this.stage = { type: 'response_healing', name: 'response-healing', data }

@@ -1,5 +1,5 @@
 /**
- * Questions about text that may still grow. Each answer is undefined where only the next characters can tell;
+ * Questions about text that may still grow. Each answer is undefined where it depends on the next characters;
  * a text that has ended always gets one.
  */
 
@@ -76,7 +76,7 @@ export function bareKeyAt({ text, ended }: Sight, at: number): boolean | undefin
 
 /**
  * Whether a whole quoted key and its colon stand at `at`. What begins as sound JSON goes on behind a text is no key.
- * @param words only keys of letters, digits, `_` and `-` count, so that most other texts are told at their first space.
+ * @param words only keys of letters, digits, `_` and `-` count, so that most other texts are ruled out at their first space.
  */
 export function quotedKeyAt({ text, ended }: Sight, at: number, words = false): boolean | undefined {
   if (at >= text.length) return ended ? false : undefined

@@ -296,7 +296,7 @@ export class Mender extends TextCursor {
     if (next === '/' || next === '`') {
       const end = next === '/' ? commentAt(this, where) : fenceAt(this, where)
       if (end === undefined) return false
-      // What follows the comment tells; the comma is written then.
+      // What follows the comment decides whether the comma is written.
       if (end) return this.drop(1)
     }
     const { around } = this

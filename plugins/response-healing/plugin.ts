@@ -10,7 +10,7 @@ export const responseHealing: Plugin<HealingConfig> = {
   tap,
 }
 
-/** Acts where the caller asked for JSON, in any dialect. */
+/** Acts where the caller requested JSON, in any dialect. */
 function tap(exchange: Planned, { enabled }: HealingConfig): Tap | undefined {
   const { format } = exchange.request()
   if (!enabled || !format || format.type === 'text') return undefined

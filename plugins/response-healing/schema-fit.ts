@@ -17,7 +17,7 @@ export interface Fit {
 
 class OutOfBudget extends Error {}
 
-/** @returns undefined where the budget did not suffice to tell. */
+/** @returns undefined where the budget did not suffice for a result. */
 export function schemaFit(schema: JsonObject, value: Json): Fit | undefined {
   try {
     const path = new Check(schema).misfit(schema, value, '$')

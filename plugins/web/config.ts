@@ -28,7 +28,7 @@ export interface WebConfig {
   enabled: boolean
   /** `native`: the provider of the model and no other; `auto`: the provider where it can; `engine`: the account. */
   way: 'native' | 'auto' | 'engine'
-  /** Undefined where the provider searches, or nobody is configured who could. */
+  /** Undefined where the provider searches, or no engine is configured. */
   account: EngineAccount | undefined
   scope: SearchScope
   /** The same for a provider that searches itself. */
@@ -37,7 +37,7 @@ export interface WebConfig {
   prompt: string | undefined
   /** Of this request. */
   citations: Citations
-  /** Says what is missing where nobody can search for these models. @throws Fault 400. */
+  /** Says what is missing where neither a provider nor an engine can search for these models. @throws Fault 400. */
   refuse(models: string): never
 }
 

@@ -21,11 +21,11 @@ export const web: Plugin<WebConfig> = {
   tap,
 }
 
-/** True where the provider of the model searches by itself. @throws Fault 400 where nobody can search. */
+/** True where the provider of the model searches by itself. @throws Fault 400 where nothing can search. */
 function isNative(exchange: Resolved, { way, account, native, refuse }: WebConfig): boolean {
   if (way === 'engine') return false
   const searchers = exchange.searchers(native)
-  // An endpoint to fall back on is worth more than who searches, as long as somebody can.
+  // Where only some providers can search, an engine does if there is one, so that every endpoint stays to fall back on.
   if (searchers === 'all' || (searchers === 'some' && !account)) return true
   return account ? false : refuse(exchange.models.map(({ slug }) => slug).join(', '))
 }

@@ -2,7 +2,7 @@
 import type { SearchResult } from '../../src/plugin-api/index.ts'
 
 /**
- * @param prompt the lead-in; undefined for our own, which asks for links named by domain.
+ * @param prompt the lead-in; undefined for our own, which requests links named by domain.
  * @param now milliseconds since the epoch.
  */
 export function resultsText(results: readonly SearchResult[], prompt: string | undefined, now: number): string {
