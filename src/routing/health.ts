@@ -100,7 +100,7 @@ export class HealthBook implements Health {
     if (rest > 0) record.rest(now + rest)
   }
 
-  /** From now on the other processes hear of ejections and of their ends, and theirs hold here. */
+  /** From now on ejections and their ends are published to the other processes, and theirs hold here. */
   share(news: NewsWire): void {
     if (news.reachesNobody) return
     this.news = news

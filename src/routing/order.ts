@@ -80,7 +80,7 @@ function orderGroup(endpoints: readonly Endpoint[], prefs: OrderPreferences, cha
   return prefs.allow_fallbacks === false ? ordered.slice(0, 1) : ordered
 }
 
-/** The caller's list in turn, skipping who does not serve; then the rest as the default has it, but without a draw (contract section 5.1). */
+/** The caller's list in turn, without entries that name no candidate; then the rest in default order, not drawn (contract section 5.1). */
 function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, health: Health): Standing[] {
   const standings = standingsOf(endpoints, prefs, 'default', health).sort(byRankThenPrice)
   const places = new Map<string, number>()

@@ -28,7 +28,7 @@ interface Published {
 }
 
 export class StickySessions {
-  /** Of all processes that hear each other, where they have one: conversations without a name are named with it. */
+  /** Shared by all processes of the gateway, where they have one; names of conversations without a session are derived from it. */
   commonSecret: string | undefined
   private readonly clock: Clock
   private readonly pins: LRUCache<string, string>
@@ -54,7 +54,7 @@ export class StickySessions {
     if (this.published) this.publish(name, pin)
   }
 
-  /** From now on the other processes hear of pins made here, and theirs hold here. */
+  /** From now on pins made here are published to the other processes, and theirs hold here. */
   share(news: NewsWire): void {
     if (news.reachesNobody) return
     this.news = news

@@ -64,17 +64,17 @@ async function byProperties(ask: AskServer, ids: readonly string[]): Promise<Des
   return new Map([[ids[0], withoutGaps({ context_length: positive(settings.n_ctx), input_modalities: input })]])
 }
 
-/** `/api/tags` and `/api/show` of each model, as Ollama has it. The first model that cannot be shown ends the questions. */
+/** `/api/tags` and `/api/show` of each model, as Ollama has it. The first model that cannot be shown ends the calls. */
 async function byTags(ask: AskServer, ids: readonly string[]): Promise<Described> {
   const tags = new Set(objectsOf((await ask('/api/tags')).models).map(({ name }) => name))
   const waiting = ids.filter((id) => tags.has(id)).slice(0, MOST_DESCRIBED)
   const found: Described = new Map()
-  const asker = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let model = waiting.shift(); model !== undefined; model = waiting.shift())
       found.set(model, shown(await ask('/api/show', { model })))
   }
   try {
-    await Promise.all(Array.from({ length: AT_ONCE }, asker))
+    await Promise.all(Array.from({ length: AT_ONCE }, worker))
   } catch {
     waiting.length = 0
   }
