@@ -6,7 +6,7 @@ export interface StoredGuardrail {
   /** 1 when it is made, one more with every change. */
   readonly version: number
   readonly name: string
-  /** Its other fields as the API takes them; what was never said is not there. */
+  /** Its other fields as the API takes them; fields that were never set are absent. */
   readonly fields: JsonObject
   /** Milliseconds since the epoch. */
   readonly createdAt: number
@@ -114,7 +114,7 @@ export interface GuardrailStore {
   secret(): Maybe<string>
 }
 
-/** Stands among the changed keys that processes hear of: guardrails or assignments have changed. No hash of a key looks so. */
+/** Entry among the changed keys that processes receive: guardrails or assignments have changed. No hash of a key has this form. */
 export const GUARDRAILS_CHANGED = 'guardrails'
 
 /** A store of guardrails that reports its changes, failed ones too: a failed write may have changed something. */
@@ -132,19 +132,19 @@ export class WatchedGuardrails implements GuardrailStore {
   }
 
   put(guardrail: StoredGuardrail, seen: number): Promise<boolean> {
-    return this.reporting(() => this.inner.put(guardrail, seen))
+    return this.writeAndReport(() => this.inner.put(guardrail, seen))
   }
 
   remove(id: string): Promise<boolean> {
-    return this.reporting(() => this.inner.remove(id))
+    return this.writeAndReport(() => this.inner.remove(id))
   }
 
   assign(assignments: readonly Assignment[]): Promise<number> {
-    return this.reporting(() => this.inner.assign(assignments))
+    return this.writeAndReport(() => this.inner.assign(assignments))
   }
 
   unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Promise<number> {
-    return this.reporting(() => this.inner.unassign(kind, guardrail, subjects))
+    return this.writeAndReport(() => this.inner.unassign(kind, guardrail, subjects))
   }
 
   note(rows: readonly AuditRow[]): Maybe<void> {
@@ -163,7 +163,7 @@ export class WatchedGuardrails implements GuardrailStore {
     return this.inner.secret()
   }
 
-  private async reporting<T>(write: () => Maybe<T>): Promise<T> {
+  private async writeAndReport<T>(write: () => Maybe<T>): Promise<T> {
     try {
       return await write()
     } finally {

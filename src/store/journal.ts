@@ -22,7 +22,7 @@ import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TIC
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
-/** What an operator should hear about; no row's content is in it. */
+/** What an operator should know of; no row's content is in it. */
 export type JournalNews =
   | { kind: 'refused'; cause: unknown }
   /** A second settlement of one generation, or a hold under another's number: ignored, the first one stands. */

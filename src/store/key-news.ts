@@ -21,7 +21,7 @@ export class KeyNews {
     if (this.hashes.length > MOST_CHANGES) this.hashes.shift()
   }
 
-  /** @returns the cursor of now, and the hashes changed since the one given; undefined where that cannot be said any more. */
+  /** @returns the cursor of now, and the hashes changed since the one given; undefined where these are unknown. */
   since(cursor: string | undefined): { cursor: string; changed: string[] | undefined } {
     const [epoch, number] = cursor?.split('.') ?? []
     const behind = epoch === this.epoch ? this.last - Number(number) : Number.NaN
@@ -64,7 +64,7 @@ export class WatchedKeys implements KeyStore {
   }
 
   put(key: KeyRecord): StoredKey | Promise<StoredKey> {
-    return this.reporting([key.hash], () => this.keys.put(key))
+    return this.writeAndReport([key.hash], () => this.keys.put(key))
   }
 
   change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined> {
@@ -74,14 +74,14 @@ export class WatchedKeys implements KeyStore {
       if (next.hash !== hash) hashes.push(next.hash)
       return next
     }
-    return this.reporting(hashes, () => this.keys.change(hash, noted))
+    return this.writeAndReport(hashes, () => this.keys.change(hash, noted))
   }
 
   remove(hash: string): boolean | Promise<boolean> {
-    return this.reporting([hash], () => this.keys.remove(hash))
+    return this.writeAndReport([hash], () => this.keys.remove(hash))
   }
 
-  private reporting<T>(hashes: readonly string[], write: () => T | Promise<T>): T | Promise<T> {
+  private writeAndReport<T>(hashes: readonly string[], write: () => T | Promise<T>): T | Promise<T> {
     const report = (): void => hashes.forEach(this.changed)
     const done = (written: T): T => {
       if (written) report()

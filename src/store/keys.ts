@@ -188,7 +188,7 @@ export class SqliteKeys implements KeyStore {
   }
 }
 
-/** A statement that returns rows is read to its end by `all`: it commits there, and `get` would not hear that it failed. */
+/** A statement that returns rows is read to its end by `all`: it commits there, and `get` would not notice that it failed. */
 function written<T>(write: () => T): T {
   try {
     return write()

@@ -5,8 +5,8 @@ import type { LeaseName } from './record.ts'
 const FIRST_EXPIRY = 10_000
 
 /**
- * Milliseconds for which an answer to a call counts: several tries of one asker, so that it hears "nothing idle" as the
- * answer that it is; after that the same process is called anew.
+ * Milliseconds for which an answer to a call counts: as long as several tries of the process that called, which so learns that
+ * nothing is idle. After that the same process is called anew.
  */
 const ANSWER_COUNTS = 300
 
@@ -96,11 +96,11 @@ export class LeaseBook {
   }
 
   /**
-   * Marks every other lease on one of these accounts as wanted, also those of `asker`: its holder should give back what lies idle.
+   * Marks every other lease on one of these accounts as wanted, also those of `node`: its holder should give back what lies idle.
    * @returns how many have yet to answer; lost processes are not waited for.
    */
-  call(asker: string, name: LeaseName, accounts: Iterable<string>): number {
-    const own = this.find(asker, name)
+  call(node: string, name: LeaseName, accounts: Iterable<string>): number {
+    const own = this.find(node, name)
     const now = this.now()
     const waiting = new Set<Lease>()
     for (const account of accounts)

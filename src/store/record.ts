@@ -45,12 +45,12 @@ export interface LeaseAnswer {
   /** Nano-dollars that the request may hold; null where not even its floor fits, or where leases are called back first. */
   readonly hold: number | null
   /**
-   * For each allowance, nano-dollars that are neither spent (in its window) nor leased to anybody, after the grant. Below
+   * For each allowance, nano-dollars that are neither spent (in its window) nor leased to any process, after the grant. Below
    * 0 where it is overspent: it may have been lowered.
    */
   readonly lefts: readonly number[]
   /**
-   * Processes that hold a lease on one of the accounts and have not yet said whether part of it lies idle. They have been
+   * Processes that hold a lease on one of the accounts and have not yet reported whether part of it lies idle. They have been
    * called on to give it back; while this is not 0, the same call may have another result a little later.
    */
   readonly waitingFor: number
@@ -106,7 +106,7 @@ export interface StoreOfRecord {
    */
   take(node: string, rows: readonly SettledRows[]): Promise<void>
   /**
-   * One atomic step: under each allowance, spent (in its window) + leased to anybody + granted never passes the limit.
+   * One atomic step: under each allowance, spent (in its window) + leased to any process + granted never passes the limit.
    * @throws Fault `unavailable`.
    */
   lease(node: string, ask: LeaseAsk): Promise<LeaseAnswer>
@@ -122,7 +122,7 @@ export interface StoreOfRecord {
    * life are handed in. @throws Fault `unavailable`.
    */
   endLeases(node: string): Promise<void>
-  /** Says that the process lives, and hears what is new. Sent several times a second. @throws Fault `unavailable`. */
+  /** Reports that the process lives, and returns what is new. Sent several times a second. @throws Fault `unavailable`. */
   pulse(pulse: Pulse): Promise<PulseReply>
   /** Of the keys named; a key that never spent has zeros. @throws Fault `unavailable`. */
   balances(keys: readonly string[]): Promise<Balance[]>

@@ -1,4 +1,4 @@
-/** Guardrails and their findings in PostgreSQL; each change is numbered among those of keys, so that every process hears of it. */
+/** Guardrails and their findings in PostgreSQL; each change is numbered among those of keys, so that every process receives it. */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import type { JsonObject } from '../../core/json.ts'

@@ -1,4 +1,4 @@
-/** API keys in PostgreSQL; each change is numbered, so that every process hears of it. */
+/** API keys in PostgreSQL; each change is numbered, so that every process receives it. */
 import { sql } from 'kysely'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
