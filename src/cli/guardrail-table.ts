@@ -45,7 +45,7 @@ export function findingTable(rows: readonly JsonObject[]): string {
   )
 }
 
-/** A guardrail of the account holds for everybody; others for the keys that they name. */
+/** A guardrail of the account holds for every key; others for the keys that they name. */
 function holdersOf({ scope, keys }: JsonObject): string {
   if (scope === 'account') return 'every request'
   const names = (Array.isArray(keys) ? keys : []).filter(isObject).map((key) => plain(key.key_name))

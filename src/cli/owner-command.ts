@@ -22,7 +22,7 @@ export async function askOwner(path: string, command: object, config: Pick<Confi
   return body
 }
 
-/** Opens the store itself: where another process owns its file, that is said. @throws Fault `unavailable`. */
+/** Opens the store itself: where another process owns its file, the error says so. @throws Fault `unavailable`. */
 export async function onStore<T>(config: Config, work: (books: Bookkeeping) => Promise<T>): Promise<T> {
   if (config.store.url === 'memory:') throw new Fault('unavailable', { message: 'no gateway runs, and its store is kept in memory only' })
   const books = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
