@@ -53,7 +53,7 @@ export interface Owning {
   close(): Promise<void>
 }
 
-/** A worker that does not answer within so many milliseconds is busy: metrics show what it said last. */
+/** A worker that does not answer within so many milliseconds is busy: metrics show its last report. */
 const PATIENCE = 1_000
 /** Milliseconds that workers have for closing after the grace time of their drain. */
 const CLOSING = 15_000

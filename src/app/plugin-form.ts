@@ -1,4 +1,4 @@
-/** Whether what a module gives is a plugin: a stranger's code is not checked by our compiler. */
+/** Whether what a module gives is a plugin: our compiler does not check the code of other authors. */
 import { isObject } from '../core/json.ts'
 import type { Plugin } from '../plugin-api/index.ts'
 
