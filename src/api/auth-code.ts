@@ -31,7 +31,7 @@ const CODE_BYTES = 32
 export interface Wish {
   readonly callback: URL
   readonly challenge: Challenge | undefined
-  /** Nano-dollars; undefined where nothing is said. */
+  /** Nano-dollars; undefined where the request sets none. */
   readonly limit: number | undefined
   readonly reset: LimitReset | undefined
   /** Milliseconds since the epoch. */
