@@ -1,5 +1,5 @@
 /**
- * Scans of the ledger that callers can start: one at a time in a process, shared by everybody who wants the same, and kept
+ * Scans of the ledger that callers can start: one at a time in a process, shared by all callers that want the same, and kept
  * for a while. Days that are over are read once.
  */
 import type { Clock } from '../core/clock.ts'
