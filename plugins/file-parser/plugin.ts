@@ -71,7 +71,7 @@ async function shape(exchange: Resolved, config: FileParserConfig, host: Host): 
   exchange.edit(ID, (draft) => {
     draft.items = draft.items.map((item) => withoutNotes(replaced(item, parts)))
   })
-  exchange.stages.push({ type: 'plugin', name: ID, ...reportOf(done) })
+  exchange.stages.push({ type: 'plugin', name: ID, ...summarise(done) })
 }
 
 function roomOf(exchange: Resolved, { engine, ocr, policy }: FileParserConfig, { clock, files }: Host): ReadingRoom {
@@ -114,7 +114,7 @@ function withNotes(fault: Fault, notes: readonly JsonObject[]): Fault {
   return fault
 }
 
-function reportOf(files: readonly ReadFile[]): { summary: string; data: JsonObject } {
+function summarise(files: readonly ReadFile[]): { summary: string; data: JsonObject } {
   const count = (by: ReadFile['by']): number => files.filter((file) => file.by === by).length
   const [service, here, reused] = [count('scan'), count('text'), count(undefined)]
   const pages = files.reduce((sum, { paid }) => sum + paid, 0)

@@ -95,7 +95,7 @@ export class HealingTap implements Tap {
     else this.queue.push(event)
   }
 
-  /** @param whole the model said all that it had to say. */
+  /** @param whole the answer is complete, not cut off. */
   private close(whole: boolean, emit: Emit): void {
     const { answer } = this
     this.answer = undefined
