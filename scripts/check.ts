@@ -1,5 +1,5 @@
 /**
- * `npm run check`: types, lint and format, import rules, generated files.
+ * `npm run check`: types, lint and format, import rules, plain words, generated files.
  * Prints one line per step, and what a failing step said. Exit code 1 if any step fails.
  */
 import { spawn } from 'node:child_process'
@@ -18,6 +18,7 @@ const STEPS: readonly Step[] = [
   { name: 'types', command: join(BIN, 'tsc'), args: ['--project', ROOT] },
   { name: 'lint and format', command: join(BIN, 'biome'), args: ['check', '--error-on-warnings', '.'] },
   { name: 'import rules', command: process.execPath, args: [join(ROOT, 'test', 'repository', 'imports.test.ts')] },
+  { name: 'plain words', command: process.execPath, args: [join(ROOT, 'scripts', 'plain-words.ts')] },
   { name: 'generated files', command: process.execPath, args: [join(ROOT, 'scripts', 'generate.ts'), '--check'] },
 ]
 

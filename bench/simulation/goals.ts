@@ -72,7 +72,7 @@ const JUDGES: Readonly<Record<GoalKind, (run: HourRun) => Verdict>> = {
   welcome: (run) => {
     const share = Math.max(...troubled(run.scenario).map((provider) => unwelcomeCalls(run, provider)))
     return verdict(
-      'its calls during a pause that it asked for',
+      'its calls during a pause that it requested',
       `≤ ${UNWELCOME_PERCENT} %`,
       `${share.toFixed(2)} %`,
       share <= UNWELCOME_PERCENT,

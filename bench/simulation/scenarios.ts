@@ -82,7 +82,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'storm of refused connections',
-    about: 'Nobody lets a connection in: each such call may be made twice, since nothing was sent.',
+    about: 'No provider lets a connection in: each such call may be made twice, since nothing was sent.',
     troubles: storm({ afterMs: 5, code: 'upstream_connect' }),
     window: WINDOW,
     mix: PATIENT,

@@ -49,7 +49,7 @@ export function findingTable(rows: readonly JsonObject[]): string {
 function holdersOf({ scope, keys }: JsonObject): string {
   if (scope === 'account') return 'every request'
   const names = (Array.isArray(keys) ? keys : []).filter(isObject).map((key) => plain(key.key_name))
-  return names.length > 0 ? names.join(' ') : 'nobody'
+  return names.length > 0 ? names.join(' ') : 'no key'
 }
 
 const LISTS = ['allowed_models', 'ignored_models', 'allowed_providers', 'ignored_providers', 'max_price'] as const

@@ -28,7 +28,7 @@ export function modelTable(models: readonly Model[], note: string): string {
 export function modelText(model: Model, requested: string): string {
   const scores = Object.entries(model.scores).map(([task, score]) => `${task} ${score}`)
   const facts: [string, string][] = [
-    ['slug', model.slug === requested ? model.slug : `${model.slug} (asked for as ${requested})`],
+    ['slug', model.slug === requested ? model.slug : `${model.slug} (requested as ${requested})`],
     ['name', model.name],
     ['kind', model.kind],
     ['released', model.created === 0 ? '' : new Date(model.created * 1000).toISOString().slice(0, 10)],

@@ -106,7 +106,7 @@ function checkEndpoints(model: RawModels[string], slug: string, references: Refe
     if (['provider', 'variant', 'tier'].some((key) => source.mayHave(place, key))) continue
     const identity = `${endpoint.provider}/${endpoint.variant ?? endpoint.tier ?? ''}`
     if (seen.has(identity))
-      source.report(place, 'a second endpoint of this model at this provider, expected a variant that tells them apart')
+      source.report(place, 'a second endpoint of this model at this provider, expected a variant by which they differ')
     seen.add(identity)
   }
   for (const [index, endpoint] of model.endpoints.entries())

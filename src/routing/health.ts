@@ -102,7 +102,7 @@ export class HealthBook implements Health {
 
   /** From now on ejections and their ends are published to the other processes, and theirs hold here. */
   share(news: NewsWire): void {
-    if (news.reachesNobody) return
+    if (news.isSilent) return
     this.news = news
     news.subscribe('outage', (message) => {
       const outage = readOutageNews(message)

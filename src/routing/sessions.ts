@@ -56,7 +56,7 @@ export class StickySessions {
 
   /** From now on pins made here are published to the other processes, and theirs hold here. */
   share(news: NewsWire): void {
-    if (news.reachesNobody) return
+    if (news.isSilent) return
     this.news = news
     this.published = remembering(this.clock, this.pins.maxSize)
     news.subscribe('session', (message) => this.hear(message))

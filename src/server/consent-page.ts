@@ -51,7 +51,7 @@ export function askPage({ wish, carried, limit, state, problem }: ConsentForm, b
   const hidden = [...carried].map(([field, value]) => `<input type="hidden" name="${escaped(field)}" value="${escaped(value)}">`)
   const cancel = answerTo(callback, { error: 'access_denied', ...(state === undefined ? {} : { state }) })
   const body = `<h1>${host} asks for a key</h1>
-<p>If you agree, it gets an API key of its own for ${escaped(brand)}: with the models that your key may use, and no more rights than yours. It spends from the limit of your key, ends with your key, and can be disabled at any time by whoever manages the keys.</p>
+<p>If you agree, it gets an API key of its own for ${escaped(brand)}: with the models that your key may use, and no more rights than yours. It spends from the limit of your key, ends with your key, and can be disabled at any time by those who manage the keys.</p>
 ${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}<dl>
 ${facts.map(([term, value]) => `<dt>${term}</dt><dd>${value}</dd>`).join('\n')}
 </dl>

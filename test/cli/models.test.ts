@@ -105,7 +105,7 @@ t.test('show: one model with its endpoints, by any of its names', async (t) => {
   const { run } = scene(t)
   const { code, out } = await run(['show', 'first'])
   t.equal(code, 0)
-  t.match(out, /slug {8}acme\/one \(asked for as first\)\n/)
+  t.match(out, /slug {8}acme\/one \(requested as first\)\n/)
   t.match(out, / {2}aye {7}one {9}128000 {3}8000 {8}\$0\.25 {3}\$2 {10}\$0\.025 {2}fp8 {11}\?/)
   t.match(out, / {2}cee {7}claude-one {2}100000 .* none$/m)
   t.match(JSON.parse((await run(['show', 'first'], { json: true })).out), { data: { id: 'first', alias_target: { slug: 'acme/one' } } })

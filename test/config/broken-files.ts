@@ -595,7 +595,7 @@ export const RULES: Broken[] = [
     'an endpoint twice',
     '[ { provider: sim, model: echo } ]',
     '[ { provider: sim, model: echo }, { provider: sim, model: story } ]',
-    '15:50: models["sim/echo"].endpoints[1]: a second endpoint of this model at this provider, expected a variant that tells them apart',
+    '15:50: models["sim/echo"].endpoints[1]: a second endpoint of this model at this provider, expected a variant by which they differ',
   ),
   spoil(
     'more output than context',

@@ -199,7 +199,7 @@ t.test('the command line shows guardrails and findings, of a running gateway and
     t.equal(all.code, 0)
     t.match(all.out[0], /watch\s+configuration\s+every request\s+input\s+flag email, 1 pattern$/m)
     t.match(all.out[0], new RegExp(`monthly\\s+${id}\\s+store\\s+app\\s+input\\s+\\$5 monthly, allowed models`))
-    t.match(all.out[0], /idle\s+\S+\s+store\s+nobody\s+input\s+nothing/)
+    t.match(all.out[0], /idle\s+\S+\s+store\s+no key\s+input\s+nothing/)
     t.match((await say(t, `show ${id}`, { config })).out[0], /limit_usd\s+5\n[\s\S]*holds for\s+app/)
     const shown = await say(t, 'show monthly', { config, json: true })
     t.match(JSON.parse(shown.out[0]), { data: { id, keys: [{ key_name: 'app' }] } })

@@ -120,7 +120,7 @@ t.test('without an answer: closed unless it says open', async (t) => {
         const { status, body } = await scene.ask('secret words')
         t.equal(status, mode === 'closed' ? 503 : 200, `${mode}: ${name}`)
         t.match(stageOf(body), { guardrail_id: 'guard', data: { action: 'unchecked', engines: ['webhook'] } }, 'it is told')
-        if (mode === 'closed') t.match(object(body.error).message, 'The guardrail guard could not be asked')
+        if (mode === 'closed') t.match(object(body.error).message, 'The engine of the guardrail guard did not answer')
       }
       t.equal(scene.upstream.requests.length, mode === 'closed' ? 0 : broken.length)
       t.notMatch(scene.gateway.logs.join('\n'), 'secret words')

@@ -2,7 +2,7 @@
 import type { NewsWire } from './types.ts'
 
 export class NoNews implements NewsWire {
-  readonly reachesNobody = true
+  readonly isSilent = true
   publish(): void {}
   subscribe(): void {}
   async close(): Promise<void> {}

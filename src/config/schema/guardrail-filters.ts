@@ -44,7 +44,7 @@ const builtin = closed('A built-in recogniser.', {
 
 const phrase = (description: string) => Type.String({ description, pattern: '\\S', maxLength: 1000, expected: 'a phrase' })
 
-export const engine = closed('Asked about every request.', {
+export const engine = closed('Called for every request.', {
   type: oneOf('Its format.', ['presidio', 'webhook', 'moderation']),
   url: Type.Optional(url('Whole address of a webhook; root of a Presidio analyser; of moderation as its engine has it.')),
   timeout: withDefault(duration('For each call.'), '2s'),

@@ -151,7 +151,7 @@ const endpoint = closed('One model at one provider.', {
   supported_parameters: Type.Optional(
     listOf('Parameters that the endpoint takes, named as in the model list. Without it all.', oneOf('A parameter.', PARAMETERS)),
   ),
-  variant: Type.Optional(entryName('Name that tells two endpoints of one model at one provider apart; `provider/variant` in preferences.')),
+  variant: Type.Optional(entryName('Name by which two endpoints of one model at one provider differ; `provider/variant` in preferences.')),
   tier: Type.Optional(oneOf('A service tier; used only where a request wants it.', ['flex', 'priority'])),
   scores: Type.Optional(scores),
 })

@@ -40,7 +40,7 @@ export async function askEngine(
     const silent = silentStage(guardrail, engine)
     stages.push(direction === 'output' ? ofAnswer(silent, []) : silent)
     if (engine.open) return undefined
-    throw new Fault('unavailable', { message: `The guardrail ${name} could not be asked, and nothing passes without it`, cause })
+    throw new Fault('unavailable', { message: `The engine of the guardrail ${name} did not answer, and nothing passes without it`, cause })
   })
   const stage = verdict && engineStage(guardrail, engine, verdict)
   if (!verdict || !stage) return undefined
