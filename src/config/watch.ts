@@ -92,7 +92,7 @@ class Watcher implements ConfigWatch {
 
   private once(): Promise<void> | undefined {
     this.seen = digest(this.current.files)
-    const report = (reload: Reload): void => {
+    const notify = (reload: Reload): void => {
       if (this.closed) return
       this.options.tallies?.of(reload.kind === 'applied' ? reloads : failures).add()
       this.options.onReload(reload)
@@ -101,18 +101,18 @@ class Watcher implements ConfigWatch {
     try {
       next = this.options.load()
     } catch (error) {
-      report({ kind: 'failed', error })
+      notify({ kind: 'failed', error })
       return undefined
     }
     if (next instanceof Promise) {
       return next.then(
         (config) => {
-          if (!this.closed) report(this.taken(config))
+          if (!this.closed) notify(this.taken(config))
         },
-        (error: unknown) => report({ kind: 'failed', error }),
+        (error: unknown) => notify({ kind: 'failed', error }),
       )
     }
-    report(this.taken(next))
+    notify(this.taken(next))
     return undefined
   }
 
