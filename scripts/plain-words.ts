@@ -26,7 +26,7 @@ const PHRASES: Readonly<Record<string, string>> = { 'of its own affair': 'name w
 /** Lines in which such a word is meant as it stands, by file; a part of the line is enough. */
 export const HONEST: Readonly<Record<string, readonly string[]>> = {
   // Stories of the simulator, words of users, and what attacks say.
-  'src/dialects/sim/story.ts': ['An old sailor told', 'Nobody'],
+  'src/dialects/sim/script.ts': ['An old sailor told', 'Nobody'],
   'plugins/auto-router/vocabulary.ts': ['nobody everybody'],
   'src/guardrails/injection/english.ts': ['told'],
   // The account of that name on every Linux.

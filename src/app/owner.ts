@@ -1,14 +1,14 @@
 /** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
+import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ledgerRoutes } from '../api/ledger.ts'
 import { portOf } from '../cluster/ipc-line.ts'
-import { packConfig } from '../cluster/messages.ts'
-import { OwnerCrew } from '../cluster/owner-crew.ts'
+import { packConfig, WORKER_VARIABLE } from '../cluster/messages.ts'
+import { OwnerCrew, type WorkerProcess } from '../cluster/owner-crew.ts'
 import { OwnerDesk } from '../cluster/owner-desk.ts'
-import { forkWorker } from '../cluster/owner-fork.ts'
 import { type Counters, shareNothing } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
@@ -270,5 +270,31 @@ class Owner {
 
   private readonly oops = (error: unknown): void => {
     this.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
+  }
+}
+
+/**
+ * Makes a worker's process: the same program once more.
+ * Where a worker cannot listen for itself (see the listener), connections are dealt out in turn by the owner.
+ */
+function forkWorker(slot: number): WorkerProcess {
+  cluster.schedulingPolicy = cluster.SCHED_RR
+  cluster.setupPrimary({ exec: process.argv[1], args: ['serve'] })
+  // If a launcher has handed over to the owner, it watches the owner alone, so workers do not inherit the variable.
+  const worker = cluster.fork({ [WORKER_VARIABLE]: String(slot), HEADGATE_HANDED_OVER: '' })
+  // Reported as the end of the process: for a process that could not be started, no other event follows.
+  worker.on('error', () => {
+    if (worker.process.pid === undefined) worker.emit('disconnect')
+    if (worker.process.pid === undefined) worker.emit('exit', null, null)
+  })
+  return {
+    pid: worker.process.pid,
+    get connected() {
+      return worker.isConnected()
+    },
+    send: (message, callback) => worker.send(message, callback),
+    on: (event, hear) => worker.on(event, hear),
+    once: (event: 'exit' | 'disconnect', then: (...how: never[]) => void) => worker.once(event, then as () => void),
+    kill: (signal) => worker.process.kill(signal),
   }
 }

@@ -6,11 +6,10 @@ import type { Owning } from '../app/owner.ts'
 import { type Running, start } from '../app/start.ts'
 import { WORKER_VARIABLE } from '../cluster/messages.ts'
 import { ConfigError } from '../config/problems.ts'
-import { systemClock } from '../core/clock.ts'
-import { drainOnSignals } from '../server/signals.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { drainOnSignals, type ProcessLike } from '../server/signals.ts'
 import { compact } from './compact.ts'
 import { plural } from './console.ts'
-import { signalSource } from './signal-source.ts'
 
 export const SHIPPED_CONFIG = fileURLToPath(new URL('../../config/headgate.yaml', import.meta.url))
 
@@ -99,4 +98,36 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, serv
     `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? '$HEADGATE_KEY'}" -H "Content-Type: application/json" -d '${body}'`,
   ]
   return `${lines.join('\n')}\n`
+}
+
+/**
+ * Milliseconds in which further signals count as the same one: Ctrl-C reaches every process of the terminal's group,
+ * and npm or the launcher passes it on to its child once more.
+ */
+const SAME_SIGNAL = 500
+
+type Name = 'SIGTERM' | 'SIGINT'
+
+/** The signals of the process as their sender meant them: one, however many programs pass it on. */
+function signalSource(clock: Clock, source: ProcessLike): ProcessLike {
+  const merged = new Map<() => void, () => void>()
+  let last = Number.NEGATIVE_INFINITY
+  const wrap = (listener: () => void) => (): void => {
+    const now = clock.monotonic()
+    if (now - last < SAME_SIGNAL) return
+    last = now
+    listener()
+  }
+  return {
+    on: (signal: Name, listener: () => void) => {
+      const wrapped = merged.get(listener) ?? wrap(listener)
+      merged.set(listener, wrapped)
+      source.on(signal, wrapped)
+    },
+    off: (signal: Name, listener: () => void) => {
+      const wrapped = merged.get(listener)
+      if (wrapped) source.off(signal, wrapped)
+    },
+    exit: (code: number) => source.exit(code),
+  }
 }

@@ -1,9 +1,14 @@
 /** Where a process keeps its books: in a file of its own, or in a journal whose rows it hands in to a store of record. */
+
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import type { Clock } from '../core/clock.ts'
+import { dirname } from 'node:path'
+import type { Clock, Timer } from '../core/clock.ts'
 import { Credit } from '../ledger/accounts.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, Reconciliation } from '../ledger/types.ts'
+import type { GuardrailStore } from '../store/guardrails.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
 import { LocalRecord } from '../store/local-record.ts'
@@ -12,14 +17,13 @@ import { openStore, type Store } from '../store/open.ts'
 import type { ConnectionNews } from '../store/postgres/connection.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
+import { type Prunable, Retention, type RetentionNews } from '../store/retention.ts'
 import type { Durability } from '../store/sqlite.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
 import type { ClusterNews } from './index.ts'
 import { type Leftover, takeIn, takeInAll } from './leftovers.ts'
-import { nodeName } from './node-name.ts'
 import type { Shared } from './shared/index.ts'
-import { keepUp, type UpkeepNews } from './upkeep.ts'
 
 export interface Bookkeeping {
   readonly journal: Journal
@@ -201,4 +205,77 @@ export function journalPath({
 export function workerPrefix(options: Pick<BookkeepingOptions, 'url' | 'journal'>): string | undefined {
   const { url, journal } = options
   return journalPath({ url, journal, worker: { slot: 0, count: 0 } })?.slice(0, -1)
+}
+
+/**
+ * The name under which a process leases credit: kept beside its journal, so that after a crash it finds its own lease again.
+ * @param journal path of the journal; undefined where it is kept in memory: then every start is a new process.
+ */
+function nodeName(journal: string | undefined): string {
+  const made = randomUUID()
+  if (journal === undefined) return made
+  const file = `${journal}.node`
+  mkdirSync(dirname(file), { recursive: true })
+  try {
+    writeFileSync(file, `${made}\n`, { flag: 'wx', mode: 0o600 })
+    return made
+  } catch (thrown) {
+    const found = (thrown as NodeJS.ErrnoException).code === 'EEXIST' ? readFileSync(file, 'utf8').trim() : ''
+    // A file that was cut short by a crash holds no name.
+    if (/^[0-9a-f-]{36}$/.test(found)) return found
+    writeFileSync(file, `${made}\n`, { mode: 0o600 })
+    return made
+  }
+}
+
+type UpkeepNews =
+  | RetentionNews
+  /** A process is lost for good: what it had leased, in nano-dollars, may be spent by others. */
+  | { kind: 'lease-freed'; node: string; nano: number }
+
+interface UpkeepParts {
+  /** Where generations are kept. */
+  store: Prunable
+  /** What guardrails found is kept as long as generations. */
+  guardrails: Pick<GuardrailStore, 'prune'>
+  /** Absent where no process leases. */
+  record?: Pick<StoreOfRecord, 'forgetLost'>
+  /** Milliseconds; absent: generations are kept. */
+  retention?: number
+  /** Milliseconds for which the lease of a lost process counts as spent. */
+  lostGrace: number
+  clock: Clock
+  report: (news: UpkeepNews) => void
+}
+
+/** Milliseconds between two looks for processes that are lost. */
+const LOOK = 60_000
+
+/**
+ * Periodic work on the store: removes old generations, and frees leases of processes that never came back.
+ * Begins the upkeep. @returns a function that ends it. Several processes may keep up one store.
+ */
+export function keepUp({ store, guardrails, record, retention, lostGrace, clock, report }: UpkeepParts): () => void {
+  const removing = retention === undefined ? undefined : new Retention({ store, keep: retention, clock, report })
+  const findings =
+    retention === undefined
+      ? undefined
+      : new Retention({ store: guardrails, keep: retention, clock, report: (news) => news.kind !== 'pruned' && report(news) })
+  let timer: Timer | undefined
+  let ended = false
+  const look = async (): Promise<void> => {
+    try {
+      for (const [node, nano] of (await record?.forgetLost(lostGrace)) ?? []) if (nano > 0) report({ kind: 'lease-freed', node, nano })
+    } catch {
+      // A store that does not answer is reported elsewhere; the next look comes.
+    }
+    if (!ended) timer = clock.after(LOOK, () => void look())
+  }
+  if (record) timer = clock.after(LOOK, () => void look())
+  return () => {
+    ended = true
+    timer?.cancel()
+    removing?.close()
+    findings?.close()
+  }
 }

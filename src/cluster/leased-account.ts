@@ -6,7 +6,32 @@ import type { LeaseName } from '../store/record.ts'
 import { Lease } from './lease.ts'
 import { LeaseDesk, type LeaseOffice } from './lease-desk.ts'
 import type { OwnCharges } from './own-charges.ts'
-import { RecentSpending } from './recent-spending.ts'
+
+/** Milliseconds over which a charge fades to a third. */
+const FADE = 10_000
+/** No slice is larger than this part of the limit: the other processes need some as well. */
+const SHARE = 8
+
+/** How much a key spends in about ten seconds: the size of the slices in which its credit is leased. */
+class RecentSpending {
+  private sum = 0
+  private at = 0
+
+  /** @param now monotonic milliseconds. */
+  add(cost: number, now: number): void {
+    this.sum = this.faded(now) + cost
+    this.at = now
+  }
+
+  /** Nano-dollars. */
+  slice(limit: number, now: number): number {
+    return Math.floor(Math.min(this.faded(now), limit / SHARE))
+  }
+
+  private faded(now: number): number {
+    return this.sum === 0 ? 0 : this.sum * Math.exp((this.at - now) / FADE)
+  }
+}
 
 /** Milliseconds after which an unused lease goes back, and over which its unused part is measured. */
 const IDLE_AFTER = 30_000

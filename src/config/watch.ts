@@ -4,7 +4,9 @@ import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Clock, Timer } from '../core/clock.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
 import type { Config } from './config.ts'
-import { restartReasons } from './restart.ts'
+import { camelCase } from './resolved.ts'
+import { configSchema } from './schema/root.ts'
+import type { Rule } from './validate.ts'
 
 const reloads = counter('reloads_total', 'Configuration reloads that were taken.')
 const failures = counter('reload_failures_total', 'Configuration reloads that were refused.')
@@ -165,4 +167,24 @@ function digest(files: readonly string[]): string {
 function lookedAt(file: string, changed: () => void): () => void {
   watchFile(file, { persistent: false, interval: LOOK }, changed)
   return () => unwatchFile(file, changed)
+}
+
+/** Paths of the entries, in the words of the file. */
+function fixedPaths({ properties = {} }: Rule): string[][] {
+  return Object.entries(properties).flatMap(([name, rule]) => (rule.atStart ? [[name]] : fixedPaths(rule).map((path) => [name, ...path])))
+}
+
+function valueAt(config: Config, path: readonly string[]): string | undefined {
+  const value = path.reduce<unknown>((section, name) => (section as Record<string, unknown>)[camelCase(name)], config)
+  return JSON.stringify(value)
+}
+
+/**
+ * What a reload cannot change: entries of the schema that a process reads once.
+ * Names of the settings that differ and need a restart; empty where a reload will do.
+ */
+export function restartReasons(old: Config, next: Config): string[] {
+  return fixedPaths(configSchema as Rule)
+    .filter((path) => valueAt(old, path) !== valueAt(next, path))
+    .map((path) => path.join('.'))
 }

@@ -1,6 +1,6 @@
 /** The one list of dialects: a new one is its folder and a line here. */
 import { chatClient, openaiChat } from './chat/index.ts'
-import { embeddingsClient } from './embeddings/client.ts'
+import { embeddingsClient } from './embeddings/check.ts'
 import { cohereEmbedding } from './embeddings/cohere.ts'
 import { geminiFormat } from './embeddings/gemini.ts'
 import { openaiFormat } from './embeddings/openai.ts'

@@ -1,6 +1,6 @@
 /** Engines by their types. */
 import type { EngineSettings, ExternalEngine } from './engine.ts'
-import { moderationEngine } from './moderation/guardrail-engine.ts'
+import { moderationEngine } from './moderation/index.ts'
 import { presidioEngine } from './presidio.ts'
 import { webhookEngine } from './webhook.ts'
 

@@ -21,7 +21,7 @@ import type { RetryBudget } from './attempt/retry-budget.ts'
 import type { Lane } from './attempt/turn.ts'
 import type { Authenticated, Exchange } from './exchange.ts'
 import type { GuardrailSetting } from './guard/guardrail-setting.ts'
-import type { Admission } from './request/admission.ts'
+import type { Admission } from './request/admit.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
 
 export interface KeyLookup {

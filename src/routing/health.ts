@@ -1,12 +1,11 @@
 /** Bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool calls. */
-
 import type { NewsWire } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
+import type { Json } from '../core/json.ts'
 import type { Endpoint } from './catalog/types.ts'
 import { EndpointRecord, type ServedSample } from './endpoint-record.ts'
 import { type EndpointFigures, figuresOf, NO_FIGURES } from './figures.ts'
-import { readOutageNews } from './outage-news.ts'
 import type { Band, Health, PercentileName } from './standing.ts'
 
 export type { ServedSample } from './endpoint-record.ts'
@@ -260,4 +259,28 @@ class Moment implements Health {
 function restMs(retryAfterSeconds: number | undefined): number {
   if (retryAfterSeconds === undefined || !(retryAfterSeconds > 0)) return 0
   return Math.min(retryAfterSeconds * 1000, REST_CAP_MS)
+}
+
+interface OutageNews {
+  readonly endpoint: string
+  readonly ms: number
+  readonly rounds: number
+}
+
+/** Characters of an endpoint's id. */
+const LONGEST = 1_024
+
+/**
+ * Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row.
+ * @returns undefined for what is no such news.
+ */
+function readOutageNews(message: Json): OutageNews | undefined {
+  if (!Array.isArray(message) || message.length !== 3) return undefined
+  const [endpoint, ms, rounds] = message
+  if (typeof endpoint !== 'string' || endpoint === '' || endpoint.length > LONGEST) return undefined
+  return isCount(ms) && isCount(rounds) ? { endpoint, ms, rounds } : undefined
+}
+
+function isCount(value: Json): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }

@@ -1,7 +1,7 @@
 /** /v1/files and the paths below it: the files of the caller's key. */
 import { type FileForm, fileNamed, listFiles, noFile, oneFile, removeFile } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
-import type { Admission } from '../pipeline/request/admission.ts'
+import type { Admission } from '../pipeline/request/admit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore, KeyFiles } from '../services/files/types.ts'
 import { receiveFile } from './file-upload.ts'

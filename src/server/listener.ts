@@ -9,7 +9,6 @@ import { createServer, STATUS_CODES } from '../core/node-http.ts'
 import { isHandshake } from '../core/websocket-handshake.ts'
 import { closeLingering, lingers, takeBodies } from './lingering-close.ts'
 import { acceptProxyHeaders, type ProxyProtocolOptions } from './proxy-protocol.ts'
-import { followQueued } from './queued-replies.ts'
 
 export interface ListenerOptions {
   host: string
@@ -152,4 +151,35 @@ export function refuse(socket: Duplex, fault: Fault): void {
   ]
   socket.end(`${lines.join('\r\n')}\r\n\r\n${json}`)
   closeLingering(socket as Socket, systemClock)
+}
+
+const QUEUED = Symbol('queued replies')
+type Pipelined = Socket & { [QUEUED]?: Set<ServerResponse> }
+
+/**
+ * Replies to pipelined requests that wait for their turn. Node ends them when the connection closes, but not after a
+ * CONNECT: there it takes its close listener away and forgets them (lib/_http_server.js of 24.21, onParserExecuteCommon),
+ * and whatever waits for the end of such a reply would wait for ever.
+ * Makes sure that a reply ends with its connection. Call it as the request comes.
+ */
+function followQueued(response: ServerResponse): void {
+  // Only a reply behind another one has no socket yet.
+  if (response.socket) return
+  const socket: Pipelined = response.req.socket
+  let queued = socket[QUEUED]
+  if (!queued) {
+    queued = new Set()
+    socket[QUEUED] = queued
+    socket.once('close', () => process.nextTick(endAll, socket))
+  }
+  const followed = queued
+  followed.add(response)
+  response.once('close', () => followed.delete(response))
+}
+
+function endAll(socket: Pipelined): void {
+  for (const response of socket[QUEUED] ?? []) {
+    response.destroy()
+    if (!response.closed) response.emit('close')
+  }
 }

@@ -2,9 +2,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compileRules, type Passage, redacted, Scan, TextPolicy } from '../../src/guardrails/index.ts'
-import { JointText } from '../../src/guardrails/joint-text.ts'
-import { unescaped } from '../../src/guardrails/json-escapes.ts'
 import type { Span } from '../../src/guardrails/redaction.ts'
+import { JointText, unescaped } from '../../src/guardrails/scan.ts'
 import { property } from '../support/seed.ts'
 
 const STEP = 16_384

@@ -1,8 +1,7 @@
 /** A tap that fails: what it held back is handed on, so that the caller misses nothing and reads nothing twice. */
 import fc from 'fast-check'
 import t from 'tap'
-import { GuardedTap } from '../../src/pipeline/plugins/guarded-tap.ts'
-import { OwedEvents } from '../../src/pipeline/plugins/owed-events.ts'
+import { GuardedTap, OwedEvents } from '../../src/pipeline/plugins/guarded-tap.ts'
 import type { StreamEvent, Tap } from '../../src/plugin-api/index.ts'
 import { property } from '../support/seed.ts'
 

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { counter, reading, Tallies } from '../../src/core/metrics.ts'
 import type { MetricSnapshot } from '../../src/core/tallies.ts'
-import { countAttempt } from '../../src/pipeline/attempt/attempt-outcome.ts'
+import { countAttempt } from '../../src/pipeline/attempt/attempt.ts'
 import { ExchangeMetrics } from '../../src/server/exchange-metrics.ts'
 import { MergedMetrics, metricsText } from '../../src/server/metrics.ts'
 import { ProcessGauges } from '../../src/server/process-gauges.ts'

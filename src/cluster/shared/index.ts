@@ -2,13 +2,20 @@
 import type { Clock } from '../../core/clock.ts'
 import { reading, type Tallies } from '../../core/metrics.ts'
 import { MemoryCounters } from './memory-counters.ts'
-import { NoNews } from './no-news.ts'
 import { ShareCounters } from './share-counters.ts'
-import type { Shared, SharedSource } from './types.ts'
+import type { NewsWire, Shared, SharedSource } from './types.ts'
+
+/** The wire of a single process: it sends nothing and receives nothing. */
+class NoNews implements NewsWire {
+  readonly isSilent = true
+  publish(): void {}
+  subscribe(): void {}
+  async close(): Promise<void> {}
+}
 
 export { FallbackCounters } from './fallback-counters.ts'
 export { MemoryCounters } from './memory-counters.ts'
-export { NoNews } from './no-news.ts'
+
 export { shareOf } from './rate-law.ts'
 export type { CounterAnswer, CounterAsk, Counters, NewsWire, Shared, SharedReport, SharedSource, Topic } from './types.ts'
 

@@ -1,14 +1,34 @@
 /** The schema of the whole file and of a catalogue file. */
 import { type Static, Type } from 'typebox'
-import { guardrails } from './guardrails.ts'
+import { guardrail } from './guardrail-filters.ts'
 import { models } from './models.ts'
 import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
-import { prompts } from './prompts.ts'
 import { type provider, providers } from './providers.ts'
-import { ALIAS, closed, count, flag, line, listOf, mapOf, modelSlug, withDefault } from './scalars.ts'
+import { ALIAS, closed, count, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from './scalars.ts'
 import { admin, auth, brand, type key, server, shared, store } from './server.ts'
+
+/** Guardrails. */
+const guardrails = listOf('Guardrails, all of which apply.', guardrail)
+
+const message = closed('One message.', {
+  role: oneOf('Who says it.', ['system', 'developer', 'user', 'assistant']),
+  content: Type.String({
+    description: 'Its text; {{name}} stands for a variable.',
+    minLength: 1,
+    maxLength: 1_000_000,
+    expected: 'a text',
+  }),
+})
+
+const prompt = closed('One prompt.', {
+  description: Type.Optional(line('What it is for.', 1024)),
+  messages: listOf("Put in front of the request's own input.", message, 1),
+})
+
+/** Prompts that requests may name instead of repeat. */
+const prompts = mapOf('Prompts by name, for `prompt` of /v1/responses.', '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', 'a name', prompt)
 
 export const configSchema = closed('Configuration of headgate.', {
   server: withDefault(server, {}),

@@ -1,10 +1,9 @@
 /** The chat dialect: what callers speak and what OpenAI-compatible providers speak. */
 import type { ClientDialect, UpstreamDialect } from '../types.ts'
 import { check } from './check.ts'
-import { debugChunk } from './chunk.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
-import { ChatStreamDecoder } from './decode-stream.ts'
+import { ChatStreamDecoder, debugChunk } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { encodeResult } from './encode-result.ts'
 import { ChatStreamEncoder } from './encode-stream.ts'

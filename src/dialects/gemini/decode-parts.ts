@@ -1,11 +1,38 @@
 /** The parts of a reply as canonical blocks; a whole reply is one long list of the parts that a stream brings in pieces. */
-
 import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
 import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
-import { AudioAnswer } from './audio-answer.ts'
 import type { Citations } from './citations.ts'
+import { audioFormat } from './mime-types.ts'
 import { SEALED_FORMAT, WIRE } from './wire.ts'
+
+/** Audio of an answer: it comes in pieces and leaves as one. */
+class AudioAnswer {
+  private mimeType: string | undefined
+  private readonly pieces: Buffer[] = []
+  private transcript = ''
+
+  /** @param data base64; pieces are cut between bytes, not between letters. */
+  add(mimeType: string, data: string): void {
+    this.mimeType ??= mimeType
+    this.pieces.push(Buffer.from(data, 'base64'))
+  }
+
+  /** @returns false where there is no text. */
+  transcribe({ text }: JsonObject): boolean {
+    if (typeof text !== 'string') return false
+    this.transcript += text
+    return true
+  }
+
+  /** `{ data, format, transcript? }`, or undefined where no audio came. */
+  whole(): JsonObject | undefined {
+    if (this.mimeType === undefined) return undefined
+    const audio: JsonObject = { data: Buffer.concat(this.pieces).toString('base64'), format: audioFormat(this.mimeType) }
+    if (this.transcript !== '') audio.transcript = this.transcript
+    return audio
+  }
+}
 
 /** What a part may have beside the one thing that it is. */
 const BESIDE: ReadonlySet<string> = new Set(['thought', 'thoughtSignature', 'videoMetadata', 'mediaResolution', 'partMetadata'])

@@ -1,16 +1,13 @@
 /** The frames of `streamGenerateContent` as canonical events: each is a whole `GenerateContentResponse` with the next parts. */
 import { createHash } from 'node:crypto'
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
-import type { End, StreamEvent } from '../canon/events.ts'
-import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import type { End, EndReason, StreamEvent } from '../canon/events.ts'
+import { count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 import type { StreamDecoder } from '../types.ts'
 import { Citations } from './citations.ts'
 import { PartReader } from './decode-parts.ts'
-import { unify } from './end-reason.ts'
 import { decodeFault } from './fault.ts'
-import { logprobEntries } from './logprobs.ts'
-import { decodeTier, decodeUsage } from './usage.ts'
 
 const SAFE_WORD = /^[A-Z][A-Z_]{0,63}$/
 
@@ -147,5 +144,89 @@ export class GeminiStreamDecoder implements StreamDecoder {
   private turnId(): string {
     const given = this.responseId?.replace(/[^\w-]/g, '')
     return given || createHash('sha256').update(JSON.stringify(this.current)).digest('base64url').slice(0, 22)
+  }
+}
+
+const FILTERED = /SAFETY|RECITATION|BLOCKLIST|PROHIBITED|SPII/
+
+/**
+ * `finishReason` in the canon's words.
+ * @param hasCalls true where the reply called a function: this wire has no word of its own for that.
+ */
+function unify(raw: string, hasCalls: boolean): EndReason {
+  if (raw === 'STOP') return hasCalls ? 'tool_calls' : 'stop'
+  // A continuation token is for the same provider alone: to the caller the answer was cut at a limit.
+  if (raw === 'MAX_TOKENS' || raw === 'CONTINUATION') return 'length'
+  // Any reason that is neither of these nor a filter is a failure: invalid calls, unsupported languages, missing images, words that are new.
+  return FILTERED.test(raw) ? 'content_filter' : 'error'
+}
+
+function entry(candidate: JsonObject): JsonObject {
+  const token = typeof candidate.token === 'string' ? candidate.token : ''
+  const logprob = typeof candidate.logProbability === 'number' ? candidate.logProbability : 0
+  return { token, logprob, bytes: [...Buffer.from(token, 'utf8')] }
+}
+
+/**
+ * `logprobsResult` of a candidate as logprob entries of the contract.
+ * One entry per decoding step: the chosen token and the likeliest ones.
+ */
+function logprobEntries(result: JsonObject): JsonObject[] {
+  const tops = Array.isArray(result.topCandidates) ? result.topCandidates : []
+  return objectsOf(result.chosenCandidates).map((chosen, step) => {
+    const top: Json | undefined = tops[step]
+    return { ...entry(chosen), top_logprobs: isObject(top) ? objectsOf(top.candidates).map(entry) : [] }
+  })
+}
+
+/** Tokens of one modality in a `…TokensDetails` list. */
+function ofModality(details: Json | undefined, modality: string): number {
+  let sum = 0
+  for (const each of objectsOf(details)) if (each.modality === modality) sum += count(each.tokenCount)
+  return sum
+}
+
+/**
+ * Token counts of this wire as canonical ones.
+ * `usageMetadata`: thoughts are counted beside the candidates, results of the provider's own tools beside the prompt.
+ * @param before an earlier report of the same stream: what the later one leaves out still holds.
+ * @returns undefined where there is no such object or it holds no count.
+ */
+function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const reported = {
+    input: typeof usage.promptTokenCount === 'number',
+    output: typeof usage.candidatesTokenCount === 'number' || typeof usage.thoughtsTokenCount === 'number',
+  }
+  if (!reported.input && !reported.output) return undefined
+  const reasoning = count(usage.thoughtsTokenCount)
+  const input = count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount)
+  const output = count(usage.candidatesTokenCount) + reasoning
+  const audioInput = ofModality(usage.promptTokensDetails, 'AUDIO') + ofModality(usage.toolUsePromptTokensDetails, 'AUDIO')
+  const audioOutput = Math.min(ofModality(usage.candidatesTokensDetails, 'AUDIO'), output)
+  const own: Usage = {
+    input,
+    output,
+    cached: Math.min(count(usage.cachedContentTokenCount), input),
+    cacheWrite: 0,
+    reasoning,
+    audioInput: Math.min(audioInput, input),
+    audioOutput,
+    imageOutput: Math.min(ofModality(usage.candidatesTokensDetails, 'IMAGE'), output - audioOutput),
+  }
+  return withEarlierSides(own, before, reported)
+}
+
+/** Service tier that served, from `trafficType`; undefined where it names none. */
+function decodeTier(usage: Json | undefined): string | undefined {
+  switch (isObject(usage) ? usage.trafficType : undefined) {
+    case 'ON_DEMAND':
+      return 'default'
+    case 'ON_DEMAND_FLEX':
+      return 'flex'
+    case 'ON_DEMAND_PRIORITY':
+      return 'priority'
+    default:
+      return undefined
   }
 }

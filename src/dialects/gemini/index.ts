@@ -1,14 +1,41 @@
 /** The Gemini dialect: a provider that speaks `generateContent`. */
-import type { UpstreamDialect } from '../types.ts'
-import { decodeCount, encodeCount } from './count-tokens.ts'
-import { decodeResult } from './decode-result.ts'
+
+import { type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import type { StreamEvent } from '../canon/events.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
+import type { Encoded, Target, UpstreamDialect } from '../types.ts'
 import { GeminiStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { geminiCap } from './generation-config.ts'
-import { LISTING_PATH, readListing } from './listing.ts'
 import { geminiParameters } from './parameters.ts'
-import { WIRE } from './wire.ts'
+import { operationPath, resourceOf, WIRE } from './wire.ts'
+
+/** One page holds them all. */
+const LISTING_PATH = '/models?pageSize=1000'
+
+/**
+ * The provider's list of models (`models.list`) in the form that the catalogue reads.
+ * Models that generate content or embed it, by their name without the collection.
+ */
+function readListing(body: JsonObject): JsonObject {
+  const data: JsonObject[] = []
+  for (const model of objectsOf(body.models)) {
+    const name = stringOf(model.name)
+    const methods = model.supportedGenerationMethods
+    const kind = Array.isArray(methods) ? kindOf(methods) : 'generate'
+    if (name === undefined || kind === undefined) continue
+    const entry: JsonObject = { id: name.replace(/^models\//, ''), ...(kind === 'embedding' ? { kind } : {}) }
+    if (typeof model.inputTokenLimit === 'number') entry.context_length = model.inputTokenLimit
+    data.push(entry)
+  }
+  return { data }
+}
+
+function kindOf(methods: readonly Json[]): 'generate' | 'embedding' | undefined {
+  if (methods.includes('generateContent')) return 'generate'
+  return methods.includes('embedContent') || methods.includes('batchEmbedContents') ? 'embedding' : undefined
+}
 
 export const geminiUpstream: UpstreamDialect = {
   id: 'gemini',
@@ -24,4 +51,33 @@ export const geminiUpstream: UpstreamDialect = {
   wire: WIRE,
   listing: { path: LISTING_PATH, read: readListing },
   countTokens: { encode: encodeCount, decode: decodeCount },
+}
+
+/** A whole reply as events: it is read as the only frame of a stream, so that both fold alike. */
+function decodeResult(body: JsonObject, out: StreamEvent[]): void {
+  const decoder = new GeminiStreamDecoder()
+  decoder.reply(body, out)
+  decoder.endWhole(out)
+}
+
+/**
+ * Counting the tokens of a request at the provider (`countTokens`).
+ * Everything that costs tokens on the way in. Models of a publisher take it as it is; others within a request of their own,
+ * since beside bare contents they count neither instructions nor tools.
+ */
+function encodeCount(request: CanonicalRequest, target: Target): Encoded {
+  const { body, dropped } = encodeRequest(request, { ...target, stream: false })
+  const model = resourceOf(target.model)
+  const counted = present({ contents: body.contents, systemInstruction: body.systemInstruction, tools: body.tools })
+  const bare = model.startsWith('publishers/') || model.startsWith('projects/')
+  return {
+    path: operationPath(target.model, 'countTokens'),
+    body: bare ? counted : { generateContentRequest: { model, ...counted } },
+    dropped,
+  }
+}
+
+function decodeCount(body: JsonObject): number | undefined {
+  const total = body.totalTokens
+  return typeof total === 'number' && Number.isSafeInteger(total) && total >= 0 ? total : undefined
 }

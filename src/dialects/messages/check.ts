@@ -1,9 +1,8 @@
 /** The rules of a Messages request: its schema, then what a schema says badly (contract sections 3 and 9). */
-
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { MOST_PARTS } from '../canon/bounds.ts'
 import { checkGatewayRules } from '../canon/gateway-schema.ts'
-import { checkBlocks, checkCacheMark } from './check-blocks.ts'
 import { checkShape } from './schema.ts'
 
 /** True for a tool that the caller runs, described by a schema of its own. */
@@ -65,4 +64,120 @@ export function check(body: JsonObject): void {
   if (Array.isArray(body.tools)) checkTools(body.tools as JsonObject[])
   if (isObject(body.tool_choice)) checkChoice(body.tool_choice)
   if (isObject(body.thinking)) checkThinking(body.thinking, body.max_tokens as number)
+}
+
+interface Rule {
+  strings?: readonly string[]
+  objects?: readonly string[]
+  /** Members that may be anything but must be there. */
+  present?: readonly string[]
+}
+
+const ANSWER: Rule = { strings: ['tool_use_id'], present: ['content'] }
+
+const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ['text', { strings: ['text'] }],
+  ['image', { objects: ['source'] }],
+  ['document', { objects: ['source'] }],
+  ['search_result', { strings: ['source', 'title'], present: ['content'] }],
+  ['thinking', { strings: ['thinking', 'signature'] }],
+  ['redacted_thinking', { strings: ['data'] }],
+  ['tool_use', { strings: ['id', 'name'], objects: ['input'] }],
+  ['server_tool_use', { strings: ['id', 'name'], objects: ['input'] }],
+  ['mcp_tool_use', { strings: ['id', 'name', 'server_name'], objects: ['input'] }],
+  ['tool_result', { strings: ['tool_use_id'] }],
+  ['mcp_tool_result', { strings: ['tool_use_id'] }],
+  ['tool_reference', { strings: ['tool_name'] }],
+  ['tool_addition', { objects: ['tool'] }],
+  ['tool_removal', { objects: ['tool'] }],
+  ['container_upload', { strings: ['file_id'] }],
+])
+
+/** Members that each form of a source must have, by the kind of its block. */
+const SOURCES: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> = new Map([
+  [
+    'image',
+    new Map([
+      ['base64', ['media_type', 'data']],
+      ['url', ['url']],
+      ['file', ['file_id']],
+    ]),
+  ],
+  [
+    'document',
+    new Map([
+      ['base64', ['media_type', 'data']],
+      ['url', ['url']],
+      ['text', ['data']],
+      ['content', []],
+      ['file', ['file_id']],
+    ]),
+  ],
+])
+
+function ruleOf(type: string): Rule | undefined {
+  // Each tool of the provider, and each of the gateway, has an answer of its own kind.
+  return RULES.get(type) ?? (type.endsWith('_tool_result') ? ANSWER : undefined)
+}
+
+/** `a, b or c` */
+function listed(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
+}
+
+function checkSource(block: JsonObject, forms: ReadonlyMap<string, readonly string[]>, at: string): void {
+  const source = block.source as JsonObject
+  const needed = forms.get(String(source.type))
+  if (needed === undefined) throw badField(`${at}.source.type`, `expected ${listed([...forms.keys()])}`)
+  for (const name of needed) if (typeof source[name] !== 'string') throw badField(`${at}.source.${name}`, 'expected a string')
+  if (source.type !== 'content' || typeof source.content === 'string') return
+  if (!Array.isArray(source.content)) throw badField(`${at}.source.content`, 'expected a string or an array')
+  checkBlocks(source.content, `${at}.source.content`)
+}
+
+/**
+ * Rules of content blocks: which members each kind must have (contract section 3). Kinds that are not known are tolerated.
+ * @throws Fault 400 where a cache mark is neither absent nor of the one kind that there is.
+ */
+function checkCacheMark(mark: Json | undefined, at: string): void {
+  if (mark === undefined || mark === null) return
+  if (!isObject(mark)) throw badField(`${at}.cache_control`, 'expected an object')
+  if (mark.type !== 'ephemeral') throw badField(`${at}.cache_control.type`, 'expected ephemeral')
+  const { ttl } = mark
+  if (ttl !== undefined && ttl !== null && ttl !== '5m' && ttl !== '1h') throw badField(`${at}.cache_control.ttl`, 'expected 5m or 1h')
+}
+
+function checkBlock(block: JsonObject, at: string): void {
+  const type = String(block.type)
+  const rule = ruleOf(type)
+  if (rule === undefined) return
+  for (const name of rule.strings ?? []) if (typeof block[name] !== 'string') throw badField(`${at}.${name}`, 'expected a string')
+  for (const name of rule.objects ?? []) if (!isObject(block[name])) throw badField(`${at}.${name}`, 'expected an object')
+  for (const name of rule.present ?? []) if (block[name] === undefined) throw badField(`${at}.${name}`, 'is required')
+  checkCacheMark(block.cache_control, at)
+  const forms = SOURCES.get(type)
+  if (forms) checkSource(block, forms, at)
+  else if (type === 'tool_result') checkContent(block.content, `${at}.content`)
+}
+
+/** What a tool of the caller's gave back: absent, a string or blocks. */
+function checkContent(content: Json | undefined, at: string): void {
+  if (content === undefined || content === null || typeof content === 'string') return
+  if (!Array.isArray(content)) throw badField(at, 'expected a string or an array')
+  checkBlocks(content, at)
+}
+
+/**
+ * @param content blocks; anything else is left to the caller of this function.
+ * @throws Fault 400 naming the field, such as `messages[2].content[0].source.type`.
+ */
+function checkBlocks(content: Json | undefined, at: string): void {
+  if (!Array.isArray(content)) return
+  if (content.length > MOST_PARTS) throw badField(at, `must have at most ${MOST_PARTS} items`)
+  for (let i = 0; i < content.length; i++) {
+    const block = content[i]
+    if (!isObject(block)) throw badField(`${at}[${i}]`, 'expected an object')
+    if (typeof block.type !== 'string') throw badField(`${at}[${i}].type`, 'expected a string')
+    checkBlock(block, `${at}[${i}]`)
+  }
 }

@@ -1,13 +1,20 @@
 /** POST /v1/messages. */
-import type { ClientDialect } from '../types.ts'
+
+import type { JsonObject } from '../../core/json.ts'
+import type { Block, Folded } from '../canon/fold.ts'
+import type { ClientDialect, Final, ReplyContext } from '../types.ts'
 import { check } from './check.ts'
-import { decodeRequest } from './decode-request.ts'
-import { encodeResult } from './encode-result.ts'
+import { citationOf } from './citations.ts'
+import { decodeRequest, hidesThinking } from './decode-request.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
-import { faultBody } from './fault-body.ts'
+import { errorOf, faultBody } from './fault-body.ts'
 import { gatewayFields } from './gateway-fields.ts'
-import { debugEvent, openStream } from './message.ts'
+import { gatewayToolBlocks } from './gateway-tools.ts'
+import { debugEvent, messageHead, OwnMembers, openStream } from './message.ts'
 import { withPreset } from './preset.ts'
+import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock } from './reply-blocks.ts'
+import { Thought } from './thought.ts'
+import { parsedInput } from './tool-input.ts'
 import { CLIENT_ID } from './wire.ts'
 
 export const messagesClient: ClientDialect = {
@@ -24,4 +31,71 @@ export const messagesClient: ClientDialect = {
   debug: debugEvent,
   streamEncoder: (ctx) => new MessagesStreamEncoder(ctx),
   encodeResult,
+}
+
+function textBlocks({ kind, text, notes }: Block): JsonObject[] {
+  const cited = kind === 'text' ? notes.filter(({ note }) => note === 'annotation') : []
+  const citations = cited.map(({ data }) => citationOf(data)).filter((citation) => citation !== undefined)
+  return text === '' && citations.length === 0 ? [] : [textBlock(text, citations)]
+}
+
+function thoughtBlocks({ kind, item, text, notes }: Block, hide: boolean): JsonObject[] {
+  const thought = new Thought(kind, item)
+  for (const { note, data } of notes) thought.note(note, data)
+  if (hide) thought.hidden = text
+  const shown = hide ? '' : text
+  const blocks = shown !== '' || thought.signed ? [thinkingBlock(shown, thought.takeSignature())] : []
+  return [...blocks, ...thought.takeRedacted().map(redactedBlock)]
+}
+
+function blocksOf(block: Block, hide: boolean, gatewayTools: number): JsonObject[] {
+  const { kind, call, of, text } = block
+  switch (kind) {
+    case 'text':
+    case 'refusal':
+      return textBlocks(block)
+    case 'reasoning':
+    case 'summary':
+      return thoughtBlocks(block, hide)
+    case 'call':
+      return [toolUseBlock(call, of, parsedInput(text))]
+    case 'server':
+      return of ? gatewayToolBlocks(of, gatewayTools) : []
+    case 'opaque': {
+      const own = ownBlock(of)
+      return own ? [own] : []
+    }
+    case 'media':
+      // This wire has no form for a picture or a sound in an answer.
+      return []
+  }
+}
+
+function contentOf({ blocks }: Folded, hide: boolean): JsonObject[] {
+  const content: JsonObject[] = []
+  let gatewayTools = 0
+  for (const block of blocks) {
+    content.push(...blocksOf(block, hide, gatewayTools))
+    if (block.kind === 'server') gatewayTools++
+  }
+  return content
+}
+
+/**
+ * Folded events as a whole message (contract section 3).
+ * The whole reply as JSON text.
+ */
+function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
+  const own = new OwnMembers()
+  for (const of of folded.opaque) own.take(of)
+  const refused = folded.blocks.some(({ kind, text }) => kind === 'refusal' && text !== '')
+  const message: JsonObject = {
+    ...messageHead(ctx),
+    content: contentOf(folded, hidesThinking(ctx.body)),
+    ...own.ending(final, refused),
+    usage: own.usageOf(final),
+  }
+  if (final.fault) message.error = errorOf(final.fault)
+  if (final.metadata !== undefined) message[`${ctx.brand}_metadata`] = final.metadata
+  return JSON.stringify(message)
 }

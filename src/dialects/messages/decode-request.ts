@@ -1,14 +1,12 @@
 /** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` describes. */
-
 import { isObject, type JsonObject, present, stringOf } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
-import type { CanonicalRequest, OutputFormat, Reasoning, Sampling } from '../canon/request.ts'
+import type { CanonicalRequest, Item, Opaque, OutputFormat, Part, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
+import { isCustomTool, serverToolName } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
-import { decodeTools } from './decode-tools.ts'
 import { requestedTier } from './gateway-fields.ts'
-import { nameBeside } from './native-names.ts'
-import { beside, FORMAT_NAME, WIRE } from './wire.ts'
+import { beside, FORMAT_NAME, WIRE, withNative } from './wire.ts'
 
 /** Fields that become canonical ones, or that this gateway sets itself; the rest are extras. */
 const NAMED: ReadonlySet<string> = new Set([
@@ -150,4 +148,74 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   nameBeside(request, fields)
   request.extras = { dialect: WIRE, fields }
   return present(request)
+}
+
+interface Marked {
+  native?: Opaque
+  cache?: object
+}
+
+/**
+ * What a request holds beside the words of the canon, by name, for the parameter filters and for other wires.
+ * Names, without values, the members that only this wire can say: `messages.tool_use.caller`, `tools.custom.defer_loading`.
+ * @param fields of the request's extras.
+ */
+function nameBeside(request: CanonicalRequest, fields: JsonObject): void {
+  const visit = (value: Item | Part | ToolSpec, place: string): void => {
+    const { native, cache }: Marked = value as Marked
+    if (cache) request.used.add('cache_control')
+    if (native) for (const key in native.data) fields[`${place}.${native.type}.${key}`] = undefined
+  }
+  for (const item of request.items) {
+    visit(item, 'messages')
+    if (item.kind === 'message' || item.kind === 'result') for (const part of item.parts) visit(part, 'messages')
+  }
+  for (const tool of request.tools) visit(tool, 'tools')
+}
+
+const CUSTOM: ReadonlySet<string> = new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control'])
+
+function functionTool(tool: JsonObject): ToolSpec {
+  const { name, description, input_schema, strict } = tool
+  const spec: ToolSpec = { kind: 'function', name: String(name) }
+  if (typeof description === 'string') spec.description = description
+  if (isObject(input_schema)) spec.parameters = input_schema
+  if (typeof strict === 'boolean') spec.strict = strict
+  if (tool.defer_loading === true) spec.deferLoading = true
+  const cache = cacheMark(tool)
+  if (cache) spec.cache = cache
+  return withNative(spec, 'custom', { ...beside(tool, CUSTOM), ...fullMark(tool) })
+}
+
+function toolSpec(tool: JsonObject): ToolSpec {
+  if (isCustomTool(tool)) return functionTool(tool)
+  const type = String(tool.type)
+  const server = serverToolName(type)
+  if (server === undefined) return { kind: 'opaque', of: { dialect: WIRE, type, data: tool } }
+  return { kind: 'server', name: server, parameters: isObject(tool.parameters) ? tool.parameters : {} }
+}
+
+function toolChoice(choice: JsonObject): ToolChoice {
+  if (choice.type === 'any') return { mode: 'required' }
+  if (choice.type !== 'tool') return { mode: choice.type === 'none' ? 'none' : 'auto' }
+  const name = String(choice.name)
+  return { mode: 'named', name: serverToolName(name) ?? name }
+}
+
+/**
+ * Tools and the choice between them, as canonical ones.
+ * Sets what the body says of tools.
+ */
+function decodeTools(body: JsonObject, request: CanonicalRequest): void {
+  const { tools, tool_choice: choice } = body
+  if (Array.isArray(tools) && tools.length > 0) {
+    request.tools = (tools as JsonObject[]).map(toolSpec)
+    request.used.add('tools')
+  }
+  if (!isObject(choice)) return
+  request.toolChoice = toolChoice(choice)
+  request.used.add('tool_choice')
+  if (typeof choice.disable_parallel_tool_use !== 'boolean') return
+  request.sampling.parallelToolCalls = !choice.disable_parallel_tool_use
+  request.used.add('parallel_tool_calls')
 }

@@ -1,4 +1,3 @@
 /** The Messages dialect: what callers of Anthropic's API speak, and what its providers speak. */
 export { messagesClient } from './client.ts'
-export { messagesCounting } from './counting.ts'
-export { anthropicUpstream } from './upstream.ts'
+export { anthropicUpstream, messagesCounting } from './upstream.ts'

@@ -1,16 +1,86 @@
 /** The upstream half: a provider that speaks Messages. */
-import type { UpstreamDialect } from '../types.ts'
-import { countTokens } from './count-tokens.ts'
-import { decodeResult } from './decode-result.ts'
-import { MessagesStreamDecoder } from './decode-stream.ts'
-import { encodeRequest } from './encode-request.ts'
+
+import { Fault } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { MOST_TOKENS } from '../canon/bounds.ts'
+import type { StreamEvent } from '../canon/events.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
+import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../types.ts'
+import { check } from './check.ts'
+import { messagesClient } from './client.ts'
+import { isError, MessagesStreamDecoder } from './decode-stream.ts'
+import { encodeRequest, PATH } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { messagesCap } from './fit-target.ts'
-import { LISTING_PATH, readListing } from './listing.ts'
 import { anthropicParameters } from './parameters.ts'
 import { messagesPass } from './pass.ts'
 import { searchWire } from './web-search.ts'
 import { UPSTREAM_ID, WIRE } from './wire.ts'
+
+/** The most that one page holds. */
+const LISTING_PATH = '/v1/models?limit=1000'
+
+function entry(model: Json): JsonObject[] {
+  if (!isObject(model) || typeof model.id !== 'string') return []
+  const created = typeof model.created_at === 'string' ? Math.floor(Date.parse(model.created_at) / 1000) : Number.NaN
+  return [
+    {
+      id: model.id,
+      ...(created > 0 ? { created } : {}),
+      ...(typeof model.max_input_tokens === 'number' ? { context_length: model.max_input_tokens } : {}),
+    },
+  ]
+}
+
+/**
+ * The provider's list of models, in the OpenAI form.
+ * @param body `{ data: [{ id, created_at, display_name }] }`.
+ */
+function readListing(body: JsonObject): JsonObject {
+  return { data: Array.isArray(body.data) ? body.data.flatMap(entry) : [] }
+}
+
+/** A count has no output, so a request for one needs no cap. */
+const NO_CAP = { max_tokens: MOST_TOKENS }
+
+/** POST /v1/messages/count_tokens: the same request, answered with the size of its input. */
+export const messagesCounting: ClientDialect = {
+  ...messagesClient,
+  check: (body: JsonObject) => check(body.max_tokens === undefined ? { ...body, ...NO_CAP } : body),
+  countBody: ({ tokens, estimated }) => (estimated ? { input_tokens: tokens, estimated } : { input_tokens: tokens }),
+}
+
+/** Fields that the count takes; those of an answer it refuses. */
+const COUNTED = [
+  'model',
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'cache_control',
+  'context_management',
+  'compaction',
+  'mcp_servers',
+  'speed',
+] as const
+
+const countTokens = {
+  /** The request as it would be sent, without what belongs to its answer. */
+  encode(request: CanonicalRequest, target: Target): Encoded {
+    const encoded = encodeRequest(request, { ...target, stream: false })
+    const body: JsonObject = {}
+    for (const field of COUNTED) if (encoded.body[field] !== undefined) body[field] = encoded.body[field]
+    return { ...encoded, path: `${PATH}/count_tokens`, body }
+  },
+
+  /** @returns undefined where the reply holds no count. */
+  decode(body: JsonObject): number | undefined {
+    const tokens = body.input_tokens
+    return typeof tokens === 'number' && Number.isFinite(tokens) && tokens >= 0 ? Math.floor(tokens) : undefined
+  },
+}
 
 /** The version of the API, which every call has to name. */
 const VERSION = '2023-06-01'
@@ -31,4 +101,29 @@ export const anthropicUpstream: UpstreamDialect = {
   listing: { path: LISTING_PATH, read: readListing },
   countTokens,
   pass: messagesPass,
+}
+
+/**
+ * A whole message of an upstream as events: it is read as a short stream, so it folds like one.
+ * Events of a reply that is there at once, ending with `usage` and `end`, or with `fault`.
+ */
+function decodeResult(body: JsonObject, out: StreamEvent[]): void {
+  if (isError(body)) {
+    out.push({ type: 'fault', fault: decodeFault(200, body) })
+    return
+  }
+  if (!Array.isArray(body.content)) {
+    out.push({ type: 'fault', fault: new Fault('upstream_garbled') })
+    return
+  }
+  const decoder = new MessagesStreamDecoder()
+  const { content, usage, type: _, ...message } = body
+  decoder.message({ type: 'message_start', message }, undefined, out)
+  objectsOf(content).forEach((block, index) => {
+    decoder.message({ type: 'content_block_start', index, content_block: block }, undefined, out)
+    decoder.message({ type: 'content_block_stop', index }, undefined, out)
+  })
+  const { stop_reason, stop_sequence } = body
+  decoder.message({ type: 'message_delta', delta: { stop_reason, stop_sequence }, usage }, undefined, out)
+  decoder.message({ type: 'message_stop' }, undefined, out)
 }

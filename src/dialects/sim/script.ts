@@ -2,7 +2,6 @@
 import type { CanonicalRequest } from '../canon/request.ts'
 import { schemaInstance } from './instance.ts'
 import { type FunctionTool, functionTools, lastUserAt, lastUserText, type Steering, textOf } from './request.ts'
-import { story } from './story.ts'
 import { countTokens, pieces } from './tokens.ts'
 
 export interface ScriptBlock {
@@ -103,4 +102,27 @@ function callingTurns(request: CanonicalRequest): number {
 
 function quote(results: readonly ToolResult[]): string {
   return results.map(({ name, text }) => `The tool ${name} answered: ${text}`).join('\n')
+}
+
+const SENTENCES = [
+  'A small boat left the harbor before the sun came up.',
+  'The sea was calm and the wind came from the west.',
+  'An old sailor told the child how to read the stars.',
+  'They saw a green island far away and set a course for it.',
+  'On the beach lay a wooden box with a rusty lock.',
+  'Nobody could open it until the tide brought the key.',
+  'Inside was a map of a river that no one had named.',
+  'So they sailed on, and the night was full of light.',
+]
+const WORDS = SENTENCES.join(' ').split(' ')
+
+/**
+ * A text without meaning that is the same every time, so that two runs can be compared.
+ * Exactly so many words, ending with a full stop.
+ */
+function story(words: number): string {
+  const text: string[] = []
+  for (let i = 0; i < words; i++) text.push(WORDS[i % WORDS.length])
+  const joined = text.join(' ')
+  return joined === '' || joined.endsWith('.') ? joined : `${joined.replace(/,$/, '')}.`
 }

@@ -1,5 +1,4 @@
 /** What a call of an endpoint is before it is sent: its dialect, its lane, and the request as that dialect writes it. */
-
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
@@ -9,7 +8,6 @@ import { upstreamCap } from '../money/reservation.ts'
 import type { ChainParts } from '../parts.ts'
 import { EventPath } from '../reply/event-path.ts'
 import type { EventSink } from '../run.ts'
-import { chooseLane } from './lanes.ts'
 import type { Lane } from './turn.ts'
 
 export interface EndpointCall {
@@ -74,4 +72,27 @@ export function beginTurn(exchange: Planned): EventSink {
   exchange.run.path = path
   path.beginTurn(exchange.run.toolNames)
   return path
+}
+
+interface LaneFacts {
+  /** Client and upstream speak the same wire. */
+  sameWire: boolean
+  /** A layer changed the canonical form. */
+  edited: boolean
+  /** Server tools, healing or output guardrails replace or withhold events. */
+  mutated: boolean
+  /** A tap reads the events. */
+  observed: boolean
+  /** The caller wants less than the provider sends, such as a reply without its reasoning. */
+  reshaped: boolean
+  /** Chosen by a test for the lanes that the facts allow. */
+  forced?: Lane
+}
+
+/** Which lane a reply travels in: chosen once per attempt by this one function, never switched. */
+function chooseLane(facts: LaneFacts): Lane {
+  const verbatim = facts.sameWire && !facts.edited && !facts.mutated && !facts.reshaped
+  if (!verbatim) return 'translate'
+  if (facts.forced === 'translate' || facts.forced === 'observe') return facts.forced
+  return facts.observed ? 'observe' : 'pass'
 }

@@ -1,13 +1,45 @@
 /** One call on its way: over HTTP, or at a provider inside this process. */
 
-import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import { Fault } from '../../core/faults.ts'
+import type { Usage } from '../../dialects/canon/usage.ts'
+import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire, VectorSink } from '../../dialects/types.ts'
+import { type WrittenVector, writeFloats } from '../../dialects/vectors/written.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
 import type { Planned } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
 import { type Brought, EmbeddingCall } from './call.ts'
-import { LocalCall } from './local-call.ts'
+
+/** A call at a provider inside this process: its numbers are written as the caller wants them, with nothing to scan. */
+class LocalCall implements VectorSink {
+  readonly done: Promise<Brought>
+  private readonly ask: EmbeddingAsk
+  private readonly written: WrittenVector[] = []
+  private resolve: (brought: Brought) => void = () => {}
+  private reject: (fault: Fault) => void = () => {}
+
+  constructor(ask: EmbeddingAsk) {
+    this.ask = ask
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  vectors(batch: readonly Float32Array[]): void {
+    for (const floats of batch) this.written.push(writeFloats(floats, this.ask.settings.form))
+  }
+
+  fail(fault: Fault): void {
+    this.reject(fault)
+  }
+
+  end(usage: Usage): void {
+    if (this.written.length === this.ask.inputs.length) this.resolve({ vectors: this.written, usage })
+    else this.fail(new Fault('upstream_garbled'))
+  }
+}
 
 export interface ProviderAsk {
   readonly exchange: Planned

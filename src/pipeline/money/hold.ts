@@ -1,6 +1,5 @@
 /** The money of one exchange: reserved before a provider is called, extended by turns and tools, settled once. */
-import type { JsonObject } from '../../core/json.ts'
-import { readableJson } from '../../core/readable-json.ts'
+import { type JsonObject, readableJson } from '../../core/json.ts'
 import { type Allowance, type Charged, type CreditAccount, chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'
 

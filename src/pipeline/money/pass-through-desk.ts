@@ -11,7 +11,7 @@ import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../se
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
 import type { ChainParts, KeyLookup } from '../parts.ts'
-import { bucketOf } from '../request/admission.ts'
+import { bucketOf } from '../request/admit.ts'
 import { authenticateCaller } from '../request/authenticate.ts'
 import { keyHeader } from '../route/provider-address.ts'
 import { takeFixed } from './extend-hold.ts'

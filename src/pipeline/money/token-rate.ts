@@ -2,7 +2,7 @@
 
 import type { Settlement } from '../../ledger/settlement.ts'
 import type { Accepted } from '../exchange.ts'
-import type { Admission } from '../request/admission.ts'
+import type { Admission } from '../request/admit.ts'
 import { callerCap, inputEstimate } from '../route/needs.ts'
 
 /**

@@ -11,7 +11,7 @@ import type { Layer, Reply, Service } from '../layer.ts'
 import { allowancesOf } from '../money/guardrail-budgets.ts'
 import { takeHold } from '../money/reservation.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
-import { orderOf } from '../route/ordering.ts'
+import { orderOf } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './exclusions.ts'
 

@@ -6,7 +6,7 @@ import { rateQuality } from '../../routing/quality.ts'
 import { standingsOf } from '../../routing/standing.ts'
 import type { Planned } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
-import { orderPreferences } from '../route/ordering.ts'
+import { orderPreferences } from '../route/plan.ts'
 import { orderedAmong } from './exclusions.ts'
 
 export type PlaceReason = {

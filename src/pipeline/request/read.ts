@@ -1,17 +1,16 @@
 /** The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
-
 import { isUtf8 } from 'node:buffer'
 import { badField, Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-fields.ts'
+import { type Preset, sends } from '../../dialects/canon/presets.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { endedEarly } from '../reply/last-word.ts'
-import { bucketOf } from './admission.ts'
+import { bucketOf } from './admit.ts'
 import { ClientRequest } from './client-request.ts'
-import { type PresetFields, withPreset } from './preset-choice.ts'
 import { fillInFiles } from './stored-files.ts'
 
 export function read(
@@ -216,4 +215,78 @@ function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: stri
   if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
   if (mayOverflow) checkFinite(body)
   return { body, text, weight }
+}
+
+/** What the body no longer shows once the preset is merged into it. */
+type PresetFields = Pick<GatewayFields, 'requested' | 'presetProvider'>
+
+interface WithPreset {
+  /** The very body where it names no preset. */
+  readonly body: JsonObject
+  readonly fields?: PresetFields
+}
+
+const MARK = '@preset/'
+/** `@preset/x`, `author/name@preset/x`, and variants behind either. */
+const SLUG = /^([^@]*)@preset\/([\w.-]+)((?::[\w.+-]+)*)$/
+const NAME = /^[\w.-]{1,64}$/
+
+interface Named {
+  readonly name: string
+  /** The model that stands in front of the preset in the slug; empty where there is none. */
+  readonly model: string
+  /** Variants behind the preset, with their colons. */
+  readonly variants: string
+}
+
+/**
+ * The preset that a request names, laid under what the request says itself.
+ * Fields that the request sends win; the preset's provider preferences go beside the body, since they combine.
+ * @param body with nothing checked: what is malformed stays for the check to name.
+ * @throws Fault 404 for a slug with an unknown preset, 400 naming `preset` for an unknown one there or for two that differ.
+ */
+function withPreset(body: JsonObject, client: ClientDialect, settings: Pick<ChainSettings, 'presets' | 'defaultModel'>): WithPreset {
+  const inSlug = slugOf(body.model)
+  const { preset: inField } = body
+  const name = inSlug?.name ?? inField
+  if (typeof name !== 'string') return { body }
+  if (inSlug && typeof inField === 'string' && inField !== name)
+    throw badField('preset', `model names the preset ${name}, expected the same`)
+  const preset = settings.presets.get(name)
+  if (!preset) throw inSlug ? unknownSlug(String(body.model), name) : unknownField(name)
+  const whole: JsonObject = { ...(client.withPreset?.(body, preset) ?? body) }
+  const model = modelOf(body, inSlug, preset, settings.defaultModel)
+  if (model !== undefined) whole.model = model
+  else if (inSlug) delete whole.model
+  const ownFallbacks = sends(body, 'models') || (client.gatewayFields?.(body).models?.length ?? 0) > 0
+  if (preset.models && !ownFallbacks) whole.models = [...preset.models]
+  const requested = inSlug ? String(body.model) : sends(body, 'model') || sends(body, 'models') ? undefined : `${MARK}${name}`
+  return { body: whole, fields: { requested, presetProvider: preset.provider } }
+}
+
+function slugOf(model: unknown): Named | undefined {
+  // One letter is looked for ten times as fast as a word.
+  if (typeof model !== 'string' || !model.includes('@') || !model.includes(MARK)) return undefined
+  const match = SLUG.exec(model)
+  return match ? { model: match[1], name: match[2], variants: match[3] } : undefined
+}
+
+/** The model that the request names, else the preset's; undefined to leave the body as it is. */
+function modelOf(body: JsonObject, inSlug: Named | undefined, preset: Preset, fallback: string | undefined): string | undefined {
+  if (!inSlug) return sends(body, 'model') || sends(body, 'models') ? undefined : (preset.model ?? preset.models?.[0])
+  if (inSlug.model !== '') return inSlug.model + inSlug.variants
+  const list: readonly unknown[] | undefined = Array.isArray(body.models) && body.models.length > 0 ? body.models : preset.models
+  const model = preset.model ?? list?.[0] ?? fallback
+  return typeof model === 'string' ? model + inSlug.variants : undefined
+}
+
+function unknownSlug(slug: string, name: string): Fault {
+  return new Fault('model_not_found', {
+    message: `No such preset: ${name}`,
+    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
+  })
+}
+
+function unknownField(name: string): Fault {
+  return badField('preset', NAME.test(name) ? `no preset is named ${name}` : 'expected the name of a preset')
 }

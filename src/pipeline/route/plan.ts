@@ -1,13 +1,28 @@
 /** In which order the endpoints are tried, and the money for it: the hold, as the maximum over all that may serve. */
 
+import { Fault } from '../../core/faults.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import { advance, type Guarded, type Planned } from '../exchange.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import {
+  filterEndpoints,
+  NO_PREFERENCES,
+  noEndpointFault,
+  type OrderPreferences,
+  orderEndpoints,
+  type StickySessions,
+  stickinessApplies,
+} from '../../routing/index.ts'
+import { advance, type Conversation, type Guarded, type Plan, type Planned } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
+import { isLimited } from '../money/guardrail-budgets.ts'
+import { unpriced } from '../money/provider-fees.ts'
 import { concludeTurn, takeHold, writeHold } from '../money/reservation.ts'
 import { takeTokens } from '../money/token-rate.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
 import { usableKey } from '../request/authenticate.ts'
-import { orderOf } from './ordering.ts'
+import { conversationName } from './conversation.ts'
+import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from './needs.ts'
+import { watchTools } from './tool-watch.ts'
 
 export function plan(
   { keys, defaultMaxOutput }: Pick<ChainSettings, 'keys' | 'defaultMaxOutput'>,
@@ -35,4 +50,91 @@ export function plan(
 /** An exchange that has had a turn goes on whatever became of its key, but within the limit of now. @throws Fault 401. */
 function keyNow({ auth: { key }, head: { clock, books } }: Guarded, found: ApiKey | undefined): ApiKey {
   return books.turns.length > 0 ? (found ?? key) : usableKey(found, clock)
+}
+
+/** Endpoints in the order in which they are tried, and what of it later turns keep. */
+type Order = Omit<Plan, 'outputCaps'>
+
+/**
+ * The endpoints of a request in the order in which they are to be tried: what fits, what the key can pay, then the routing's order.
+ * @throws Fault 400 where the input fits no endpoint, 403 where a key with a limit finds no price.
+ */
+export function orderOf(
+  exchange: Guarded & { readonly plan?: Plan | undefined },
+  parts: Pick<ChainParts, 'sessions' | 'health' | 'clock'>,
+): Order {
+  return order(exchange, affordable(exchange, fitting(exchange)), parts)
+}
+
+/** @throws Fault 400 `context_length` where the input fits no endpoint. */
+function fitting(exchange: Guarded): readonly Endpoint[] {
+  const {
+    route: { endpoints },
+  } = exchange
+  let smallest = Number.POSITIVE_INFINITY
+  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
+  const contextTokens = contextNeed(exchange, smallest)
+  if (contextTokens <= smallest) return endpoints
+  const { kept, removed } = filterEndpoints(endpoints, { provider: NO_PREFERENCES, contextTokens, tiers: ALL_TIERS })
+  if (kept.length > 0) return kept
+  const fault = noEndpointFault([exchange.wish.requested], removed)
+  throw new Fault('context_length', {
+    message: `${fault.message}. Shorten the input, or add the plugin context-compression`,
+    metadata: fault.metadata,
+    availability: fault.availability,
+  })
+}
+
+const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
+
+function affordable(exchange: Guarded, endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const isPriced = (endpoint: Endpoint): boolean => unpriced(exchange, endpoint) === undefined
+  if (!isLimited(exchange.auth.key, exchange.wish.budgets) || endpoints.every(isPriced)) return endpoints
+  const priced = endpoints.filter(isPriced)
+  if (priced.length === 0) {
+    const tool = endpoints.map((endpoint) => unpriced(exchange, endpoint)).find((what) => what !== 'endpoint')
+    const what = tool === undefined ? '' : ` for the tool ${tool}`
+    throw new Fault('forbidden', { message: `${exchange.wish.requested} has no price${what}: a key with a limit cannot use it` })
+  }
+  return priced
+}
+
+function order(
+  exchange: Guarded & { readonly plan?: Plan | undefined },
+  endpoints: readonly Endpoint[],
+  parts: Pick<ChainParts, 'sessions' | 'health' | 'clock'>,
+): Order {
+  const { plan, run } = exchange
+  const served = run.lastTurn?.endpoint
+  if (plan && served) return { ...plan, candidates: [served, ...plan.candidates.filter((endpoint) => endpoint !== served)] }
+  const conversation = conversationOf(exchange, endpoints, parts.sessions)
+  // Where there is no choice it does not matter how well the one endpoint calls tools.
+  const choice = endpoints.length > 1 || endpoints[0].model.endpoints.length > 1
+  const watch = choice ? watchTools(exchange) : undefined
+  if (watch) run.taps.push(watch)
+  if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }
+  const preferences = orderPreferences(exchange, conversation)
+  return { candidates: orderEndpoints(endpoints, preferences, () => parts.clock.random(), parts.health), conversation, watch }
+}
+
+/** What the request wants of the order, with the endpoint that its conversation stays on. */
+export function orderPreferences(exchange: Guarded, conversation: Conversation | undefined): OrderPreferences {
+  const { gateway } = exchange.request
+  return {
+    ...exchange.wish.preferences,
+    route: gateway.route,
+    sticky: conversation?.pinned,
+    serviceTier: tierOf(gateway.serviceTier),
+    tools: offersTools(exchange),
+    priceMoment: priceMoment(exchange, exchange.route.endpoints),
+  }
+}
+
+/** Undefined where the conversation is not to stay anywhere: the caller orders, or it has no name. */
+function conversationOf(exchange: Guarded, endpoints: readonly Endpoint[], sessions: StickySessions): Conversation | undefined {
+  // A vector is no turn of a conversation: the session's name only groups (contract section 5.3).
+  if (exchange.request.client.embedding || !stickinessApplies(exchange.wish.preferences)) return undefined
+  const known = conversationName(exchange.request, endpoints, sessions.commonSecret)
+  if (!known) return undefined
+  return { ...known, pinned: sessions.get(exchange.auth.key.identity, exchange.route.models[0].slug, known.name) }
 }

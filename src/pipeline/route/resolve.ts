@@ -1,5 +1,4 @@
 /** From a slug to models to the endpoints that may serve, each exclusion with its reason. */
-
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import {
@@ -23,9 +22,54 @@ import { hoistTools, leaveToProviders, offersShared } from './hoisted-tools.ts'
 import { findModels, type ModelChoice } from './model-choice.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
 import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from './needs.ts'
-import { NOT_READ, readInputs, without } from './read-inputs.ts'
 import { rememberModel } from './router-memory.ts'
 import { routableModels, routeModels } from './router-models.ts'
+
+interface ReadInputs {
+  /** Whatever an endpoint takes. */
+  readonly always: ReadonlySet<string>
+  /** Where no endpoint takes them. */
+  readonly otherwise: ReadonlySet<string>
+}
+
+const NOT_READ: ReadInputs = { always: new Set(), otherwise: new Set() }
+
+/**
+ * Kinds of input that a plugin turns into words: endpoints that do not take them may serve all the same.
+ * What plugins would do about the inputs of a request, by the operator's settings and the request's own.
+ */
+function readInputs(
+  {
+    wish: {
+      plugins: entries,
+      models: [first],
+    },
+  }: Aimed,
+  plugins: readonly PluginSetting[],
+): ReadInputs {
+  let found: { always: Set<string>; otherwise: Set<string> } | undefined
+  for (const { plugin, defaults } of plugins) {
+    const { reads } = plugin
+    if (!reads) continue
+    const entry = entries.find(({ id }) => id === plugin.id)
+    // To name a plugin is to switch it on.
+    const settings = entry ? { ...defaults, enabled: true, ...entry } : defaults
+    const when = settings.enabled === false ? 'never' : reads.when(settings)
+    if (when === 'never') continue
+    found ??= { always: new Set(), otherwise: new Set() }
+    // The model that the caller named first is not to be skipped in favour of a fallback.
+    const now = when === 'always' || (first !== undefined && !first.input.includes(reads.input))
+    found[now ? 'always' : 'otherwise'].add(reads.input)
+  }
+  return found ?? NOT_READ
+}
+
+/** @returns undefined where nothing is left. */
+function without(inputs: ReadonlySet<string> | undefined, read: ReadonlySet<string>): ReadonlySet<string> | undefined {
+  if (!inputs || read.size === 0) return inputs
+  const left = new Set([...inputs].filter((input) => !read.has(input)))
+  return left.size > 0 ? left : undefined
+}
 
 /** Dependencies of the choice of models. */
 type Parts = Pick<ChainParts, 'upstreams' | 'health' | 'sessions' | 'clock'>

@@ -1,21 +1,25 @@
 /** The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
-
 import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { StopCondition } from '../../dialects/canon/gateway-fields.ts'
+import type { Item } from '../../dialects/canon/request.ts'
+import { charge } from '../../ledger/pricing.ts'
+import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Guarded } from '../exchange.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/extend-hold.ts'
+import { chargedExtras } from '../money/provider-fees.ts'
 import { concludeTurn } from '../money/reservation.ts'
+import { pricedEndpoint, tariffOf } from '../money/served-tier.ts'
 import { countTurn } from '../money/turn-count.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
+import { EventPath } from '../reply/event-path.ts'
 import { endedEarly } from '../reply/last-word.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import type { EventSink } from '../run.ts'
-import { resumed } from './resumed-calls.ts'
 import { type Offer, offerTools } from './server-tools.ts'
-import { shouldStop } from './stop-conditions.ts'
 import { type HostOf, hostsOf, toolContext } from './tool-host.ts'
-import { appendTurn, runCalls } from './tool-turn.ts'
+import { appendTurn, type CallOutput, runCalls } from './tool-turn.ts'
 
 /** Contract section 6: default and maximum of `max_tool_calls`. */
 const MOST_STEPS = 30
@@ -156,4 +160,97 @@ function namesServerTools(exchange: Guarded): boolean {
   const { tools } = exchange.request.body
   const named = Array.isArray(tools) && tools.some((tool) => isObject(tool) && String(tool.type).includes(':'))
   return named || (exchange.request.edited && exchange.request.canonical().tools.some((tool) => tool.kind === 'server'))
+}
+
+interface LoopState {
+  exchange: Guarded
+  /** Server-tool calls so far. */
+  steps: number
+  calls: readonly CallOutput[]
+  reply: Reply
+}
+
+/** `stop_server_tools_when`: any one that fires ends the loop (contract section 6). */
+function shouldStop(conditions: readonly StopCondition[] | undefined, state: LoopState): boolean {
+  return conditions?.some((condition) => fires(condition, state)) === true
+}
+
+function fires(condition: StopCondition, { exchange, steps, calls, reply }: LoopState): boolean {
+  const {
+    head: { books },
+  } = exchange
+  switch (condition.type) {
+    case 'step_count_is':
+      return steps >= condition.step_count
+    case 'has_tool_call':
+      return calls.some(({ tool }) => tool === condition.tool_name || `${exchange.head.brand}:${tool}` === condition.tool_name)
+    case 'max_tokens_used':
+      return books.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
+    case 'max_cost': {
+      const costOf = (turn: Turn): number =>
+        turn.usage
+          ? charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
+          : 0
+      const nano = books.turns.reduce((sum, turn) => sum + costOf(turn), books.toolCost)
+      return nano >= condition.max_cost_in_dollars * 1e9
+    }
+    case 'finish_reason_is':
+      return reply.turn.end?.reason === condition.reason
+  }
+}
+
+/**
+ * Calls of an earlier reply that waited for the caller: they go on before the first turn.
+ * Shows their results, and adds them to the request for the next turn of the model.
+ * @returns a reply where one of them waits for the caller again: there is no turn then.
+ */
+async function resumed(exchange: Guarded, outputs: readonly CallOutput[]): Promise<Reply | undefined> {
+  exchange.run.opening = [...(exchange.run.opening ?? []), ...outputs.flatMap(({ outcome }) => outcome.shown ?? [])]
+  if (outputs.some(({ outcome }) => outcome.handOver)) return await replyWithoutTurn(exchange)
+  const byCall = new Map<string, CallOutput>()
+  // Of two calls with one id the first counts.
+  for (const output of outputs) if (!byCall.has(output.call.id)) byCall.set(output.call.id, output)
+  exchange.request.edit('server-tools', (draft) => {
+    draft.items = draft.items.flatMap((item) => withResult(item, byCall))
+  })
+  return undefined
+}
+
+/** A result stands behind its call, whatever the caller has said since. */
+function withResult(item: Item, outputs: ReadonlyMap<string, CallOutput>): Item[] {
+  const answered = item.kind === 'call' ? outputs.get(item.callId) : undefined
+  if (!answered) return [item]
+  const { call, outcome } = answered
+  const parts = [{ kind: 'text' as const, text: outcome.output }]
+  return [item, { kind: 'result', callId: call.id, parts, error: outcome.status === 'failed' }]
+}
+
+/** Replies in the name of the last turn of the tools that succeeded, since the request itself has had no turn. */
+async function replyWithoutTurn(exchange: Guarded): Promise<Reply> {
+  const turn = exchange.head.books.turns.findLast(({ usage, fault, refused, aborted }) => usage && !fault && !refused && !aborted)
+  if (!turn) throw new Fault('internal', { cause: new Error('a call was handed over that no turn has made') })
+  exchange.run.path ??= new EventPath(exchange)
+  const {
+    run: { path },
+  } = exchange
+  let text = ''
+  let fault: Fault | undefined
+  path.late = {
+    text: (more) => {
+      text += more
+    },
+    fail: (thrown) => {
+      fault = thrown
+    },
+  }
+  text += path.push([]) + path.close()
+  if (path.pending) await path.pending
+  if (path.refusal ?? fault) throw path.refusal ?? fault
+  if (exchange.request.stream) {
+    exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
+    exchange.run.reply.prepare(undefined)
+    exchange.run.reply.open()
+    exchange.run.reply.write(text, false)
+  }
+  return { turn, finish: (final) => path.finish(final) }
 }

@@ -1,12 +1,12 @@
 /** Reads documents in worker threads: whatever they are made of, the event loop goes on and the process lives. */
 import { extname } from 'node:path'
-import { ThreadPool } from '../threads/index.ts'
+import { Fault, type FaultCode } from '../../core/faults.ts'
+import { ThreadPool, ThreadTrouble } from '../threads/index.ts'
 import { documentKind } from './kind.ts'
-import { faultOf, unread } from './refusals.ts'
 import type { DocumentLimits, DocumentSource, DocumentText, ReadJob, ReadOptions, ReadResult } from './types.ts'
 
 export { documentKind } from './kind.ts'
-export type { DocumentFailure } from './refusals.ts'
+
 export type { DocumentKind, DocumentLimits, DocumentSource, DocumentText, ReadOptions } from './types.ts'
 
 const LIMITS: DocumentLimits = { maxBytes: 20 * 1024 * 1024, maxPages: 1000, maxCharacters: 2_000_000, timeout: 10_000 }
@@ -46,4 +46,35 @@ function movable(bytes: Uint8Array, handOver: boolean): Uint8Array<ArrayBuffer> 
   const { buffer, byteLength } = bytes
   if (handOver && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) return new Uint8Array(buffer)
   return new Uint8Array(bytes)
+}
+
+/** Why a document was not read, in `metadata.document`. */
+export type DocumentFailure = 'type' | 'too_large' | 'broken' | 'encrypted' | 'bomb' | 'memory' | 'timeout' | 'busy'
+
+const FAILURES: Readonly<Record<DocumentFailure, [code: FaultCode, message: string]>> = {
+  type: ['media_type', 'The document is none of: HTML, PDF, docx, plain text'],
+  too_large: ['too_large', 'The document is too large to be read'],
+  broken: ['unprocessable', 'The document is broken and cannot be read'],
+  encrypted: ['unprocessable', 'The document is encrypted and cannot be read'],
+  bomb: ['unprocessable', 'The document unpacks to far more than it is, and is not read'],
+  memory: ['unprocessable', 'The document needs too much memory to be read'],
+  timeout: ['deadline', 'The document took too long to be read'],
+  busy: ['unavailable', 'Too many documents are being read, try again'],
+}
+
+/** The faults of reading a document. None quotes it. */
+function unread(failure: DocumentFailure, cause?: unknown): Fault {
+  const [code, message] = FAILURES[failure]
+  return new Fault(code, { message, metadata: { document: failure }, cause, ...(failure === 'busy' ? { retryAfter: 1 } : {}) })
+}
+
+/** What a pool of threads rejected with, as a fault. */
+function faultOf(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown
+  if (!(thrown instanceof ThreadTrouble)) return new Fault('client_gone')
+  const { failure, word } = thrown
+  if (failure === 'closed') return new Fault('unavailable', { cause: thrown })
+  if (failure === 'failed') return unread('broken', thrown)
+  if (failure !== 'refused') return unread(failure, thrown)
+  return unread(word === 'encrypted' || word === 'bomb' ? word : 'broken', thrown)
 }

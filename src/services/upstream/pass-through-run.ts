@@ -4,8 +4,8 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault, type FaultCode, faultBody } from '../../core/faults.ts'
 import type { Provider, Timeouts } from '../../routing/catalog/types.ts'
+import { framingProblem } from './call.ts'
 import { clientHeaders } from './pass-through-headers.ts'
-import { framingProblem } from './reply-framing.ts'
 
 export interface PassThroughEnd {
   /** Status of the provider's reply; 101 for an opened WebSocket, null where none came. */

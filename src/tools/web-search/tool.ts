@@ -1,6 +1,71 @@
-import { hasEngines, type JsonObject, type SessionTool } from '../../plugin-api/index.ts'
-import { parseConfig } from './config.ts'
-import { SearchSession } from './session.ts'
+import {
+  Citations,
+  type Host,
+  hasEngines,
+  type JsonObject,
+  type SessionTool,
+  searchWeb,
+  type ToolOutcome,
+  type ToolSession,
+} from '../../plugin-api/index.ts'
+import { parseConfig, type WebSearchConfig } from './config.ts'
+
+/** The searches of one request: counted, paid, and cited in the answer. */
+class SearchSession implements ToolSession {
+  readonly bound: number
+  readonly tap = new Citations()
+  private readonly config: WebSearchConfig
+  private uses = 0
+  /** Results given so far, and those that running searches may still give. */
+  private results = 0
+
+  constructor(config: WebSearchConfig) {
+    this.config = config
+    this.bound = config.maxUses * config.account.price
+  }
+
+  async run({ query }: JsonObject, host: Host, signal: AbortSignal): Promise<ToolOutcome> {
+    const { account, scope, maxUses, maxTotal } = this.config
+    const text = typeof query === 'string' ? query.trim() : ''
+    if (text === '') return failure(text, 'invalid_tool_input', 'the argument query is missing, expected a text to search for')
+    if (this.uses >= maxUses)
+      return failure(text, 'max_uses_exceeded', `the limit of ${maxUses} searches is reached: answer with what has been found`)
+    const count = Math.min(scope.count, maxTotal - this.results)
+    if (count <= 0)
+      return failure(text, 'max_uses_exceeded', `the limit of ${maxTotal} results is reached: answer with what has been found`)
+    // Calls of one turn run side by side: what one may use is taken before it waits.
+    this.uses++
+    this.results += count
+    try {
+      const results = await searchWeb(account, { ...scope, count, text }, { clock: host.clock, signal })
+      this.results += results.length - count
+      this.tap.add(results)
+      return {
+        output: JSON.stringify({ query: text, results }),
+        item: { action: { type: 'search', query: text, sources: results.map(({ url }) => ({ type: 'url', url })) } },
+        status: 'completed',
+        cost: account.price,
+        searches: 1,
+        found: { engine: account.engine.name, results: results.length },
+      }
+    } catch (cause) {
+      this.results -= count
+      return { ...failure(text, 'unavailable', 'the search engine did not answer'), cause }
+    }
+  }
+}
+
+/**
+ * The wire's word for a tool that has not done its work is `incomplete`.
+ * @param code as the messages format names such errors.
+ */
+function failure(query: string, code: string, error: string): ToolOutcome {
+  return {
+    output: JSON.stringify({ error_code: code, error }),
+    item: { status: 'incomplete', action: { type: 'search', query } },
+    status: 'failed',
+  }
+}
 
 export const webSearch: SessionTool = {
   name: 'web_search',
