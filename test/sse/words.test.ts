@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { binary } from '../../src/dialects/sse/frames.ts'
-import { escapeExcess, textBytes } from '../../src/dialects/sse/words.ts'
+import { binary, escapeExcess, textBytes } from '../../src/dialects/sse/frames.ts'
 import { property } from '../support/seed.ts'
 
 /** JSON as some servers write it: nothing beyond ASCII. */

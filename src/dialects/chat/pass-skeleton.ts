@@ -1,6 +1,6 @@
 /** What all chunks of one kind have around the model's words: compared in one go, without a scan. */
 import { MEDIA_BYTES } from '../canon/events.ts'
-import { escapeExcess, textBytes } from '../sse/words.ts'
+import { escapeExcess, textBytes } from '../sse/frames.ts'
 import { copiesOf, endOfString, mirroredFrame, REASONING } from './mirror-reasoning.ts'
 
 /** Members of a delta whose text is the model's words. */

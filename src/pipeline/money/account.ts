@@ -21,11 +21,10 @@ import { type Accepted, type Exchange, knownOf } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import type { ChainParts } from '../parts.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
+import { settleTokens } from '../request/admit.ts'
 import { generationFacts } from './generation-facts.ts'
 import type { SettledHold } from './hold.ts'
-import { chargedExtras } from './provider-fees.ts'
-import { pricedEndpoint, tariffOf } from './served-tier.ts'
-import { settleTokens } from './token-rate.ts'
+import { chargedExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
 import { countOf, turnEndedBy } from './turn-count.ts'
 
 type Known = Accepted & Exchange

@@ -6,8 +6,7 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Guarded } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import type { ChainParts } from '../parts.ts'
-import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
-import type { Hold } from './hold.ts'
+import { accountOf, allowancesOf, type Hold, isBudget, overBudget } from './hold.ts'
 import { writeHold } from './reservation.ts'
 
 export interface FixedPayer {

@@ -23,10 +23,8 @@ import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Authenticated, Exchange, Guarded, MaybeAimed, MaybePlanned, OutputCap, Plan } from '../exchange.ts'
 import type { ChainParts } from '../parts.ts'
 import { callerCap, contextNeed, contextOf, inputBound } from '../route/needs.ts'
-import { accountOf, allowancesOf, isBudget, overBudget } from './guardrail-budgets.ts'
-import { type HoldPart, NO_PART } from './hold.ts'
-import { chargedExtras, heldExtras } from './provider-fees.ts'
-import { pricedEndpoint, tariffOf } from './served-tier.ts'
+import { accountOf, allowancesOf, type HoldPart, isBudget, NO_PART, overBudget } from './hold.ts'
+import { chargedExtras, heldExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
 
 export interface Payer {
   /** As it is now. */

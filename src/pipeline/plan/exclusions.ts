@@ -2,8 +2,8 @@
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type FilterName } from '../../routing/index.ts'
 import type { Aimed, Exchange, Guarded } from '../exchange.ts'
-import { isLimited } from '../money/guardrail-budgets.ts'
-import { unpriced } from '../money/provider-fees.ts'
+import { isLimited } from '../money/hold.ts'
+import { unpriced } from '../money/provider-prices.ts'
 import { contextNeed, contextOf } from '../route/needs.ts'
 
 /** The hard filters, and what is decided after them: an unknown price, and fallbacks that were not allowed. */

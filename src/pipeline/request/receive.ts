@@ -1,12 +1,10 @@
 /** Checks the head of a request before a byte of its body is read, and writes the reply when all below has ended. */
-
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import { asFault, badField, Fault, faultReply } from '../../core/faults.ts'
 import { clientOf, type Exchange, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import type { ChainParts, ChainSettings } from '../parts.ts'
-import { brandHeaders } from '../reply/brand-headers.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
@@ -143,4 +141,30 @@ function milliseconds(text: string): number {
   if (SECONDS.test(text)) return Number(text) * 1000
   const match = DURATION.exec(text)
   return match ? Number(match[1]) * UNITS[match[2]] : Number.NaN
+}
+
+/** Names of request headers with the brand word in them: put together once, since every request looks for them. */
+interface BrandHeaders {
+  readonly brand: string
+  readonly metadata: string
+  readonly legacyMetadata: string
+  readonly title: string
+  readonly deadline: string
+}
+
+/** A process serves one brand at a time; a reload may change it. */
+let last: BrandHeaders | undefined
+
+export function brandHeaders(brand: string): BrandHeaders {
+  if (last?.brand !== brand) {
+    const prefix = `x-${brand}-`
+    last = {
+      brand,
+      metadata: `${prefix}metadata`,
+      legacyMetadata: `${prefix}experimental-metadata`,
+      title: `${prefix}title`,
+      deadline: `${prefix}deadline`,
+    }
+  }
+  return last
 }

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel } from '../../routing/index.ts'
 import type { Accepted, Advisor, Aimed, MaybeAimed } from '../exchange.ts'
 import type { BoundTerms } from '../guard/guardrail-terms.ts'
-import { isLimited } from '../money/guardrail-budgets.ts'
+import { isLimited } from '../money/hold.ts'
 import type { ModelLookup } from '../parts.ts'
 import { offeredTools } from './needs.ts'
 

@@ -1,6 +1,134 @@
-/** One connection pool per provider address, kept over reloads. */
-import type { Dispatcher } from 'undici'
-import { ConnectionPool } from './connection-pool.ts'
+/** One connection pool per provider address, kept over reloads, and the pool itself. */
+
+import type { Dispatcher as DispatcherType } from 'undici'
+// Not the package's front door, which loads 13 MB of fetch, WebSocket, caches and mocks.
+import buildConnector from 'undici/lib/core/connect.js'
+import symbols from 'undici/lib/core/symbols.js'
+import Client from 'undici/lib/dispatcher/client.js'
+import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
+
+interface ConnectionPoolOptions {
+  /** Milliseconds. */
+  connectTimeout: number
+}
+
+/** Idle connections that are kept: the rest of a burst is closed as it ends. */
+export const MOST_IDLE = 512
+/** Milliseconds that an idle connection is kept where the provider names no shorter time. */
+const KEEP_ALIVE = 30_000
+
+const { kSize } = symbols
+
+/** Requests that a client has: its `stats.size`, without the object that `stats` makes. */
+const sizeOf = (client: Client): number => (client as Client & { readonly [kSize]: number })[kSize]
+
+/** One connection, or the attempt at one. */
+interface Member {
+  readonly client: Client
+  connected: boolean
+  /** Index among the idle ones; -1 while it has a request. */
+  place: number
+}
+
+/**
+ * Connections to one provider address, each with one request at a time; a free one is found in constant time.
+ * In place of undici's `Pool`, which walks all its clients twice per dispatch and keeps a client for ever
+ * (`kGetDispatcher` and `kHasDispatcher` in lib/dispatcher/pool.js of 8.12.4). A connection that closes leaves at once.
+ */
+export class ConnectionPool extends Dispatcher {
+  /** Connections made so far. */
+  made = 0
+  private readonly origin: string
+  private readonly connector: buildConnector.connector
+  private readonly members = new Set<Member>()
+  /** The one used last is taken first, so that those of a burst run out. */
+  private readonly idle: Member[] = []
+  private ended = false
+
+  constructor(origin: string, { connectTimeout }: ConnectionPoolOptions) {
+    super()
+    this.origin = origin
+    // One for all connections: it keeps the TLS sessions to resume.
+    this.connector = buildConnector({ allowH2: false, timeout: connectTimeout })
+  }
+
+  /** Connections and attempts at one, idle ones among them. */
+  get size(): number {
+    return this.members.size
+  }
+
+  get idleCount(): number {
+    return this.idle.length
+  }
+
+  /** @returns true: there is no limit at which a request waits for a connection. */
+  override dispatch(options: DispatcherType.DispatchOptions, handler: DispatcherType.DispatchHandler): boolean {
+    const member = this.idle.pop() ?? this.open()
+    member.place = -1
+    member.client.dispatch(options, handler)
+    // A request that failed at once has not made the client busy, so it will not report that it is free again.
+    if (sizeOf(member.client) === 0) this.drop(member)
+    return true
+  }
+
+  /** Ends every connection, with what is under way on it. */
+  async end(): Promise<void> {
+    this.ended = true
+    const clients = [...this.members].map(({ client }) => client)
+    this.members.clear()
+    this.idle.length = 0
+    await Promise.all(clients.map((client) => client.destroy()))
+  }
+
+  private open(): Member {
+    const client = new Client(this.origin, {
+      pipelining: 1,
+      allowH2: false,
+      keepAliveTimeout: KEEP_ALIVE,
+      // The time-outs of a running call are ours, on the injected clock: the client's own are coarse and comments reset them.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: this.connector,
+    })
+    // A request that comes too late gets the client's own error.
+    if (this.ended) void client.destroy()
+    const member: Member = { client, connected: false, place: -1 }
+    this.members.add(member)
+    client.on('connect', () => {
+      member.connected = true
+      this.made++
+    })
+    client.on('disconnect', () => {
+      member.connected = false
+      // With a request that has not been written yet the client connects again by itself.
+      if (sizeOf(client) === 0) this.drop(member)
+    })
+    client.on('connectionError', () => this.drop(member))
+    client.on('drain', () => this.free(member))
+    return member
+  }
+
+  /** The client can take a request again. */
+  private free(member: Member): void {
+    if (member.place !== -1 || !this.members.has(member)) return
+    if (!member.connected || this.idle.length >= MOST_IDLE) this.drop(member)
+    else member.place = this.idle.push(member) - 1
+  }
+
+  private drop(member: Member): void {
+    if (!this.members.delete(member)) return
+    if (member.place !== -1) {
+      const last = this.idle.pop()
+      if (last && last !== member) {
+        this.idle[member.place] = last
+        last.place = member.place
+      }
+      member.place = -1
+    }
+    // `close` lets a running request end first.
+    if (!member.client.destroyed) void member.client.close()
+  }
+}
 
 export interface PoolSettings {
   origin: string
@@ -9,12 +137,12 @@ export interface PoolSettings {
 }
 
 /** Connections that a pool has made so far: as many before a call as after it, and the call went over one that had served before. */
-export function connectionsMade(pool: Dispatcher): number | undefined {
+export function connectionsMade(pool: DispatcherType): number | undefined {
   return pool instanceof ConnectionPool ? pool.made : undefined
 }
 
 /** True where a call goes over a connection that stands already. */
-export function isConnected(pool: Dispatcher): boolean {
+export function isConnected(pool: DispatcherType): boolean {
   return pool instanceof ConnectionPool && pool.idleCount > 0
 }
 

@@ -1,13 +1,12 @@
-/** What a request makes its provider run for a fee beside its tokens, and what about it has no price. */
-
+/** What a provider charges for a request: the tariff of its tokens, fees beside them, and what has no price. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
-import type { Extras, Tariff } from '../../ledger/pricing.ts'
+import { type Extras, type Tariff, tariffAt } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Aimed, MaybeAimed } from '../exchange.ts'
 import { advisorAt } from '../route/advisors.ts'
 import { imageCount, offeredTools, searchBound } from '../route/needs.ts'
-import { tariffOf } from './served-tier.ts'
 
 interface Fees {
   readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
@@ -112,4 +111,29 @@ function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, contai
   if (tool === IMAGES) return drawing !== undefined
   if (tool === 'shell') return container !== undefined
   return tools?.[tool] !== undefined || (tool === 'code_interpreter' && container !== undefined)
+}
+
+/**
+ * The tariff of a turn: by the tier that served (contract section 5.5), the time of admission and the requested region.
+ * The endpoint whose prices a turn is charged at: the one that was called, unless its provider reports another tier and
+ * the configuration states prices for that one, which is an endpoint of the same provider, model name and that tier.
+ */
+export function pricedEndpoint({ endpoint, end }: Pick<Turn, 'endpoint' | 'end'>): Endpoint {
+  const reported = end?.tier
+  if (reported === undefined || reported === (endpoint.tier ?? 'default') || endpoint.variant !== undefined) return endpoint
+  const served = endpoint.model.endpoints.find(
+    ({ provider, upstreamModel, tier, variant, price }) =>
+      provider === endpoint.provider &&
+      upstreamModel === endpoint.upstreamModel &&
+      (tier ?? 'default') === reported &&
+      variant === undefined &&
+      price !== 'unpriced',
+  )
+  return served ?? endpoint
+}
+
+/** What the endpoint charges for this request. */
+export function tariffOf({ head: { at }, request: { body, client } }: Accepted, endpoint: Endpoint): Tariff {
+  const region = client.regionField === undefined ? undefined : body[client.regionField]
+  return tariffAt(endpoint, at, typeof region === 'string' ? region : undefined)
 }
