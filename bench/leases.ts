@@ -41,7 +41,7 @@ interface Found {
 
 async function processOf({ url, journal, seconds, limit, rate }: Told, tell: (found: Found) => void): Promise<void> {
   const clock = systemClock
-  const books = await openBookkeeping({
+  const bookkeeping = await openBookkeeping({
     url,
     journal,
     lostGrace: 3_600_000,
@@ -50,7 +50,7 @@ async function processOf({ url, journal, seconds, limit, rate }: Told, tell: (fo
     report: (news) => console.error(news),
   })
   const ids = new GenerationIds(0)
-  const account = books.credit.account(KEY)
+  const account = bookkeeping.credit.account(KEY)
   const found: Found = { served: 0, refused: 0, waited: 0, cpuMs: 0 }
   const begun = performance.now()
   const end = begun + seconds * 1000
@@ -73,13 +73,13 @@ async function processOf({ url, journal, seconds, limit, rate }: Told, tell: (fo
         return
       }
       const { seq, tag } = ids.next(clock.now())
-      books.journal.hold({ seq, tag, key: KEY, model: 'acme/one', endpoint: 'acme/one@acme', hold: HOLD, floor: COST })
-      await books.journal.committed()
+      bookkeeping.journal.hold({ seq, tag, key: KEY, model: 'acme/one', endpoint: 'acme/one@acme', hold: HOLD, floor: COST })
+      await bookkeeping.journal.committed()
       const at = Math.floor(clock.now())
       account.settle(HOLD, COST, at)
       const counts = { input: 10, output: 5, cached: 0, cacheWrite: 0, reasoning: 0 }
-      books.journal.settle({ seq, status: 'completed', cost: COST, at, ...counts, estimated: false, facts: '{}' })
-      await books.journal.committed()
+      bookkeeping.journal.settle({ seq, status: 'completed', cost: COST, at, ...counts, estimated: false, facts: '{}' })
+      await bookkeeping.journal.committed()
       found.served++
     }
   }
@@ -87,7 +87,7 @@ async function processOf({ url, journal, seconds, limit, rate }: Told, tell: (fo
   const used = process.cpuUsage(cpu)
   found.cpuMs = (used.user + used.system) / 1000
   tell(found)
-  await books.close()
+  await bookkeeping.close()
 }
 
 async function measured(seconds: number, rate: number): Promise<void> {

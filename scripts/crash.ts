@@ -3,9 +3,9 @@
  *   node scripts/crash.ts [--rounds 100] [--rate 200] [--seed N] [--store sqlite|postgres] [--url postgres://…]
  *                         [--nodes 2] [--workers N]
  * PostgreSQL without a URL: one found on the machine is started and stopped again. --nodes: gateways on it, 2 by default.
- * Starts the real gateway in front of a provider in this process that keeps books of its own: what it was asked, and
+ * Starts the real gateway in front of a provider in this process that keeps records of its own: what it was asked, and
  * what it answered to the end. Of the callers some leave early, stop reading, or set a deadline; one key runs into its
- * limit and budgets. After each round the gateway starts again, and its ledger is held against those books.
+ * limit and budgets. After each round the gateway starts again, and its ledger is held against those bookkeeping.
  * Prints the seed, the commit and a table; exit code 1 if anything was lost, doubled, negative or over a limit.
  */
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -19,9 +19,20 @@ export const WORDS: ReadonlyMap<string, string> = new Map(
     foretell: 'preview',
     foresee: 'preview',
     steadfast: 'name the behaviour',
+    door: 'client connection, listener, entry point',
+    books: 'ledger, cost record',
+    trial: 'attempt',
+    seal: 'signature, encrypted reasoning',
+    seals: 'signatures, encrypted reasoning',
+    sealed: 'encrypted',
   }),
 )
-const PHRASES: Readonly<Record<string, string>> = { 'of its own affair': 'name what it depends on' }
+const PHRASES: Readonly<Record<string, string>> = {
+  'of its own affair': 'name what it depends on',
+  'said text': 'redaction buffer',
+  'handed-in': 'forwarded',
+  'handing in': 'forwarding',
+}
 
 /** Lines in which such a word is meant as it stands, by file; a part of the line is enough. */
 export const HONEST: Readonly<Record<string, readonly string[]>> = {

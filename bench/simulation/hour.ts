@@ -1,5 +1,5 @@
 /** One scenario from its first arrival to its last answer. */
-import { CallerDoor } from './caller-door.ts'
+import { CallerConnection } from './caller-connection.ts'
 import { chanceOf } from './chance.ts'
 import { MINUTE, PRICE_MINUTES, type ProviderName } from './market.ts'
 import { type Call, Providers } from './providers.ts'
@@ -56,15 +56,15 @@ export async function simulate(scenario: Scenario, settings: RunSettings): Promi
   for (const minute of PRICE_MINUTES) {
     if (minute > span.from && minute < span.to) clock.after((minute - span.from) * MINUTE, () => gateway.reload(minute))
   }
-  const doors: CallerDoor[] = []
+  const connections: CallerConnection[] = []
   let answered = 0
   const arrive = (number: number): void => {
     if (number === asked.length) return
     const request = asked[number]
     clock.after(request.at - clock.monotonic(), () => {
-      const door = new CallerDoor(clock, request.body)
-      doors.push(door)
-      gateway.ask(door).then(
+      const connection = new CallerConnection(clock, request.body)
+      connections.push(connection)
+      gateway.ask(connection).then(
         () => answered++,
         (error: unknown) => gateway.broken.push(error),
       )
@@ -75,10 +75,10 @@ export async function simulate(scenario: Scenario, settings: RunSettings): Promi
   const over = (): boolean => answered === asked.length || gateway.broken.length > 0
   await withVirtualTimers(clock, () => clock.run(over, () => gateway.busy))
   if (gateway.broken.length > 0) throw new Error(`scenario ${scenario.name}: the gateway failed`, { cause: gateway.broken[0] })
-  return { scenario, settings, outcomes: outcomesOf(asked, doors, providers.calls), calls: providers.calls, spent: gateway.spent() }
+  return { scenario, settings, outcomes: outcomesOf(asked, connections, providers.calls), calls: providers.calls, spent: gateway.spent() }
 }
 
-function outcomesOf(asked: readonly Asked[], doors: readonly CallerDoor[], calls: readonly Call[]): Outcome[] {
+function outcomesOf(asked: readonly Asked[], connections: readonly CallerConnection[], calls: readonly Call[]): Outcome[] {
   const counts = new Uint16Array(asked.length)
   const last: Call[] = []
   for (const call of calls) {
@@ -86,7 +86,7 @@ function outcomesOf(asked: readonly Asked[], doors: readonly CallerDoor[], calls
     last[call.request] = call
   }
   return asked.map((request, number) => {
-    const { served, status, firstAt, ended } = doors[number]
+    const { served, status, firstAt, ended } = connections[number]
     const call = served ? last[number] : undefined
     if (!ended || (served && call?.outcome !== 'ok')) throw new Error(`request ${number} was answered by nobody`)
     const addedMs = call && firstAt - request.at - (call.contentAt - call.at)

@@ -11,8 +11,8 @@ import { estimateTokens } from '../../src/ledger/usage-estimate.ts'
 import { DrainSlots } from '../../src/pipeline/attempt/drain-slots.ts'
 import { RetryBudget } from '../../src/pipeline/attempt/retry-budget.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
+import type { ChainDependencies } from '../../src/pipeline/dependencies.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
-import type { ChainParts } from '../../src/pipeline/parts.ts'
 import { Admission } from '../../src/pipeline/request/admit.ts'
 import { Attempts } from '../../src/pipeline/request/attempt-buckets.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
@@ -21,7 +21,7 @@ import { DiskFiles } from '../../src/services/files/index.ts'
 import { Pools } from '../../src/services/upstream/pools.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { serverTools } from '../../src/tools/registry.ts'
-import type { CallerDoor } from './caller-door.ts'
+import type { CallerConnection } from './caller-connection.ts'
 import { configText } from './market.ts'
 import type { Providers } from './providers.ts'
 import type { VirtualClock } from './virtual-clock.ts'
@@ -43,7 +43,7 @@ class WatchedJournal extends MemoryJournal {
 
 export class SimulatedGateway {
   private readonly clock: VirtualClock
-  private readonly parts: ChainParts
+  private readonly dependencies: ChainDependencies
   private readonly journal = new WatchedJournal()
   private readonly keys: MemoryKeys
   private readonly ids = new GenerationIds(0)
@@ -57,7 +57,7 @@ export class SimulatedGateway {
   constructor(clock: VirtualClock, providers: Providers, minute: number) {
     this.clock = clock
     this.keys = new MemoryKeys(clock)
-    this.parts = this.partsOf(providers)
+    this.dependencies = this.partsOf(providers)
     this.front = this.compose(minute)
   }
 
@@ -72,11 +72,11 @@ export class SimulatedGateway {
   }
 
   /** Resolves when the request has been answered. */
-  async ask(door: CallerDoor): Promise<void> {
+  async ask(connection: CallerConnection): Promise<void> {
     const { client, clock } = this
     if (!client) throw new Error(`no client dialect at ${PATH}`)
     const id = this.ids.next(clock.now())
-    await this.front(new Exchange({ id, client, headers: this.headers, door, clock, brand: 'router', wantsMetadata: false }))
+    await this.front(new Exchange({ id, client, headers: this.headers, connection, clock, brand: 'router', wantsMetadata: false }))
   }
 
   /** @returns nano-dollars charged. */
@@ -89,10 +89,10 @@ export class SimulatedGateway {
   private compose(minute: number): Front {
     const config = loadConfig('simulation.yaml', {}, { text: configText(minute, SECRET) })
     const { keys } = resolveKeys(config)
-    return composeChain('generate', chainSettings(config, buildCatalog(config), keyLookup(keys, this.keys)), this.parts)
+    return composeChain('generate', chainSettings(config, buildCatalog(config), keyLookup(keys, this.keys)), this.dependencies)
   }
 
-  private partsOf(providers: Providers): ChainParts {
+  private partsOf(providers: Providers): ChainDependencies {
     const { clock, broken } = this
     const files = new DiskFiles({ path: undefined, maxFile: 0, maxBytes: 0 }, clock)
     return {
@@ -117,7 +117,7 @@ export class SimulatedGateway {
         if (fault?.code === 'internal') broken.push(fault.cause)
       },
       alarm: () => {},
-      pluginTrouble: (_exchange, { plugin }) => broken.push(new Error(`the plugin ${plugin} failed`)),
+      pluginFailure: (_exchange, { plugin }) => broken.push(new Error(`the plugin ${plugin} failed`)),
       overrun: () => broken.push(new Error('a request cost more than was held for it')),
       forcedLane: undefined,
     }

@@ -26,10 +26,10 @@ import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics } from '../server/metrics.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
 import { DiskFiles } from '../services/files/index.ts'
-import { OwnerBooks } from './owner-books.ts'
+import { OwnerBookkeeping } from './owner-bookkeeping.ts'
 import { OwnerSettings } from './owner-settings.ts'
 import { loadWhole } from './plugin-list.ts'
-import { Trouble } from './trouble.ts'
+import { StoreAlerts } from './store-alerts.ts'
 
 export interface OwnOptions {
   configFile: string
@@ -92,7 +92,7 @@ class Owner {
   private readonly merged = new MergedMetrics()
   private readonly settings: OwnerSettings
   private readonly closers: Closer[] = []
-  private readonly trouble = new Trouble(systemClock, this.log)
+  private readonly alerts = new StoreAlerts(systemClock, this.log)
   private draining = false
   /** Of this run; makes names that no other program can guess. */
   private readonly secret = randomUUID()
@@ -108,14 +108,14 @@ class Owner {
     closers.push(this.logs.flush)
     closers.push(() => this.gauges.close())
     if (config.store.files.path === undefined) settings.uploads = temporaryFiles(closers)
-    const books = await this.openBooks()
-    closers.push(() => books.close())
-    const scans = new LedgerScans(books.books.ledger, this.clock)
-    const desk = new OwnerDesk({ record: books.record, scans, counters: this.counters(books), oops: this.oops })
-    const crew = this.crewOf(books, desk)
+    const bookkeeping = await this.openLedger()
+    closers.push(() => bookkeeping.close())
+    const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)
+    const desk = new OwnerDesk({ record: bookkeeping.record, scans, counters: this.counters(bookkeeping), oops: this.oops })
+    const crew = this.crewOf(bookkeeping, desk)
     closers.push(() => crew.kill())
     process.once('exit', () => void crew.kill())
-    const admin = await this.listen({ books, desk, crew, scans })
+    const admin = await this.listen({ bookkeeping, desk, crew, scans })
     closers.push(() => admin.close())
     // Taken for a moment: another gateway on the port would otherwise share it without a word.
     settings.port = await freeAddress(config.server.host, config.server.port)
@@ -153,24 +153,24 @@ class Owner {
     for (const closer of this.closers.splice(0).reverse()) await closer()
   }
 
-  private async openBooks(): Promise<OwnerBooks> {
-    const books = await OwnerBooks.open({
+  private async openLedger(): Promise<OwnerBookkeeping> {
+    const bookkeeping = await OwnerBookkeeping.open({
       store: this.settings.config.store,
       count: this.options.workers,
       clock: this.clock,
-      report: this.trouble.books,
+      report: this.alerts.bookkeeping,
       recovered: (worker, report) => this.log.warn({ worker, ...report }, 'generations that the end of a worker had left open are settled'),
     })
-    if (books.recovered.count > 0) this.log.warn(books.recovered, 'generations that a crash had left open are settled')
-    return books
+    if (bookkeeping.recovered.count > 0) this.log.warn(bookkeeping.recovered, 'generations that a crash had left open are settled')
+    return bookkeeping
   }
 
   /** Where programs on other machines join the same store, this one's workers get their part of every limit. */
-  private counters({ books }: OwnerBooks): Counters {
-    return shareNothing(this.clock, () => books.processes() / (1 + this.options.workers)).counters
+  private counters({ own }: OwnerBookkeeping): Counters {
+    return shareNothing(this.clock, () => own.processes() / (1 + this.options.workers)).counters
   }
 
-  private crewOf(books: OwnerBooks, desk: OwnerDesk): OwnerCrew {
+  private crewOf(bookkeeping: OwnerBookkeeping, desk: OwnerDesk): OwnerCrew {
     const count = this.options.workers
     return new OwnerCrew({
       count,
@@ -185,20 +185,30 @@ class Owner {
             slot,
             count,
             config: packConfig(this.settings.shared),
-            record: books.record !== undefined,
-            last: books.books.journal.lastSeq(),
+            record: bookkeeping.record !== undefined,
+            last: bookkeeping.own.journal.lastSeq(),
             secret: this.secret,
           }),
         }),
       inherit: async (slot, station) => {
         this.merged.end(String(slot))
-        await books.inherit(slot, station)
+        await bookkeeping.inherit(slot, station)
       },
     })
   }
 
-  private listen({ books, desk, crew, scans }: { books: OwnerBooks; desk: OwnerDesk; crew: OwnerCrew; scans: LedgerScans }) {
-    const { books: kept, recovered, record } = books
+  private listen({
+    bookkeeping,
+    desk,
+    crew,
+    scans,
+  }: {
+    bookkeeping: OwnerBookkeeping
+    desk: OwnerDesk
+    crew: OwnerCrew
+    scans: LedgerScans
+  }) {
+    const { own: kept, recovered, record } = bookkeeping
     const store = record ? desk.watchedKeys() : kept.keys
     const files = new DiskFiles(this.settings.shared.store.files, this.clock)
     const source = () => ({
@@ -243,7 +253,7 @@ class Owner {
           return reasons.map((reason) => `worker ${slot}: ${reason}`)
         }),
     )
-    return [...(this.draining ? ['draining'] : []), ...this.trouble.reasons(), ...crew.notListening(), ...said.flat()]
+    return [...(this.draining ? ['draining'] : []), ...this.alerts.reasons(), ...crew.notListening(), ...said.flat()]
   }
 
   /** What a worker answers; undefined where it does not, or not soon. */

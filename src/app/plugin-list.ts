@@ -10,7 +10,7 @@ import { Source } from '../config/source.ts'
 import { hint } from '../config/suggest.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject } from '../core/json.ts'
-import type { PluginSetting } from '../pipeline/parts.ts'
+import type { PluginSetting } from '../pipeline/dependencies.ts'
 import type { Plugin } from '../plugin-api/index.ts'
 import { loadModule } from './plugin-modules.ts'
 

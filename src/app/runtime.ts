@@ -19,8 +19,8 @@ import { DrainSlots } from '../pipeline/attempt/drain-slots.ts'
 import { RetryBudget } from '../pipeline/attempt/retry-budget.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { composeChain } from '../pipeline/chain.ts'
+import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/money/pass-through-desk.ts'
-import type { ChainParts } from '../pipeline/parts.ts'
 import { Admission } from '../pipeline/request/admit.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -77,7 +77,7 @@ export class Runtime {
   /** Logs an unexpected error. */
   readonly oops: (error: unknown) => void
   private readonly source: RuntimeSource
-  readonly parts: ChainParts
+  readonly dependencies: ChainDependencies
   private readonly overload: Overload
   /** Outlives a reload, as what it has read stays true. */
   readonly scans: LedgerScans
@@ -107,11 +107,11 @@ export class Runtime {
     this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
-    this.parts = partsOf(source, this.tallies, { files: this.files, bodies: this.overload })
+    this.dependencies = partsOf(source, this.tallies, { files: this.files, bodies: this.overload })
     showAvailability(source.shared, this.tallies)
     store.audit.showIn(this.tallies)
     this.passThrough = new FirstUse(
-      async () => new (await import('../services/upstream/pass-through.ts')).PassThroughProxy(clock, this.parts.pools),
+      async () => new (await import('../services/upstream/pass-through.ts')).PassThroughProxy(clock, this.dependencies.pools),
     )
     this.addresses = new ClientAddresses(config.server.trustedProxies, (proxy) =>
       log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
@@ -124,7 +124,7 @@ export class Runtime {
       changed: () => this.relist(),
       failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
     })
-    this.parts.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
+    this.dependencies.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
     this.catalog = this.catalogOf(config)
     this.oops = (error) => log.error({ error: stackWithoutMessage(error) }, 'unexpected')
     this.bodies = new BodyMemory(clock, () => this.refused())
@@ -135,7 +135,7 @@ export class Runtime {
       ids: this.ids,
       clients: clientDialects,
       oops: this.oops,
-      doors: {
+      connections: {
         clock,
         memory: this.bodies,
         slowAfter: config.server.bodyTimeout,
@@ -210,17 +210,17 @@ export class Runtime {
 
   private catalogOf(config: Config): Catalog {
     const catalog = buildCatalog(config, this.discovery.listings)
-    this.parts.health.protect(catalog.models.flatMap(({ endpoints }) => endpoints.map(({ id }) => id)))
+    this.dependencies.health.protect(catalog.models.flatMap(({ endpoints }) => endpoints.map(({ id }) => id)))
     return catalog
   }
 
   async close(): Promise<void> {
-    this.parts.drains.close()
+    this.dependencies.drains.close()
     this.discovery.close()
     await this.passThrough.ifMade((proxy) => proxy.close())
     this.gauges.close()
     this.overload.close()
-    await this.parts.pools.close()
+    await this.dependencies.pools.close()
     closeDocuments()
     closeRobots()
     this.files.close()
@@ -255,7 +255,7 @@ export class Runtime {
       configured: this.keys,
       signIn: config.signIn,
       buckets: this.consentBuckets,
-      credit: this.parts.credit,
+      credit: this.dependencies.credit,
       files: this.files,
       scans: this.scans,
       brand: config.brand.word,
@@ -266,12 +266,12 @@ export class Runtime {
   }
 
   private compose(): Serving {
-    const { config, catalog, parts, source } = this
+    const { config, catalog, dependencies, source } = this
     const keys = keyLookup(this.keys, source.store.keys, config.limits)
     const models = new Set(catalog.models.map((model) => model.slug))
     this.tallies.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.
-    parts.retries.keep(new Set([...Object.keys(config.models), ...models]))
+    dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
     // Few requests need it, so the start does not wait for it.
@@ -282,28 +282,28 @@ export class Runtime {
     return {
       brand: config.brand.word,
       fronts: {
-        generate: composeChain('generate', settings, parts),
-        embed: composeChain('embed', settings, parts),
-        count: composeChain('count', settings, parts),
-        plan: composeChain('plan', settings, { ...parts, witness: planWitness(this.source.logs) }),
+        generate: composeChain('generate', settings, dependencies),
+        embed: composeChain('embed', settings, dependencies),
+        count: composeChain('count', settings, dependencies),
+        plan: composeChain('plan', settings, { ...dependencies, witness: planWitness(this.source.logs) }),
       },
       embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
       operations: operations({
         keys,
-        failures: parts.failures,
+        failures: dependencies.failures,
         catalog,
         preferences: config.provider as ProviderPreferences | undefined,
         presets: config.presets,
         guardrails: settings.guardrails,
         ledger: store.ledger,
-        health: parts.health,
+        health: dependencies.health,
         management: this.management,
-        files: { store: this.files, maxFile: config.store.files.maxFile, admission: parts.admission },
+        files: { store: this.files, maxFile: config.store.files.maxFile, admission: dependencies.admission },
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
         { keys, guardrails: settings.guardrails, providers: catalog.providers, addressOf: (request) => this.addresses.of(request) },
-        { parts, proxy: this.passThrough, ids: this.ids },
+        { dependencies, proxy: this.passThrough, ids: this.ids },
       ),
     }
   }
@@ -313,7 +313,7 @@ function partsOf(
   { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
   tallies: Tallies,
   { files, bodies }: { files: DiskFiles; bodies: Overload },
-): ChainParts {
+): ChainDependencies {
   const { burst, perMinute } = config.server.authFailures
   const health = new HealthBook(clock)
   const sessions = new StickySessions(clock)
@@ -351,8 +351,8 @@ function partsOf(
         'usage beyond what the limits of the key could pay',
       )
     },
-    pluginTrouble: (exchange, { cause, ...trouble }) =>
-      logs.log.warn({ gen: exchange.head.id, ...trouble, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
+    pluginFailure: (exchange, { cause, ...failure }) =>
+      logs.log.warn({ gen: exchange.head.id, ...failure, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
     forcedLane,
   }
 }

@@ -2,8 +2,8 @@
 
 import type { Config } from '../config/config.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { ChainSettings, KeyLookup } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
-import type { ChainSettings, KeyLookup } from '../pipeline/parts.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'

@@ -18,7 +18,7 @@ import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import type { LoopSource } from '../server/overload.ts'
 import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
-import { Trouble } from './trouble.ts'
+import { StoreAlerts } from './store-alerts.ts'
 
 export interface StartOptions {
   configFile: string
@@ -77,10 +77,10 @@ export async function start(options: StartOptions): Promise<Running> {
   try {
     const logs = openLog(clock, options.log, options.worker ? WHOLE_BYTES : undefined)
     closers.push(logs.flush)
-    const trouble = new Trouble(clock, logs.log)
-    const store = await booksOf(config, { clock, trouble, log: logs.log, worker: options.worker }, closers)
+    const alerts = new StoreAlerts(clock, logs.log)
+    const store = await ledgerOf(config, { clock, alerts, log: logs.log, worker: options.worker }, closers)
     const shared =
-      options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: trouble.shared }))
+      options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: alerts.shared }))
     closers.push(() => shared.close())
     await shared.ready
     const runtime = new Runtime({
@@ -96,7 +96,7 @@ export async function start(options: StartOptions): Promise<Running> {
     closers.push(() => runtime.close())
     const drain = new Drain(clock, config.server.drain)
     const url = await listening({ runtime, clock }, drain, closers)
-    const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...trouble.reasons()]
+    const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
     const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady }, closers)
     const reload = reloading(config, { load, clock, runtime, options }, closers)
     void runtime.discover()
@@ -109,15 +109,15 @@ export async function start(options: StartOptions): Promise<Running> {
 
 type Closers = (() => Promise<void> | void)[]
 
-interface BooksSource {
+interface BookkeepingSource {
   clock: Clock
-  trouble: Trouble
+  alerts: StoreAlerts
   log: Log
   worker: WorkerPlace | undefined
 }
 
-async function booksOf(config: Config, { clock, trouble, log, worker }: BooksSource, closers: Closers): Promise<Bookkeeping> {
-  const store = await openBookkeeping({ ...config.store, clock, worker, report: trouble.books })
+async function ledgerOf(config: Config, { clock, alerts, log, worker }: BookkeepingSource, closers: Closers): Promise<Bookkeeping> {
+  const store = await openBookkeeping({ ...config.store, clock, worker, report: alerts.bookkeeping })
   closers.push(() => store.close())
   if (store.recovered.count > 0) log.warn(store.recovered, 'generations that a crash had left open are settled')
   return store

@@ -36,8 +36,10 @@ export async function guardrails(words: readonly string[], flags: GuardrailFlags
     const reply = await askOwner(GUARDRAIL_COMMAND_PATH, { verb: 'list' }, config)
     if (reply) await work((command) => fromOwner(command, config))
     else
-      await onStore(config, (books) =>
-        work((command) => runGuardrailCommand(command, { ...sourceOf(config), store: books.keys, guardrails: books.guardrails })),
+      await onStore(config, (bookkeeping) =>
+        work((command) =>
+          runGuardrailCommand(command, { ...sourceOf(config), store: bookkeeping.keys, guardrails: bookkeeping.guardrails }),
+        ),
       )
     return 0
   } catch (error) {

@@ -77,13 +77,13 @@ function dollars(field: string, text: string): number {
 }
 
 function onFile(command: KeyCommand, config: Config): Promise<JsonObject> {
-  return onStore(config, (books) => {
+  return onStore(config, (bookkeeping) => {
     const { keys: configured, generated } = resolveKeys(config)
     return runKeyCommand(command, {
-      store: books.keys,
+      store: bookkeeping.keys,
       // A secret that was generated just now is not in use as a key.
       configured: generated === undefined ? configured : [],
-      credit: books.credit,
+      credit: bookkeeping.credit,
       files: new DiskFiles(config.store.files, systemClock),
       brand: config.brand.word,
       clock: systemClock,

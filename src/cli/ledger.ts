@@ -61,12 +61,12 @@ function tellRecovery(found: Reconciliation, fate: string): void {
 }
 
 /** Where no gateway runs: opens the store itself. */
-async function fromStore<T>(config: Config, read: (books: Bookkeeping) => Promise<T>): Promise<T> {
-  const books = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
+async function fromStore<T>(config: Config, read: (bookkeeping: Bookkeeping) => Promise<T>): Promise<T> {
+  const bookkeeping = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
   try {
-    return await read(books)
+    return await read(bookkeeping)
   } finally {
-    await books.close()
+    await bookkeeping.close()
   }
 }
 

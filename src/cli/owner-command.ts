@@ -23,12 +23,12 @@ export async function askOwner(path: string, command: object, config: Pick<Confi
 }
 
 /** Opens the store itself: where another process owns its file, the error says so. @throws Fault `unavailable`. */
-export async function onStore<T>(config: Config, work: (books: Bookkeeping) => Promise<T>): Promise<T> {
+export async function onStore<T>(config: Config, work: (bookkeeping: Bookkeeping) => Promise<T>): Promise<T> {
   if (config.store.url === 'memory:') throw new Fault('unavailable', { message: 'no gateway runs, and its store is kept in memory only' })
-  const books = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
+  const bookkeeping = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
   try {
-    return await work(books)
+    return await work(bookkeeping)
   } finally {
-    await books.close()
+    await bookkeeping.close()
   }
 }

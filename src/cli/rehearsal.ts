@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Runtime } from '../app/runtime.ts'
 import { chainSettings } from '../app/settings.ts'
-import { keepAlone } from '../cluster/bookkeeping.ts'
+import { keepLocally } from '../cluster/bookkeeping.ts'
 import { shareNothing } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
@@ -13,7 +13,7 @@ import type { JsonObject } from '../core/json.ts'
 import { openLog } from '../core/log.ts'
 import { clientDialects } from '../dialects/registry.ts'
 import { composeChain } from '../pipeline/chain.ts'
-import type { Door } from '../pipeline/door.ts'
+import type { ClientConnection } from '../pipeline/client-connection.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import type { Plan } from '../pipeline/plan/answer.ts'
 import { dialectByBody, type PlanFormat, planDialects } from '../pipeline/plan/format.ts'
@@ -51,7 +51,7 @@ export class Rehearsal {
 
   constructor(config: Config, clock: Clock) {
     this.clock = clock
-    const store = keepAlone(openStore('memory:', { clock }), clock)
+    const store = keepLocally(openStore('memory:', { clock }), clock)
     this.runtime = new Runtime({
       config,
       clock,
@@ -66,32 +66,34 @@ export class Rehearsal {
   /** @throws Error where there is no such key. */
   async plan(request: RehearsedRequest): Promise<Rehearsed> {
     const { runtime } = this
-    const { config, catalog, parts } = runtime
+    const { config, catalog, dependencies } = runtime
     const key = this.keyOf(request.key)
     const settings = chainSettings(config, catalog, { atHand: () => key, find: () => key })
-    const door = new TextDoor(request.text)
+    const connection = new TextConnection(request.text)
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
       client: dialectByBody(planDialects(clientDialects), request.format ?? null, (slug) => catalog.find(slug)?.model.kind === 'embedding'),
       headers: { ...request.headers, authorization: 'Bearer rehearsal' },
-      door,
+      connection,
       clock: this.clock,
       brand: config.brand.word,
       wantsMetadata: false,
     })
     let unexpected: unknown
-    const witness: typeof parts.witness = (_exchange, { fault }) => {
+    const witness: typeof dependencies.witness = (_exchange, { fault }) => {
       if (fault?.code === 'internal') unexpected = fault.cause
     }
-    await composeChain('plan', settings, { ...parts, witness })(exchange)
+    await composeChain('plan', settings, { ...dependencies, witness })(exchange)
     if (unexpected !== undefined) throw unexpected
-    const body = JSON.parse(door.said) as JsonObject
-    return door.status === 200 ? { kind: 'plan', plan: body as unknown as Plan } : { kind: 'refused', status: door.status, body }
+    const body = JSON.parse(connection.said) as JsonObject
+    return connection.status === 200
+      ? { kind: 'plan', plan: body as unknown as Plan }
+      : { kind: 'refused', status: connection.status, body }
   }
 
   /** The key has spent so many nano-dollars before. @throws Error where there is no such key. */
   spend(name: string | undefined, nano: number): void {
-    this.runtime.parts.credit.account(this.keyOf(name).identity).settle(0, nano)
+    this.runtime.dependencies.credit.account(this.keyOf(name).identity).settle(0, nano)
   }
 
   /**
@@ -99,7 +101,7 @@ export class Rehearsal {
    * @returns false where no endpoint has it.
    */
   harm(tag: string, ailment: Ailment): boolean {
-    const { health } = this.runtime.parts
+    const { health } = this.runtime.dependencies
     const endpoints = this.endpoints().filter((endpoint) => isNamed(endpoint, tag))
     for (const endpoint of endpoints) {
       if (ailment === 'resting') health.failure(endpoint, new Fault('upstream_limited', { retryAfter: REST_SECONDS }))
@@ -135,8 +137,8 @@ function isNamed(endpoint: Endpoint, tag: string): boolean {
   return tag === own || tag === `${endpoint.model.slug}@${own}`
 }
 
-/** A door without a connection: the body is there, and the reply is kept. */
-class TextDoor implements Door {
+/** A connection without a socket: the body is there, and the reply is kept. */
+class TextConnection implements ClientConnection {
   status = 0
   said = ''
   readonly contentLength: number

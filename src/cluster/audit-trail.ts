@@ -18,7 +18,7 @@ export interface Finding extends Omit<AuditRow, 'detail' | 'id'> {
   readonly full: boolean
 }
 
-export interface AuditTrailParts {
+export interface AuditTrailOptions {
   readonly store: Pick<GuardrailStore, 'note' | 'secret'>
   readonly clock: Pick<Clock, 'after'>
   readonly report: (news: ClusterNews) => void
@@ -41,7 +41,7 @@ const MOST_HASHES = 20
 export class AuditTrail {
   /** Findings that found no room: the store did not answer for too long. */
   dropped = 0
-  private readonly parts: AuditTrailParts
+  private readonly parts: AuditTrailOptions
   private readonly outage: OutageReport
   private waiting: { row: AuditRow; bytes: number }[] = []
   private bytes = 0
@@ -49,7 +49,7 @@ export class AuditTrail {
   private timer: Timer | undefined
   private writing: Promise<void> | undefined
 
-  constructor(parts: AuditTrailParts) {
+  constructor(parts: AuditTrailOptions) {
     this.parts = parts
     this.outage = new OutageReport('audit', parts.report)
   }

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { unreachable, within } from './bounded.ts'
 
-export interface BalanceReadingsParts {
+export interface BalanceReadingsOptions {
   readonly record: Pick<StoreOfRecord, 'balances' | 'spentByAll'>
   readonly clock: Pick<Clock, 'after'>
   /** Runs a reading between two batches of rows. */
@@ -22,10 +22,10 @@ interface Next {
 const LONGEST_READ = 2_000
 
 export class BalanceReadings {
-  private readonly parts: BalanceReadingsParts
+  private readonly parts: BalanceReadingsOptions
   private next: Next | undefined
 
-  constructor(parts: BalanceReadingsParts) {
+  constructor(parts: BalanceReadingsOptions) {
     this.parts = parts
   }
 

@@ -1,4 +1,4 @@
-/** Where a process keeps its books: in a file of its own, or in a journal whose rows it hands in to a store of record. */
+/** Where a process keeps its ledger: in a file of its own, or in a journal whose rows it hands in to a store of record. */
 
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -35,9 +35,9 @@ export interface Bookkeeping {
   readonly audit: AuditTrail
   /** What is shown of generations, of this process and of all others. */
   readonly ledger: LedgerReader
-  /** What a crash had left open: settled when the books were opened; a command beside the gateway only reports it. */
+  /** What a crash had left open: settled when the ledger was opened; a command beside the gateway only reports it. */
   readonly recovered: Reconciliation
-  /** Processes that keep books with this one, itself among them, as last known. */
+  /** Processes that share the ledger with this one, itself among them, as last known. */
   processes(): number
   /** Commits what waits, hands it in where there is another store of record, and closes files and connections. */
   close(): Promise<void>
@@ -57,7 +57,7 @@ export interface WorkerPlace {
 }
 
 /** What an operator should hear about. */
-export type BooksNews = JournalNews | ClusterNews | ConnectionNews | UpkeepNews
+export type BookkeepingNews = JournalNews | ClusterNews | ConnectionNews | UpkeepNews
 
 export interface BookkeepingOptions {
   url: string
@@ -72,13 +72,13 @@ export interface BookkeepingOptions {
   worker?: WorkerPlace
   /** True for a command beside the gateway: nothing is generated, and a journal of another process is left alone. */
   aside?: boolean
-  report: (news: BooksNews) => void
+  report: (news: BookkeepingNews) => void
 }
 
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
 
 /**
- * Opens the books, and settles what a crash had left open, also in the journals of workers that are no more.
+ * Opens the ledger, and settles what a crash had left open, also in the journals of workers that are no more.
  * @throws Fault `unavailable` naming the file, or where the store of record does not answer; `bad_request` for another URL.
  */
 export function openBookkeeping(options: BookkeepingOptions): Promise<Bookkeeping> {
@@ -90,15 +90,15 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
   const { url, clock, durability, report, aside } = options
   const store = openStore(url, { clock, durability, report })
   try {
-    const books = keepAlone(store, clock, { aside, report })
-    await books.guardrails.load()
-    if (aside) return books
-    await books.audit.load()
-    const { journal, keys, guardrails, credit } = books
+    const bookkeeping = keepLocally(store, clock, { aside, report })
+    await bookkeeping.guardrails.load()
+    if (aside) return bookkeeping
+    await bookkeeping.audit.load()
+    const { journal, keys, guardrails, credit } = bookkeeping
     const record = new LocalRecord({ journal, keys, guardrails, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
-    const whole = reports.length === 0 ? books : { ...books, recovered: joinRecoveries([books.recovered, ...reports]) }
+    const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
     return ended(whole, keepUp({ ...options, store: store.journal, guardrails }))
   } catch (thrown) {
     store.close()
@@ -115,9 +115,9 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     const recovered = [journal.reconcile()]
     // As the worker itself would at its start, under the name under which it had leased credit.
     const handedIn = async ({ slot }: Leftover): Promise<Reconciliation> => {
-      const books = await joined({ ...options, worker: { slot, count: slot } })
-      await books.close()
-      return books.recovered
+      const bookkeeping = await joined({ ...options, worker: { slot, count: slot } })
+      await bookkeeping.close()
+      return bookkeeping.recovered
     }
     if (!worker && !aside) recovered.push(...(await inherited(options, handedIn)))
     const own = worker?.record ? undefined : await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, report })
@@ -130,13 +130,13 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     await member.ready
     await member.guardrails.load()
     if (!aside) await member.audit.load()
-    const books: Bookkeeping = {
+    const bookkeeping: Bookkeeping = {
       ...member,
       recovered: joinRecoveries(recovered),
       processes: () => member.nodes(),
       close: () => member.close().finally(() => journal.close()),
     }
-    return own && !aside ? ended(books, keepUp({ ...options, store: own, guardrails: own.guardrails, record: own })) : books
+    return own && !aside ? ended(bookkeeping, keepUp({ ...options, store: own, guardrails: own.guardrails, record: own })) : bookkeeping
   } catch (thrown) {
     journal.close()
     throw thrown
@@ -149,22 +149,22 @@ function inherited(options: BookkeepingOptions, take: (leftover: Leftover) => Pr
   return prefix === undefined ? Promise.resolve([]) : takeInAll(prefix, options, take)
 }
 
-/** Books whose end ends something else before. */
-function ended(books: Bookkeeping, end: () => void): Bookkeeping {
+/** Bookkeeping whose end ends something else before. */
+function ended(bookkeeping: Bookkeeping, end: () => void): Bookkeeping {
   return {
-    ...books,
+    ...bookkeeping,
     close: () => {
       end()
-      return books.close()
+      return bookkeeping.close()
     },
   }
 }
 
-/** The books of a process alone: its journal is the record. A command beside the gateway settles nothing. */
-export function keepAlone(
+/** The ledger of a process alone: its journal is the record. A command beside the gateway settles nothing. */
+export function keepLocally(
   store: Store,
   clock: Clock,
-  { aside = false, report = () => {} }: { aside?: boolean; report?: (news: BooksNews) => void } = {},
+  { aside = false, report = () => {} }: { aside?: boolean; report?: (news: BookkeepingNews) => void } = {},
 ): Bookkeeping & { credit: Credit } {
   const { journal, keys } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
@@ -233,7 +233,7 @@ type UpkeepNews =
   /** A process is lost for good: what it had leased, in nano-dollars, may be spent by others. */
   | { kind: 'lease-freed'; node: string; nano: number }
 
-interface UpkeepParts {
+interface UpkeepOptions {
   /** Where generations are kept. */
   store: Prunable
   /** What guardrails found is kept as long as generations. */
@@ -255,7 +255,7 @@ const LOOK = 60_000
  * Periodic work on the store: removes old generations, and frees leases of processes that never came back.
  * Begins the upkeep. @returns a function that ends it. Several processes may keep up one store.
  */
-export function keepUp({ store, guardrails, record, retention, lostGrace, clock, report }: UpkeepParts): () => void {
+export function keepUp({ store, guardrails, record, retention, lostGrace, clock, report }: UpkeepOptions): () => void {
   const removing = retention === undefined ? undefined : new Retention({ store, keep: retention, clock, report })
   const findings =
     retention === undefined

@@ -15,7 +15,7 @@ import type {
 import { unreachable, within } from './bounded.ts'
 import { type ClusterNews, OutageReport } from './news.ts'
 
-export interface HeldGuardrailsParts {
+export interface HeldGuardrailsOptions {
   readonly store: GuardrailStore
   readonly clock: Pick<Clock, 'after'>
   readonly report: (news: ClusterNews) => void
@@ -40,7 +40,7 @@ export class HeldGuardrails implements GuardrailStore {
   private timer: Timer | undefined
   private closed = false
 
-  constructor({ store, clock, report }: HeldGuardrailsParts) {
+  constructor({ store, clock, report }: HeldGuardrailsOptions) {
     this.store = store
     this.clock = clock
     this.outage = new OutageReport('guardrails', report)

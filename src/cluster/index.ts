@@ -9,8 +9,8 @@ import type { StoreOfRecord } from '../store/record.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { within } from './bounded.ts'
 import { CachedKeys } from './cached-keys.ts'
-import { HandedInJournal } from './handed-in-journal.ts'
-import { HandingIn, type HandingInParts } from './handing-in.ts'
+import { ForwardedJournal } from './forwarded-journal.ts'
+import { Forwarding, type ForwardingOptions } from './forwarding.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
 import { LeasedCredit } from './leased-credit.ts'
 import type { ClusterNews } from './news.ts'
@@ -23,7 +23,7 @@ interface Urging {
   onUrge(hear: () => void): void
 }
 
-export interface JoinParts {
+export interface JoinOptions {
   /** Closed with the rest. */
   readonly record: StoreOfRecord & Partial<Urging>
   /** This process's own, reconciled; its owner closes it afterwards. */
@@ -65,18 +65,18 @@ const SURE = 0.9
 const LONGEST_CLOSE = 2_000
 const START_RETRY = 1_000
 
-export function joinRecord({ record, journal: inner, clock, node, label, lostGrace, report }: JoinParts): Joined {
-  const journal: HandedInJournal = new HandedInJournal(inner, clock, {
+export function joinRecord({ record, journal: inner, clock, node, label, lostGrace, report }: JoinOptions): Joined {
+  const journal: ForwardedJournal = new ForwardedJournal(inner, clock, {
     noted: (row) => credit.noted(row),
-    committed: (row) => handingIn.add(row),
+    committed: (row) => forwarding.add(row),
     dropped: (row) => credit.taken([row]),
   })
-  const taken: HandingInParts['taken'] = (rows) => credit.taken(rows)
-  const handingIn = new HandingIn({ node, record, journal: inner, clock, taken, report }, journal.uncommitted)
+  const taken: ForwardingOptions['taken'] = (rows) => credit.taken(rows)
+  const forwarding = new Forwarding({ node, record, journal: inner, clock, taken, report }, journal.uncommitted)
   /** After such a silence the record may soon set free what is leased here. */
   const tooLong = (silence: number): boolean => lostGrace !== undefined && silence >= lostGrace * SURE
   const heard = (): boolean => !tooLong(pulses.silence)
-  const credit = new LeasedCredit({ node, record, clock, heard, between: (read) => handingIn.between(read) })
+  const credit = new LeasedCredit({ node, record, clock, heard, between: (read) => forwarding.between(read) })
   const keys = new CachedKeys(record.keys, clock)
   const guardrails = new HeldGuardrails({ store: record.guardrails, clock, report })
   const audit = new AuditTrail({ store: record.guardrails, clock, report })
@@ -133,7 +133,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   const ready = (async () => {
     // What is leased after the first answer is known to be of the life that it names.
     await pulses.now()
-    await handingIn.handInLeftovers()
+    await forwarding.handInLeftovers()
     while (!closed && !(await leasesEnded(record, node))) await new Promise<void>((resolve) => clock.after(START_RETRY, resolve))
     started = true
     open()
@@ -144,7 +144,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     closed = true
     await journal.committed().catch(ignore)
     journal.end()
-    await handingIn.close()
+    await forwarding.close()
     await within(clock, LONGEST_CLOSE, credit.close()).catch(ignore)
     pulses.close()
     guardrails.close()
@@ -153,7 +153,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   }
   const flush = async (): Promise<void> => {
     await journal.committed()
-    await handingIn.flush()
+    await forwarding.flush()
   }
   const ledger = ledgerOf(journal, record.ledger, flush)
   return { journal, credit, keys, guardrails, audit, ledger, ready, nodes: () => pulses.nodes, close }

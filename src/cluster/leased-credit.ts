@@ -10,7 +10,7 @@ import type { LeaseOffice } from './lease-desk.ts'
 import { LeasedAccount } from './leased-account.ts'
 import { OwnCharges } from './own-charges.ts'
 
-export interface LeasedCreditParts {
+export interface LeasedCreditOptions {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack' | 'balances' | 'spentByAll'>
   readonly clock: Clock
@@ -26,7 +26,7 @@ const LOOK_EVERY = 10_000
 const ALL_KEPT = 1_000
 
 export class LeasedCredit implements CreditBook {
-  private readonly parts: LeasedCreditParts
+  private readonly parts: LeasedCreditOptions
   private readonly readings: BalanceReadings
   private readonly office: LeaseOffice & { life: number }
   private opened = false
@@ -41,7 +41,7 @@ export class LeasedCredit implements CreditBook {
   private readonly sinceAll = new Total()
   private readonly untakenAll = new Total()
 
-  constructor(parts: LeasedCreditParts) {
+  constructor(parts: LeasedCreditOptions) {
     const { node, record, clock, heard, between } = parts
     this.parts = parts
     this.readings = new BalanceReadings({ record, clock, between, learn: (balances, all) => this.learn(balances, all) })

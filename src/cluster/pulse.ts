@@ -4,7 +4,7 @@ import type { LeaseName, PulseReply, StoreOfRecord } from '../store/record.ts'
 import { within } from './bounded.ts'
 import { type ClusterNews, OutageReport } from './news.ts'
 
-export interface PulsesParts {
+export interface PulsesOptions {
   readonly node: string
   /** What an operator reads: host and process. */
   readonly label: string
@@ -32,7 +32,7 @@ const LONGEST_PULSE = 2_000
 export class Pulses {
   /** Processes that are alive, as the last answer said; this one alone before it. */
   nodes = 1
-  private readonly parts: PulsesParts
+  private readonly parts: PulsesOptions
   private readonly outage: OutageReport
   private cursor: string | undefined
   private timer: Timer | undefined
@@ -44,7 +44,7 @@ export class Pulses {
   /** When the last pulse that was answered had left. */
   private heard: Moment
 
-  constructor(parts: PulsesParts) {
+  constructor(parts: PulsesOptions) {
     this.parts = parts
     this.heard = momentOf(parts.clock)
     this.outage = new OutageReport('pulse', parts.report)

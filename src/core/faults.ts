@@ -66,7 +66,7 @@ export const FAULTS = {
   upstream_garbled: row(502, 'provider_unavailable', 'Provider returned an unreadable answer', 'upstream', 'next'),
   upstream_empty: row(502, 'provider_unavailable', 'Provider returned an empty answer', 'upstream', 'next'),
   upstream_silent: row(524, 'timeout', 'Request timed out: the provider did not answer in time', 'upstream', 'next'),
-  // limits of the operator's on a reply that still arrives: the provider is not in trouble
+  // limits of the operator's on a reply that still arrives: the provider has not failed
   upstream_overlong: row(524, 'timeout', 'Request timed out: the answer took longer than is allowed', 'upstream', 'next'),
   upstream_oversized: row(502, 'provider_unavailable', 'Provider returned an answer larger than is allowed', 'upstream', 'next'),
   upstream_overloaded: row(529, 'provider_overloaded', 'Provider returned error', 'upstream', 'next'),

@@ -45,7 +45,7 @@ export function rateFromUsd(text: string): Rate | undefined {
 /**
  * An exact sum of `count × rate` products, rounded once to nano-dollars.
  * Sums below 2^53 attodollars stay in a double, where they are exact; the rest goes to a BigInt.
- * A sum above 2^53 nano-dollars (9 million USD) is cut to it: a provider's absurd report must not stop the books.
+ * A sum above 2^53 nano-dollars (9 million USD) is cut to it: a provider's absurd report must not stop the ledger.
  */
 export class Bill {
   private small = 0

@@ -114,7 +114,7 @@ function rewriteItem(item: Item, replace: (text: string) => string | undefined):
       const summary = item.summary?.map((each) => replace(each) ?? each)
       if (text === undefined && !summary?.some((each, i) => each !== item.summary?.[i])) return
       // The signed text has changed, so the provider would refuse the signature.
-      Object.assign(item, { text: text ?? item.text, summary, signature: undefined, sealed: undefined })
+      Object.assign(item, { text: text ?? item.text, summary, signature: undefined, encrypted: undefined })
       return
     }
     case 'call':

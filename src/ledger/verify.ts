@@ -1,4 +1,4 @@
-/** Checks the books against themselves: what the `ledger verify` command runs. */
+/** Checks the ledger against itself: what the `ledger verify` command runs. */
 import { Fault } from '../core/faults.ts'
 import { Total } from '../core/money.ts'
 import { type Entry, entriesOf } from './entries.ts'
@@ -37,9 +37,9 @@ const NONE: Sums = new Map()
  * @param spent the balances: nano-dollars per key. @param carried the part of them whose generations have been removed.
  */
 export function verify(records: Iterable<GenerationRecord>, spent: Sums, carried: Sums = NONE): Verdict {
-  const books = new Books()
-  for (const record of records) books.add(record)
-  return books.close(spent, spent, carried)
+  const totals = new Totals()
+  for (const record of records) totals.add(record)
+  return totals.close(spent, spent, carried)
 }
 
 /**
@@ -52,27 +52,27 @@ export async function verifyLedger(ledger: LedgerReader): Promise<Verdict> {
     const carriedBefore = (await ledger.carried?.()) ?? NONE
     const before = await ledger.spent()
     const windows = await ledger.windows?.()
-    const books = new Books(windows && new WindowCheck(windows))
+    const totals = new Totals(windows && new WindowCheck(windows))
     try {
       const records = ledger.export()
       const pace = new Pace(Symbol.asyncIterator in records)
       for await (const record of records) {
-        books.add(record)
+        totals.add(record)
         if (pace.over) await pace.rest()
       }
     } catch (error) {
       if (error instanceof Fault) throw error
-      books.breaksOff(error)
+      totals.breaksOff(error)
     }
     const after = await ledger.spent()
     const windowsAfter = await ledger.windows?.()
     const carried = (await ledger.carried?.()) ?? NONE
-    if (windowsAfter) books.checkWindows(windowsAfter)
-    if (walks === MOST_WALKS || same(carriedBefore, carried)) return books.close(before, after, carried)
+    if (windowsAfter) totals.checkWindows(windowsAfter)
+    if (walks === MOST_WALKS || same(carriedBefore, carried)) return totals.close(before, after, carried)
   }
 }
 
-class Books {
+class Totals {
   private readonly verdict: Verdict = { ok: true, generations: 0, open: 0, charged: 0, providers: 0, fees: 0, carried: 0, problems: [] }
   private readonly charged = new Total()
   private readonly providers = new Total()

@@ -1,27 +1,27 @@
 /** The way of a request, in order. Composed once per configuration, never per request. */
 
 import type { ClientDialect } from '../dialects/types.ts'
-import { attempt } from './attempt/attempt.ts'
+import { attemptLayer } from './attempt/attempt.ts'
 import { callEndpoint } from './attempt/call-endpoint.ts'
 import { countTokens } from './count-tokens.ts'
+import type { ChainDependencies, ChainSettings } from './dependencies.ts'
 import { embedAt } from './embeddings/embed-at.ts'
+import { filterLayer } from './embeddings/filter.ts'
 import { previewVectors } from './embeddings/preview.ts'
-import { suit } from './embeddings/suit.ts'
 import type { Accepted, Guarded, Received } from './exchange.ts'
-import { guard, guardAdditions, readsTexts } from './guard/guard.ts'
+import { guardAdditions, guardLayer, readsTexts } from './guard/guard.ts'
 import type { Layer, Service } from './layer.ts'
-import { account } from './money/account.ts'
-import type { ChainParts, ChainSettings } from './parts.ts'
-import { explain, previewEnd } from './plan/answer.ts'
+import { accountLayer } from './money/account.ts'
+import { explainLayer, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
-import { shape, shapeForPlan } from './plugins/shape.ts'
-import { admit } from './request/admit.ts'
-import { authenticate } from './request/authenticate.ts'
-import { read } from './request/read.ts'
-import { type Front, receive } from './request/receive.ts'
-import { plan } from './route/plan.ts'
-import { resolve } from './route/resolve.ts'
-import { converse, converseForPlan } from './tools/converse.ts'
+import { shapeForPlan, shapeLayer } from './plugins/shape.ts'
+import { admitLayer } from './request/admit.ts'
+import { authenticateLayer } from './request/authenticate.ts'
+import { readLayer } from './request/read.ts'
+import { type Front, receiveLayer } from './request/receive.ts'
+import { planLayer } from './route/plan.ts'
+import { resolveLayer } from './route/resolve.ts'
+import { converseForPlan, converseLayer } from './tools/converse.ts'
 
 export type { Front } from './request/receive.ts'
 
@@ -33,7 +33,7 @@ export type Operation = (typeof OPERATIONS)[number]
 interface Composition {
   readonly operation: Operation
   readonly settings: ChainSettings
-  readonly parts: ChainParts
+  readonly dependencies: ChainDependencies
   /** The way of a call that a tool makes of a model: as a caller's request, from the choice of models on. */
   readonly inner: Service<Accepted>
 }
@@ -56,17 +56,32 @@ const ALL = OPERATIONS
 const LAYERS = inOrder(
   row(
     'authenticate',
-    ({ settings, parts }) => authenticate(settings, parts),
+    ({ settings, dependencies }) => authenticateLayer(settings, dependencies),
     ALL,
     'finds the key by the head: no body is read without one',
   ),
-  row('admit', ({ parts }) => admit(parts.admission), ALL, 'how much a key may have going, before its body takes memory'),
-  row('read', ({ settings, parts }) => read(settings, parts), ALL, 'the body once, parsed once, checked'),
-  row('account', ({ parts }) => account(parts), ['generate', 'embed'], 'the books: whatever happens below is settled here, exactly once'),
-  row('explain', () => explain(), ['plan'], 'adds to a refusal which endpoints were excluded'),
-  row('resolve', ({ settings, parts }) => resolve(settings, parts), ALL, 'slug to models to endpoints, each exclusion with its reason'),
-  row('guard', ({ settings }) => guard(settings.guardrails), ALL, 'guardrails over the request, before anything else sees the text'),
-  row('suit', suits, ['embed', 'plan'], 'which endpoints can read the inputs of an embedding'),
+  row(
+    'admit',
+    ({ dependencies }) => admitLayer(dependencies.admission),
+    ALL,
+    'how much a key may have going, before its body takes memory',
+  ),
+  row('read', ({ settings, dependencies }) => readLayer(settings, dependencies), ALL, 'the body once, parsed once, checked'),
+  row(
+    'account',
+    ({ dependencies }) => accountLayer(dependencies),
+    ['generate', 'embed'],
+    'settles the cost exactly once, whatever happens below',
+  ),
+  row('explain', () => explainLayer(), ['plan'], 'adds to a refusal which endpoints were excluded'),
+  row(
+    'resolve',
+    ({ settings, dependencies }) => resolveLayer(settings, dependencies),
+    ALL,
+    'slug to models to endpoints, each exclusion with its reason',
+  ),
+  row('guard', ({ settings }) => guardLayer(settings.guardrails), ALL, 'guardrails over the request, before anything else sees the text'),
+  row('filter', filters, ['embed', 'plan'], 'which endpoints can read the inputs of an embedding'),
   row('shape', shapes, ['generate', 'plan'], 'request plugins, which need to know what the endpoints can do'),
   row('converse', converses, ['generate', 'plan'], 'the server-tool loop: runs what is below once per turn'),
   row(
@@ -77,7 +92,7 @@ const LAYERS = inOrder(
   ),
   row(
     'plan',
-    ({ settings, parts }) => plan(settings, parts),
+    ({ settings, dependencies }) => planLayer(settings, dependencies),
     ['generate', 'embed'],
     'the order of the endpoints, and the hold over all that may serve',
   ),
@@ -95,19 +110,19 @@ function inOrder<Rows extends readonly unknown[]>(...rows: Rows): InOrder<Rows, 
   return rows as InOrder<Rows, Received> extends true ? Rows : never
 }
 
-function suits({ operation, settings, parts }: Composition): Layer<Guarded> {
-  const layer = suit(settings.guardrails.filter(readsTexts), parts)
+function filters({ operation, settings, dependencies }: Composition): Layer<Guarded> {
+  const layer = filterLayer(settings.guardrails.filter(readsTexts), dependencies)
   return operation === 'plan' ? ofClients((client) => client.embedding !== undefined, layer) : layer
 }
 
-function shapes({ operation, settings, parts }: Composition): Layer<Guarded> {
-  if (operation !== 'plan') return shape(settings.plugins, parts)
-  return ofClients((client) => client.embedding === undefined, shapeForPlan(settings.plugins, parts))
+function shapes({ operation, settings, dependencies }: Composition): Layer<Guarded> {
+  if (operation !== 'plan') return shapeLayer(settings.plugins, dependencies)
+  return ofClients((client) => client.embedding === undefined, shapeForPlan(settings.plugins, dependencies))
 }
 
-function converses({ operation, settings, parts, inner }: Composition): Layer<Guarded> {
-  if (operation !== 'plan') return converse(settings, parts, inner)
-  return ofClients((client) => client.embedding === undefined, converseForPlan(settings, parts, inner))
+function converses({ operation, settings, dependencies, inner }: Composition): Layer<Guarded> {
+  if (operation !== 'plan') return converseLayer(settings, dependencies, inner)
+  return ofClients((client) => client.embedding === undefined, converseForPlan(settings, dependencies, inner))
 }
 
 /** Plans have one chain for all client formats: a layer that is not for the format of a request steps aside. */
@@ -118,10 +133,10 @@ function ofClients(applies: (client: ClientDialect) => boolean, layer: Layer<Gua
   }
 }
 
-function preview({ settings, parts }: Composition): Service<Guarded> {
-  const answer = previewAnswer(parts)
-  return previewEnd(settings, parts, (exchange, endpoint) =>
-    exchange.request.client.embedding ? previewVectors(exchange, endpoint, parts) : answer(exchange, endpoint),
+function preview({ settings, dependencies }: Composition): Service<Guarded> {
+  const answer = previewAnswer(dependencies)
+  return previewEnd(settings, dependencies, (exchange, endpoint) =>
+    exchange.request.client.embedding ? previewVectors(exchange, endpoint, dependencies) : answer(exchange, endpoint),
   )
 }
 
@@ -129,23 +144,23 @@ function preview({ settings, parts }: Composition): Service<Guarded> {
 const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Composition) => Service<never>; what: string }>> = {
   generate: {
     name: 'attempt',
-    end: ({ parts }) => attempt(parts, callEndpoint),
+    end: ({ dependencies }) => attemptLayer(dependencies, callEndpoint),
     what: 'one endpoint after the other, until content comes',
   },
   embed: {
     name: 'attempt',
-    end: ({ parts }) => attempt(parts, embedAt),
+    end: ({ dependencies }) => attemptLayer(dependencies, embedAt),
     what: 'one endpoint after the other, until the vectors are there',
   },
-  count: { name: 'count', end: ({ parts }) => countTokens(parts), what: 'has a provider count that does, else estimates' },
+  count: { name: 'count', end: ({ dependencies }) => countTokens(dependencies), what: 'has a provider count that does, else estimates' },
   plan: { name: 'preview', end: preview, what: 'the plan as JSON: nothing is sent, held, pinned or written down' },
 }
 
 /** The chain of an operation, for a configuration. */
-export function composeChain(operation: Operation, settings: ChainSettings, parts: ChainParts): Front {
+export function composeChain(operation: Operation, settings: ChainSettings, dependencies: ChainDependencies): Front {
   const services = new Map<string, Service<never>>()
   const inner: Service<Accepted> = (exchange) => (services.get('resolve') as Service<Accepted>)(exchange)
-  const composition: Composition = { operation, settings, parts, inner }
+  const composition: Composition = { operation, settings, dependencies, inner }
   let service = ENDS[operation].end(composition)
   for (const { name, layer, applies } of LAYERS.toReversed()) {
     if (!applies.includes(operation)) continue
@@ -153,7 +168,7 @@ export function composeChain(operation: Operation, settings: ChainSettings, part
     service = (layer(composition) as unknown as Layer<never, never>)(service)
     services.set(name, service)
   }
-  return receive(settings, parts)(service as Service<Received>)
+  return receiveLayer(settings, dependencies)(service as Service<Received>)
 }
 
 /** The layers of an operation from the outermost inwards, with its end: each with one line that says what it does. */

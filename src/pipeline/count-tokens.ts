@@ -12,21 +12,21 @@ import { countAttempt } from './attempt/attempt.ts'
 import { targetOf } from './attempt/endpoint-call.ts'
 import { ErrorBody, type FaultSource } from './attempt/error-body.ts'
 import { answeredHere } from './attempt/turn.ts'
+import type { ChainDependencies } from './dependencies.ts'
 import type { Guarded } from './exchange.ts'
 import type { Reply, Service } from './layer.ts'
-import type { ChainParts } from './parts.ts'
 import { callPath, providerAddress } from './route/provider-address.ts'
 
 /** A count is a short object. */
 const CAP = 64 * 1024
 
 /** The last service of the counting chain: calls the endpoints that count in catalogue order, and estimates where none answers. */
-export function countTokens(parts: ChainParts): Service<Guarded> {
-  return async function counted(exchange) {
+export function countTokens(dependencies: ChainDependencies): Service<Guarded> {
+  return async function handle(exchange) {
     for (const endpoint of exchange.route.endpoints) {
-      const dialect = parts.upstreams.get(endpoint.provider.dialect)
+      const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
       if (!dialect?.countTokens) continue
-      const tokens = await countAt(exchange, { endpoint, dialect }, parts)
+      const tokens = await countAt(exchange, { endpoint, dialect }, dependencies)
       if (tokens !== undefined) return replyOf(exchange, endpoint, { tokens, estimated: false })
     }
     const { prompt } = estimatedNeed(exchange.request.canonical(), estimateTokens)
@@ -36,7 +36,7 @@ export function countTokens(parts: ChainParts): Service<Guarded> {
 
 function replyOf(exchange: Guarded, endpoint: Endpoint, count: { tokens: number; estimated: boolean }): Reply {
   exchange.run.final = {
-    usage: exchange.head.books.noUsage,
+    usage: exchange.head.costs.noUsage,
     cost: 0,
     inputCost: 0,
     outputCost: 0,
@@ -51,7 +51,7 @@ function replyOf(exchange: Guarded, endpoint: Endpoint, count: { tokens: number;
 async function countAt(
   exchange: Guarded,
   { endpoint, dialect }: { endpoint: Endpoint; dialect: UpstreamDialect },
-  parts: ChainParts,
+  dependencies: ChainDependencies,
 ): Promise<number | undefined> {
   const { countTokens: counter } = dialect
   if (!counter) return undefined
@@ -66,7 +66,7 @@ async function countAt(
   })
   // A path of the operator's own is that of generations.
   const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
-  call.send(parts.pools.for(address), {
+  call.send(dependencies.pools.for(address), {
     path,
     headers: [...address.headers, ...(encoded.headers ?? [])],
     body: JSON.stringify(encoded.body),
@@ -76,7 +76,7 @@ async function countAt(
   } catch (thrown) {
     const fault = asFault(thrown)
     if (fault.origin !== 'upstream' || fault.retry === 'never') throw fault
-    countAttempt(parts.tallies, provider.slug, fault.code)
+    countAttempt(dependencies.tallies, provider.slug, fault.code)
     return undefined
   } finally {
     takeBack()

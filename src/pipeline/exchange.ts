@@ -12,9 +12,9 @@ import type { Cancel } from '../plugin-api/exchange.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import type { MergedPreferences, Tier } from '../routing/index.ts'
-import type { Door } from './door.ts'
+import type { ClientConnection } from './client-connection.ts'
 import type { GuardrailBudget, GuardrailSetting } from './guard/guardrail-setting.ts'
-import { Books } from './money/books.ts'
+import { Costs } from './money/costs.ts'
 import type { ClientRequest } from './request/client-request.ts'
 import { Run, Trail } from './run.ts'
 
@@ -81,10 +81,10 @@ export interface Head {
   readonly started: number
   readonly cancel: CancelSource
   readonly wantsMetadata: boolean
-  readonly door: Door
+  readonly connection: ClientConnection
   readonly clock: Clock
   readonly brand: string
-  readonly books: Books
+  readonly costs: Costs
   /** 0 for a caller's request, 1 for one that a tool of it makes, and so on. */
   readonly depth: number
 }
@@ -136,7 +136,7 @@ export interface Route {
 }
 
 /** What reads answers for a key. */
-export interface AnswerWatch {
+export interface OutputGuardrails {
   readonly policy: AnswerPolicy | undefined
   /** Guardrails that call an engine. */
   readonly asking: readonly GuardrailSetting[]
@@ -145,7 +145,7 @@ export interface AnswerWatch {
 /** Set by `guard`, and by `reread` for what later turns add. */
 export interface Guard {
   /** What reads the answer; undefined where no guardrail does. */
-  readonly answers: AnswerWatch | undefined
+  readonly answers: OutputGuardrails | undefined
   /** What guardrails hid in the request and the answer brings back. */
   readonly vault: Vault | undefined
   /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
@@ -230,12 +230,12 @@ export interface ExchangeStart {
   id: GenerationId
   client: ClientDialect
   headers: IncomingHttpHeaders
-  door: Door
+  connection: ClientConnection
   clock: Clock
   brand: string
   wantsMetadata: boolean
-  /** Of an exchange that a tool of another one makes: the books that it adds to, how deep it lies, and when that one began. */
-  within?: { books: Books; depth: number; at: number }
+  /** Of an exchange that a tool of another one makes: the costs that it adds to, how deep it lies, and when that one began. */
+  within?: { costs: Costs; depth: number; at: number }
 }
 
 /** All of it, for those above all layers: a record is undefined where the exchange did not come so far. */
@@ -250,7 +250,7 @@ export class Exchange implements Received {
   readonly guard: Guard | undefined = undefined
   readonly plan: Plan | undefined = undefined
 
-  constructor({ id: { id, seq, tag }, client, headers, door, clock, brand, wantsMetadata, within }: ExchangeStart) {
+  constructor({ id: { id, seq, tag }, client, headers, connection, clock, brand, wantsMetadata, within }: ExchangeStart) {
     const at = within?.at ?? clock.now()
     this.head = {
       id,
@@ -262,10 +262,10 @@ export class Exchange implements Received {
       started: clock.monotonic(),
       cancel: new CancelSource(),
       wantsMetadata,
-      door,
+      connection,
       clock,
       brand,
-      books: within?.books ?? new Books(),
+      costs: within?.costs ?? new Costs(),
       depth: within?.depth ?? 0,
     }
     this.run = new Run({ id, created: Math.floor(at / 1000), model: '', provider: '', body: {}, brand, sequence: 0, opened: false })

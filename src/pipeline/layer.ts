@@ -5,7 +5,7 @@ import type { Turn } from './attempt/turn.ts'
 export interface Reply {
   /** The last turn. */
   turn: Turn
-  /** Body of a whole reply, or the last events of a stream. Called once, after the books are closed. */
+  /** Body of a whole reply, or the last events of a stream. Called once, after the cost is settled. */
   finish(final: Final): string
   /** Present where the body is long: the same as bytes, in pieces that are already there. */
   pieces?(final: Final): readonly Buffer[]

@@ -120,10 +120,10 @@ export class Run {
   upstreamMs = 0
   /** The attempt that ended the exchange with a fault before anything of it had reached the caller: it may be charged. */
   unfinished: Turn | undefined
-  /** Of its own turns the last; and all of them, where it adds to the books of another exchange. */
+  /** Of its own turns the last; and all of them, where its cost is added to that of another exchange. */
   lastTurn: Turn | undefined
   ownTurns: Turn[] | undefined
-  /** Set by `account`, once the books are closed. */
+  /** Set by `account`, once the cost is settled. */
   final: Final | undefined
 
   constructor(ctx: ReplyContext) {

@@ -1,4 +1,4 @@
-/** The only door for plugins and server tools. */
+/** All that plugins and server tools may import of the program. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -53,10 +53,10 @@ export {
   entryOf,
   McpConnection,
   type McpEntry,
+  McpError,
   mcpSettings,
   type RemoteTool,
   remoteTools,
-  ServerTrouble,
   settingsOnce,
 } from '../services/mcp/index.ts'
 export { domainRules, type Fetched, type FetchFailure, guardedFetch, OutboundPolicy } from '../services/outbound/index.ts'
@@ -70,9 +70,9 @@ export {
   nameOf,
   type Page,
   type PageAccount,
+  PageError,
   type PageOptions,
   type PageRequest,
-  PageTrouble,
   pageAccount,
   policyOf,
 } from '../services/pages/index.ts'

@@ -36,7 +36,7 @@ export class Ejection {
   failed({ now, since }: { now: number; since: number }, chance: () => number): boolean {
     this.streak++
     this.probedAt = NEVER
-    // Requests that were under way at the ejection fail as well; they are the same trouble, not a new one.
+    // Requests that were under way at the ejection fail as well; they belong to the same outage.
     if (this.streak < STREAK || now < this.until) return false
     const length = Math.min(FIRST_MS * 2 ** this.rounds, LONGEST_MS)
     this.rounds++

@@ -20,7 +20,7 @@ const MOST_UNNAMED = 4096
 const PLACE = /country|region|territor|location|geo/i
 
 /**
- * True where a fault says that the endpoint is in trouble. What the caller got wrong does not (400, 413), nor does
+ * True where a fault says that the endpoint is failing. What the caller got wrong does not (400, 413), nor does
  * a rate limit, which has its own cool-down, nor a refusal for the place (contract section 5.2, rule 6), nor an answer that
  * passes the operator's limits while it arrives.
  */

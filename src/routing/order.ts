@@ -106,7 +106,7 @@ function placeOf(endpoint: Endpoint, places: ReadonlyMap<string, number>): numbe
 
 /** By the key alone, without a draw; ties by price. */
 function sorted(endpoints: readonly Endpoint[], key: SortKey, prefs: OrderPreferences, health: Health): Standing[] {
-  // An endpoint in trouble is no quality at all; the other keys leave it to the caller.
+  // A failing endpoint has no quality at all; the other keys leave it to the caller.
   const standings = standingsOf(endpoints, prefs, key === 'exacto' ? 'default' : 'sort', health)
   if (key === 'price') return standings.sort(byRankThenPrice)
   if (key === 'exacto') rateQuality(standings, health)

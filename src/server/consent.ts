@@ -63,7 +63,7 @@ export function consentPages(source: ConsentSource): Pages {
       throw new Fault('method_not_allowed')
     } catch (thrown) {
       const fault = asFault(thrown)
-      // The door ends a body that was not read; an unexpected error goes to the log.
+      // The connection ends a body that was not read; an unexpected error goes to the log.
       if (fault.code === 'too_large' || fault.code === 'internal' || fault.code === 'client_gone') throw fault
       const page = refusalPage(fault.status, sentence(fault), brand)
       return fault.code === 'method_not_allowed' ? { ...page, headers: { ...page.headers, Allow: 'GET, POST' } } : page

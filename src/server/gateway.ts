@@ -14,7 +14,7 @@ import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { Page } from './consent-page.ts'
 import { wasCut } from './drain.ts'
 import { edgeFault } from './edge-guard.ts'
-import { contentLengthOf, type DoorSource, HttpDoor } from './http-door.ts'
+import { contentLengthOf, HttpConnection, type HttpConnectionSource } from './http-connection.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
 import { OVERLOADED, type Overload } from './overload.ts'
@@ -71,9 +71,9 @@ const PLAN_PATH = '/v1/plan'
 /** Bytes: four stream buffers of 64 KB, two for each direction. */
 const PASS_BUFFERS = 256 * 1024
 
-/** The door of the exchange that a connection waits for. */
-const DOOR = Symbol('door')
-type Speaking = Socket & { [DOOR]?: HttpDoor }
+/** The exchange's connection that a socket waits for. */
+const CONNECTION = Symbol('connection')
+type Speaking = Socket & { [CONNECTION]?: HttpConnection }
 
 interface Refusal {
   readonly status: number
@@ -83,7 +83,7 @@ interface Refusal {
 
 interface Opened {
   exchange: Exchange
-  door: HttpDoor
+  connection: HttpConnection
 }
 
 export class Gateway implements RequestHandler {
@@ -93,7 +93,7 @@ export class Gateway implements RequestHandler {
   private readonly clients: ReadonlyMap<string, ClientDialect>
   private readonly formats: PlanDialects
   private readonly oops: (error: unknown) => void
-  private readonly doors: DoorSource
+  private readonly connections: HttpConnectionSource
   private readonly overload: Pick<Overload, 'refuses'>
   /** What is answered under overload, by the dialect of the caller. */
   private readonly overloaded = new Map<ClientDialect | undefined, Refusal>()
@@ -105,7 +105,7 @@ export class Gateway implements RequestHandler {
     ids: GenerationIds
     clients: ReadonlyMap<string, ClientDialect>
     oops: (error: unknown) => void
-    doors: DoorSource
+    connections: HttpConnectionSource
     overload: Pick<Overload, 'refuses'>
   }) {
     this.serving = source.serving
@@ -114,7 +114,7 @@ export class Gateway implements RequestHandler {
     this.clients = source.clients
     this.formats = planDialects(source.clients)
     this.oops = source.oops
-    this.doors = source.doors
+    this.connections = source.connections
     this.overload = source.overload
   }
 
@@ -129,7 +129,7 @@ export class Gateway implements RequestHandler {
     }
     const path = pathOf(request)
     const client = this.clients.get(path)
-    // Without a "100 Continue" it is unknown whether a body follows; only the door of a completion sends one.
+    // Without a "100 Continue" it is unknown whether a body follows; only the connection of a completion sends one.
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
     if (this.isTooLate(path, client, request)) this.shed(request, response, client)
     else if (client && request.method === 'POST') {
@@ -153,9 +153,9 @@ export class Gateway implements RequestHandler {
 
   /** A harmless byte provokes a reset if the caller has left, and does not if it has only finished sending. */
   halfClosed(socket: Socket): void {
-    const door = (socket as Speaking)[DOOR]
-    if (!door) return
-    for (const ms of PROBES) this.clock.after(ms, () => door.probe())
+    const connection = (socket as Speaking)[CONNECTION]
+    if (!connection) return
+    for (const ms of PROBES) this.clock.after(ms, () => connection.probe())
   }
 
   /** Under overload, requests that call a provider are refused, and plans; management and lists never are. */
@@ -180,7 +180,7 @@ export class Gateway implements RequestHandler {
 
   /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */
   private pass(request: IncomingMessage, response: ServerResponse): void {
-    const share = this.doors.memory.open()
+    const share = this.connections.memory.open()
     response.once('close', () => share.release())
     const reserve = (payer: string): Promise<void> | undefined => {
       share.for(payer)
@@ -202,35 +202,35 @@ export class Gateway implements RequestHandler {
 
   private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Opened {
     const { brand } = this.serving
-    const door = new HttpDoor(request, response, this.doors, expectsContinue)
+    const connection = new HttpConnection(request, response, this.connections, expectsContinue)
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
       client,
       headers: request.headers,
-      door,
+      connection,
       clock: this.clock,
       brand,
       wantsMetadata: wantsMetadata(request, brand),
     })
     const socket: Speaking = request.socket
-    socket[DOOR] = door
+    socket[CONNECTION] = connection
     // Only the end of it: a long reply may wait for its caller when the exchange, and with it the body, are no longer needed.
     const {
       head: { cancel },
     } = exchange
     response.on('close', () => {
       // An idle connection must not keep its last request in memory.
-      if (socket[DOOR] === door) socket[DOOR] = undefined
+      if (socket[CONNECTION] === connection) socket[CONNECTION] = undefined
       if (!response.writableFinished) cancel.abort(new Fault(wasCut(socket) ? 'shutdown' : 'client_gone'))
     })
-    return { exchange, door }
+    return { exchange, connection }
   }
 
-  private complete({ exchange, door }: Opened, front: Front, response: ServerResponse): void {
+  private complete({ exchange, connection }: Opened, front: Front, response: ServerResponse): void {
     front(exchange).then(
-      () => door.release(),
+      () => connection.release(),
       (error) => {
-        door.release()
+        connection.release()
         this.oops(error)
         response.destroy()
       },
@@ -239,17 +239,17 @@ export class Gateway implements RequestHandler {
 
   private async operate(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Promise<void> {
     const path = pathOf(request)
-    let door: HttpDoor | undefined
-    const opened = (): HttpDoor => {
-      door ??= new HttpDoor(request, response, this.doors, expectsContinue)
-      return door
+    let connection: HttpConnection | undefined
+    const opened = (): HttpConnection => {
+      connection ??= new HttpConnection(request, response, this.connections, expectsContinue)
+      return connection
     }
     const operation: OperationRequest = {
       method: request.method ?? 'GET',
       path,
       query: new URLSearchParams((request.url ?? '').slice(path.length)),
       request,
-      address: () => this.doors.addresses.of(request),
+      address: () => this.connections.addresses.of(request),
       readBody: (limit) => opened().readBody(limit),
       readPieces: () => opened().readPieces(),
     }
@@ -279,7 +279,7 @@ export class Gateway implements RequestHandler {
     } catch (thrown) {
       this.writeFault(response, this.faultOf(thrown))
     } finally {
-      door?.release()
+      connection?.release()
     }
   }
 

@@ -25,9 +25,9 @@ import { Fault } from '../core/faults.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import type { Presets } from '../dialects/canon/presets.ts'
 import type { LedgerReader } from '../ledger/types.ts'
+import type { KeyLookup } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
-import type { KeyLookup } from '../pipeline/parts.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { authenticateCaller } from '../pipeline/request/authenticate.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -95,7 +95,7 @@ export function operations(source: OperationSource): Operations {
   }
   const authentication = { keys: source.keys, clock, failures: source.failures }
   const callerOf = async ({ request: { headers }, address }: OperationRequest): Promise<ApiKey> =>
-    authenticateCaller({ headers, door: { address } }, authentication)
+    authenticateCaller({ headers, connection: { address } }, authentication)
   const consent = consentOperations(source.management, callerOf)
   const files = fileOperations(source.files, callerOf)
   return (call: OperationRequest) => {

@@ -3,9 +3,9 @@ import type { AuditTrail } from '../cluster/audit-trail.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
 import { closed, open } from '../core/tallies.ts'
+import type { Witness } from '../pipeline/dependencies.ts'
 import { clientOf } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
-import type { Witness } from '../pipeline/parts.ts'
 import { ExchangeMetrics } from './exchange-metrics.ts'
 import { logLine } from './log-line.ts'
 
@@ -20,7 +20,7 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
   const exchanges = new ExchangeMetrics(tallies)
   return (exchange, { status, fault, lane }) => {
     const { head, run, auth, request } = exchange
-    const { clock, books } = head
+    const { clock, costs } = head
     const { final } = run
     const client = clientOf(exchange).id
     const elapsed = clock.monotonic() - head.started
@@ -37,7 +37,7 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
       tokensOut: usage?.output ?? 0,
       costNano: final?.cost ?? 0,
       firstEventMs: firstEvent,
-      addedMs: books.turns.length > 0 ? Math.max(0, elapsed - run.upstreamMs) : -1,
+      addedMs: costs.turns.length > 0 ? Math.max(0, elapsed - run.upstreamMs) : -1,
     })
     if (exchange.trail.stages.length > 0) {
       const findings = findingsOf(exchange.trail.stages)

@@ -19,7 +19,7 @@ interface RecordJournal extends Journal {
   settledAmong?(seqs: readonly number[]): ReadonlyMap<number, string>
 }
 
-export interface LocalRecordParts {
+export interface LocalRecordOptions {
   readonly journal: RecordJournal
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
@@ -43,7 +43,7 @@ export class LocalRecord implements StoreOfRecord {
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
-  constructor({ journal, keys, guardrails, credit, clock }: LocalRecordParts) {
+  constructor({ journal, keys, guardrails, credit, clock }: LocalRecordOptions) {
     this.journal = journal
     this.ledger = journal
     this.credit = credit

@@ -11,7 +11,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 const server = await startPostgres(t)
 const clock = new FakeClock()
 
-/** What a process has at hand: connections of its own, and books of its own. */
+/** What a process has at hand: connections of its own, and a ledger of its own. */
 async function processes(count: number, url: string): Promise<{ sources: KeySource[]; close: () => Promise<void> }> {
   const records: PostgresRecord[] = []
   for (let i = 0; i < count; i++) records.push(await openPostgres(url, { clock, report: () => {} }))

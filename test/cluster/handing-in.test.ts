@@ -1,8 +1,8 @@
 /** Settled generations on their way to the record, through outages, full disks and restarts. */
 import { join } from 'node:path'
 import t from 'tap'
-import { HandedInJournal } from '../../src/cluster/handed-in-journal.ts'
-import { HandingIn } from '../../src/cluster/handing-in.ts'
+import { ForwardedJournal } from '../../src/cluster/forwarded-journal.ts'
+import { Forwarding } from '../../src/cluster/forwarding.ts'
 import { type ClusterNews, type Joined, joinRecord } from '../../src/cluster/index.ts'
 import type { Journal } from '../../src/ledger/types.ts'
 import { openJournal, SqliteJournal } from '../../src/store/journal.ts'
@@ -185,7 +185,7 @@ t.test('only rows of this life are told as taken', async (t) => {
   await write(inner, generation(1, 10), generation(2, 20))
   const told: number[] = []
   const taken = (rows: readonly SettledRows[]) => told.push(...rows.map(({ hold }) => hold.seq))
-  const way = new HandingIn({ node: 'n1', record, journal: inner, clock, taken, report: () => {} }, new Set())
+  const way = new Forwarding({ node: 'n1', record, journal: inner, clock, taken, report: () => {} }, new Set())
   await way.handInLeftovers()
   await write(inner, generation(3))
   way.add(generation(3))
@@ -331,12 +331,12 @@ t.test('more than can be kept is read from the journal again', async (t) => {
     },
     report: () => {},
   }
-  const journal: HandedInJournal = new HandedInJournal(inner, clock, {
+  const journal: ForwardedJournal = new ForwardedJournal(inner, clock, {
     noted: () => {},
     committed: (row) => way.add(row),
     dropped: () => {},
   })
-  const way = new HandingIn(handing, journal.uncommitted)
+  const way = new Forwarding(handing, journal.uncommitted)
   await way.handInLeftovers()
   record.mode('refuse', 'take')
   const rows = Array.from({ length: 25_000 }, (_, index) => generation(index + 1, 1))

@@ -1,4 +1,4 @@
-/** Reasoning that a provider signed or sealed comes back as it was, through clients that replay only what their API documents. */
+/** Reasoning that a provider signed or encrypted comes back as it was, through clients that replay only what their API documents. */
 import t from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
@@ -14,7 +14,7 @@ type Block = {
   kind: 'reasoning' | 'summary'
   item?: string
   text?: string[]
-  notes: [note: 'format' | 'signature' | 'sealed', data: JsonObject][]
+  notes: [note: 'format' | 'signature' | 'encrypted', data: JsonObject][]
 }
 
 const CLAUDE = 'anthropic-claude-v1'
@@ -27,10 +27,10 @@ const thinking = (text: string, signature: string): Block => ({
   text: [text.slice(0, 3), text.slice(3)],
   notes: [format(CLAUDE), ['signature', { signature, format: CLAUDE }]],
 })
-const redacted = (data: string): Block => ({ kind: 'reasoning', notes: [format(CLAUDE), ['sealed', { data, format: CLAUDE }]] })
+const redacted = (data: string): Block => ({ kind: 'reasoning', notes: [format(CLAUDE), ['encrypted', { data, format: CLAUDE }]] })
 const signedCall = (data: string, id: string): Block => ({
   kind: 'reasoning',
-  notes: [format(GEMINI), ['sealed', { data, id, format: GEMINI }]],
+  notes: [format(GEMINI), ['encrypted', { data, id, format: GEMINI }]],
 })
 
 interface Case {
@@ -53,38 +53,38 @@ const CASES: Readonly<Record<string, Case>> = {
     blocks: [thinking('one thought', 'S1'), redacted('R1'), redacted('R2'), thinking('two thoughts', 'S2')],
     items: [
       { kind: 'reasoning', text: 'one thought', signature: 'S1', format: CLAUDE },
-      { kind: 'reasoning', sealed: 'R1', format: CLAUDE },
-      { kind: 'reasoning', sealed: 'R2', format: CLAUDE },
+      { kind: 'reasoning', encrypted: 'R1', format: CLAUDE },
+      { kind: 'reasoning', encrypted: 'R2', format: CLAUDE },
       { kind: 'reasoning', text: 'two thoughts', signature: 'S2', format: CLAUDE },
     ],
   },
-  'a seal that belongs to a call': {
+  'encrypted reasoning that belongs to a call': {
     blocks: [signedCall('G1', 'call_1')],
-    items: [{ kind: 'reasoning', id: 'call_1', sealed: 'G1', format: GEMINI }],
+    items: [{ kind: 'reasoning', id: 'call_1', encrypted: 'G1', format: GEMINI }],
   },
-  'a thought summary before the seal of a text': {
+  'a thought summary before the signature of a text': {
     blocks: [
       { kind: 'summary', text: ['Sum', 'mary'], notes: [format(GEMINI)] },
-      { kind: 'reasoning', notes: [format(GEMINI), ['sealed', { data: 'G2', format: GEMINI }]] },
+      { kind: 'reasoning', notes: [format(GEMINI), ['encrypted', { data: 'G2', format: GEMINI }]] },
     ],
     items: [
       { kind: 'reasoning', summary: ['Summary'], format: GEMINI },
-      { kind: 'reasoning', sealed: 'G2', format: GEMINI },
+      { kind: 'reasoning', encrypted: 'G2', format: GEMINI },
     ],
-    responses: [{ kind: 'reasoning', summary: ['Summary'], sealed: 'G2', format: GEMINI }],
+    responses: [{ kind: 'reasoning', summary: ['Summary'], encrypted: 'G2', format: GEMINI }],
   },
-  'sealed reasoning with summaries': {
+  'encrypted reasoning with summaries': {
     blocks: [
       { kind: 'summary', item: 'rs_1', text: ['First'], notes: [] },
       {
         kind: 'summary',
         item: 'rs_1',
         text: ['Second'],
-        notes: [format(OPENAI), ['sealed', { data: 'O1', id: 'rs_1', format: OPENAI }]],
+        notes: [format(OPENAI), ['encrypted', { data: 'O1', id: 'rs_1', format: OPENAI }]],
       },
     ],
-    items: [{ kind: 'reasoning', id: 'rs_1', summary: ['First', 'Second'], sealed: 'O1', format: OPENAI }],
-    responses: [{ kind: 'reasoning', id: 'rs_1', summary: ['First', 'Second'], sealed: 'O1' }],
+    items: [{ kind: 'reasoning', id: 'rs_1', summary: ['First', 'Second'], encrypted: 'O1', format: OPENAI }],
+    responses: [{ kind: 'reasoning', id: 'rs_1', summary: ['First', 'Second'], encrypted: 'O1' }],
   },
   'a gateway that signs in a form of its own': {
     blocks: [
@@ -92,10 +92,10 @@ const CASES: Readonly<Record<string, Case>> = {
     ],
     items: [{ kind: 'reasoning', id: 'r-7', text: 'Hm', signature: 'A', format: 'acme-v1' }],
   },
-  'a seal of nobody knows whom': {
-    blocks: [{ kind: 'reasoning', notes: [['sealed', { data: 'X' }]] }],
-    items: [{ kind: 'reasoning', sealed: 'X' }],
-    responses: [{ kind: 'reasoning', sealed: 'X', format: 'unknown' }],
+  'encrypted reasoning of an unknown family': {
+    blocks: [{ kind: 'reasoning', notes: [['encrypted', { data: 'X' }]] }],
+    items: [{ kind: 'reasoning', encrypted: 'X' }],
+    responses: [{ kind: 'reasoning', encrypted: 'X', format: 'unknown' }],
   },
 }
 
@@ -104,7 +104,7 @@ function eventsOf(blocks: readonly Block[]): StreamEvent[] {
   for (const [block, { kind, item, text, notes }] of blocks.entries()) {
     events.push(item === undefined ? { type: 'block-start', block, kind } : { type: 'block-start', block, kind, item })
     const [first, ...rest] = notes
-    // The format is told as soon as it is known, the seal last.
+    // The format is sent as soon as it is known, the encrypted content last.
     if (first?.[0] === 'format') events.push({ type: 'block-note', block, note: 'format', data: first[1] })
     for (const each of text ?? []) events.push({ type: 'block-delta', block, text: each })
     for (const [note, data] of first?.[0] === 'format' ? rest : notes) events.push({ type: 'block-note', block, note, data })
@@ -204,11 +204,11 @@ t.test('a caller that sends pieces of a stream back as they came', async (t) => 
   t.same(chatReturns(pieces), CASES['redacted thinking between two signed ones'].items)
 })
 
-t.test('who is shown a seal', async (t) => {
+t.test('who is shown encrypted reasoning', async (t) => {
   const sealOf = (name: string, body: JsonObject): unknown =>
     objects(whole(responsesClient, eventsOf(CASES[name].blocks), body).output)[0].encrypted_content
-  t.equal(sealOf('sealed reasoning with summaries', {}), undefined, 'this wire’s own only where it was asked for')
-  t.equal(sealOf('sealed reasoning with summaries', { include: ['reasoning.encrypted_content'] }), 'O1')
+  t.equal(sealOf('encrypted reasoning with summaries', {}), undefined, 'this wire’s own only where it was asked for')
+  t.equal(sealOf('encrypted reasoning with summaries', { include: ['reasoning.encrypted_content'] }), 'O1')
   t.match(sealOf('signed thinking', {}), /^hg\.[\w-]+$/, 'another family’s always: without it the next turn fails')
   const [item] = objects(whole(responsesClient, eventsOf(CASES['signed thinking'].blocks), {}).output)
   t.match(item, { signature: 'c2ln+/=', format: CLAUDE, content: [{ text: 'Let “me” think…' }] }, 'beside the members of its own')
@@ -216,9 +216,9 @@ t.test('who is shown a seal', async (t) => {
 
 const TARGET: Target = { model: 'up', stream: false, quirks: {}, user: 'pass' }
 const NAMES = Object.keys(CASES)
-const FOREIGN = NAMES.filter((name) => !name.startsWith('sealed reasoning'))
+const FOREIGN = NAMES.filter((name) => !name.startsWith('encrypted reasoning'))
 
-t.test('nobody is sent what another family sealed', async (t) => {
+t.test('nobody is sent what another family encrypted', async (t) => {
   await every(t, 'every name', async (t) => {
     for (const name of FOREIGN) {
       const { items, blocks } = CASES[name]
@@ -240,36 +240,39 @@ t.test('nobody is sent what another family sealed', async (t) => {
   t.match(openaiResponses.encodeRequest(responsesClient.decodeRequest(own), TARGET).body.input, [{}, { encrypted_content: 'O1' }])
 })
 
-t.test('chat providers: seals of the families with wires of their own stay here, unless the provider is a gateway', async (t) => {
-  await every(t, 'every name', async (t) => {
-    for (const name of NAMES) {
-      const known = !/gateway|nobody/.test(name)
-      const details = objects(
-        (objects(whole(chatClient, eventsOf(CASES[name].blocks), {}).choices)[0].message as JsonObject).reasoning_details,
-      )
-      const replayed = { role: 'assistant', content: 'So.', reasoning: 'words', reasoning_details: details }
-      const body: JsonObject = { model: 'a/b', messages: [user, replayed, user] }
-      const lanes = (quirks: JsonObject) => [
-        openaiChat.encodeRequest(chatClient.decodeRequest(body), { ...TARGET, quirks }),
-        openaiChat.pass?.request(body, { ...TARGET, quirks }),
-      ]
-      for (const sent of lanes({})) {
-        const text = JSON.stringify(sent?.body)
-        if (known) t.notMatch(text, /"signature"|reasoning\.encrypted/, name)
-        else t.match(text, /"signature"|reasoning\.encrypted/, name)
-        t.equal(sent?.dropped.includes('reasoning'), known, `${name}: ${sent?.dropped}`)
-      }
-      for (const quirks of [{ reasoning: 'object' }, { reasoning_replay: 'details' }]) {
-        for (const sent of lanes(quirks)) {
-          t.match(JSON.stringify(sent?.body), /"signature"|reasoning\.encrypted/, name)
-          t.same(sent?.dropped, [], name)
+t.test(
+  'chat providers: encrypted reasoning of the families with wires of their own stay here, unless the provider is a gateway',
+  async (t) => {
+    await every(t, 'every name', async (t) => {
+      for (const name of NAMES) {
+        const known = !/gateway|unknown/.test(name)
+        const details = objects(
+          (objects(whole(chatClient, eventsOf(CASES[name].blocks), {}).choices)[0].message as JsonObject).reasoning_details,
+        )
+        const replayed = { role: 'assistant', content: 'So.', reasoning: 'words', reasoning_details: details }
+        const body: JsonObject = { model: 'a/b', messages: [user, replayed, user] }
+        const lanes = (quirks: JsonObject) => [
+          openaiChat.encodeRequest(chatClient.decodeRequest(body), { ...TARGET, quirks }),
+          openaiChat.pass?.request(body, { ...TARGET, quirks }),
+        ]
+        for (const sent of lanes({})) {
+          const text = JSON.stringify(sent?.body)
+          if (known) t.notMatch(text, /"signature"|reasoning\.encrypted/, name)
+          else t.match(text, /"signature"|reasoning\.encrypted/, name)
+          t.equal(sent?.dropped.includes('reasoning'), known, `${name}: ${sent?.dropped}`)
         }
+        for (const quirks of [{ reasoning: 'object' }, { reasoning_replay: 'details' }]) {
+          for (const sent of lanes(quirks)) {
+            t.match(JSON.stringify(sent?.body), /"signature"|reasoning\.encrypted/, name)
+            t.same(sent?.dropped, [], name)
+          }
+        }
+        for (const sent of lanes({ reasoning_replay: 'reasoning_content' }))
+          t.same(sent?.dropped, ['reasoning'], `${name}: encrypted reasoning has no place in a text`)
       }
-      for (const sent of lanes({ reasoning_replay: 'reasoning_content' }))
-        t.same(sent?.dropped, ['reasoning'], `${name}: a seal has no place in a text`)
-    }
-  })
-})
+    })
+  },
+)
 
 t.test('what looks like an envelope and is none', async (t) => {
   const encode = (value: unknown): string => `hg.${Buffer.from(JSON.stringify(value)).toString('base64url')}`

@@ -261,7 +261,7 @@ t.test('a caller that leaves at any moment leaves no hold behind', async (t) => 
     await response.catch(() => undefined)
   }
   await eventually('all rows are settled', settleAll)
-  // A request that is still on its way in would open its books after the look: one more, answered, comes after all of them.
+  // A request that is still on its way in would open its hold after the look: one more, answered, comes after all of them.
   await (
     await gateway.post('/v1/chat/completions', { model: 'acme/gemini-cancel', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
   ).text()

@@ -4,8 +4,8 @@ import { openPostgres } from '../../src/store/postgres/record.ts'
 import { adminFetch, freshVerdict } from '../support/admin.ts'
 import {
   ask,
-  booksAgree,
   type Cluster,
+  ledgersAgree,
   type Made,
   type Member,
   makeKey,
@@ -89,7 +89,7 @@ function kills(t: Test, servers: Servers, workers: number): void {
     })
     await exhaust(t, other, key)
     t.equal((await ask(again, key)).status, 402)
-    await booksAgree(t, cluster, [again, other])
+    await ledgersAgree(t, cluster, [again, other])
     t.equal(await spentOn(cluster, key), LIMIT * 1e9, 'to the last cent')
     t.match(
       await (await adminFetch(`${again.admin}/ledger/recovery`)).json(),

@@ -3,9 +3,9 @@ import t, { type Test } from 'tap'
 import {
   allHeard,
   ask,
-  booksAgree,
   type Cluster,
   type Load,
+  ledgersAgree,
   type Made,
   type Member,
   makeKey,
@@ -99,7 +99,7 @@ async function survives(t: Test, { name, begin, end }: Outage, { cluster, member
       'the end of the limit',
       async () => (await spend(member, limited.key)).every(({ status }) => status === 402) || undefined,
     )
-  await booksAgree(t, cluster, members)
+  await ledgersAgree(t, cluster, members)
   t.equal(await spentBy(cluster, limited), LIMIT * 1e9, 'the limit is spent to the last cent, and not more')
 }
 

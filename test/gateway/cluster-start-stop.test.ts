@@ -6,8 +6,8 @@ import {
   allHeard,
   argumentsOf,
   ask,
-  booksAgree,
   type Cluster,
+  ledgersAgree,
   type Member,
   makeKey,
   newCluster,
@@ -54,7 +54,7 @@ function drains(t: Test, servers: Servers): void {
       t.same(Object.keys(tally(load.replies)), ['200'])
       const rest = LIMIT * 100 - 24 - 8
       t.same(await rush([other], rest + 20, key), { 200: rest, 402: 20 }, 'the whole rest')
-      await booksAgree(t, cluster, [other])
+      await ledgersAgree(t, cluster, [other])
     })
 }
 

@@ -6,8 +6,8 @@ import {
   APP,
   type Asking,
   ask,
-  booksAgree,
   type Cluster,
+  ledgersAgree,
   type Made,
   type Member,
   makeKey,
@@ -112,7 +112,7 @@ function figuresAreOne(t: Test, cluster: Cluster, members: readonly Member[]): v
     await everywhere('credits', '/v1/credits', OPS, ({ data }) => (data as { total_usage: number }).total_usage === total)
     for (const { id } of replies.slice(0, 4))
       await everywhere(`generation ${id}`, `/v1/generation?id=${id}`, key.key, (body) => (body.data as JsonObject | undefined)?.id === id)
-    await booksAgree(t, cluster, members)
+    await ledgersAgree(t, cluster, members)
   })
 }
 
@@ -152,7 +152,7 @@ function limitsAreOne(t: Test, cluster: Cluster, members: Pair): void {
       t.match(member.out(), /"kind":"shared-back"/)
     }
     t.same(await rush(members, 40, { key: FEW_MORE }), { 200: 5, 429: 35 }, 'and it counts for all again')
-    await booksAgree(t, cluster, members)
+    await ledgersAgree(t, cluster, members)
   })
 }
 

@@ -56,16 +56,16 @@ t.test('C-014 C-015: money', async (t) => {
   t.match(limits, { limit: 0.000001, limit_remaining: 0.000001, usage: 0 })
 })
 
-t.test('C-049 C-050: sealed reasoning', async (t) => {
-  const sealed = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'c2VhbGVk' }
-  first.script = () => jsonAnswer(responsesReplyWith({ text: ['so'] }, [sealed]))
+t.test('C-049 C-050: encrypted reasoning', async (t) => {
+  const encrypted = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'c2VhbGVk' }
+  first.script = () => jsonAnswer(responsesReplyWith({ text: ['so'] }, [encrypted]))
   const output = list((await json(await ask(RESPONSES, { include: ['reasoning.encrypted_content'] }))).output)
   t.match(output[0], { type: 'reasoning', encrypted_content: 'c2VhbGVk' })
   t.match(first.requests.at(-1)?.json, { include: ['reasoning.encrypted_content'] })
   first.script = says({ text: ['fine'] })
   const input: Json = [
     { role: 'user', content: 'Hi' },
-    { ...sealed, signature: 'sig' },
+    { ...encrypted, signature: 'sig' },
     { role: 'user', content: 'Go on' },
   ]
   t.equal((await ask(RESPONSES, { input })).status, 200)

@@ -88,13 +88,13 @@ function checkHistory(t: Test, before: readonly Row[], after: readonly Row[]): v
   t.equal(after.length, before.length, 'a start adds none')
 }
 
-interface Books {
+interface Audited {
   program: Serving
   found: Audit
 }
 
 /** Starts it on what the crash has left, and leaves it running for the next round. */
-async function startAndAudit(t: Test, scene: Scene, received: readonly Received[]): Promise<Books> {
+async function startAndAudit(t: Test, scene: Scene, received: readonly Received[]): Promise<Audited> {
   const { file, provider } = scene
   const before = rowsOf(await ledger('export', file))
   const promised = received.length > 0 && !scene.told ? await ledger('recovery', file) : undefined

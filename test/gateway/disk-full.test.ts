@@ -106,7 +106,7 @@ async function keyNames(place: Place): Promise<string[]> {
 
 const exported = async ({ admin }: Place): Promise<Row[]> => rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
 
-async function checkBooks(t: Test, place: Place, heard: readonly Heard[], keys: readonly string[]): Promise<void> {
+async function checkLedger(t: Test, place: Place, heard: readonly Heard[], keys: readonly string[]): Promise<void> {
   await eventually('all is settled', async () => !(await exported(place)).some(({ status }) => status === 'open'))
   const rows = await exported(place)
   const byId = new Map(rows.map((row) => [row.id, row]))
@@ -182,7 +182,7 @@ if (!disk) {
       place.disk.free()
       heard.push(...(await load(t, place, keys, (all) => all.filter(({ good }) => good).length >= 20)))
       await eventually('it is ready again', async () => (await fetch(`${place.admin}/readyz`)).status === 200)
-      await checkBooks(t, place, heard, keys)
+      await checkLedger(t, place, heard, keys)
     }
     t.ok(heard.filter(({ good }) => good).length > TIMES * 60 && heard.some(({ status }) => status === 503), `${heard.length} requests`)
     t.equal(program.child.exitCode, null, 'one process all the time')
@@ -207,7 +207,7 @@ if (!disk) {
     t.ok(started || (code === 1 && named), `a start that cannot settle what was open does not serve, and names the file: ${blocked.err()}`)
     place.disk.free()
     program = await serving(t, place)
-    await checkBooks(t, place, heard, keys)
+    await checkLedger(t, place, heard, keys)
     program.child.kill('SIGTERM')
     t.match(await program.exited, { code: 0 })
   })

@@ -66,7 +66,7 @@ async function openStream({ port }: Scene): Promise<Stream> {
 
 const openStreams = (scene: Scene): Promise<Stream[]> => Promise.all(Array.from({ length: STREAMS }, () => openStream(scene)))
 
-/** What the ledger says about these, read from the file once nobody owns it; the books must add up. */
+/** What the ledger says about these, read from the file once nobody owns it; the ledger must add up. */
 async function rowsFor(t: Test, { file }: Scene, streams: readonly Stream[]): Promise<(Row | undefined)[]> {
   const verified = runProgram(['ledger', 'verify', '--config', file])
   t.match(await verified.exited, { code: 0 }, 'the journal is intact')

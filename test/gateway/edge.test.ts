@@ -1,4 +1,4 @@
-/** The front door against raw bytes: what no library would send, and what must never pass. */
+/** The listener against raw bytes: what no library would send, and what must never pass. */
 import t, { type Test } from 'tap'
 import { every } from '../support/every.ts'
 import { KEY, oneModel, startGateway } from '../support/gateway.ts'

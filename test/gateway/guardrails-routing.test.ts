@@ -99,14 +99,14 @@ t.test('providers', async (t) => {
 })
 
 t.test('C-134: zero retention by author cannot be switched off by a request', async (t) => {
-  const { ask } = await openScene(t, '  - { name: sealed, scope: { keys: [ app ] }, enforce_zdr_anthropic: true }')
+  const { ask } = await openScene(t, '  - { name: encrypted, scope: { keys: [ app ] }, enforce_zdr_anthropic: true }')
   t.equal((await ask({ model: 'anthropic/one', provider: { zdr: false } })).provider, 'bee')
   t.equal((await ask({ model: 'openai/two' })).status, 200, 'another author')
   t.equal((await ask({ model: 'acme/free' })).status, 200)
 })
 
 t.test('the old switch stands for those that are not set', async (t) => {
-  const { ask } = await openScene(t, '  - { name: sealed, scope: { keys: [ app ] }, enforce_zdr: true, enforce_zdr_openai: false }')
+  const { ask } = await openScene(t, '  - { name: encrypted, scope: { keys: [ app ] }, enforce_zdr: true, enforce_zdr_openai: false }')
   t.equal((await ask({ model: 'anthropic/one' })).provider, 'bee')
   t.equal((await ask({ model: 'openai/two' })).status, 200)
   t.equal((await ask({ model: 'acme/free' })).status, 403)

@@ -183,7 +183,7 @@ t.test('a caller who leaves ends the inner call, and one row is settled', async 
   })
 })
 
-t.test('an item that guardrails refuse to show: what runs beside it is given up before the books are closed', async (t) => {
+t.test('an item that guardrails refuse to show: what runs beside it is given up before the cost is settled', async (t) => {
   const yaml = 'guardrails: [ { name: out, direction: output, content_filters: [ { pattern: "Europe", action: block } ] } ]'
   const both: Said = {
     calls: [call('router_datetime', { timezone: 'Europe/Rome' }), call('router_fusion', { prompt: 'What now?' }, 'call_2')],

@@ -97,11 +97,11 @@ const PLACES: [Format, string, object][] = [
     'a type before a payload',
     { messages: [user([{ type: 'image_url', image_url: { url: `data:${LONG.replaceAll(' ', '')},AAAA` } }])] },
   ],
-  ['chat', 'sealed reasoning', { messages: agent({ reasoning_details: [{ type: 'reasoning.encrypted', data: LONG }] }) }],
+  ['chat', 'encrypted reasoning', { messages: agent({ reasoning_details: [{ type: 'reasoning.encrypted', data: LONG }] }) }],
   ['chat', 'a call of the old form', { messages: agent({ function_call: { name: 'f', arguments: LONG } }) }],
   [
     'responses',
-    'sealed reasoning',
+    'encrypted reasoning',
     { input: [user([saidPicture]), { type: 'reasoning', summary: [], encrypted_content: LONG }, user('go')] },
   ],
   ['responses', 'a file name', { input: [user([{ type: 'input_file', filename: LONG, file_data: 'data:application/pdf;base64,AAAA' }])] }],

@@ -102,7 +102,7 @@ const generation = await gateway
   .then((response) => response.headers.get('x-generation-id'))
 
 /** Who may call: any key, management keys, ordinary keys, or everybody. */
-type Door = 'any' | 'management' | 'ordinary' | 'open'
+type Access = 'any' | 'management' | 'ordinary' | 'open'
 
 interface Operation {
   method: string
@@ -110,7 +110,7 @@ interface Operation {
   name?: string
   /** With a target of its own for every call that may change something. */
   path: () => Promise<string> | string
-  door: Door
+  access: Access
   body?: () => Promise<JsonObject> | JsonObject
   status: number
   /** Part of a good answer. */
@@ -122,7 +122,7 @@ interface Operation {
 const list = (path: string, answer: object = { data: Array }): Operation => ({
   method: 'GET',
   path: () => path,
-  door: 'any',
+  access: 'any',
   status: 200,
   answer,
   methods: ['GET'],
@@ -143,7 +143,7 @@ async function guarded(secret = FILE.app): Promise<string> {
 const managing = (method: string, path: string | (() => Promise<string>), more: Partial<Operation>): Operation => ({
   method,
   path: typeof path === 'string' ? () => path : path,
-  door: 'management',
+  access: 'management',
   status: 200,
   answer: {},
   methods: ['GET'],
@@ -182,36 +182,36 @@ const GUARDRAILS: readonly Operation[] = [
 
 const OPERATIONS: readonly Operation[] = [
   ...GUARDRAILS,
-  { method: 'GET', path: () => '/v1/keys', door: 'management', status: 200, answer: { data: Array }, methods: KEYS },
+  { method: 'GET', path: () => '/v1/keys', access: 'management', status: 200, answer: { data: Array }, methods: KEYS },
   {
     method: 'POST',
     path: () => '/v1/keys',
-    door: 'management',
+    access: 'management',
     body: () => ({ name: 'new' }),
     status: 201,
     answer: { data: { name: 'new' }, key: /^sk-router-v2-[0-9a-f]{64}$/ },
     methods: KEYS,
   },
-  { method: 'GET', path: fresh, door: 'management', status: 200, answer: { data: { name: 'made' } }, methods: ONE_KEY },
+  { method: 'GET', path: fresh, access: 'management', status: 200, answer: { data: { name: 'made' } }, methods: ONE_KEY },
   {
     method: 'PATCH',
     path: fresh,
-    door: 'management',
+    access: 'management',
     body: () => ({ name: 'renamed' }),
     status: 200,
     answer: { data: { name: 'renamed' } },
     methods: ONE_KEY,
   },
-  { method: 'DELETE', path: fresh, door: 'management', status: 200, answer: { deleted: true }, methods: ONE_KEY },
+  { method: 'DELETE', path: fresh, access: 'management', status: 200, answer: { deleted: true }, methods: ONE_KEY },
   {
     method: 'GET',
     path: () => '/v1/credits',
-    door: 'management',
+    access: 'management',
     status: 200,
     answer: { data: { total_credits: Number, total_usage: Number } },
     methods: ['GET'],
   },
-  { method: 'GET', path: () => '/v1/activity', door: 'management', status: 200, answer: { data: [] }, methods: ['GET'] },
+  { method: 'GET', path: () => '/v1/activity', access: 'management', status: 200, answer: { data: [] }, methods: ['GET'] },
   list('/v1/key', { data: { label: /\.\.\./ } }),
   list('/v1/models'),
   list('/v1/models/user'),
@@ -226,7 +226,7 @@ const OPERATIONS: readonly Operation[] = [
   {
     method: 'POST',
     path: () => '/v1/auth/keys/code',
-    door: 'ordinary',
+    access: 'ordinary',
     body: () => ({ callback_url: 'https://app.example/' }),
     status: 200,
     answer: { data: { id: String, app_id: Number } },
@@ -235,7 +235,7 @@ const OPERATIONS: readonly Operation[] = [
   {
     method: 'POST',
     path: () => '/v1/auth/keys',
-    door: 'open',
+    access: 'open',
     body: async () => ({ code: await codeOf(FILE.app) }),
     status: 200,
     answer: { key: /^sk-router-v2-[0-9a-f]{64}$/, user_id: 'app' },
@@ -304,11 +304,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
 }
 
 /** What one cell of the table must say; undefined where the operation is carried out. */
-function refusal(door: Door, standing: Standing): readonly [number, RegExp] | undefined {
-  if (door === 'open') return undefined
+function refusal(access: Access, standing: Standing): readonly [number, RegExp] | undefined {
+  if (access === 'open') return undefined
   if (typeof standing !== 'string') return standing
-  if (door === 'management' && standing !== 'management') return [403, /^Only management keys can perform this operation$/]
-  if (door !== 'ordinary') return undefined
+  if (access === 'management' && standing !== 'management') return [403, /^Only management keys can perform this operation$/]
+  if (access !== 'ordinary') return undefined
   if (standing === 'management') return [403, /^Management keys cannot sign in to applications: use an ordinary key$/]
   if (standing === 'derived') return [403, /^A key that was given to an application cannot sign in to further ones$/]
   return undefined
@@ -347,14 +347,14 @@ function checkFault(t: Test, reply: RawReply, [status, message]: readonly [numbe
 }
 
 for (const operation of OPERATIONS) {
-  const { method, door } = operation
+  const { method, access } = operation
   t.test(`${method} ${operation.path === fresh ? '/v1/keys/{hash}' : (operation.name ?? operation.path())}`, async (t) => {
     await every(t, 'every case', async (t) => {
       for (const [name, { headers, standing }] of Object.entries(KINDS)) {
         const path = await operation.path()
         const body = JSON.stringify(await operation.body?.())
         const sent = { headers: await headers(), body }
-        const refused = refusal(door, standing)
+        const refused = refusal(access, standing)
         const before = await stored()
         const reply = await raw(method, path, sent)
         if (refused) {
@@ -368,7 +368,7 @@ for (const operation of OPERATIONS) {
         t.match(told, operation.answer, name)
         tellsNoSecret(t, reply.body)
         const { key: _, ...rest } = told
-        if (door !== 'management') t.notMatch(JSON.stringify(rest), /[0-9a-f]{64}/, 'no hash is told to those who do not manage')
+        if (access !== 'management') t.notMatch(JSON.stringify(rest), /[0-9a-f]{64}/, 'no hash is told to those who do not manage')
         if (method === 'GET') {
           t.equal(await stored(), before, `${name}: reading changes nothing`)
           const head = await raw('HEAD', path, sent)

@@ -200,22 +200,22 @@ eachCell('reasoning is asked for', async (t, cell) => {
   got(t, cell, told, { text: ['So.'] })
 })
 
-/** Seals are compared byte for byte, so this one has every character that base64 has, and its padding. */
-const SEAL = 'c2VhbGVkIHJlYXNvbmluZyBvZiB0aGUgcHJvdmlkZXI+Pz8vKys='
+/** Encrypted texts are compared byte for byte, so this one has every character that base64 has, and its padding. */
+const ENCRYPTED_TEXT = 'c2VhbGVkIHJlYXNvbmluZyBvZiB0aGUgcHJvdmlkZXI+Pz8vKys='
 
-eachCell('reasoning goes back to who sealed it, and to nobody else', async (t, cell) => {
+eachCell('reasoning goes back to who encrypted it, and to nobody else', async (t, cell) => {
   await every(t, 'every case', async (t) => {
     for (const said of [
-      { reasoning: ['Let me ', 'see.'], signature: SEAL, text: ['So.'], calls: CALLS },
-      { reasoning: ['Let me ', 'see.'], signature: SEAL, text: ['So.'] },
+      { reasoning: ['Let me ', 'see.'], signature: ENCRYPTED_TEXT, text: ['So.'], calls: CALLS },
+      { reasoning: ['Let me ', 'see.'], signature: ENCRYPTED_TEXT, text: ['So.'] },
     ] satisfies Said[]) {
       const { told } = await ask(t, cell, { turns: [hello], tools: TOOLS, effort: 'high' }, said)
       t.equal(told.whole.reasoning, 'Let me see.')
-      // Where a dialect has one field for every provider's seal, ours tells whose it is.
-      const { sealed } = told.whole
+      // Where a dialect has one field for the encrypted reasoning of every provider, ours names whose it is.
+      const { encrypted } = told.whole
       t.ok(
-        sealed.some((seal) => seal === SEAL || seal.startsWith('hg.')),
-        'the caller gets the seal',
+        encrypted.some((signed) => signed === ENCRYPTED_TEXT || signed.startsWith('hg.')),
+        'the caller gets the encrypted reasoning',
       )
       const results =
         'calls' in said ? { results: CALLS.map(({ id }) => ({ id, parts: [{ text: 'done' }] })) } : { user: [{ text: 'And?' }] }
@@ -223,8 +223,8 @@ eachCell('reasoning goes back to who sealed it, and to nobody else', async (t, c
       const { seen } = await ask(t, cell, asked, fine)
       const back = seen.turns[1]
       t.equal(back.role, 'assistant')
-      const seals = back.parts.filter((part) => 'seal' in part && part.seal !== '')
-      t.match(seals, [{ seal: SEAL }], 'its provider gets it back')
+      const signed = back.parts.filter((part) => 'signed' in part && part.signed !== '')
+      t.match(signed, [{ signed: ENCRYPTED_TEXT }], 'its provider gets it back')
       const others = field.cells.filter(
         ({ client, wire, lane }) => client === cell.client && wire !== cell.wire && lane === firstLane(client.id, wire),
       )
@@ -232,7 +232,7 @@ eachCell('reasoning goes back to who sealed it, and to nobody else', async (t, c
         const { told, seen } = await ask(t, other, asked, fine)
         for (const request of told.seen)
           t.notOk(
-            [SEAL, ...sealed].some((seal) => request.body.includes(seal)),
+            [ENCRYPTED_TEXT, ...encrypted].some((signed) => request.body.includes(signed)),
             `${other.wire} never sees it`,
           )
         t.match(
@@ -298,7 +298,7 @@ eachCell('usage and what it costs', async (t, cell) => {
       t.match(
         generation,
         { total_cost: usage.cost, native_tokens_prompt: input, native_tokens_completion: output },
-        'the books say the same',
+        'the ledger says the same',
       )
   })
 })

@@ -53,7 +53,7 @@ t.test('M02: parallel requests never spend more than the limit', async (t) => {
   await upstream.close()
 })
 
-t.test('the books are written before the provider is called, and closed before the reply ends', async (t) => {
+t.test('the hold is written before the provider is called, and settled before the reply ends', async (t) => {
   const upstream = await startUpstream(says({ text: ['ok'] }))
   const gateway = await startGateway(`${limited('memory:')}${oneModel(upstream.url, 'openai-chat')}`)
   const { journal } = gateway.running.store

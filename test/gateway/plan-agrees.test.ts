@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Runtime } from '../../src/app/runtime.ts'
-import { keepAlone } from '../../src/cluster/bookkeeping.ts'
+import { keepLocally } from '../../src/cluster/bookkeeping.ts'
 import { shareNothing } from '../../src/cluster/shared/index.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Clock, Timer } from '../../src/core/clock.ts'
@@ -12,7 +12,7 @@ import { openLog } from '../../src/core/log.ts'
 import { usdText } from '../../src/core/money.ts'
 import { clientDialects } from '../../src/dialects/registry.ts'
 import type { Front } from '../../src/pipeline/chain.ts'
-import type { Door } from '../../src/pipeline/door.ts'
+import type { ClientConnection } from '../../src/pipeline/client-connection.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
 import type { Plan } from '../../src/pipeline/plan/answer.ts'
 import { dialectByBody, type PlanFormat, planDialects } from '../../src/pipeline/plan/format.ts'
@@ -52,7 +52,7 @@ class ReplayClock implements Clock {
 }
 
 /** A caller in this process. */
-class Caller implements Door {
+class Caller implements ClientConnection {
   status = 0
   said = ''
   readonly contentLength: number
@@ -218,7 +218,7 @@ function bodyOf({ format, words, cap, tools, secret, shared }: Question): JsonOb
 class Bench {
   readonly clock = new ReplayClock()
   readonly runtime: Runtime
-  readonly store = keepAlone(openStore('memory:', { clock: this.clock }), this.clock)
+  readonly store = keepLocally(openStore('memory:', { clock: this.clock }), this.clock)
   private readonly ids = new GenerationIds(0)
 
   constructor(yaml: JsonObject) {
@@ -239,24 +239,24 @@ class Bench {
     const { serving } = this.runtime.gateway
     const front: Front = serving.fronts[what === 'plan' ? 'plan' : 'generate']
     const dialects = planDialects(clientDialects)
-    const door = new Caller(bodyOf(asked))
+    const connection = new Caller(bodyOf(asked))
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
       // The format is left to the body's shape: here it always shows.
       client: what === 'plan' ? dialectByBody(dialects, null) : (clientDialects.get(PATHS[asked.format]) ?? dialects.chat),
       headers: { authorization: `Bearer ${asked.key}` },
-      door,
+      connection,
       clock: this.clock,
       brand: serving.brand,
       wantsMetadata: false,
     })
     await front(exchange)
-    return { exchange, status: door.status, body: door.said === '' ? {} : (JSON.parse(door.said) as JsonObject) }
+    return { exchange, status: connection.status, body: connection.said === '' ? {} : (JSON.parse(connection.said) as JsonObject) }
   }
 
   /** What a plan must leave alone. */
   trace(): string {
-    const accounts = KEYS.map(({ name }) => this.runtime.parts.credit.account(String(name)))
+    const accounts = KEYS.map(({ name }) => this.runtime.dependencies.credit.account(String(name)))
     return JSON.stringify([[...this.store.journal.export()].length, accounts.map(({ settled, held }) => [String(settled), String(held)])])
   }
 }
@@ -307,7 +307,7 @@ async function compare(bench: Bench, asked: Question): Promise<void> {
     candidates.map(({ id }) => id),
   )
   same(asked, 'first', order[0], attempts[0]?.endpoint)
-  same(asked, 'hold', plan.hold.usd, usdText(head.books.hold.amount))
+  same(asked, 'hold', plan.hold.usd, usdText(head.costs.hold.amount))
   same(
     asked,
     'models',

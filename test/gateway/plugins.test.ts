@@ -75,7 +75,7 @@ function rows({ gateway }: Scene) {
 
 function account({ gateway }: Scene) {
   const [row] = rows({ gateway } as Scene)
-  return gateway.running.runtime.parts.credit.account(row.hold.key)
+  return gateway.running.runtime.dependencies.credit.account(row.hold.key)
 }
 
 async function refused(t: Test, response: Response, field: string, message: RegExp): Promise<void> {
@@ -236,9 +236,9 @@ t.test('on_error: fail, before content: the fault of this request, and of no oth
   t.equal((await one.ask(undefined)).status, 200)
   t.equal(account(one).held, 0)
   const logs = one.gateway.logs.join('\n')
-  t.match(logs, /"plugin":"troubled","trouble":"junk","skipped":false/)
+  t.match(logs, /"plugin":"troubled","reason":"junk","skipped":false/)
   t.notMatch(logs, /secret prompt/)
-  t.equal(one.gateway.running.runtime.parts.health.recentOutage(one.gateway.running.runtime.catalog.models[0].endpoints[0]), false)
+  t.equal(one.gateway.running.runtime.dependencies.health.recentOutage(one.gateway.running.runtime.catalog.models[0].endpoints[0]), false)
 })
 
 t.test('on_error: skip, before content: the request goes on as if it had not been there', async (t) => {

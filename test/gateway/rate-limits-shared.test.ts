@@ -27,7 +27,7 @@ async function pair(t: Test, url: string, { limits = '', endpoint }: { limits?: 
   return { first: scenes[0], second: scenes[1] }
 }
 
-const partsOf = ({ gateway }: Scene) => gateway.running.runtime.parts
+const partsOf = ({ gateway }: Scene) => gateway.running.runtime.dependencies
 
 /** The statuses of so many requests at once, at each of these gateways. */
 async function statuses(scenes: readonly Scene[], count: number): Promise<Record<string, number>> {
@@ -117,7 +117,7 @@ function tests(t: Test, server: RedisServer): void {
       const { runtime } = scene.gateway.running
       const endpoint = runtime.catalog.models[0].endpoints.find(({ provider }) => provider.slug === 'aye')
       if (!endpoint) throw new Error('no such endpoint')
-      return runtime.parts.health.ejected(endpoint)
+      return runtime.dependencies.health.ejected(endpoint)
     }
     first.script(() => upstreamError(500), 'aye')
     t.equal(await second.server('chat', order), 'aye')

@@ -75,7 +75,7 @@ function nextClose({ running }: Gateway): Promise<void> {
 
 /** Holds every request at the point where the counters that processes share would be asked. */
 function holdAdmission({ running }: Gateway): { gate: Gate; reached: Promise<void> } {
-  const { admission } = running.runtime.parts
+  const { admission } = running.runtime.dependencies
   const gate = new Gate()
   const { promise, resolve } = Promise.withResolvers<void>()
   admission.request = () => {
@@ -87,7 +87,7 @@ function holdAdmission({ running }: Gateway): { gate: Gate; reached: Promise<voi
 
 t.test('a caller that resets while its key is looked at leaves nothing behind', async (t) => {
   const { gateway } = await scene(t, { key: ', limits: { bytes: 1000B }' })
-  const { admission } = gateway.running.runtime.parts
+  const { admission } = gateway.running.runtime.dependencies
   const original = admission.request.bind(admission)
   const { gate, reached } = holdAdmission(gateway)
   const closed = nextClose(gateway)

@@ -1,4 +1,4 @@
-/** Old generations leave the books of a running gateway, and no sum that anybody sees changes. */
+/** Old generations leave the ledger of a running gateway, and no sum that anybody sees changes. */
 import { join } from 'node:path'
 import t from 'tap'
 import { adminFetch } from '../support/admin.ts'

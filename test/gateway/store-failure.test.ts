@@ -189,7 +189,7 @@ t.test('M07: a damaged file is refused, and why is said', async (t) => {
   const whole = readFileSync(place.store)
   t.ok(whole.length > 8 * 2048, 'there is something to damage')
   const damages: Record<string, [Buffer, RegExp]> = {
-    'not a database': [Buffer.from('these are not the books that you are looking for '.repeat(200)), /is damaged or not a database/],
+    'not a database': [Buffer.from('these are not the rows that you are looking for '.repeat(200)), /is damaged or not a database/],
     'pages overwritten': [Buffer.concat([whole.subarray(0, 4096), Buffer.alloc(8192, 0xa5), whole.subarray(12_288)]), /is damaged/],
     'the end is missing': [whole.subarray(0, whole.length - 3 * 2048), /is damaged/],
     'another version': [patched(whole, 60, 99), /schema version 99/],

@@ -32,10 +32,10 @@ type Status = (token: string, more?: Record<string, string>) => Promise<number>
 
 /** Adds a key to the store under a secret of any form. */
 function store({ running }: Gateway, secret: string): void {
-  const { store: books, runtime } = running
+  const { store: bookkeeping, runtime } = running
   const hash = createHash('sha256').update(secret).digest('hex')
   const [like] = runtime.management.configured
-  books.keys.put({ ...like, identity: hash, hash, name: 'stored', includeByokInLimit: false, creator: null })
+  bookkeeping.keys.put({ ...like, identity: hash, hash, name: 'stored', includeByokInLimit: false, creator: null })
 }
 
 t.test('an address that sends many wrong keys gets 429, and its good keys still work', async (t) => {

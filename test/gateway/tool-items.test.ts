@@ -1,4 +1,4 @@
-/** Server tools as callers see them: what stops the loop, how failures look, what may be sent back, what the books tell afterwards. */
+/** Server tools as callers see them: what stops the loop, how failures look, what may be sent back, what the ledger tell afterwards. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { ASK_WAYS, type Asked, type AskWay, askGateway, askName, type Format, newestGeneration, streamEvents } from '../support/asking.ts'

@@ -123,7 +123,7 @@ function cost({ gateway }: Scene): number {
 
 function held({ gateway }: Scene): number {
   const [{ hold }] = [...gateway.running.store.journal.export()]
-  return gateway.running.runtime.parts.credit.account(hold.key).held
+  return gateway.running.runtime.dependencies.credit.account(hold.key).held
 }
 
 /** Output items of the tool. */
@@ -466,7 +466,7 @@ t.test('engines by key: what they are asked, what is made of it, and what it cos
       give = fail
       await ask()
       t.match(told(one), [{ status: 'failed', error: 'the page could not be fetched', error_code: 'unavailable' }], name)
-      t.match(one.gateway.logs.join('\n'), new RegExp(`"plugin":"web_fetch".*EngineTrouble \\(${name}: `))
+      t.match(one.gateway.logs.join('\n'), new RegExp(`"plugin":"web_fetch".*EngineError \\(${name}: `))
       t.equal(cost(one), 360_000)
     }
     const before = one.engine.requests.length

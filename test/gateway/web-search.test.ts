@@ -85,7 +85,7 @@ function settled({ gateway }: Scene) {
 
 function free({ gateway }: Scene): number {
   const { hold } = [...gateway.running.store.journal.export()][0]
-  return gateway.running.runtime.parts.credit.account(hold.key).held
+  return gateway.running.runtime.dependencies.credit.account(hold.key).held
 }
 
 /** Citations as this format shows them: flat facts. */
@@ -241,7 +241,7 @@ t.test('an engine that fails is an error to the model and free, and the answer g
         t.same(reply.annotations, [], name)
         t.same(told(one), [{ error_code: 'unavailable', error: 'the search engine did not answer' }], name)
         t.notMatch(raw, /secret words/)
-        t.match(one.gateway.logs.join('\n'), /"plugin":"web_search".*EngineTrouble \(searxng: /)
+        t.match(one.gateway.logs.join('\n'), /"plugin":"web_search".*EngineError \(searxng: /)
         t.notMatch(one.gateway.logs.join('\n'), /secret words|rain monday/)
         if (way.format === 'responses')
           t.match(

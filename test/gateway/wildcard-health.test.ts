@@ -32,7 +32,7 @@ t.test('an endpoint in trouble stays so after requests to thousands of other nam
   }
   // Thousands of whole requests take half a minute: one stands for them, and the rest are what it leaves.
   const askOthers = async (name: string): Promise<void> => {
-    const { health } = gateway.running.runtime.parts
+    const { health } = gateway.running.runtime.dependencies
     const success = health.success.bind(health)
     health.success = (endpoint, sample) => {
       for (let at = 0; at < 4200; at++) success({ ...endpoint, id: endpoint.id.replace(name, `${name}${at}`) }, sample)

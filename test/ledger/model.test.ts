@@ -1,4 +1,4 @@
-/** Random lives of the books, with crashes, against what the books mean. */
+/** Random lives of the ledger, with crashes, against what the ledger means. */
 import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ interface Row {
   cost?: number
 }
 
-/** What the books mean: rows, what of them is durable, and a crash that charges the floor of what was open. */
+/** What the ledger means: rows, what of them is durable, and a crash that charges the floor of what was open. */
 class Model {
   rows = new Map<number, Row>()
   durable = new Map<number, Row>()
@@ -118,8 +118,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash') }) },
 ) as fc.Arbitrary<Step>
 
-/** The real books, driven as the pipeline drives them. */
-class Books {
+/** The real ledger, driven as the pipeline drives them. */
+class RealLedger {
   readonly model = new Model()
   private store: Store
   private credit: Credit
@@ -229,13 +229,13 @@ class Books {
 }
 
 async function live(medium: Medium, steps: readonly Step[]): Promise<number> {
-  const books = new Books(medium)
+  const real = new RealLedger(medium)
   try {
-    for (const each of steps) await books.run(each)
-    await books.compare()
-    return books.model.rows.size
+    for (const each of steps) await real.run(each)
+    await real.compare()
+    return real.model.rows.size
   } finally {
-    books.close()
+    real.close()
     medium.end()
   }
 }

@@ -158,13 +158,13 @@ t.test('a settlement has two sides, and a third where tools ran', async (t) => {
 
 const GOOD = { ok: true, providers: 35, fees: 0, carried: 0, problems: [] }
 
-t.test('verify finds what is wrong with the books', async (t) => {
-  const books = [record(1, 'a', settled(1, 10)), record(2, 'b', settled(2, 20)), record(3, 'a', settled(3, 5)), record(4, 'b')]
+t.test('verify finds what is wrong with the ledger', async (t) => {
+  const records = [record(1, 'a', settled(1, 10)), record(2, 'b', settled(2, 20)), record(3, 'a', settled(3, 5)), record(4, 'b')]
   const spent = new Map([
     ['a', 15n],
     ['b', 20n],
   ])
-  t.same(verify(books, spent), { ...GOOD, generations: 4, open: 1, charged: 35 })
+  t.same(verify(records, spent), { ...GOOD, generations: 4, open: 1, charged: 35 })
   t.same(verify([], new Map()), { ...GOOD, generations: 0, open: 0, charged: 0, providers: 0 })
   t.match(verify([record(1, 'a', settled(1, 10, { tools_cost: 4 }))], new Map([['a', 10n]])), {
     ok: true,
@@ -179,10 +179,10 @@ t.test('verify finds what is wrong with the books', async (t) => {
     t.equal(verdict.problems.length > 0 && verdict.problems.every((problem) => pattern.test(problem)), true, verdict.problems.join('; '))
   }
   const short = new Map([...spent, ['a', 14n]])
-  wrong(books, short, /key a: settlements sum to 15, 14/)
-  wrong(books, new Map([...spent, ['c', 1n]]), /key c/)
-  wrong([...books, record(4, 'b')], spent, /recorded twice/)
-  wrong([...books, record(2, 'b')], spent, /out of order/)
+  wrong(records, short, /key a: settlements sum to 15, 14/)
+  wrong(records, new Map([...spent, ['c', 1n]]), /key c/)
+  wrong([...records, record(4, 'b')], spent, /recorded twice/)
+  wrong([...records, record(2, 'b')], spent, /out of order/)
   wrong([record(1, 'a', settled(1, -1))], new Map([['a', -1n]]), /cost of -1|an entry of -1|key a: -1/)
   wrong([record(1, 'a', settled(2, 1))], new Map([['a', 1n]]), /another sequence/)
   wrong([record(1, 'a', { ...settled(1, 1), output: -3 })], new Map([['a', 1n]]), /token counts/)
@@ -190,8 +190,8 @@ t.test('verify finds what is wrong with the books', async (t) => {
   wrong([record(1, 'a', settled(1, 5, { tools_cost: -2 }))], new Map([['a', 5n]]), /an entry of -2 for fee/)
   wrong([record(1, 'a', settled(1, 5, { tools_cost: 0.5 }))], new Map([['a', 5n]]), /an entry of/)
   wrong([record(1, 'a', { ...settled(1, 5), facts: '{"tools' })], new Map([['a', 5n]]), /no JSON|key a: settlements sum to 0/)
-  wrong(books, spent, /key a: settlements sum to 16/, new Map([['a', 1n]]))
-  wrong(books, spent, /key gone/, new Map([['gone', 1n]]))
+  wrong(records, spent, /key a: settlements sum to 16/, new Map([['a', 1n]]))
+  wrong(records, spent, /key gone/, new Map([['gone', 1n]]))
   t.equal(
     verify(
       Array.from({ length: 500 }, () => record(4, 'b')),
@@ -246,22 +246,22 @@ function livingLedger(
 }
 
 t.test('a ledger is verified while it is written to', async (t) => {
-  const books = Array.from({ length: 1200 }, (_, index) => record(index + 1, 'a', settled(index + 1, 1)))
-  const quiet = livingLedger(books, () => {})
+  const records = Array.from({ length: 1200 }, (_, index) => record(index + 1, 'a', settled(index + 1, 1)))
+  const quiet = livingLedger(records, () => {})
   const still = await verifyLedger(quiet)
   t.same(still, { ...GOOD, generations: 1200, open: 0, charged: 1200, providers: 1200 })
-  const busy = await verifyLedger(livingLedger(books, (spent) => spent.set('a', (spent.get('a') ?? 0n) + 3n)))
+  const busy = await verifyLedger(livingLedger(records, (spent) => spent.set('a', (spent.get('a') ?? 0n) + 3n)))
   t.match(busy, { ok: true, charged: 1200 }, 'charges that came meanwhile are neither missing nor too many')
-  const lost = livingLedger(books, () => {})
-  const missing = await verifyLedger({ ...lost, export: () => books.slice(1) })
+  const lost = livingLedger(records, () => {})
+  const missing = await verifyLedger({ ...lost, export: () => records.slice(1) })
   t.match(missing, { ok: false, problems: ['key a: settlements sum to 1199, 1200 are recorded as spent'] })
-  const shrinking = await verifyLedger(livingLedger(books, (spent) => spent.set('a', 1100n)))
+  const shrinking = await verifyLedger(livingLedger(records, (spent) => spent.set('a', 1100n)))
   t.match(shrinking, { ok: false })
 
   const broken = await verifyLedger({
     ...quiet,
     *export() {
-      yield* books.slice(0, 2)
+      yield* records.slice(0, 2)
       throw new TypeError('expected a settlement status')
     },
   })
@@ -274,12 +274,12 @@ t.test('a ledger is verified while it is written to', async (t) => {
   await t.rejects(verifyLedger(down), { code: 'unavailable' }, 'a store that does not answer is no verdict')
 
   let pruned = false
-  const overtaken = livingLedger([...books], (_, carried) => {
+  const overtaken = livingLedger([...records], (_, carried) => {
     if (pruned) return
     pruned = true
     carried.set('a', 1n)
   })
   const walk = overtaken.export
-  const again = await verifyLedger({ ...overtaken, export: () => (pruned ? books.slice(1) : walk()) })
+  const again = await verifyLedger({ ...overtaken, export: () => (pruned ? records.slice(1) : walk()) })
   t.match(again, { ok: true, charged: 1199, carried: 1 }, 'a walk that retention overtook is begun anew')
 })

@@ -70,13 +70,23 @@ t.test('calls at the same time do not wait for each other', async (t) => {
   t.same(textsOf(out), ['{"to":"[EMAIL]"}', '{"n":1}'])
 })
 
-t.test('seals of what was altered go, others stay', async (t) => {
+t.test('signatures of what was altered go, others stay', async (t) => {
   const { push, out } = open()
-  const seal = (block: number): StreamEvent => ({ type: 'block-note', block, note: 'signature', data: { signature: 's' } })
-  push(start(0, 'reasoning'), say(0, 'it is anna@example.com'), seal(0), end(0), start(1, 'summary'), say(1, 'fine'), seal(1), end(1), END)
+  const signed = (block: number): StreamEvent => ({ type: 'block-note', block, note: 'signature', data: { signature: 's' } })
+  push(
+    start(0, 'reasoning'),
+    say(0, 'it is anna@example.com'),
+    signed(0),
+    end(0),
+    start(1, 'summary'),
+    say(1, 'fine'),
+    signed(1),
+    end(1),
+    END,
+  )
   t.same(
     out.filter(({ type }) => type === 'block-note'),
-    [seal(1)],
+    [signed(1)],
   )
   t.same(textsOf(out), ['it is [EMAIL]', 'fine'])
 })

@@ -202,7 +202,7 @@ t.test('a wire that takes so many messages gets half of them from each end', asy
 t.test('a call leaves with its result and its reasoning', async (t) => {
   const items: Item[] = [
     message('user', 'start'),
-    { kind: 'reasoning', text: 'think', sealed: 's' },
+    { kind: 'reasoning', text: 'think', encrypted: 's' },
     { kind: 'call', callId: 'c1', name: 'f', args: '{}' },
     { kind: 'call', callId: 'c2', name: 'f', args: '{}' },
     { kind: 'result', callId: 'c1', parts: [{ kind: 'text', text: words(900) }] },

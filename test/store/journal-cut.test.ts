@@ -19,46 +19,46 @@ const below = (n: number): number => Math.floor(chance.random() * n)
 const timeout = LONG ? 3_000_000 : 300_000
 t.setTimeout(timeout)
 
-interface Books {
+interface Opened {
   readonly journal: SqliteJournal
   readonly keys: SqliteKeys
 }
 
-function open(path: string, clock = new FakeClock()): Books {
+function open(path: string, clock = new FakeClock()): Opened {
   const db = openDatabase(path, 'process')
   // Nothing here is about power cuts.
   db.exec('PRAGMA synchronous = OFF')
   return { journal: new SqliteJournal(db, { clock }), keys: new SqliteKeys(db, clock) }
 }
 
-/** Everything that is in the books, as one short text. */
-function stateOf({ journal, keys }: Books): string {
+/** Everything that is in the ledger, as one short text. */
+function stateOf({ journal, keys }: Opened): string {
   const all = JSON.stringify([[...journal.export()], keys.list(), [...journal.carried()].map(([key, cost]) => [key, String(cost)])])
   return createHash('sha256').update(all).digest('hex')
 }
 
 /** A life of many commits, at random: holds, raised holds, settlements of several sizes, keys, what retention removes. */
 class Life {
-  readonly books: Books
-  /** What was in the books after each commit; the first before any of them. */
+  readonly bookkeeping: Opened
+  /** What was in the ledger after each commit; the first before any of them. */
   readonly states: string[]
   private readonly open = new Set<number>()
   private seq = 0
 
-  constructor(books: Books) {
-    this.books = books
-    this.states = [stateOf(books)]
+  constructor(bookkeeping: Opened) {
+    this.bookkeeping = bookkeeping
+    this.states = [stateOf(bookkeeping)]
   }
 
   async commits(count: number): Promise<void> {
     for (let commit = 0; commit < count; commit++) {
       await this.one()
-      this.states.push(stateOf(this.books))
+      this.states.push(stateOf(this.bookkeeping))
     }
   }
 
   private async one(): Promise<void> {
-    const { journal, keys } = this.books
+    const { journal, keys } = this.bookkeeping
     const kind = below(20)
     if (kind === 0) keys.put(apiKey('abcdef'[below(6)], { limit: below(1000) }))
     else if (kind === 1 && journal.prune(Math.floor(this.seq / 8192), 5) > 0) return
@@ -69,7 +69,7 @@ class Life {
   }
 
   private row(): void {
-    const { journal } = this.books
+    const { journal } = this.bookkeeping
     const [oldest] = this.open
     if (oldest !== undefined && (this.open.size > 5 || below(3) === 0)) {
       this.open.delete(oldest)
@@ -101,7 +101,7 @@ async function copyOf(t: Test, before: number, after: number): Promise<Copy> {
   const carried = life.states.length - 1
   await life.commits(after)
   const [main, log] = [readFileSync(path), readFileSync(`${path}-wal`)]
-  life.books.journal.close()
+  life.bookkeeping.journal.close()
   const frames = framesOf(log)
   // A checkpoint writes something that changes nothing, to begin the log anew.
   const states = [...(before > 0 ? [life.states[carried]] : []), ...life.states.slice(carried)]
@@ -114,11 +114,11 @@ function problemOf(path: string, main: Buffer, log: Buffer, state: string): stri
   writeFileSync(path, main)
   writeFileSync(`${path}-wal`, log)
   rmSync(`${path}-shm`, { force: true })
-  let books: Books | undefined
+  let bookkeeping: Opened | undefined
   try {
-    books = open(path)
-    if (stateOf(books) !== state) return 'other rows than were committed'
-    const { journal } = books
+    bookkeeping = open(path)
+    if (stateOf(bookkeeping) !== state) return 'other rows than were committed'
+    const { journal } = bookkeeping
     const before = [...journal.export()]
     const { count, charged } = journal.reconcile()
     const left = before.filter(({ settled }) => !settled)
@@ -128,7 +128,7 @@ function problemOf(path: string, main: Buffer, log: Buffer, state: string): stri
   } catch (error) {
     return String(error)
   } finally {
-    books?.journal.close()
+    bookkeeping?.journal.close()
   }
 }
 
@@ -228,9 +228,9 @@ async function wholeStore(t: Test): Promise<Whole> {
   const path = join(t.testdir(), 'whole.db')
   const life = new Life(open(path))
   await life.commits(300)
-  for (let batch = 0; batch < 40; batch++) life.books.journal.prune(Number.MAX_SAFE_INTEGER / 8192, 5)
-  const state = stateOf(life.books)
-  life.books.journal.close()
+  for (let batch = 0; batch < 40; batch++) life.bookkeeping.journal.prune(Number.MAX_SAFE_INTEGER / 8192, 5)
+  const state = stateOf(life.bookkeeping)
+  life.bookkeeping.journal.close()
   return { path, file: readFileSync(path), state }
 }
 
@@ -238,9 +238,9 @@ async function wholeStore(t: Test): Promise<Whole> {
 function outcomeOf({ path, state }: Whole, file: Buffer, what: string): 'refused' | 'told' | 'whole' {
   writeFileSync(path, file)
   for (const suffix of ['-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true })
-  let books: Books
+  let bookkeeping: Opened
   try {
-    books = open(path)
+    bookkeeping = open(path)
   } catch (thrown) {
     const { code, message }: Fault = asFault(thrown)
     const said = code === 'unavailable' && message.includes(path) && REASONS.test(message)
@@ -248,12 +248,12 @@ function outcomeOf({ path, state }: Whole, file: Buffer, what: string): 'refused
     return 'refused'
   }
   try {
-    const { journal } = books
+    const { journal } = bookkeeping
     if (!verify(journal.export(), journal.spent(), journal.carried()).ok) return 'told'
-    if (stateOf(books) !== state) throw new Error(`${what}: other rows than before`)
+    if (stateOf(bookkeeping) !== state) throw new Error(`${what}: other rows than before`)
     return 'whole'
   } finally {
-    books.journal.close()
+    bookkeeping.journal.close()
   }
 }
 
@@ -321,9 +321,9 @@ t.test('a file that is gone, with its log still there, is not begun anew', async
   t.match(message, /gone\.db is missing, but its log is there/)
   t.same(readFileSync(`${path}-wal`), log, 'the log is left as it was')
   rmSync(`${path}-wal`)
-  const books = open(path)
-  t.same([...books.journal.export()], [], 'without both it is a new store')
-  books.journal.close()
+  const bookkeeping = open(path)
+  t.same([...bookkeeping.journal.export()], [], 'without both it is a new store')
+  bookkeeping.journal.close()
   writeFileSync(path, '')
   t.match(refusal().message, /gone\.db is damaged: it has 0 bytes/)
 })

@@ -13,10 +13,10 @@ import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 import { holdRow, idOf, settleRow } from './samples.ts'
 
-type Books = MemoryJournal | SqliteJournal
+type Journal = MemoryJournal | SqliteJournal
 const DAY = 86_400_000
 const TICKS = 4096
-const KINDS: Record<string, (t: Test) => Books> = {
+const KINDS: Record<string, (t: Test) => Journal> = {
   memory: () => new MemoryJournal(),
   sqlite: (t) => new SqliteJournal(openDatabase(join(t.testdir(), 'headgate.db'), 'process'), { clock: new FakeClock() }),
 }
@@ -58,7 +58,7 @@ for (const [kind, open] of Object.entries(KINDS)) {
       ['b', 24n],
     ])
     t.match(verify(journal.export(), journal.spent(), journal.carried()), { ok: true, generations: 6, open: 1, carried: 48 })
-    t.match(verify(journal.export(), journal.spent()), { ok: false }, 'without what was carried over the books would not agree')
+    t.match(verify(journal.export(), journal.spent()), { ok: false }, 'without what was carried over the ledger would not agree')
     t.match(journal.reconcile(), { count: 1, generations: [idOf(seqs[2])] })
     t.equal(journal.prune(start + 5 * DAY, 100), 1, 'the open one leaves once it is settled')
     t.match(await verifyLedger(journal), { ok: true, open: 0 })
@@ -79,7 +79,7 @@ for (const [kind, open] of Object.entries(KINDS)) {
     let removed = 0
     const directory = t.testdir()
     let files = 0
-    const fresh = (): Books =>
+    const fresh = (): Journal =>
       kind === 'memory'
         ? new MemoryJournal()
         : new SqliteJournal(openDatabase(join(directory, `${files++}.db`), 'process'), { clock: new FakeClock() })

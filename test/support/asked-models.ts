@@ -119,7 +119,7 @@ ${others}
     },
     held: () => {
       const [first] = rows()
-      return first ? gateway.running.runtime.parts.credit.account(first.hold.key).held : 0
+      return first ? gateway.running.runtime.dependencies.credit.account(first.hold.key).held : 0
     },
   }
 }

@@ -257,7 +257,7 @@ export function called({ upstream }: Pick<Cluster, 'upstream'>): string[] {
  * Holds the ledger against what the provider saw, once everything is handed in: each call has one row, no row is there
  * twice or without a call, every row has the one price, and the ledger agrees with the balances, at every program.
  */
-export async function booksAgree(t: Test, cluster: Cluster, members: readonly Member[]): Promise<void> {
+export async function ledgersAgree(t: Test, cluster: Cluster, members: readonly Member[]): Promise<void> {
   const expected = called(cluster).sort()
   for (const { admin } of members) {
     const rows = await eventually('all rows', async () => {

@@ -23,8 +23,8 @@ function foldBlock(reply: FoldedReply, block: JsonObject): void {
     reply.annotations.push(...list(block.citations))
   } else if (block.type === 'thinking') {
     reply.reasoning += text(block.thinking)
-    if (text(block.signature) !== '') reply.sealed.push(text(block.signature))
-  } else if (block.type === 'redacted_thinking') reply.sealed.push(text(block.data))
+    if (text(block.signature) !== '') reply.encrypted.push(text(block.signature))
+  } else if (block.type === 'redacted_thinking') reply.encrypted.push(text(block.data))
   else if (block.type === 'tool_use')
     reply.calls.push({ name: text(block.name), callId: text(block.id), args: JSON.stringify(block.input ?? null) })
 }

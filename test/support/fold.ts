@@ -12,7 +12,7 @@ export interface FoldedReply {
   text: string
   reasoning: string
   /** Signatures of reasoning, and reasoning that only its provider can read. */
-  sealed: string[]
+  encrypted: string[]
   refusal: string
   calls: FoldedCall[]
   annotations: Json[]
@@ -29,7 +29,7 @@ export function emptyReply(): FoldedReply {
     model: '',
     text: '',
     reasoning: '',
-    sealed: [],
+    encrypted: [],
     refusal: '',
     calls: [],
     annotations: [],
@@ -90,7 +90,7 @@ export function foldResponse(response: JsonObject): FoldedReply {
       }
     else if (item.type === 'reasoning') {
       reply.reasoning += [...list(item.content), ...list(item.summary)].map((part) => text(part.text)).join('')
-      reply.sealed.push(...texts(item.signature, item.encrypted_content))
+      reply.encrypted.push(...texts(item.signature, item.encrypted_content))
     } else if (item.type === 'function_call')
       reply.calls.push({ name: text(item.name), callId: text(item.call_id), args: text(item.arguments) })
   }
@@ -152,7 +152,7 @@ export function foldChat(completion: JsonObject): FoldedReply {
   reply.text = text(message.content)
   reply.refusal = text(message.refusal)
   reply.reasoning = text(message.reasoning)
-  for (const detail of list(message.reasoning_details)) reply.sealed.push(...texts(detail.signature, detail.data))
+  for (const detail of list(message.reasoning_details)) reply.encrypted.push(...texts(detail.signature, detail.data))
   reply.annotations = list(message.annotations)
   for (const call of list(message.tool_calls))
     reply.calls.push({ name: text(object(call.function).name), callId: text(call.id), args: text(object(call.function).arguments) })
@@ -178,7 +178,7 @@ export function foldChatChunks(chunks: readonly JsonObject[]): FoldedReply {
       reply.text += text(delta.content)
       reply.reasoning += text(delta.reasoning)
       reply.refusal += text(delta.refusal)
-      for (const detail of list(delta.reasoning_details)) reply.sealed.push(...texts(detail.signature, detail.data))
+      for (const detail of list(delta.reasoning_details)) reply.encrypted.push(...texts(detail.signature, detail.data))
       reply.annotations.push(...list(delta.annotations))
       for (const call of list(delta.tool_calls)) {
         const index = number(call.index)

@@ -17,7 +17,7 @@ function usage(said: Said): JsonObject {
   }
 }
 
-/** Who seals reasoning on this wire: providers that are gateways themselves. */
+/** Who encrypts reasoning on this wire: providers that are gateways themselves. */
 export const CHAT_SEAL = 'acme-v1'
 
 /** Signed reasoning, as gateways that speak this wire show it. */

@@ -49,8 +49,8 @@ function callParts(said: Said): JsonObject[] {
 }
 
 function textPart(said: Said, text: string, last: boolean): JsonObject {
-  const sealed = last && said.signature !== undefined && !said.calls?.length
-  return sealed ? { text, thoughtSignature: said.signature } : { text }
+  const encrypted = last && said.signature !== undefined && !said.calls?.length
+  return encrypted ? { text, thoughtSignature: said.signature } : { text }
 }
 
 function reply(said: Said, candidate: JsonObject): JsonObject {

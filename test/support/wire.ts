@@ -32,7 +32,7 @@ export interface SaidCitation {
 /** Pieces are deltas of the stream; a whole reply joins them. */
 export interface Said {
   reasoning?: readonly string[]
-  /** Seals or signs the reasoning, in the form of each wire. */
+  /** Encrypts or signs the reasoning, in the form of each wire. */
   signature?: string
   text?: readonly string[]
   refusal?: readonly string[]

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
-import { type JobOptions, type PoolOptions, ThreadPool, ThreadTrouble } from '../../src/services/threads/index.ts'
+import { type JobOptions, type PoolOptions, ThreadError, ThreadPool } from '../../src/services/threads/index.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 
@@ -21,7 +21,7 @@ async function troubleOf(asked: Promise<unknown>): Promise<string> {
   try {
     return `none: ${String(await asked)}`
   } catch (thrown) {
-    return thrown instanceof ThreadTrouble ? thrown.failure : String(thrown)
+    return thrown instanceof ThreadError ? thrown.failure : String(thrown)
   }
 }
 

@@ -179,19 +179,19 @@ t.test('a caller that leaves closes the upstream', async (t) => {
   gate.open()
 })
 
-t.test('the end of a reply waits for the books, and is cut if they cannot be closed', async (t) => {
+t.test('the end of a reply waits for the settlement, and is cut if that cannot be written', async (t) => {
   const upstream = await startUpstream(() => sseAnswer(['data: one\n\n']))
   const front = await startFront(upstream.url)
   t.teardown(() => Promise.all([front.close(), upstream.close()]))
-  const books = new Gate()
-  front.holdEnds(books.opened)
+  const settled = new Gate()
+  front.holdEnds(settled.opened)
   const client = await RawClient.open(front.url)
   const ended = front.nextEnd()
   client.send('GET /x HTTP/1.1\r\nHost: g\r\nConnection: close\r\n\r\n')
   await client.until(/data: one/)
   await ended
   t.notOk(client.ended)
-  books.open()
+  settled.open()
   t.match(await client.closed(), /\r\n0\r\n\r\n$/)
   const full = Promise.reject(new Error('disk full'))
   full.catch(() => undefined)
@@ -225,7 +225,7 @@ t.test('large bodies, empty ones, and an expected 100 go through whole', async (
   )
 })
 
-t.test('a caller that left while the books were opened never reaches the provider', async (t) => {
+t.test('a caller that left while the hold was written never reaches the provider', async (t) => {
   const upstream = await startUpstream(() => jsonAnswer({}))
   const clock = new FakeClock()
   const pools = new Pools()

@@ -1,7 +1,7 @@
 /** Connections to one provider: a free one is used again, a busy one never, and those that have closed are forgotten. */
 import t, { type Test } from 'tap'
 import type { Dispatcher } from 'undici'
-import { type ConnectionPool, MOST_IDLE, connectionsMade, Pools } from '../../src/services/upstream/pools.ts'
+import { type ConnectionPool, connectionsMade, MOST_IDLE, Pools } from '../../src/services/upstream/pools.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.ts'
 import { refusingUrl } from '../support/upstream.ts'

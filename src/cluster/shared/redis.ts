@@ -14,9 +14,9 @@ const PREFIX = 'headgate:'
 /** @throws Error where the address cannot be read. */
 export function shareThroughRedis(url: string, source: SharedSource): Shared {
   const { clock, report, prefix = PREFIX } = source
-  let trouble: string | undefined
+  let lastError: string | undefined
   const note = (reason: string): void => {
-    trouble = reason
+    lastError = reason
   }
   const speaker = openRedis(url, { report: note })
   const listener = openListener(url, { report: note })
@@ -27,7 +27,7 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
     processes: source.processes,
     // The connection's error names the cause; the command's error only says that there is no connection.
     report: (news) =>
-      report(news.kind === 'shared-lost' && news.reason === 'not connected' ? { ...news, reason: trouble ?? news.reason } : news),
+      report(news.kind === 'shared-lost' && news.reason === 'not connected' ? { ...news, reason: lastError ?? news.reason } : news),
   })
   speaker.on('ready', () => void counters.check())
   const news = new RedisNews({ speaker, listener, clock, prefix, report: (reason) => report({ kind: 'news-lost', reason }) })

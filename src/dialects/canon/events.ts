@@ -30,14 +30,14 @@ export interface End {
  * Facts about a block, beside its text. Their `data`:
  * annotation: a flat `url_citation`, `file_citation` or `file_path` as the Responses API has them (contract section 1.3);
  *   members that only the provider's own wire knows stand in `native: { dialect, data }`.
- * signature: `{ signature, format? }`, of the reasoning block. sealed: `{ data, id?, format? }`, reasoning that only its provider can read.
+ * signature: `{ signature, format? }`, of the reasoning block. encrypted: `{ data, id?, format? }`, reasoning that only its provider can read.
  * progress: `{ type, … }`, of a server block: how far the tool is. outcome: what the item of a server block has become, in place of what it began with.
  * logprobs: `{ content }` or `{ refusal }`, entries as in the contract. format: `{ format }`, the family that can take the reasoning back.
  */
-export type NoteKind = 'annotation' | 'signature' | 'sealed' | 'logprobs' | 'format' | 'progress' | 'outcome'
+export type NoteKind = 'annotation' | 'signature' | 'encrypted' | 'logprobs' | 'format' | 'progress' | 'outcome'
 
 /**
- * The `format` of sealed or signed reasoning names the family of providers that can take it back:
+ * The `format` of encrypted or signed reasoning names the family of providers that can take it back:
  * `anthropic-claude-v1`, `openai-responses-v1`, `google-gemini-v1`.
  */
 export type ReasoningFormat = string

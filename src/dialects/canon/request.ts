@@ -45,8 +45,8 @@ export type Item =
       id?: string
       text?: string
       summary?: string[]
-      /** Sealed reasoning goes back only to the provider family that sealed it (`format`). */
-      sealed?: string
+      /** Encrypted reasoning goes back only to the provider family that encrypted it (`format`). */
+      encrypted?: string
       signature?: string
       format?: string
     }

@@ -28,9 +28,9 @@ interface OpenReasoning {
   index: unknown
   id: unknown
   format: unknown
-  /** A signature or a seal ends what may still join the block. */
+  /** A signature or encrypted data ends what may still join the block. */
   signed: boolean
-  sealed: boolean
+  encrypted: boolean
 }
 
 interface CallBlock {
@@ -164,7 +164,7 @@ export class DeltaReader {
         this.think('summary', detail, out)
         return
       case 'reasoning.encrypted':
-        this.seal(detail, out)
+        this.addEncrypted(detail, out)
         return
       case 'reasoning.server_tool_call':
         this.whole('server', { dialect: WIRE, type: String(detail.tool_name), data: detail }, out)
@@ -178,7 +178,7 @@ export class DeltaReader {
     const text = kind === 'summary' ? detail.summary : detail.text
     const { thought } = this
     const other = thought && detail.index !== undefined && thought.index !== undefined && detail.index !== thought.index
-    if (thought && filled(text) && (other || thought.signed || thought.sealed)) this.endBlock(out)
+    if (thought && filled(text) && (other || thought.signed || thought.encrypted)) this.endBlock(out)
     if (!this.thought || filled(text)) this.enter(kind, detail, out)
     this.formatNote(detail, out)
     if (filled(text)) out.push({ type: 'block-delta', block: this.block, text })
@@ -188,22 +188,22 @@ export class DeltaReader {
     }
   }
 
-  private seal(detail: JsonObject, out: StreamEvent[]): void {
+  private addEncrypted(detail: JsonObject, out: StreamEvent[]): void {
     if (!filled(detail.data)) return
     const { thought } = this
-    const other = thought && ((filled(thought.id) && filled(detail.id) && thought.id !== detail.id) || thought.sealed)
+    const other = thought && ((filled(thought.id) && filled(detail.id) && thought.id !== detail.id) || thought.encrypted)
     if (other) this.endBlock(out)
     if (this.kind !== 'reasoning' && this.kind !== 'summary') this.enter('reasoning', detail, out)
     this.formatNote(detail, out)
     const data: JsonObject = { data: detail.data }
     if (filled(detail.id)) data.id = detail.id
-    this.note(this.block, 'sealed', withFormat(data, detail), out)
-    if (this.thought) this.thought.sealed = true
+    this.note(this.block, 'encrypted', withFormat(data, detail), out)
+    if (this.thought) this.thought.encrypted = true
   }
 
   private enter(kind: 'reasoning' | 'summary', detail: JsonObject, out: StreamEvent[]): void {
     this.turn(kind, out, detail.id)
-    this.thought ??= { index: detail.index, id: detail.id, format: undefined, signed: false, sealed: false }
+    this.thought ??= { index: detail.index, id: detail.id, format: undefined, signed: false, encrypted: false }
   }
 
   private formatNote(detail: JsonObject, out: StreamEvent[]): void {

@@ -95,10 +95,10 @@ function joins(open: Open | undefined, detail: JsonObject): open is Open {
   const { item } = open
   const format = text(detail.format)
   const sameId = text(detail.id) === item.id
-  if (item.signature !== undefined || item.sealed !== undefined || (item.format !== undefined && format !== item.format)) return false
+  if (item.signature !== undefined || item.encrypted !== undefined || (item.format !== undefined && format !== item.format)) return false
   switch (detail.type) {
     case 'reasoning.encrypted':
-      // Without an identifier a seal is not known to belong to the text before it.
+      // Without an identifier encrypted reasoning is not known to belong to the text before it.
       return item.id !== undefined && sameId
     case 'reasoning.summary':
       return sameId && item.text === undefined
@@ -130,7 +130,7 @@ function decodeDetails(details: JsonObject[]): Item[] {
       item.summary ??= []
       item.summary.push(detail.summary)
     }
-    if (typeof detail.data === 'string') item.sealed = detail.data
+    if (typeof detail.data === 'string') item.encrypted = detail.data
   }
   return items
 }

@@ -118,18 +118,18 @@ export class MessageWriter {
   }
 
   private reasoning(item: ReasoningItem): void {
-    // A seal without a format belongs to the caller's wire; no provider of another wire could open it.
-    const sealed = item.sealed !== undefined || item.signature !== undefined
+    // Encrypted reasoning without a format belongs to the caller's wire; no provider of another wire could read it.
+    const bound = item.encrypted !== undefined || item.signature !== undefined
     const ours = item.format !== undefined || this.sameWire
-    if (sealed && !ours) this.dropped.push('reasoning')
+    if (bound && !ours) this.dropped.push('reasoning')
     const { text, summary } = item
-    const seal = ours ? item.sealed : undefined
+    const encrypted = ours ? item.encrypted : undefined
     const signature = ours ? item.signature : undefined
     const plain = text ?? summary?.join('\n\n') ?? ''
-    if (plain === '' && seal === undefined && signature === undefined) return
+    if (plain === '' && encrypted === undefined && signature === undefined) return
     const turn = this.open()
     if (plain !== '') turn.reasoning = `${(turn.reasoning as string | undefined) ?? ''}${plain}`
-    const bare = item.id === undefined && item.format === undefined && signature === undefined && seal === undefined
+    const bare = item.id === undefined && item.format === undefined && signature === undefined && encrypted === undefined
     if (bare && summary === undefined && this.details.length === 0) return
     const base: JsonObject = {}
     if (item.id !== undefined) base.id = item.id
@@ -140,6 +140,6 @@ export class MessageWriter {
       if (signature !== undefined) detail.signature = signature
       this.detail(detail)
     }
-    if (seal !== undefined) this.detail({ type: 'reasoning.encrypted', data: seal, ...base, index: this.details.length })
+    if (encrypted !== undefined) this.detail({ type: 'reasoning.encrypted', data: encrypted, ...base, index: this.details.length })
   }
 }

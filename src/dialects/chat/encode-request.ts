@@ -81,7 +81,7 @@ function encodeSettings(request: CanonicalRequest, body: JsonObject): void {
   for (const key in fields) if (fields[key] !== undefined) body[key] = fields[key]
 }
 
-/** Members of `include` that this wire has no way to request; the gateway itself sees to sealed reasoning. */
+/** Members of `include` that this wire has no way to request; the gateway itself sees to encrypted reasoning. */
 function unsaidIncludes(request: CanonicalRequest): string[] {
   const supported = new Set(['message.output_text.logprobs', 'reasoning.encrypted_content'])
   return (request.include ?? []).filter((member) => !supported.has(member)).map((member) => `include.${member}`)

@@ -7,7 +7,7 @@ import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './decode-request.ts'
 import { audioOf, imageOf } from './media.ts'
-import { sealedDetail, serverDetail } from './reply-parts.ts'
+import { encryptedDetail, serverDetail } from './reply-parts.ts'
 import { usageText } from './usage.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
@@ -32,7 +32,7 @@ function thoughtDetails(block: Block, details: JsonObject[]): void {
     detail.index = details.length
     details.push(detail)
   }
-  for (const { note, data } of block.notes) if (note === 'sealed') details.push(sealedDetail(data, format, details.length))
+  for (const { note, data } of block.notes) if (note === 'encrypted') details.push(encryptedDetail(data, format, details.length))
 }
 
 function reasoningOf(folded: Folded, hide: boolean): { text: string; details: JsonObject[] } {

@@ -8,7 +8,7 @@ import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './decode-request.ts'
 import { chunkHead, closingChunks } from './decode-stream.ts'
 import { audioOf, imageOf } from './media.ts'
-import { noteDetail, sealedDetail, serverDetail } from './reply-parts.ts'
+import { encryptedDetail, noteDetail, serverDetail } from './reply-parts.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 type Start = Extract<StreamEvent, { type: 'block-start' }>
@@ -187,8 +187,8 @@ export class ChatStreamEncoder implements StreamEncoder {
         if (block.index === -1) this.detail(block)
         return this.chunk(`"reasoning_details":[${JSON.stringify(noteDetail(event.data, block))}]`)
       }
-      case 'sealed':
-        return this.chunk(`"reasoning_details":[${JSON.stringify(sealedDetail(event.data, block.format, this.details++))}]`)
+      case 'encrypted':
+        return this.chunk(`"reasoning_details":[${JSON.stringify(encryptedDetail(event.data, block.format, this.details++))}]`)
     }
   }
 

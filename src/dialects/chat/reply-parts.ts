@@ -34,8 +34,8 @@ export function noteDetail(data: JsonObject, block: { format: string | undefined
   return detail
 }
 
-/** Sealed reasoning. */
-export function sealedDetail(data: JsonObject, format: string | undefined, index: number): JsonObject {
+/** Encrypted reasoning. */
+export function encryptedDetail(data: JsonObject, format: string | undefined, index: number): JsonObject {
   const detail: JsonObject = { type: 'reasoning.encrypted', data: data.data ?? '' }
   if (typeof data.id === 'string') detail.id = data.id
   const known = data.format ?? format

@@ -171,7 +171,7 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
 
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
 
-/** Families that seal on wires of their own; a provider of this one can open none of their seals, unless it is a gateway itself. */
+/** Families that encrypt or sign reasoning on wires of their own; a provider of this one cannot read theirs, unless it is a gateway itself. */
 const OTHER_FAMILIES = /claude|gemini|responses/
 
 /** How this gateway wraps what it carries for another family; never meant for a provider. */
@@ -181,8 +181,8 @@ const WRAPPED = 'hg.'
 interface MessageFit {
   /** The quirk `reasoning_replay`: undefined, `details`, `none`, or the name of a plain text field. */
   replay: string | undefined
-  /** The provider is a gateway itself: it hands seals on to whichever family made them, and knows tools of its own. */
-  everySeal: boolean
+  /** The provider is a gateway itself: it passes encrypted reasoning on to the family that made it, and knows tools of its own. */
+  everyFamily: boolean
   /** Marks go as `prompt_cache_breakpoint`; else as `cache_control`. */
   breakpoints: boolean
   /** Messages go without the name of their author. */
@@ -192,33 +192,33 @@ interface MessageFit {
 /** In the quirk `drop`, and in the report of what was left out. */
 const NAMES = 'messages.name'
 
-/** What a provider takes of a conversation beside its words: seals of reasoning, marks for the cache, names of authors. */
+/** What a provider takes of a conversation beside its words: encrypted reasoning, marks for the cache, names of authors. */
 function messageFit(quirks: Quirks): MessageFit {
   const replay = quirks.reasoning_replay
   return {
     replay,
-    everySeal: replay === 'details' || quirks.reasoning === 'object',
+    everyFamily: replay === 'details' || quirks.reasoning === 'object',
     breakpoints: quirks.explicit_caching === true,
     nameless: quirks.drop?.includes(NAMES) === true,
   }
 }
 
-const isSeal = (detail: JsonObject): boolean => detail.type === 'reasoning.encrypted' || (detail.signature ?? null) !== null
+const isBound = (detail: JsonObject): boolean => detail.type === 'reasoning.encrypted' || (detail.signature ?? null) !== null
 
 function opensHere({ data, format }: JsonObject, fit: MessageFit): boolean {
   if (typeof data === 'string' && data.startsWith(WRAPPED)) return false
-  return fit.everySeal || typeof format !== 'string' || !OTHER_FAMILIES.test(format)
+  return fit.everyFamily || typeof format !== 'string' || !OTHER_FAMILIES.test(format)
 }
 
 /** A call of a tool that a gateway ran, which means nothing to a provider that is no gateway. */
 const isGatewayCall = (detail: JsonObject): boolean => detail.type === 'reasoning.server_tool_call'
 
-/** The details that the provider can use: of a foreign seal only its text is left. */
+/** The details that the provider can use: of reasoning of another family only the text is left. */
 function ownDetails(details: JsonObject[], fit: MessageFit): JsonObject[] {
   const kept: JsonObject[] = []
   for (const detail of details) {
-    if (isGatewayCall(detail) && !fit.everySeal) continue
-    if (!isSeal(detail) || opensHere(detail, fit)) kept.push(detail)
+    if (isGatewayCall(detail) && !fit.everyFamily) continue
+    if (!isBound(detail) || opensHere(detail, fit)) kept.push(detail)
     else if (typeof detail.text === 'string' && detail.text !== '') {
       const { signature: _signature, format: _format, ...plain } = detail
       kept.push(plain)
@@ -230,8 +230,8 @@ function ownDetails(details: JsonObject[], fit: MessageFit): JsonObject[] {
 function fitReasoning(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
   const details = Array.isArray(message.reasoning_details) ? message.reasoning_details.filter(isObject) : []
   if (fit.replay === undefined || fit.replay === 'details') {
-    const foreign = details.some((detail) => isSeal(detail) && !opensHere(detail, fit))
-    const hasGatewayCalls = !fit.everySeal && details.some(isGatewayCall)
+    const foreign = details.some((detail) => isBound(detail) && !opensHere(detail, fit))
+    const hasGatewayCalls = !fit.everyFamily && details.some(isGatewayCall)
     if (!foreign && !hasGatewayCalls) return message
     if (foreign) dropped.add('reasoning')
     if (hasGatewayCalls) dropped.add('reasoning_detail')
@@ -241,7 +241,7 @@ function fitReasoning(message: JsonObject, fit: MessageFit, dropped: Set<string>
   }
   const { reasoning, reasoning_content, reasoning_details: _details, ...rest } = message
   const plain = reasoning ?? reasoning_content
-  if (fit.replay === 'none' || details.some(isSeal)) dropped.add('reasoning')
+  if (fit.replay === 'none' || details.some(isBound)) dropped.add('reasoning')
   if (fit.replay !== 'none' && typeof plain === 'string' && plain !== '') rest[fit.replay] = plain
   return rest
 }

@@ -4,7 +4,7 @@ import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../cano
 import type { Opaque } from '../canon/request.ts'
 import type { Citations } from './citations.ts'
 import { audioFormat } from './mime-types.ts'
-import { SEALED_FORMAT, WIRE } from './wire.ts'
+import { ENCRYPTED_FORMAT, WIRE } from './wire.ts'
 
 /** Audio of an answer: it comes in pieces and leaves as one. */
 class AudioAnswer {
@@ -129,7 +129,7 @@ export class PartReader {
     const item = kind === 'summary' ? `thought-${this.next}` : undefined
     const block = this.start(kind, item === undefined ? {} : { item }, out)
     this.thought = item
-    if (item !== undefined) this.note(block, 'format', { format: SEALED_FORMAT }, out)
+    if (item !== undefined) this.note(block, 'format', { format: ENCRYPTED_FORMAT }, out)
     this.open = { kind, block, text: '', signatures: [] }
     return this.open
   }
@@ -138,7 +138,7 @@ export class PartReader {
   private hold(signature: string | undefined, out: StreamEvent[]): void {
     if (signature === undefined || signature === '') return
     if (this.open) this.open.signatures.push(signature)
-    else this.seal(signature, undefined, out)
+    else this.addSignature(signature, undefined, out)
   }
 
   private close(out: StreamEvent[], last = false): void {
@@ -147,16 +147,16 @@ export class PartReader {
     this.open = undefined
     if (open.kind === 'text') for (const data of this.citations.take(open.text, last)) this.note(open.block, 'annotation', data, out)
     out.push({ type: 'block-end', block: open.block })
-    for (const signature of open.signatures) this.seal(signature, undefined, out)
+    for (const signature of open.signatures) this.addSignature(signature, undefined, out)
   }
 
-  /** Sealed reasoning: an item of its own, or in one with the summary right before it. */
-  private seal(signature: string, id: string | undefined, out: StreamEvent[]): void {
+  /** Encrypted reasoning: an item of its own, or in one with the summary right before it. */
+  private addSignature(signature: string, id: string | undefined, out: StreamEvent[]): void {
     const block = this.start('reasoning', { item: this.thought ?? `thought-${this.next}` }, out)
     this.thought = undefined
-    this.note(block, 'format', { format: SEALED_FORMAT }, out)
+    this.note(block, 'format', { format: ENCRYPTED_FORMAT }, out)
     const data: JsonObject = id === undefined ? { data: signature } : { data: signature, id }
-    this.note(block, 'sealed', { ...data, format: SEALED_FORMAT }, out)
+    this.note(block, 'encrypted', { ...data, format: ENCRYPTED_FORMAT }, out)
     out.push({ type: 'block-end', block })
   }
 
@@ -174,7 +174,7 @@ export class PartReader {
     const id = stringOf(call.id) || this.callId(this.calls)
     this.calls++
     this.close(out)
-    if (signature) this.seal(signature, id, out)
+    if (signature) this.addSignature(signature, id, out)
     this.thought = undefined
     const block = this.start('call', { call: { id, name: call.name } }, out)
     out.push({ type: 'block-delta', block, text }, { type: 'block-end', block })
@@ -192,7 +192,7 @@ export class PartReader {
     }
     if (!mimeType.startsWith('image/')) return false
     this.close(out)
-    if (signature) this.seal(signature, undefined, out)
+    if (signature) this.addSignature(signature, undefined, out)
     const url = `data:${mimeType};base64,${data}`
     this.whole('media', { dialect: COMMON, type: 'image', data: { url, media_type: mimeType } }, out)
     return true

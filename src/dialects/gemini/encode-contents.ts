@@ -3,7 +3,7 @@ import { type JsonObject, objectWithin } from '../../core/json.ts'
 import { parseDataUrl } from '../canon/file-url.ts'
 import type { Item, Part } from '../canon/request.ts'
 import { audioType, mimeTypeOf } from './mime-types.ts'
-import { SEALED_FORMAT, WIRE } from './wire.ts'
+import { ENCRYPTED_FORMAT, WIRE } from './wire.ts'
 
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
 type CallItem = Extract<Item, { kind: 'call' }>
@@ -36,9 +36,9 @@ function responseOf(text: string, failed: boolean): JsonObject {
   return { error: value ?? text }
 }
 
-/** The signature of an item that this family sealed. */
+/** The signature of an item that this family encrypted. */
 function signatureOf(item: ReasoningItem): string | undefined {
-  return item.format === SEALED_FORMAT ? (item.sealed ?? item.signature) : undefined
+  return item.format === ENCRYPTED_FORMAT ? (item.encrypted ?? item.signature) : undefined
 }
 
 /** Writes items in their order; `dropped` collects what this wire cannot say. */
@@ -135,7 +135,7 @@ export class ContentWriter {
 
   /** Thoughts go back to the family that had them, signatures to the part that they came with. */
   private reasoning(item: ReasoningItem): void {
-    if (item.format !== SEALED_FORMAT) {
+    if (item.format !== ENCRYPTED_FORMAT) {
       this.dropped.add('reasoning')
       return
     }

@@ -3,7 +3,7 @@
 export const WIRE = 'gemini'
 
 /** Marks thought signatures as this family's own. */
-export const SEALED_FORMAT = 'google-gemini-v1'
+export const ENCRYPTED_FORMAT = 'google-gemini-v1'
 
 const RESOURCE = /^(?:models|tunedModels|publishers|projects)\//
 

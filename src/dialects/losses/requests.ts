@@ -20,7 +20,7 @@ const NOTE = 'a note for the caller'
 const REFUSED = 'refused with a 400 that names the tool and the endpoints that have it'
 /** The provider is offered a function in its place. */
 const RUN_HERE = 'run by the gateway or handed to the caller, since the provider has no such tool'
-const SEAL = 'sealed by another family of providers'
+const OTHER_FAMILY = 'encrypted by another family of providers'
 const SERVER_ITEM = 'what a tool of the gateway did means nothing to a provider'
 const SHOWN = 'the wire takes no such part of an earlier answer back'
 const STATUS = 'an item that is sent back is complete'
@@ -28,7 +28,7 @@ const STRICT = 'the wire always keeps to the schema'
 const SUMMARY = 'the format has no field for how reasoning is shown'
 const TIER = 'a provider is sent the service tier that its endpoint declares, and no other'
 const UNKNOWN = 'an unknown field means something to its own wire alone'
-const UNSEALED = 'the wire takes back only reasoning that its own providers have sealed'
+const NOT_ENCRYPTED = 'the wire takes back only reasoning that its own providers have encrypted'
 const USAGE = 'usage is always requested and always reported'
 const VIDEO = 'the wire takes no video'
 /** The record names the item or block by its type. */
@@ -93,11 +93,16 @@ const CHAT_CALLERS: readonly Row[] = [
   [['openai-responses', 'anthropic', 'gemini'], REFUSED, ['tools[web_search]']],
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
-    SEAL,
+    OTHER_FAMILY,
     ['messages[assistant].reasoning_details[reasoning.encrypted].data', 'messages[assistant].reasoning_details[reasoning.encrypted].id'],
     'reasoning',
   ],
-  [['openai-chat', 'openai-responses', 'gemini'], SEAL, ['messages[assistant].reasoning_details[reasoning.text].signature'], 'reasoning'],
+  [
+    ['openai-chat', 'openai-responses', 'gemini'],
+    OTHER_FAMILY,
+    ['messages[assistant].reasoning_details[reasoning.text].signature'],
+    'reasoning',
+  ],
   [['openai-responses', 'anthropic', 'gemini'], SHOWN, ['messages[assistant].images'], 'images'],
   [['openai-responses', 'anthropic', 'gemini'], SHOWN, ['messages[assistant].audio'], 'message.audio'],
   [['openai-responses', 'anthropic', 'gemini'], SHOWN, ['messages[assistant].model'], 'message.model'],
@@ -113,7 +118,7 @@ const CHAT_CALLERS: readonly Row[] = [
   [['openai-responses', 'anthropic', 'gemini'], UNKNOWN, ['unheard_of'], 'unheard_of'],
   [
     ['openai-responses', 'anthropic', 'gemini'],
-    UNSEALED,
+    NOT_ENCRYPTED,
     [
       'messages[assistant].reasoning',
       'messages[assistant].reasoning_details[reasoning.summary].id',
@@ -122,7 +127,7 @@ const CHAT_CALLERS: readonly Row[] = [
     ],
     'reasoning',
   ],
-  [['openai-responses', 'gemini'], UNSEALED, ['messages[assistant].reasoning_details[reasoning.text].text'], 'reasoning'],
+  [['openai-responses', 'gemini'], NOT_ENCRYPTED, ['messages[assistant].reasoning_details[reasoning.text].text'], 'reasoning'],
   [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], USAGE, ['stream_options.include_usage', 'usage.include']],
   [['anthropic'], VIDEO, ['messages[user].content[input_video]', 'messages[user].content[video_url]'], 'input_video'],
 ]
@@ -222,8 +227,8 @@ const RESPONSES_CALLERS: readonly Row[] = [
     ],
   ],
   [['openai-chat', 'anthropic', 'gemini'], RUN_HERE, ['tools[apply_patch]', 'tools[mcp]', 'tools[shell]']],
-  [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], SEAL, ['input[reasoning].encrypted_content'], 'reasoning'],
-  [['openai-chat', 'openai-responses', 'gemini'], SEAL, ['input[reasoning].signature'], 'reasoning'],
+  [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], OTHER_FAMILY, ['input[reasoning].encrypted_content'], 'reasoning'],
+  [['openai-chat', 'openai-responses', 'gemini'], OTHER_FAMILY, ['input[reasoning].signature'], 'reasoning'],
   [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], SERVER_ITEM, ['input[router:datetime]'], TYPE],
   [
     ['openai-chat', 'anthropic', 'gemini'],
@@ -241,8 +246,8 @@ const RESPONSES_CALLERS: readonly Row[] = [
   [['anthropic'], SUMMARY, ['reasoning.summary']],
   [['openai-chat', 'gemini'], SUMMARY, ['reasoning.summary'], 'reasoning.summary'],
   [['openai-chat', 'anthropic', 'gemini'], UNKNOWN, ['unheard_of'], 'unheard_of'],
-  [['anthropic', 'gemini'], UNSEALED, ['input[reasoning].id', 'input[reasoning].summary[summary_text].text'], 'reasoning'],
-  [['openai-responses', 'anthropic', 'gemini'], UNSEALED, ['input[reasoning].content[reasoning_text].text'], 'reasoning'],
+  [['anthropic', 'gemini'], NOT_ENCRYPTED, ['input[reasoning].id', 'input[reasoning].summary[summary_text].text'], 'reasoning'],
+  [['openai-responses', 'anthropic', 'gemini'], NOT_ENCRYPTED, ['input[reasoning].content[reasoning_text].text'], 'reasoning'],
   [['anthropic'], VIDEO, ['input[message].content[input_video]'], 'input_video'],
 ]
 
@@ -352,13 +357,13 @@ const MESSAGES_CALLERS: readonly Row[] = [
   [['openai-chat', 'openai-responses', 'gemini'], RUN_HERE, ['tools[bash_20250124]', 'tools[tool_search_tool_regex_20251119]']],
   [
     ['openai-chat', 'openai-responses', 'gemini'],
-    SEAL,
+    OTHER_FAMILY,
     ['messages[assistant].content[redacted_thinking].data', 'messages[assistant].content[thinking].signature'],
     'reasoning',
   ],
   [['openai-chat'], SUMMARY, ['thinking.display'], 'thinking'],
   [['openai-chat', 'openai-responses', 'gemini'], UNKNOWN, ['unheard_of'], 'unheard_of'],
-  [['openai-responses', 'gemini'], UNSEALED, ['messages[assistant].content[thinking].thinking'], 'reasoning'],
+  [['openai-responses', 'gemini'], NOT_ENCRYPTED, ['messages[assistant].content[thinking].thinking'], 'reasoning'],
 ]
 
 export const requestLosses: readonly Loss[] = [

@@ -152,7 +152,7 @@ export class BlockDecoder {
     out.push({ type: 'block-note', block: number, note: 'format', data: { format: FORMAT } })
     if (block.type === 'redacted_thinking') {
       const data = { data: stringOf(block.data) ?? '', format: FORMAT }
-      out.push({ type: 'block-note', block: number, note: 'sealed', data })
+      out.push({ type: 'block-note', block: number, note: 'encrypted', data })
       return
     }
     this.text(opened, stringOf(block.thinking), out)

@@ -1,7 +1,7 @@
 /** Messages as canonical items, block by block in the order in which they came. */
 import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
-import { type Envelope, openEnvelope } from '../canon/reasoning-envelope.ts'
 import type { Item, Part, Role } from '../canon/request.ts'
+import { unwrapReasoning, type WrappedReasoning } from '../canon/wrapped-reasoning.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isForeignCitation } from './foreign-blocks.ts'
 import { isGatewayTool } from './gateway-tools.ts'
@@ -96,12 +96,12 @@ type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
 
 const THINKING: ReadonlySet<string> = new Set(['type', 'thinking', 'signature', 'cache_control'])
 
-function foreignItem(envelope: Envelope, shown: string): ReasoningItem {
+function foreignItem(envelope: WrappedReasoning, shown: string): ReasoningItem {
   const text = envelope.text ?? shown
-  const { format, id, sealed, signature, summary } = envelope
-  // A seal of an unknown maker must never pass for one of this wire's.
-  const maker = format ?? (sealed === undefined && signature === undefined ? undefined : 'unknown')
-  const item: ReasoningItem = { kind: 'reasoning', id, sealed, signature, format: maker }
+  const { format, id, encrypted, signature, summary } = envelope
+  // Encrypted reasoning of an unknown family must never pass for this wire's own.
+  const maker = format ?? (encrypted === undefined && signature === undefined ? undefined : 'unknown')
+  const item: ReasoningItem = { kind: 'reasoning', id, encrypted, signature, format: maker }
   if (summary) item.summary = [text]
   else if (text !== '') item.text = text
   return present(item)
@@ -114,7 +114,7 @@ function foreignItem(envelope: Envelope, shown: string): ReasoningItem {
 function thinkingItem(block: JsonObject): Item {
   const thinking = stringOf(block.thinking) ?? ''
   const signature = stringOf(block.signature) ?? ''
-  const envelope = openEnvelope(signature)
+  const envelope = unwrapReasoning(signature)
   if (envelope) return foreignItem(envelope, thinking)
   const own: ReasoningItem =
     signature === '' ? { kind: 'reasoning', text: thinking } : { kind: 'reasoning', text: thinking, signature, format: FORMAT }
@@ -123,23 +123,23 @@ function thinkingItem(block: JsonObject): Item {
 
 /** @param data of a `redacted_thinking` block. */
 function redactedItem(data: string): Item {
-  const envelope = openEnvelope(data)
-  return envelope ? foreignItem(envelope, '') : { kind: 'reasoning', sealed: data, format: FORMAT }
+  const envelope = unwrapReasoning(data)
+  return envelope ? foreignItem(envelope, '') : { kind: 'reasoning', encrypted: data, format: FORMAT }
 }
 
 /**
- * Several blocks may hold one reasoning item: its summaries one by one, its text, then its seal.
+ * Several blocks may hold one reasoning item: its summaries one by one, its text, then its encrypted part.
  * @returns false where `item` is none of `before`'s.
  */
 function joinReasoning(before: Item | undefined, item: Item): boolean {
   if (before?.kind !== 'reasoning' || item.kind !== 'reasoning' || item.id === undefined || item.id !== before.id) return false
-  if (before.sealed !== undefined || before.signature !== undefined) return false
+  if (before.encrypted !== undefined || before.signature !== undefined) return false
   if (item.summary) {
     before.summary ??= []
     before.summary.push(...item.summary)
   }
   if (item.text !== undefined) before.text = (before.text ?? '') + item.text
-  before.sealed = item.sealed
+  before.encrypted = item.encrypted
   before.signature = item.signature
   before.format = item.format ?? before.format
   present(before)

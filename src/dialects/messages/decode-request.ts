@@ -40,7 +40,7 @@ const OUTPUT: ReadonlySet<string> = new Set(['effort', 'format'])
 
 const USER: ReadonlySet<string> = new Set(['user_id'])
 
-/** True where the reply must show no thinking: its blocks are empty but for what seals them. */
+/** True where the reply must show no thinking: its blocks are empty but for their signatures. */
 export function hidesThinking(body: JsonObject): boolean {
   return isObject(body.thinking) && body.thinking.display === 'omitted'
 }

@@ -140,7 +140,7 @@ export class TurnWriter {
 
   private reasoning(item: ReasoningItem): void {
     const own = item.format === undefined ? this.context.sameWire : item.format === FORMAT
-    if (own && item.sealed !== undefined) this.turn('assistant').blocks.push({ type: 'redacted_thinking', data: item.sealed })
+    if (own && item.encrypted !== undefined) this.turn('assistant').blocks.push({ type: 'redacted_thinking', data: item.encrypted })
     else if (own && item.signature)
       this.turn('assistant').blocks.push({ type: 'thinking', thinking: item.text ?? '', signature: item.signature, ...nativeOf(item) })
     else this.context.dropped.add('reasoning')

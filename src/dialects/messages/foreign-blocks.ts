@@ -1,7 +1,7 @@
 /** Blocks of a conversation that only the gateway can have written: no provider of this wire takes them as they stand. */
 
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import { isEnvelope } from '../canon/reasoning-envelope.ts'
+import { isWrappedReasoning } from '../canon/wrapped-reasoning.ts'
 import { isGatewayTool } from './gateway-tools.ts'
 
 /** True for a citation that was made from another wire's annotation, or from what the gateway read: it quotes nothing, or holds no index. */
@@ -14,9 +14,9 @@ function isForeign(block: JsonObject): boolean {
     case 'text':
       return objectsOf(block.citations).some(isForeignCitation)
     case 'thinking':
-      return isEnvelope(stringOf(block.signature) ?? '')
+      return isWrappedReasoning(stringOf(block.signature) ?? '')
     case 'redacted_thinking':
-      return isEnvelope(stringOf(block.data) ?? '')
+      return isWrappedReasoning(stringOf(block.data) ?? '')
     default:
       return isGatewayTool(block)
   }

@@ -22,7 +22,7 @@ const PUBLISHED: readonly Published[] = [
             type: 'web_search_result',
             url: stringOf(url) ?? '',
             title: stringOf(title) ?? '',
-            // What is sealed there only its provider could read.
+            // What is encrypted there only its provider could read.
             encrypted_content: '',
             page_age: stringOf(published) ?? null,
           }))

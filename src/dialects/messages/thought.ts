@@ -1,11 +1,11 @@
-/** One reasoning or summary block on its way to the caller: what makes its seals, however they came. */
+/** One reasoning or summary block on its way to the caller: its signature and encrypted parts, in whatever form they came. */
 
 import { type JsonObject, present, stringOf } from '../../core/json.ts'
 import type { BlockKind, NoteKind } from '../canon/events.ts'
-import { closeEnvelope, type Envelope } from '../canon/reasoning-envelope.ts'
+import { type WrappedReasoning, wrapReasoning } from '../canon/wrapped-reasoning.ts'
 import { FORMAT } from './wire.ts'
 
-interface Seal {
+interface EncryptedPart {
   data: string
   id: string | undefined
   format: string | undefined
@@ -18,7 +18,7 @@ export class Thought {
   private readonly item: string | undefined
   private format: string | undefined
   private signature: { text: string; format: string | undefined } | undefined
-  private readonly seals: Seal[] = []
+  private readonly encrypted: EncryptedPart[] = []
 
   constructor(kind: BlockKind, item: string | undefined) {
     this.summary = kind === 'summary'
@@ -29,9 +29,9 @@ export class Thought {
     const format = stringOf(data.format)
     if (note === 'format') this.format = format ?? this.format
     else if (note === 'signature' && stringOf(data.signature)) this.signature = { text: String(data.signature), format }
-    else if (note === 'sealed') {
-      const sealed = stringOf(data.data) ?? stringOf(data.encrypted_content)
-      if (sealed) this.seals.push({ data: sealed, id: stringOf(data.id), format })
+    else if (note === 'encrypted') {
+      const part = stringOf(data.data) ?? stringOf(data.encrypted_content)
+      if (part) this.encrypted.push({ data: part, id: stringOf(data.id), format })
     }
   }
 
@@ -41,30 +41,30 @@ export class Thought {
   }
 
   /**
-   * What `signature` of a thinking block says; takes the seal that it holds from those that are left.
-   * Reasoning that no provider of this wire signed gets an envelope in any case: the caller sends it back unchanged.
+   * What `signature` of a thinking block says; takes the encrypted part that it holds from those that are left.
+   * Reasoning that no provider of this wire signed is wrapped in any case: the caller sends it back unchanged.
    */
   takeSignature(): string {
     const { signature } = this
     const format = signature?.format ?? this.format
     if (signature && format === FORMAT) return signature.text
-    const seal = this.seals.shift()
-    const envelope: Envelope = {
-      format: format ?? seal?.format,
-      id: seal?.id ?? this.item,
-      sealed: seal?.data,
+    const part = this.encrypted.shift()
+    const wrapped: WrappedReasoning = {
+      format: format ?? part?.format,
+      id: part?.id ?? this.item,
+      encrypted: part?.data,
       signature: signature?.text,
       summary: this.summary ? true : undefined,
       text: this.hidden === '' ? undefined : this.hidden,
     }
-    return closeEnvelope(present(envelope))
+    return wrapReasoning(present(wrapped))
   }
 
-  /** `data` of the redacted blocks that hold the seals that are left. */
+  /** `data` of the redacted blocks that hold the encrypted parts that are left. */
   takeRedacted(): string[] {
-    return this.seals.splice(0).map(({ data, id, format = this.format }) => {
+    return this.encrypted.splice(0).map(({ data, id, format = this.format }) => {
       if (format === FORMAT) return data
-      return closeEnvelope(present({ format, id: id ?? this.item, sealed: data }))
+      return wrapReasoning(present({ format, id: id ?? this.item, encrypted: data }))
     })
   }
 }

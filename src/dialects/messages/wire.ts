@@ -21,7 +21,7 @@ export const WIRE = 'messages'
 export const CLIENT_ID = 'messages'
 export const UPSTREAM_ID = 'anthropic'
 
-/** The `format` of reasoning that this wire's providers sealed or signed. */
+/** The `format` of reasoning that this wire's providers encrypted or signed. */
 export const FORMAT = 'anthropic-claude-v1'
 
 export const OPAQUE = {

@@ -2,8 +2,8 @@
 
 import { type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
-import { isEnvelope, openEnvelope } from '../canon/reasoning-envelope.ts'
 import type { Item, Role } from '../canon/request.ts'
+import { isWrappedReasoning, unwrapReasoning } from '../canon/wrapped-reasoning.ts'
 import { itemType } from './check.ts'
 import { decodeParts } from './decode-parts.ts'
 import { WIRE } from './wire.ts'
@@ -31,15 +31,15 @@ function decodeMessage(item: JsonObject, beside: Set<string>): Item {
 function decodeReasoning(item: JsonObject): Item {
   const summary = texts(item.summary)
   const content = texts(item.content)
-  const wrapped = isEnvelope(item.encrypted_content)
-  const envelope = openEnvelope(item.encrypted_content)
-  // Without a seal there is nothing to take back.
-  const opened = (envelope?.sealed ?? envelope?.signature) === undefined ? undefined : envelope
+  const wrapped = isWrappedReasoning(item.encrypted_content)
+  const envelope = unwrapReasoning(item.encrypted_content)
+  // Without encrypted content there is nothing to take back.
+  const opened = (envelope?.encrypted ?? envelope?.signature) === undefined ? undefined : envelope
   const own = opened
-    ? { id: opened.id, text: opened.text, sealed: opened.sealed, signature: opened.signature, format: opened.format }
+    ? { id: opened.id, text: opened.text, encrypted: opened.encrypted, signature: opened.signature, format: opened.format }
     : {
         id: stringOf(item.id),
-        sealed: wrapped ? undefined : stringOf(item.encrypted_content),
+        encrypted: wrapped ? undefined : stringOf(item.encrypted_content),
         signature: stringOf(item.signature),
         format: stringOf(item.format),
       }

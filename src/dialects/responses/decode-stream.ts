@@ -7,7 +7,7 @@ import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
-import { FORMAT, formatNote, isCallItem, itemEvents, sealNotes } from './whole-item.ts'
+import { FORMAT, formatNote, isCallItem, itemEvents, reasoningNotes } from './whole-item.ts'
 
 interface OpenBlock {
   number: number
@@ -129,7 +129,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const key = `${kind}${message.content_index ?? message.summary_index ?? 0}`
     const known = item.blocks.get(key)
     if (known) return known
-    // Blocks of a reasoning item stay open until the next one or the item's end, which brings its seal.
+    // Blocks of a reasoning item stay open until the next one or the item's end, which brings its encrypted content.
     if (kind === 'summary' || kind === 'reasoning') this.endBlocks(item, out)
     const block = { number: this.numbers.next++, fed: false }
     item.blocks.set(key, block)
@@ -236,7 +236,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (last !== undefined) {
       const text = stringOf(done.arguments)
       if (!last.fed && done.type === 'function_call' && text) out.push({ type: 'block-delta', block: last.number, text })
-      if (done.type === 'reasoning') sealNotes(done, last.number, out)
+      if (done.type === 'reasoning') reasoningNotes(done, last.number, out)
     }
     this.endBlocks(item, out)
   }

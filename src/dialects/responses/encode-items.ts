@@ -4,7 +4,7 @@ import { type JsonObject, present } from '../../core/json.ts'
 import { nativeOf } from '../canon/native.ts'
 import type { Item } from '../canon/request.ts'
 import { encodeOutput, encodeParts, type ItemContext } from './encode-parts.ts'
-import { isOwnFormat } from './envelope.ts'
+import { isOwnFormat } from './foreign-reasoning.ts'
 import { WIRE } from './wire.ts'
 
 /** Providers of this wire refuse an identifier that lacks the prefix of its kind. */
@@ -26,11 +26,11 @@ function encodeMessage(item: Extract<Item, { kind: 'message' }>, context: ItemCo
   })
 }
 
-/** Sealed reasoning goes back to its own family; what no family sealed goes back only for callers of this wire. */
+/** Encrypted reasoning goes back to its own family; what no family encrypted goes back only for callers of this wire. */
 function encodeReasoning(item: Extract<Item, { kind: 'reasoning' }>, context: ItemContext): JsonObject | undefined {
-  const empty = item.id === undefined && item.sealed === undefined && item.text === undefined
+  const empty = item.id === undefined && item.encrypted === undefined && item.text === undefined
   const ours = item.format === undefined ? context.sameWire : isOwnFormat(item.format)
-  if (empty || !ours || (!context.sameWire && item.sealed === undefined)) {
+  if (empty || !ours || (!context.sameWire && item.encrypted === undefined)) {
     context.dropped.add('reasoning')
     return undefined
   }
@@ -39,7 +39,7 @@ function encodeReasoning(item: Extract<Item, { kind: 'reasoning' }>, context: It
     id: idOf(item.id, 'rs'),
     summary: (item.summary ?? []).map((text) => ({ type: 'summary_text', text })),
     content: item.text === undefined ? undefined : [{ type: 'reasoning_text', text: item.text }],
-    encrypted_content: item.sealed,
+    encrypted_content: item.encrypted,
     signature: item.signature,
     format: context.sameWire ? item.format : undefined,
   })

@@ -16,7 +16,7 @@ import { WIRE } from './wire.ts'
 export const PATH = '/responses'
 
 /** Value of `include` that makes reasoning replayable without a stored response. */
-export const SEALED = 'reasoning.encrypted_content'
+export const ENCRYPTED = 'reasoning.encrypted_content'
 
 const LOGPROBS = 'message.output_text.logprobs'
 
@@ -114,7 +114,7 @@ function encodeInclude(request: CanonicalRequest, body: JsonObject): string[] | 
   const include = new Set(request.include)
   if (request.sampling.logprobs) include.add(LOGPROBS)
   const reasons = isObject(body.reasoning) && body.reasoning.effort !== 'none'
-  if (reasons || request.items.some((item) => item.kind === 'reasoning')) include.add(SEALED)
+  if (reasons || request.items.some((item) => item.kind === 'reasoning')) include.add(ENCRYPTED)
   return include.size === 0 ? undefined : [...include]
 }
 

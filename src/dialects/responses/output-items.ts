@@ -5,11 +5,11 @@
 
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { BlockKind, NoteKind } from '../canon/events.ts'
-import { closeEnvelope } from '../canon/reasoning-envelope.ts'
+import { wrapReasoning } from '../canon/wrapped-reasoning.ts'
 import type { ReplyContext } from '../types.ts'
 import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
-import { SEALED } from './encode-request.ts'
-import { isOwnFormat } from './envelope.ts'
+import { ENCRYPTED } from './encode-request.ts'
+import { isOwnFormat } from './foreign-reasoning.ts'
 import { WIRE } from './wire.ts'
 
 export interface Part {
@@ -42,12 +42,12 @@ export interface OutputItem {
   /** Of a message. */
   readonly phase: string | undefined
   signature: string | undefined
-  sealed: string | undefined
-  /** The identifier that the seal belongs to, where it is not the item's own. */
-  sealId: string | undefined
+  encrypted: string | undefined
+  /** The identifier that the encrypted content belongs to, where it is not the item's own. */
+  encryptedId: string | undefined
   format: string | undefined
-  /** True where the caller requested seals. */
-  readonly showsSeal: boolean
+  /** True where the caller requested encrypted content. */
+  readonly showsEncrypted: boolean
   /** Blocks of the item that have not ended. */
   open: number
   closed: boolean
@@ -94,16 +94,16 @@ function asksForSummary(body: JsonObject): boolean {
   return isObject(body.reasoning) && typeof body.reasoning.summary === 'string'
 }
 
-/** The seal as it came where this wire's family made it, else all that its own family needs to take it back. */
+/** The encrypted content as it came where this wire's family made it, else all that its own family needs to take it back. */
 function encryptedContent(item: OutputItem, thoughts: readonly Part[]): string | undefined {
-  const { sealed, signature } = item
-  if (sealed === undefined && signature === undefined) return undefined
-  if (item.format !== undefined && isOwnFormat(item.format)) return item.showsSeal ? sealed : undefined
-  return closeEnvelope({
+  const { encrypted, signature } = item
+  if (encrypted === undefined && signature === undefined) return undefined
+  if (item.format !== undefined && isOwnFormat(item.format)) return item.showsEncrypted ? encrypted : undefined
+  return wrapReasoning({
     format: item.format ?? 'unknown',
-    ...(sealed === undefined ? {} : { sealed }),
+    ...(encrypted === undefined ? {} : { encrypted }),
     ...(signature === undefined ? {} : { signature }),
-    ...(item.sealId === undefined ? {} : { id: item.sealId }),
+    ...(item.encryptedId === undefined ? {} : { id: item.encryptedId }),
     ...(thoughts.length === 0 ? {} : { text: thoughts.map((part) => part.text).join('') }),
   })
 }
@@ -153,7 +153,7 @@ export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'complete
   }
 }
 
-/** Without a key two pieces of raw reasoning are not known to be one; each may have a seal of its own. */
+/** Without a key two pieces of raw reasoning are not known to be one; each may have encrypted content of its own. */
 function mayGrow(item: OutputItem): boolean {
   if (item.type === 'message') return true
   return item.type === 'reasoning' && (item.key !== undefined || !item.parts.some((part) => part.raw))
@@ -162,13 +162,13 @@ function mayGrow(item: OutputItem): boolean {
 export class OutputItems {
   readonly all: OutputItem[] = []
   private readonly ctx: ReplyContext
-  private readonly sealedWanted: boolean
+  private readonly wantsEncrypted: boolean
   private readonly summaries: boolean
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
     this.summaries = asksForSummary(ctx.body)
-    this.sealedWanted = Array.isArray(ctx.body.include) && ctx.body.include.includes(SEALED)
+    this.wantsEncrypted = Array.isArray(ctx.body.include) && ctx.body.include.includes(ENCRYPTED)
   }
 
   /**
@@ -188,7 +188,7 @@ export class OutputItems {
     const part: Part = { item, kind, raw, index, text: '', annotations: [], logprobs: [], begun: false, ended: false, head: '' }
     item.parts.push(part)
     item.open++
-    // A reasoning block may hold nothing but a seal: its part begins with its first text.
+    // A reasoning block may hold nothing but encrypted content: its part begins with its first text.
     if (!raw) this.begin(part)
     return part
   }
@@ -212,9 +212,9 @@ export class OutputItems {
     } else if (note === 'outcome') item.whole = { ...outcomeItem(item.whole, data), id: item.id }
     else if (note === 'logprobs') part.logprobs.push(...logprobsOf(data))
     else if (note === 'signature') item.signature = stringOf(data.signature)
-    else if (note === 'sealed') {
-      item.sealed = stringOf(data.data)
-      item.sealId = stringOf(data.id) ?? item.sealId
+    else if (note === 'encrypted') {
+      item.encrypted = stringOf(data.data)
+      item.encryptedId = stringOf(data.id) ?? item.encryptedId
     }
   }
 
@@ -241,10 +241,10 @@ export class OutputItems {
       whole: whole && { ...whole, id },
       phase: block.of?.dialect === WIRE && type === 'message' ? stringOf(block.of.data.phase) : undefined,
       signature: undefined,
-      sealed: undefined,
-      sealId: block.item,
+      encrypted: undefined,
+      encryptedId: block.item,
       format: undefined,
-      showsSeal: this.sealedWanted,
+      showsEncrypted: this.wantsEncrypted,
       open: 0,
       closed: false,
       json: '',
@@ -256,7 +256,7 @@ export class OutputItems {
   private idOf(type: ItemType, block: NewBlock, whole: JsonObject | undefined, index: number): string {
     const given: Json | undefined = whole?.id
     if (typeof given === 'string') return given
-    // Sealed reasoning is bound to the identifier that its provider gave it.
+    // Encrypted reasoning is bound to the identifier that its provider gave it.
     if (type === 'reasoning' && block.item?.startsWith('rs_')) return block.item
     return `${PREFIX[type]}_${this.ctx.id.replace(/^gen-/, '')}_${index}`
   }

@@ -22,7 +22,7 @@ function block(
   return number
 }
 
-/** The family of providers of this wire, which made any seal that names no other. */
+/** The family of providers of this wire, which made any encrypted reasoning that names no other. */
 export const FORMAT = 'openai-responses-v1'
 
 /** The family that made the reasoning, named before its first word. */
@@ -30,13 +30,13 @@ export function formatNote(number: number, format: string): StreamEvent {
   return { type: 'block-note', block: number, note: 'format', data: { format } }
 }
 
-/** Seal, signature and format of a reasoning item as notes on one of its blocks. */
-export function sealNotes(item: JsonObject, number: number, out: StreamEvent[]): void {
-  const sealed = stringOf(item.encrypted_content)
+/** Encrypted content, signature and format of a reasoning item as notes on one of its blocks. */
+export function reasoningNotes(item: JsonObject, number: number, out: StreamEvent[]): void {
+  const encrypted = stringOf(item.encrypted_content)
   const signature = stringOf(item.signature)
   const format = stringOf(item.format) ?? FORMAT
-  if (sealed !== undefined)
-    out.push({ type: 'block-note', block: number, note: 'sealed', data: present({ data: sealed, id: stringOf(item.id), format }) })
+  if (encrypted !== undefined)
+    out.push({ type: 'block-note', block: number, note: 'encrypted', data: present({ data: encrypted, id: stringOf(item.id), format }) })
   if (signature !== undefined) out.push({ type: 'block-note', block: number, note: 'signature', data: present({ signature, format }) })
 }
 
@@ -61,14 +61,14 @@ function reasoningEvents(item: JsonObject, numbers: Numbering, out: StreamEvent[
   const summary = objectsOf(item.summary).map((part) => ['summary', stringOf(part.text) ?? ''] as const)
   const content = objectsOf(item.content).map((part) => ['reasoning', stringOf(part.text) ?? ''] as const)
   const parts = [...summary, ...content]
-  const seals: StreamEvent[] = []
-  sealNotes(item, 0, seals)
-  if (parts.length === 0 && seals.length > 0) parts.push(['reasoning', ''])
+  const notes: StreamEvent[] = []
+  reasoningNotes(item, 0, notes)
+  if (parts.length === 0 && notes.length > 0) parts.push(['reasoning', ''])
   for (const [index, [kind, text]] of parts.entries()) {
     const number = block(out, numbers, { kind, item: key }, '')
     out.push(formatNote(number, stringOf(item.format) ?? FORMAT))
     if (text !== '') out.push({ type: 'block-delta', block: number, text })
-    if (index === parts.length - 1) sealNotes(item, number, out)
+    if (index === parts.length - 1) reasoningNotes(item, number, out)
     out.push({ type: 'block-end', block: number })
   }
 }

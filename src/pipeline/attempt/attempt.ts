@@ -8,26 +8,29 @@ import { countedUsage } from '../../ledger/settlement.ts'
 import type { AttemptRecord } from '../../plugin-api/exchange.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { isOutage, type StickySessions } from '../../routing/index.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { countOf, lostToSlowReader } from '../money/turn-count.ts'
-import type { ChainParts } from '../parts.ts'
-import { endedEarly, type Failure, lastWord } from '../reply/last-word.ts'
+import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import type { RetryPermit } from './retry-budget.ts'
 import type { Turn } from './turn.ts'
 
 /** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */
-export type Call<Parts> = (exchange: Planned, endpoint: Endpoint, parts: Parts) => Promise<Reply>
+export type Call<Dependencies> = (exchange: Planned, endpoint: Endpoint, dependencies: Dependencies) => Promise<Reply>
 
 /** @param call how an endpoint is called: to generate, or for vectors. */
-export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts>): Service<Planned> {
-  return async function attempted(exchange) {
+export function attemptLayer<Dependencies extends ChainDependencies>(
+  dependencies: Dependencies,
+  call: Call<Dependencies>,
+): Service<Planned> {
+  return async function handle(exchange) {
     const {
       route: { models },
     } = exchange
     exchange.run.turns++
-    parts.retries.enter(models)
+    dependencies.retries.enter(models)
     const failures: Failure[] = []
     try {
       const fallbacks: Fallbacks = { freeLeft: true }
@@ -37,35 +40,35 @@ export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts
           setAside(exchange)
           throw endedEarly(exchange, failures)
         }
-        const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, parts)
+        const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, dependencies)
         if (!permit) continue
         setAside(exchange)
-        const trial = beginTrial(exchange, endpoint, parts)
+        const running = beginAttempt(exchange, endpoint, dependencies)
         exchange.run.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
         try {
           let reply: Reply
           try {
-            reply = await call(exchange, endpoint, parts)
+            reply = await call(exchange, endpoint, dependencies)
           } catch (thrown) {
-            reply = await again(thrown, { exchange, endpoint, retries: parts.retries }, () => call(exchange, endpoint, parts))
+            reply = await again(thrown, { exchange, endpoint, retries: dependencies.retries }, () => call(exchange, endpoint, dependencies))
           }
-          trialAnswered(exchange, reply.turn, trial, parts)
+          attemptAnswered(exchange, reply.turn, running, dependencies)
           permit.end(true)
           return reply
         } catch (thrown) {
-          const fault = trialBroken(exchange, thrown, trial, parts)
+          const fault = attemptFailed(exchange, thrown, running, dependencies)
           permit.end(!isOutage(fault) && fault.status !== 429)
           if (fault.origin !== 'upstream') throw exchange.head.cancel.aborted ? endedEarly(exchange, failures) : fault
-          failures.push({ endpoint, fault, status: trial.record.status })
+          failures.push({ endpoint, fault, status: running.record.status })
         } finally {
           exchange.run.whenCommitted = undefined
-          exchange.run.upstreamMs += exchange.head.clock.monotonic() - trial.started
+          exchange.run.upstreamMs += exchange.head.clock.monotonic() - running.started
         }
       }
     } finally {
-      parts.retries.leave(models)
+      dependencies.retries.leave(models)
     }
-    throw lastWord(exchange, failures)
+    throw finalFault(exchange, failures)
   }
 }
 
@@ -76,12 +79,12 @@ export function attempt<Parts extends ChainParts>(parts: Parts, call: Call<Parts
 function setAside(exchange: Planned): void {
   const {
     run: { unfinished },
-    head: { books },
+    head: { costs },
   } = exchange
   exchange.run.unfinished = undefined
   if (!unfinished?.callRejected) return
   unfinished.usage = countedUsage(countOf(exchange, unfinished, 'caller'))
-  books.turns.push(unfinished)
+  costs.turns.push(unfinished)
 }
 
 /** What the caller got wrong no other endpoint of the same model would take; another model may. */
@@ -105,10 +108,10 @@ interface Fallbacks {
  * down, this adds per endpoint at most five calls, those under way when the fifth failure becomes known, and then one
  * probe per ejection.
  */
-function permitFor(endpoint: Endpoint, fallbacks: Fallbacks, { health, retries }: ChainParts): RetryPermit | undefined {
+function permitFor(endpoint: Endpoint, fallbacks: Fallbacks, { health, retries }: ChainDependencies): RetryPermit | undefined {
   const ejected = health.ejected(endpoint)
-  const troubled = ejected || health.recentOutage(endpoint) || health.resting(endpoint)
-  if (!troubled && health.latency(endpoint, 'p50') !== undefined) return FREE
+  const failing = ejected || health.recentOutage(endpoint) || health.resting(endpoint)
+  if (!failing && health.latency(endpoint, 'p50') !== undefined) return FREE
   if (fallbacks.freeLeft && !ejected && !health.failing(endpoint)) {
     fallbacks.freeLeft = false
     return FREE
@@ -116,7 +119,7 @@ function permitFor(endpoint: Endpoint, fallbacks: Fallbacks, { health, retries }
   return retries.take(endpoint.model)
 }
 
-interface Retry extends Pick<ChainParts, 'retries'> {
+interface Retry extends Pick<ChainDependencies, 'retries'> {
   exchange: Planned
   endpoint: Endpoint
 }
@@ -159,13 +162,13 @@ export function countAttempt(tallies: Tallies, provider: string, outcome: string
 }
 
 /** One endpoint's turn: what is written down of it, and when it began on the monotonic clock. */
-interface Trial {
+interface RunningAttempt {
   readonly endpoint: Endpoint
   readonly record: AttemptRecord
   readonly started: number
 }
 
-function beginTrial(exchange: Planned, endpoint: Endpoint, parts: ChainParts): Trial {
+function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): RunningAttempt {
   const record: AttemptRecord = {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
@@ -176,13 +179,18 @@ function beginTrial(exchange: Planned, endpoint: Endpoint, parts: ChainParts): T
   }
   exchange.trail.attempts.push(record)
   exchange.plan.watch?.begin()
-  parts.health.dispatched(endpoint)
+  dependencies.health.dispatched(endpoint)
   return { endpoint, record, started: exchange.head.clock.monotonic() }
 }
 
 /** The endpoint has answered, if only with a beginning. */
-function trialAnswered(exchange: Planned, turn: Turn, { endpoint, record, started }: Trial, parts: ChainParts): void {
-  exchange.head.books.turns.push(turn)
+function attemptAnswered(
+  exchange: Planned,
+  turn: Turn,
+  { endpoint, record, started }: RunningAttempt,
+  dependencies: ChainDependencies,
+): void {
+  exchange.head.costs.turns.push(turn)
   exchange.run.lastTurn = turn
   exchange.run.unfinished = undefined
   exchange.run.ownTurns?.push(turn)
@@ -193,40 +201,45 @@ function trialAnswered(exchange: Planned, turn: Turn, { endpoint, record, starte
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
     turn.fault = keyless(turn.fault, endpoint.provider)
-    if (lostToSlowReader(turn)) parts.health.abandoned(endpoint)
-    else failed(turn.fault, endpoint, parts)
-  } else if (turn.aborted) parts.health.abandoned(endpoint)
+    if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint)
+    else failed(turn.fault, endpoint, dependencies)
+  } else if (turn.aborted) dependencies.health.abandoned(endpoint)
   // An end in error after some content: the caller has the answer, the endpoint has not done well.
-  else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), endpoint, parts)
-  else served(exchange, turn, started, parts)
+  else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), endpoint, dependencies)
+  else served(exchange, turn, started, dependencies)
 }
 
 /** Nothing has reached the caller. @returns the fault as the caller may see it. */
-function trialBroken(exchange: Planned, thrown: unknown, { endpoint, record, started }: Trial, parts: ChainParts): Fault {
+function attemptFailed(
+  exchange: Planned,
+  thrown: unknown,
+  { endpoint, record, started }: RunningAttempt,
+  dependencies: ChainDependencies,
+): Fault {
   const raw = asFault(thrown)
   const fault = keyless(raw, endpoint.provider)
   record.status = raw.providerStatus ?? record.status
   record.code = fault.code
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
-  if (fault.origin === 'upstream') failed(fault, endpoint, parts, started)
-  else parts.health.abandoned(endpoint)
+  if (fault.origin === 'upstream') failed(fault, endpoint, dependencies, started)
+  else dependencies.health.abandoned(endpoint)
   return fault
 }
 
 /** @param since when it began to fail, where not just now. */
-function failed(fault: Fault, endpoint: Endpoint, parts: ChainParts, since?: number): void {
-  if (fault.origin === 'upstream') parts.health.failure(endpoint, fault, since)
-  else parts.health.abandoned(endpoint)
-  countAttempt(parts.tallies, endpoint.provider.slug, fault.code)
-  if (fault.code === 'upstream_auth') parts.alarm(endpoint.provider, fault)
+function failed(fault: Fault, endpoint: Endpoint, dependencies: ChainDependencies, since?: number): void {
+  if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, since)
+  else dependencies.health.abandoned(endpoint)
+  countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
+  if (fault.code === 'upstream_auth') dependencies.alarm(endpoint.provider, fault)
 }
 
-function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, parts: ChainParts): void {
+function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const tokensPerSecond = writing === undefined ? 0 : ((usage?.output ?? 0) * 1000) / writing
-  parts.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.plan.watch?.verdict })
-  countAttempt(parts.tallies, endpoint.provider.slug, 'ok')
-  stick(exchange, endpoint, usage, parts.sessions)
+  dependencies.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.plan.watch?.verdict })
+  countAttempt(dependencies.tallies, endpoint.provider.slug, 'ok')
+  stick(exchange, endpoint, usage, dependencies.sessions)
 }
 
 /**

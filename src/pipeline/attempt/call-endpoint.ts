@@ -6,9 +6,9 @@ import { countsOutput } from '../../dialects/canon/usage.ts'
 import type { Encoded, Final } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
-import type { ChainParts } from '../parts.ts'
 import { finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
@@ -17,8 +17,8 @@ import { runLocal } from './local-attempt.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { contentBytes, translated, WholeAttempt, type WholeResult } from './whole-attempt.ts'
 
-export function callEndpoint(exchange: Planned, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
-  const call = callOf(exchange, endpoint, parts)
+export function callEndpoint(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): Promise<Reply> {
+  const call = callOf(exchange, endpoint, dependencies)
   const { dialect } = call
   const encoded = encode(call)
   const record = exchange.trail.attempts.at(-1)
@@ -30,22 +30,22 @@ export function callEndpoint(exchange: Planned, endpoint: Endpoint, parts: Chain
     exchange.run.reply.prepare(exchange.request.gateway.echoUpstreamBody ? encoded.body : undefined)
   }
   if (call.lane === 'translate') beginTurn(exchange)
-  if (dialect.run) return runLocal(call, encoded, parts)
-  return exchange.request.stream ? streamed(call, encoded, parts) : whole(call, encoded, parts)
+  if (dialect.run) return runLocal(call, encoded, dependencies)
+  return exchange.request.stream ? streamed(call, encoded, dependencies) : whole(call, encoded, dependencies)
 }
 
-function streamed(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
+function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
   const { exchange, endpoint, dialect, lane } = call
   const attempt = new StreamAttempt(exchange, {
     endpoint,
     lane,
     cap: dialect.cap.written(encoded.body),
     relay: relayFor(call),
-    drains: parts.drains,
-    health: parts.health,
+    drains: dependencies.drains,
+    health: dependencies.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
   })
-  send(attempt, call, encoded, parts)
+  send(attempt, call, encoded, dependencies)
   return attempt.done
 }
 
@@ -57,18 +57,18 @@ function relayFor({ exchange, dialect, lane }: EndpointCall): Relay {
   return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), observers) : new PassRelay(stream)
 }
 
-function whole(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
+function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
   const { exchange, endpoint, dialect, lane } = call
   const attempt = new WholeAttempt(exchange, {
     endpoint,
     lane,
     cap: dialect.cap.written(encoded.body),
-    drains: parts.drains,
-    health: parts.health,
+    drains: dependencies.drains,
+    health: dependencies.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
     read: (body) => readWhole(call, body),
   })
-  send(attempt, call, encoded, parts)
+  send(attempt, call, encoded, dependencies)
   return attempt.done
 }
 
@@ -89,12 +89,12 @@ function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject):
   return translated(events, exchange.run.path ?? beginTurn(exchange))
 }
 
-function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded: Encoded, parts: ChainParts): void {
+function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): void {
   const { exchange, endpoint, dialect } = call
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
   const headers = exchange.request.stream ? address.streamHeaders : address.headers
-  const pool = parts.pools.for(address)
+  const pool = dependencies.pools.for(address)
   // Code that may throw runs before the call exists: otherwise the call's timers would fail an attempt that is not awaited.
   const request = {
     path: callPath(address, provider, { path: encoded.path, model: endpoint.upstreamModel }),

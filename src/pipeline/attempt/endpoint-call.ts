@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
 import { upstreamCap } from '../money/reservation.ts'
-import type { ChainParts } from '../parts.ts'
 import { EventPath } from '../reply/event-path.ts'
 import type { EventSink } from '../run.ts'
 import type { Lane } from './turn.ts'
@@ -19,11 +19,15 @@ export interface EndpointCall {
 }
 
 /** What a call of this endpoint would be; nothing is sent. */
-export function callOf(exchange: Planned, endpoint: Endpoint, parts: Pick<ChainParts, 'upstreams' | 'forcedLane'>): EndpointCall {
-  const dialect = parts.upstreams.get(endpoint.provider.dialect)
+export function callOf(
+  exchange: Planned,
+  endpoint: Endpoint,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'>,
+): EndpointCall {
+  const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
   if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
   const target = targetOf(exchange, endpoint)
-  return { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, parts.forcedLane) }
+  return { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, dependencies.forcedLane) }
 }
 
 export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint): Target {

@@ -3,8 +3,8 @@
 import { asFault } from '../../core/faults.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { Encoded, LocalRun, LocalSink } from '../../dialects/types.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Reply } from '../layer.ts'
-import type { ChainParts } from '../parts.ts'
 import { EventRelay, finishAll } from '../reply/relays.ts'
 import { beginTurn, type EndpointCall } from './endpoint-call.ts'
 import { StreamAttempt } from './stream-attempt.ts'
@@ -21,7 +21,7 @@ function guarded(attempt: Pick<StreamAttempt | WholeAttempt, 'fail'>): (step: ()
   }
 }
 
-export function runLocal(call: EndpointCall, encoded: Encoded, parts: ChainParts): Promise<Reply> {
+export function runLocal(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
   const { exchange, endpoint, dialect, target } = call
   const path = exchange.run.path ?? beginTurn(exchange)
   const cap = dialect.cap.written(encoded.body)
@@ -35,8 +35,8 @@ export function runLocal(call: EndpointCall, encoded: Encoded, parts: ChainParts
       endpoint,
       lane: 'translate',
       cap,
-      drains: parts.drains,
-      health: parts.health,
+      drains: dependencies.drains,
+      health: dependencies.health,
       decodeFault,
       read: () => translated([], path),
     })
@@ -63,8 +63,8 @@ export function runLocal(call: EndpointCall, encoded: Encoded, parts: ChainParts
     lane: 'translate',
     cap,
     relay,
-    drains: parts.drains,
-    health: parts.health,
+    drains: dependencies.drains,
+    health: dependencies.health,
     decodeFault,
   })
   const take = guarded(attempt)

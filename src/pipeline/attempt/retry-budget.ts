@@ -105,7 +105,7 @@ class ModelBudget {
 export interface RetryPermit {
   /**
    * Call it when the first content has come, or when the attempt has failed; only the first call counts.
-   * @param harmless true where the endpoint was not in trouble after all: the stock gets its permit back.
+   * @param harmless true where the endpoint was not failing after all: the stock gets its permit back.
    */
   end(harmless: boolean): void
 }

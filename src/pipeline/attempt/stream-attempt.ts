@@ -107,7 +107,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     if (text === '' || this.discarding) return
     if (this.exchange.run.reply?.write(text, relay.raw) === false) {
       this.holdBack()
-      this.exchange.head.door.onDrain(() => this.letGo())
+      this.exchange.head.connection.onDrain(() => this.letGo())
     }
   }
 

@@ -2,8 +2,8 @@
 
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
-import type { ChainParts } from '../parts.ts'
 import { type Batch, batchesOf } from './batches.ts'
 import { askOf, clientOf, targetOf, wireOf } from './embedding-request.ts'
 import { cutTo, inputTokens } from './input-size.ts'
@@ -22,8 +22,8 @@ export interface EmbeddingCalls {
 }
 
 /** Sends nothing. */
-export function callsAt(exchange: Planned, endpoint: Endpoint, parts: Pick<ChainParts, 'wires'>): EmbeddingCalls {
-  const wire = wireOf(endpoint, parts)
+export function callsAt(exchange: Planned, endpoint: Endpoint, dependencies: Pick<ChainDependencies, 'wires'>): EmbeddingCalls {
+  const wire = wireOf(endpoint, dependencies)
   const target = targetOf(endpoint)
   const cut: string[] = []
   const ask = fitting(exchange, { endpoint, wire, target }, cut)

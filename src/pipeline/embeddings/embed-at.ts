@@ -10,9 +10,9 @@ import { isOutage } from '../../routing/index.ts'
 import { countAttempt } from '../attempt/attempt.ts'
 import type { RetryPermit } from '../attempt/retry-budget.ts'
 import type { Turn } from '../attempt/turn.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
-import type { ChainParts } from '../parts.ts'
 import type { Batch } from './batches.ts'
 import type { Brought } from './call.ts'
 import { AT_ONCE, callsAt } from './calls.ts'
@@ -20,8 +20,8 @@ import { clientOf } from './embedding-request.ts'
 import { imagesIn, imageTokens, inputTokens } from './input-size.ts'
 import { type Calling, callProvider } from './provider-call.ts'
 
-export function embedAt(exchange: Planned, endpoint: Endpoint, parts: ChainParts): Promise<Reply> {
-  const run = new EmbeddingRun(exchange, endpoint, parts)
+export function embedAt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): Promise<Reply> {
+  const run = new EmbeddingRun(exchange, endpoint, dependencies)
   run.start()
   return run.done
 }
@@ -36,7 +36,7 @@ class EmbeddingRun {
   readonly done: Promise<Reply>
   private readonly exchange: Planned
   private readonly endpoint: Endpoint
-  private readonly parts: ChainParts
+  private readonly dependencies: ChainDependencies
   private readonly wire: EmbeddingWire
   private readonly target: EmbeddingTarget
   private readonly ask: EmbeddingAsk
@@ -62,11 +62,11 @@ class EmbeddingRun {
   private resolve: (reply: Reply) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
-  constructor(exchange: Planned, endpoint: Endpoint, parts: ChainParts) {
+  constructor(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies) {
     this.exchange = exchange
     this.endpoint = endpoint
-    this.parts = parts
-    const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, parts)
+    this.dependencies = dependencies
+    const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, dependencies)
     this.wire = wire
     this.target = target
     this.ask = ask
@@ -99,7 +99,7 @@ class EmbeddingRun {
   private begin(batch: Batch): void {
     const { exchange, endpoint, wire, target, ask } = this
     const inputs = batch.to - batch.from === ask.inputs.length ? ask.inputs : ask.inputs.slice(batch.from, batch.to)
-    const calling = callProvider({ exchange, endpoint, wire, target, ask: { ...ask, inputs } }, this.parts)
+    const calling = callProvider({ exchange, endpoint, wire, target, ask: { ...ask, inputs } }, this.dependencies)
     for (const name of calling.dropped) this.dropped.add(name)
     const running = { batch, calling }
     this.running.add(running)
@@ -143,12 +143,12 @@ class EmbeddingRun {
       return
     }
     const again = this.calls > 1 && isOutage(fault) && !this.failedOnce.has(batch) && this.failedOnce.size <= this.succeeded
-    const permit = again ? this.parts.retries.take(this.endpoint.model) : undefined
+    const permit = again ? this.dependencies.retries.take(this.endpoint.model) : undefined
     if (!permit) {
       this.fail(fault, running)
       return
     }
-    countAttempt(this.parts.tallies, this.endpoint.provider.slug, fault.code)
+    countAttempt(this.dependencies.tallies, this.endpoint.provider.slug, fault.code)
     this.failedOnce.set(batch, permit)
     this.queue.push(batch)
     this.fill()
@@ -156,14 +156,14 @@ class EmbeddingRun {
 
   private cancelled(): void {
     if (this.over) return
-    const { exchange, parts, endpoint } = this
+    const { exchange, dependencies, endpoint } = this
     const { reason } = exchange.head.cancel
     // A caller that still waits for its reply does not wait for the usage as well.
     if (reason instanceof Fault && reason.code !== 'client_gone') {
       this.fail(reason)
       return
     }
-    if (this.sent) this.leaveSlot = parts.drains.take(exchange.head.clock, endpoint.provider.onAbort, () => this.gone())
+    if (this.sent) this.leaveSlot = dependencies.drains.take(exchange.head.clock, endpoint.provider.onAbort, () => this.gone())
     if (!this.leaveSlot) {
       this.gone()
       return

@@ -4,8 +4,8 @@ import { Fault } from '../../core/faults.ts'
 import type { Item } from '../../dialects/canon/request.ts'
 import type { EmbeddingAsk, EmbeddingClient, EmbeddingInput, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted } from '../exchange.ts'
-import type { ChainParts } from '../parts.ts'
 
 const read = new WeakMap<Accepted, { ask: EmbeddingAsk; edits: number }>()
 
@@ -37,7 +37,7 @@ export function clientOf({ request: { client } }: Accepted): EmbeddingClient {
   return client.embedding
 }
 
-export function wireOf({ provider }: Endpoint, { wires }: Pick<ChainParts, 'wires'>): EmbeddingWire {
+export function wireOf({ provider }: Endpoint, { wires }: Pick<ChainDependencies, 'wires'>): EmbeddingWire {
   const wire = wires.get(provider.dialect)
   if (!wire) throw new Fault('internal', { cause: new Error(`no embeddings in ${provider.dialect}`) })
   return wire

@@ -1,14 +1,14 @@
 /** For plans: the calls that an endpoint would get, with nothing sent. */
 
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
-import type { ChainParts } from '../parts.ts'
 import type { CallPreview } from '../plan/candidates.ts'
 import { AT_ONCE, callsAt, mostOf } from './calls.ts'
 import { inputTokens } from './input-size.ts'
 
-export function previewVectors(exchange: Planned, endpoint: Endpoint, parts: Pick<ChainParts, 'wires'>): CallPreview {
-  const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, parts)
+export function previewVectors(exchange: Planned, endpoint: Endpoint, dependencies: Pick<ChainDependencies, 'wires'>): CallPreview {
+  const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, dependencies)
   const { dropped } = wire.encode({ ...ask, inputs: [] }, target)
   const most = mostOf(wire, target)
   const sizes = batches.map(({ from, to }) => ({

@@ -6,8 +6,8 @@ import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire, VectorSink } from '.
 import { type WrittenVector, writeFloats } from '../../dialects/vectors/written.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
-import type { ChainParts } from '../parts.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
 import { type Brought, EmbeddingCall } from './call.ts'
 
@@ -60,7 +60,7 @@ export interface Calling {
   abort(): void
 }
 
-export function callProvider({ exchange, endpoint, wire, target, ask }: ProviderAsk, parts: ChainParts): Calling {
+export function callProvider({ exchange, endpoint, wire, target, ask }: ProviderAsk, dependencies: ChainDependencies): Calling {
   const encoded = wire.encode(ask, target)
   if (wire.run) {
     const local = new LocalCall(ask)
@@ -80,6 +80,6 @@ export function callProvider({ exchange, endpoint, wire, target, ask }: Provider
   const call = new EmbeddingCall(exchange, ask, wire)
   const upstream = new UpstreamCall(call, exchange.head.clock, address.timeouts)
   call.flow = upstream
-  upstream.send(parts.pools.for(address), request)
+  upstream.send(dependencies.pools.for(address), request)
   return { done: call.done, dropped: encoded.dropped, sent: () => upstream.sent, abort: () => upstream.abort() }
 }

@@ -143,7 +143,7 @@ export class AnswerEngines implements Tap {
       const text = other.get(event.block)
       if (event.type === 'block-note') {
         if (hasTexts(event.note)) return [{ ...event, data: withTexts(event.data, replaceIn) }]
-        // What spells or seals the text as it was does not fit it any more.
+        // What spells or signs the text as it was does not fit it any more.
         return text === undefined ? [event] : []
       }
       if (text === undefined) return [event]

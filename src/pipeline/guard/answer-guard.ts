@@ -15,7 +15,7 @@ import {
 import type { Stage, Tap } from '../../plugin-api/index.ts'
 import type { Routed } from '../exchange.ts'
 import { hasTexts } from './notes.ts'
-import { SaidText } from './said-text.ts'
+import { RedactionBuffer } from './redaction-buffer.ts'
 
 type Emit = (event: StreamEvent) => void
 type BlockStart = Extract<StreamEvent, { type: 'block-start' }>
@@ -34,8 +34,8 @@ export class AnswerGuard implements Tap {
   private readonly calls = new Map<number, ArgsStream>()
   /** Kin of the text blocks that stand open. */
   private readonly kin = new Map<number, string>()
-  private running: { kin: string; said: SaidText; blocks: Set<number> } | undefined
-  /** Blocks of which something was hidden: their seals no longer fit. */
+  private running: { kin: string; said: RedactionBuffer; blocks: Set<number> } | undefined
+  /** Blocks of which something was hidden: their signatures no longer fit. */
   private readonly altered = new Set<number>()
   private stages: Stage[] = []
   private most = 0
@@ -100,7 +100,7 @@ export class AnswerGuard implements Tap {
     const kin = KIN[event.kind]
     if (kin !== undefined) {
       this.kin.set(event.block, kin)
-      this.saying(kin, event.block, emit).place(event, this.sealing(emit))
+      this.saying(kin, event.block, emit).place(event, this.withoutStaleSignatures(emit))
       return
     }
     this.closeText(emit)
@@ -116,7 +116,7 @@ export class AnswerGuard implements Tap {
     if (call) {
       const left = call.push(text)
       if (left !== '') emit(left === text ? event : { ...event, text: left })
-    } else if (kin !== undefined) this.saying(kin, block, emit).push(text, this.sealing(emit))
+    } else if (kin !== undefined) this.saying(kin, block, emit).push(text, this.withoutStaleSignatures(emit))
     else emit(event)
   }
 
@@ -125,7 +125,7 @@ export class AnswerGuard implements Tap {
     // They spell the text as it was.
     if (note === 'logprobs' && this.policy.rewrites) return
     const own = hasTexts(note) ? { ...event, data: wholeValue(event.data, this.policy, this.findings) } : event
-    const last = this.sealing(emit)
+    const last = this.withoutStaleSignatures(emit)
     if (this.running?.blocks.has(block)) this.running.said.place(own, last)
     else last(own)
   }
@@ -139,24 +139,24 @@ export class AnswerGuard implements Tap {
       if (left !== '') emit({ type: 'block-delta', block, text: left })
     }
     this.kin.delete(block)
-    if (this.running?.blocks.has(block)) this.running.said.place(event, this.sealing(emit))
+    if (this.running?.blocks.has(block)) this.running.said.place(event, this.withoutStaleSignatures(emit))
     else emit(event)
   }
 
-  /** Leaves out the seals of what was altered. */
-  private sealing(emit: Emit): Emit {
+  /** Leaves out signatures and encrypted forms of what was altered. */
+  private withoutStaleSignatures(emit: Emit): Emit {
     return (event) => {
-      const seal = event.type === 'block-note' && (event.note === 'signature' || event.note === 'sealed')
-      if (!seal || !this.altered.has(event.block)) emit(event)
+      const signature = event.type === 'block-note' && (event.note === 'signature' || event.note === 'encrypted')
+      if (!signature || !this.altered.has(event.block)) emit(event)
     }
   }
 
   /** The text that a block belongs to: the running one where it is kin. */
-  private saying(kin: string, block: number, emit: Emit): SaidText {
+  private saying(kin: string, block: number, emit: Emit): RedactionBuffer {
     if (this.running?.kin !== kin) this.closeText(emit)
     this.running ??= {
       kin,
-      said: new SaidText(block, { policy: this.policy, findings: this.findings, changed: (each) => this.altered.add(each) }),
+      said: new RedactionBuffer(block, { policy: this.policy, findings: this.findings, changed: (each) => this.altered.add(each) }),
       blocks: new Set(),
     }
     this.running.blocks.add(block)
@@ -164,7 +164,7 @@ export class AnswerGuard implements Tap {
   }
 
   private closeText(emit: Emit): void {
-    this.running?.said.end(this.sealing(emit))
+    this.running?.said.end(this.withoutStaleSignatures(emit))
     this.running = undefined
   }
 

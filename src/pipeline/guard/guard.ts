@@ -17,7 +17,7 @@ import {
   Vault,
 } from '../../guardrails/index.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import { type AnswerWatch, advance, type Guard, type Guarded, type Routed } from '../exchange.ts'
+import { advance, type Guard, type Guarded, type OutputGuardrails, type Routed } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
 import { askEngine } from './ask-engine.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'
@@ -30,7 +30,7 @@ interface Watch {
   readonly asking: readonly GuardrailSetting[]
   /** Something that is hidden comes back in the answer. */
   readonly restores: boolean
-  readonly answers: AnswerWatch | undefined
+  readonly answers: OutputGuardrails | undefined
 }
 
 /** Milliseconds for which one request may keep the event loop. */
@@ -38,12 +38,12 @@ const TURN = 5
 /** Texts that surely take less. */
 const SHORT = 16_384
 
-export function guard(guardrails: readonly GuardrailSetting[]): Layer<Routed, Guarded> {
+export function guardLayer(guardrails: readonly GuardrailSetting[]): Layer<Routed, Guarded> {
   const watchOf = watches(guardrails)
   return (next) =>
     watchOf === undefined
       ? (exchange) => next(advance(exchange, 'guard', NO_GUARD))
-      : function guarded(exchange) {
+      : function handle(exchange) {
           const watch = watchOf(exchange.auth.key)
           if (watch === undefined) return next(advance(exchange, 'guard', NO_GUARD))
           const { request } = exchange
@@ -154,7 +154,7 @@ function newWatch(own: readonly GuardrailSetting[]): Watch {
   }
 }
 
-function answersOf(own: readonly GuardrailSetting[]): AnswerWatch | undefined {
+function answersOf(own: readonly GuardrailSetting[]): OutputGuardrails | undefined {
   if (own.length === 0) return undefined
   const policy = new AnswerPolicy(own.flatMap(({ rules }) => rules))
   const asking = own.filter(({ engine }) => engine !== undefined)

@@ -65,7 +65,7 @@ export class RestoreTap implements Tap {
     const { block, note } = event
     if (this.vault.size > 0 && note === 'logprobs') return
     this.release(block, emit)
-    if (this.altered.has(block) && (note === 'signature' || note === 'sealed')) return
+    if (this.altered.has(block) && (note === 'signature' || note === 'encrypted')) return
     emit(hasTexts(note) ? { ...event, data: this.whole(event.data) } : event)
   }
 

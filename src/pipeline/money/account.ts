@@ -1,4 +1,4 @@
-/** Opens the exchange's books and settles them once, whatever happened below: usage, price, ledger. */
+/** Settles the cost of the exchange once, whatever happened below: usage, price, ledger. */
 
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { End } from '../../dialects/canon/events.ts'
@@ -17,9 +17,9 @@ import {
 } from '../../ledger/settlement.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
 import type { Turn } from '../attempt/turn.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import { type Accepted, type Exchange, knownOf } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
-import type { ChainParts } from '../parts.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { settleTokens } from '../request/admit.ts'
 import { generationFacts } from './generation-facts.ts'
@@ -29,9 +29,9 @@ import { countOf, turnEndedBy } from './turn-count.ts'
 
 type Known = Accepted & Exchange
 
-export function account(parts: ChainParts): Layer<Accepted> {
+export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
   return (next) =>
-    async function accounted(exchange): Promise<Reply> {
+    async function handle(exchange): Promise<Reply> {
       let reply: Reply | undefined
       let fault: Fault | undefined
       try {
@@ -42,9 +42,9 @@ export function account(parts: ChainParts): Layer<Accepted> {
       const known = knownOf(exchange)
       const last = reply?.turn ?? exchange.run.unfinished
       const settlement = settlementOf(outcomeOf(known, last, fault))
-      settleTokens(exchange, settlement, parts.admission)
+      settleTokens(exchange, settlement, dependencies.admission)
       exchange.run.final = finalOf(known, settlement, reply?.turn.fault ?? fault)
-      await settle(known, { settlement, last }, parts)
+      await settle(known, { settlement, last }, dependencies)
       if (reply) return reply
       throw fault
     }
@@ -54,14 +54,14 @@ export function account(parts: ChainParts): Layer<Accepted> {
 function settle(
   exchange: Known,
   { settlement, last }: { settlement: Settlement; last: Turn | undefined },
-  parts: ChainParts,
+  dependencies: ChainDependencies,
 ): Promise<void> | undefined {
   const {
-    head: { books },
+    head: { costs },
   } = exchange
-  const at = Math.floor(parts.clock.now())
+  const at = Math.floor(dependencies.clock.now())
   const { usage } = settlement
-  const settling = books.hold.settle(parts.journal, {
+  const settling = costs.hold.settle(dependencies.journal, {
     seq: exchange.head.seq,
     status: settlement.status,
     cost: settlement.cost,
@@ -72,11 +72,11 @@ function settle(
     cacheWrite: usage.cacheWrite,
     reasoning: usage.reasoning,
     estimated: settlement.estimated,
-    facts: books.hold.open ? generationFacts(exchange, settlement, last) : '',
-    owner: books.hold.owner,
+    facts: costs.hold.open ? generationFacts(exchange, settlement, last) : '',
+    owner: costs.hold.owner,
   })
   const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
-    if (excess > 0) parts.overrun(exchange, { excess, unrecovered })
+    if (excess > 0) dependencies.overrun(exchange, { excess, unrecovered })
     if (unrecovered > 0 && exchange.run.final) exchange.run.final = { ...exchange.run.final, cost: charged }
     return committed
   }
@@ -85,7 +85,7 @@ function settle(
 
 function outcomeOf(exchange: Known, last: Turn | undefined, fault: Fault | undefined): Outcome {
   const {
-    head: { books },
+    head: { costs },
   } = exchange
   // The call of a batch that was refused has brought nothing, whatever the others did.
   const others = last?.callRejected === true
@@ -104,12 +104,12 @@ function outcomeOf(exchange: Known, last: Turn | undefined, fault: Fault | undef
     input: count.input,
     cut: count.cut,
     finish: statedReason(last?.end),
-    tools: books.toolCost,
+    tools: costs.toolCost,
     price: last ? tariffOf(exchange, pricedEndpoint(last)) : 'free',
     extras: last?.extras ?? chargedExtras(exchange, last?.endpoint),
     earlier: earlierTurns(exchange, last),
     // Where nothing was held there is no bound.
-    held: books.hold.amount > 0 ? books.hold.amount : undefined,
+    held: costs.hold.amount > 0 ? costs.hold.amount : undefined,
   }
 }
 
@@ -136,7 +136,7 @@ function statedReason(end: End | undefined): string | undefined {
 /** Every turn sends the images again. */
 function earlierTurns(exchange: Known, last: Turn | undefined): EarlierTurns | undefined {
   let sum: EarlierTurns | undefined
-  for (const turn of exchange.head.books.turns) {
+  for (const turn of exchange.head.costs.turns) {
     if (turn === last || !turn.usage) continue
     const part = charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint))
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
@@ -147,7 +147,7 @@ function earlierTurns(exchange: Known, last: Turn | undefined): EarlierTurns | u
 
 function finalOf(exchange: Known, settlement: Settlement, fault: Fault | undefined): Final {
   const {
-    head: { books },
+    head: { costs },
   } = exchange
   const last = exchange.run.lastTurn
   if (fault?.origin === 'upstream' && exchange.trail.errorMetadata) fault.metadata = { ...fault.metadata, ...exchange.trail.errorMetadata }
@@ -162,8 +162,8 @@ function finalOf(exchange: Known, settlement: Settlement, fault: Fault | undefin
     completedAt: Math.floor(exchange.head.clock.now() / 1000),
     metadata: wantsMetadata ? routerMetadata(exchange, fault !== undefined) : undefined,
     serverTools:
-      books.toolsRequested > 0
-        ? { requested: books.toolsRequested, executed: books.toolsExecuted, searches: books.toolSearches, fetches: books.toolFetches }
+      costs.toolsRequested > 0
+        ? { requested: costs.toolsRequested, executed: costs.toolsExecuted, searches: costs.toolSearches, fetches: costs.toolFetches }
         : undefined,
   }
 }

@@ -3,9 +3,9 @@ import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money.ts'
 import { type CreditBook, fixedAsk } from '../../ledger/credit.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
-import type { ChainParts } from '../parts.ts'
 import { accountOf, allowancesOf, type Hold, isBudget, overBudget } from './hold.ts'
 import { writeHold } from './reservation.ts'
 
@@ -48,7 +48,7 @@ export async function extendHold(
   who: Spender,
   exchange: Guarded,
   amount: number,
-  { credit, journal }: Pick<ChainParts, 'credit' | 'journal'>,
+  { credit, journal }: Pick<ChainDependencies, 'credit' | 'journal'>,
 ): Promise<void> {
   await extendUnwritten(who, exchange, amount, credit)
   await writeHold(exchange, exchange.route.endpoints[0], journal)
@@ -57,5 +57,5 @@ export async function extendHold(
 /** The same with nothing written down: in a plan, which releases it. */
 export function extendUnwritten(who: Spender, exchange: Guarded, amount: number, credit: CreditBook): Promise<void> {
   const { head, auth, wish } = exchange
-  return takeFixed(head.books.hold, { key: auth.key, budgets: wish.budgets, credit }, amount, `the ${who} of this request may cost up to`)
+  return takeFixed(head.costs.hold, { key: auth.key, budgets: wish.budgets, credit }, amount, `the ${who} of this request may cost up to`)
 }

@@ -19,7 +19,7 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
   const { attempts } = trail
   const last = charged ?? exchange.run.lastTurn
   const endpoint = last?.endpoint
-  const held = head.books.heldAt ?? plan?.candidates[0]
+  const held = head.costs.heldAt ?? plan?.candidates[0]
   const elapsed = clock.monotonic() - head.started
   const finish = last?.end
   const plain = attempts.length === 1 && attempts[0].status === 200 && attempts[0].code === undefined && !attempts[0].dropped
@@ -77,18 +77,18 @@ function moderationTime({ trail: { stages } }: Received): number | undefined {
 /** The engine of web searches, the number of results shown to the model (unknown where the provider searched), and of fetched pages. */
 function webFacts(exchange: Accepted): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
   const {
-    head: { books },
+    head: { costs },
     trail: { stages },
     request: { edits },
   } = exchange
   const before = stages.length > 0 ? stages.find(({ type, name }) => type === 'plugin' && name === 'web-search')?.data : undefined
-  const engine = books.found?.engine ?? before?.engine ?? (edits.includes(NATIVE_SEARCH) ? 'native' : undefined)
-  if (engine === undefined && books.toolFetches === 0) return undefined
-  const results = (books.found?.results ?? 0) + (typeof before?.results === 'number' ? before.results : 0)
+  const engine = costs.found?.engine ?? before?.engine ?? (edits.includes(NATIVE_SEARCH) ? 'native' : undefined)
+  if (engine === undefined && costs.toolFetches === 0) return undefined
+  const results = (costs.found?.results ?? 0) + (typeof before?.results === 'number' ? before.results : 0)
   return {
     web_search_engine: typeof engine === 'string' ? engine : undefined,
     num_search_results: engine === undefined || engine === 'native' ? undefined : results,
-    num_fetches: books.toolFetches > 0 ? books.toolFetches : undefined,
+    num_fetches: costs.toolFetches > 0 ? costs.toolFetches : undefined,
   }
 }
 

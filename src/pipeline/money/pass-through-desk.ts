@@ -8,9 +8,9 @@ import type { GenerationId, GenerationIds } from '../../core/ids.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
+import type { ChainDependencies, KeyLookup } from '../dependencies.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
-import type { ChainParts, KeyLookup } from '../parts.ts'
 import { bucketOf } from '../request/admit.ts'
 import { authenticateCaller } from '../request/authenticate.ts'
 import { keyHeader } from '../route/provider-address.ts'
@@ -41,16 +41,16 @@ interface Booking {
 
 export class PassThroughDesk {
   private readonly settings: PassThroughSettings
-  private readonly parts: Pick<ChainParts, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams'>
+  private readonly dependencies: Pick<ChainDependencies, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams'>
   private readonly proxy: FirstUse<PassThroughProxy>
   private readonly ids: GenerationIds
 
   constructor(
     settings: PassThroughSettings,
-    source: { parts: PassThroughDesk['parts']; proxy: FirstUse<PassThroughProxy>; ids: GenerationIds },
+    source: { dependencies: PassThroughDesk['dependencies']; proxy: FirstUse<PassThroughProxy>; ids: GenerationIds },
   ) {
     this.settings = settings
-    this.parts = source.parts
+    this.dependencies = source.dependencies
     this.proxy = source.proxy
     this.ids = source.ids
   }
@@ -78,7 +78,7 @@ export class PassThroughDesk {
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
     const { provider } = booking
-    const dialect = this.parts.upstreams.get(provider.dialect)
+    const dialect = this.dependencies.upstreams.get(provider.dialect)
     return {
       provider,
       path: (request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length),
@@ -89,10 +89,10 @@ export class PassThroughDesk {
 
   /** Checks the key, takes the price and writes the hold's row before anything goes out. */
   private async book(request: IncomingMessage, reserve?: Reserve): Promise<Booking> {
-    const { parts, settings } = this
+    const { dependencies, settings } = this
     const key = await authenticateCaller(
-      { headers: request.headers, door: { address: () => settings.addressOf(request) } },
-      { keys: settings.keys, clock: parts.clock, failures: parts.failures },
+      { headers: request.headers, connection: { address: () => settings.addressOf(request) } },
+      { keys: settings.keys, clock: dependencies.clock, failures: dependencies.failures },
     )
     const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).split(/[/?]/, 1)[0]
     const provider = settings.providers.get(slug)
@@ -100,16 +100,16 @@ export class PassThroughDesk {
     if (!provider || provider.passThroughPrice === undefined)
       throw new Fault('not_found', { message: `No pass-through to ${slug.slice(0, 64)}` })
     const budgets = this.budgetsOf(key)
-    await parts.admission.request(key)
+    await dependencies.admission.request(key)
     await reserve?.(bucketOf(key))
     const price = provider.passThroughPrice
     const hold = new Hold()
-    await takeFixed(hold, { key, budgets, credit: parts.credit }, price, `a pass-through request to ${slug} costs`)
-    const id = this.ids.next(parts.clock.now())
-    const booking = { id, key, provider, price, hold, startedAt: parts.clock.monotonic() }
+    await takeFixed(hold, { key, budgets, credit: dependencies.credit }, price, `a pass-through request to ${slug} costs`)
+    const id = this.ids.next(dependencies.clock.now())
+    const booking = { id, key, provider, price, hold, startedAt: dependencies.clock.monotonic() }
     const endpoint = `passage@${provider.slug}`
     try {
-      await hold.write(parts.journal, {
+      await hold.write(dependencies.journal, {
         seq: id.seq,
         tag: id.tag,
         key: key.identity,
@@ -140,13 +140,13 @@ export class PassThroughDesk {
 
   /** A request that the provider never got, or never answered, costs nothing. */
   private async settle(booking: Booking, end: PassThroughEnd): Promise<void> {
-    const { parts } = this
+    const { dependencies } = this
     const { id, provider, price, hold } = booking
-    const { committed } = await hold.settle(parts.journal, {
+    const { committed } = await hold.settle(dependencies.journal, {
       seq: id.seq,
       status: end.outcome,
       cost: end.outcome === 'failed' || end.sent === false ? 0 : price,
-      at: Math.floor(parts.clock.now()),
+      at: Math.floor(dependencies.clock.now()),
       input: 0,
       output: 0,
       cached: 0,
@@ -158,7 +158,7 @@ export class PassThroughDesk {
         provider: provider.name,
         endpoint: `passage@${provider.slug}`,
         operation: 'passage',
-        generation_time: Math.round(parts.clock.monotonic() - booking.startedAt),
+        generation_time: Math.round(dependencies.clock.monotonic() - booking.startedAt),
         cancelled: end.outcome === 'aborted',
         provider_responses: [{ provider_name: provider.name, status: end.status }],
       }),

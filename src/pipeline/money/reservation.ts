@@ -20,8 +20,8 @@ import type { Journal } from '../../ledger/types.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, Authenticated, Exchange, Guarded, MaybeAimed, MaybePlanned, OutputCap, Plan } from '../exchange.ts'
-import type { ChainParts } from '../parts.ts'
 import { callerCap, contextNeed, contextOf, inputBound } from '../route/needs.ts'
 import { accountOf, allowancesOf, type HoldPart, isBudget, NO_PART, overBudget } from './hold.ts'
 import { chargedExtras, heldExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
@@ -30,7 +30,7 @@ export interface Payer {
   /** As it is now. */
   readonly key: ApiKey
   readonly credit: CreditBook
-  readonly upstreams: ChainParts['upstreams']
+  readonly upstreams: ChainDependencies['upstreams']
   /** Output cap of the configuration where the request, the key and the model set none; tokens. */
   readonly defaultMaxOutput: number | undefined
 }
@@ -52,7 +52,7 @@ export interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
  *   where the store of record cannot be reached.
  */
 export function takeHold(exchange: Guarded, candidates: readonly Endpoint[], payer: Payer): Reservation | Promise<Reservation> {
-  const { hold } = exchange.head.books
+  const { hold } = exchange.head.costs
   const account = accountOf(payer.key, payer.credit)
   const allowances = allowancesOf(payer.key, exchange.wish.budgets)
   const limited = allowances.some(({ limit }) => limit !== null)
@@ -71,21 +71,21 @@ function granted(exchange: Guarded, payer: Payer, request: HoldRequest, held: nu
   const { candidates, outputCaps, outputCap } = limited ? cappedBy(request, held, payer.upstreams) : uncapped(wanted, needs)
   const floor = candidates === wanted ? inputCost : mostInputCost(exchange, candidates, input)
   const part = { amount: held, floor: Math.min(floor, held) }
-  exchange.head.books.hold.raiseFloor(part.floor)
+  exchange.head.costs.hold.raiseFloor(part.floor)
   exchange.run.turnHold = part
   return { account, part, candidates, outputCaps, input: input.tokens, outputCap }
 }
 
 /** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
 export function writeHold(
-  { head: { seq, tag, books }, auth: { key } }: Authenticated,
+  { head: { seq, tag, costs }, auth: { key } }: Authenticated,
   endpoint: Endpoint,
   journal: Journal,
 ): Promise<void> {
-  books.heldAt ??= endpoint
+  costs.heldAt ??= endpoint
   const { identity, issuer } = key
-  const row = { seq, tag, key: identity, payer: issuer?.identity, model: books.heldAt.model.slug, endpoint: books.heldAt.id }
-  return books.hold.write(journal, row)
+  const row = { seq, tag, key: identity, payer: issuer?.identity, model: costs.heldAt.model.slug, endpoint: costs.heldAt.id }
+  return costs.hold.write(journal, row)
 }
 
 /**
@@ -95,11 +95,11 @@ export function writeHold(
 export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | undefined {
   const {
     run: { lastTurn, turnHold },
-    head: { books },
+    head: { costs },
   } = exchange
   if (turnHold === NO_PART) return undefined
   exchange.run.turnHold = NO_PART
-  return books.hold.conclude(turnHold, lastTurn?.usage ? costOf(exchange, lastTurn, lastTurn.usage) : 0)
+  return costs.hold.conclude(turnHold, lastTurn?.usage ? costOf(exchange, lastTurn, lastTurn.usage) : 0)
 }
 
 function costOf(exchange: Accepted & MaybeAimed, turn: Turn, usage: Usage): number {

@@ -5,12 +5,12 @@ import type { JsonObject } from '../../core/json.ts'
 import { usdText } from '../../core/money.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import { answeredHere } from '../attempt/turn.ts'
+import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { type Accepted, advance, type Guarded, knownOf, type Planned } from '../exchange.ts'
 import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { allowancesOf } from '../money/hold.ts'
 import { takeHold } from '../money/reservation.ts'
-import type { ChainParts, ChainSettings } from '../parts.ts'
 import { orderOf } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './exclusions.ts'
@@ -51,9 +51,9 @@ export type Plan = {
 }
 
 /** Adds to a refusal which endpoints had been excluded by then. */
-export function explain(): Layer<Accepted> {
+export function explainLayer(): Layer<Accepted> {
   return (next) =>
-    async function explained(exchange): Promise<Reply> {
+    async function handle(exchange): Promise<Reply> {
       try {
         return await next(exchange)
       } catch (thrown) {
@@ -64,31 +64,31 @@ export function explain(): Layer<Accepted> {
         throw fault
       } finally {
         // What was reserved to see whether it fits (plugins, tools) is free again.
-        exchange.head.books.hold.release()
+        exchange.head.costs.hold.release()
       }
     }
 }
 
 export function previewEnd(
   { guardrails, defaultMaxOutput }: Pick<ChainSettings, 'guardrails' | 'defaultMaxOutput'>,
-  parts: ChainParts,
+  dependencies: ChainDependencies,
   previewCall: PreviewCall,
 ): Service<Guarded> {
   return async function preview(exchange) {
-    const order = orderOf(exchange, parts)
+    const order = orderOf(exchange, dependencies)
     const {
       auth: { key },
-      head: { books },
+      head: { costs },
     } = exchange
     const { account, input, outputCap, candidates, outputCaps } = await takeHold(exchange, order.candidates, {
       key,
-      credit: parts.credit,
-      upstreams: parts.upstreams,
+      credit: dependencies.credit,
+      upstreams: dependencies.upstreams,
       defaultMaxOutput,
     })
     const planned = advance(exchange, 'plan', { ...order, candidates, outputCaps })
-    const { amount, floor } = books.hold
-    books.hold.release()
+    const { amount, floor } = costs.hold
+    costs.hold.release()
     const allowances = allowancesOf(key, exchange.wish.budgets)
     const left = account.tightest(allowances)?.left ?? null
     const { embedding } = exchange.request.client
@@ -101,7 +101,7 @@ export function previewEnd(
       stream: exchange.request.stream,
       ...(embedding ? { inputs: embedding.ask(exchange.request.body).inputs.length } : {}),
       key: key.name,
-      candidates: planCandidates(planned, parts, previewCall),
+      candidates: planCandidates(planned, dependencies, previewCall),
       excluded: exclusions(knownOf(planned)),
       hold: {
         usd: usdText(amount),
@@ -121,7 +121,7 @@ export function previewEnd(
 
 function replyOf(exchange: Planned, text: string): Reply {
   exchange.run.final = {
-    usage: exchange.head.books.noUsage,
+    usage: exchange.head.costs.noUsage,
     cost: 0,
     inputCost: 0,
     outputCost: 0,

@@ -7,9 +7,9 @@ import type { Endpoint, Price } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
 import { callOf, encode } from '../attempt/endpoint-call.ts'
 import type { Lane } from '../attempt/turn.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { OutputCap, Planned } from '../exchange.ts'
 import { capOf } from '../money/reservation.ts'
-import type { ChainParts } from '../parts.ts'
 import { contextOf, priceMoment } from '../route/needs.ts'
 import { type PlaceReason, placeReasons } from './reasons.ts'
 
@@ -66,9 +66,9 @@ export type PreviewCall = (exchange: Planned, endpoint: Endpoint) => CallPreview
 export const ENCODED = 16
 
 /** @throws Fault that the first candidate's call would be refused with before it is made. */
-export function planCandidates(exchange: Planned, parts: ChainParts, previewCall: PreviewCall): PlanCandidate[] {
+export function planCandidates(exchange: Planned, dependencies: ChainDependencies, previewCall: PreviewCall): PlanCandidate[] {
   const moment = priceMoment(exchange, exchange.plan.candidates)
-  const reasons = placeReasons(exchange, parts)
+  const reasons = placeReasons(exchange, dependencies)
   return exchange.plan.candidates.map((endpoint, at) => ({
     position: at + 1,
     provider: endpoint.provider.name,
@@ -100,9 +100,9 @@ function dryCall(
 }
 
 /** What the request would be for a model that generates. */
-export function previewAnswer(parts: ChainParts): PreviewCall {
+export function previewAnswer(dependencies: ChainDependencies): PreviewCall {
   return (exchange, endpoint) => {
-    const call = callOf(exchange, endpoint, parts)
+    const call = callOf(exchange, endpoint, dependencies)
     return { lane: call.lane, dropped: [...encode(call).dropped] }
   }
 }

@@ -4,8 +4,8 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import { type HealthBook, listNames, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../../routing/index.ts'
 import { rateQuality } from '../../routing/quality.ts'
 import { standingsOf } from '../../routing/standing.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
-import type { ChainParts } from '../parts.ts'
 import { orderPreferences } from '../route/plan.ts'
 import { orderedAmong } from './exclusions.ts'
 
@@ -33,8 +33,8 @@ export type PlaceReason = {
 }
 
 /** One for each candidate, in their order. */
-export function placeReasons(exchange: Planned, parts: Pick<ChainParts, 'health'>): PlaceReason[] {
-  const { health } = parts
+export function placeReasons(exchange: Planned, dependencies: Pick<ChainDependencies, 'health'>): PlaceReason[] {
+  const { health } = dependencies
   const preferences = orderPreferences(exchange, exchange.plan.conversation)
   const endpoints = orderedAmong(exchange)
   const shares = drawShares(endpoints, preferences, health)

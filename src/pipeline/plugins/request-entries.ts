@@ -2,7 +2,7 @@
 
 import { badField } from '../../core/faults.ts'
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
-import type { PluginSetting } from '../parts.ts'
+import type { PluginSetting } from '../dependencies.ts'
 
 /** Words of the configuration beside a plugin's own settings: no request sets them. */
 const OPERATORS: ReadonlySet<string> = new Set(['locked', 'on_error', 'timeout'])

@@ -3,20 +3,20 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
+import type { ChainDependencies, PluginFailure, PluginSetting } from '../dependencies.ts'
 import type { Authenticated, Guarded } from '../exchange.ts'
-import type { ChainParts, PluginSetting, PluginTrouble } from '../parts.ts'
-import { endedEarly } from '../reply/last-word.ts'
+import { endedEarly } from '../reply/final-fault.ts'
 import { GuardedTap, Junk, type TapOwner } from './guarded-tap.ts'
 import { configOf } from './request-entries.ts'
 import { isThenable, strayPromise } from './thenable.ts'
 import { PluginView } from './view.ts'
 
-export interface RunParts {
+export interface RunDependencies {
   host: Host
   /** Dialects of providers, for what their own tools can say. */
-  upstreams: ChainParts['upstreams']
+  upstreams: ChainDependencies['upstreams']
   /** Reports it to the operator. */
-  pluginTrouble: (exchange: Authenticated, trouble: PluginTrouble) => void
+  pluginFailure: (exchange: Authenticated, failure: PluginFailure) => void
 }
 
 export class PluginRun implements TapOwner {
@@ -24,12 +24,12 @@ export class PluginRun implements TapOwner {
   /** Nano-dollars that it may charge at most; held before it begins. */
   bound = 0
   private readonly exchange: Guarded
-  private readonly parts: RunParts
+  private readonly dependencies: RunDependencies
   private readonly view: PluginView
   private readonly charges: { what: string; nano: number }[] = []
   private charged = 0
   private config: unknown
-  private trouble: Trouble | undefined
+  private failure: FailureReason | undefined
   /** The request goes on without it. */
   private skipped = false
   /** Whatever it still does is of no effect. */
@@ -38,11 +38,11 @@ export class PluginRun implements TapOwner {
   /** Its place in the pipeline. */
   private stage: Stage | undefined
 
-  constructor(exchange: Guarded, setting: PluginSetting, parts: RunParts) {
+  constructor(exchange: Guarded, setting: PluginSetting, dependencies: RunDependencies) {
     this.exchange = exchange
     this.setting = setting
-    this.parts = parts
-    this.view = new PluginView(exchange, parts.upstreams, (nano, what) => this.charge(nano, what))
+    this.dependencies = dependencies
+    this.view = new PluginView(exchange, dependencies.upstreams, (nano, what) => this.charge(nano, what))
   }
 
   /** False once it has failed and the request goes on without it. */
@@ -78,7 +78,7 @@ export class PluginRun implements TapOwner {
     this.view.open = true
     let waiting: unknown
     try {
-      waiting = plugin.shape(this.view, this.config, this.parts.host)
+      waiting = plugin.shape(this.view, this.config, this.dependencies.host)
       if (isThenable(waiting)) return this.inTime(waiting)
       this.shaped()
     } catch (thrown) {
@@ -108,7 +108,7 @@ export class PluginRun implements TapOwner {
     if (this.skipped) return
     const { plugin } = this.setting
     try {
-      const tap: unknown = plugin.tap?.(this.view, this.config, this.parts.host)
+      const tap: unknown = plugin.tap?.(this.view, this.config, this.dependencies.host)
       if (tap !== undefined && (strayPromise(tap) || !isTap(tap))) throw new Junk('tap gave no tap')
       if (tap) this.exchange.run.taps.push(new GuardedTap(tap, this))
       this.view.keep()
@@ -124,11 +124,11 @@ export class PluginRun implements TapOwner {
 
   /** Brings the plugin's stage up to date; a plugin that has not acted gets none. */
   updateStage(): void {
-    const { view, setting, trouble, skipped, took, charges } = this
+    const { view, setting, failure, skipped, took, charges } = this
     const stage = stageOf(view.stages, {
       name: setting.plugin.stage ?? setting.plugin.id,
       edited: view.edits > 0,
-      trouble,
+      failure,
       skipped,
       took,
       charges,
@@ -209,16 +209,16 @@ export class PluginRun implements TapOwner {
   }
 
   /** @throws Fault unless the request may go on without the plugin. */
-  private failed(thrown: unknown, skip = this.maySkip, as?: Trouble): void {
+  private failed(thrown: unknown, skip = this.maySkip, as?: FailureReason): void {
     const { exchange, setting } = this
     if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
     // Its own word to the caller, such as a refusal: that is no failure.
     if (thrown instanceof Fault && thrown.origin === 'client') throw thrown
-    this.trouble = as ?? (thrown instanceof Junk ? 'junk' : 'error')
+    this.failure = as ?? (thrown instanceof Junk ? 'junk' : 'error')
     this.skipped = skip
     this.view.undo()
     this.updateStage()
-    this.parts.pluginTrouble(exchange, { plugin: setting.plugin.id, trouble: this.trouble, skipped: skip, cause: thrown })
+    this.dependencies.pluginFailure(exchange, { plugin: setting.plugin.id, reason: this.failure, skipped: skip, cause: thrown })
     if (!skip) throw faultOf(thrown)
   }
 
@@ -227,7 +227,7 @@ export class PluginRun implements TapOwner {
     const over = this.abandoned || exchange.run.final !== undefined
     if (over || !isAmount(nano) || this.charged + nano > this.bound) return false
     this.charged += nano
-    exchange.head.books.toolCost += nano
+    exchange.head.costs.toolCost += nano
     if (nano > 0) this.charges.push({ what: String(what), nano })
     return true
   }
@@ -250,14 +250,14 @@ function faultOf(thrown: unknown): Fault {
 }
 
 /** Why a plugin did not do its work: it threw, it did not answer in time, or its result does not match the interface. */
-type Trouble = 'error' | 'timeout' | 'junk'
+type FailureReason = 'error' | 'timeout' | 'junk'
 
 /** What is known of a plugin's work, beside its own report. */
-interface Deeds {
+interface Work {
   /** Of the stage, where the plugin does not name another. */
   name: string
   edited: boolean
-  trouble: Trouble | undefined
+  failure: FailureReason | undefined
   /** The request went on without it. */
   skipped: boolean
   /** Milliseconds; undefined where nothing was waited for. */
@@ -265,7 +265,7 @@ interface Deeds {
   charges: readonly { what: string; nano: number }[]
 }
 
-const SUMMARIES: Readonly<Record<Trouble, string>> = {
+const SUMMARIES: Readonly<Record<FailureReason, string>> = {
   error: 'it failed',
   timeout: 'it did not answer in time',
   junk: 'it gave what cannot be used',
@@ -278,9 +278,9 @@ const NANO = 1_000_000_000
  * @param said what the plugin pushed, in order: what comes later stands over what came before.
  * @returns undefined for a plugin that has not acted.
  */
-function stageOf(said: readonly unknown[], { name, edited, trouble, skipped, took, charges }: Deeds): Stage | undefined {
+function stageOf(said: readonly unknown[], { name, edited, failure, skipped, took, charges }: Work): Stage | undefined {
   const own = said.filter(isObject)
-  if (own.length === 0 && !edited && !trouble && charges.length === 0) return undefined
+  if (own.length === 0 && !edited && !failure && charges.length === 0) return undefined
   const stage: Stage = { type: 'plugin', name }
   const data: JsonObject = {}
   for (const one of own) {
@@ -291,9 +291,9 @@ function stageOf(said: readonly unknown[], { name, edited, trouble, skipped, too
     if (typeof one.cost_usd === 'number' && Number.isFinite(one.cost_usd)) stage.cost_usd = one.cost_usd
     Object.assign(data, plainData(one.data))
   }
-  if (trouble) {
-    stage.summary = `${skipped ? 'skipped' : 'failed'}: ${SUMMARIES[trouble]}`
-    Object.assign(data, { skipped, reason: trouble })
+  if (failure) {
+    stage.summary = `${skipped ? 'skipped' : 'failed'}: ${SUMMARIES[failure]}`
+    Object.assign(data, { skipped, reason: failure })
   }
   if (took !== undefined) data.duration_ms = took
   if (charges.length > 0) {

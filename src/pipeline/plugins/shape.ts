@@ -1,22 +1,22 @@
 /** Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
 
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
+import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/extend-hold.ts'
-import type { ChainParts, PluginSetting } from '../parts.ts'
 import { ExchangeView } from './exchange-view.ts'
 import { checkIds, configOf } from './request-entries.ts'
-import { PluginRun, type RunParts } from './run.ts'
+import { PluginRun, type RunDependencies } from './run.ts'
 
-export function shape(plugins: readonly PluginSetting[], parts: ChainParts): Layer<Guarded> {
-  return layerOf(plugins, parts, { hold: (exchange, bound) => extendHold('plugins', exchange, bound, parts) })
+export function shapeLayer(plugins: readonly PluginSetting[], dependencies: ChainDependencies): Layer<Guarded> {
+  return layerOf(plugins, dependencies, { hold: (exchange, bound) => extendHold('plugins', exchange, bound, dependencies) })
 }
 
 /** In a plan: a plugin that costs money or calls other services is not run, and its bound is reserved until the plan is made. */
-export function shapeForPlan(plugins: readonly PluginSetting[], parts: ChainParts): Layer<Guarded> {
-  const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('plugins', exchange, bound, parts.credit)
-  return layerOf(plugins, parts, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
+export function shapeForPlan(plugins: readonly PluginSetting[], dependencies: ChainDependencies): Layer<Guarded> {
+  const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('plugins', exchange, bound, dependencies.credit)
+  return layerOf(plugins, dependencies, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
 }
 
 interface Ways {
@@ -26,16 +26,16 @@ interface Ways {
   only?: (run: PluginRun) => boolean
 }
 
-function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, only }: Ways): Layer<Guarded> {
+function layerOf(plugins: readonly PluginSetting[], dependencies: RunDependencies, { hold, only }: Ways): Layer<Guarded> {
   const known = new Set(plugins.map(({ plugin }) => plugin.id))
   /** Those that may act on a request which names none. */
   const implied = plugins.filter((setting) => acts(setting) && mayActUnnamed(setting))
   return (next) =>
-    function shaped(exchange) {
+    function handle(exchange) {
       const entries = exchange.wish.plugins
       if (entries.length === 0 && implied.length === 0) return next(exchange)
       if (entries.length > 0) checkIds(entries, known)
-      const runs = runsOf(exchange, entries.length > 0 ? plugins : implied, parts)
+      const runs = runsOf(exchange, entries.length > 0 ? plugins : implied, dependencies)
       if (!runs) return next(exchange)
       exchange.trail.pluginRuns = runs
       exchange.trail.pluginIds = [...exchange.trail.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
@@ -48,7 +48,7 @@ function layerOf(plugins: readonly PluginSetting[], parts: RunParts, { hold, onl
 }
 
 /** Settings of plugins that do not act are still checked: their mistakes are the caller's to know. */
-function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], parts: RunParts): PluginRun[] | undefined {
+function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], dependencies: RunDependencies): PluginRun[] | undefined {
   const entries = exchange.wish.plugins
   let runs: PluginRun[] | undefined
   for (const setting of plugins) {
@@ -56,7 +56,7 @@ function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], parts: Run
     if (!entry && !acts(setting)) continue
     if (entry && (isOff(entry, setting) || !acts(setting))) configOf(setting, entries)
     else {
-      const run = entry ? new PluginRun(exchange, setting, parts) : runUnnamed(exchange, setting, parts)
+      const run = entry ? new PluginRun(exchange, setting, dependencies) : runUnnamed(exchange, setting, dependencies)
       if (!run) continue
       if (run.lives) run.begin(entries)
       runs ??= []
@@ -66,11 +66,11 @@ function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], parts: Run
   return runs
 }
 
-function runUnnamed(exchange: Guarded, setting: PluginSetting, parts: RunParts): PluginRun | undefined {
+function runUnnamed(exchange: Guarded, setting: PluginSetting, dependencies: RunDependencies): PluginRun | undefined {
   try {
-    return isOn(setting, exchange) ? new PluginRun(exchange, setting, parts) : undefined
+    return isOn(setting, exchange) ? new PluginRun(exchange, setting, dependencies) : undefined
   } catch (thrown) {
-    const run = new PluginRun(exchange, setting, parts)
+    const run = new PluginRun(exchange, setting, dependencies)
     run.stumbled(thrown)
     return run
   }

@@ -4,8 +4,8 @@ import type { NativeSearch } from '../../dialects/canon/native-search.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { Cancel, Stage } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import { CancelSource, type Guarded, narrow } from '../exchange.ts'
-import type { ChainParts } from '../parts.ts'
 import { searchersOf, searchNatively } from '../route/native-search.ts'
 import { ExchangeView } from './exchange-view.ts'
 
@@ -17,13 +17,13 @@ export class PluginView extends ExchangeView {
   edits = 0
   declare protected readonly exchange: Guarded
   private readonly bill: (nano: number, what: string) => boolean
-  private readonly upstreams: ChainParts['upstreams']
+  private readonly upstreams: ChainDependencies['upstreams']
   private source: CancelSource | undefined
   private before: CanonicalRequest | undefined
   private endpointsBefore: readonly Endpoint[] | undefined
   private kept = false
 
-  constructor(exchange: Guarded, upstreams: ChainParts['upstreams'], bill: (nano: number, what: string) => boolean) {
+  constructor(exchange: Guarded, upstreams: ChainDependencies['upstreams'], bill: (nano: number, what: string) => boolean) {
     super(exchange)
     this.upstreams = upstreams
     this.bill = bill

@@ -39,7 +39,7 @@ export class ReplyStream implements StreamedReply {
       run: { ctx },
     } = this.exchange
     if (this.sent) {
-      if (upstreamBody) this.exchange.head.door.text(client.debug(ctx, upstreamBody))
+      if (upstreamBody) this.exchange.head.connection.text(client.debug(ctx, upstreamBody))
       return
     }
     if (upstreamBody) this.debugBodies.push(upstreamBody)
@@ -55,20 +55,20 @@ export class ReplyStream implements StreamedReply {
     if (this.sent) return
     if (!this.exchange.run.ctx.opened) this.prepare(undefined)
     this.sent = true
-    this.exchange.head.door.openStream(this.headers)
-    this.exchange.head.door.text(this.preface)
+    this.exchange.head.connection.openStream(this.headers)
+    this.exchange.head.connection.text(this.preface)
     this.preface = ''
   }
 
   /** @param raw true if `text` holds bytes, one per character. @returns false if the caller should be waited for. */
   write(text: string, raw: boolean): boolean {
     this.lastWrite = this.exchange.head.clock.monotonic()
-    return raw ? this.exchange.head.door.bytes(text) : this.exchange.head.door.text(text)
+    return raw ? this.exchange.head.connection.bytes(text) : this.exchange.head.connection.text(text)
   }
 
   end(text: string): void {
     this.stop()
-    this.exchange.head.door.endStream(text)
+    this.exchange.head.connection.endStream(text)
   }
 
   /** No more comments. */

@@ -170,10 +170,10 @@ function partOf(share: number, limit: number): string {
 }
 
 /** How much a key may have going: request rate and bytes in flight. */
-export function admit(admission: Admission): Layer<Authenticated> {
+export function admitLayer(admission: Admission): Layer<Authenticated> {
   return (next) => {
     const enter = weighed(admission, next)
-    return function admitted(exchange) {
+    return function handle(exchange) {
       // A promise only where several processes share the counters.
       const counted = admission.request(exchange.auth.key)
       return counted ? counted.then(() => enter(exchange)) : enter(exchange)
@@ -189,10 +189,10 @@ function weighed(admission: Admission, next: Service<Authenticated>): Service<Au
     } = exchange
     if (key.limits.bytes === undefined) return next(exchange)
     // Without a declared length the bytes are counted as they come (read).
-    const declared = exchange.head.door.contentLength ?? 0
+    const declared = exchange.head.connection.contentLength ?? 0
     admission.takeBytes(key, declared)
-    exchange.head.books.rateBytes = declared
-    return next(exchange).finally(() => admission.giveBytes(key, exchange.head.books.rateBytes))
+    exchange.head.costs.rateBytes = declared
+    return next(exchange).finally(() => admission.giveBytes(key, exchange.head.costs.rateBytes))
   }
 }
 
@@ -206,19 +206,19 @@ function weighed(admission: Admission, next: Service<Authenticated>): Service<Au
 export function takeTokens(exchange: Accepted, admission: Admission): Promise<void> | undefined {
   const {
     auth: { key },
-    head: { books },
+    head: { costs },
   } = exchange
   if (key.limits.tokens === undefined) return undefined
   const count = Math.ceil(inputEstimate(exchange) + Math.max(0, callerCap(exchange) ?? 0))
-  const waiting = admission.tokens(key, count, books.turns.length > 0)
-  if (!waiting) books.rateTokens += count
+  const waiting = admission.tokens(key, count, costs.turns.length > 0)
+  if (!waiting) costs.rateTokens += count
   return waiting?.then(() => {
-    books.rateTokens += count
+    costs.rateTokens += count
   })
 }
 
 /** Call once, when the exchange is settled. What is not charged does not count; nor does what is read from a cache count less. */
-export function settleTokens({ auth: { key }, head: { books } }: Accepted, { used }: Settlement, admission: Admission): void {
+export function settleTokens({ auth: { key }, head: { costs } }: Accepted, { used }: Settlement, admission: Admission): void {
   if (key.limits.tokens === undefined) return
-  admission.correctTokens(key, used - books.rateTokens)
+  admission.correctTokens(key, used - costs.rateTokens)
 }

@@ -5,11 +5,11 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { hashOf, hasWrongChecksum } from '../../core/secret.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import type { Door } from '../door.ts'
+import type { ClientConnection } from '../client-connection.ts'
+import type { KeyLookup } from '../dependencies.ts'
 import type { Authenticated, Received } from '../exchange.ts'
 import { advance } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
-import type { KeyLookup } from '../parts.ts'
 import type { Attempts } from './attempt-buckets.ts'
 
 const LONGEST_TOKEN = 512
@@ -55,7 +55,7 @@ const TOO_MANY = 'Too many requests with keys that cannot be used came from this
 /** The sender of a request, as far as its head shows it. */
 export interface Caller {
   readonly headers: IncomingHttpHeaders
-  readonly door: Pick<Door, 'address' | 'digest'>
+  readonly connection: Pick<ClientConnection, 'address' | 'digest'>
 }
 
 export interface Authentication {
@@ -73,7 +73,7 @@ export interface Authentication {
  */
 export function authenticateCaller(caller: Caller, { keys, clock, failures }: Authentication): ApiKey | Promise<ApiKey> {
   const secret = secretOf(caller.headers)
-  const digest = caller.door.digest?.(secret) ?? hashOf(secret)
+  const digest = caller.connection.digest?.(secret) ?? hashOf(secret)
   const enter = (found: ApiKey | undefined): ApiKey => {
     try {
       return usableKey(found, clock)
@@ -91,16 +91,16 @@ export function authenticateCaller(caller: Caller, { keys, clock, failures }: Au
   return found instanceof Promise ? found.then(enter) : enter(found)
 }
 
-/** What failures count by: an IPv4 address, or the /64 network of an IPv6 address; '' where no connection is behind the door. */
-const addressOf = ({ door }: Caller): string => door.address?.() ?? ''
+/** What failures count by: an IPv4 address, or the /64 network of an IPv6 address; '' where there is no socket. */
+const addressOf = ({ connection }: Caller): string => connection.address?.() ?? ''
 
-export function authenticate(
+export function authenticateLayer(
   { keys }: Pick<Authentication, 'keys'>,
   { clock, failures }: Omit<Authentication, 'keys'>,
 ): Layer<Received, Authenticated> {
   const authentication = { keys, clock, failures }
   return (next) =>
-    function authenticated(exchange) {
+    function handle(exchange) {
       const enter = (key: ApiKey) => {
         const known = advance(exchange, 'auth', { key })
         if (key.management) throw new Fault('forbidden', { message: 'Management keys cannot call completion endpoints' })

@@ -5,34 +5,34 @@ import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pat
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import { type Preset, sends } from '../../dialects/canon/presets.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
+import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
-import type { ChainParts, ChainSettings } from '../parts.ts'
-import { endedEarly } from '../reply/last-word.ts'
+import { endedEarly } from '../reply/final-fault.ts'
 import { bucketOf } from './admit.ts'
 import { ClientRequest } from './client-request.ts'
 import { fillInFiles } from './stored-files.ts'
 
-export function read(
+export function readLayer(
   settings: ChainSettings,
-  { admission, files, bodies }: Pick<ChainParts, 'admission' | 'files' | 'bodies'>,
+  { admission, files, bodies }: Pick<ChainDependencies, 'admission' | 'files' | 'bodies'>,
 ): Layer<Authenticated, Accepted> {
   return (next) =>
     async function readBody(exchange): Promise<Reply> {
-      bodies?.expect(exchange.head.door.contentLength)
+      bodies?.expect(exchange.head.connection.contentLength)
       const {
-        head: { cancel, books, door },
+        head: { cancel, costs, connection },
         auth: { key },
       } = exchange
       // A body of announced length was counted before (admit).
-      const unannounced = door.contentLength === undefined && key.limits.bytes !== undefined
-      let bytes = await door.readBody(settings.maxBody, {
+      const unannounced = connection.contentLength === undefined && key.limits.bytes !== undefined
+      let bytes = await connection.readBody(settings.maxBody, {
         cancel,
         payer: bucketOf(key),
         count: unannounced
           ? (more) => {
-              admission.takeBytes(key, more, books.rateBytes)
-              books.rateBytes += more
+              admission.takeBytes(key, more, costs.rateBytes)
+              costs.rateBytes += more
             }
           : undefined,
       })
@@ -43,7 +43,7 @@ export function read(
       }
       const parsed = parseJson(bytes, settings.jsonDepth)
       const sent = parsed.body
-      const counting = parsed.weight > 0 ? exchange.head.door.reserve?.(parsed.weight) : undefined
+      const counting = parsed.weight > 0 ? exchange.head.connection.reserve?.(parsed.weight) : undefined
       if (counting) await counting
       const client = exchange.head.client.recognise?.(sent, exchange.head.headers) ?? exchange.head.client
       const expanded = client.expand?.(sent, settings.prompts) ?? sent

@@ -2,23 +2,23 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import { asFault, badField, Fault, faultReply } from '../../core/faults.ts'
+import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { clientOf, type Exchange, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
-import type { ChainParts, ChainSettings } from '../parts.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>
 
-export function receive(settings: ChainSettings, parts: ChainParts): (next: Service<Received>) => Front {
+export function receiveLayer(settings: ChainSettings, dependencies: ChainDependencies): (next: Service<Received>) => Front {
   return (next) =>
-    async function received(exchange) {
+    async function handle(exchange) {
       let deadline: Timer | undefined
       exchange.run.silence = settings.silence
       try {
         const allowed = deadlineOf(exchange.head.headers, exchange.head.brand, settings.deadline)
-        deadline = parts.clock.after(allowed, () => exchange.head.cancel.abort(new Fault('deadline')))
-        checkBodyHead(exchange.head.headers, exchange.head.door.contentLength, settings.maxBody)
+        deadline = dependencies.clock.after(allowed, () => exchange.head.cancel.abort(new Fault('deadline')))
+        checkBodyHead(exchange.head.headers, exchange.head.connection.contentLength, settings.maxBody)
         checkSession(exchange)
         const reply = await next(exchange)
         const { refused, aborted, fault, lane } = reply.turn
@@ -26,11 +26,11 @@ export function receive(settings: ChainSettings, parts: ChainParts): (next: Serv
         const plainly = refused !== undefined && !aborted && exchange.run.reply?.sent !== true
         if (plainly) refuse(exchange, refused)
         else answer(exchange, reply)
-        parts.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
+        dependencies.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
       } catch (thrown) {
         const fault = asFault(thrown)
         refuse(exchange, fault)
-        parts.witness(exchange, { status: fault.status, fault })
+        dependencies.witness(exchange, { status: fault.status, fault })
       } finally {
         deadline?.cancel()
         exchange.run.reply?.stop()
@@ -44,14 +44,14 @@ function answer(exchange: Exchange, reply: Reply): void {
   } = exchange
   if (!final || reply.turn.aborted) return
   if (reply.pieces) {
-    exchange.head.door.whole(200, { 'X-Generation-Id': exchange.head.id }, reply.pieces(final))
+    exchange.head.connection.whole(200, { 'X-Generation-Id': exchange.head.id }, reply.pieces(final))
     return
   }
   const text = reply.finish(final)
   if (exchange.run.reply) {
     exchange.run.reply.open()
     exchange.run.reply.end(text)
-  } else exchange.head.door.whole(200, { 'X-Generation-Id': exchange.head.id }, text)
+  } else exchange.head.connection.whole(200, { 'X-Generation-Id': exchange.head.id }, text)
 }
 
 function refuse(exchange: Exchange, fault: Fault): void {
@@ -69,13 +69,13 @@ function refuse(exchange: Exchange, fault: Fault): void {
     id: exchange.head.id,
     body: clientOf(exchange).faultBody,
   })
-  exchange.head.door.whole(reply.status, reply.headers, reply.json)
+  exchange.head.connection.whole(reply.status, reply.headers, reply.json)
 }
 
 /** The head had gone out early: the failure becomes the dialect's one terminal event. */
 function inBand(exchange: Exchange, fault: Fault): string {
   const final = exchange.run.final ?? {
-    usage: exchange.head.books.noUsage,
+    usage: exchange.head.costs.noUsage,
     cost: 0,
     inputCost: 0,
     outputCost: 0,

@@ -53,7 +53,7 @@ async function urlsOf(ids: ReadonlyMap<string, number>, exchange: Accepted, file
     const file = await own.find(id)
     size += (file?.bytes ?? 0) * times
     if (size > most) throw tooMuch(fieldNaming(exchange.request.body, 'file_id', id), most)
-    if (file) await exchange.head.door.reserve?.(file.bytes * FILE_WEIGHT)
+    if (file) await exchange.head.connection.reserve?.(file.bytes * FILE_WEIGHT)
     const bytes = file && (await own.read(id))
     if (!file || !bytes)
       throw badField(

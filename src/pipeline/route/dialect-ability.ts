@@ -7,8 +7,8 @@ import type { Opaque } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type Removed } from '../../routing/index.ts'
+import type { ChainDependencies, ModelLookup } from '../dependencies.ts'
 import type { Accepted, Wish } from '../exchange.ts'
-import type { ChainParts, ModelLookup } from '../parts.ts'
 
 /** Endpoints named to a caller whose tool none of the requested ones has. */
 const SHOWN = 5
@@ -28,10 +28,10 @@ export class DialectAbility {
   readonly isNeeded: boolean
   private readonly exchange: Accepted
   private readonly catalog: ModelLookup
-  private readonly upstreams: ChainParts['upstreams']
+  private readonly upstreams: ChainDependencies['upstreams']
   private readonly tools: readonly NativeTool[]
 
-  constructor(exchange: Accepted, catalog: ModelLookup, upstreams: ChainParts['upstreams']) {
+  constructor(exchange: Accepted, catalog: ModelLookup, upstreams: ChainDependencies['upstreams']) {
     this.exchange = exchange
     this.catalog = catalog
     this.upstreams = upstreams

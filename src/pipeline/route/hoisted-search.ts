@@ -4,8 +4,8 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Opaque, ToolSpec, WrittenAt } from '../../dialects/canon/request.ts'
 import { hasEngines } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { PluginSetting } from '../dependencies.ts'
 import type { Accepted } from '../exchange.ts'
-import type { PluginSetting } from '../parts.ts'
 
 const TOOL = 'web_search'
 

@@ -6,8 +6,8 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Opaque, ToolChoice, ToolSpec } from '../../dialects/canon/request.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import { type Accepted, narrow, type Routed } from '../exchange.ts'
-import type { ChainParts } from '../parts.ts'
 import { noteServerTools } from '../tools/server-tools-stage.ts'
 
 type ServerSpec = Extract<ToolSpec, { kind: 'server' }>
@@ -76,7 +76,7 @@ export function offersShared({ request: { body, client } }: Routed): boolean {
 }
 
 /** Hands tools of the gateway over to the providers where all endpoints have them, or the caller wants it and some have. */
-export function leaveToProviders(exchange: Routed, upstreams: ChainParts['upstreams']): void {
+export function leaveToProviders(exchange: Routed, upstreams: ChainDependencies['upstreams']): void {
   for (const [place, tool] of exchange.request.canonical().tools.entries()) {
     if (tool.kind !== 'server' || tool.standsFor !== undefined) continue
     const { engine } = tool.parameters
@@ -104,6 +104,6 @@ function environmentOf({ environment }: JsonObject): JsonObject {
 }
 
 /** What the provider's YAML says of it; only one wire has a form for these tools. */
-function hasNative({ provider, quirks = provider.quirks }: Endpoint, name: string, upstreams: ChainParts['upstreams']): boolean {
+function hasNative({ provider, quirks = provider.quirks }: Endpoint, name: string, upstreams: ChainDependencies['upstreams']): boolean {
   return quirks.native_tools?.some((tool) => tool === name) === true && upstreams.get(provider.dialect)?.wire === WIRE
 }

@@ -4,8 +4,8 @@ import { badField, Fault, type FaultCode } from '../../core/faults.ts'
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Model, ModelKind } from '../../routing/catalog/types.ts'
 import { allowsModel, type Tier } from '../../routing/index.ts'
+import type { ChainSettings } from '../dependencies.ts'
 import type { Accepted, Variant, Wish } from '../exchange.ts'
-import type { ChainSettings } from '../parts.ts'
 import { type NamedRouter, routerNamed } from './router-models.ts'
 
 /** What the slugs come to. */

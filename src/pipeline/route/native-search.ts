@@ -6,8 +6,8 @@ import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from 
 import type { ToolSpec } from '../../dialects/canon/request.ts'
 import { hasEngines, searchParameters, wayOf } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import { narrow, type Routed } from '../exchange.ts'
-import type { ChainParts, PluginSetting } from '../parts.ts'
 import { asWritten } from '../tools/begin-tools.ts'
 import { noteServerTools } from '../tools/server-tools-stage.ts'
 import { HOISTED, searchesItself } from './hoisted-search.ts'
@@ -15,7 +15,7 @@ import { HOISTED, searchesItself } from './hoisted-search.ts'
 /** Name of the edit. */
 export const NATIVE_SEARCH = 'native-search'
 
-type Upstreams = ChainParts['upstreams']
+type Upstreams = ChainDependencies['upstreams']
 
 export interface Searchers {
   /** Endpoints whose provider can search with these parameters. */

@@ -12,44 +12,49 @@ import {
   type StickySessions,
   stickinessApplies,
 } from '../../routing/index.ts'
+import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { advance, type Conversation, type Guarded, type Plan, type Planned } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/provider-prices.ts'
 import { concludeTurn, takeHold, writeHold } from '../money/reservation.ts'
-import type { ChainParts, ChainSettings } from '../parts.ts'
 import { takeTokens } from '../request/admit.ts'
 import { usableKey } from '../request/authenticate.ts'
 import { conversationName } from './conversation.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from './needs.ts'
 import { watchTools } from './tool-watch.ts'
 
-export function plan(
+export function planLayer(
   { keys, defaultMaxOutput }: Pick<ChainSettings, 'keys' | 'defaultMaxOutput'>,
-  parts: ChainParts,
+  dependencies: ChainDependencies,
 ): Layer<Guarded, Planned> {
   return (next) =>
-    async function planned(exchange): Promise<Reply> {
-      const order = orderOf(exchange, parts)
+    async function handle(exchange): Promise<Reply> {
+      const order = orderOf(exchange, dependencies)
       // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
       const found = keys.find(exchange.auth.key.hash)
       const key = keyNow(exchange, found instanceof Promise ? await found.catch(() => exchange.auth.key) : found)
-      const counted = takeTokens(exchange, parts.admission)
+      const counted = takeTokens(exchange, dependencies.admission)
       if (counted) await counted
       const concluding = concludeTurn(exchange)
       if (concluding) await concluding
-      const taking = takeHold(exchange, order.candidates, { key, credit: parts.credit, upstreams: parts.upstreams, defaultMaxOutput })
+      const taking = takeHold(exchange, order.candidates, {
+        key,
+        credit: dependencies.credit,
+        upstreams: dependencies.upstreams,
+        defaultMaxOutput,
+      })
       const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
-      exchange.head.books.inputTokens = input
+      exchange.head.costs.inputTokens = input
       const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })
-      await writeHold(ready, candidates[0], parts.journal)
+      await writeHold(ready, candidates[0], dependencies.journal)
       return await next(ready)
     }
 }
 
 /** An exchange that has had a turn goes on whatever became of its key, but within the limit of now. @throws Fault 401. */
-function keyNow({ auth: { key }, head: { clock, books } }: Guarded, found: ApiKey | undefined): ApiKey {
-  return books.turns.length > 0 ? (found ?? key) : usableKey(found, clock)
+function keyNow({ auth: { key }, head: { clock, costs } }: Guarded, found: ApiKey | undefined): ApiKey {
+  return costs.turns.length > 0 ? (found ?? key) : usableKey(found, clock)
 }
 
 /** Endpoints in the order in which they are tried, and what of it later turns keep. */
@@ -61,9 +66,9 @@ type Order = Omit<Plan, 'outputCaps'>
  */
 export function orderOf(
   exchange: Guarded & { readonly plan?: Plan | undefined },
-  parts: Pick<ChainParts, 'sessions' | 'health' | 'clock'>,
+  dependencies: Pick<ChainDependencies, 'sessions' | 'health' | 'clock'>,
 ): Order {
-  return order(exchange, affordable(exchange, fitting(exchange)), parts)
+  return order(exchange, affordable(exchange, fitting(exchange)), dependencies)
 }
 
 /** @throws Fault 400 `context_length` where the input fits no endpoint. */
@@ -102,19 +107,19 @@ function affordable(exchange: Guarded, endpoints: readonly Endpoint[]): readonly
 function order(
   exchange: Guarded & { readonly plan?: Plan | undefined },
   endpoints: readonly Endpoint[],
-  parts: Pick<ChainParts, 'sessions' | 'health' | 'clock'>,
+  dependencies: Pick<ChainDependencies, 'sessions' | 'health' | 'clock'>,
 ): Order {
   const { plan, run } = exchange
   const served = run.lastTurn?.endpoint
   if (plan && served) return { ...plan, candidates: [served, ...plan.candidates.filter((endpoint) => endpoint !== served)] }
-  const conversation = conversationOf(exchange, endpoints, parts.sessions)
+  const conversation = conversationOf(exchange, endpoints, dependencies.sessions)
   // Where there is no choice it does not matter how well the one endpoint calls tools.
   const choice = endpoints.length > 1 || endpoints[0].model.endpoints.length > 1
   const watch = choice ? watchTools(exchange) : undefined
   if (watch) run.taps.push(watch)
   if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }
   const preferences = orderPreferences(exchange, conversation)
-  return { candidates: orderEndpoints(endpoints, preferences, () => parts.clock.random(), parts.health), conversation, watch }
+  return { candidates: orderEndpoints(endpoints, preferences, () => dependencies.clock.random(), dependencies.health), conversation, watch }
 }
 
 /** What the request wants of the order, with the endpoint that its conversation stays on. */

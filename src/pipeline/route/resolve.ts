@@ -9,12 +9,12 @@ import {
   noEndpointFault,
   requestSides,
 } from '../../routing/index.ts'
+import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import { type Accepted, type Advisor, type Aimed, advance, type Routed, type Variant, type Wish } from '../exchange.ts'
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
 import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/provider-prices.ts'
-import type { ChainParts, ChainSettings, PluginSetting } from '../parts.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { DialectAbility } from './dialect-ability.ts'
 import { hoistSearch, needsHoisting } from './hoisted-search.ts'
@@ -72,13 +72,13 @@ function without(inputs: ReadonlySet<string> | undefined, read: ReadonlySet<stri
 }
 
 /** Dependencies of the choice of models. */
-type Parts = Pick<ChainParts, 'upstreams' | 'health' | 'sessions' | 'clock'>
+type ResolveDependencies = Pick<ChainDependencies, 'upstreams' | 'health' | 'sessions' | 'clock'>
 
-export function resolve(settings: ChainSettings, parts: Parts): Layer<Accepted, Routed> {
+export function resolveLayer(settings: ChainSettings, dependencies: ResolveDependencies): Layer<Accepted, Routed> {
   return (next) =>
-    function resolved(exchange) {
+    function handle(exchange) {
       const choice = findModels(exchange, settings)
-      const ability = new DialectAbility(exchange, settings.catalog, parts.upstreams)
+      const ability = new DialectAbility(exchange, settings.catalog, dependencies.upstreams)
       const bound = settings.guardrails.length > 0 ? boundFor(settings.guardrails, exchange.auth.key) : UNBOUND
       const aimed = advance(exchange, 'wish', wishOf(exchange, choice, { bound, ability, settings }))
       const bounds = { ability, terms: bound.terms, plugins: settings.plugins }
@@ -86,19 +86,19 @@ export function resolve(settings: ChainSettings, parts: Parts): Layer<Accepted, 
       if (!router) return next(settled(advance(aimed, 'route', { models, endpoints: serving(aimed, endpointsOf(models), bounds) })))
       const routable = routableModels(aimed, settings.catalog)
       const endpoints = usable(aimed, serving(aimed, endpointsOf([...new Set([...routable, ...models])]), bounds))
-      const { memory, route } = routeModels(aimed, router, { models: routable, endpoints, fallbacks: models }, parts)
+      const { memory, route } = routeModels(aimed, router, { models: routable, endpoints, fallbacks: models }, dependencies)
       const routed = settled(advance(aimed, 'route', route))
       if (!memory) return next(routed)
       return next(routed).then((reply) => {
-        rememberModel(routed, memory, reply, parts.sessions)
+        rememberModel(routed, memory, reply, dependencies.sessions)
         return reply
       })
     }
 
   /** Searches and tools that the providers of all endpoints have are left to them. */
   function settled(exchange: Routed): Routed {
-    if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, parts.upstreams)
-    if (offersShared(exchange)) leaveToProviders(exchange, parts.upstreams)
+    if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, dependencies.upstreams)
+    if (offersShared(exchange)) leaveToProviders(exchange, dependencies.upstreams)
     return exchange
   }
 }

@@ -4,8 +4,8 @@ import { type PriceMoment, ratesAt } from '../../core/price.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import { allowsModel } from '../../routing/index.ts'
+import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import type { Aimed, Route } from '../exchange.ts'
-import type { ChainParts, ChainSettings, PluginSetting } from '../parts.ts'
 import { ExchangeView } from '../plugins/exchange-view.ts'
 import { configOf } from '../plugins/request-entries.ts'
 import { strayPromise } from '../plugins/thenable.ts'
@@ -60,7 +60,7 @@ export function routeModels(
   exchange: Aimed,
   named: NamedRouter,
   offer: Offer,
-  parts: Pick<ChainParts, 'health' | 'clock' | 'sessions'>,
+  dependencies: Pick<ChainDependencies, 'health' | 'clock' | 'sessions'>,
 ): { route: Route; memory: RouterMemory | undefined } {
   const { setting, router, name } = named
   const served = byModel(offer.endpoints)
@@ -68,9 +68,9 @@ export function routeModels(
     exchange,
     offer.models.filter((model) => served.has(model)),
   )
-  const memory = routerMemory(exchange, name, offer.endpoints, parts.sessions)
-  const sticky = stickyModel(exchange, memory, models, parts.sessions)
-  const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, parts)
+  const memory = routerMemory(exchange, name, offer.endpoints, dependencies.sessions)
+  const sticky = stickyModel(exchange, memory, models, dependencies.sessions)
+  const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, dependencies)
   const choice = router.choose(new ExchangeView(exchange), configOf(setting, exchange.wish.plugins), view)
   if (strayPromise(choice)) throw new TypeError(`${setting.plugin.id} gave a promise, expected a choice`)
   const chosen = [...new Set([...choice.models, ...offer.fallbacks])]
@@ -111,21 +111,21 @@ interface Seen {
   readonly moment: PriceMoment | undefined
 }
 
-function viewOf({ named, models, served, sticky, moment }: Seen, parts: Pick<ChainParts, 'health' | 'clock'>): RouterView {
+function viewOf({ named, models, served, sticky, moment }: Seen, dependencies: Pick<ChainDependencies, 'health' | 'clock'>): RouterView {
   const { name, suffixes } = named
   return {
     models,
     name,
     variants: new Set(suffixes?.split(':')),
     sticky,
-    speed: (model) => fastest(served.get(model) ?? [], parts),
+    speed: (model) => fastest(served.get(model) ?? [], dependencies),
     price: (model) => cheapest(served.get(model) ?? [], moment),
-    random: () => parts.clock.random(),
+    random: () => dependencies.clock.random(),
   }
 }
 
 /** Output tokens per second, median of late. */
-function fastest(endpoints: readonly Endpoint[], { health }: Pick<ChainParts, 'health'>): number | undefined {
+function fastest(endpoints: readonly Endpoint[], { health }: Pick<ChainDependencies, 'health'>): number | undefined {
   let best: number | undefined
   for (const endpoint of endpoints) {
     const speed = health.throughput(endpoint, 'p50')

@@ -8,7 +8,7 @@ import type { RequestContext } from './tool-host.ts'
 
 type ServerSpec = Extract<ToolSpec, { kind: 'server' }>
 
-export interface OfferParts {
+export interface OfferDependencies {
   tools: readonly (ServerTool | SessionTool)[]
   /** The operator's settings by the id of a plugin. */
   settings: (plugin: string) => JsonObject
@@ -17,12 +17,12 @@ export interface OfferParts {
 }
 
 export class ToolStarter {
-  private readonly parts: OfferParts
+  private readonly dependencies: OfferDependencies
   private readonly byName: ReadonlyMap<string, ServerTool | SessionTool>
 
-  constructor(parts: OfferParts) {
-    this.parts = parts
-    this.byName = new Map(parts.tools.map((tool) => [tool.name, tool]))
+  constructor(dependencies: OfferDependencies) {
+    this.dependencies = dependencies
+    this.byName = new Map(dependencies.tools.map((tool) => [tool.name, tool]))
   }
 
   /**
@@ -33,7 +33,7 @@ export class ToolStarter {
     tools: readonly ToolSpec[],
     place: number,
     at = `tools[${place}]`,
-    context = this.parts.context,
+    context = this.dependencies.context,
   ): { tool: ServerTool | SessionTool; session: ToolSession | Promise<ToolSession> } | undefined {
     const spec = tools[place]
     if (spec.kind !== 'server') return undefined
@@ -66,24 +66,24 @@ export class ToolStarter {
     at: string,
     context: ToolContext,
   ): ToolSession | Promise<ToolSession> {
-    if ('begin' in tool) return tool.begin(parameters, at, this.parts.settings(tool.plugin), context)
+    if ('begin' in tool) return tool.begin(parameters, at, this.dependencies.settings(tool.plugin), context)
     const own = tool.parse(parameters, `${at}.parameters`)
     return { bound: 0, run: (args, host, signal) => tool.run(args, own, host, signal) }
   }
 
   private runs(name: string): boolean {
     const tool = this.byName.get(name)
-    return tool !== undefined && !('begin' in tool && tool.ready?.(this.parts.settings(tool.plugin)) === false)
+    return tool !== undefined && !('begin' in tool && tool.ready?.(this.dependencies.settings(tool.plugin)) === false)
   }
 
   private unknown({ name }: ServerSpec, at: string): Fault {
-    const known = this.parts.tools.map((one) => `${this.parts.context.brand}:${one.name}`).join(', ')
+    const known = this.dependencies.tools.map((one) => `${this.dependencies.context.brand}:${one.name}`).join(', ')
     return badField(`${at}.type`, `no server tool ${name}; expected one of: ${known}`)
   }
 
   /** Tools of a model that a tool calls: that call is a request of the Responses format, one deeper. */
   private check(list: readonly JsonObject[], path: string): void {
-    const { context } = this.parts
+    const { context } = this.dependencies
     const specs = list.map((tool, i) => nestedSpec(tool, `${path}[${i}]`))
     const nested = { ...context, plan: true, depth: context.depth + 1, client: 'responses' }
     for (const place of specs.keys()) {

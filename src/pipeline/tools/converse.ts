@@ -5,15 +5,15 @@ import type { StopCondition } from '../../dialects/canon/gateway-fields.ts'
 import type { Item } from '../../dialects/canon/request.ts'
 import { charge } from '../../ledger/pricing.ts'
 import type { Turn } from '../attempt/turn.ts'
+import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import type { Accepted, Guarded } from '../exchange.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/extend-hold.ts'
 import { chargedExtras, pricedEndpoint, tariffOf } from '../money/provider-prices.ts'
 import { concludeTurn } from '../money/reservation.ts'
 import { countTurn } from '../money/turn-count.ts'
-import type { ChainParts, ChainSettings } from '../parts.ts'
 import { EventPath } from '../reply/event-path.ts'
-import { endedEarly } from '../reply/last-word.ts'
+import { endedEarly } from '../reply/final-fault.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import type { EventSink } from '../run.ts'
 import { type Offer, offerTools } from './server-tools.ts'
@@ -23,18 +23,22 @@ import { appendTurn, type CallOutput, runCalls } from './tool-turn.ts'
 /** Contract section 6: default and maximum of `max_tool_calls`. */
 const MOST_STEPS = 30
 
-export function converse(settings: LoopSettings, parts: ChainParts, inner: Service<Accepted>): Layer<Guarded> {
-  return layerOf(settings, parts, { inner, hold: (exchange, bound) => extendHold('tools', exchange, bound, parts), resumes: true })
+export function converseLayer(settings: LoopSettings, dependencies: ChainDependencies, inner: Service<Accepted>): Layer<Guarded> {
+  return layerOf(settings, dependencies, {
+    inner,
+    hold: (exchange, bound) => extendHold('tools', exchange, bound, dependencies),
+    resumes: true,
+  })
 }
 
 /** In a plan: what the tools may cost is reserved until the plan is made. */
-export function converseForPlan(settings: LoopSettings, parts: ChainParts, inner: Service<Accepted>): Layer<Guarded> {
-  const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('tools', exchange, bound, parts.credit)
-  return layerOf(settings, parts, { inner, hold, resumes: false })
+export function converseForPlan(settings: LoopSettings, dependencies: ChainDependencies, inner: Service<Accepted>): Layer<Guarded> {
+  const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('tools', exchange, bound, dependencies.credit)
+  return layerOf(settings, dependencies, { inner, hold, resumes: false })
 }
 
 type LoopSettings = Pick<ChainSettings, 'plugins' | 'catalog'>
-type LoopParts = Pick<ChainParts, 'tools' | 'host' | 'toolDialect' | 'pluginTrouble'>
+type LoopParts = Pick<ChainDependencies, 'tools' | 'host' | 'toolDialect' | 'pluginFailure'>
 
 interface Ways {
   /** The way of a call that a tool makes of a model, from the choice of models on. */
@@ -48,7 +52,7 @@ function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { inner, 
   const defaults = new Map(plugins.map((setting) => [setting.plugin.id, setting.defaults]))
   const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
-    return function conversed(exchange) {
+    return function handle(exchange) {
       return namesServerTools(exchange) ? conversation(exchange) : next(exchange)
     }
 
@@ -65,7 +69,7 @@ function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { inner, 
           exchange,
           next,
           { offer, hostOf: hostsOf(exchange, context, { inner, host: parts.host, dialect: parts.toolDialect }) },
-          { pluginTrouble: parts.pluginTrouble, resumes },
+          { pluginFailure: parts.pluginFailure, resumes },
         )
       } finally {
         offer.close()
@@ -83,12 +87,12 @@ async function loop(
   exchange: Guarded,
   next: Service<Guarded>,
   { offer, hostOf }: Running,
-  { pluginTrouble, resumes }: Pick<LoopParts, 'pluginTrouble'> & Pick<Ways, 'resumes'>,
+  { pluginFailure, resumes }: Pick<LoopParts, 'pluginFailure'> & Pick<Ways, 'resumes'>,
 ): Promise<Reply> {
   const { stopWhen, maxToolCalls } = exchange.request.gateway
   if (maxToolCalls !== undefined && maxToolCalls < 0) throw badField('max_tool_calls', 'must not be negative')
   const budget = stopWhen ? Number.POSITIVE_INFINITY : Math.min(maxToolCalls ?? MOST_STEPS, MOST_STEPS)
-  const failed = (tool: string, cause: unknown): void => pluginTrouble(exchange, { plugin: tool, trouble: 'error', skipped: true, cause })
+  const failed = (tool: string, cause: unknown): void => pluginFailure(exchange, { plugin: tool, reason: 'error', skipped: true, cause })
   let steps = 0
   if (resumes && offer.resumes.length > 0) {
     const outputs = await runCalls(exchange, offer.resumes, { offer, hostOf, left: budget, failed })
@@ -176,7 +180,7 @@ function shouldStop(conditions: readonly StopCondition[] | undefined, state: Loo
 
 function fires(condition: StopCondition, { exchange, steps, calls, reply }: LoopState): boolean {
   const {
-    head: { books },
+    head: { costs },
   } = exchange
   switch (condition.type) {
     case 'step_count_is':
@@ -184,13 +188,13 @@ function fires(condition: StopCondition, { exchange, steps, calls, reply }: Loop
     case 'has_tool_call':
       return calls.some(({ tool }) => tool === condition.tool_name || `${exchange.head.brand}:${tool}` === condition.tool_name)
     case 'max_tokens_used':
-      return books.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
+      return costs.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {
       const costOf = (turn: Turn): number =>
         turn.usage
           ? charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
           : 0
-      const nano = books.turns.reduce((sum, turn) => sum + costOf(turn), books.toolCost)
+      const nano = costs.turns.reduce((sum, turn) => sum + costOf(turn), costs.toolCost)
       return nano >= condition.max_cost_in_dollars * 1e9
     }
     case 'finish_reason_is':
@@ -226,7 +230,7 @@ function withResult(item: Item, outputs: ReadonlyMap<string, CallOutput>): Item[
 
 /** Replies in the name of the last turn of the tools that succeeded, since the request itself has had no turn. */
 async function replyWithoutTurn(exchange: Guarded): Promise<Reply> {
-  const turn = exchange.head.books.turns.findLast(({ usage, fault, refused, aborted }) => usage && !fault && !refused && !aborted)
+  const turn = exchange.head.costs.turns.findLast(({ usage, fault, refused, aborted }) => usage && !fault && !refused && !aborted)
   if (!turn) throw new Fault('internal', { cause: new Error('a call was handed over that no turn has made') })
   exchange.run.path ??= new EventPath(exchange)
   const {

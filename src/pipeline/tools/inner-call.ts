@@ -11,13 +11,13 @@ import { countedUsage, enderOf } from '../../ledger/settlement.ts'
 import type { ModelAnswer, ModelCall } from '../../plugin-api/index.ts'
 import { dataDemands } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
-import type { Door } from '../door.ts'
+import type { ClientConnection } from '../client-connection.ts'
 import { type Accepted, type Authenticated, advance, Exchange, type Guarded, knownOf, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { chargedExtras, pricedEndpoint } from '../money/provider-prices.ts'
 import { concludeTurn } from '../money/reservation.ts'
 import { countOf, turnEndedBy } from '../money/turn-count.ts'
-import { endedEarly } from '../reply/last-word.ts'
+import { endedEarly } from '../reply/final-fault.ts'
 import { acceptBody, textOf } from '../request/read.ts'
 
 /** Calls within calls within calls: deeper than this something goes round in circles. */
@@ -27,7 +27,7 @@ const NO_EXTRAS: Extras = {}
 
 type Known = Accepted & Exchange
 
-export interface InnerParts {
+export interface InnerDependencies {
   /** The way of the call, from the choice of models on. */
   inner: Service<Accepted>
   /** The Responses dialect, in whose format tools call models. */
@@ -40,7 +40,7 @@ export interface InnerParts {
  * What its turns use is part of the caller's request: one hold, one settlement.
  * @throws Fault where no model answers, and 400 where the tool sends what no request may.
  */
-export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect, ended }: InnerParts): Promise<ModelAnswer> {
+export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect, ended }: InnerDependencies): Promise<ModelAnswer> {
   if (outer.head.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
   const answer = new Answer(call.onEvent)
   const body = { ...call.body, ...demandsOf(outer, call.body), stream: call.onEvent !== undefined }
@@ -54,7 +54,7 @@ export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect
   exchange.run.ownTurns = turns
   try {
     const reply = await inner(exchange)
-    closeBooks(exchange, reply.turn)
+    closeLedger(exchange, reply.turn)
     reply.finish(finalOf(exchange, reply))
     count(exchange, turns)
     return answerOf(reply.turn, turns, { folded: answer.folded, at: outer.head.at })
@@ -87,17 +87,17 @@ function count(exchange: Known, turns: readonly Turn[]): void {
 
 function childOf(outer: Guarded, client: ClientDialect): Authenticated {
   const {
-    head: { id, seq, tag, headers, clock, brand, books, depth, at },
+    head: { id, seq, tag, headers, clock, brand, costs, depth, at },
   } = outer
   const exchange = new Exchange({
     id: { id, seq, tag },
     client,
     headers,
-    door: { ...nowhere, reserve: (bytes) => outer.head.door.reserve?.(bytes) },
+    connection: { ...nowhere, reserve: (bytes) => outer.head.connection.reserve?.(bytes) },
     clock,
     brand,
     wantsMetadata: false,
-    within: { books, depth: depth + 1, at },
+    within: { costs, depth: depth + 1, at },
   })
   exchange.run.silence = outer.run.silence
   return advance(exchange, 'auth', outer.auth)
@@ -121,7 +121,7 @@ function tie(exchange: Received, outer: Received, signals: readonly AbortSignal[
 function chargeBroken(exchange: Known, turns: Turn[], fault: Fault): void {
   const {
     run: { unfinished },
-    head: { books },
+    head: { costs },
   } = exchange
   const endedBy = enderOf(fault, (unfinished ?? turns.at(-1))?.begun === true)
   if (endedBy === 'provider') {
@@ -130,7 +130,7 @@ function chargeBroken(exchange: Known, turns: Turn[], fault: Fault): void {
   } else if (unfinished && unfinished.sent !== false && endedBy !== 'gateway' && !(endedBy === 'caller' && fault.origin === 'upstream')) {
     unfinished.usage = countedUsage(countOf(exchange, unfinished, endedBy))
     turns.push(unfinished)
-    books.turns.push(unfinished)
+    costs.turns.push(unfinished)
     // What it costs stays held.
     exchange.run.lastTurn = unfinished
   }
@@ -141,7 +141,7 @@ function chargeBroken(exchange: Known, turns: Turn[], fault: Fault): void {
  * as far as it came.
  * @throws Fault.
  */
-function closeBooks(exchange: Known, turn: Turn): void {
+function closeLedger(exchange: Known, turn: Turn): void {
   const { aborted, end } = turn
   const endedBy = turnEndedBy(exchange, turn)
   const free = endedBy === 'gateway' || turn.sent === false
@@ -224,7 +224,7 @@ class Answer {
 }
 
 /** In place of a client connection: the call has none. */
-const nowhere: Door = {
+const nowhere: ClientConnection = {
   contentLength: undefined,
   readBody: () => Promise.reject(new Fault('internal')),
   whole: () => {},

@@ -6,7 +6,7 @@ import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from '../../dialect
 import type { Recalled, ServerTool, SessionTool, Tap, ToolFunction, ToolHost, ToolOutcome, ToolSession } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
 import type { FoundCall } from '../run.ts'
-import { type OfferParts, ToolStarter } from './begin-tools.ts'
+import { type OfferDependencies, ToolStarter } from './begin-tools.ts'
 import { noteServerTools } from './server-tools-stage.ts'
 
 export interface OfferedTool {
@@ -47,9 +47,9 @@ interface Begun {
  * @returns a promise only where a tool has to call a server before it can be offered.
  * @throws Fault 400 naming the tool that is unknown or the parameter that does not fit.
  */
-export function offerTools(exchange: Guarded, parts: OfferParts): Offer | Promise<Offer> {
+export function offerTools(exchange: Guarded, dependencies: OfferDependencies): Offer | Promise<Offer> {
   const { tools } = exchange.request.canonical()
-  const starter = new ToolStarter(parts)
+  const starter = new ToolStarter(dependencies)
   const begun: (Begun | Promise<Begun>)[] = []
   const offer = (ready: readonly Begun[]): Offer => {
     try {

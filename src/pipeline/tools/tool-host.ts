@@ -3,10 +3,10 @@
 import { Fault } from '../../core/faults.ts'
 import type { Host, ModelAnswer, ModelCall, ToolContext, ToolHost } from '../../plugin-api/index.ts'
 import { allowsModel } from '../../routing/index.ts'
+import type { ChainSettings } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
-import type { ChainSettings } from '../parts.ts'
 import type { FoundCall } from '../run.ts'
-import { askModel, type InnerParts } from './inner-call.ts'
+import { askModel, type InnerDependencies } from './inner-call.ts'
 
 /** What every tool of a request is shown of it. */
 export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs' | 'checkTools'>
@@ -41,17 +41,17 @@ export interface CallHost extends ToolHost {
 /** Makes the host of one call. @param name of the function, as its tool calls it. */
 export type HostOf = (call: FoundCall, name: string, progress: ToolHost['progress']) => CallHost
 
-export interface HostParts extends Omit<InnerParts, 'ended'> {
+export interface HostDependencies extends Omit<InnerDependencies, 'ended'> {
   host: Host
 }
 
-export function hostsOf(exchange: Guarded, context: RequestContext, parts: HostParts): HostOf {
+export function hostsOf(exchange: Guarded, context: RequestContext, dependencies: HostDependencies): HostOf {
   return (call, name, progress) => {
     const end = new AbortController()
     const running = new Set<Promise<unknown>>()
     const generate = async (wanted: ModelCall): Promise<ModelAnswer> => {
       if (end.signal.aborted) throw new Fault('internal', { cause: new Error('the call of the tool has ended') })
-      const answer = askModel(exchange, wanted, { ...parts, ended: end.signal })
+      const answer = askModel(exchange, wanted, { ...dependencies, ended: end.signal })
       running.add(answer)
       try {
         return await answer
@@ -60,7 +60,7 @@ export function hostsOf(exchange: Guarded, context: RequestContext, parts: HostP
       }
     }
     return {
-      ...parts.host,
+      ...dependencies.host,
       key: context.key,
       client: context.client,
       brand: context.brand,

@@ -7,7 +7,7 @@ import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { Item, ToolChoice } from '../../dialects/canon/request.ts'
 import type { ShownItem, ToolOutcome } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
-import type { Books } from '../money/books.ts'
+import type { Costs } from '../money/costs.ts'
 import type { FoundCall } from '../run.ts'
 import type { Offer } from './server-tools.ts'
 import { shownEvents } from './shown-items.ts'
@@ -38,7 +38,7 @@ interface RunPlan {
  * @throws Fault where guardrails refuse to show an item.
  */
 export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], plan: RunPlan): Promise<CallOutput[]> {
-  exchange.head.books.toolsRequested += calls.length
+  exchange.head.costs.toolsRequested += calls.length
   const running = calls.map((call, i) => {
     const offered = plan.offer.get(call.name)
     const tool = offered?.name ?? call.name
@@ -50,7 +50,7 @@ export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], p
   let refusal: { thrown: unknown } | undefined
   for (const { call, tool, item, outcome: waiting } of running) {
     const outcome = await waiting
-    enter(exchange.head.books, outcome)
+    enter(exchange.head.costs, outcome)
     outputs.push({ call, tool, outcome })
     if (refusal) continue
     try {
@@ -64,11 +64,11 @@ export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], p
   return outputs
 }
 
-function enter(books: Books, outcome: ToolOutcome): void {
-  books.toolCost += outcome.cost ?? 0
-  books.toolSearches += outcome.searches ?? 0
-  books.toolFetches += outcome.fetches ?? 0
-  if (outcome.found) books.addFound(outcome.found)
+function enter(costs: Costs, outcome: ToolOutcome): void {
+  costs.toolCost += outcome.cost ?? 0
+  costs.toolSearches += outcome.searches ?? 0
+  costs.toolFetches += outcome.fetches ?? 0
+  if (outcome.found) costs.addFound(outcome.found)
 }
 
 async function runCall(
@@ -80,7 +80,7 @@ async function runCall(
   if (!offered || left <= 0) return failure('no tool steps are left in this request')
   const args = parseArguments(call.args)
   if (!args) return failure('the arguments are not a JSON object')
-  exchange.head.books.toolsExecuted++
+  exchange.head.costs.toolsExecuted++
   try {
     const outcome = await offered.run(args, host, exchange.head.cancel.signal)
     if (outcome.cause !== undefined && !exchange.head.cancel.aborted) failed(offered.name, outcome.cause)
@@ -181,12 +181,12 @@ export function appendTurn(exchange: Guarded, outputs: readonly CallOutput[]): v
       items.push({ kind: 'call', callId: block.call.id, name: block.call.name, args: block.text === '' ? '{}' : block.text })
     } else if (block.kind === 'opaque' && block.of) items.push({ kind: 'opaque', of: block.of })
     else if (block.kind === 'reasoning')
-      items.push({ kind: 'reasoning', ...(block.text === '' ? {} : { text: block.text }), ...seals(block.notes) })
+      items.push({ kind: 'reasoning', ...(block.text === '' ? {} : { text: block.text }), ...reasoningState(block.notes) })
     else if (block.kind === 'summary') {
       // Several summaries of one item go back as one.
       const joins = block.item !== undefined && before?.item === block.item && last?.kind === 'reasoning'
-      if (joins) Object.assign(last, seals(block.notes), { summary: [...(last.summary ?? []), block.text] })
-      else items.push({ kind: 'reasoning', summary: [block.text], ...seals(block.notes) })
+      if (joins) Object.assign(last, reasoningState(block.notes), { summary: [...(last.summary ?? []), block.text] })
+      else items.push({ kind: 'reasoning', summary: [block.text], ...reasoningState(block.notes) })
     }
   }
   for (const { call, outcome } of outputs) {
@@ -208,18 +208,18 @@ function released(choice: ToolChoice | undefined): ToolChoice | undefined {
   return { mode: 'opaque', of: { ...choice.of, data: { ...data, ...nested } } }
 }
 
-function seals(notes: readonly { note: string; data: JsonObject }[]): {
+function reasoningState(notes: readonly { note: string; data: JsonObject }[]): {
   signature?: string
-  sealed?: string
+  encrypted?: string
   format?: string
   id?: string
 } {
-  const found: { signature?: string; sealed?: string; format?: string; id?: string } = {}
+  const found: { signature?: string; encrypted?: string; format?: string; id?: string } = {}
   for (const { note, data } of notes) {
     if (note === 'signature' && typeof data.signature === 'string') found.signature = data.signature
-    if (note === 'sealed') {
-      const sealed = data.encrypted_content ?? data.data
-      if (typeof sealed === 'string') found.sealed = sealed
+    if (note === 'encrypted') {
+      const encrypted = data.encrypted_content ?? data.data
+      if (typeof encrypted === 'string') found.encrypted = encrypted
     }
     if (typeof data.format === 'string') found.format = data.format
     if (typeof data.id === 'string') found.id = data.id

@@ -78,7 +78,7 @@ function python({ id, method, body: described }: Operation, path: string, body: 
   if (described?.form === true) {
     head.push('file = client.files.create(', '    file=open("notes.txt", "rb"),', `    purpose="${body?.purpose}",`, ')', 'print(file)')
   } else if (file !== undefined) {
-    head.push(`result = client.files.${file}("${lastWord(path)}")`, `print(result${file === 'content' ? '.text' : ''})`)
+    head.push(`result = client.files.${file}("${finalFault(path)}")`, `print(result${file === 'content' ? '.text' : ''})`)
   } else if (known !== undefined && body !== undefined) {
     const own = Object.entries(body).filter(([field]) => OWN_FIELDS.has(field))
     const fields = Object.entries(body).filter(([field]) => !OWN_FIELDS.has(field))
@@ -110,7 +110,7 @@ function typescript({ id, method, body: described }: Operation, path: string, bo
     head.push('const file = await client.files.create({', "  file: createReadStream('notes.txt'),", `  purpose: '${body?.purpose}',`, '})')
     head.push('console.log(file)')
   } else if (file !== undefined) {
-    head.push(`const result = await client.files.${file}('${lastWord(path)}')`)
+    head.push(`const result = await client.files.${file}('${finalFault(path)}')`)
     head.push(file === 'content' ? 'console.log(await result.text())' : 'console.log(result)')
   } else if (known !== undefined && body !== undefined) {
     const fields = Object.entries(body).map(([field, value]) =>
@@ -129,7 +129,7 @@ function typescript({ id, method, body: described }: Operation, path: string, bo
 }
 
 /** The id in `/files/{id}` and in `/files/{id}/content`. */
-const lastWord = (path: string): string => path.split('/')[2]
+const finalFault = (path: string): string => path.split('/')[2]
 
 /** Longest value that stays on one line. */
 const LINE = 40

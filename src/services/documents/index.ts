@@ -1,7 +1,7 @@
 /** Reads documents in worker threads: whatever they are made of, the event loop goes on and the process lives. */
 import { extname } from 'node:path'
 import { Fault, type FaultCode } from '../../core/faults.ts'
-import { ThreadPool, ThreadTrouble } from '../threads/index.ts'
+import { ThreadError, ThreadPool } from '../threads/index.ts'
 import { documentKind } from './kind.ts'
 import type { DocumentLimits, DocumentSource, DocumentText, ReadJob, ReadOptions, ReadResult } from './types.ts'
 
@@ -71,7 +71,7 @@ function unread(failure: DocumentFailure, cause?: unknown): Fault {
 /** What a pool of threads rejected with, as a fault. */
 function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
-  if (!(thrown instanceof ThreadTrouble)) return new Fault('client_gone')
+  if (!(thrown instanceof ThreadError)) return new Fault('client_gone')
   const { failure, word } = thrown
   if (failure === 'closed') return new Fault('unavailable', { cause: thrown })
   if (failure === 'failed') return unread('broken', thrown)

@@ -9,7 +9,7 @@ import { answerText, type RemoteTool, remoteTools } from './remote-tools.ts'
 import type { McpSettings } from './settings.ts'
 
 /** The message may be shown to callers and models; `cause` is for the operator. */
-export class ServerTrouble extends Error {}
+export class McpError extends Error {}
 
 /** Statuses by which a server of the older transport shows that it does not know the newer. */
 const OLDER: ReadonlySet<number> = new Set([400, 404, 405])
@@ -36,7 +36,7 @@ export class McpConnection {
     this.full.promise.catch(() => this.close())
   }
 
-  /** @throws ServerTrouble, or the signal's reason. */
+  /** @throws McpError, or the signal's reason. */
   list(signal: AbortSignal): Promise<RemoteTool[]> {
     return this.within(signal, async (limited) => {
       const client = await this.open()
@@ -46,7 +46,7 @@ export class McpConnection {
     })
   }
 
-  /** @throws ServerTrouble, or the signal's reason. */
+  /** @throws McpError, or the signal's reason. */
   call(name: string, args: JsonObject, signal: AbortSignal): Promise<{ text: string; failed: boolean }> {
     return this.within(signal, async (limited) => {
       const client = await this.open()
@@ -94,7 +94,7 @@ export class McpConnection {
 
   private async greet(transport: Transport): Promise<Client> {
     const { Client: ClientOf } = await import('@modelcontextprotocol/client')
-    if (this.closed) throw new ServerTrouble('the request has ended')
+    if (this.closed) throw new McpError('the request has ended')
     const client = new ClientOf(
       { name: 'headgate', version: '1' },
       {
@@ -105,7 +105,7 @@ export class McpConnection {
     )
     client.onerror = () => {}
     this.transport = transport
-    boundMessages(transport, () => this.full.reject(new ServerTrouble('the server said too much')))
+    boundMessages(transport, () => this.full.reject(new McpError('the server said too much')))
     try {
       await client.connect(transport, { timeout: this.settings.timeout })
       return client
@@ -124,7 +124,7 @@ export class McpConnection {
       limit.abort(reason)
       reject(reason)
     }
-    const timer = this.clock.after(this.settings.timeout, () => stop(new ServerTrouble('the server did not answer in time')))
+    const timer = this.clock.after(this.settings.timeout, () => stop(new McpError('the server did not answer in time')))
     const gone = (): void => stop(signal.reason)
     this.full.promise.catch(stop)
     signal.addEventListener('abort', gone, { once: true })
@@ -132,7 +132,7 @@ export class McpConnection {
       return await Promise.race([send(limit.signal), stopped])
     } catch (thrown) {
       if (signal.aborted) throw signal.reason
-      throw thrown instanceof ServerTrouble ? thrown : new ServerTrouble(words(thrown), { cause: thrown })
+      throw thrown instanceof McpError ? thrown : new McpError(words(thrown), { cause: thrown })
     } finally {
       timer.cancel()
       signal.removeEventListener('abort', gone)

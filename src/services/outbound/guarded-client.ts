@@ -31,7 +31,7 @@ const PIECE = 4096
 const EMPTY: ReadonlySet<number> = new Set([101, 204, 205, 304])
 
 /**
- * Redirects are handed back as they are. The package's whole front door is loaded here, and only here.
+ * Redirects are handed back as they are. The package's whole entry point is loaded here, and only here.
  * @returns a client whose `fetch` throws a Fault 400 for an address that is not allowed.
  */
 export async function guardedClient({ policy, origin, maxBytes, tooMuch, resolve }: GuardedClientOptions): Promise<GuardedClient> {

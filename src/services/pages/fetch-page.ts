@@ -4,8 +4,8 @@ import { Fault } from '../../core/faults.ts'
 import { readDocument } from '../documents/index.ts'
 import { checkAddress, guardedFetch } from '../outbound/index.ts'
 import { askEngine } from '../search/ask-engine.ts'
-import { EngineTrouble } from '../search/engine-trouble.ts'
-import { PageTrouble } from './page-trouble.ts'
+import { EngineError } from '../search/engine-error.ts'
+import { PageError } from './page-error.ts'
 import { robotsAllow } from './robots.ts'
 import type { FetchDesk } from './settings.ts'
 import type { Page, PageAccount, PageEngine, PageRequest, Resolve } from './types.ts'
@@ -24,12 +24,12 @@ const TYPES = ['text/*', 'application/*', 'image/svg+xml', '']
 
 /**
  * Fetches one page as markdown.
- * @throws PageTrouble where there is no such page for us; Fault of the fetch or of reading; EngineTrouble.
+ * @throws PageError where there is no such page for us; Fault of the fetch or of reading; EngineError.
  */
 export async function fetchPage(desk: FetchDesk, account: PageAccount, request: PageRequest, options: PageOptions): Promise<Page> {
   // Engines of others are not shown private addresses either.
   const address = checkAddress(request.url, desk.policy)
-  if (!request.allows(address)) throw new PageTrouble('the domain is not allowed')
+  if (!request.allows(address)) throw new PageError('the domain is not allowed')
   if (account.engine) return enginePage(account.engine, account, { ...request, url: address.href }, options)
   return ownPage(desk, address.href, request, options)
 }
@@ -44,14 +44,14 @@ async function ownPage(
   const left = (): number => Math.max(1, end - clock.monotonic())
   const permitted = async (url: string): Promise<void> => {
     if (robots && !(await robotsAllow(url, { policy, clock, signal, resolve, timeout: left() })))
-      throw new PageTrouble("the site's robots.txt does not allow it")
+      throw new PageError("the site's robots.txt does not allow it")
   }
   await permitted(address)
   const fetched = await guardedFetch(address, { policy, clock, signal, resolve, maxBytes, allows, types: TYPES, timeout: left() })
   // Where a redirect leads is known only now.
   if (fetched.url !== address) await permitted(fetched.url)
   const { status: httpStatus, url } = fetched
-  if (httpStatus < 200 || httpStatus > 299) throw new PageTrouble(`the page answered with status ${httpStatus}`, httpStatus)
+  if (httpStatus < 200 || httpStatus > 299) throw new PageError(`the page answered with status ${httpStatus}`, httpStatus)
   const limits = { maxBytes, maxCharacters: characters, timeout: TIMEOUT }
   const {
     title,
@@ -63,12 +63,12 @@ async function ownPage(
 
 async function enginePage(engine: PageEngine, account: PageAccount, request: PageRequest, options: PageOptions): Promise<Page> {
   const page = await engineAnswer(engine, account, request, options)
-  if (!page) throw new PageTrouble('the page could not be fetched')
+  if (!page) throw new PageError('the page could not be fetched')
   const { title, content, httpStatus } = page
-  if (typeof httpStatus === 'number' && httpStatus >= 400) throw new PageTrouble(`the page answered with status ${httpStatus}`, httpStatus)
-  if (typeof content !== 'string') throw new PageTrouble('the page could not be fetched')
+  if (typeof httpStatus === 'number' && httpStatus >= 400) throw new PageError(`the page answered with status ${httpStatus}`, httpStatus)
+  if (typeof content !== 'string') throw new PageError('the page could not be fetched')
   const url = URL.parse(typeof page.url === 'string' ? page.url : request.url) ?? new URL(request.url)
-  if (!request.allows(url)) throw new PageTrouble('the domain is not allowed')
+  if (!request.allows(url)) throw new PageError('the domain is not allowed')
   return {
     url: url.href,
     title: typeof title === 'string' ? title.slice(0, 300) : '',
@@ -88,6 +88,6 @@ async function engineAnswer(
     return engine.read(await askEngine(engine.ask(request, account), { clock, signal }))
   } catch (thrown) {
     if (thrown instanceof Fault) throw thrown
-    throw new EngineTrouble(engine.name, thrown instanceof Error ? thrown.message : 'failed')
+    throw new EngineError(engine.name, thrown instanceof Error ? thrown.message : 'failed')
   }
 }

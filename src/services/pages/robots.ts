@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { type FetchOptions, guardedFetch } from '../outbound/index.ts'
-import { ThreadPool, ThreadTrouble } from '../threads/index.ts'
+import { ThreadError, ThreadPool } from '../threads/index.ts'
 import type { RobotsJob } from './robots-worker.ts'
 
 const AGENT = 'headgate'
@@ -47,7 +47,7 @@ export async function robotsAllow(address: string, options: RobotsOptions): Prom
     return (await threads.run(job, { clock: options.clock, timeout: LOOK, signal: options.signal })) === true
   } catch (thrown) {
     // A busy pool says nothing about the site, so it is no refusal.
-    if (thrown instanceof ThreadTrouble && thrown.failure === 'busy') throw new Fault('unavailable', { retryAfter: 1, cause: thrown })
+    if (thrown instanceof ThreadError && thrown.failure === 'busy') throw new Fault('unavailable', { retryAfter: 1, cause: thrown })
     return false
   }
 }

@@ -2,7 +2,7 @@
 import type { Json } from '../../core/json.ts'
 import { domainRules } from '../outbound/domains.ts'
 import { type AskOptions, askEngine } from './ask-engine.ts'
-import { EngineTrouble } from './engine-trouble.ts'
+import { EngineError } from './engine-error.ts'
 import type { EngineAccount, FoundPage, SearchQuery, SearchResult } from './types.ts'
 
 const TITLE = 300
@@ -10,7 +10,7 @@ const ADDRESS = 2000
 
 /**
  * @returns at most `query.count` results, each address once, in the engine's order.
- * @throws EngineTrouble
+ * @throws EngineError
  */
 export async function searchWeb(account: EngineAccount, query: SearchQuery, options: AskOptions): Promise<SearchResult[]> {
   const { engine } = account
@@ -18,7 +18,7 @@ export async function searchWeb(account: EngineAccount, query: SearchQuery, opti
   try {
     return chosen(engine.read(await askEngine(engine.ask(capped, account), options)), query)
   } catch (thrown) {
-    throw new EngineTrouble(engine.name, thrown instanceof Error ? thrown.message : 'failed')
+    throw new EngineError(engine.name, thrown instanceof Error ? thrown.message : 'failed')
   }
 }
 

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { type Job, Thread, type ThreadLimits } from './thread.ts'
-import { ThreadTrouble } from './trouble.ts'
+import { ThreadError } from './thread-error.ts'
 
 export interface PoolOptions {
   /** The module that runs in each thread; it calls `serveJobs`. */
@@ -51,7 +51,7 @@ export class ThreadPool {
     return this.threads.size
   }
 
-  /** Rejects with a `ThreadTrouble`, or with the reason of the signal. */
+  /** Rejects with a `ThreadError`, or with the reason of the signal. */
   run(input: unknown, { clock, timeout, signal, transfer = [] }: JobOptions): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     if (signal?.aborted) {
@@ -76,9 +76,9 @@ export class ThreadPool {
         settle()
         resolve(result)
       },
-      fail: (trouble) => {
+      fail: (error) => {
         settle()
-        reject(trouble)
+        reject(error)
       },
     }
     signal?.addEventListener('abort', abort, { once: true })
@@ -89,7 +89,7 @@ export class ThreadPool {
   /** Ends all threads; what they did fails. A later job starts new ones. */
   close(): void {
     this.lasting?.cancel()
-    for (const job of this.waiting.splice(0)) job.fail(new ThreadTrouble('closed'))
+    for (const job of this.waiting.splice(0)) job.fail(new ThreadError('closed'))
     for (const thread of [...this.threads]) thread.end('closed')
   }
 
@@ -101,13 +101,13 @@ export class ThreadPool {
         thread = this.begin()
       } catch {
         // The system cannot start a thread. An error thrown here may have no caller that catches it, so the job fails instead.
-        job.fail(new ThreadTrouble('busy'))
+        job.fail(new ThreadError('busy'))
         return
       }
     }
     if (thread) thread.start(job)
     else if (this.waiting.length < this.mostWaiting) this.waiting.push(job)
-    else job.fail(new ThreadTrouble('busy'))
+    else job.fail(new ThreadError('busy'))
   }
 
   /** Takes a job back: out of the queue, or with the thread that works on it. */
@@ -115,7 +115,7 @@ export class ThreadPool {
     const place = this.waiting.indexOf(job)
     if (place >= 0) {
       this.waiting.splice(place, 1)
-      job.fail(new ThreadTrouble(why))
+      job.fail(new ThreadError(why))
       return
     }
     for (const thread of this.threads) if (thread.works(job)) thread.end(why)

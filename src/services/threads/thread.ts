@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Answered } from './serve.ts'
-import { ThreadTrouble } from './trouble.ts'
+import { ThreadError } from './thread-error.ts'
 
 /** Milliseconds between two looks at the memory of a busy thread. */
 const LOOK = 25
@@ -25,7 +25,7 @@ export interface Job {
   readonly transfer: readonly ArrayBuffer[]
   readonly clock: Clock
   done(result: unknown): void
-  fail(trouble: ThreadTrouble): void
+  fail(error: ThreadError): void
 }
 
 export class Thread {
@@ -77,7 +77,7 @@ export class Thread {
     this.look?.cancel()
     void this.worker.terminate()
     this.gone(this)
-    this.job?.fail(new ThreadTrouble(failure))
+    this.job?.fail(new ThreadError(failure))
   }
 
   works(job: Job): boolean {
@@ -91,7 +91,7 @@ export class Thread {
     this.job = undefined
     this.worker.unref()
     if ('result' in answered) job.done(answered.result)
-    else job.fail('refused' in answered ? new ThreadTrouble('refused', answered.refused) : new ThreadTrouble('failed'))
+    else job.fail('refused' in answered ? new ThreadError('refused', answered.refused) : new ThreadError('failed'))
     // Memory that is still in use would count against the next job.
     if (answered.used > ((this.limits.heap + this.limits.buffers) * MB) / 4) this.end('closed')
     else this.free(this, job.clock)

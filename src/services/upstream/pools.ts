@@ -1,7 +1,7 @@
 /** One connection pool per provider address, kept over reloads, and the pool itself. */
 
 import type { Dispatcher as DispatcherType } from 'undici'
-// Not the package's front door, which loads 13 MB of fetch, WebSocket, caches and mocks.
+// Not the package's entry point, which loads 13 MB of fetch, WebSocket, caches and mocks.
 import buildConnector from 'undici/lib/core/connect.js'
 import symbols from 'undici/lib/core/symbols.js'
 import Client from 'undici/lib/dispatcher/client.js'

@@ -1,4 +1,4 @@
-/** The base class alone: the package's front door also loads fetch, WebSocket, caches and mocks, 13 MB that nothing here uses. */
+/** The base class alone: the package's entry point also loads fetch, WebSocket, caches and mocks, 13 MB that nothing here uses. */
 declare module 'undici/lib/dispatcher/dispatcher.js' {
   export { Dispatcher as default } from 'undici'
 }

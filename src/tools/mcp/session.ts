@@ -2,12 +2,12 @@ import {
   type JsonObject,
   type McpConnection,
   type McpEntry,
+  McpError,
   type Opaque,
   objectWithin,
   type Recalled,
   type RemoteTool,
   type ResumedCall,
-  ServerTrouble,
   type ShownItem,
   type ToolFunction,
   type ToolHost,
@@ -64,7 +64,7 @@ export class McpSession implements ToolSession {
       const { text, failed } = await this.connection.call(name, args, signal)
       return outcome({ ...call, approval, output: failed ? null : text, error: failed ? text : null }, host)
     } catch (thrown) {
-      if (!(thrown instanceof ServerTrouble)) throw thrown
+      if (!(thrown instanceof McpError)) throw thrown
       return { ...outcome({ ...call, approval, output: null, error: thrown.message }, host), cause: thrown.cause ?? thrown }
     }
   }

@@ -4,9 +4,9 @@ import {
   type JsonObject,
   McpConnection,
   type McpEntry,
+  McpError,
   type RemoteTool,
   remoteTools,
-  ServerTrouble,
   type SessionTool,
   type ShownItem,
   settingsOnce,
@@ -78,7 +78,7 @@ async function listed(entry: McpEntry, connection: McpConnection, context: ToolC
     tools = await connection.list(context.signal)
   } catch (thrown) {
     connection.close()
-    if (!(thrown instanceof ServerTrouble)) throw thrown
+    if (!(thrown instanceof McpError)) throw thrown
     error = thrown.message
   }
   if (context.client !== 'responses') return { tools, opening: [] }

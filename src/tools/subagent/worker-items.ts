@@ -28,24 +28,24 @@ function serverCall(type: string, { tool_call_id: id, arguments: args, result }:
 
 /** Several summaries of one item stay one. */
 function addReasoning(items: JsonObject[], { kind, text, item, notes }: Block, i: number): void {
-  const seals: JsonObject = {}
+  const state: JsonObject = {}
   for (const { note, data } of notes) {
-    if (note === 'signature') seals.signature = data.signature
-    if (note === 'sealed') seals.encrypted_content = data.encrypted_content ?? data.data
-    if (typeof data.format === 'string') seals.format = data.format
-    if (note === 'sealed' && typeof data.id === 'string') seals.id = data.id
+    if (note === 'signature') state.signature = data.signature
+    if (note === 'encrypted') state.encrypted_content = data.encrypted_content ?? data.data
+    if (typeof data.format === 'string') state.format = data.format
+    if (note === 'encrypted' && typeof data.id === 'string') state.id = data.id
   }
   const before = items.at(-1)
   if (kind === 'summary' && item !== undefined && before?.type === 'reasoning' && before.id === item && Array.isArray(before.summary)) {
     before.summary.push({ type: 'summary_text', text })
-    Object.assign(before, seals)
+    Object.assign(before, state)
     return
   }
   const spoken: JsonObject =
     kind === 'summary'
       ? { summary: [{ type: 'summary_text', text }] }
       : { summary: [], ...(text === '' ? {} : { content: [{ type: 'reasoning_text', text }] }) }
-  items.push({ type: 'reasoning', id: item ?? `rs_${i}`, ...spoken, ...seals })
+  items.push({ type: 'reasoning', id: item ?? `rs_${i}`, ...spoken, ...state })
 }
 
 function word(value: Json | undefined): string | undefined {

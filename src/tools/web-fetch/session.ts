@@ -4,8 +4,8 @@ import {
   fetchPage,
   type Host,
   type JsonObject,
+  PageError,
   type PageOptions,
-  PageTrouble,
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
@@ -77,7 +77,7 @@ export class FetchSession implements ToolSession {
         fetches: 1,
       }
     } catch (thrown) {
-      return troubled(address, thrown)
+      return failedFetch(address, thrown)
     }
   }
 }
@@ -100,8 +100,8 @@ const CODES: Readonly<Record<string, string>> = {
   busy: 'unavailable',
 }
 
-function troubled(address: string, thrown: unknown): ToolOutcome {
-  if (thrown instanceof PageTrouble) {
+function failedFetch(address: string, thrown: unknown): ToolOutcome {
+  if (thrown instanceof PageError) {
     const code = thrown.httpStatus === undefined ? 'url_not_allowed' : 'url_not_accessible'
     return failure(address, code, thrown.message, thrown.httpStatus)
   }

@@ -16,7 +16,7 @@ import { report } from './report.ts'
 
 const VERSION = '2.1.330'
 const MODEL = 'acme/one'
-const SEAL = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
+const ENCRYPTED_TEXT = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
 
 const place = installed('@anthropic-ai/claude-code', VERSION)
 const note = join(place.work, 'note.txt')
@@ -34,7 +34,7 @@ function program(): string {
 
 const call = (id: string, name: string, args: JsonObject): Said => ({ calls: [{ id, name, args: [JSON.stringify(args)] }] })
 const TURNS: readonly Said[] = [
-  { reasoning: ['first ', 'I look'], signature: SEAL, ...call('toolu_ls', 'Bash', { command: 'ls -1', description: 'List the files' }) },
+  { reasoning: ['first ', 'I look'], signature: ENCRYPTED_TEXT, ...call('toolu_ls', 'Bash', { command: 'ls -1', description: 'List the files' }) },
   call('toolu_write', 'Write', { file_path: note, content: 'written through the gateway\n' }),
   { text: ['I wrote ', 'note.txt.'] },
 ]
@@ -81,7 +81,7 @@ async function works(dialect: WireName, lane?: Lane): Promise<void> {
   assert.equal(played.seen.length, 3)
   assert.match(first.body, /List the files here, then write note\.txt\./)
   assert.match(second.body, /welcome\.txt/, 'the provider is told what the shell printed')
-  if (dialect !== 'openai-chat') assert.match(second.body, new RegExp(SEAL), 'the seal goes back')
+  if (dialect !== 'openai-chat') assert.match(second.body, new RegExp(ENCRYPTED_TEXT), 'the encrypted reasoning goes back')
   assert.match(third.body, /note\.txt/)
   if (dialect === 'anthropic') {
     assert.match(String(first.headers['anthropic-beta']), /claude-code-\d+/, 'the features that it asks for are passed on')

@@ -61,7 +61,7 @@ function patches(): Answer {
   return sseAnswer(events.map((event, index) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: index })}\n\n`))
 }
 
-const SEAL = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
+const ENCRYPTED_TEXT = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
 
 const shell = (id: string, cmd: string): Said => ({ calls: [{ id, name: 'exec_command', args: [JSON.stringify({ cmd })] }] })
 const DONE: Said = { reasoning: ['that was ', 'easy'], text: ['I wrote ', 'note.txt.'] }
@@ -120,7 +120,7 @@ async function withItsOwnTools(lane: Lane): Promise<void> {
   const played = await play({
     dialect: 'openai-responses',
     model: MODELS.grammar,
-    turns: [{ ...shell('call_ls', 'ls -1; rm note.txt'), reasoning: ['first ', 'I look'], signature: SEAL }, patches, DONE],
+    turns: [{ ...shell('call_ls', 'ls -1; rm note.txt'), reasoning: ['first ', 'I look'], signature: ENCRYPTED_TEXT }, patches, DONE],
     lane,
   })
   assert.equal(played.code, 0, played.err)
@@ -131,7 +131,7 @@ async function withItsOwnTools(lane: Lane): Promise<void> {
   const result = (seen: Seen, id: string): JsonObject | undefined =>
     inputOf(seen).find((item) => item.call_id === id && String(item.type).endsWith('_output'))
   assert.match(JSON.stringify(result(second, 'call_ls')), /welcome\.txt/, 'the provider is told what the shell printed')
-  assert.equal(inputOf(second).find((item) => item.type === 'reasoning')?.encrypted_content, SEAL)
+  assert.equal(inputOf(second).find((item) => item.type === 'reasoning')?.encrypted_content, ENCRYPTED_TEXT)
   assert.equal(result(third, 'call_patch')?.type, 'custom_tool_call_output')
   assert.deepEqual(inputOf(third).find((item) => item.type === 'custom_tool_call')?.input, PATCH)
   assert.deepEqual(first.json.tools, (await direct(MODELS.grammar)).tools, 'the tools are untouched')
@@ -168,7 +168,7 @@ async function withPlainTools(dialect: WireName): Promise<void> {
   const played = await play({
     dialect,
     model: MODELS.namespace,
-    turns: [{ ...shell('call_ls', 'ls -1'), reasoning: ['first ', 'I look'], signature: SEAL }, write, DONE],
+    turns: [{ ...shell('call_ls', 'ls -1'), reasoning: ['first ', 'I look'], signature: ENCRYPTED_TEXT }, write, DONE],
     more: PLAIN,
   })
   assert.equal(played.code, 0, played.err + played.out)
@@ -176,7 +176,7 @@ async function withPlainTools(dialect: WireName): Promise<void> {
   assert.equal(readFileSync(note, 'utf8'), 'written through the gateway\n')
   assert.equal(played.seen.length, 3)
   assert.match(played.seen[1].body, /welcome\.txt/)
-  assert.match(played.seen[1].body, new RegExp(SEAL), 'the seal goes back, in whatever form')
+  assert.match(played.seen[1].body, new RegExp(ENCRYPTED_TEXT), 'the encrypted reasoning goes back, in whatever form')
   report(`codex, ${MODELS.namespace}, ${dialect}`, played.seen)
 }
 

@@ -2,7 +2,7 @@
 
 import type { WireName } from '../../support/wire.ts'
 
-/** What a client may lack: to show reasoning, or to send it back with its seal. */
+/** What a client may lack: to show reasoning, or to send it back with its encrypted part. */
 export type Ability = 'reasoning' | 'replay'
 
 export interface Lack {

@@ -6,7 +6,7 @@ import { framesFor, type Said, upstreamError, type WireName } from '../../suppor
 import { type Ability, type Ask, type Client, PIXEL, type Status } from './client.ts'
 import { DIALECTS, type House, modelOf } from './house.ts'
 
-const SEAL = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
+const ENCRYPTED_TEXT = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
 const call = (id: string, ...args: string[]): { id: string; name: string; args: string[] } => ({ id, name: 'weather', args })
 
 interface Stage {
@@ -76,25 +76,25 @@ async function sees(t: Test, stage: Stage): Promise<void> {
   t.match(stage.house.seen()[0].body, PIXEL)
 }
 
-/** How sealed reasoning stands in a request of each dialect. */
-const SEALED: Readonly<Record<WireName, RegExp>> = {
-  'openai-chat': new RegExp(`"reasoning_details":\\[[^\\]]*"signature":"${SEAL}"`),
-  'openai-responses': new RegExp(`"encrypted_content":"${SEAL}"`),
-  anthropic: new RegExp(`{"type":"thinking","thinking":"look outside","signature":"${SEAL}"}`),
-  gemini: new RegExp(`"functionCall":{[^}]*}}?,"thoughtSignature":"${SEAL}"|"thoughtSignature":"${SEAL}","functionCall"`),
+/** How encrypted reasoning stands in a request of each dialect. */
+const ENCRYPTED: Readonly<Record<WireName, RegExp>> = {
+  'openai-chat': new RegExp(`"reasoning_details":\\[[^\\]]*"signature":"${ENCRYPTED_TEXT}"`),
+  'openai-responses': new RegExp(`"encrypted_content":"${ENCRYPTED_TEXT}"`),
+  anthropic: new RegExp(`{"type":"thinking","thinking":"look outside","signature":"${ENCRYPTED_TEXT}"}`),
+  gemini: new RegExp(`"functionCall":{[^}]*}}?,"thoughtSignature":"${ENCRYPTED_TEXT}"|"thoughtSignature":"${ENCRYPTED_TEXT}","functionCall"`),
 }
 
-/** Reasoning is shown, and goes back to the provider that sealed it with the result of the call that it led to. */
+/** Reasoning is shown, and goes back to the provider that encrypted it with the result of the call that it led to. */
 async function reasons(t: Test, stage: Stage): Promise<void> {
-  const said: Said = { reasoning: ['look ', 'outside'], signature: SEAL, calls: [call('call_a', '{"place":"Rome"}')] }
+  const said: Said = { reasoning: ['look ', 'outside'], signature: ENCRYPTED_TEXT, calls: [call('call_a', '{"place":"Rome"}')] }
   stage.house.script(said, { text: ['Wet', '.'] })
   const told = await stage.client.ask(askOf(stage, { tool: true, reasoning: true }))
   t.equal(told.text, 'Wet.')
   if (able(stage, 'reasoning')) t.equal(told.reasoning, 'look outside')
   else t.equal(told.reasoning, '', 'this client has begun to show it')
   const [, second] = stage.house.seen()
-  if (able(stage, 'replay')) t.match(second.body, SEALED[stage.dialect], 'the seal goes back')
-  else t.notMatch(second.body, SEAL, 'this client has begun to send it back')
+  if (able(stage, 'replay')) t.match(second.body, ENCRYPTED[stage.dialect], 'the encrypted reasoning goes back')
+  else t.notMatch(second.body, ENCRYPTED_TEXT, 'this client has begun to send it back')
 }
 
 /** A stream that breaks off must not look like an answer. */

@@ -17,7 +17,7 @@ const EVENTS: StreamEvent[] = [
   { type: 'block-delta', block: 0, text: 'Sum' },
   { type: 'block-note', block: 0, note: 'format', data: { format: 'openai-responses-v1' } },
   { type: 'block-delta', block: 0, text: 'mary' },
-  { type: 'block-note', block: 0, note: 'sealed', data: { data: 'c2VhbA', id: 'rs_1' } },
+  { type: 'block-note', block: 0, note: 'encrypted', data: { data: 'c2VhbA', id: 'rs_1' } },
   { type: 'block-end', block: 0 },
   {
     type: 'block-start',

@@ -395,7 +395,7 @@ t.test('what another dialect alone understands is dropped and named', async (t) 
             { kind: 'opaque', of: { ...of, type: 'odd_part' } },
           ],
         },
-        { kind: 'reasoning', summary: ['s'], sealed: 'zz', id: 'rs', format: 'openai-responses-v1' },
+        { kind: 'reasoning', summary: ['s'], encrypted: 'zz', id: 'rs', format: 'openai-responses-v1' },
         { kind: 'call', callId: 'c', name: 'f', args: '{}' },
         { kind: 'message', role: 'assistant', parts: [{ kind: 'text', text: 'meanwhile' }] },
         { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'r' }], error: true },

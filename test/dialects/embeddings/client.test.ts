@@ -77,7 +77,7 @@ t.test('the canonical form holds every word, and as many bytes as there are toke
 })
 
 t.test('what a layer changes is what goes out', async (t) => {
-  const door = {
+  const connection = {
     contentLength: 0,
     readBody: async () => Buffer.alloc(0),
     whole: noop,
@@ -93,7 +93,7 @@ t.test('what a layer changes is what goes out', async (t) => {
     id,
     client: embeddingsClient,
     headers: {},
-    door,
+    connection,
     clock: new FakeClock(),
     brand: 'router',
     wantsMetadata: false,

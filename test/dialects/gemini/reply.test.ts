@@ -10,8 +10,8 @@ import { property } from '../../support/seed.ts'
 import { COMPLETE, decode, decodeFrames, decodeWhole, recorded, recordedReply, STREAMS, told } from './rig.ts'
 
 const FORMAT = { note: 'format', data: { format: 'google-gemini-v1' } }
-const sealed = (data: string, id?: string): JsonObject => ({
-  note: 'sealed',
+const encrypted = (data: string, id?: string): JsonObject => ({
+  note: 'encrypted',
   data: { data, ...(id === undefined ? {} : { id }), format: 'google-gemini-v1' },
 })
 const PNG = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
@@ -45,7 +45,7 @@ const EXPECTED: Record<string, Expected> = {
     blocks: [
       { kind: 'summary', item: 'thought-0', text: '**Look** up both.', notes: [FORMAT] },
       { kind: 'text', text: 'One moment.' },
-      { kind: 'reasoning', item: 'thought-2', notes: [FORMAT, sealed('U2lnT25l', 'call_r2Calls_zz_0')] },
+      { kind: 'reasoning', item: 'thought-2', notes: [FORMAT, encrypted('U2lnT25l', 'call_r2Calls_zz_0')] },
       { kind: 'call', call: { id: 'call_r2Calls_zz_0', name: 'get_weather' }, text: '{"city":"Oslo","days":[1,2],"unit":null}' },
       { kind: 'call', call: { id: 'call_r2Calls_zz_1', name: 'get_time' }, text: '{}' },
     ],
@@ -56,7 +56,7 @@ const EXPECTED: Record<string, Expected> = {
     blocks: [
       { kind: 'summary', item: 'thought-0', text: 'Hm.', notes: [FORMAT] },
       { kind: 'text', text: 'Forty-two' },
-      { kind: 'reasoning', item: 'thought-2', notes: [FORMAT, sealed('VGV4dFNpZw==')] },
+      { kind: 'reasoning', item: 'thought-2', notes: [FORMAT, encrypted('VGV4dFNpZw==')] },
     ],
     usage: { input: 5, output: 6, reasoning: 3 },
     end: { reason: 'stop', raw: 'STOP' },
@@ -64,7 +64,7 @@ const EXPECTED: Record<string, Expected> = {
   'own-call-id': {
     blocks: [
       { kind: 'summary', item: 'thought-0', text: 'Thinking.', notes: [FORMAT] },
-      { kind: 'reasoning', item: 'thought-0', notes: [FORMAT, sealed('U2lnQ2FsbA==', 'fc-own-1')] },
+      { kind: 'reasoning', item: 'thought-0', notes: [FORMAT, encrypted('U2lnQ2FsbA==', 'fc-own-1')] },
       { kind: 'call', call: { id: 'fc-own-1', name: 'look' }, text: '{"q":"ø"}' },
     ],
     usage: { input: 12, output: 8, reasoning: 2 },
@@ -88,7 +88,7 @@ const EXPECTED: Record<string, Expected> = {
   image: {
     blocks: [
       { kind: 'text', text: 'Here: ' },
-      { kind: 'reasoning', item: 'thought-1', notes: [FORMAT, sealed('U2lnSW1n')] },
+      { kind: 'reasoning', item: 'thought-1', notes: [FORMAT, encrypted('U2lnSW1n')] },
       { kind: 'media', of: { dialect: 'common', type: 'image', data: { url: PNG, media_type: 'image/png' } } },
       { kind: 'text', text: 'Enjoy.' },
     ],
@@ -355,12 +355,12 @@ t.test('a signature does not break a text apart, and joins only the thoughts rig
   }
   t.same(told(decodeWhole({ candidates: [{ content: { parts }, finishReason: 'STOP', groundingMetadata }] })).blocks, [
     { kind: 'summary', item: 'thought-0', text: 'Thought.', notes: [FORMAT] },
-    { kind: 'reasoning', item: 'thought-0', notes: [FORMAT, sealed('S0')] },
+    { kind: 'reasoning', item: 'thought-0', notes: [FORMAT, encrypted('S0')] },
     { kind: 'call', call: { id: 'a', name: 'f' }, text: '{}' },
-    { kind: 'reasoning', item: 'thought-3', notes: [FORMAT, sealed('S1', 'b')] },
+    { kind: 'reasoning', item: 'thought-3', notes: [FORMAT, encrypted('S1', 'b')] },
     { kind: 'call', call: { id: 'b', name: 'f' }, text: '{}' },
     { kind: 'text', text: 'One two.', notes: [cite('https://s.example/', 'S', 4, 8)] },
-    { kind: 'reasoning', item: 'thought-6', notes: [FORMAT, sealed('S2')] },
+    { kind: 'reasoning', item: 'thought-6', notes: [FORMAT, encrypted('S2')] },
   ])
   const later = [{ text: 'Thought.', thought: true }, call('a'), call('b', 'S1')]
   const { blocks } = told(decodeWhole({ candidates: [{ content: { parts: later } }] }))
@@ -448,7 +448,7 @@ t.test('thoughts that are no text are not shown as the answer', async (t) => {
   t.same(told(decodeWhole({ candidates: [{ content: { parts }, finishReason: 'STOP' }] })).blocks, [
     { kind: 'opaque', of: { dialect: 'gemini', type: 'inlineData', data: parts[0] } },
     { kind: 'opaque', of: { dialect: 'gemini', type: 'fileData', data: parts[1] } },
-    { kind: 'reasoning', item: 'thought-2', notes: [FORMAT, sealed('S')] },
+    { kind: 'reasoning', item: 'thought-2', notes: [FORMAT, encrypted('S')] },
   ])
 })
 

@@ -178,36 +178,36 @@ t.test('arguments and results of any depth can be written', async (t) => {
 })
 
 t.test('signatures go back to the part that they came with', async (t) => {
-  const sealed = (data: string, id?: string): Item => ({ kind: 'reasoning', sealed: data, format: FORMAT, ...(id ? { id } : {}) })
+  const encrypted = (data: string, id?: string): Item => ({ kind: 'reasoning', encrypted: data, format: FORMAT, ...(id ? { id } : {}) })
   const model = (items: Item[]): unknown => (contents([user('Q'), ...items]).contents as { parts: unknown }[])[1].parts
   const f = (id: string, more = {}): JsonObject => ({ functionCall: { id, name: 'f', args: {} }, ...more })
   t.same(
-    model([sealed('S1', 'c1'), sealed('S2', 'c2'), said('assistant', text('T')), call('c1', 'f'), call('c2', 'f'), call('c3', 'f')]),
+    model([encrypted('S1', 'c1'), encrypted('S2', 'c2'), said('assistant', text('T')), call('c1', 'f'), call('c2', 'f'), call('c3', 'f')]),
     [{ text: 'T' }, f('c1', { thoughtSignature: 'S1' }), f('c2', { thoughtSignature: 'S2' }), f('c3')],
     'by the id of the call',
   )
   t.same(
-    model([sealed('S1', 'rs_1'), call('c1', 'f'), call('c2', 'f')]),
+    model([encrypted('S1', 'rs_1'), call('c1', 'f'), call('c2', 'f')]),
     [f('c1', { thoughtSignature: 'S1' }), f('c2')],
     'else the next part',
   )
-  t.same(model([sealed('S1'), said('assistant', text('T'), text('U'))]), [{ text: 'T', thoughtSignature: 'S1' }, { text: 'U' }])
-  t.same(model([said('assistant', text('T')), sealed('S1')]), [{ text: 'T', thoughtSignature: 'S1' }], 'else the text before')
-  t.same(model([said('assistant', text('T')), sealed('S1'), sealed('S2')]), [
+  t.same(model([encrypted('S1'), said('assistant', text('T'), text('U'))]), [{ text: 'T', thoughtSignature: 'S1' }, { text: 'U' }])
+  t.same(model([said('assistant', text('T')), encrypted('S1')]), [{ text: 'T', thoughtSignature: 'S1' }], 'else the text before')
+  t.same(model([said('assistant', text('T')), encrypted('S1'), encrypted('S2')]), [
     { text: 'T', thoughtSignature: 'S1' },
     { text: '', thoughtSignature: 'S2' },
   ])
-  t.same(model([sealed('S0'), sealed('S1', 'c1'), call('c1', 'f')]), [
+  t.same(model([encrypted('S0'), encrypted('S1', 'c1'), call('c1', 'f')]), [
     { text: '', thoughtSignature: 'S0' },
     f('c1', { thoughtSignature: 'S1' }),
   ])
-  t.same(contents([user('Q'), sealed('S1'), user('R')]).contents, [
+  t.same(contents([user('Q'), encrypted('S1'), user('R')]).contents, [
     { role: 'user', parts: [{ text: 'Q' }] },
     { role: 'model', parts: [{ text: '', thoughtSignature: 'S1' }] },
     { role: 'user', parts: [{ text: 'R' }] },
   ])
   t.same(
-    model([{ kind: 'reasoning', summary: ['First.', 'Then.'], text: 'Raw.', sealed: 'S1', format: FORMAT }, call('c1', 'f')]),
+    model([{ kind: 'reasoning', summary: ['First.', 'Then.'], text: 'Raw.', encrypted: 'S1', format: FORMAT }, call('c1', 'f')]),
     [
       { text: 'First.', thought: true },
       { text: 'Then.', thought: true },
@@ -225,8 +225,8 @@ t.test('signatures go back to the part that they came with', async (t) => {
   )
   await every(t, 'every case', async (t) => {
     for (const item of [
-      { kind: 'reasoning', sealed: 'X', id: 'c1' },
-      { kind: 'reasoning', sealed: 'X', id: 'c1', format: 'openai-responses-v1' },
+      { kind: 'reasoning', encrypted: 'X', id: 'c1' },
+      { kind: 'reasoning', encrypted: 'X', id: 'c1', format: 'openai-responses-v1' },
       { kind: 'reasoning', text: 'X', signature: 'X', format: 'anthropic-claude-v1' },
       { kind: 'reasoning', text: 'X', summary: ['X'] },
     ] satisfies Item[]) {
@@ -246,7 +246,7 @@ t.test('models with levels are told to pass calls that nobody signed', async (t)
     call('c1', 'f'),
     call('c2', 'f'),
     result('c1', 'x'),
-    { kind: 'reasoning', sealed: 'S', format: FORMAT } as Item,
+    { kind: 'reasoning', encrypted: 'S', format: FORMAT } as Item,
     call('c3', 'f'),
     result('c3', 'x'),
   ]
@@ -644,7 +644,7 @@ t.test('any order of items becomes contents that alternate, with every call, res
     }),
     fc.record({
       kind: fc.constant('reasoning' as const),
-      sealed: fc.constantFrom('S', 'T'),
+      encrypted: fc.constantFrom('S', 'T'),
       id: fc.constantFrom('a', 'b', 'rs'),
       format: fc.constantFrom(FORMAT, 'other'),
     }),
@@ -661,8 +661,8 @@ t.test('any order of items becomes contents that alternate, with every call, res
     if (results.length !== items.filter(({ kind }) => kind === 'result').length) return false
     const own = items.filter((each) => each.kind === 'reasoning' && each.format === FORMAT)
     if (own.length < items.filter(({ kind }) => kind === 'reasoning').length && !dropped.includes('reasoning')) return false
-    const seals = JSON.stringify(body).match(/"thoughtSignature":"[ST]"/g) ?? []
-    return seals.length > 0 === own.length > 0
+    const encrypted = JSON.stringify(body).match(/"thoughtSignature":"[ST]"/g) ?? []
+    return encrypted.length > 0 === own.length > 0
   })
   t.doesNotThrow(() => fc.assert(ruled, property(100, 1_000)))
 })

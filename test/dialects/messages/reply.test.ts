@@ -156,12 +156,12 @@ t.test('calls: no arguments are none, and broken ones are not taken for some', a
   t.match(contentOf([start(0, 'call', { ...call, of }), end(0)]), [{ id: 'toolu_1', caller: { tool_id: 's' }, toolset_name: 'computer' }])
 })
 
-t.test('reasoning comes back as it was, whoever sealed it', async (t) => {
+t.test('reasoning comes back as it was, whoever encrypted it', async (t) => {
   const own = [start(0, 'reasoning'), note(0, 'format', { format: 'anthropic-claude-v1' }), say(0, 'hm')]
   const signed = contentOf([...own, note(0, 'signature', { signature: 'sig', format: 'anthropic-claude-v1' }), end(0)])
   t.same(signed, [{ type: 'thinking', thinking: 'hm', signature: 'sig' }])
   t.same(replayed(signed), { items: [{ kind: 'reasoning', text: 'hm', signature: 'sig', format: 'anthropic-claude-v1' }], foreign: false })
-  const redacted = contentOf([start(0, 'reasoning'), note(0, 'sealed', { data: 'S', format: 'anthropic-claude-v1' }), end(0)])
+  const redacted = contentOf([start(0, 'reasoning'), note(0, 'encrypted', { data: 'S', format: 'anthropic-claude-v1' }), end(0)])
   t.same(redacted, [{ type: 'redacted_thinking', data: 'S' }])
   t.equal(replayed(redacted).foreign, false)
 
@@ -171,7 +171,7 @@ t.test('reasoning comes back as it was, whoever sealed it', async (t) => {
     end(0),
     start(1, 'summary', { item: 'rs_1' }),
     say(1, 'second'),
-    note(1, 'sealed', { data: 'SEAL', id: 'rs_1' }),
+    note(1, 'encrypted', { data: 'ENCRYPTED_TEXT', id: 'rs_1' }),
     note(1, 'format', { format: 'openai-responses-v1' }),
     end(1),
   ])
@@ -183,13 +183,13 @@ t.test('reasoning comes back as it was, whoever sealed it', async (t) => {
     ],
   )
   t.same(replayed(openai), {
-    items: [{ kind: 'reasoning', id: 'rs_1', summary: ['first', 'second'], sealed: 'SEAL', format: 'openai-responses-v1' }],
+    items: [{ kind: 'reasoning', id: 'rs_1', summary: ['first', 'second'], encrypted: 'ENCRYPTED_TEXT', format: 'openai-responses-v1' }],
     foreign: true,
   })
   const google = contentOf([
     start(0, 'reasoning'),
     note(0, 'format', { format: 'google-gemini-v1' }),
-    note(0, 'sealed', { data: 'G', id: 'call-1', format: 'google-gemini-v1' }),
+    note(0, 'encrypted', { data: 'G', id: 'call-1', format: 'google-gemini-v1' }),
     end(0),
     start(1, 'call', { call: { id: 'call-1', name: 'f' } }),
     end(1),
@@ -199,7 +199,7 @@ t.test('reasoning comes back as it was, whoever sealed it', async (t) => {
     ['redacted_thinking', 'tool_use'],
   )
   t.same(replayed(google).items, [
-    { kind: 'reasoning', id: 'call-1', sealed: 'G', format: 'google-gemini-v1' },
+    { kind: 'reasoning', id: 'call-1', encrypted: 'G', format: 'google-gemini-v1' },
     { kind: 'call', callId: 'call-1', name: 'f', args: '{}' },
   ])
   const plain = contentOf([start(0, 'reasoning'), say(0, 'plain'), end(0)])
@@ -208,7 +208,7 @@ t.test('reasoning comes back as it was, whoever sealed it', async (t) => {
   t.same(replayed(theirs).items, [{ kind: 'reasoning', text: 'x', signature: 'acme', format: 'acme-v1' }])
 })
 
-t.test('thinking that the caller asked not to see is sealed all the same', async (t) => {
+t.test('thinking that the caller asked not to see is encrypted all the same', async (t) => {
   const ctx = context({ thinking: { type: 'adaptive', display: 'omitted' } })
   const events = [start(0, 'reasoning'), say(0, 'secret'), end(0), start(1, 'text'), say(1, 'a'), end(1)]
   const content = whole(events, finalOf(), ctx).content as JsonObject[]

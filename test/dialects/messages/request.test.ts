@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '../../../src/core/faults.ts'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
-import { closeEnvelope } from '../../../src/dialects/canon/reasoning-envelope.ts'
 import type { Item } from '../../../src/dialects/canon/request.ts'
+import { wrapReasoning } from '../../../src/dialects/canon/wrapped-reasoning.ts'
 import { anthropicUpstream, messagesClient } from '../../../src/dialects/messages/index.ts'
 import type { Target } from '../../../src/dialects/types.ts'
 import { every } from '../../support/every.ts'
@@ -264,7 +264,7 @@ const MEDIA = [
 
 const SPOKEN = [
   { type: 'thinking', thinking: 'hm', signature: 'sig' },
-  { type: 'redacted_thinking', data: 'sealed' },
+  { type: 'redacted_thinking', data: 'encrypted' },
   { type: 'text', text: 'a', citations: [{ type: 'char_location', cited_text: 'x', document_index: 0 }] },
   { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'q' } },
   { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] },
@@ -346,7 +346,7 @@ t.test('other wires get what the canon has words for, and are told the rest', as
   const items = itemsOf(assistant(...SPOKEN)).slice(1, -1)
   t.match(items, [
     { kind: 'reasoning', text: 'hm', signature: 'sig', format: 'anthropic-claude-v1' },
-    { kind: 'reasoning', sealed: 'sealed', format: 'anthropic-claude-v1' },
+    { kind: 'reasoning', encrypted: 'encrypted', format: 'anthropic-claude-v1' },
     { kind: 'message', role: 'assistant', parts: { length: 7 } },
     { kind: 'call', callId: 'toolu_1', name: 'f', args: '{"a":[1,{"b":null}]}' },
     { kind: 'call', callId: 'toolu_2', name: 'g', args: '{}', cache: {} },
@@ -374,11 +374,11 @@ t.test('other wires get what the canon has words for, and are told the rest', as
 })
 
 t.test('what the gateway wrote for another wire never reaches a provider of this one', async (t) => {
-  const sealed = closeEnvelope({ format: 'openai-responses-v1', id: 'rs_1', sealed: 'SEAL' })
+  const encrypted = wrapReasoning({ format: 'openai-responses-v1', id: 'rs_1', encrypted: 'ENCRYPTED_TEXT' })
   const made = [
-    { type: 'redacted_thinking', data: sealed },
-    { type: 'thinking', thinking: 'plain', signature: closeEnvelope({}) },
-    { type: 'thinking', thinking: 'theirs', signature: closeEnvelope({ signature: 'x' }) },
+    { type: 'redacted_thinking', data: encrypted },
+    { type: 'thinking', thinking: 'plain', signature: wrapReasoning({}) },
+    { type: 'thinking', thinking: 'theirs', signature: wrapReasoning({ signature: 'x' }) },
     {
       type: 'text',
       text: 'a',
@@ -388,7 +388,7 @@ t.test('what the gateway wrote for another wire never reaches a provider of this
     { type: 'router_datetime_tool_result', tool_use_id: 'srvtoolu_hg_1', content: {} },
   ]
   t.same(itemsOf(assistant(...made)).slice(1, 4), [
-    { kind: 'reasoning', id: 'rs_1', sealed: 'SEAL', format: 'openai-responses-v1' },
+    { kind: 'reasoning', id: 'rs_1', encrypted: 'ENCRYPTED_TEXT', format: 'openai-responses-v1' },
     { kind: 'reasoning', text: 'plain' },
     { kind: 'reasoning', text: 'theirs', signature: 'x', format: 'unknown' },
   ])

@@ -162,7 +162,7 @@ const thoughtNote = fc.oneof(
   fc.record({ signature: words, format }).map((data) => ({ note: 'signature' as const, data })),
   fc
     .record({ data: words, id: fc.option(words, { nil: undefined }), format: fc.option(format, { nil: undefined }) })
-    .map((data) => ({ note: 'sealed' as const, data: JSON.parse(JSON.stringify(data)) as JsonObject })),
+    .map((data) => ({ note: 'encrypted' as const, data: JSON.parse(JSON.stringify(data)) as JsonObject })),
 )
 
 const plan: fc.Arbitrary<Plan> = fc.oneof(

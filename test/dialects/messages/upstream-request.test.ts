@@ -281,7 +281,7 @@ t.test('reasoning is replayed to its own family alone', async (t) => {
   const items = [
     say('user', 'u'),
     thought(),
-    { kind: 'reasoning', sealed: 'SEALED', format: 'anthropic-claude-v1' } as Item,
+    { kind: 'reasoning', encrypted: 'ENCRYPTED', format: 'anthropic-claude-v1' } as Item,
     call('a'),
     result('a', 'r'),
   ]
@@ -291,7 +291,7 @@ t.test('reasoning is replayed to its own family alone', async (t) => {
       {
         content: [
           { type: 'thinking', thinking: 'hm', signature: 'SIG' },
-          { type: 'redacted_thinking', data: 'SEALED' },
+          { type: 'redacted_thinking', data: 'ENCRYPTED' },
           { type: 'tool_use' },
         ],
       },
@@ -302,8 +302,8 @@ t.test('reasoning is replayed to its own family alone', async (t) => {
   for (const foreign of [
     { kind: 'reasoning', text: 'x' },
     { kind: 'reasoning', text: 'x', signature: 's' },
-    { kind: 'reasoning', sealed: 's', format: 'openai-responses-v1' },
-    { kind: 'reasoning', sealed: 's', format: 'google-gemini-v1', id: 'a' },
+    { kind: 'reasoning', encrypted: 's', format: 'openai-responses-v1' },
+    { kind: 'reasoning', encrypted: 's', format: 'google-gemini-v1', id: 'a' },
   ] as Item[])
     t.match(messages([say('user', 'u'), foreign, say('assistant', 'a'), say('user', 'v')]), [[{}, { content: 'a' }, {}], ['reasoning']])
   t.match(messages([say('user', 'u'), say('assistant', 'a'), thought(), say('user', 'v')])[0], [

@@ -57,7 +57,7 @@ t.test('blocks and their notes', async (t) => {
     'all closed',
   )
   const [redacted] = folded('redacted').blocks
-  t.same([redacted.kind, redacted.text, redacted.notes.map(({ note }) => note)], ['reasoning', '', ['format', 'sealed']])
+  t.same([redacted.kind, redacted.text, redacted.notes.map(({ note }) => note)], ['reasoning', '', ['format', 'encrypted']])
   t.match(redacted.notes[1].data, { data: /^EmwK/, format: 'anthropic-claude-v1' })
   t.same(texts('no-arguments'), ['{}'], 'a call without arguments has an empty object')
   t.same(texts('text'), ['Hello! Grüße — 世界 🌍'])

@@ -162,7 +162,7 @@ t.test('canonical form of a request', async (t) => {
     request.items.map((item) => item.kind),
     ['message', 'message', 'reasoning', 'message', 'call', 'result', 'opaque', 'opaque', 'opaque', 'message', 'message'],
   )
-  t.match(request.items[2], { sealed: 'gAAAAABo=', summary: ['Look.'], format: 'openai-responses-v1' })
+  t.match(request.items[2], { encrypted: 'gAAAAABo=', summary: ['Look.'], format: 'openai-responses-v1' })
   t.match(request.extras, {
     dialect: 'responses',
     fields: { client_metadata: { x: 1 }, truncation: 'auto', 'reasoning.context': 'all_turns' },
@@ -203,7 +203,7 @@ t.test('a request from another wire', async (t) => {
     items: [
       { kind: 'message', role: 'system', parts: [{ kind: 'text', text: 'sys', cache: {} }] },
       { kind: 'reasoning', text: 'mine', signature: 'S', format: 'anthropic-claude-v1' },
-      { kind: 'reasoning', id: 'rs_9', sealed: 'E', summary: ['s'], format: 'openai-responses-v1' },
+      { kind: 'reasoning', id: 'rs_9', encrypted: 'E', summary: ['s'], format: 'openai-responses-v1' },
       {
         kind: 'message',
         role: 'assistant',

@@ -71,7 +71,7 @@ export function decodeWhole(body: JsonObject): StreamEvent[] {
   return events
 }
 
-/** What a decoded stream says about its end, as the pipeline would close the books on it. */
+/** What a decoded stream says about its end, as the pipeline would settle it. */
 function closing(folded: Folded): Partial<Final> {
   return {
     end: folded.end ?? { reason: 'error' },

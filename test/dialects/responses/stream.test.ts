@@ -245,7 +245,7 @@ t.test('parallel calls interleave and keep their own index', async (t) => {
   t.equal(new Set(done.map((event) => event.item_id)).size, 2)
 })
 
-t.test('log probabilities, annotations and seals', async (t) => {
+t.test('log probabilities, annotations and encrypted reasoning', async (t) => {
   const all = events(encode(decode(fixture('logprobs.sse'))))
   const delta = all.find((event) => event.type === 'response.output_text.delta')
   const done = all.find((event) => event.type === 'response.output_text.done')
@@ -256,8 +256,8 @@ t.test('log probabilities, annotations and seals', async (t) => {
   )
   t.match(annotation, { annotation_index: 0, content_index: 0, output_index: 1, annotation: { type: 'url_citation', title: 'Météo' } })
 
-  const sealed = response(encode(decode(fixture('reasoning-sealed.sse'))))
-  t.match(sealed.output, [
+  const encrypted = response(encode(decode(fixture('reasoning-sealed.sse'))))
+  t.match(encrypted.output, [
     { type: 'reasoning', id: 'rs_68c2', summary: [], encrypted_content: 'gAAAAABo-only-sealed==' },
     { type: 'message' },
   ])

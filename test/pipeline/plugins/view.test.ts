@@ -1,7 +1,7 @@
 /** What a plugin has done is taken back as a whole where the request goes on without it. */
 import t from 'tap'
+import type { ChainDependencies } from '../../../src/pipeline/dependencies.ts'
 import type { Guarded } from '../../../src/pipeline/exchange.ts'
-import type { ChainParts } from '../../../src/pipeline/parts.ts'
 import { PluginView } from '../../../src/pipeline/plugins/view.ts'
 import type { Endpoint } from '../../../src/routing/catalog/types.ts'
 
@@ -27,7 +27,7 @@ function open() {
     },
   } as unknown as Guarded
   const wire = { webSearch: { isTool: true, besideFunctions: true, canExpress: () => true } }
-  const view = new PluginView(exchange, new Map([['wire', wire]]) as unknown as ChainParts['upstreams'], () => false)
+  const view = new PluginView(exchange, new Map([['wire', wire]]) as unknown as ChainDependencies['upstreams'], () => false)
   view.open = true
   return { all, exchange, request, view }
 }

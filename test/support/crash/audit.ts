@@ -1,4 +1,4 @@
-/** Holds the ledger's export against the provider's own books. */
+/** Holds the ledger's export against the provider's own records. */
 import type { Call } from './provider.ts'
 
 /** A row of `headgate ledger export`, as far as an audit looks at it. */

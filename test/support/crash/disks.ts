@@ -11,7 +11,7 @@ export interface Disk {
   readonly firm: boolean
   /** Runs the program so that `directory` lies on this disk. */
   start(file: string, directory: string): Program
-  /** How the gateway has to keep its books for this disk to be noticed. */
+  /** How the gateway has to keep its ledger for this disk to be noticed. */
   readonly durability: 'process' | 'power'
   /** From here on it takes no more. */
   fill(program: Program, directory: string): void | Promise<void>

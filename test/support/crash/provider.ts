@@ -1,4 +1,4 @@
-/** A provider that keeps books of its own: what it was asked under which generation, and what it has answered. */
+/** A provider that keeps records of its own: what it was asked under which generation, and what it has answered. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
-import { keepAlone } from '../../../src/cluster/bookkeeping.ts'
+import { keepLocally } from '../../../src/cluster/bookkeeping.ts'
 import { OwnerDesk } from '../../../src/cluster/owner-desk.ts'
 import { MemoryCounters } from '../../../src/cluster/shared/index.ts'
 import { LedgerScans } from '../../../src/ledger/scans.ts'
@@ -18,8 +18,8 @@ export function opener(folder: string): () => Promise<OpenMarket> {
   return async () => {
     const clock = new WallClock()
     const file = join(folder, `${threadId}-${++files}.db`)
-    const books = keepAlone(openStore(`sqlite:${file}`, { clock }), clock)
-    const { journal, keys, guardrails, credit, ledger } = books
+    const bookkeeping = keepLocally(openStore(`sqlite:${file}`, { clock }), clock)
+    const { journal, keys, guardrails, credit, ledger } = bookkeeping
     const record = new LocalRecord({ journal, keys, guardrails, credit, clock })
     const scans = new LedgerScans(record.ledger, clock)
     let problem: unknown
@@ -32,7 +32,7 @@ export function opener(folder: string): () => Promise<OpenMarket> {
       return { record, gone: cable.cut }
     }
     const close = async (): Promise<void> => {
-      books.close()
+      bookkeeping.close()
       if (problem) throw problem
       for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
     }

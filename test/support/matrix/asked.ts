@@ -53,7 +53,7 @@ export type SeenPart =
   | { file: string }
   | { call: { name: string; args: JsonObject } }
   | { result: number; parts: SeenPart[] }
-  | { reasoning: string; seal: string }
+  | { reasoning: string; signed: string }
 
 export interface SeenTurn {
   role: 'user' | 'assistant'

@@ -41,9 +41,9 @@ function chatParts(content: Json | undefined): SeenPart[] {
 
 function chatReasoning(message: JsonObject): SeenPart[] {
   const details = list(message.reasoning_details)
-  const seal = details.map((detail) => text(detail.signature) + text(detail.data)).join('')
+  const signed = details.map((detail) => text(detail.signature) + text(detail.data)).join('')
   const reasoning = text(message.reasoning) || text(message.reasoning_content)
-  return reasoning === '' && seal === '' ? [] : [{ reasoning, seal }]
+  return reasoning === '' && signed === '' ? [] : [{ reasoning, signed }]
 }
 
 function chatTurn(message: JsonObject, calls: Calls): SeenTurn {
@@ -106,7 +106,7 @@ function responsesTurn(item: JsonObject, calls: Calls): SeenTurn {
   }
   if (item.type === 'reasoning') {
     const reasoning = [...list(item.summary), ...list(item.content)].map((part) => text(part.text)).join('')
-    return { role: 'assistant', parts: [{ reasoning, seal: text(item.encrypted_content) }] }
+    return { role: 'assistant', parts: [{ reasoning, signed: text(item.encrypted_content) }] }
   }
   if (item.type === 'function_call') {
     calls.add(item.call_id)
@@ -157,8 +157,8 @@ function anthropicParts(content: Json | undefined, calls: Calls): SeenPart[] {
     if (block.type === 'text') return { text: text(block.text) }
     if (block.type === 'image') return { image: sourceUrl(object(block.source)) }
     if (block.type === 'document') return { file: sourceUrl(object(block.source)) }
-    if (block.type === 'thinking') return { reasoning: text(block.thinking), seal: text(block.signature) }
-    if (block.type === 'redacted_thinking') return { reasoning: '', seal: text(block.data) }
+    if (block.type === 'thinking') return { reasoning: text(block.thinking), signed: text(block.signature) }
+    if (block.type === 'redacted_thinking') return { reasoning: '', signed: text(block.data) }
     if (block.type === 'tool_use') {
       calls.add(block.id)
       return { call: { name: text(block.name), args: object(block.input) } }

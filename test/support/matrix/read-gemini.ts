@@ -45,18 +45,18 @@ function blob(part: JsonObject): SeenPart {
 
 function parts(content: JsonObject, made: Made[]): SeenPart[] {
   return list(content.parts).flatMap((part): SeenPart[] => {
-    const seal: SeenPart[] = part.thoughtSignature === undefined ? [] : [{ reasoning: '', seal: text(part.thoughtSignature) }]
+    const signed: SeenPart[] = part.thoughtSignature === undefined ? [] : [{ reasoning: '', signed: text(part.thoughtSignature) }]
     if (part.functionCall) {
       const { id, name, args } = object(part.functionCall)
       made.push({ id: text(id), name: text(name), answered: false })
-      return [...seal, { call: { name: text(name), args: object(args) } }]
+      return [...signed, { call: { name: text(name), args: object(args) } }]
     }
     if (part.functionResponse) {
       const response = object(part.functionResponse)
       return [{ result: answered(made, response), parts: responseParts(response) }]
     }
-    if (part.thought === true) return [{ reasoning: text(part.text), seal: text(part.thoughtSignature) }]
-    if (typeof part.text === 'string') return part.text === '' ? seal : [...seal, { text: part.text }]
+    if (part.thought === true) return [{ reasoning: text(part.text), signed: text(part.thoughtSignature) }]
+    if (typeof part.text === 'string') return part.text === '' ? signed : [...signed, { text: part.text }]
     return [blob(part)]
   })
 }

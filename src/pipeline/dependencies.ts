@@ -56,9 +56,9 @@ export interface PluginSetting {
 }
 
 /** How a plugin failed on one request. */
-export interface PluginTrouble {
+export interface PluginFailure {
   plugin: string
-  trouble: 'error' | 'timeout' | 'junk'
+  reason: 'error' | 'timeout' | 'junk'
   /** The request went on without it. */
   skipped: boolean
   /** What it threw, or what was wrong. */
@@ -100,7 +100,7 @@ export interface BodyQueue {
 }
 
 /** What outlives a reload. */
-export interface ChainParts {
+export interface ChainDependencies {
   clock: Clock
   tallies: Tallies
   /** Tokens that opened nothing, by the address of their caller. */
@@ -128,7 +128,7 @@ export interface ChainParts {
   alarm: (provider: Provider, fault: Fault) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
   overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number }) => void
-  pluginTrouble: (exchange: Authenticated, trouble: PluginTrouble) => void
+  pluginFailure: (exchange: Authenticated, failure: PluginFailure) => void
   /** Lane that contract tests request, where the facts allow it. */
   forcedLane: Lane | undefined
 }

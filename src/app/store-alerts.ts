@@ -1,5 +1,5 @@
-/** What goes wrong with the books and with what processes share: reported in the log, and in readiness as long as it lasts. */
-import type { BooksNews } from '../cluster/bookkeeping.ts'
+/** What goes wrong with the ledger and with what processes share: reported in the log, and in readiness as long as it lasts. */
+import type { BookkeepingNews } from '../cluster/bookkeeping.ts'
 import type { SharedReport } from '../cluster/shared/index.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
@@ -7,7 +7,7 @@ import type { Log } from '../core/log.ts'
 /** Milliseconds for which a refused write keeps readiness red: without requests nothing would show that it is over. */
 const REFUSAL_COUNTS = 5_000
 
-export class Trouble {
+export class StoreAlerts {
   private refusedAt = Number.NEGATIVE_INFINITY
   private readonly clock: Clock
   private readonly log: Log
@@ -18,7 +18,7 @@ export class Trouble {
   }
 
   /** While nothing can be written every request is refused. */
-  readonly books = (news: BooksNews): void => {
+  readonly bookkeeping = (news: BookkeepingNews): void => {
     if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
     if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
     else this.log.warn(news, 'the ledger')

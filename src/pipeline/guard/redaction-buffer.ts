@@ -4,7 +4,7 @@ import { type AnswerPolicy, type Findings, redacted, type Span, TextStream } fro
 
 type Emit = (event: StreamEvent) => void
 
-export class SaidText {
+export class RedactionBuffer {
   private readonly stream: TextStream
   /** Events between texts, each at its place. */
   private queue: { at: number; event: StreamEvent }[] = []

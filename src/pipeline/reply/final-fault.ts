@@ -20,7 +20,7 @@ const USUAL_WAIT = 1
  * The last failure, with the earlier ones in `previous_errors`; where it was a limit, the shortest wait until one
  * of the endpoints may be called again. 503 only where nothing could be tried.
  */
-export function lastWord(exchange: Routed, failures: readonly Failure[]): Fault {
+export function finalFault(exchange: Routed, failures: readonly Failure[]): Fault {
   const last = failures.at(-1)
   if (!last) return new Fault('unavailable', { retryAfter: USUAL_WAIT, availability: availabilityOf('unavailable', exchange, failures) })
   const { fault } = last

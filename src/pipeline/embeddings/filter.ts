@@ -8,19 +8,19 @@ import type { JsonObject } from '../../core/json.ts'
 import type { EmbeddingAsk, EmbeddingLack, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { FilterName, Removed } from '../../routing/index.ts'
+import type { ChainDependencies } from '../dependencies.ts'
 import { type Guarded, narrow } from '../exchange.ts'
 import type { GuardrailSetting } from '../guard/guardrail-setting.ts'
 import type { Layer } from '../layer.ts'
-import type { ChainParts } from '../parts.ts'
 import { askOf, clientOf, targetOf } from './embedding-request.ts'
 import { inputTokens } from './input-size.ts'
 
-export function suit(guardrails: readonly GuardrailSetting[], parts: Pick<ChainParts, 'wires'>): Layer<Guarded> {
+export function filterLayer(guardrails: readonly GuardrailSetting[], dependencies: Pick<ChainDependencies, 'wires'>): Layer<Guarded> {
   return (next) =>
-    function suited(exchange) {
+    function handle(exchange) {
       const ask = askOf(exchange)
       checkLegible(exchange, ask, guardrails)
-      const { kept, first, removed } = sorted(exchange, ask, parts)
+      const { kept, first, removed } = sorted(exchange, ask, dependencies)
       if (removed.length > 0) exchange.trail.removed = [...exchange.trail.removed, ...removed]
       if (kept.length === 0 && first) throw refusal(exchange, first)
       return next(narrow(exchange, kept))
@@ -52,13 +52,13 @@ interface Sorted {
   removed: Removed[]
 }
 
-function sorted(exchange: Guarded, ask: EmbeddingAsk, parts: Pick<ChainParts, 'wires'>): Sorted {
+function sorted(exchange: Guarded, ask: EmbeddingAsk, dependencies: Pick<ChainDependencies, 'wires'>): Sorted {
   const strict = exchange.wish.preferences.require_parameters === true
   const kept: Endpoint[] = []
   const removed: Removed[] = []
   let first: Lacking | undefined
   for (const endpoint of exchange.route.endpoints) {
-    const wire = parts.wires.get(endpoint.provider.dialect)
+    const wire = dependencies.wires.get(endpoint.provider.dialect)
     const lacking = wire ? lackingOf(ask, endpoint, { wire, strict }) : { endpoint, lack: NO_WIRE, filter: 'dialect' as const }
     if (!lacking) {
       kept.push(endpoint)

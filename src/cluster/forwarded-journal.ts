@@ -24,7 +24,7 @@ interface Batch {
 /** Milliseconds between two looks at settlements that the journal could not write. */
 const LOOK_AGAIN = 1_000
 
-export class HandedInJournal implements Journal {
+export class ForwardedJournal implements Journal {
   /** Settled generations of which it is not known yet whether they are committed. */
   readonly uncommitted = new Set<number>()
   private readonly inner: Journal

@@ -1,4 +1,4 @@
-/** The pipeline's door to one caller, over Node's HTTP server. */
+/** The connection of one caller, as the pipeline sees it, over Node's HTTP server. */
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { gauge, type Tallies } from '../core/metrics.ts'
 import { hashOf } from '../core/secret.ts'
 import { EventWriter } from '../dialects/sse/writer.ts'
-import type { Door, Reading } from '../pipeline/door.ts'
+import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import { SLOWEST } from './body-arrival.ts'
 import type { BodyMemory, BodyShare } from './body-memory.ts'
 import type { ClientAddresses } from './client-address.ts'
@@ -115,8 +115,8 @@ function queueOf(socket: Socket & { _handle?: { writeQueueSize?: number } | null
 
 const openStreams = gauge('open_streams', 'Streams being relayed now.')
 
-/** What the doors of one listener share. */
-export interface DoorSource {
+/** What the connections of one listener share. */
+export interface HttpConnectionSource {
   clock: Clock
   memory: BodyMemory
   /** Milliseconds after which a body has to have come at a certain rate on average. */
@@ -126,11 +126,11 @@ export interface DoorSource {
   tallies: Tallies
 }
 
-export class HttpDoor implements Door {
+export class HttpConnection implements ClientConnection {
   readonly contentLength: number | undefined
   private readonly request: IncomingMessage
   private readonly response: ServerResponse
-  private readonly source: DoorSource
+  private readonly source: HttpConnectionSource
   private readonly clock: Clock
   private readonly expectsContinue: boolean
   private readonly share: BodyShare
@@ -141,7 +141,7 @@ export class HttpDoor implements Door {
   private queued = 0
   private drained: (() => void) | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, source: DoorSource, expectsContinue: boolean) {
+  constructor(request: IncomingMessage, response: ServerResponse, source: HttpConnectionSource, expectsContinue: boolean) {
     this.request = request
     this.response = response
     this.source = source

@@ -1,11 +1,11 @@
-/** The books of one exchange: what is reserved, what every turn used, what tools cost. */
+/** What one exchange costs: what is reserved, what every turn used, what tools cost. */
 
 import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
 import { Hold } from './hold.ts'
 
-export class Books {
+export class Costs {
   readonly hold = new Hold()
   /** The endpoint that the hold's row names: that of the first who held. */
   heldAt: Endpoint | undefined

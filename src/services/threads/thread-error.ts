@@ -4,14 +4,14 @@
  */
 export type ThreadFailure = 'busy' | 'timeout' | 'memory' | 'refused' | 'failed' | 'closed'
 
-export class ThreadTrouble extends Error {
+export class ThreadError extends Error {
   readonly failure: ThreadFailure
   /** Of the work, where it refused. */
   readonly word: string
 
   constructor(failure: ThreadFailure, word = '') {
     super(word === '' ? failure : `${failure}: ${word}`)
-    this.name = `ThreadTrouble (${this.message})`
+    this.name = `ThreadError (${this.message})`
     this.failure = failure
     this.word = word
   }

@@ -1,8 +1,8 @@
 /** The caller's end of a simulated request: no socket, only what was answered and when. */
 import type { Clock } from '../../src/core/clock.ts'
-import type { Door } from '../../src/pipeline/door.ts'
+import type { ClientConnection } from '../../src/pipeline/client-connection.ts'
 
-export class CallerDoor implements Door {
+export class CallerConnection implements ClientConnection {
   readonly contentLength: number
   /** Status of the reply, 0 until it comes; that of a stream is 200 however it ends. */
   status = 0

@@ -1,6 +1,6 @@
-/** The books of a process that owns workers: the store of record, and what workers of this or an earlier run have left. */
+/** The ledger of a process that owns workers: the store of record, and what workers of this or an earlier run have left. */
 import { existsSync } from 'node:fs'
-import { type Bookkeeping, type BooksNews, journalPath, openBookkeeping, workerPrefix } from '../cluster/bookkeeping.ts'
+import { type Bookkeeping, type BookkeepingNews, journalPath, openBookkeeping, workerPrefix } from '../cluster/bookkeeping.ts'
 import { type TakingIn, takeIn, takeInAll } from '../cluster/leftovers.ts'
 import type { Station } from '../cluster/owner-desk.ts'
 import type { StoreConfig } from '../config/config.ts'
@@ -10,35 +10,35 @@ import type { Reconciliation } from '../ledger/types.ts'
 import { LocalRecord } from '../store/local-record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
 
-export interface OwnerBooksOptions {
+export interface OwnerBookkeepingOptions {
   store: StoreConfig
   /** Workers of this run. */
   count: number
   clock: Clock
-  report: (news: BooksNews) => void
+  report: (news: BookkeepingNews) => void
   /** Called for a journal whose worker's end had left generations open. */
   recovered: (slot: number, report: Reconciliation) => void
 }
 
-export class OwnerBooks {
-  readonly books: Bookkeeping
+export class OwnerBookkeeping {
+  readonly own: Bookkeeping
   /** Absent where workers join a store of record by themselves. */
   readonly record: LocalRecord | undefined
-  private readonly options: OwnerBooksOptions
+  private readonly options: OwnerBookkeepingOptions
   private reports: Reconciliation[]
 
-  private constructor(books: Bookkeeping, options: OwnerBooksOptions) {
-    const { credit, journal, keys, guardrails } = books
-    this.books = books
+  private constructor(bookkeeping: Bookkeeping, options: OwnerBookkeepingOptions) {
+    const { credit, journal, keys, guardrails } = bookkeeping
+    this.own = bookkeeping
     this.options = options
-    this.reports = [books.recovered]
+    this.reports = [bookkeeping.recovered]
     this.record = credit instanceof Credit ? new LocalRecord({ journal, keys, guardrails, credit, clock: options.clock }) : undefined
   }
 
   /** Opens the store and takes in what is left of earlier runs. @throws Fault `unavailable` naming the file or the store. */
-  static async open(options: OwnerBooksOptions): Promise<OwnerBooks> {
+  static async open(options: OwnerBookkeepingOptions): Promise<OwnerBookkeeping> {
     const { store, clock, report } = options
-    return new OwnerBooks(await openBookkeeping({ ...store, clock, report }), options)
+    return new OwnerBookkeeping(await openBookkeeping({ ...store, clock, report }), options)
   }
 
   /** What the start has settled because a crash had left it open. */
@@ -69,7 +69,7 @@ export class OwnerBooks {
       }
     } finally {
       await record?.close()
-      await this.books.close()
+      await this.own.close()
     }
   }
 

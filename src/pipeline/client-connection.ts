@@ -11,12 +11,12 @@ export interface Reading {
   count?: (bytes: number) => void
 }
 
-export interface Door {
+export interface ClientConnection {
   /** Declared length of the body, undefined where it comes in chunks. */
   readonly contentLength: number | undefined
-  /** What failed authentications of the caller count by; absent where no connection is behind the door. */
+  /** What failed authentications of the caller count by; absent where there is no socket. */
   address?(): string
-  /** Digest of the secret that the caller sent; a connection remembers its last one. Absent where no connection is behind the door. */
+  /** Digest of the secret that the caller sent; a connection remembers its last one. Absent where there is no socket. */
   digest?(secret: string): string
   /**
    * @param limit bytes.
@@ -25,7 +25,7 @@ export interface Door {
   readBody(limit: number, reading?: Reading): Promise<Buffer>
   /**
    * Counts further bytes of memory towards the request, until it has ended.
-   * A door without it has no budget of memory.
+   * A connection without it has no budget of memory.
    * @returns a promise where there is no room now. @throws Fault `unavailable`.
    */
   reserve?(bytes: number): Promise<void> | undefined

@@ -5,7 +5,7 @@ import type { SettledRows, StoreOfRecord } from '../store/record.ts'
 import { unreachable, within } from './bounded.ts'
 import { type ClusterNews, OutageReport, reasonOf } from './news.ts'
 
-export interface HandingInParts {
+export interface ForwardingOptions {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'take'>
   /** Where the rows stand until the record has them. */
@@ -31,8 +31,8 @@ const LONGEST_CLOSE = 2_000
 
 const ignore = (): void => {}
 
-export class HandingIn {
-  private readonly parts: HandingInParts
+export class Forwarding {
+  private readonly parts: ForwardingOptions
   private readonly outage: OutageReport
   private waiting: SettledRows[] = []
   /** True where the journal has settled rows that are not among those kept. At a start it may have some. */
@@ -53,7 +53,7 @@ export class HandingIn {
   private isDue = false
   private closed = false
 
-  constructor(parts: HandingInParts, uncommitted: ReadonlySet<number>) {
+  constructor(parts: ForwardingOptions, uncommitted: ReadonlySet<number>) {
     this.parts = parts
     this.uncommitted = uncommitted
     this.before = parts.journal.lastSeq()
